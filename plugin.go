@@ -1,0 +1,192 @@
+package starhost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// A Pos is a place in a plugin's source. Line and Col count from 1; zero means
+// unknown. The zero Pos stands for a registration that a Go program made.
+type Pos struct {
+	File string
+	Line int
+	Col  int
+}
+
+// String returns "file:line:col", without the parts that are unknown, and "Go"
+// for the zero Pos.
+func (p Pos) String() string {
+	switch {
+	case p == Pos{}:
+		return "Go"
+	case p.Line == 0:
+		return p.File
+	case p.Col == 0:
+		return p.File + ":" + strconv.Itoa(p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// A Plugin is a named set of registrations: what one .star file, one folder or
+// one Go program offers. It is plain data; [Host.Add] checks it and takes it
+// whole or not at all. It must not be changed afterwards.
+type Plugin struct {
+	// Name is NAME of plugin-api.md: ^[a-z][a-z0-9_-]{0,63}$, unique in a host.
+	Name string
+	// Version, Description and Owner are what the plugin says of itself.
+	Version, Description, Owner string
+	// Tools, Hooks and FragmentLoaders are in the order of their registration,
+	// which is the last key of the host's total order.
+	Tools           []Tool
+	Hooks           []Hook
+	FragmentLoaders []FragmentLoader
+	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
+	// plugin may answer (the operator's grants respond:TOOL).
+	RespondsTo []string
+}
+
+// A ToolCall is a request of the model to run a tool.
+type ToolCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // a JSON object; empty means {}
+}
+
+// A Result is what a tool call gives. The zero value is an empty success.
+type Result struct {
+	ForLLM      string                 // what the model reads
+	ForUser     string                 // shown to the user beside it
+	Silent      bool                   // nothing of it is shown to the user
+	IsError     bool                   // the call failed; ForLLM says why
+	Handled     bool                   // it is the turn's final answer: no further request
+	Attachments []fragments.Attachment // sent to the model with the text
+}
+
+// A Tool is a function that the model may call.
+type Tool struct {
+	// Name is what the model calls: ^[A-Za-z0-9_-]{1,64}$, unique in a host.
+	Name string
+	// Description tells the model what the tool is for. Required.
+	Description string
+	// Parameters is a JSON Schema of type object. Empty means no arguments.
+	Parameters json.RawMessage
+	// Approval asks for a yes before each call: [ApprovalAuto] or [ApprovalAsk].
+	Approval Approval
+	// Call runs the tool. The arguments have been validated. A Go error is told
+	// to the model as an is_error result and logged with its trace.
+	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error)
+	// Pos is where the tool was registered.
+	Pos Pos
+
+	plugin string
+	schema *schema
+}
+
+// Plugin returns the name of the plugin that registered the tool, "" for a tool
+// that came with a request and that the caller runs itself.
+func (t *Tool) Plugin() string { return t.plugin }
+
+// Approval says whether a tool's calls need a yes.
+type Approval string
+
+// The kinds of approval. The zero value means ApprovalAuto.
+const (
+	ApprovalAuto Approval = "auto"
+	ApprovalAsk  Approval = "ask"
+)
+
+// A Hook is a function that an event calls.
+type Hook struct {
+	// Event is one of the names that [Events] lists.
+	Event string
+	// Priority orders hooks: lower ones run first. Then the plugin's name counts,
+	// then the order of registration.
+	Priority int
+	// Match holds globs on the tool's name; none means every tool. Only events
+	// about a tool have it.
+	Match []string
+	// OnError says what a failure of the handler means; the zero value means the
+	// event's own rule: guards deny, others are skipped.
+	OnError FailMode
+	// Call runs the handler. A returned zero Decision has no effect.
+	Call func(ctx context.Context, t *Turn, e *Event) (Decision, error)
+	// Pos is where the hook was registered.
+	Pos Pos
+
+	plugin string
+	order  int // of registration, in its plugin
+}
+
+// FailMode says what the failure of a hook's handler means.
+type FailMode string
+
+// The fail modes. The zero value means the event's own rule.
+const (
+	FailSkip  FailMode = "skip"
+	FailDeny  FailMode = "deny"
+	FailAbort FailMode = "abort"
+)
+
+// A FragmentLoader resolves references of the form prefix:arg to context.
+type FragmentLoader struct {
+	// Prefix is ^[a-z][a-z0-9_-]+$, unique in a host. The plugin named "host" may
+	// also register the reserved prefixes, "-" (a reference that is just that) and
+	// "" (what no other loader claims).
+	Prefix string
+	// Description says what the argument is.
+	Description string
+	// Load returns what the argument stands for. It may run beside other loaders
+	// of the same prompt and must only read.
+	Load func(ctx context.Context, t *Turn, arg string) (Context, error)
+	// Pos is where the loader was registered.
+	Pos Pos
+
+	plugin string
+}
+
+// A Context is what handlers give to be merged into a prompt. The zero value is
+// nothing.
+type Context struct {
+	Fragments   []fragments.Fragment
+	Attachments []fragments.Attachment
+}
+
+// Bytes returns the number of bytes of all contents.
+func (c Context) Bytes() int64 {
+	var n int64
+	for _, f := range c.Fragments {
+		n += int64(len(f.Content))
+	}
+	for _, a := range c.Attachments {
+		n += int64(len(a.Content))
+	}
+	return n
+}
+
+// empty reports whether c offers nothing at all.
+func (c Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
+
+// attribute fills what the maker of a context left out: the source, and always
+// the plugin and the place.
+func (c Context) attribute(source, plugin string, pos Pos, pinned bool) Context {
+	out := Context{Fragments: make([]fragments.Fragment, len(c.Fragments)), Attachments: make([]fragments.Attachment, len(c.Attachments))}
+	for i, f := range c.Fragments {
+		if f.Source == "" {
+			f.Source = source
+		}
+		f.Plugin, f.Pos, f.Pinned = plugin, pos.String(), pinned
+		out.Fragments[i] = f
+	}
+	for i, a := range c.Attachments {
+		if a.Source == "" {
+			a.Source = source
+		}
+		a.Plugin, a.Pos, a.Pinned = plugin, pos.String(), pinned
+		out.Attachments[i] = a
+	}
+	return out
+}
