@@ -69,18 +69,18 @@ type Result struct {
 // A Tool is a function that the model may call.
 type Tool struct {
 	// Name is what the model calls: ^[A-Za-z0-9_-]{1,64}$, unique in a host.
-	Name string
+	Name string `json:"name"`
 	// Description tells the model what the tool is for. Required.
-	Description string
+	Description string `json:"description"`
 	// Parameters is a JSON Schema of type object. Empty means no arguments.
-	Parameters json.RawMessage
+	Parameters json.RawMessage `json:"parameters"`
 	// Approval asks for a yes before each call: [ApprovalAuto] or [ApprovalAsk].
-	Approval Approval
+	Approval Approval `json:"-"`
 	// Call runs the tool. The arguments have been validated. A Go error is told
 	// to the model as an is_error result and logged with its trace.
-	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error)
+	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error) `json:"-"`
 	// Pos is where the tool was registered.
-	Pos Pos
+	Pos Pos `json:"-"`
 
 	plugin string
 	schema *schema

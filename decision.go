@@ -1,0 +1,172 @@
+package starhost
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// Action says what a handler decided.
+type Action string
+
+// The actions, in the order in which they win within one event. ActionNone is
+// the zero value: the handler had nothing to say.
+const (
+	ActionAbort   Action = "abort"   // the turn ends
+	ActionDeny    Action = "deny"    // the call does not run
+	ActionAsk     Action = "ask"     // a person must approve
+	ActionApprove Action = "approve" // no person is needed
+	ActionRespond Action = "respond" // the call is answered without running
+	ActionModify  Action = "modify"  // arguments of the event are replaced
+	ActionContext Action = "context" // something to merge into the prompt
+	ActionError   Action = "error"   // in traces only: the handler failed
+	ActionNone    Action = ""
+)
+
+// A Decision is what a handler returned. The zero value has no effect.
+type Decision struct {
+	Action Action
+	// Reason is the text of an abort, deny or ask.
+	Reason string
+	// Changes holds the new values of a modify, by the event's argument: string,
+	// json.RawMessage, *Messages, Result, or []string for the names of the tools
+	// to keep.
+	Changes map[string]any
+	// Result is the answer of a respond.
+	Result *Result
+	// Context is what to merge.
+	Context Context
+	// Plugin and Pos are the handler's; the host sets them.
+	Plugin string
+	Pos    Pos
+}
+
+// detail is the trace's short text of a decision.
+func (d Decision) detail() string {
+	switch d.Action {
+	case ActionContext:
+		return fmt.Sprintf("%d B", d.Context.Bytes())
+	case ActionModify:
+		return strings.Join(sortedKeys(d.Changes), ", ")
+	case ActionRespond:
+		return fmt.Sprintf("%d B", len(d.Result.ForLLM))
+	}
+	return d.Reason
+}
+
+// An AbortError says that a handler ended the turn.
+type AbortError struct {
+	Reason string
+	Plugin string
+	Pos    Pos
+}
+
+func (e *AbortError) Error() string {
+	return fmt.Sprintf("%s: turn aborted by %s: %s", e.Pos, e.Plugin, e.Reason)
+}
+
+// A HandlerError says which plugin's handler failed, at what, and why.
+type HandlerError struct {
+	Plugin string
+	What   string // "hook pre_llm_call", "tool page", "loader runbook"
+	Pos    Pos    // of the registration
+	Err    error
+}
+
+func (e *HandlerError) Error() string { return e.Err.Error() }
+func (e *HandlerError) Unwrap() error { return e.Err }
+
+// An Outcome is what all handlers of one event decided together.
+type Outcome struct {
+	// Decisions has one entry for each handler that ran, in their order.
+	Decisions []Decision
+	// Decision is the combined one: of abort, deny, ask, approve, respond and
+	// modify the one that wins. Its Changes hold the final value of every
+	// argument that was changed.
+	Decision Decision
+	// Ask is true if any handler wants a person to approve, also beside a respond.
+	Ask bool
+	// Context is everything to merge, in order.
+	Context []Context
+}
+
+// combine derives the outcome's one decision by the rules of plugin-api.md
+// section 3: abort wins over deny, deny over all others, whatever the order; an
+// ask wins over an approve; the first respond wins.
+func (o *Outcome) combine() {
+	rank := []Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
+	best := len(rank)
+	for _, d := range o.Decisions {
+		if r := slices.Index(rank, d.Action); r >= 0 && r < best {
+			best, o.Decision = r, d
+		}
+		o.Ask = o.Ask || d.Action == ActionAsk
+	}
+	changes := map[string]any{}
+	var last Decision
+	for _, d := range o.Decisions {
+		for name, v := range d.Changes {
+			changes[name], last = v, d
+		}
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if best == len(rank) {
+		o.Decision = last
+	}
+	o.Decision.Changes = changes
+}
+
+// respond returns the first respond decision, or nil.
+func (o *Outcome) respond() *Decision {
+	for i := range o.Decisions {
+		if o.Decisions[i].Action == ActionRespond {
+			return &o.Decisions[i]
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// text returns s as context: one fragment whose source the host fills in.
+func text(s string) Context {
+	if s == "" {
+		return Context{}
+	}
+	return Context{Fragments: []fragments.Fragment{{Content: s}}}
+}
+
+// TextContext returns a Decision that offers s as context; an empty s offers
+// nothing.
+func TextContext(s string) Decision {
+	if s == "" {
+		return Decision{}
+	}
+	return Decision{Action: ActionContext, Context: text(s)}
+}
+
+// Deny returns a Decision that denies, for the given reason.
+func Deny(reason string) Decision { return Decision{Action: ActionDeny, Reason: reason} }
+
+// Ask returns a Decision that wants a person to approve, for the given reason.
+func Ask(reason string) Decision { return Decision{Action: ActionAsk, Reason: reason} }
+
+// Modify returns a Decision that replaces one argument of its event.
+func Modify(name string, value any) Decision {
+	return Decision{Action: ActionModify, Changes: map[string]any{name: value}}
+}
+
+// emptyObject is what empty arguments and options stand for.
+var emptyObject = json.RawMessage("{}")

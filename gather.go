@@ -1,0 +1,210 @@
+package starhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// ErrNoReference is what a loader without prefix returns for a reference that it
+// does not know.
+var ErrNoReference = errors.New("no such reference")
+
+// A RefError says why a reference of the request could not be resolved.
+type RefError struct {
+	Ref string
+	Err error
+}
+
+func (e *RefError) Error() string { return e.Err.Error() }
+func (e *RefError) Unwrap() error { return e.Err }
+
+// UnknownRefError says that no loader knows a reference.
+type UnknownRefError struct {
+	Ref      string
+	Near     string   // a prefix that is near, "" if none is
+	Prefixes []string // that are registered, sorted
+}
+
+func (e *UnknownRefError) Error() string {
+	msg := fmt.Sprintf("unknown fragment reference %q", e.Ref)
+	if e.Near != "" {
+		return msg + " (did you mean " + e.Near + "?)"
+	}
+	return msg + ": no loader has its prefix and there is no such file; prefixes: " + strings.Join(e.Prefixes, ", ")
+}
+
+// requested resolves, in the first round, the references of the request, and
+// adds what the events before this prompt offered.
+func (t *Turn) requested(ctx context.Context) ([]Context, error) {
+	if t.round != 1 {
+		return nil, nil
+	}
+	refs := slices.Concat(t.request.Fragments, t.request.SystemFragments)
+	offers, err := t.Load(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range offers {
+		pinAll(&offers[i], i >= len(t.request.Fragments))
+	}
+	return append(offers, t.offers...), nil
+}
+
+// pinAll marks context as typed by the user, and as system text if it is.
+func pinAll(c *Context, system bool) {
+	for i := range c.Fragments {
+		c.Fragments[i].Pinned = true
+		if system {
+			c.Fragments[i].Target = fragments.System
+		}
+	}
+	for i := range c.Attachments {
+		c.Attachments[i].Pinned = true
+	}
+}
+
+// Load resolves references, beside each other, and returns what each stands for,
+// in their order. The error is that of the first one that failed, a *RefError.
+func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
+	type job struct {
+		loader *FragmentLoader
+		arg    string
+		lane   *Lane
+		got    Context
+		err    error
+	}
+	jobs := make([]job, len(refs))
+	for i, ref := range refs {
+		j := &jobs[i]
+		if j.loader, j.arg, j.err = t.lookupRef(ref); j.err == nil {
+			j.lane = t.lane(ctx, j.loader.plugin, true)
+		}
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, t.session.host.opts.Workers)
+	for i := range jobs {
+		if jobs[i].err != nil {
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			j := &jobs[i]
+			j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i], j.arg)
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := make([]Context, len(jobs))
+	var first error
+	for i := range jobs {
+		j := &jobs[i]
+		if j.lane != nil {
+			t.flush(j.lane)
+			t.trace = append(t.trace, loadTrace(j.loader, j.lane, j.got, j.err))
+		}
+		out[i] = j.got
+		if j.err != nil && first == nil {
+			first = &RefError{Ref: refs[i], Err: j.err}
+		}
+	}
+	return out, first
+}
+
+// loadTrace says what a loader did. Its event is "load".
+func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) HookTrace {
+	tr := HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	switch {
+	case err != nil:
+		tr.Action, tr.Detail = ActionError, err.Error()
+	case !got.empty():
+		tr.Action, tr.Detail = ActionContext, Decision{Action: ActionContext, Context: got}.detail()
+	}
+	return tr
+}
+
+// EventLoad is the event name that traces give to a loader's call.
+const EventLoad = "load"
+
+// load runs one loader.
+func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
+	got, err := protect(func() (Context, error) { return l.Load(lane.with(ctx), t, arg) })
+	if errors.Is(err, ErrNoReference) {
+		return Context{}, t.unknownRef(ref)
+	}
+	if err == nil {
+		got = got.attribute(ref, l.plugin, l.Pos, false)
+		err = t.checkContext(got)
+	}
+	if err != nil {
+		return Context{}, &HandlerError{Plugin: l.plugin, What: "loader " + l.Prefix, Pos: l.Pos, Err: err}
+	}
+	return got, nil
+}
+
+// lookupRef finds the loader of a reference: "-", then the registered prefix,
+// then the loader without one. A single letter before ":" is never a prefix.
+func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
+	loaders := t.registry.loaders
+	if l := loaders[ref]; ref == "-" && l != nil {
+		return l, "", nil
+	}
+	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
+		if l := loaders[prefix]; l != nil && prefix != "-" {
+			return l, arg, nil
+		}
+	}
+	if l := loaders[""]; l != nil {
+		return l, ref, nil
+	}
+	return nil, "", t.unknownRef(ref)
+}
+
+func (t *Turn) unknownRef(ref string) error {
+	var prefixes []string
+	for _, p := range sortedKeys(t.registry.loaders) {
+		if len(p) > 1 {
+			prefixes = append(prefixes, p+":")
+		}
+	}
+	e := &UnknownRefError{Ref: ref, Prefixes: prefixes}
+	if prefix, arg, ok := strings.Cut(ref, ":"); ok {
+		if near := Nearest(prefix+":", prefixes); near != "" {
+			e.Near = near + arg
+		}
+	}
+	return e
+}
+
+// maxParts is the most fragments and attachments of one handler's context.
+const maxParts = 10_000
+
+// checkContext refuses context that is over the maker's own limits.
+func (t *Turn) checkContext(c Context) error {
+	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
+		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
+	}
+	for _, f := range c.Fragments {
+		if err := fragments.CheckSize(f, t.session.host.opts.Prompt.Budget.MaxFragment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fragmentLists returns the fragments of offers, a list each.
+func fragmentLists(offers []Context) [][]fragments.Fragment {
+	lists := make([][]fragments.Fragment, len(offers))
+	for i, o := range offers {
+		lists[i] = o.Fragments
+	}
+	return lists
+}

@@ -1,0 +1,79 @@
+package starhost
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+)
+
+// A Lane is one handler call: its place in the turn, what it spent and what it
+// said. Lanes are numbered in the order in which their calls are due, not in
+// which they end, so whatever is derived from a lane is the same on any number
+// of cores. A lane is used by the goroutine of its call alone.
+type Lane struct {
+	// Path is the call's number within the turn, from 1; a nested call adds
+	// "/" and its own number: "3/1".
+	Path string
+	// Plugin is the handler's plugin.
+	Plugin string
+	// ReadOnly is true for loaders, which may run beside each other.
+	ReadOnly bool
+	// Steps and Bytes are what evaluation spent so far.
+	Steps, Bytes uint64
+	// Logs are the lines that the handler logged, in order.
+	Logs []LogLine
+	// Counters numbers draws by name (random, uuid), so that each is different.
+	Counters map[string]uint64
+
+	children int
+}
+
+// A LogLine is one line that a handler logged or printed.
+type LogLine struct {
+	Plugin string
+	Level  string // "debug", "info", "warn" or "error"
+	Text   string
+	Fields json.RawMessage // a JSON object, nil for none
+	Pos    Pos             // of the call
+}
+
+type laneKey struct{}
+
+// LaneOf returns the lane of the handler call that ctx belongs to, or nil.
+func LaneOf(ctx context.Context) *Lane {
+	l, _ := ctx.Value(laneKey{}).(*Lane)
+	return l
+}
+
+// Next returns a name's next number in this lane, from 0.
+func (l *Lane) Next(name string) uint64 {
+	if l.Counters == nil {
+		l.Counters = map[string]uint64{}
+	}
+	n := l.Counters[name]
+	l.Counters[name]++
+	return n
+}
+
+// Spent adds what one evaluation used.
+func (l *Lane) Spent(steps, bytes uint64) {
+	l.Steps += steps
+	l.Bytes += bytes
+}
+
+// lane returns the next lane for a handler of plugin: nested in the lane that
+// ctx carries, else numbered by the turn. It must be called in the order in
+// which the calls are due.
+func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
+	if outer := LaneOf(ctx); outer != nil {
+		outer.children++
+		return &Lane{Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly}
+	}
+	t.lanes++
+	return &Lane{Path: strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly}
+}
+
+// with returns ctx carrying the lane.
+func (l *Lane) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, laneKey{}, l)
+}

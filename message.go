@@ -1,0 +1,89 @@
+package starhost
+
+import (
+	"encoding/json"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// The roles of messages. System text is not a message: see [Prompt].
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool"
+)
+
+// A Message is one entry of a conversation.
+type Message struct {
+	// Role is RoleUser, RoleAssistant or RoleTool.
+	Role string `json:"role"`
+	// Content is the text. In a request it is the text as sent; in the history that
+	// plugins see before merging, a user's own words.
+	Content string `json:"content"`
+	// Attachments follow the text.
+	Attachments []fragments.Attachment `json:"-"`
+	// ToolCalls are the calls an assistant message asks for.
+	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
+	// CallID and ToolName say which call a tool message answers.
+	CallID   string `json:"tool_call_id,omitempty"`
+	ToolName string `json:"name,omitempty"`
+	// IsError marks the answer of a call that failed.
+	IsError bool `json:"is_error,omitempty"`
+
+	merged merging
+	own    string // the user's own words, where merged is inFront
+}
+
+// merging says what merging did to a message.
+type merging uint8
+
+const (
+	untouched merging = iota
+	inFront           // fragments stand in front of the user's own words
+	alone             // nothing but fragments: context of a later round
+)
+
+// asTyped returns messages as plugins see them before merging: with users' own
+// words, without what was merged in front of them or between.
+func asTyped(messages []Message) []Message {
+	typed := make([]Message, 0, len(messages)+1)
+	for _, m := range messages {
+		switch m.merged {
+		case alone:
+			continue
+		case inFront:
+			m = Message{Role: m.Role, Content: m.own}
+		}
+		typed = append(typed, m)
+	}
+	return typed
+}
+
+// A Reply is what the model answered to a prompt.
+type Reply struct {
+	Content   string
+	ToolCalls []ToolCall
+}
+
+// pieces appends the message's part of a transcript to dst: strings that say all
+// that a provider would see of it, without copying contents.
+func (m *Message) pieces(dst []string) []string {
+	dst = append(dst, "\n<|", m.Role, "|>\n", m.Content)
+	for i := range m.Attachments {
+		dst = append(dst, "\n<|attachment ", m.Attachments[i].ID().String(), "|>")
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		dst = append(dst, "\n<|call ", c.ID, " ", c.Name, " ", string(c.Arguments), "|>")
+	}
+	if m.Role == RoleTool {
+		dst = append(dst, "\n<|answers ", m.CallID, "|>")
+	}
+	return append(dst, "\n")
+}
+
+// toolPiece returns a tool's part of a transcript.
+func toolPiece(t *Tool) string {
+	head, _ := json.Marshal([]string{t.Name, t.Description}) // strings always marshal
+	return string(head) + string(t.Parameters) + "\n"
+}

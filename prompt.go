@@ -1,0 +1,381 @@
+package starhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// A Prompt is one complete request to a model, with a report that explains it.
+// It must not be changed: its parts are shared with the session.
+type Prompt struct {
+	// System is the system text, Messages the conversation with the new user
+	// message (or the answers of tools) at its end, both as sent.
+	System   string
+	Messages []Message
+	// Text is what this prompt added as a user message; "" if nothing.
+	Text string
+	// Tools are on offer, by name.
+	Tools []Tool
+	// Model and Options (a JSON object) are what hooks left of the request's.
+	Model   string
+	Options json.RawMessage
+
+	// Fragments and Attachments have a row for each content that was offered.
+	Fragments   []*fragments.Row
+	Attachments []*fragments.AttachmentRow
+	// Given is the number of fragments offered, repeats included; SavedBytes is
+	// the size of those that were not sent again.
+	Given      int
+	SavedBytes int64
+	// Hooks says what each handler did since the turn's previous prompt, Errors
+	// which ones failed.
+	Hooks  []HookTrace
+	Errors []error
+	// SharedPrefix is the number of bytes that this prompt's rendering shares with
+	// that of the session's previous prompt.
+	SharedPrefix int64
+	// CacheBreak says why the previous prompt is not a prefix of this one; nil if
+	// it is.
+	CacheBreak *CacheBreak
+
+	pieces []string
+}
+
+// A CacheBreak says from which byte on a provider's prompt cache is lost.
+type CacheBreak struct {
+	Offset int64
+	Cause  string
+	Plugin string // that caused it, "" if none did
+	Pos    string // of its registration, "" likewise
+}
+
+// Sum returns the SHA-256 of the prompt's rendering: of everything a provider
+// sees but the model's name and the options.
+func (p *Prompt) Sum() fragments.Hash {
+	h := sha256.New()
+	for _, piece := range p.pieces {
+		h.Write([]byte(piece))
+	}
+	return fragments.Hash(h.Sum(nil))
+}
+
+// Bytes returns the size of the system text and of the new user message.
+func (p *Prompt) Bytes() int { return len(p.System) + len(p.Text) }
+
+// Rendering returns the prompt as one text, tools and system text first: what
+// SharedPrefix and CacheBreak count in.
+func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
+
+// render splits a prompt into the pieces that its rendering is made of.
+func (p *Prompt) render() {
+	for i := range p.Tools {
+		p.pieces = append(p.pieces, toolPiece(&p.Tools[i]))
+	}
+	p.pieces = append(p.pieces, p.System, "\n")
+	for i := range p.Messages {
+		p.pieces = p.Messages[i].pieces(p.pieces)
+	}
+}
+
+// Prompt builds the turn's next request: it resolves the request's references
+// (in the first round), asks pre_llm_call, merges what all of them offered,
+// appends it to the conversation and passes the whole through pre_send. The
+// error is an *AbortError, a *RefError, a *fragments.OverflowError, or that of
+// ctx; a handler that failed is in the prompt's Errors.
+func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
+	t.round++
+	firstError := len(t.errors)
+	offers, err := t.requested(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pre := t.event("pre_llm_call")
+	pre.Messages, pre.Tools = NewList(t.typed()), NewList(t.tools())
+	out, err := t.fire(ctx, pre)
+	if err != nil {
+		return nil, err
+	}
+	offers = append(offers, out.Context...)
+	t.offered = pre.Tools
+	m, err := t.merge(offers)
+	if err != nil {
+		return nil, err
+	}
+	t.append(m)
+	p := &Prompt{
+		System: m.system, Messages: slices.Concat(t.session.history, t.messages), Text: m.text,
+		Tools: pre.Tools.Items(), Model: pre.Model, Options: pre.Options,
+		Fragments: m.set.Rows(), Attachments: m.set.Attachments(), Given: m.set.Given(), SavedBytes: m.set.SavedBytes(),
+	}
+	if err := t.send(ctx, p, m); err != nil {
+		return nil, err
+	}
+	p.Hooks, t.seen = slices.Clone(t.trace[t.seen:]), len(t.trace)
+	p.Errors = slices.Clone(t.errors[firstError:])
+	return p, nil
+}
+
+// typed returns the conversation as plugins see it before merging: with users'
+// own words, the new ones included.
+func (t *Turn) typed() []Message {
+	all := asTyped(slices.Concat(t.session.history, t.messages))
+	if t.round == 1 {
+		all = append(all, Message{Role: RoleUser, Content: t.words})
+	}
+	return all
+}
+
+// A merged is what one prompt adds.
+type merged struct {
+	set     *fragments.Set
+	system  string         // the session's system text from now on
+	text    string         // of the new user message
+	changed *fragments.Row // a system fragment that is new since the previous prompt
+}
+
+// merge merges what was offered for this prompt.
+func (t *Turn) merge(offers []Context) (*merged, error) {
+	opts := &t.session.host.opts.Prompt
+	set := fragments.Merge(fragmentLists(offers)...)
+	attachments := [][]fragments.Attachment{}
+	if t.round == 1 {
+		attachments = append(attachments, pin(t.request.Attachments))
+	}
+	for _, o := range offers {
+		attachments = append(attachments, o.Attachments)
+	}
+	set.Attach(attachments...)
+	set.InSession(t.inSession)
+	s := &t.session.system
+	s.mark(set)
+	if err := set.Fit(opts.Budget); err != nil {
+		return nil, err
+	}
+	m := &merged{set: set}
+	if t.request.System != "" {
+		s.own = t.request.System
+	}
+	m.changed = s.take(set)
+	_, prompt := set.Render(opts.Render, t.session.docs)
+	m.system = s.render(set)
+	m.text = prompt
+	for _, note := range set.Notes() {
+		m.text = joinLines(m.text, note)
+	}
+	t.session.docs += set.Kept(fragments.Prompt)
+	return m, nil
+}
+
+// joinLines joins two texts by a newline if both say something.
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+// pin returns the user's own attachments, marked as such.
+func pin(list []fragments.Attachment) []fragments.Attachment {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Pinned = true
+	}
+	return list
+}
+
+// inSession reports whether an earlier message holds a content: of the session,
+// or of this turn alone where the host is set so.
+func (t *Turn) inSession(h fragments.Hash) bool {
+	return t.sent[h] || t.session.host.opts.Prompt.Dedup == DedupSession && t.session.sent[h]
+}
+
+// append adds what was merged to the turn: in the first round in front of the
+// user's words, later as a message of its own.
+func (t *Turn) append(m *merged) {
+	for _, r := range m.set.Rows() {
+		if r.Status == fragments.Kept && r.Target == fragments.Prompt {
+			t.sent[r.ID], t.session.sent[r.ID] = true, true
+		}
+	}
+	msg := Message{Role: RoleUser, Content: m.text, merged: alone}
+	for _, a := range m.set.Attachments() {
+		if a.Status == fragments.Kept {
+			t.sent[a.ID], t.session.sent[a.ID] = true, true
+			msg.Attachments = append(msg.Attachments, a.Attachment)
+		}
+	}
+	if t.round == 1 {
+		msg.Content, msg.own, msg.merged = joinLines(m.text, t.words), t.words, inFront
+	}
+	m.text = msg.Content
+	if t.round == 1 || msg.Content != "" || len(msg.Attachments) > 0 {
+		t.messages = append(t.messages, msg)
+	}
+}
+
+// send passes the complete request through pre_send and compares it with the
+// session's previous one.
+func (t *Turn) send(ctx context.Context, p *Prompt, m *merged) error {
+	e := t.event("pre_send")
+	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), NewList(p.Tools)
+	e.Model, e.Options = p.Model, p.Options
+	e.Fragments = NewList(rows(p.Fragments))
+	out, err := t.fire(ctx, e)
+	if err != nil {
+		return err
+	}
+	p.System, p.Messages = e.System, e.Messages.Items()
+	modifier := lastChange(out)
+	if modifier != nil {
+		p.Text = lastUserText(p.Messages, p.Text)
+		relocate(p, out)
+	}
+	p.render()
+	t.compare(p, m, modifier)
+	t.session.last, t.session.lastSent = p.pieces, modifier
+	return nil
+}
+
+// rows copies the report's rows for the plugins.
+func rows(list []*fragments.Row) []fragments.Row {
+	out := make([]fragments.Row, len(list))
+	for i, r := range list {
+		out[i] = *r
+	}
+	return out
+}
+
+// lastChange returns the last handler that changed the request, or nil.
+func lastChange(out Outcome) *HookInfo {
+	for _, d := range slices.Backward(out.Decisions) {
+		if len(d.Changes) > 0 {
+			return &HookInfo{Event: "pre_send", Plugin: d.Plugin, Pos: d.Pos}
+		}
+	}
+	return nil
+}
+
+// lastUserText returns the text of the last user message, "" if the prompt had
+// added none.
+func lastUserText(messages []Message, added string) string {
+	if added == "" {
+		return ""
+	}
+	for _, m := range slices.Backward(messages) {
+		if m.Role == RoleUser {
+			return m.Content
+		}
+	}
+	return ""
+}
+
+// relocate finds the kept fragments again in a request that pre_send changed.
+// One whose bytes are gone is reported as changed, with the handler that did it.
+func relocate(p *Prompt, out Outcome) {
+	from := map[fragments.Target]int{}
+	for _, r := range p.Fragments {
+		if r.Status != fragments.Kept || r.Offset < 0 {
+			continue
+		}
+		in := p.Text
+		content := r.Content
+		if r.Target == fragments.System {
+			in, content = p.System, strings.TrimSpace(r.Content)
+		}
+		if i := strings.Index(in[from[r.Target]:], content); i >= 0 {
+			r.Offset = from[r.Target] + i
+			from[r.Target] = r.Offset + r.Length
+			continue
+		}
+		r.Status, r.Offset, r.Length, r.Place = fragments.Changed, -1, 0, 0
+		r.Reason = "changed by " + changer(out, r.Target, content)
+	}
+}
+
+// changer names the first pre_send handler whose request lacks the content.
+func changer(out Outcome, target fragments.Target, content string) string {
+	for _, d := range out.Decisions {
+		if system, ok := d.Changes["system"].(string); ok && target == fragments.System && !strings.Contains(system, content) {
+			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
+		}
+		list, ok := d.Changes["messages"].(*Messages)
+		if ok && target == fragments.Prompt && !slices.ContainsFunc(list.Items(), func(m Message) bool { return strings.Contains(m.Content, content) }) {
+			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
+		}
+	}
+	return "pre_send"
+}
+
+// compare measures how much of the previous prompt this one begins with, and
+// says what broke it.
+func (t *Turn) compare(p *Prompt, m *merged, modifier *HookInfo) {
+	last := t.session.last
+	if last == nil {
+		return
+	}
+	shared, whole := sharedPrefix(last, p.pieces)
+	p.SharedPrefix = shared
+	if whole {
+		return
+	}
+	b := &CacheBreak{Offset: shared}
+	switch {
+	case shared < toolBytes(p):
+		b.Cause = "tools changed"
+	case m.changed != nil && shared <= toolBytes(p)+int64(len(p.System)):
+		b.Cause = fmt.Sprintf("system fragment %q changed", m.changed.Source)
+		b.Plugin, b.Pos = m.changed.Plugin, m.changed.Pos
+	case modifier != nil:
+		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", modifier.Plugin, modifier.Pos.String()
+	case t.session.lastSent != nil:
+		b.Cause = "pre_send had changed the previous request"
+		b.Plugin, b.Pos = t.session.lastSent.Plugin, t.session.lastSent.Pos.String()
+	case shared <= toolBytes(p)+int64(len(p.System)):
+		b.Cause = "system text changed"
+	default:
+		b.Cause = "history changed"
+	}
+	p.CacheBreak = b
+}
+
+// toolBytes returns how many bytes of the rendering list the tools.
+func toolBytes(p *Prompt) int64 {
+	var n int64
+	for i := range p.Tools {
+		n += int64(len(p.pieces[i]))
+	}
+	return n
+}
+
+// sharedPrefix returns the length of the common prefix of two texts in pieces,
+// and whether a is one of b. Equal pieces that share memory are not read.
+func sharedPrefix(a, b []string) (n int64, whole bool) {
+	var x, y string
+	for {
+		for x == "" && len(a) > 0 {
+			x, a = a[0], a[1:]
+		}
+		for y == "" && len(b) > 0 {
+			y, b = b[0], b[1:]
+		}
+		k := min(len(x), len(y))
+		if k == 0 {
+			return n, x == ""
+		}
+		if x[:k] != y[:k] {
+			for i := range k {
+				if x[i] != y[i] {
+					return n + int64(i), false
+				}
+			}
+		}
+		n += int64(k)
+		x, y = x[k:], y[k:]
+	}
+}
