@@ -1,0 +1,206 @@
+package fragments
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Budget bounds what one turn adds to a session. Zero is no limit, in every
+// field and for the whole; operators set them in [prompt] of their config,
+// where each field is the key that messages name, such as max_bytes.
+type Budget struct {
+	MaxBytes      int64 // of all fragments together, without what a rendering puts around them
+	MaxFragment   int64 // bytes of one fragment; for CheckSize, Fit does not look at it
+	MaxPlugin     int64 // bytes of the fragments that one plugin offered first
+	MaxAttachment int64 // bytes of one attachment
+
+	MaxAttachments int   // number of attachments
+	MaxPixels      int64 // width times height of one attachment
+
+	MaxTokens int64              // of all fragments together, as Count counts
+	Count     func(string) int64 // tokens of a content; nil: MaxTokens is no limit
+}
+
+// DefaultBudget returns the limits that hold if nobody sets others.
+func DefaultBudget() Budget {
+	return Budget{
+		MaxBytes:       1 << 20,
+		MaxFragment:    256 << 10,
+		MaxPlugin:      512 << 10,
+		MaxAttachment:  8 << 20,
+		MaxAttachments: 20,
+		MaxPixels:      40_000_000,
+	}
+}
+
+// CheckSize returns an error if f is over max bytes; 0 is no limit. It is for
+// those who make fragments, so that the error has the maker's place.
+func CheckSize(f Fragment, max int64) error {
+	if size := int64(len(f.Content)); max > 0 && size > max {
+		return fmt.Errorf("fragment %q is %d bytes, limit %d (max_fragment)", f.Source, size, max)
+	}
+	return nil
+}
+
+// An OverflowError says that what the user asked for is over a limit by itself,
+// so that dropping other fragments does not help.
+type OverflowError struct {
+	Limit     string // "max_bytes" or "max_tokens"
+	Need, Max int64  // in the unit of the limit
+}
+
+func (e *OverflowError) Error() string {
+	unit := strings.TrimPrefix(e.Limit, "max_")
+	return fmt.Sprintf("the fragments that were asked for are %d %s, limit %d (%s)", e.Need, unit, e.Max, e.Limit)
+}
+
+// Fit drops kept fragments until the rest is within b: those of each plugin
+// first, then all together. The highest priority number goes first, and among
+// equals the last one; a fragment is dropped whole or not at all, and a pinned
+// one never. Attachments over a limit are dropped even if pinned. See
+// [Set.Notes].
+//
+// What is in the session already is not counted. If the pinned fragments alone
+// are over a limit, Fit returns an [*OverflowError] and drops nothing.
+func (s *Set) Fit(b Budget) error {
+	expendable := s.expendable()
+	totals := []quota{{"max_bytes", "bytes", b.MaxBytes, contentBytes, everyone}}
+	if b.Count != nil {
+		count := func(row *Row) int64 { return b.Count(row.Content) }
+		totals = append(totals, quota{"max_tokens", "tokens", b.MaxTokens, count, everyone})
+	}
+	for _, q := range totals {
+		if err := q.check(expendable); err != nil {
+			return err
+		}
+	}
+	for _, q := range append([]quota{{"max_plugin", "bytes", b.MaxPlugin, contentBytes, owner}}, totals...) {
+		q.fit(expendable)
+	}
+	s.fitAttachments(b)
+	return nil
+}
+
+// expendable returns the rows, those that a budget drops first in front.
+func (s *Set) expendable() []*Row {
+	rows := slices.Clone(s.rows)
+	slices.Reverse(rows)
+	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(b.Priority, a.Priority) })
+	return rows
+}
+
+// A quota is one limit on the sum of rows. It holds for each payer by itself.
+type quota struct {
+	name, unit string
+	max        int64 // 0: no limit
+	size       func(*Row) int64
+	payer      func(*Row) (plugin string, pays bool)
+}
+
+func contentBytes(row *Row) int64 { return int64(len(row.Content)) }
+
+func everyone(*Row) (plugin string, pays bool) { return "", true }
+
+// owner charges a row to the plugin of its first provenance. What the user
+// alone offered is charged to nobody.
+func owner(row *Row) (plugin string, pays bool) {
+	if len(row.Provenance) > 0 {
+		plugin = row.Provenance[0].Plugin
+	}
+	return plugin, plugin != ""
+}
+
+// check returns an error if the pinned rows alone are over the quota.
+func (q quota) check(rows []*Row) error {
+	if q.max <= 0 {
+		return nil
+	}
+	var need int64
+	for _, row := range rows {
+		if row.Pinned && row.Status == Kept {
+			need += q.size(row)
+		}
+	}
+	if need > q.max {
+		return &OverflowError{q.name, need, q.max}
+	}
+	return nil
+}
+
+// fit drops rows, in the order given, until each payer is within the quota.
+func (q quota) fit(rows []*Row) {
+	if q.max <= 0 {
+		return
+	}
+	sizes := make([]int64, len(rows)) // 0 for what is not charged
+	offered, left := map[string]int64{}, map[string]int64{}
+	for i, row := range rows {
+		if plugin, pays := q.payer(row); pays && row.Status == Kept {
+			sizes[i] = q.size(row)
+			offered[plugin] += sizes[i]
+			left[plugin] += sizes[i]
+		}
+	}
+	for i, row := range rows {
+		plugin, pays := q.payer(row)
+		if !pays || row.Status != Kept || row.Pinned || left[plugin] <= q.max {
+			continue
+		}
+		left[plugin] -= sizes[i]
+		row.Status, row.Reason = Dropped, q.reason(plugin, offered[plugin])
+	}
+}
+
+func (q quota) reason(plugin string, size int64) string {
+	who := "all fragments"
+	if plugin != "" {
+		who = fmt.Sprintf("fragments of plugin %q", plugin)
+	}
+	return fmt.Sprintf("%s are %d %s, limit %d (%s)", who, size, q.unit, q.max, q.name)
+}
+
+// fitAttachments drops attachments over a limit of their own, then those that
+// come after the most that a turn may add.
+func (s *Set) fitAttachments(b Budget) {
+	kept := 0
+	for _, row := range s.attachments {
+		if row.Status != Kept {
+			continue
+		}
+		switch reason := b.refuse(row.Attachment); {
+		case reason != "":
+			row.Status, row.Reason = Dropped, reason
+		case b.MaxAttachments > 0 && kept == b.MaxAttachments:
+			row.Status, row.Reason = Dropped, fmt.Sprintf("more than %d attachments (max_attachments)", b.MaxAttachments)
+		default:
+			kept++
+		}
+	}
+}
+
+// refuse returns why a is over a limit of its own, or "".
+func (b Budget) refuse(a Attachment) string {
+	size, width, height := int64(a.Bytes()), int64(a.Width), int64(a.Height)
+	switch {
+	case b.MaxAttachment > 0 && size > b.MaxAttachment:
+		return fmt.Sprintf("%d bytes, limit %d (max_attachment)", size, b.MaxAttachment)
+	case b.MaxPixels > 0 && width > 0 && height > b.MaxPixels/width: // the product may overflow
+		return fmt.Sprintf("%dx%d pixels, limit %d (max_pixels)", width, height, b.MaxPixels)
+	}
+	return ""
+}
+
+// Notes returns a line for each attachment that was dropped, in order. They go
+// into the prompt, so that the model knows what it does not see.
+func (s *Set) Notes() []string {
+	var notes []string
+	for _, row := range s.attachments {
+		if row.Status == Dropped {
+			label := cmp.Or(row.Name, row.Source, row.URL, row.ID.Short())
+			notes = append(notes, fmt.Sprintf("[attachment %q left out: %s]", label, row.Reason))
+		}
+	}
+	return notes
+}

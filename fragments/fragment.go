@@ -1,0 +1,119 @@
+// Package fragments holds the pieces a prompt is built from, and merges them.
+//
+// A [Fragment] is identified by its content alone: two fragments with the same
+// bytes are one fragment, wherever they came from. [Merge] relies on that to
+// send, store and bill each piece once, and keeps every origin as provenance.
+// The resulting [Set] is then told what the session holds already
+// ([Set.InSession]), cut to a [Budget] ([Set.Fit]) and written as text
+// ([Set.Render]), in this order. Each step marks rows and drops none, so that a
+// report can say of everything that was offered what became of it.
+//
+// Everything here is a function of its arguments: the same offers in the same
+// order give the same bytes. A Set belongs to one goroutine.
+//
+// This is the lowest package of the module. It imports the standard library
+// only, and knows nothing of plugins. It opens no files and does not look into
+// contents: types and sizes of pictures come with the [Attachment].
+package fragments
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf16"
+)
+
+// A Target is the part of a request where a fragment goes. The zero value is
+// [Prompt].
+type Target uint8
+
+const (
+	Prompt Target = iota // in front of the user's words
+	System               // in front of the system text
+)
+
+var targetNames = [...]string{Prompt: "prompt", System: "system"}
+
+// ParseTarget reads what [Target.String] writes: "prompt" or "system".
+func ParseTarget(text string) (Target, error) {
+	for target, name := range targetNames {
+		if text == name {
+			return Target(target), nil
+		}
+	}
+	return Prompt, fmt.Errorf("target: got %q, want %s", text, strings.Join(targetNames[:], " or "))
+}
+
+// String returns "prompt" or "system".
+func (t Target) String() string { return targetNames[t] }
+
+// An Origin says who offered a content, and under which name.
+type Origin struct {
+	Source string // a path, a reference, an event; "" if unnamed
+	Plugin string // "" if the user offered it
+}
+
+// A Fragment is a piece of text offered for a prompt.
+type Fragment struct {
+	Content string // UTF-8; what identifies the fragment
+	Source  string // what it is named in reports and renderings; "" if unnamed
+	Title   string // a caption for renderings that have one; "" for none
+	Plugin  string // who offered it; "" for the user
+	Pos     string // "file:line:col" of the registration that offered it
+
+	Target   Target
+	Priority int  // lower comes first; any number
+	Pinned   bool // typed by the user: no budget drops it
+}
+
+// An Attachment is data other than text offered for a prompt. Exactly one of
+// Content and URL is set.
+type Attachment struct {
+	Content string // bytes
+	URL     string // where the model fetches it; never fetched here
+	Type    string // MIME type
+	Name    string // a file name, for people
+	Source  string // as in Fragment
+	Plugin  string // as in Fragment
+	Pos     string // as in Fragment
+
+	Width, Height int  // pixels; 0 if it is no picture
+	Pinned        bool // typed by the user; the limits hold for it too
+}
+
+// Bytes returns the size of the content: 0 for a URL.
+func (a Attachment) Bytes() int { return len(a.Content) }
+
+// ID returns the hash of the attachment's bytes or, for a URL, of the JSON text
+// {"url": "<url>"} as Python writes it. That is the rule of the llm tool, so
+// that both find each other's attachments.
+func (a Attachment) ID() Hash {
+	if a.URL == "" {
+		return Sum(a.Content)
+	}
+	return Sum(`{"url": ` + pythonJSON(a.URL) + `}`)
+}
+
+// pythonJSON quotes text like Python's json.dumps, which leaves only printable
+// ASCII unescaped, and in it does escape neither <, > nor &.
+func pythonJSON(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch escape, ok := pythonEscapes[r]; {
+		case ok:
+			b.WriteString(escape)
+		case ' ' <= r && r <= '~':
+			b.WriteRune(r)
+		default:
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+var pythonEscapes = map[rune]string{
+	'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`,
+}

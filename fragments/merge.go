@@ -1,0 +1,272 @@
+package fragments
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A Status says what became of something that was offered.
+type Status string
+
+const (
+	Kept      Status = "kept"       // it is part of the request
+	InSession Status = "in_session" // an earlier message holds it; not sent again
+	Changed   Status = "changed"    // sent, but a hook changed its bytes after rendering; set by the caller
+	Dropped   Status = "dropped"    // left out, for the Reason given
+)
+
+// sent reports whether the content goes into the rendered text. It does for
+// Changed, as the history of a session keeps the original.
+func (s Status) sent() bool { return s == Kept || s == Changed }
+
+// A Row is one fragment of a [Set] with everything that was offered under its
+// content and target.
+type Row struct {
+	// The first offer in the order of the set. Pinned if any offer was.
+	Fragment
+	ID Hash
+	// Provenance has every distinct origin, in the order of the set, so that the
+	// row's own comes first. An offer that names neither source nor plugin adds
+	// none. It is never nil.
+	Provenance []Origin
+	Status     Status
+	Reason     string // why it is not Kept; "" if it is
+
+	// The rest is set by Render.
+
+	Place int // position among the kept rows, from 1; 0 for other rows
+	// Offset and Length, in bytes, give the content within the rendered text of
+	// its target. Offset is -1 if it is not in there.
+	Offset, Length int
+}
+
+// An AttachmentRow is one attachment of a [Set] with everything that was offered
+// under its id.
+type AttachmentRow struct {
+	Attachment          // the first offer; Pinned if any was
+	ID         Hash     // Attachment.ID(), computed once
+	Provenance []Origin // as in Row
+	Status     Status
+	Reason     string // why it is not Kept; "" if it is
+}
+
+// A Set is a merged prompt in the making: what was offered, each content once,
+// in the order in which it is sent. [Merge] makes one; the zero value is what
+// Merge makes of nothing.
+type Set struct {
+	rows        []*Row
+	attachments []*AttachmentRow
+	byID        map[Hash]*AttachmentRow
+	more        origins
+	given       int   // offered fragments
+	repeated    int64 // bytes of offers that found their row already there
+}
+
+// Merge returns the fragments of the lists, each content once for each target.
+//
+// They are ordered by target (system first), priority (low first) and then as
+// given. In that order the first offer of a content makes its row; later ones
+// add their origin, and pin the row if they are pinned. Merging is idempotent
+// and associative over lists.
+func Merge(lists ...[]Fragment) *Set {
+	offers := inOrder(lists)
+	m := merger{
+		set:   &Set{rows: make([]*Row, 0, len(offers)), given: len(offers)},
+		rows:  make([]Row, 0, len(offers)),
+		known: make(map[string]rowPair, len(offers)),
+		named: make([]Origin, len(offers)),
+	}
+	for _, f := range offers {
+		m.offer(f)
+	}
+	return m.set
+}
+
+// inOrder returns the fragments of all lists in the order of a set.
+func inOrder(lists [][]Fragment) []*Fragment {
+	n := 0
+	for _, list := range lists {
+		n += len(list)
+	}
+	offers := make([]*Fragment, 0, n)
+	for _, list := range lists {
+		for i := range list {
+			offers = append(offers, &list[i])
+		}
+	}
+	slices.SortStableFunc(offers, func(a, b *Fragment) int {
+		return cmp.Or(cmp.Compare(b.Target, a.Target), cmp.Compare(a.Priority, b.Priority))
+	})
+	return offers
+}
+
+// A merger fills a set. All rows and their first origins come from one
+// allocation each.
+type merger struct {
+	set   *Set
+	rows  []Row
+	known map[string]rowPair // by content, so that each is hashed once
+	named []Origin
+}
+
+// A rowPair holds the rows of one content by target; nil where there is none.
+type rowPair [len(targetNames)]*Row
+
+func (m *merger) offer(f *Fragment) {
+	pair := m.known[f.Content]
+	if row := pair[f.Target]; row != nil {
+		m.set.repeated += int64(len(f.Content))
+		row.Pinned = row.Pinned || f.Pinned
+		row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
+		return
+	}
+	pair[f.Target] = m.add(f, pair.id(f.Content))
+	m.known[f.Content] = pair
+}
+
+// id returns the hash of content, from the row of the other target if there is
+// one.
+func (p rowPair) id(content string) Hash {
+	for _, row := range p {
+		if row != nil {
+			return row.ID
+		}
+	}
+	return Sum(content)
+}
+
+func (m *merger) add(f *Fragment, id Hash) *Row {
+	n := len(m.rows)
+	m.rows = append(m.rows, Row{Fragment: *f, ID: id, Provenance: m.named[n : n : n+1], Status: Kept, Offset: -1})
+	row := &m.rows[n]
+	row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
+	m.set.rows = append(m.set.rows, row)
+	return row
+}
+
+// Attach adds the attachments of the lists, each id once, in the order given
+// and after those that are there already. Later offers of an id add their
+// origin, and pin the row if they are pinned.
+func (s *Set) Attach(lists ...[]Attachment) {
+	ids := map[string]Hash{} // by content, so that each is hashed once
+	for _, list := range lists {
+		for _, a := range list {
+			id, ok := ids[a.Content]
+			if !ok || a.URL != "" {
+				id = a.ID()
+			}
+			if a.URL == "" {
+				ids[a.Content] = id
+			}
+			s.attach(a, id)
+		}
+	}
+}
+
+func (s *Set) attach(a Attachment, id Hash) {
+	row, ok := s.byID[id]
+	if !ok {
+		if s.byID == nil {
+			s.byID = map[Hash]*AttachmentRow{}
+		}
+		row = &AttachmentRow{Attachment: a, ID: id, Provenance: []Origin{}, Status: Kept}
+		s.byID[id] = row
+		s.attachments = append(s.attachments, row)
+	}
+	row.Pinned = row.Pinned || a.Pinned
+	row.Provenance = s.more.add(row, row.Provenance, Origin{a.Source, a.Plugin})
+}
+
+// origins remembers the second and later origins of each row, so that many
+// offers of one content take linear time.
+type origins map[rowOrigin]struct{}
+
+type rowOrigin struct {
+	row    any // *Row or *AttachmentRow
+	origin Origin
+}
+
+// add returns list, the provenance of row, with origin added if it is new and
+// names anything.
+func (o *origins) add(row any, list []Origin, origin Origin) []Origin {
+	if origin == (Origin{}) {
+		return list
+	}
+	if len(list) == 0 {
+		return append(list, origin)
+	}
+	key := rowOrigin{row, origin}
+	if _, ok := (*o)[key]; ok || list[0] == origin {
+		return list
+	}
+	if *o == nil {
+		*o = origins{}
+	}
+	(*o)[key] = struct{}{}
+	return append(list, origin)
+}
+
+// Given returns the number of fragments that were offered, repeats included.
+func (s *Set) Given() int { return s.given }
+
+// Rows returns the rows of the set, in order. They are the set's own: a caller
+// may set Status and Reason, say to Changed.
+func (s *Set) Rows() []*Row { return s.rows }
+
+// Attachments returns the attachments of the set, in order. As with Rows, they
+// are the set's own.
+func (s *Set) Attachments() []*AttachmentRow { return s.attachments }
+
+// Fragments returns what is kept, in order, each fragment as it was first
+// offered. Merging it anew, alone or in front of what the set was merged from,
+// renders the same text; alone, of several origins only the first survives.
+func (s *Set) Fragments() []Fragment {
+	list := make([]Fragment, 0, len(s.rows))
+	for _, row := range s.rows {
+		if row.Status.sent() {
+			list = append(list, row.Fragment)
+		}
+	}
+	return list
+}
+
+// Kept returns the number of fragments that are sent to target: for Prompt, by
+// which the numbers of the next message's documents go on (see [Set.Render]).
+func (s *Set) Kept(target Target) int {
+	n := 0
+	for _, row := range s.rows {
+		if row.Target == target && row.Status.sent() {
+			n++
+		}
+	}
+	return n
+}
+
+// SavedBytes returns the bytes of fragments that are not sent as they would
+// repeat others: in the set, or in an earlier message of the session.
+func (s *Set) SavedBytes() int64 {
+	saved := s.repeated
+	for _, row := range s.rows {
+		if row.Status == InSession {
+			saved += int64(len(row.Content))
+		}
+	}
+	return saved
+}
+
+// InSession marks what an earlier message of the session holds, as has reports:
+// those kept rows and attachments are not sent again. System fragments are left
+// alone, as each request repeats its system text.
+func (s *Set) InSession(has func(Hash) bool) {
+	const reason = "in an earlier message"
+	for _, row := range s.rows {
+		if row.Status == Kept && row.Target == Prompt && has(row.ID) {
+			row.Status, row.Reason = InSession, reason
+		}
+	}
+	for _, row := range s.attachments {
+		if row.Status == Kept && has(row.ID) {
+			row.Status, row.Reason = InSession, reason
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package fragments
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// A Rendering is a way to write the fragments of a prompt into one text. The
+// zero value, like any unknown one, is [Plain].
+type Rendering string
+
+const (
+	Plain    Rendering = "plain"    // the contents and nothing else
+	XML      Rendering = "xml"      // numbered documents; ParseXML reads them
+	Markdown Rendering = "markdown" // fenced blocks
+)
+
+// A wrapping returns what a rendering puts around the content of f, the
+// document of that number.
+type wrapping func(f *Row, number int) (before, after string)
+
+var wrappings = map[Rendering]wrapping{Plain: plainWrap, XML: xmlWrap, Markdown: markdownWrap}
+
+// ParseRendering reads the name of a rendering: "plain", "xml" or "markdown".
+func ParseRendering(text string) (Rendering, error) {
+	if _, ok := wrappings[Rendering(text)]; !ok {
+		return "", fmt.Errorf("rendering: got %q, want %s, %s or %s", text, Plain, XML, Markdown)
+	}
+	return Rendering(text), nil
+}
+
+// Render writes the kept fragments of each target into one text, and records in
+// the rows where they are.
+//
+// The prompt is rendered as r says, its fragments joined by "\n". The first
+// document gets the number index+1, where index is how many the session has.
+// The system text is the same in every rendering: each fragment stripped of the
+// white space around it, joined by "\n\n". One that is blank is left out: its
+// row stays kept and has its place, but no offset.
+func (s *Set) Render(r Rendering, index int) (system, prompt string) {
+	var systemText, promptText joiner
+	systemText.grow(s, System)
+	promptText.grow(s, Prompt)
+	wrap, ok := wrappings[r]
+	if !ok {
+		wrap = plainWrap
+	}
+	place := 0
+	for _, row := range s.rows {
+		row.Place, row.Offset, row.Length = 0, -1, 0
+		if !row.Status.sent() {
+			continue
+		}
+		place++
+		row.Place = place
+		if row.Target == Prompt {
+			index++
+			before, after := wrap(row, index)
+			row.Offset, row.Length = promptText.add("\n", before, row.Content, after), len(row.Content)
+		} else if content := strings.TrimSpace(row.Content); content != "" {
+			row.Offset, row.Length = systemText.add("\n\n", "", content, ""), len(content)
+		}
+	}
+	return systemText.String(), promptText.String()
+}
+
+// Text returns the plain rendering of the prompt, and changes no row.
+func (s *Set) Text() string {
+	var text joiner
+	text.grow(s, Prompt)
+	for _, row := range s.rows {
+		if row.Target == Prompt && row.Status.sent() {
+			text.add("\n", "", row.Content, "")
+		}
+	}
+	return text.String()
+}
+
+// A joiner builds a text of parts.
+type joiner struct {
+	strings.Builder
+	parts int
+}
+
+// markupGuess is the room to make for what is around a content; more is made
+// if it is too little.
+const markupGuess = 128
+
+// grow makes room for all fragments of target.
+func (j *joiner) grow(s *Set, target Target) {
+	room := 0
+	for _, row := range s.rows {
+		if row.Target == target && row.Status.sent() {
+			room += len(row.Content) + markupGuess
+		}
+	}
+	j.Grow(room)
+}
+
+// add writes a part, behind sep if it is not the first, and returns the offset
+// of its content.
+func (j *joiner) add(sep, before, content, after string) int {
+	if j.parts > 0 {
+		j.WriteString(sep)
+	}
+	j.parts++
+	j.WriteString(before)
+	offset := j.Len()
+	j.WriteString(content)
+	j.WriteString(after)
+	return offset
+}
+
+func plainWrap(*Row, int) (before, after string) { return "", "" }
+
+// markdownWrap returns a fence that is longer than any run of backticks in the
+// content, with the source and the title behind the opening one.
+func markdownWrap(f *Row, _ int) (before, after string) {
+	longest, run := 0, 0
+	for i := range len(f.Content) {
+		if f.Content[i] == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", max(3, longest+1))
+	info := f.Source
+	if f.Title != "" {
+		info = strings.TrimPrefix(f.Source+": "+f.Title, ": ")
+	}
+	return fence + infoString(info) + "\n", "\n" + fence
+}
+
+// infoString makes text fit behind an opening fence, where a line break or a
+// backtick would end it.
+func infoString(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '`':
+			return '\''
+		case unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,179 @@
+package fragments
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The xml rendering of a fragment is
+//
+//	<document index="1" source="a.md" title="A" sha256="...">
+//	content
+//	</document>
+//
+// where the title is left out if empty. The content is not escaped, as models
+// should read it as it is. If it has something like the closing tag, the name of
+// the tag is "document-" and as many digits of the hash as it takes to be told
+// apart: who writes a content cannot choose its hash.
+
+const (
+	documentTag = "document"
+	tagDigits   = 8 // of the hash in the longer name, at least
+)
+
+func xmlWrap(f *Row, number int) (before, after string) {
+	tag := tagFor(f.Content, f.ID)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<%s index="%d" source="%s"`, tag, number, attributeEscaper.Replace(f.Source))
+	if f.Title != "" {
+		fmt.Fprintf(&b, ` title="%s"`, attributeEscaper.Replace(f.Title))
+	}
+	fmt.Fprintf(&b, " sha256=\"%s\">\n", f.ID)
+	return b.String(), closing(tag)
+}
+
+func closing(tag string) string { return "\n</" + tag + ">" }
+
+// tagFor returns a tag name that content does not close.
+func tagFor(content string, id Hash) string {
+	if !closes(content, documentTag) {
+		return documentTag
+	}
+	digits := id.String()
+	n := tagDigits
+	for n < len(digits) && closes(content, documentTag+"-"+digits[:n]) {
+		n++
+	}
+	return documentTag + "-" + digits[:n]
+}
+
+// closes reports whether content has a closing tag whose name begins with tag,
+// in upper or lower case: more than a parser would fall for, as models are no
+// parsers.
+func closes(content, tag string) bool {
+	for {
+		_, rest, ok := strings.Cut(content, "</")
+		if !ok {
+			return false
+		}
+		if len(rest) >= len(tag) && strings.EqualFold(rest[:len(tag)], tag) {
+			return true
+		}
+		content = rest
+	}
+}
+
+// attributeEscapes are the bytes that an attribute does not hold as they are:
+// those with a meaning, and what would break its line. All others are copied,
+// so that any source comes back from ParseXML, even if it is not UTF-8.
+var attributeEscapes = func() []string {
+	pairs := []string{"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\x7f", "&#127;"}
+	for c := range ' ' {
+		pairs = append(pairs, string(c), fmt.Sprintf("&#%d;", c))
+	}
+	return pairs
+}()
+
+var (
+	attributeEscaper   = strings.NewReplacer(attributeEscapes...)
+	attributeUnescaper = strings.NewReplacer(swapped(attributeEscapes)...)
+)
+
+// swapped returns the pairs the other way round.
+func swapped(pairs []string) []string {
+	list := make([]string, 0, len(pairs))
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, pairs[i+1], pairs[i])
+	}
+	return list
+}
+
+// ParseXML returns the fragments of a prompt in the xml rendering, with content,
+// source and title: the inverse of [Set.Render]. Documents are numbered in
+// sequence, from any number, and each content has the hash that its document
+// states; anything else is an error that names the byte where reading stopped.
+func ParseXML(text string) ([]Fragment, error) {
+	var list []Fragment
+	p := xmlParser{text: text}
+	for number := 0; p.at < len(text); {
+		if number > 0 {
+			p.want("\n")
+		}
+		f, got := p.document()
+		if number > 0 && got != number+1 {
+			p.fail("index: got %d, want %d", got, number+1)
+		}
+		if p.err != nil {
+			return nil, p.err
+		}
+		number = got
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// An xmlParser reads text from the byte at on. Once it failed, nothing that it
+// returns has a meaning.
+type xmlParser struct {
+	text string
+	at   int
+	err  error // the first failure
+}
+
+func (p *xmlParser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("xml: byte %d: %s", p.at, fmt.Sprintf(format, args...))
+	}
+}
+
+// document reads one document, and returns its number too.
+func (p *xmlParser) document() (Fragment, int) {
+	p.want("<")
+	tag := p.upTo(" ")
+	index := p.attribute(`index="`)
+	number, _ := strconv.Atoi(index)
+	if number < 1 || strconv.Itoa(number) != index {
+		p.fail("index: got %q, want a positive number", index)
+	}
+	f := Fragment{Source: attributeUnescaper.Replace(p.attribute(` source="`))}
+	if strings.HasPrefix(p.text[p.at:], " title") {
+		f.Title = attributeUnescaper.Replace(p.attribute(` title="`))
+	}
+	stated := p.attribute(` sha256="`)
+	p.want(">\n")
+	f.Content = p.upTo(closing(tag))
+	if id := Sum(f.Content); stated != id.String() {
+		p.fail("sha256: got %q, want %s", stated, id)
+	} else if want := tagFor(f.Content, id); tag != want {
+		p.fail("tag: got %q, want %q", tag, want)
+	}
+	return f, number
+}
+
+// attribute reads open and what follows up to the closing quote.
+func (p *xmlParser) attribute(open string) string {
+	p.want(open)
+	return p.upTo(`"`)
+}
+
+// want reads exactly this.
+func (p *xmlParser) want(text string) {
+	rest := p.text[p.at:]
+	if p.err == nil && strings.HasPrefix(rest, text) {
+		p.at += len(text)
+		return
+	}
+	p.fail("got %q, want %q", rest[:min(len(rest), len(text))], text)
+}
+
+// upTo reads to the end of the next delim, and returns what is before it.
+func (p *xmlParser) upTo(delim string) string {
+	before, _, ok := strings.Cut(p.text[p.at:], delim)
+	if p.err != nil || !ok {
+		p.fail("got no %q to the end", delim)
+		return ""
+	}
+	p.at += len(before) + len(delim)
+	return before
+}
