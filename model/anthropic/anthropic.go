@@ -1,0 +1,223 @@
+// Package anthropic speaks to endpoints that understand Anthropic's Messages.
+//
+// [Body] writes a prompt as the body of such a request. It is a function of the
+// prompt alone: the same prompt gives the same bytes. Nothing here opens a
+// connection.
+package anthropic
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// What stands in the body of a prompt that names no model, or whose options have
+// no max_tokens: the interface requires both.
+const (
+	DefaultModel     = "claude-sonnet-4-5"
+	DefaultMaxTokens = 4096
+)
+
+// A message is one entry of "messages".
+type message struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+// A block is a piece of a message's content; Type says which fields are set.
+type block struct {
+	Type string `json:"type"`
+	Text string `json:"text,omitempty"`
+
+	Source *source `json:"source,omitempty"` // of an image or document
+	Title  string  `json:"title,omitempty"`  // of a document
+
+	ID    string          `json:"id,omitempty"` // of a tool_use
+	Name  string          `json:"name,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+
+	ToolUseID string  `json:"tool_use_id,omitempty"` // of a tool_result
+	Content   []block `json:"content,omitempty"`
+	IsError   bool    `json:"is_error,omitempty"`
+}
+
+// A source says where the bytes of an image or document are.
+type source struct {
+	Type      string `json:"type"` // "base64" or "url"
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}
+
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// Body returns the body of a Messages request for p, as compact JSON with sorted
+// keys. The prompt's options are merged in. The error names an attachment of a
+// type that a message cannot carry, or an option that the prompt itself sets.
+func Body(p *starhost.Prompt) ([]byte, error) {
+	messages, err := messagesOf(p.Messages)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"model": DefaultModel, "max_tokens": DefaultMaxTokens, "messages": messages}
+	if p.Model != "" {
+		body["model"] = p.Model
+	}
+	if p.System != "" {
+		body["system"] = p.System
+	}
+	if len(p.Tools) > 0 {
+		body["tools"] = toolsOf(p.Tools)
+	}
+	if err := mergeOptions(body, p.Options); err != nil {
+		return nil, err
+	}
+	return encode(body)
+}
+
+// mergeOptions adds options to body. None may replace what the prompt says.
+func mergeOptions(body map[string]any, options json.RawMessage) error {
+	if len(options) == 0 {
+		return nil
+	}
+	var set map[string]json.RawMessage
+	if err := json.Unmarshal(options, &set); err != nil {
+		return fmt.Errorf("options: got %w, want a JSON object", err)
+	}
+	for _, key := range []string{"messages", "model", "system", "tools"} {
+		if _, ok := set[key]; ok {
+			return fmt.Errorf("options: %q is what the prompt itself sets", key)
+		}
+	}
+	for key, value := range set {
+		body[key] = value
+	}
+	return nil
+}
+
+// encode writes JSON without the escapes that only HTML needs.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func toolsOf(list []starhost.Tool) []tool {
+	tools := make([]tool, len(list))
+	for i, t := range list {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		tools[i] = tool{t.Name, t.Description, schema}
+	}
+	return tools
+}
+
+// messagesOf returns the conversation. Answers of tools are user messages here,
+// and what one side says in a row is one message.
+func messagesOf(list []starhost.Message) ([]message, error) {
+	var out []message
+	for i := range list {
+		role, blocks, err := blocksOf(&list[i])
+		switch {
+		case err != nil:
+			return nil, err
+		case len(blocks) == 0: // the interface refuses empty text
+		case len(out) > 0 && out[len(out)-1].Role == role:
+			last := &out[len(out)-1]
+			last.Content = append(last.Content, blocks...)
+		default:
+			out = append(out, message{role, blocks})
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("messages: the prompt is empty, and Messages want at least one that is not")
+	}
+	return out, nil
+}
+
+// blocksOf returns what a message says, and who says it.
+func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
+	if m.Content != "" {
+		blocks = append(blocks, block{Type: "text", Text: m.Content})
+	}
+	for i := range m.Attachments {
+		b, err := blockOf(&m.Attachments[i])
+		if err != nil {
+			return "", nil, err
+		}
+		blocks = append(blocks, b)
+	}
+	for _, c := range m.ToolCalls {
+		input := c.Arguments
+		if len(input) == 0 {
+			input = json.RawMessage("{}")
+		}
+		blocks = append(blocks, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: input})
+	}
+	if m.Role != starhost.RoleTool {
+		return m.Role, blocks, nil
+	}
+	answer := block{Type: "tool_result", ToolUseID: m.CallID, Content: blocks, IsError: m.IsError}
+	return starhost.RoleUser, []block{answer}, nil
+}
+
+// blockOf returns what carries an attachment.
+func blockOf(a *fragments.Attachment) (block, error) {
+	switch a.Type {
+	case "image/gif", "image/jpeg", "image/png", "image/webp":
+		return block{Type: "image", Source: sourceOf(a)}, nil
+	case "application/pdf":
+		return block{Type: "document", Source: sourceOf(a), Title: a.Name}, nil
+	}
+	name := nameOf(a)
+	if a.URL == "" && a.Content != "" && isText(a) {
+		return block{Type: "text", Text: a.Content}, nil
+	}
+	return block{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, or text that is not empty and not by URL: Messages carry nothing else", name, a.Type)
+}
+
+func sourceOf(a *fragments.Attachment) *source {
+	if a.URL != "" {
+		return &source{Type: "url", URL: a.URL}
+	}
+	return &source{Type: "base64", MediaType: a.Type, Data: base64.StdEncoding.EncodeToString([]byte(a.Content))}
+}
+
+// isText reports whether an attachment can be sent as it is read.
+func isText(a *fragments.Attachment) bool {
+	switch a.Type {
+	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
+	default:
+		if !strings.HasPrefix(a.Type, "text/") {
+			return false
+		}
+	}
+	return utf8.ValidString(a.Content)
+}
+
+func nameOf(a *fragments.Attachment) string {
+	switch {
+	case a.URL != "":
+		return a.URL
+	case a.Name != "":
+		return a.Name
+	}
+	return a.ID().Short()
+}

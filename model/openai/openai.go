@@ -1,0 +1,260 @@
+// Package openai speaks to endpoints that understand OpenAI's Chat Completions,
+// which most providers and local servers do.
+//
+// [Body] writes a prompt as the body of such a request. It is a function of the
+// prompt alone: the same prompt gives the same bytes. Nothing here opens a
+// connection.
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// DefaultModel stands in the body of a prompt that names no model.
+const DefaultModel = "gpt-5-mini"
+
+// A message is one entry of "messages".
+type message struct {
+	Role      string     `json:"role"`
+	Content   any        `json:"content"` // string or []part
+	ToolCalls []toolCall `json:"tool_calls,omitempty"`
+	CallID    string     `json:"tool_call_id,omitempty"`
+}
+
+// A part is a piece of a message's content; Type says which field is set.
+type part struct {
+	Type  string    `json:"type"`
+	Text  string    `json:"text,omitempty"`
+	Image *imageURL `json:"image_url,omitempty"`
+	Audio *audio    `json:"input_audio,omitempty"`
+	File  *file     `json:"file,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type audio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+type file struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
+}
+
+type toolCall struct {
+	ID       string   `json:"id"`
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type tool struct {
+	Type     string   `json:"type"`
+	Function toolSpec `json:"function"`
+}
+
+type toolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// Body returns the body of a Chat Completions request for p, as compact JSON with
+// sorted keys. The prompt's options are merged in. The error names an attachment
+// of a type that a message cannot carry, or an option that the prompt itself
+// sets.
+func Body(p *starhost.Prompt) ([]byte, error) {
+	messages, err := messagesOf(p)
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{"model": DefaultModel, "messages": messages}
+	if p.Model != "" {
+		body["model"] = p.Model
+	}
+	if len(p.Tools) > 0 {
+		body["tools"] = toolsOf(p.Tools)
+	}
+	if err := mergeOptions(body, p.Options); err != nil {
+		return nil, err
+	}
+	return encode(body)
+}
+
+// mergeOptions adds options to body. None may replace what the prompt says.
+func mergeOptions(body map[string]any, options json.RawMessage) error {
+	if len(options) == 0 {
+		return nil
+	}
+	var set map[string]json.RawMessage
+	if err := json.Unmarshal(options, &set); err != nil {
+		return fmt.Errorf("options: got %w, want a JSON object", err)
+	}
+	for _, key := range []string{"messages", "model", "tools"} {
+		if _, ok := set[key]; ok {
+			return fmt.Errorf("options: %q is what the prompt itself sets", key)
+		}
+	}
+	for key, value := range set {
+		body[key] = value
+	}
+	return nil
+}
+
+// encode writes JSON without the escapes that only HTML needs.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func toolsOf(list []starhost.Tool) []tool {
+	tools := make([]tool, len(list))
+	for i, t := range list {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		tools[i] = tool{"function", toolSpec{t.Name, t.Description, schema}}
+	}
+	return tools
+}
+
+// messagesOf returns the conversation. A tool's message is text alone, so what
+// tools attached follows their answers in a user message.
+func messagesOf(p *starhost.Prompt) ([]message, error) {
+	var out []message
+	if p.System != "" {
+		out = append(out, message{Role: "system", Content: p.System})
+	}
+	var attached []part // by tools, since the last message that is none
+	flush := func() {
+		if len(attached) > 0 {
+			out = append(out, message{Role: "user", Content: attached})
+			attached = nil
+		}
+	}
+	for i := range p.Messages {
+		m := &p.Messages[i]
+		parts, err := partsOf(m.Attachments)
+		if err != nil {
+			return nil, err
+		}
+		if m.Role == starhost.RoleTool {
+			out = append(out, message{Role: "tool", Content: m.Content, CallID: m.CallID})
+			attached = append(attached, parts...)
+			continue
+		}
+		flush()
+		out = append(out, message{Role: m.Role, Content: content(m.Content, parts), ToolCalls: callsOf(m.ToolCalls)})
+	}
+	flush()
+	return out, nil
+}
+
+// content returns text with parts behind it, or the text alone if there are none.
+func content(text string, parts []part) any {
+	if len(parts) == 0 {
+		return text
+	}
+	if text != "" {
+		parts = append([]part{{Type: "text", Text: text}}, parts...)
+	}
+	return parts
+}
+
+func callsOf(calls []starhost.ToolCall) []toolCall {
+	var out []toolCall
+	for _, c := range calls {
+		arguments := string(c.Arguments)
+		if arguments == "" {
+			arguments = "{}"
+		}
+		out = append(out, toolCall{ID: c.ID, Type: "function", Function: function{c.Name, arguments}})
+	}
+	return out
+}
+
+func partsOf(list []fragments.Attachment) ([]part, error) {
+	var parts []part
+	for i := range list {
+		p, err := partOf(&list[i])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// imageTypes are the pictures that a message can carry.
+var imageTypes = []string{"image/gif", "image/jpeg", "image/png", "image/webp"}
+
+// audioFormats are the sounds that a message can carry, by type.
+var audioFormats = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+// partOf returns what carries an attachment.
+func partOf(a *fragments.Attachment) (part, error) {
+	format := audioFormats[a.Type]
+	switch {
+	case slices.Contains(imageTypes, a.Type):
+		return part{Type: "image_url", Image: &imageURL{address(a)}}, nil
+	case a.URL != "":
+		return part{}, fmt.Errorf("attachment %s: got type %q, want an image: Chat Completions fetch nothing else by URL", a.URL, a.Type)
+	case a.Type == "application/pdf":
+		return part{Type: "file", File: &file{nameOf(a), address(a)}}, nil
+	case format != "":
+		return part{Type: "input_audio", Audio: &audio{base64.StdEncoding.EncodeToString([]byte(a.Content)), format}}, nil
+	case isText(a) && a.Content != "":
+		return part{Type: "text", Text: a.Content}, nil
+	}
+	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, WAV, MP3, or text that is not empty: Chat Completions carry nothing else", nameOf(a), a.Type)
+}
+
+// address returns the URL under which a model reads an attachment: its own, or
+// one that holds the bytes.
+func address(a *fragments.Attachment) string {
+	if a.URL != "" {
+		return a.URL
+	}
+	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
+}
+
+// isText reports whether an attachment can be sent as it is read.
+func isText(a *fragments.Attachment) bool {
+	switch a.Type {
+	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
+	default:
+		if !strings.HasPrefix(a.Type, "text/") {
+			return false
+		}
+	}
+	return utf8.ValidString(a.Content)
+}
+
+func nameOf(a *fragments.Attachment) string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return a.ID().Short()
+}
