@@ -1,0 +1,58 @@
+package starlark
+
+// A budget is what a run may spend and has spent. Steps are counted by the
+// thread itself; memory only grows.
+type budget struct {
+	maxSteps, maxAlloc, maxOutput uint64
+	alloc, output                 uint64
+
+	firstStep, firstByte uint64 // counts at the start of a nested call
+	lowSteps, lowAlloc   bool   // a nested call's own limits are below the caller's
+}
+
+// share makes b, that of a nested call, the rest of p, that of its caller.
+func (b *budget) share(p *budget, steps uint64) {
+	b.firstStep, b.firstByte = steps, p.alloc
+	b.alloc, b.output = p.alloc, p.output
+	b.lowSteps = steps+b.maxSteps < p.maxSteps
+	b.lowAlloc = p.alloc+b.maxAlloc < p.maxAlloc
+	b.maxSteps = min(steps+b.maxSteps, p.maxSteps)
+	b.maxAlloc = min(p.alloc+b.maxAlloc, p.maxAlloc)
+	b.maxOutput = min(p.output+b.maxOutput, p.maxOutput)
+}
+
+// settle takes over what the nested call of b's run has spent.
+func (b *budget) settle(nested *budget) {
+	b.alloc, b.output = nested.alloc, nested.output
+}
+
+// charge pays for steps and bytes before the work of op is done.
+func (w *worker) charge(op string, steps, bytes uint64) error {
+	b, th := &w.budget, w.thread
+	if n := th.Steps + steps; n >= b.maxSteps || n < steps {
+		return w.exceed("steps", op, saturate(th.Steps, steps), b.maxSteps, th.Steps)
+	}
+	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
+		return w.exceed("memory", op, saturate(b.alloc, bytes), b.maxAlloc, b.alloc)
+	}
+	th.Steps += steps
+	b.alloc += bytes
+	return nil
+}
+
+// saturate adds without wrapping round.
+func saturate(x, y uint64) uint64 {
+	if x+y < x {
+		return ^uint64(0)
+	}
+	return x + y
+}
+
+// exceed stops the run at a limit. The first limit that a run reaches is the
+// one it reports.
+func (w *worker) exceed(name, op string, need, max, used uint64) error {
+	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: callerPos(w.thread)}
+	e.inherited = w.parent != nil && !(name == "steps" && w.budget.lowSteps) && !(name == "memory" && w.budget.lowAlloc)
+	w.stop(e)
+	return w.stopped
+}

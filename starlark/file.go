@@ -1,0 +1,141 @@
+package starlark
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// A File is source text that was parsed and is fit to be evaluated.
+type File struct {
+	name string
+	src  string // as evaluated: line ends normalised, no byte order mark
+	tree *syntax.File
+}
+
+// Name returns the name that positions show.
+func (f *File) Name() string { return f.name }
+
+// Syntax returns the tree of the file as it was written. It must not be changed.
+func (f *File) Syntax() *syntax.File { return f.tree }
+
+// Loads returns the labels of the file's load statements, in their order.
+func (f *File) Loads() []string {
+	var labels []string
+	for _, s := range f.tree.Stmts {
+		if l, ok := s.(*syntax.LoadStmt); ok {
+			labels = append(labels, l.ModuleName())
+		}
+	}
+	return labels
+}
+
+// dialect is the language of all files: Starlark with sets, with statements and
+// reassignment at the top level, without recursion and while.
+var dialect = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
+
+// Parse parses a file. Its name is what positions show, with "/" between its
+// parts, such as "oncall/plugin.star". The error is an [*Error], or nil.
+func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
+	f, err := s.parse(name, src)
+	if err != nil {
+		return nil, s.locate(err)
+	}
+	return f, nil
+}
+
+func (s *Sandbox) parse(name string, src []byte) (_ *File, err error) {
+	defer containAt(&err, Pos{File: name})
+	if int64(len(src)) > s.limits.Source {
+		return nil, &LimitError{Limit: "source", Op: name, Need: uint64(len(src)), Max: uint64(s.limits.Source), Pos: Pos{File: name}}
+	}
+	text, err := normalise(name, src)
+	if err != nil {
+		return nil, err
+	}
+	s.sources.add(name, text)
+	options := dialect
+	tree, err := options.Parse(name, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTree(tree); err != nil {
+		return nil, err
+	}
+	return &File{name: name, src: text, tree: tree}, nil
+}
+
+// normalise returns the text of a source file with "\n" as the end of lines, so
+// that one text has one meaning whatever editor saved it.
+func normalise(name string, src []byte) (string, error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	if i := bytes.IndexByte(src, 0); i >= 0 {
+		return "", &Error{Pos: posAt(name, src, i), Msg: "source holds a NUL byte; is it a text file?", Code: "E0104"}
+	}
+	if i := invalidUTF8(src); i >= 0 {
+		return "", &Error{Pos: posAt(name, src, i), Msg: fmt.Sprintf("source is not UTF-8: byte 0x%02x", src[i]), Code: "E0104"}
+	}
+	if bytes.IndexByte(src, '\r') < 0 {
+		return string(src), nil
+	}
+	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
+	return string(bytes.ReplaceAll(src, []byte("\r"), []byte("\n"))), nil
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(src []byte) int {
+	if utf8.Valid(src) {
+		return -1
+	}
+	for i := 0; ; {
+		r, n := utf8.DecodeRune(src[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+}
+
+// posAt returns the place of the byte at offset i.
+func posAt(name string, src []byte, i int) Pos {
+	line := src[bytes.LastIndexByte(src[:i], '\n')+1 : i]
+	return Pos{File: name, Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1 + utf8.RuneCount(line)}
+}
+
+// compile returns the program of f for an environment that holds env besides
+// the defined names.
+func (s *Sandbox) compile(f *File, env starlark.StringDict) (*starlark.Program, error) {
+	options := dialect
+	tree, err := options.Parse(f.name, f.src, 0)
+	if err != nil {
+		return nil, err
+	}
+	var unknown bool
+	program, err := starlark.FileProgram(tree, func(name string) bool {
+		known := env.Has(name)
+		unknown = unknown || !known && !starlark.Universe.Has(name)
+		return known || !starlark.Universe.Has(name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if unknown {
+		return nil, undefinedNames(f.tree, tree, env)
+	}
+	return program, nil
+}
+
+// sources holds the text of files by name, for the lines that errors quote.
+type sources struct{ m sync.Map }
+
+func (s *sources) add(name, text string) { s.m.Store(name, text) }
+
+func (s *sources) text(name string) string {
+	text, _ := s.m.Load(name)
+	t, _ := text.(string)
+	return t
+}

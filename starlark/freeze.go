@@ -1,0 +1,174 @@
+package starlark
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// A Holder is a host's value that holds others. The freeze check follows them;
+// a host's value that is no Holder counts as one value without parts.
+type Holder interface {
+	starlark.Value
+	// Held returns the values that Freeze reaches directly.
+	Held() []starlark.Value
+}
+
+// freeze freezes the globals of a file and the values kept besides, after it
+// has made sure that Freeze ends soon.
+func freeze(file string, globals starlark.StringDict, kept []starlark.Value) error {
+	c := freezeCheck{pos: Pos{File: file}}
+	for _, name := range globals.Keys() {
+		if err := c.walk(globals[name], 1); err != nil {
+			return err
+		}
+	}
+	for _, v := range kept {
+		if err := c.walk(v, 1); err != nil {
+			return err
+		}
+	}
+	globals.Freeze()
+	for _, v := range kept {
+		v.Freeze()
+	}
+	return nil
+}
+
+// checkResult makes sure that what fn returned can be frozen, stored and
+// converted.
+func checkResult(fn starlark.Callable, v starlark.Value) error {
+	var c freezeCheck
+	if f, ok := fn.(*starlark.Function); ok {
+		c.pos = posOf(f.Position())
+	}
+	return c.walk(v, 1)
+}
+
+// A freezeCheck visits values the way Freeze does. Lists, dicts and sets know
+// that they are frozen, and are visited once. Tuples, functions, structs and
+// bound methods do not: Freeze visits them once for each way that leads to them,
+// which can be more than there are atoms, and never ends in a function that
+// captures itself.
+type freezeCheck struct {
+	pos    Pos // of what is checked
+	nodes  int
+	seen   map[starlark.Value]bool
+	onPath map[*starlark.Function]bool
+}
+
+func (c *freezeCheck) walk(v starlark.Value, depth int) error {
+	if c.nodes++; c.nodes > freezeNodes {
+		return &LimitError{Limit: "freeze", Op: "number of values", Need: uint64(c.nodes), Max: freezeNodes, Pos: c.pos}
+	}
+	if depth > freezeDepth {
+		return &LimitError{Limit: "freeze", Op: "nesting of values", Need: uint64(depth), Max: freezeDepth, Pos: c.pos}
+	}
+	switch v := v.(type) {
+	case *starlark.List:
+		return c.once(v, func() error { return each(v.Elements(), c, depth) })
+	case *starlark.Dict:
+		return c.once(v, func() error { return c.entries(v, depth) })
+	case *starlark.Set:
+		return c.once(v, func() error { return each(v.Elements(), c, depth) })
+	case starlark.Tuple:
+		return each(v.Elements(), c, depth)
+	case *starlark.Function:
+		return c.function(v, depth)
+	case *starlark.Builtin:
+		if r := v.Receiver(); r != nil {
+			return c.walk(r, depth+1)
+		}
+	case *starlarkstruct.Struct:
+		for _, x := range v.Entries() {
+			if err := c.walk(x, depth+1); err != nil {
+				return err
+			}
+		}
+	case Holder:
+		for _, x := range v.Held() {
+			if err := c.walk(x, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// once visits the parts of a value that knows when it is frozen.
+func (c *freezeCheck) once(v starlark.Value, parts func() error) error {
+	if c.seen[v] {
+		return nil
+	}
+	if c.seen == nil {
+		c.seen = map[starlark.Value]bool{}
+	}
+	c.seen[v] = true
+	return parts()
+}
+
+func each(values func(yield func(starlark.Value) bool), c *freezeCheck, depth int) error {
+	for x := range values {
+		if err := c.walk(x, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *freezeCheck) entries(d *starlark.Dict, depth int) error {
+	for k, x := range d.Entries() {
+		if err := c.walk(k, depth+1); err != nil {
+			return err
+		}
+		if err := c.walk(x, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// function visits the defaults and the captured variables of fn.
+func (c *freezeCheck) function(fn *starlark.Function, depth int) error {
+	if c.onPath[fn] {
+		return &freezeError{fn}
+	}
+	if c.onPath == nil {
+		c.onPath = map[*starlark.Function]bool{}
+	}
+	c.onPath[fn] = true
+	defer delete(c.onPath, fn)
+	for i := range fn.NumParams() {
+		if x := fn.ParamDefault(i); x != nil {
+			if err := c.walk(x, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range fn.NumFreeVars() {
+		if _, x := fn.FreeVar(i); x != nil {
+			if err := c.walk(x, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A freezeError reports a function that captures itself.
+type freezeError struct{ fn *starlark.Function }
+
+func (e *freezeError) Error() string {
+	return fmt.Sprintf("function %s captures itself; it cannot be frozen", e.fn.Name())
+}
+
+// Place is where the function is defined.
+func (e *freezeError) Place() syntax.Position { return e.fn.Position() }
+
+func (e *freezeError) Code() string { return limits["freeze"].code }
+
+func (e *freezeError) Help() string {
+	return "define the function at the top level, where it sees itself as a global"
+}

@@ -1,0 +1,73 @@
+package starlark
+
+import (
+	"regexp"
+	"sync"
+)
+
+// A habit is something that is right in Python and an error here. It is known by
+// the message that upstream gives and, where that is not enough, the line.
+type habit struct {
+	msg, line string // regular expressions; an empty one matches
+	help      string
+}
+
+// habits are tried in order: the first that matches helps.
+var habits = []habit{
+	{`^got string literal, want`, `\b[fF]['"]`, `Starlark has no f-strings; write "%s is %d" % (name, n) or "{} is {}".format(name, n)`},
+	{`^got string literal, want`, `^\s*print\s+['"]`, `print is a function; write print("...")`},
+	{`^got string literal, want`, `['"]\s*[rb]?['"]`, `adjacent strings are not joined; write "a" + "b"`},
+	{`^got is, want`, ``, `Starlark has no is; write x == None, x != None`},
+	{`^got '\*\*', want`, ``, `Starlark has no ** operator; multiply, or use math.pow`},
+	{`^got (import|from), want`, ``, `Starlark has no import; write load("lib/x.star", "name")`},
+	{`^got class, want`, ``, `Starlark has no classes; use dicts, struct(...) and functions`},
+	{`^got (try|except|finally|raise), want`, ``, `Starlark has no exceptions; look first (if k in d, d.get(k, default)), and stop with fail("why")`},
+	{`does not support while loops`, ``, `Starlark has no while; write for _ in range(n), and break`},
+	{`^got ':=?, want|^got ':', want`, `:=`, `Starlark has no :=; assign in a statement of its own`},
+	{`^got ':', want ('\)'|',')`, `\b(def|lambda)\b`, `parameters have no type annotations; put types into the docstring`},
+	{`^got '-', want ':'`, `->`, `functions have no type annotations; put types into the docstring`},
+	{`^got ':', want newline`, `^\s*\w+\s*:`, `variables have no type annotations; write x = 1`},
+	{`^unknown conversion %[-+# 0-9.*]`, ``, `% has no width or precision here; use %d, %s, %f and pad or round the value itself`},
+	{`^format spec features not supported`, ``, `format has no width or precision here; use {} and pad or round the value itself`},
+	{`^got global, want`, ``, `a function cannot assign to a global; return the value`},
+	{`^got nonlocal, want`, ``, `a function cannot assign to a variable outside; return the value, or change a list or dict`},
+	{`^got yield, want`, ``, `Starlark has no generators; build a list and return it`},
+	{`^got (async|await), want`, ``, `Starlark has no async; functions simply return their result`},
+	{`^got with, want`, ``, `Starlark has no with; there is nothing to close`},
+	{`^got identifier, want newline`, `^\s*assert\b`, `Starlark has no assert; write if not x: fail("why")`},
+	{`^got .*, want newline`, `^\s*assert\b`, `Starlark has no assert; write if not x: fail("why")`},
+	{`^got identifier, want newline`, `^\s*match\b`, `Starlark has no match; use if and elif`},
+	{`^got del, want`, ``, `Starlark has no del; write d.pop(key) or xs.pop(i)`},
+	{`does not associate with`, ``, `comparisons do not chain; write a < b and b < c`},
+	{`called recursively`, ``, `Starlark has no recursion; loop over a list of what is left to do`},
+	{`^unexpected input character '@'`, ``, `Starlark has no decorators; call the function after the def`},
+	{`^got for, want '\)'`, ``, `Starlark has no generator expressions; write [x for x in xs]`},
+	{`^got for, want ':'|^got ',', want ':'|^got '}', want ':'`, `\{`, `Starlark has no {a, b} for sets; write set([a, b])`},
+	{`^got '\*', want primary expression`, `=`, `Starlark has no starred assignment; write x, y = xs[0], xs[1:]`},
+	{`^got else, want primary expression`, ``, `loops have no else; set a variable before break`},
+	{`^got newline, want primary expression`, `(\+\+|--)\s*$`, `Starlark has no ++ and --; write x += 1`},
+	{`^string value is not iterable|got string, want iterable`, ``, `strings are not iterated; write s.elems() or s.codepoints()`},
+	{`^undefined: isinstance\b`, ``, `write type(x) == "string"`},
+	{`^undefined: sum\b`, ``, `add in a loop: for x in xs: total += x`},
+	{`^undefined: (map|filter)\b`, ``, `write a comprehension: [f(x) for x in xs if ok(x)]`},
+	{`^unknown binary op: (string \+ \w+|\w+ \+ string)`, ``, `convert first: "n = " + str(n)`},
+}
+
+// compiledHabits makes the expressions on the first error, not at start-up.
+var compiledHabits = sync.OnceValue(func() [][2]*regexp.Regexp {
+	list := make([][2]*regexp.Regexp, len(habits))
+	for i, h := range habits {
+		list[i] = [2]*regexp.Regexp{regexp.MustCompile(h.msg), regexp.MustCompile(h.line)}
+	}
+	return list
+})
+
+// helpFor returns what Starlark has instead of what the line tries, or "".
+func helpFor(msg, line string) string {
+	for i, re := range compiledHabits() {
+		if re[0].MatchString(msg) && re[1].MatchString(line) {
+			return habits[i].help
+		}
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package starlark
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// A loader evaluates the files of one Run, each once.
+type loader struct {
+	Exec
+	env     starlark.StringDict            // defined names and those of the Exec
+	modules map[string]starlark.StringDict // of the files that were evaluated, by name
+	done    []string                       // their names, in the order in which they ended
+}
+
+// runFile evaluates f and everything it loads.
+func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
+	defer w.contain(&err)
+	w.loader = &loader{Exec: e, env: joined(w.box.env, e.Env), modules: map[string]starlark.StringDict{}}
+	globals, err := w.evaluate(f)
+	if err != nil {
+		return nil, err
+	}
+	var kept []starlark.Value
+	if e.Kept != nil {
+		kept = e.Kept()
+	}
+	if err := freeze(f.name, globals, kept); err != nil {
+		return nil, err
+	}
+	return &Module{Name: f.name, Globals: globals, Files: w.loader.done}, nil
+}
+
+// joined returns the names of both, those of over first. It is base itself
+// when there is nothing to add.
+func joined(base, over starlark.StringDict) starlark.StringDict {
+	if len(over) == 0 {
+		return base
+	}
+	env := make(starlark.StringDict, len(base)+len(over))
+	for name, v := range base {
+		env[name] = v
+	}
+	for name, v := range over {
+		env[name] = v
+	}
+	return env
+}
+
+// evaluate runs the top level of f. The globals are not frozen yet.
+func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
+	if w.loader.Check != nil {
+		if err := w.loader.Check(f.tree); err != nil {
+			return nil, err
+		}
+	}
+	program, err := w.box.compile(f, w.loader.env)
+	if err != nil {
+		return nil, err
+	}
+	w.files = append(w.files, f.name)
+	globals, err := program.Init(w.thread, w.loader.env)
+	w.files = w.files[:len(w.files)-1]
+	if err != nil {
+		return nil, err
+	}
+	w.loader.done = append(w.loader.done, f.name)
+	return globals, nil
+}
+
+// load runs a load statement of the file that is being evaluated.
+func (w *worker) load(label string) (starlark.StringDict, error) {
+	if len(w.files) == 0 || w.loader.Load == nil {
+		return nil, errors.New("there is nothing to load from here")
+	}
+	name, src, err := w.loader.Load(w.files[len(w.files)-1], label)
+	if err != nil {
+		return nil, err
+	}
+	if globals, ok := w.loader.modules[name]; ok {
+		return globals, nil
+	}
+	if i := slices.Index(w.files, name); i >= 0 {
+		return nil, fmt.Errorf("cycle: %s -> %s", strings.Join(w.files[i:], " -> "), name)
+	}
+	f, err := w.box.parse(name, src)
+	if err != nil {
+		return nil, w.box.locate(err)
+	}
+	globals, err := w.evaluate(f)
+	if err != nil {
+		return nil, w.box.inModule(err)
+	}
+	if err := freeze(name, globals, nil); err != nil {
+		return nil, err
+	}
+	w.loader.modules[name] = globals
+	return globals, nil
+}
+
+// inModule gives the failure of a loaded file its place in that file, unless
+// the interpreter did: the frames of both files are on one stack.
+func (s *Sandbox) inModule(err error) error {
+	var eval *starlark.EvalError
+	if errors.As(err, &eval) {
+		return err
+	}
+	return s.locate(err)
+}

@@ -1,0 +1,71 @@
+package starlark
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// A link ties the context that a host's function gets to the run that called
+// it, so that a Call made with that context is nested in the run.
+type link struct {
+	mu     sync.Mutex // held during a nested call: there is one at a time
+	parent *worker    // nil once the run has ended
+	ctx    context.Context
+	start  time.Time // of the nested call
+}
+
+type linkKey struct{}
+
+// Context returns the context of the run on th. A Call with it is nested in the
+// run: it shares the budget, and counts towards the nesting depth.
+func (s *Sandbox) Context(th *starlark.Thread) context.Context {
+	w := workerOf(th)
+	if w.link == nil {
+		w.link = &link{parent: w}
+		w.link.ctx = context.WithValue(w.ctx, linkKey{}, w.link)
+	}
+	return w.link.ctx
+}
+
+// cut ends the life of a link with its run: contexts that were kept make
+// ordinary calls from now on.
+func (l *link) cut() {
+	l.mu.Lock()
+	l.parent = nil
+	l.mu.Unlock()
+}
+
+// join nests w in the run of l, which stays locked until part.
+func (w *worker) join(l *link) error {
+	l.mu.Lock()
+	p := l.parent
+	if p == nil {
+		l.mu.Unlock()
+		return nil
+	}
+	if p.depth+1 > maxNesting {
+		l.mu.Unlock()
+		return p.exceed("nesting", "nested call", uint64(p.depth+1), maxNesting, 0)
+	}
+	l.start = time.Now()
+	w.parent, w.depth = p, p.depth+1
+	w.thread.Steps = p.thread.Steps
+	w.budget.share(&p.budget, p.thread.Steps)
+	return nil
+}
+
+// part hands the spent budget back to the run that w is nested in. A limit of
+// that run which the nested call reached stops it too.
+func (w *worker) part() {
+	p := w.parent
+	p.thread.Steps = w.thread.Steps
+	p.budget.settle(&w.budget)
+	if e, ok := w.stopped.(*LimitError); ok && e.inherited {
+		p.stop(e)
+	}
+	p.extend(p.link.start)
+	p.link.mu.Unlock()
+}

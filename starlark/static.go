@@ -1,0 +1,110 @@
+package starlark
+
+import (
+	"go.starlark.net/syntax"
+)
+
+// checkTree refuses a tree that would cost the resolver, the compiler or the
+// interpreter more than its size suggests. It runs before anything else that
+// recurses on the tree: those recurse without a limit.
+func checkTree(f *syntax.File) error {
+	c := treeCheck{}
+	syntax.Walk(f, c.visit)
+	return c.err
+}
+
+// A treeCheck counts what the static limits bound.
+type treeCheck struct {
+	depth, functions, loads int
+	err                     error // the first that was found
+}
+
+// visit is called before the children of n, and with nil after them.
+func (c *treeCheck) visit(n syntax.Node) bool {
+	if n == nil {
+		c.depth--
+		return false
+	}
+	c.check(n)
+	if c.depth++; c.depth > maxTreeDepth {
+		c.refuse(nodePos(n), "nesting of the source", c.depth, maxTreeDepth)
+	}
+	if c.err != nil {
+		c.depth--
+		return false
+	}
+	return true
+}
+
+func (c *treeCheck) check(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.DefStmt:
+		c.function(n.Def, n.Params)
+	case *syntax.LambdaExpr:
+		c.function(n.Lambda, n.Params)
+	case *syntax.LoadStmt:
+		if c.loads++; c.loads > maxLoads {
+			c.refuse(n.Load, "number of load statements", c.loads, maxLoads)
+		}
+		for _, ids := range [][]*syntax.Ident{n.From, n.To} {
+			for _, id := range ids {
+				c.loaded(id)
+			}
+		}
+	case *syntax.Ident:
+		if len(n.Name) > maxIdentifier {
+			c.refuse(n.NamePos, "length of a name", len(n.Name), maxIdentifier)
+		}
+	}
+}
+
+func (c *treeCheck) function(pos syntax.Position, params []syntax.Expr) {
+	if c.functions++; c.functions > maxFunctions {
+		c.refuse(pos, "number of functions in a file", c.functions, maxFunctions)
+	}
+	if len(params) > maxParams {
+		c.refuse(pos, "number of parameters", len(params), maxParams)
+	}
+}
+
+// loaded checks a name in a load statement. It is written as a string, which
+// the parser takes as it is: a name that no script can spell elsewhere, such as
+// one of a helper, must not be bound this way.
+func (c *treeCheck) loaded(id *syntax.Ident) {
+	if !isIdentifier(id.Name) && c.err == nil {
+		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quote(id.Name) + " is not a name", Code: "E0103"}
+	}
+}
+
+func (c *treeCheck) refuse(pos syntax.Position, what string, need, max int) {
+	if c.err == nil {
+		c.err = &LimitError{Limit: "syntax", Op: what, Need: uint64(need), Max: uint64(max), Pos: posOf(pos)}
+	}
+}
+
+// nodePos returns a place in n without a walk down its left side.
+func nodePos(n syntax.Node) syntax.Position {
+	switch n := n.(type) {
+	case *syntax.BinaryExpr:
+		return n.OpPos
+	case *syntax.CallExpr:
+		return n.Lparen
+	case *syntax.DotExpr:
+		return n.Dot
+	case *syntax.IndexExpr:
+		return n.Lbrack
+	case *syntax.SliceExpr:
+		return n.Lbrack
+	case *syntax.CondExpr:
+		return n.If
+	case *syntax.IfStmt:
+		return n.If
+	case *syntax.ExprStmt:
+		return nodePos(n.X)
+	case *syntax.AssignStmt:
+		return n.OpPos
+	case *syntax.DictEntry:
+		return n.Colon
+	}
+	return syntax.Start(n)
+}

@@ -1,0 +1,214 @@
+package starlark
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// A worker is a thread with what a run needs around it. Workers are pooled: a
+// run takes one in enter and gives it back in leave, unless it ended badly.
+type worker struct {
+	thread *starlark.Thread
+	run
+}
+
+// A run is the part of a worker that is new with every Run and Call.
+type run struct {
+	box    *Sandbox
+	ctx    context.Context
+	budget budget
+	parent *worker // that made the nested call, or nil
+	depth  int     // of nested calls
+	link   *link   // what Context handed out, or nil
+
+	// deadline is zero until the first tick: a short run never asks for the time.
+	deadline time.Time
+
+	loader  *loader  // of a Run; nil in a Call
+	files   []string // being evaluated, the outermost first
+	stopped error    // why the thread was cancelled: a limit, or the context's error
+	broken  bool     // a panic passed through: the thread must not be used again
+}
+
+// workerKey is where a thread holds its worker.
+const workerKey = "starhost.worker"
+
+func workerOf(th *starlark.Thread) *worker {
+	w, _ := th.Local(workerKey).(*worker)
+	return w
+}
+
+var idle = sync.Pool{New: func() any { return newWorker() }}
+
+// newWorker makes a thread. No other function does.
+func newWorker() *worker {
+	w := &worker{thread: &starlark.Thread{Name: "starhost"}}
+	w.thread.SetLocal(workerKey, w)
+	w.thread.Print = func(_ *starlark.Thread, text string) { w.print(text) }
+	w.thread.Load = func(_ *starlark.Thread, label string) (starlark.StringDict, error) { return w.load(label) }
+	w.thread.OnMaxSteps = func(*starlark.Thread) { w.tick() }
+	return w
+}
+
+// clean makes a used worker as good as new.
+func (w *worker) clean() {
+	w.run = run{}
+	w.thread.Steps = 0
+	w.thread.Uncancel()
+}
+
+// enter starts a run, as a part of the one that ctx comes from if there is one.
+func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w := idle.Get().(*worker)
+	w.box, w.ctx = s, ctx
+	w.budget = budget{maxSteps: s.limits.Steps, maxAlloc: s.limits.Memory, maxOutput: uint64(s.limits.Output)}
+	if l, ok := ctx.Value(linkKey{}).(*link); ok {
+		if err := w.join(l); err != nil {
+			w.clean()
+			idle.Put(w)
+			return nil, err
+		}
+	}
+	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, w.budget.maxSteps))
+	return w, nil
+}
+
+// leave ends a run. It returns what the run used, and err or what stopped it.
+func (w *worker) leave(err error) (Usage, error) {
+	if w.stopped != nil {
+		err = stopError{err, w.stopped}
+	}
+	usage := Usage{Steps: w.thread.Steps - w.budget.firstStep, Bytes: w.budget.alloc - w.budget.firstByte}
+	if w.link != nil {
+		w.link.cut()
+	}
+	if w.parent != nil {
+		w.part()
+	}
+	if w.broken {
+		return usage, err
+	}
+	w.clean()
+	idle.Put(w)
+	return usage, err
+}
+
+// tick is called by the interpreter when the run may be over: its steps are
+// spent, or it is time to look at the clock. Looking here, and not with a timer
+// of each run, no late signal can hit the next run of the thread.
+func (w *worker) tick() {
+	now := time.Now()
+	switch {
+	case w.thread.Steps >= w.budget.maxSteps:
+		w.exceed("steps", "the script", w.thread.Steps, w.budget.maxSteps, 0)
+		return
+	case w.ctx.Err() != nil:
+		w.stop(w.ctx.Err())
+		return
+	case w.deadline.IsZero():
+		w.deadline = now.Add(w.box.limits.Timeout)
+	case now.After(w.deadline):
+		ms := func(d time.Duration) uint64 { return uint64(d.Milliseconds()) }
+		timeout := w.box.limits.Timeout
+		w.exceed("time", "the script", ms(now.Sub(w.deadline)+timeout), ms(timeout), 0)
+		return
+	}
+	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, w.budget.maxSteps))
+}
+
+// stop cancels the run for good: what swallows the error of an operation
+// meets the cancelled thread at its next instruction.
+func (w *worker) stop(cause error) {
+	if w.stopped == nil {
+		w.stopped = cause
+	}
+	w.thread.Cancel(w.stopped.Error())
+}
+
+// call calls fn with a recovered panic as an error.
+func (w *worker) call(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+	defer w.contain(&err)
+	if w.parent != nil {
+		if err := w.charge("nested call", nestedSteps, 0); err != nil {
+			return nil, err
+		}
+	}
+	v, err = starlark.Call(w.thread, fn, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return v, checkResult(fn, v)
+}
+
+// contain turns a panic into an InternalError with the place of the script.
+// It is deferred.
+func (w *worker) contain(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	w.broken = true
+	*err = &InternalError{Pos: callerPos(w.thread), Value: p, Stack: debug.Stack()}
+}
+
+// callerPos returns the place of the innermost frame of Starlark code.
+func callerPos(th *starlark.Thread) Pos {
+	for i := range th.CallStackDepth() {
+		if p := th.CallFrame(i).Pos; p.Line > 0 {
+			return posOf(p)
+		}
+	}
+	return Pos{}
+}
+
+// print hands on what a script prints, while the run may.
+func (w *worker) print(text string) {
+	n := w.budget.output + uint64(len(text)) + 1
+	if n > w.budget.maxOutput {
+		w.exceed("output", "print", n, w.budget.maxOutput, w.budget.output)
+		return
+	}
+	w.budget.output = n
+	if w.box.print != nil {
+		w.box.print(w.ctx, callerPos(w.thread), text)
+	}
+}
+
+// Charge pays for work that a host's function is about to do: steps, at 10 to 20
+// ns each, and bytes that it allocates. An error must be returned at once.
+func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) error {
+	return workerOf(th).charge(op, steps, bytes)
+}
+
+// Loading returns the file whose top level is being evaluated on th, and
+// whether it is one that another file loads. The file is "" in a Call.
+func (s *Sandbox) Loading(th *starlark.Thread) (file string, module bool) {
+	files := workerOf(th).files
+	if len(files) == 0 {
+		return "", false
+	}
+	return files[len(files)-1], len(files) > 1
+}
+
+// Paused does work with the run's wall clock stopped, as during an effect that
+// has a deadline of its own.
+func (s *Sandbox) Paused(th *starlark.Thread, work func() error) error {
+	start := time.Now()
+	err := work()
+	workerOf(th).extend(start)
+	return err
+}
+
+// extend moves the deadline by the time since start.
+func (w *worker) extend(start time.Time) {
+	if !w.deadline.IsZero() {
+		w.deadline = w.deadline.Add(time.Since(start))
+	}
+}
