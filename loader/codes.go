@@ -1,0 +1,64 @@
+package loader
+
+// Code explains one error code: Text says what it means and what to do, Bad is
+// an example that fails with it and Good one that works. An example is a config,
+// or, where it begins with "-- ", the files of a current folder in txtar form
+// whose plugins are looked for and read. It is an alias of an unnamed type, so that every
+// package can declare it.
+type Code = struct{ Code, Title, Text, Bad, Good string }
+
+// Codes returns what the errors of config and discovery mean, in order.
+func Codes() []Code {
+	return []Code{
+		{
+			Code: "E0601", Title: "invalid TOML",
+			Text: "The config file is not TOML. The place is where the parser gave up; the mistake is there or shortly before it. " +
+				"A file must also be UTF-8 without NUL bytes, and nothing in it nested more than 32 deep.",
+			Bad:  "[plugins\npaths = [\"plugins\"]\n",
+			Good: "[plugins]\npaths = [\"plugins\"]\n",
+		},
+		{
+			Code: "E0602", Title: "unknown config key",
+			Text: "The config has a key that means nothing here. Keys of plugins stand below [plugin.NAME].",
+			Bad:  "[pluginz]\npaths = [\"plugins\"]\n",
+			Good: "[plugins]\npaths = [\"plugins\"]\n",
+		},
+		{
+			Code: "E0603", Title: "wrong type or value in the config",
+			Text: "A setting has a value of another type, or one out of its range. Bytes are numbers or strings with a unit (\"1MiB\"), time spans are strings (\"2s\").",
+			Bad:  "[limits]\ntimeout = 2\n",
+			Good: "[limits]\ntimeout = \"2s\"\n",
+		},
+		{
+			Code: "E0604", Title: "a path that is no plugin",
+			Text: "A path must be a .star file, a folder with plugin.star, or a folder that holds these. What a plugin reads must lie in its own folder, " +
+				"and a plugin that is a single file has none: make it NAME/plugin.star.",
+			Bad:  "-- oncall.star/README.md --\na folder named like a file\n",
+			Good: "-- oncall/plugin.star --\n",
+		},
+		{
+			Code: "E0605", Title: "invalid plugin name",
+			Text: "A plugin is named by its file or folder: a lower-case letter, then at most 63 letters, digits, _ and -. Rename the file or folder.",
+			Bad:  "-- On Call.star --\n",
+			Good: "-- on-call.star --\n",
+		},
+		{
+			Code: "E0606", Title: "two plugins of one name",
+			Text: "Two files or folders give a plugin the same name. Rename one, or leave one of the paths out.",
+			Bad:  "-- oncall.star --\n-- oncall/plugin.star --\n",
+			Good: "-- oncall.star --\n-- oncall-night/plugin.star --\n",
+		},
+		{
+			Code: "E0607", Title: "a file that cannot be read",
+			Text: "The file is missing, is a folder or a device, may not be read, or is a link that leads out of the plugin's folder. Copy what a link leads to into the folder.",
+			Bad:  "-- oncall/plugin.star/README.md --\nplugin.star is a folder here\n",
+			Good: "-- oncall/plugin.star --\n",
+		},
+		{
+			Code: "E0608", Title: "too large",
+			Text: "A file or folder is over a fixed bound: 1 MiB for a config, 256 KiB for a .star file, 64 MiB for all that a plugin reads, 100,000 files in its folders, 10,000 matches of one glob.",
+			Bad:  "# a config of more than 1 MiB\n",
+			Good: "# a config of a few lines\n",
+		},
+	}
+}

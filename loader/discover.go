@@ -1,0 +1,186 @@
+package loader
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mainFile is the file of a plugin folder that is evaluated.
+const mainFile = "plugin.star"
+
+// pluginName is what a plugin may be called.
+var pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// Discover finds the plugins at the paths: a .star file, a folder with
+// plugin.star, or a folder of these, which come in the order of their names.
+// Dot-files and folders named golden are passed over. maxSource bounds each
+// .star file in bytes; 0 means [DefaultMaxSource].
+//
+// What is no plugin but should be is an [*Error]; the other plugins are found
+// nevertheless. The same plugin named twice is one; two plugins of one name are
+// an error, and the first stays.
+func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
+	d := discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}}
+	for _, p := range paths {
+		d.path(p)
+	}
+	return d.sources, d.errs
+}
+
+// A discovery collects what Discover finds.
+type discovery struct {
+	maxSource int64
+	sources   []*Source
+	byName    map[string]*Source
+	errs      []*Error
+}
+
+func (d *discovery) fail(at Place, code, format string, args ...any) {
+	d.errs = append(d.errs, errorAt(at, code, format, args...))
+}
+
+// path looks at one path that was named. Links are followed here: whoever named
+// the path meant what it leads to.
+func (d *discovery) path(p Path) {
+	real, err := filepath.EvalSymlinks(p.Real)
+	if err != nil {
+		d.missing(p, err)
+		return
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		d.missing(p, err)
+	case info.IsDir():
+		d.folder(p, real)
+	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
+		p.Shown, p.Real = path.Dir(p.Shown), filepath.Dir(p.Real)
+		d.path(p)
+	case !strings.HasSuffix(p.Shown, ".star"):
+		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star file or a folder", p.Shown)
+	default:
+		name := strings.TrimSuffix(filepath.Base(p.Real), ".star")
+		d.add(p, &Source{Name: name, Path: p.Shown, Main: filepath.Base(real), dir: filepath.Dir(real)})
+	}
+}
+
+// missing tells that a path cannot be used, with a name that is near to it.
+func (d *discovery) missing(p Path, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
+		return
+	}
+	var names []string
+	entries, _ := os.ReadDir(filepath.Dir(p.Real)) // no folder, no suggestion
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	d.fail(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), didYouMean(filepath.Base(p.Real), names))
+}
+
+// folder looks at a folder that was named: it is a plugin or holds plugins.
+func (d *discovery) folder(p Path, real string) {
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
+		return
+	}
+	defer root.Close()
+	if _, err := root.Lstat(mainFile); err == nil {
+		d.add(p, &Source{Name: filepath.Base(p.Real), Path: p.Shown, Main: mainFile, Folder: true, dir: real})
+		return
+	}
+	if strings.HasSuffix(p.Shown, ".star") {
+		d.fail(p.Place, "E0604", "%s: got a folder, want a file of this name, or a folder without .star that holds %s", p.Shown, mainFile)
+		return
+	}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
+		return
+	}
+	found := d.entries(p, real, root.FS(), entries)
+	slices.SortStableFunc(found, func(a, b *Source) int { return strings.Compare(a.Name, b.Name) })
+	for _, s := range found {
+		d.add(p, s)
+	}
+}
+
+// entries returns the plugins in a folder of plugins.
+func (d *discovery) entries(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
+	var found []*Source
+	before := len(d.errs)
+	for _, e := range entries {
+		name := e.Name()
+		shown := path.Join(p.Shown, name)
+		if strings.HasPrefix(name, ".") || name == "golden" {
+			continue
+		}
+		info, err := fs.Stat(fsys, name)
+		isStar := strings.HasSuffix(name, ".star")
+		switch {
+		case err != nil && (isStar || holdsPlugin(real, name)):
+			d.fail(Place{File: shown}, "E0607", "%s", reason(err))
+		case err != nil:
+		case isStar && info.IsDir():
+			d.fail(Place{File: shown}, "E0604", "got a folder, want a file of this name, or a folder without .star that holds %s", mainFile)
+		case isStar:
+			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real})
+		case info.IsDir() && holdsPlugin(real, name):
+			found = append(found, &Source{Name: name, Path: shown, Main: mainFile, Folder: true, dir: real, sub: name})
+		}
+	}
+	if len(found) == 0 && len(d.errs) == before {
+		d.fail(p.Place, "E0604", "%s: got no plugins, want *.star files or folders with %s", p.Shown, mainFile)
+	}
+	return found
+}
+
+// holdsPlugin tells whether a folder means to be a plugin. It follows links, so
+// that one that leaves the folder of plugins is told and not passed over.
+func holdsPlugin(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name, mainFile))
+	return err == nil
+}
+
+// add takes a plugin whose name is right and its own.
+func (d *discovery) add(p Path, s *Source) {
+	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
+	s.Display, s.prefix = s.Name+".star", s.Name+"/"
+	good := rename(s.Name) + ".star"
+	if s.Folder {
+		s.Display, good = s.prefix+mainFile, rename(s.Name)
+	}
+	old := d.byName[s.Name]
+	switch {
+	case !pluginName.MatchString(s.Name):
+		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, want a lower-case letter, then at most 63 of a-z, 0-9, _ and - (rename it to %s)",
+			s.Name, good)
+	case old == nil:
+		d.byName[s.Name] = s
+		d.sources = append(d.sources, s)
+	case old.same(s):
+		old.Project = old.Project && s.Project
+	default:
+		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want names of their own (rename one, or leave one of the paths out)", s.Name, old.Path)
+	}
+}
+
+// rename returns the allowed name that is nearest to a bad one.
+func rename(bad string) string {
+	good := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(bad))
+	good = strings.TrimRight(strings.TrimLeft(good, "0123456789_-"), "-")
+	return cmp.Or(good[:min(len(good), 64)], "my-plugin")
+}

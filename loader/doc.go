@@ -1,0 +1,15 @@
+// Package loader turns what an operator names into plugins that run: it reads
+// the config, finds plugin files, and evaluates them into a host.
+//
+// [LoadConfig] reads the config in layers and remembers where each setting was
+// made. [Discover] finds plugins at the paths that the config or the command
+// line names; each [Source] reads its own folder and nothing else, and each file
+// once, so that a digest, the evaluation and a later read see the same bytes.
+//
+// A project's config comes with the code it configures and is not trusted: it
+// can make its own plugins known and the host stricter. Anything else in it is
+// ignored with a [Warning].
+//
+// The package knows nothing of Starlark itself: sources go to the sandbox as
+// bytes, values pass through unseen.
+package loader

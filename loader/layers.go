@@ -1,0 +1,235 @@
+package loader
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A layer is one config file.
+type layer struct {
+	shown, real string
+	home        string // what "~" stands for; "" if unknown
+	project     bool   // it came with the code, nobody trusts it yet
+}
+
+// A given is one setting as a layer gives it.
+type given struct {
+	*setting
+	key   []string
+	value any // as the TOML parser returns it
+	place Place
+	table Place // of the first two parts of the key: [plugin.NAME]
+	layer *layer
+}
+
+// name is the second part of the key: the plugin, the secret, the server.
+func (g given) name() string { return g.key[1] }
+
+// files returns the config files that there are, in the order of layers.
+func (o ConfigOptions) files() ([]*layer, error) {
+	home := o.Getenv("HOME")
+	if o.None && o.File != "" {
+		return nil, errorAt(Place{}, "E0604", "got --config %s and --no-config, want one of them", o.File)
+	}
+	if o.None {
+		return nil, nil
+	}
+	if file := cmp.Or(o.File, o.Getenv("STARHOST_CONFIG")); file != "" {
+		p := NewPath(o.Dir, file)
+		return []*layer{{shown: p.Shown, real: p.Real, home: home}}, nil
+	}
+	var files []*layer
+	if file := userConfig(o.Getenv); file != "" && exists(file) {
+		files = append(files, &layer{shown: tilde(home, file), real: file, home: home})
+	}
+	folders, _, err := ancestry(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if file := nearestConfig(folders); file != "" {
+		files = append(files, &layer{shown: relative(folders[0], file), real: file, home: home, project: true})
+	}
+	return files, nil
+}
+
+// userConfig returns the path of the user's config, "" if there is no home. As
+// the XDG rules say, a variable that is not absolute does not count.
+func userConfig(getenv func(string) string) string {
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "starhost", "config.toml")
+}
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// tilde shows a path below home as people write it.
+func tilde(home, file string) string {
+	if rel, err := filepath.Rel(home, file); home != "" && err == nil && filepath.IsLocal(rel) {
+		return "~/" + filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(file)
+}
+
+func relative(dir, file string) string {
+	if rel, err := filepath.Rel(dir, file); err == nil {
+		file = rel
+	}
+	return filepath.ToSlash(file)
+}
+
+// read applies one file.
+func (c *Config) read(l *layer, src []byte) error {
+	table, lines, err := parseTOML(l.shown, src)
+	if err != nil {
+		return err
+	}
+	if l.project {
+		c.project = filepath.Dir(l.real)
+	}
+	w := walker{layer: l, lines: lines}
+	w.table(nil, settings, table)
+	if len(w.errs) > 0 {
+		return joined(w.errs)
+	}
+	slices.SortStableFunc(w.found, func(a, b given) int { return cmp.Compare(a.place.Line, b.place.Line) })
+	for _, g := range w.found {
+		if err := c.apply(g); err != nil {
+			w.errs = append(w.errs, err)
+		}
+	}
+	return joined(w.errs)
+}
+
+// A walker collects the settings of a file and its unknown keys.
+type walker struct {
+	layer *layer
+	lines keyLines
+	found []given
+	errs  []*Error
+}
+
+// table walks over a table whose keys the list describes.
+func (w *walker) table(key []string, list []*setting, table map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		sub := append(key[:len(key):len(key)], name)
+		at := w.place(sub)
+		next := narrow(list, len(key), name)
+		inner, isTable := table[name].(map[string]any)
+		switch {
+		case len(next) == 0:
+			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q%s", toml.Key(sub), suggestKey(list, key, name)))
+		case len(next[0].key) == len(sub):
+			w.found = append(w.found, given{next[0], sub, table[name], at, w.place(sub[:2]), w.layer})
+		case isTable:
+			w.table(sub, next, inner)
+		default:
+			w.errs = append(w.errs, wrongType(at, sub, table[name], "a table"))
+		}
+	}
+}
+
+func (w *walker) place(key []string) Place {
+	return Place{File: w.layer.shown, Line: w.lines.of(key)}
+}
+
+// narrow returns the settings whose key has this name at this depth; a name of
+// its own wins over "*".
+func narrow(list []*setting, depth int, name string) []*setting {
+	for _, part := range []string{name, "*"} {
+		if next := slices.DeleteFunc(slices.Clone(list), func(s *setting) bool { return s.key[depth] != part }); len(next) > 0 {
+			return next
+		}
+	}
+	return nil
+}
+
+// suggestKey says what may stand instead of an unknown key.
+func suggestKey(list []*setting, table []string, name string) string {
+	var names []string
+	for _, s := range list {
+		if n := s.key[len(table)]; !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	if near := didYouMean(name, names); near != "" {
+		return near
+	}
+	for _, s := range settings {
+		if s.key[len(s.key)-1] == name {
+			return " (did you mean " + strings.Join(s.key, ".") + "?)"
+		}
+	}
+	slices.Sort(names)
+	return " (want one of " + strings.Join(names, ", ") + ")"
+}
+
+// apply sets what a layer gives, as far as it may.
+func (c *Config) apply(g given) *Error {
+	switch {
+	case !g.layer.project || g.trust == allowed:
+		return c.set(g)
+	case g.trust == ownPlugins:
+		if err := newConfig().set(g); err != nil { // wrong types are told now
+			return err
+		}
+		c.held = append(c.held, g)
+	default:
+		c.ignore(g, "this project is not trusted")
+	}
+	return nil
+}
+
+func (c *Config) set(g given) *Error {
+	switch err := g.set(c, g); err {
+	case nil:
+		c.places[toml.Key(g.key[:2]).String()] = g.table
+		c.places[toml.Key(g.key).String()] = g.place
+	case errIgnored:
+	default:
+		return wrongType(g.place, g.key, g.value, err.Error())
+	}
+	return nil
+}
+
+// ignore warns that a project's setting has no effect.
+func (c *Config) ignore(g given, format string, args ...any) {
+	why := errorAt(Place{}, "", format, args...).Msg
+	c.warn(g.place, "%s is ignored: %s (starhost trust shows what would hold)", toml.Key(g.key), why)
+}
+
+// environment applies the layer of environment variables.
+func (c *Config) environment(getenv func(string) string) error {
+	for _, v := range []struct {
+		name string
+		key  []string
+	}{
+		{"STARHOST_MODEL", []string{"model", "default"}},
+		{"STARHOST_STORE", []string{"store", "url"}},
+	} {
+		value := getenv(v.name)
+		if value == "" {
+			continue
+		}
+		s := narrow(narrow(settings, 0, v.key[0]), 1, v.key[1])[0]
+		at := Place{File: v.name}
+		if err := c.set(given{s, v.key, value, at, at, &layer{}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

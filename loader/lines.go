@@ -1,0 +1,256 @@
+package loader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// keyLines tells on which line a key of a TOML text first stands; the parts of a
+// key are joined by NUL.
+type keyLines map[string]int
+
+const (
+	// maxKeyParts is how deep lines are remembered: plugin.NAME.limits.steps is the
+	// deepest key of a config.
+	maxKeyParts = 4
+	// maxNesting bounds the parts of a key and the brackets around a value. The
+	// parser's work for each key grows with them.
+	maxNesting = 32
+)
+
+// of returns the line of a key, of the nearest table around it if the key
+// itself is not known, 0 if nothing is.
+func (k keyLines) of(key []string) int {
+	for n := min(len(key), maxKeyParts); n > 0; n-- {
+		if line, ok := k[strings.Join(key[:n], "\x00")]; ok {
+			return line
+		}
+	}
+	return 0
+}
+
+// findLines returns the lines of the keys in a TOML text: the parser tells values
+// but not where they stand. Keys of tables inside arrays count as keys of the
+// array. It stops at what is nested deeper than maxNesting, on the line deep. It
+// reads as the parser does until the first mistake; what it finds after one means
+// nothing.
+func findLines(src string) (lines keyLines, deep int) {
+	f := &lineFinder{src: strings.TrimPrefix(src, "\ufeff"), line: 1, lines: keyLines{}}
+	f.document()
+	return f.lines, f.deep
+}
+
+// A lineFinder walks over a TOML text.
+type lineFinder struct {
+	src   string
+	pos   int
+	line  int
+	lines keyLines
+	deep  int // the line where it gave up, 0 if it did not
+}
+
+// nested gives up where n is too deep, by moving to the end of the text.
+func (f *lineFinder) nested(n int) bool {
+	if n <= maxNesting {
+		return false
+	}
+	f.deep, f.pos = f.line, len(f.src)
+	return true
+}
+
+// document reads headers and key = value pairs up to the end.
+func (f *lineFinder) document() {
+	var table []string
+	for f.space(); f.pos < len(f.src); f.space() {
+		if f.src[f.pos] != '[' {
+			f.pair(table)
+			continue
+		}
+		f.skip("[")
+		table = f.define(nil, f.key())
+		f.skip("] \t")
+	}
+}
+
+// pair reads key = value.
+func (f *lineFinder) pair(table []string) {
+	start := f.pos
+	key := f.define(table, f.key())
+	f.skip("= \t")
+	f.value(key)
+	if f.pos == start {
+		f.pos++ // a mistake; never stand still
+	}
+}
+
+// key reads the parts of a dotted key.
+func (f *lineFinder) key() []string {
+	var parts []string
+	for f.skip(". \t"); f.pos < len(f.src) && strings.IndexByte("=]\r\n#", f.src[f.pos]) < 0; f.skip(". \t") {
+		parts = append(parts, f.part())
+		f.nested(len(parts))
+	}
+	return parts
+}
+
+// define remembers the line for a key in a table and for the tables that its
+// parts open, and returns the whole key.
+func (f *lineFinder) define(table, parts []string) []string {
+	key := slices.Concat(table, parts)
+	if f.nested(len(key)) {
+		return key
+	}
+	for n := len(table) + 1; n <= min(len(key), maxKeyParts); n++ {
+		name := strings.Join(key[:n], "\x00")
+		if _, ok := f.lines[name]; !ok {
+			f.lines[name] = f.line
+		}
+	}
+	return key
+}
+
+// part reads one part of a dotted key, bare or quoted.
+func (f *lineFinder) part() string {
+	start := f.pos
+	if c := f.src[f.pos]; c != '"' && c != '\'' {
+		f.until(". \t=]\r\n#")
+		return f.src[start:f.pos]
+	}
+	f.text()
+	var quoted struct{ K string }
+	if _, err := toml.Decode("k = "+f.src[start:f.pos], &quoted); err != nil {
+		return f.src[start:f.pos]
+	}
+	return quoted.K
+}
+
+// value skips one value; the keys of an inline table extend key. It keeps a
+// stack of its own, because values nest as deep as the file likes.
+func (f *lineFinder) value(key []string) {
+	var stack []level
+	for {
+		f.space()
+		if f.nested(len(stack)) || f.pos >= len(f.src) {
+			return
+		}
+		switch c := f.src[f.pos]; c {
+		case '[':
+			f.pos++
+			stack = append(stack, level{})
+		case '{':
+			f.pos++
+			stack = append(stack, level{table: true, key: key})
+		case '"', '\'':
+			f.text()
+		default:
+			f.until(",]}\r\n#")
+		}
+		if stack = f.closed(stack); len(stack) == 0 {
+			return
+		}
+		key = f.element(stack[len(stack)-1])
+	}
+}
+
+// A level is an array or an inline table that is open while a value is read.
+type level struct {
+	table bool
+	key   []string // of the table; nil inside an array
+}
+
+// closed moves over the commas and brackets behind a value and returns the levels
+// that are still open.
+func (f *lineFinder) closed(stack []level) []level {
+	for f.space(); len(stack) > 0 && f.pos < len(f.src); f.space() {
+		switch f.src[f.pos] {
+		case ']', '}':
+			stack = stack[:len(stack)-1]
+		case ',':
+		default:
+			return stack
+		}
+		f.pos++
+	}
+	return stack
+}
+
+// element moves to the next value of an array or table and returns its key, nil
+// where it has none of its own.
+func (f *lineFinder) element(in level) []string {
+	if !in.table {
+		return nil
+	}
+	parts := f.key()
+	f.skip("= \t")
+	if in.key == nil {
+		return nil
+	}
+	return f.define(in.key, parts)
+}
+
+// text skips a string of any of the four kinds.
+func (f *lineFinder) text() {
+	quote := f.src[f.pos : f.pos+1]
+	if long := strings.Repeat(quote, 3); strings.HasPrefix(f.src[f.pos:], long) {
+		f.pos += 3
+		f.closing(long)
+		for f.pos < len(f.src) && f.src[f.pos:f.pos+1] == quote { // up to two quotes may stand before the end
+			f.pos++
+		}
+		return
+	}
+	f.pos++
+	f.closing(quote)
+}
+
+// closing moves behind the next end that is not escaped.
+func (f *lineFinder) closing(end string) {
+	for f.pos < len(f.src) {
+		switch {
+		case strings.HasPrefix(f.src[f.pos:], end):
+			f.pos += len(end)
+			return
+		case f.src[f.pos] == '\\' && end[0] == '"':
+			f.pos++
+		}
+		f.next()
+	}
+}
+
+// space skips blanks, line ends and comments.
+func (f *lineFinder) space() {
+	for f.pos < len(f.src) {
+		switch f.src[f.pos] {
+		case ' ', '\t', '\r', '\n':
+			f.next()
+		case '#':
+			f.until("\n")
+		default:
+			return
+		}
+	}
+}
+
+func (f *lineFinder) skip(set string) {
+	for f.pos < len(f.src) && strings.IndexByte(set, f.src[f.pos]) >= 0 {
+		f.pos++
+	}
+}
+
+func (f *lineFinder) until(set string) {
+	for f.pos < len(f.src) && strings.IndexByte(set, f.src[f.pos]) < 0 {
+		f.pos++
+	}
+}
+
+// next moves one byte and counts lines.
+func (f *lineFinder) next() {
+	if f.pos < len(f.src) {
+		if f.src[f.pos] == '\n' {
+			f.line++
+		}
+		f.pos++
+	}
+}

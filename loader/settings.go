@@ -1,0 +1,376 @@
+package loader
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A setting is a key that a config file may have.
+type setting struct {
+	key   []string // "*" stands for any name
+	trust trust
+	// set checks the value and puts it into the config. The error says what is wanted.
+	set func(*Config, given) error
+}
+
+// A trust says what a project's config may do before the project is trusted.
+type trust int
+
+const (
+	refused    trust = iota // nothing
+	allowed                 // set it; the setting itself bounds the value
+	ownPlugins              // set it for plugins inside the project's folder
+)
+
+// settings are all keys that there are. Where two names are equally near to an
+// unknown one, the first is suggested.
+var settings = []*setting{
+	{k("plugins.paths"), allowed, setPaths},
+	{k("plugins.enabled"), ownPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
+	{k("plugins.disabled"), ownPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
+	{k("plugins.required"), allowed, union(func(c *Config) *[]string { return &c.Plugins.Required })},
+	{k("libraries.*"), refused, setLibrary},
+	{k("plugin.*.mode"), ownPlugins, value(oneOf("enforce", "warn"), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
+	{k("plugin.*.limits.steps"), ownPlugins, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
+	{k("plugin.*.limits.memory"), ownPlugins, limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory })},
+	{k("plugin.*.limits.timeout"), ownPlugins, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
+	{k("plugin.*.*"), ownPlugins, setPluginValue},
+	{k("grants.*"), refused, setGrants},
+	{k("secrets.*.file"), refused, value(text, func(c *Config, name string) *string { return &entry(c.Secrets, name).File })},
+	{k("secrets.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.Secrets, name).Command })},
+	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
+	{k("limits.memory"), allowed, limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory })},
+	{k("limits.timeout"), allowed, limit(duration, func(c *Config, _ string) *time.Duration { return &c.Limits.Timeout })},
+	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
+	{k("prompt.render"), allowed, value(oneOf("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
+	{k("prompt.max_bytes"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes })},
+	{k("prompt.max_fragment"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment })},
+	{k("prompt.max_plugin"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin })},
+	{k("prompt.max_attachments"), allowed, value(count[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments })},
+	{k("prompt.max_attachment"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment })},
+	{k("prompt.max_pixels"), allowed, value(count[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
+	{k("prompt.max_tokens"), allowed, value(count[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
+	{k("tools.allow"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
+	{k("tools.deny"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
+	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
+	{k("store.url"), refused, value(text, func(c *Config, _ string) *string { return &c.Store.URL })},
+	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
+	{k("mcp.*.approval"), refused, value(oneOf("ask", "auto"), func(c *Config, name string) *string { return &entry(c.MCP, name).Approval })},
+}
+
+func k(key string) []string { return strings.Split(key, ".") }
+
+// value sets a field from a parsed value; the field belongs to the table that
+// the second part of the key names.
+func value[T any](parse func(any) (T, error), field func(*Config, string) *T) func(*Config, given) error {
+	return func(c *Config, g given) error {
+		v, err := parse(g.value)
+		if err != nil {
+			return err
+		}
+		*field(c, g.name()) = v
+		return nil
+	}
+}
+
+// errIgnored says that a setting was ignored, with a warning.
+var errIgnored = errors.New("ignored")
+
+// limit is value for what a project may only lower.
+func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) func(*Config, given) error {
+	return func(c *Config, g given) error {
+		v, err := parse(g.value)
+		if err != nil {
+			return err
+		}
+		f := field(c, g.name())
+		if g.layer.project && tighter(*f, v) != v {
+			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", *f)
+			return errIgnored
+		}
+		*f = v
+		return nil
+	}
+}
+
+// list sets a field to a list of strings.
+func list(field func(*Config, string) *[]string) func(*Config, given) error {
+	return value(texts, field)
+}
+
+// union adds to a list of names; each name keeps its place.
+func union(field func(*Config) *[]string) func(*Config, given) error {
+	return func(c *Config, g given) error {
+		names, err := texts(g.value)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if f := field(c); !slices.Contains(*f, name) {
+				*f = append(*f, name)
+			}
+			c.places[append(toml.Key(g.key), name).String()] = g.place
+		}
+		return nil
+	}
+}
+
+func setGrants(c *Config, g given) error {
+	permissions, err := texts(g.value)
+	if err == nil {
+		c.Grants[g.name()] = permissions
+	}
+	return err
+}
+
+func setLibrary(c *Config, g given) error {
+	folder, err := text(g.value)
+	if err != nil {
+		return err
+	}
+	c.Libraries[g.name()], err = g.path(folder)
+	return err
+}
+
+// setPaths sets where plugins are. An untrusted project adds folders of its own.
+func setPaths(c *Config, g given) error {
+	names, err := texts(g.value)
+	if err != nil {
+		return err
+	}
+	var paths []Path
+	for _, name := range names {
+		p, err := g.path(name)
+		switch {
+		case err != nil:
+			return err
+		case g.layer.project && !inside(filepath.Dir(g.layer.real), p.Real):
+			c.ignore(g, "%s leaves the project's folder", name)
+		default:
+			paths = append(paths, p)
+		}
+	}
+	if g.layer.project {
+		paths = append(slices.Clip(c.Plugins.Paths), paths...)
+	}
+	c.Plugins.Paths = paths
+	return nil
+}
+
+// path returns what a name in a config file means: it is relative to the file.
+func (g given) path(name string) (Path, error) {
+	p := NewPath(filepath.Dir(g.layer.real), name)
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if g.layer.home == "" {
+			return p, fmt.Errorf("a path without ~: HOME is not set")
+		}
+		p.Real = filepath.Join(g.layer.home, filepath.FromSlash(rest))
+	} else if !filepath.IsAbs(name) {
+		p.Shown = path.Join(path.Dir(g.layer.shown), p.Shown)
+	}
+	p.Place, p.Project = g.place, g.layer.project
+	return p, nil
+}
+
+// inside tells whether the path lies in the folder, links followed as far as
+// they exist.
+func inside(folder, name string) bool {
+	rel, err := filepath.Rel(resolved(folder), resolved(name))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// resolved follows the links of a path; of one that does not exist, those of the
+// part that does.
+func resolved(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	parent := filepath.Dir(name)
+	if parent == name {
+		return name
+	}
+	return filepath.Join(resolved(parent), filepath.Base(name))
+}
+
+// setPluginValue sets a value of a plugin's own; tables merge.
+func setPluginValue(c *Config, g given) error {
+	v, err := plain(g.value)
+	if err != nil {
+		return err
+	}
+	p, key := c.PluginOf(g.name()), g.key[2]
+	if p.Values == nil {
+		p.Values = map[string]Value{}
+	}
+	p.Values[key] = Value{V: merged(p.Values[key].V, v), Place: g.place}
+	return nil
+}
+
+// merged returns the second value, over the first where both are tables.
+func merged(old, v any) any {
+	under, ok := old.(map[string]any)
+	over, both := v.(map[string]any)
+	if !ok || !both {
+		return v
+	}
+	m := make(map[string]any, len(under)+len(over))
+	for key, v := range under {
+		m[key] = v
+	}
+	for key, v := range over {
+		m[key] = merged(m[key], v)
+	}
+	return m
+}
+
+// wrongType says what a setting has and what it wants.
+func wrongType(at Place, key []string, got any, want string) *Error {
+	return errorAt(at, "E0603", "%s: got %s, want %s", toml.Key(key), describe(got), want)
+}
+
+// describe shows a short value, and the type of any other.
+func describe(v any) string {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 40 {
+			return "a string"
+		}
+		return strconv.Quote(v)
+	case bool, int64, float64:
+		return fmt.Sprint(v)
+	case map[string]any:
+		return "a table"
+	case []any, []map[string]any:
+		return "a list"
+	}
+	return "a date or time"
+}
+
+func text(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return "", errors.New("a string")
+}
+
+func texts(v any) ([]string, error) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, errors.New("a list of strings")
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		if out[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("a list of strings (item %d is %s)", i+1, describe(item))
+		}
+	}
+	return out, nil
+}
+
+func oneOf(words ...string) func(any) (string, error) {
+	return func(v any) (string, error) {
+		s, _ := v.(string)
+		if slices.Contains(words, s) {
+			return s, nil
+		}
+		return "", fmt.Errorf("one of %s%s", strings.Join(words, ", "), didYouMean(s, words))
+	}
+}
+
+// count returns a parser of whole numbers that are not less than least.
+func count[T int | int64 | uint64](least int64) func(any) (T, error) {
+	return func(v any) (T, error) {
+		if n, ok := v.(int64); ok && n >= least {
+			return T(n), nil
+		}
+		return 0, fmt.Errorf("a whole number from %d", least)
+	}
+}
+
+var steps = count[uint64](1)
+
+func memory(v any) (uint64, error) {
+	n, err := size(v)
+	return uint64(n), err
+}
+
+// units are powers of two: 1 MB has two meanings, 1 MiB has one.
+var units = []struct {
+	name  string
+	shift int
+}{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}}
+
+// size parses a number of bytes from 1, as 1048576 or "1MiB".
+func size(v any) (int64, error) {
+	if n, ok := v.(int64); ok && n > 0 {
+		return n, nil
+	}
+	s, _ := v.(string)
+	for _, unit := range units {
+		digits, ok := strings.CutSuffix(s, unit.name)
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if ok && err == nil && n > 0 && n <= math.MaxInt64>>unit.shift {
+			return n << unit.shift, nil
+		}
+	}
+	return 0, errors.New(`bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`)
+}
+
+// duration parses a time span over 0.
+func duration(v any) (time.Duration, error) {
+	s, _ := v.(string)
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
+}
+
+// plain returns a TOML value as the JSON-able Go values of [Value].
+func plain(v any) (any, error) {
+	switch v := v.(type) {
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, errors.New("a finite number")
+		}
+		return v, nil
+	case string, bool, int64:
+		return v, nil
+	case []any:
+		return plainList(v)
+	case []map[string]any:
+		return plainList(v)
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, item := range v {
+			p, err := plain(item)
+			if err != nil {
+				return nil, fmt.Errorf("%w at %s", err, toml.Key{key})
+			}
+			m[key] = p
+		}
+		return m, nil
+	}
+	return nil, errors.New("a string, number, boolean, list or table (write dates as strings)")
+}
+
+func plainList[T any](items []T) (any, error) {
+	out := make([]any, len(items))
+	for i, item := range items {
+		p, err := plain(item)
+		if err != nil {
+			return nil, fmt.Errorf("%w at item %d", err, i+1)
+		}
+		out[i] = p
+	}
+	return out, nil
+}

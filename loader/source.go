@@ -1,0 +1,335 @@
+package loader
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/spf13/afero"
+)
+
+// DefaultMaxSource is the most bytes of one .star file.
+const DefaultMaxSource = 256 << 10
+
+// Bounds of what one plugin reads and lists.
+const (
+	maxPluginBytes = 64 << 20 // of all files that are remembered
+	maxEntries     = 100_000  // of all folders that are remembered, and looked at by one Glob
+	maxMatches     = 10_000   // of one Glob
+	maxPattern     = 1_000    // bytes of a pattern
+)
+
+// A Source is a plugin's files, or a library's. Each file is read once and each
+// folder listed once: later calls see what the first saw. No file stays open. It
+// is safe for concurrent use.
+type Source struct {
+	// Name is the plugin's name, "@NAME" of a library.
+	Name string
+	// Path is as messages show it, with "/".
+	Path string
+	// Main is the name, for Read, of the file that is evaluated; "" of a library.
+	Main string
+	// Display is how positions call Main: "oncall.star", "oncall/plugin.star".
+	Display string
+	// Folder is false for a plugin that is a single file: it can read Main alone.
+	Folder bool
+	// Place is where the config names the path that led here; zero for an argument.
+	Place Place
+	// Project is true if nobody but an untrusted project's config, or a default, led
+	// here.
+	Project bool
+
+	maxSource int64
+	prefix    string // what positions show in front of a name
+	dir, sub  string // absolute real folder, and the plugin's folder in it
+
+	mu      sync.Mutex
+	files   map[string][]byte
+	bytes   int64
+	folders map[string][]fs.DirEntry
+	entries int
+}
+
+// NewLibrary returns the files behind load("@name//..."). maxSource bounds each
+// .star file in bytes; 0 means [DefaultMaxSource].
+func NewLibrary(name string, folder Path, maxSource int64) *Source {
+	return &Source{
+		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
+		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), prefix: "@" + name + "//", dir: folder.Real,
+	}
+}
+
+// File returns how positions call a file of the plugin.
+func (s *Source) File(name string) string {
+	if name == s.Main {
+		return s.Display
+	}
+	return s.prefix + name
+}
+
+// Read returns the bytes of a file, which the caller must not change. The name
+// is relative to the plugin's folder, with "/". No link leads out of the folder.
+func (s *Source) Read(name string) ([]byte, error) {
+	if err := s.check(name); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, ok := s.files[name]; ok {
+		return b, nil
+	}
+	var b []byte
+	err := s.open(func(fsys afero.Fs) (err error) {
+		b, err = s.readFile(fsys, name)
+		return err
+	})
+	if err != nil {
+		return nil, s.explain(name, err)
+	}
+	if s.files == nil {
+		s.files = map[string][]byte{}
+	}
+	s.files[name] = b
+	s.bytes += int64(len(b))
+	return b, nil
+}
+
+// readFile reads a file that is small enough, as a look at it tells first.
+func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
+	most := maxPluginBytes - s.bytes
+	if strings.HasSuffix(name, ".star") {
+		most = min(most, s.maxSource)
+	}
+	at := Place{File: s.File(name)}
+	info, err := fsys.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errorAt(at, "E0607", "got a %s, want a file", kindOf(info))
+	case info.Size() > most:
+		return nil, tooLarge(at, info.Size(), most)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most { // it grew since
+		return nil, tooLarge(at, int64(len(b)), most)
+	}
+	return b, err
+}
+
+// explain turns the failure to read a file into an Error.
+func (s *Source) explain(name string, err error) error {
+	var located *Error
+	if errors.As(err, &located) {
+		return located
+	}
+	e := errorAt(Place{File: s.File(name)}, "E0607", "%s", reason(err))
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Msg = "no such file" + didYouMean(path.Base(name), s.siblings(name))
+		e.err = fs.ErrNotExist
+	}
+	return e
+}
+
+// siblings returns the names beside a file of a folder plugin.
+func (s *Source) siblings(name string) (names []string) {
+	if !s.Folder {
+		return nil
+	}
+	_ = s.open(func(fsys afero.Fs) error { // no folder, no names
+		entries, err := s.list(fsys, path.Dir(name))
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return err
+	})
+	return names
+}
+
+// Exists tells whether there is a file or folder of that name.
+func (s *Source) Exists(name string) (bool, error) {
+	if err := s.check(name); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.files[name]; ok || name == "." {
+		return true, nil
+	}
+	found := false
+	err := s.open(func(fsys afero.Fs) error {
+		entries, err := s.list(fsys, path.Dir(name))
+		found = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(name) })
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, s.explain(name, err)
+	}
+	return found, nil
+}
+
+// Glob returns the names of the files that match a pattern, in the order of
+// their bytes. "*" stays within a folder, "**" does not; a name that begins with
+// a dot is matched only where the pattern spells the dot. Links to folders are
+// not followed.
+func (s *Source) Glob(pattern string) ([]string, error) {
+	if err := s.checkPattern(pattern); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	err := s.open(func(fsys afero.Fs) (err error) {
+		g := &globFS{source: s, fs: fsys, left: maxEntries}
+		names, err = doublestar.Glob(g, pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
+			doublestar.WithNoHidden(), doublestar.WithFailOnIOErrors())
+		names = slices.DeleteFunc(names, g.isFolder)
+		return err
+	})
+	if err != nil {
+		return nil, s.explain(pattern, err)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxMatches {
+		return nil, errorAt(Place{File: s.File(pattern)}, "E0608", "got %d matches, want at most %d", len(names), maxMatches)
+	}
+	return names, nil
+}
+
+// check refuses names that do not stay in the plugin's folder.
+func (s *Source) check(name string) error {
+	at := Place{File: s.Display}
+	switch {
+	case !s.Folder && name != s.Main:
+		return errorAt(at, "E0604", "path %q: a plugin that is a single file has no folder (make it %s/%s)", name, s.Name, mainFile)
+	case strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(name):
+		return errorAt(at, "E0604", "path: got %q, want one inside the plugin's folder, with / between names and without . and ..", name)
+	}
+	return nil
+}
+
+func (s *Source) checkPattern(pattern string) error {
+	switch {
+	case len(pattern) > maxPattern:
+		return tooLarge(Place{File: s.Display}, int64(len(pattern)), maxPattern)
+	case !doublestar.ValidatePattern(pattern):
+		return errorAt(Place{File: s.Display}, "E0604", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
+	}
+	return s.check(pattern)
+}
+
+// open lends the plugin's folder. It is opened for each use: a thousand plugins
+// must not hold a thousand folders open.
+func (s *Source) open(use func(afero.Fs) error) error {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if s.sub != "" {
+		if root, err = root.OpenRoot(s.sub); err != nil {
+			return err
+		}
+		defer root.Close()
+	}
+	return use(afero.FromIOFS{FS: root.FS()})
+}
+
+// list returns the entries of a folder, sorted by name.
+func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
+	if entries, ok := s.folders[dir]; ok {
+		return entries, nil
+	}
+	f, err := fsys.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		return nil, errors.Join(err, fs.ErrNotExist)
+	}
+	infos, err := f.Readdir(maxEntries - s.entries + 1)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if s.entries+len(infos) > maxEntries {
+		return nil, errorAt(Place{File: s.File(dir)}, "E0608", "got more than %d files in the plugin's folders", maxEntries)
+	}
+	entries := make([]fs.DirEntry, len(infos))
+	for i, info := range infos {
+		entries[i] = fs.FileInfoToDirEntry(info)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if s.folders == nil {
+		s.folders = map[string][]fs.DirEntry{}
+	}
+	s.folders[dir] = entries
+	s.entries += len(entries)
+	return entries, nil
+}
+
+// named tells whether an operator typed the path as an argument.
+func (s *Source) named() bool { return s.Place == Place{} && !s.Project }
+
+// within tells whether the plugin lies in the folder; nothing lies in "".
+func (s *Source) within(folder string) bool {
+	return folder != "" && inside(folder, filepath.Join(s.dir, s.sub))
+}
+
+// same tells whether two sources are the same files.
+func (s *Source) same(o *Source) bool { return s.file() == o.file() }
+
+func (s *Source) file() string { return resolved(filepath.Join(s.dir, s.sub, s.Main)) }
+
+// A globFS shows a source's folders to doublestar and bounds the work of one
+// pattern: nested braces and stars can ask for a folder very often.
+type globFS struct {
+	source *Source
+	fs     afero.Fs
+	left   int
+}
+
+// Open is not used for matching.
+func (g *globFS) Open(name string) (fs.File, error) { return g.fs.Open(name) }
+
+func (g *globFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := g.source.list(g.fs, name)
+	if err != nil {
+		return nil, err
+	}
+	return entries, g.spend(1 + len(entries))
+}
+
+func (g *globFS) Stat(name string) (fs.FileInfo, error) {
+	if err := g.spend(1); err != nil {
+		return nil, err
+	}
+	return g.fs.Stat(name)
+}
+
+func (g *globFS) spend(n int) error {
+	if g.left -= n; g.left < 0 {
+		return errorAt(Place{File: g.source.Display}, "E0608", "the pattern looks at more than %d files, want a simpler one", maxEntries)
+	}
+	return nil
+}
+
+// isFolder tells whether a match is a link to a folder.
+func (g *globFS) isFolder(name string) bool {
+	info, err := g.fs.Stat(name)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,106 @@
+package loader
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxConfigBytes is the most bytes of a config file.
+const maxConfigBytes = 1 << 20
+
+// parseTOML parses a config file. The lines say where each key stands.
+func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
+	if err := checkText(file, src); err != nil {
+		return nil, nil, err
+	}
+	lines, deep := findLines(string(src))
+	if deep > 0 {
+		return nil, nil, errorAt(Place{File: file, Line: deep}, "E0601", "got keys or values nested more than %d deep", maxNesting)
+	}
+	var table map[string]any
+	if _, err := toml.Decode(string(src), &table); err != nil {
+		return nil, nil, syntaxError(file, string(src), err)
+	}
+	return table, lines, nil
+}
+
+// syntaxError places the parser's error by its offset: the parser's own line is
+// one too high where a line end is the mistake.
+func syntaxError(file, src string, err error) *Error {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return errorAt(Place{File: file}, "E0601", "%v", err)
+	}
+	before := strings.TrimPrefix(src, "\ufeff")
+	before = before[:min(max(0, parse.Position.Start), len(before))] // it may be -1
+	at := Place{File: file, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndexByte(before, '\n')}
+	return errorAt(at, "E0601", "invalid TOML: %s", lowerFirst(parse.Message))
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// checkText refuses what is too long or no text.
+func checkText(file string, src []byte) *Error {
+	if len(src) > maxConfigBytes {
+		return tooLarge(Place{File: file}, int64(len(src)), maxConfigBytes)
+	}
+	line := 0
+	for text := range bytes.Lines(src) {
+		line++
+		at := Place{File: file, Line: line}
+		switch {
+		case bytes.IndexByte(text, 0) >= 0:
+			return errorAt(at, "E0601", "got a NUL byte, want text")
+		case !utf8.Valid(text):
+			return errorAt(at, "E0601", "got bytes that are not UTF-8, want text in UTF-8")
+		}
+	}
+	return nil
+}
+
+// readConfigFile reads a file that may hold a config. Its size and kind are
+// looked at before it is opened; shown is how messages call it.
+func readConfigFile(file, shown string) ([]byte, *Error) {
+	at := Place{File: shown}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, errorAt(at, "E0607", "%s", reason(err))
+	case !info.Mode().IsRegular():
+		return nil, errorAt(at, "E0607", "got a %s, want a config file", kindOf(info))
+	case info.Size() > maxConfigBytes:
+		return nil, tooLarge(at, info.Size(), maxConfigBytes)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, errorAt(at, "E0607", "%s", reason(err))
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return nil, errorAt(at, "E0607", "%s", reason(err))
+	}
+	return src, nil
+}
+
+func kindOf(info os.FileInfo) string {
+	if info.IsDir() {
+		return "folder"
+	}
+	return "special file"
+}
+
+func tooLarge(at Place, got, most int64) *Error {
+	return errorAt(at, "E0608", "got %d bytes, want at most %d", got, most)
+}
