@@ -1,0 +1,410 @@
+package builtins
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// Bounds of the JSON that crosses between Go and Starlark. They hold without a
+// budget, because conversions also run where no plugin does.
+const (
+	jsonMaxDepth  = 64       // nested arrays and objects
+	jsonMaxBytes  = 16 << 20 // text written for one value
+	jsonMaxDigits = 20_000   // of one int read: more is quadratic work
+)
+
+// fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or
+// *Dict. The order of keys is kept. A number with a point or an exponent is a
+// Float, any other an Int of any size up to jsonMaxDigits. Refused are a key that
+// stands twice in one object, nesting over jsonMaxDepth, and text after the value.
+// The work is linear in the text. The result is not frozen.
+func fromJSON(raw []byte) (starlark.Value, error) {
+	r := jsonReader{json.NewDecoder(bytes.NewReader(raw))}
+	r.dec.UseNumber()
+	v, err := r.next(0)
+	if err == nil && r.more() {
+		err = errors.New("got more text after the value")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("at byte %d: %w", r.dec.InputOffset(), err)
+	}
+	return v, nil
+}
+
+// A jsonReader builds values from the tokens of one text.
+type jsonReader struct{ dec *json.Decoder }
+
+// more reports whether anything but space is left.
+func (r jsonReader) more() bool {
+	_, err := r.dec.Token()
+	return err != io.EOF
+}
+
+// token returns the next token: a json.Delim, string, json.Number, bool or nil.
+func (r jsonReader) token() (json.Token, error) {
+	tok, err := r.dec.Token()
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = errors.New("the text ends too early")
+	}
+	return tok, err
+}
+
+// next reads the next value, which stands depth levels deep.
+func (r jsonReader) next(depth int) (starlark.Value, error) {
+	tok, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	return r.value(tok, depth)
+}
+
+// value completes the value that begins with tok.
+func (r jsonReader) value(tok json.Token, depth int) (starlark.Value, error) {
+	switch tok := tok.(type) {
+	case bool:
+		return starlark.Bool(tok), nil
+	case string:
+		return starlark.String(tok), nil
+	case json.Number:
+		return jsonNumber(string(tok))
+	case json.Delim:
+		if depth == jsonMaxDepth {
+			return nil, fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
+		}
+		if tok == '[' {
+			return r.array(depth + 1)
+		}
+		return r.object(depth + 1)
+	}
+	return starlark.None, nil
+}
+
+// array reads up to the closing bracket.
+func (r jsonReader) array(depth int) (starlark.Value, error) {
+	var elems []starlark.Value
+	for r.dec.More() {
+		v, err := r.next(depth)
+		if err != nil {
+			return nil, err
+		}
+		elems = append(elems, v)
+	}
+	if _, err := r.token(); err != nil {
+		return nil, err
+	}
+	return starlark.NewList(elems), nil
+}
+
+// object reads up to the closing brace.
+func (r jsonReader) object(depth int) (starlark.Value, error) {
+	dict := new(starlark.Dict)
+	var flood keyFlood
+	for r.dec.More() {
+		tok, err := r.token()
+		if err != nil {
+			return nil, err
+		}
+		key := starlark.String(tok.(string)) // the decoder refuses other keys
+		if _, found, _ := dict.Get(key); found {
+			return nil, fmt.Errorf("key %s stands twice in one object", quoteShort(string(key)))
+		}
+		if err := flood.add(key); err != nil {
+			return nil, err
+		}
+		v, err := r.next(depth)
+		if err != nil {
+			return nil, err
+		}
+		if err := dict.SetKey(key, v); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := r.token(); err != nil {
+		return nil, err
+	}
+	return dict, nil
+}
+
+// jsonNumber converts the text of a JSON number.
+func jsonNumber(s string) (starlark.Value, error) {
+	if strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil, fmt.Errorf("got number %s, want one that a float can hold", s[:min(len(s), 40)])
+		}
+		return starlark.Float(f), nil
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return starlark.MakeInt64(i), nil
+	}
+	if len(s) > jsonMaxDigits {
+		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), jsonMaxDigits)
+	}
+	i, _ := new(big.Int).SetString(s, 10) // the decoder checked the digits
+	return starlark.MakeBigInt(i), nil
+}
+
+// A keyFlood finds objects whose keys were chosen to share one hash, which would
+// make a dict quadratic. The hash of short strings has no seed, so that a sender
+// can aim; that of longer ones does, and they do not count.
+type keyFlood struct {
+	keys  int
+	slots []uint16 // keys by the low bits of their hash, made with the 1,000th
+}
+
+const (
+	floodSlots    = 4096
+	floodFrom     = 1000 // keys that may share anything
+	floodPerSlot  = 256  // keys of one slot, beyond an even share eight times over
+	seededHashLen = 12   // upstream hashes strings of this length with a seed
+)
+
+// add counts one key.
+func (f *keyFlood) add(key starlark.String) error {
+	f.keys++
+	if f.keys < floodFrom || len(key) >= seededHashLen {
+		return nil
+	}
+	if f.slots == nil {
+		f.slots = make([]uint16, floodSlots)
+	}
+	hash, _ := key.Hash() // strings always have one
+	slot := &f.slots[hash%floodSlots]
+	*slot++
+	if int(*slot) > floodPerSlot+8*f.keys/floodSlots {
+		return fmt.Errorf("an object has too many keys of one hash (%d of %d)", *slot, f.keys)
+	}
+	return nil
+}
+
+// appendJSON appends v as compact JSON text. Dict keys stand in the dict's order,
+// struct fields sorted; tuples and sets are arrays; bytes of a string that are not
+// UTF-8 become U+FFFD; "<", ">" and "&" stay as they are. Host views that are a
+// starlark.IterableMapping or a starlark.Sequence are objects and arrays. Anything
+// else, keys that are no strings, NaN, infinities, nesting over jsonMaxDepth (a
+// value that contains itself among it) and text over jsonMaxBytes are errors that
+// name the path: "at .a[3]: got function, want a JSON value". dst is returned as
+// it was then.
+func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
+	w := jsonWriter{out: dst, limit: len(dst) + jsonMaxBytes}
+	if err := w.value(v, 0); err != nil {
+		return dst, err
+	}
+	return w.out, nil
+}
+
+// A jsonError is a value that JSON cannot say, and where it stands.
+type jsonError struct {
+	path []string // steps, innermost first
+	msg  string
+}
+
+func (e *jsonError) Error() string {
+	if len(e.path) == 0 {
+		return e.msg
+	}
+	const most = 8
+	path := slices.Clone(e.path[max(0, len(e.path)-most):])
+	slices.Reverse(path)
+	if len(e.path) > most {
+		path = append(path, "…")
+	}
+	return "at " + strings.Join(path, "") + ": " + e.msg
+}
+
+func jsonErrorf(format string, args ...any) *jsonError {
+	return &jsonError{msg: fmt.Sprintf(format, args...)}
+}
+
+// under puts one step in front of the error's path.
+func under(step string, err error) error {
+	var e *jsonError
+	if errors.As(err, &e) {
+		e.path = append(e.path, step)
+	}
+	return err
+}
+
+// keyStep spells the step to the member named key.
+func keyStep(key string) string {
+	if key == "" {
+		return `[""]`
+	}
+	for i := 0; i < len(key); i++ {
+		if b := key[i] | 0x20; (b < 'a' || b > 'z') && key[i] != '_' && (i == 0 || key[i] < '0' || key[i] > '9') {
+			return "[" + quoteShort(key) + "]"
+		}
+	}
+	return "." + key
+}
+
+// A jsonWriter appends one value to out, up to limit bytes.
+type jsonWriter struct {
+	out   []byte
+	limit int
+}
+
+// value writes v, which stands depth levels deep.
+func (w *jsonWriter) value(v starlark.Value, depth int) error {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		w.out = append(w.out, "null"...)
+	case starlark.Bool:
+		w.out = strconv.AppendBool(w.out, bool(v))
+	case starlark.Int:
+		w.out = append(w.out, v.String()...)
+	case starlark.Float:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return jsonErrorf("got float %v, want a finite number", v)
+		}
+		w.out = append(w.out, v.String()...) // always with a point or an exponent
+	case starlark.String:
+		return w.text(string(v))
+	case starlark.IterableMapping:
+		return w.nested(depth, '{', '}', func() error { return w.entries(v, depth+1) })
+	case starlark.Sequence:
+		return w.nested(depth, '[', ']', func() error { return w.elements(v, depth+1) })
+	case *starlarkstruct.Struct:
+		return w.nested(depth, '{', '}', func() error { return w.fields(v, depth+1) })
+	default:
+		return notJSON(v)
+	}
+	return w.full(0)
+}
+
+// notJSON says what v is, and what to do where there is something to do.
+func notJSON(v starlark.Value) error {
+	switch v := v.(type) {
+	case nil:
+		return jsonErrorf("got nothing, want a JSON value")
+	case starlark.Bytes:
+		return jsonErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
+	default:
+		return jsonErrorf("got %s, want a JSON value", v.Type())
+	}
+}
+
+// full reports an error when n more bytes would pass the limit.
+func (w *jsonWriter) full(n int) error {
+	if n > w.limit-len(w.out) {
+		return jsonErrorf("got more than %d bytes of JSON", jsonMaxBytes)
+	}
+	return nil
+}
+
+// nested writes what body writes between two brackets, one level below depth.
+func (w *jsonWriter) nested(depth int, open, end byte, body func() error) error {
+	if depth == jsonMaxDepth {
+		return jsonErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
+	}
+	if err := w.full(2); err != nil {
+		return err
+	}
+	w.out = append(w.out, open)
+	if err := body(); err != nil {
+		return err
+	}
+	w.out = append(bytes.TrimSuffix(w.out, []byte{','}), end)
+	return nil
+}
+
+// elements writes the elements of an array, a comma after each.
+func (w *jsonWriter) elements(seq starlark.Sequence, depth int) error {
+	i := 0
+	for elem := range starlark.Elements(seq) {
+		if err := w.value(elem, depth); err != nil {
+			return under("["+strconv.Itoa(i)+"]", err)
+		}
+		w.out = append(w.out, ',')
+		i++
+	}
+	return nil
+}
+
+// entries writes the members of a mapping, a comma after each.
+func (w *jsonWriter) entries(m starlark.IterableMapping, depth int) error {
+	for k, v := range starlark.Entries(m) {
+		key, ok := k.(starlark.String)
+		if !ok {
+			return jsonErrorf("got a key that is %s, want string", k.Type())
+		}
+		if err := w.member(string(key), v, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields writes the fields of a struct, a comma after each.
+func (w *jsonWriter) fields(s *starlarkstruct.Struct, depth int) error {
+	for name, v := range s.Entries() {
+		if err := w.member(name, v, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// member writes one member of an object and a comma.
+func (w *jsonWriter) member(key string, v starlark.Value, depth int) error {
+	if err := w.text(key); err != nil {
+		return err
+	}
+	w.out = append(w.out, ':')
+	if err := w.value(v, depth); err != nil {
+		return under(keyStep(key), err)
+	}
+	w.out = append(w.out, ',')
+	return nil
+}
+
+// jsonEscapes are the bytes that a JSON string writes with a letter.
+var jsonEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+
+// text writes a JSON string.
+func (w *jsonWriter) text(s string) error {
+	if err := w.full(len(s)); err != nil {
+		return err
+	}
+	w.out = append(w.out, '"')
+	from := 0 // s[from:i] is written as it is
+	for i := 0; i < len(s); {
+		if b := s[i]; b < utf8.RuneSelf {
+			if b < ' ' || jsonEscapes[b] != 0 {
+				w.out = appendEscaped(append(w.out, s[from:i]...), b)
+				from = i + 1
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			w.out = utf8.AppendRune(append(w.out, s[from:i]...), r)
+			from = i + 1
+		}
+		i += n
+	}
+	w.out = append(append(w.out, s[from:]...), '"')
+	return w.full(0)
+}
+
+// appendEscaped appends the escape of a control character, quote or backslash.
+func appendEscaped(dst []byte, b byte) []byte {
+	if c := jsonEscapes[b]; c != 0 {
+		return append(dst, '\\', c)
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
+}

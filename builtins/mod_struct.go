@@ -1,0 +1,36 @@
+package builtins
+
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// structModule returns the one entry struct. It is a function, not a module.
+func structModule(rt Runtime) []Entry {
+	return []Entry{modMember{
+		name: "struct", params: "**fields",
+		doc: `Makes an immutable value with the given fields.
+s.name reads a field and dir(s) lists their names. Two structs are equal when
+their fields are, and a + b has the fields of both, b's winning. Fields print, and
+become JSON, in the order of their names.`,
+		example: `s = struct(name = "checkout", tier = 1)
+assert_eq(s.name, "checkout")
+assert_eq(s, struct(tier = 1, name = "checkout"))
+assert_eq((s + struct(tier = 2)).tier, 2)
+assert_eq(dir(s), ["name", "tier"])`,
+		fn: makeStruct,
+	}.entry(rt, "struct")}
+}
+
+// makeStruct implements
+//
+//	struct(**fields)
+func makeStruct(c modCall) (starlark.Value, error) {
+	if len(c.args) > 0 {
+		return nil, c.fail("E0202", "got %d positional arguments, want fields by name", len(c.args))
+	}
+	if err := c.pay(1+len(c.kwargs), 64*(1+len(c.kwargs))); err != nil {
+		return nil, err
+	}
+	return starlarkstruct.FromKeywords(starlarkstruct.Default, c.kwargs), nil
+}
