@@ -1,0 +1,101 @@
+package effects
+
+import (
+	"bytes"
+	"cmp"
+	"image"
+	_ "image/gif" // DecodeConfig of each format
+	_ "image/jpeg"
+	_ "image/png"
+	"mime"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
+	"github.com/spf13/afero"
+	"github.com/starhost/starhost/fragments"
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
+)
+
+// maxAttachment is the most bytes of an attachment that is read. It is over what
+// prompts take, so that the limit which the operator set is the one that speaks.
+const maxAttachment = 64 << 20
+
+// NewAttachment returns content as an attachment. An empty typ means the MIME
+// type, without parameters, that the bytes look like. A picture's size comes from
+// its header; pixels are never decoded. If the header is broken, the size is 0.
+func NewAttachment(content []byte, name, typ string) fragments.Attachment {
+	a := fragments.Attachment{Content: string(content), Name: name, Type: cmp.Or(typ, sniff(content))}
+	a.Width, a.Height = dimensions(content)
+	return a
+}
+
+func sniff(content []byte) string {
+	bare, _, _ := strings.Cut(mimetype.Detect(content).String(), ";")
+	return bare
+}
+
+func dimensions(content []byte) (width, height int) {
+	c, _, err := image.DecodeConfig(bytes.NewReader(content))
+	if err != nil || c.Width < 1 || c.Height < 1 {
+		return 0, 0
+	}
+	return c.Width, c.Height
+}
+
+// ReadAttachment returns the attachment that a user typed as REF[;type=TYPE]. REF
+// is a path, relative to dir, or an http or https URL, which the model fetches.
+// The type of a URL is "" unless it is given.
+func ReadAttachment(dir, ref string) (fragments.Attachment, error) {
+	target, typ, err := cutType(ref)
+	if err != nil {
+		return fragments.Attachment{}, err
+	}
+	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+		return urlAttachment(target, typ)
+	}
+	place := target
+	if !filepath.IsAbs(place) {
+		place = filepath.Join(dir, place)
+	}
+	if target == "" {
+		return fragments.Attachment{}, errorf("E0507", "attachment %q: want a path or a URL", ref)
+	}
+	b, err := readRegular(afero.NewOsFs(), place, target, maxAttachment)
+	if err != nil {
+		return fragments.Attachment{}, err
+	}
+	a := NewAttachment(b, path.Base(shown(target)), typ)
+	a.Source = shown(target)
+	return a, nil
+}
+
+// cutType splits off ;type=TYPE.
+func cutType(ref string) (target, typ string, err error) {
+	i := strings.LastIndex(ref, ";type=")
+	if i < 0 {
+		return ref, "", nil
+	}
+	given := ref[i+len(";type="):]
+	typ, _, err = mime.ParseMediaType(given)
+	if err != nil || !strings.Contains(typ, "/") {
+		return "", "", errorf("E0507", "attachment %q: type: got %q, want a MIME type as image/png", ref, given)
+	}
+	return ref[:i], typ, nil
+}
+
+func urlAttachment(target, typ string) (fragments.Attachment, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Host == "" {
+		return fragments.Attachment{}, errorf("E0507", "attachment %q: want a URL as https://example.com/a.png", target)
+	}
+	a := fragments.Attachment{URL: target, Type: typ, Source: target}
+	if name := path.Base(u.Path); name != "." && name != "/" {
+		a.Name = name
+	}
+	return a, nil
+}

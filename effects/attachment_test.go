@@ -1,0 +1,134 @@
+package effects_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+)
+
+// pixelGIF is a picture of one pixel.
+const pixelGIF = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
+
+// lossyWebP is the header of a picture of 16 by 9 pixels.
+const lossyWebP = "RIFF\x1e\x00\x00\x00WEBPVP8 \x12\x00\x00\x00\x10\x00\x00\x9d\x01\x2a\x10\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
+// picture encodes a picture of 3 by 2 pixels.
+func picture(t *testing.T, encode func(*bytes.Buffer, image.Image) error) []byte {
+	t.Helper()
+	m := image.NewPaletted(image.Rect(0, 0, 3, 2), color.Palette{color.Black, color.White})
+	var b bytes.Buffer
+	if err := encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestNewAttachment(t *testing.T) {
+	pngBytes := picture(t, func(b *bytes.Buffer, m image.Image) error { return png.Encode(b, m) })
+	tests := []struct {
+		name    string
+		content []byte
+		typ     string
+		want    fragments.Attachment
+	}{
+		{"png", pngBytes, "", fragments.Attachment{Type: "image/png", Width: 3, Height: 2}},
+		{"jpeg", picture(t, func(b *bytes.Buffer, m image.Image) error { return jpeg.Encode(b, m, nil) }), "", fragments.Attachment{Type: "image/jpeg", Width: 3, Height: 2}},
+		{"bmp", picture(t, func(b *bytes.Buffer, m image.Image) error { return bmp.Encode(b, m) }), "", fragments.Attachment{Type: "image/bmp", Width: 3, Height: 2}},
+		{"tiff", picture(t, func(b *bytes.Buffer, m image.Image) error { return tiff.Encode(b, m, nil) }), "", fragments.Attachment{Type: "image/tiff", Width: 3, Height: 2}},
+		{"gif", []byte(pixelGIF), "", fragments.Attachment{Type: "image/gif", Width: 1, Height: 1}},
+		{"webp", []byte(lossyWebP), "", fragments.Attachment{Type: "image/webp", Width: 16, Height: 9}},
+		{"a header cut short", pngBytes[:20], "", fragments.Attachment{Type: "image/png"}},
+		{"the given type wins", pngBytes, "application/x-dash", fragments.Attachment{Type: "application/x-dash", Width: 3, Height: 2}},
+		{"text without its charset", []byte("hello"), "", fragments.Attachment{Type: "text/plain"}},
+		{"pdf", []byte("%PDF-1.7\n"), "", fragments.Attachment{Type: "application/pdf"}},
+		{"bytes", []byte{0, 1, 2}, "", fragments.Attachment{Type: "application/octet-stream"}},
+		{"nothing", nil, "", fragments.Attachment{Type: "text/plain"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.want.Content, tt.want.Name = string(tt.content), "n"
+			if diff := cmp.Diff(tt.want, effects.NewAttachment(tt.content, "n", tt.typ)); diff != "" {
+				t.Errorf("NewAttachment (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever the bytes, they stay what they are, and no size is negative.
+func FuzzNewAttachment(f *testing.F) {
+	f.Add([]byte(pixelGIF))
+	f.Add([]byte(lossyWebP))
+	f.Add([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xff\xff\xff\xff\xff\xff\xff\x08\x03\x00\x00\x00"))
+	f.Add([]byte("II*\x00\x08\x00\x00\x00\xff\xff"))
+	f.Add([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x18\x00"))
+	f.Add([]byte("\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		a := effects.NewAttachment(content, "", "")
+		if a.Content != string(content) || a.Type == "" || a.Width < 0 || a.Height < 0 || (a.Width == 0) != (a.Height == 0) {
+			t.Errorf("NewAttachment: got %q %dx%d", a.Type, a.Width, a.Height)
+		}
+	})
+}
+
+func TestReadAttachment(t *testing.T) {
+	dir := folder(t, map[string]string{"shots/dash.gif": pixelGIF, "a;type=b": "odd"})
+	absolute := filepath.Join(dir, "shots", "dash.gif")
+	dash := fragments.Attachment{Content: pixelGIF, Type: "image/gif", Name: "dash.gif", Source: "shots/dash.gif", Width: 1, Height: 1}
+	typed := dash
+	typed.Type = "image/png"
+	whole := dash
+	whole.Source = filepath.ToSlash(absolute)
+	tests := []struct {
+		ref  string
+		want fragments.Attachment
+		err  string
+	}{
+		{"./shots/dash.gif", dash, ""},
+		{absolute, whole, ""},
+		{"shots/dash.gif;type=Image/PNG", typed, ""},
+		{"https://example.com/a/b.png?x=1", fragments.Attachment{URL: "https://example.com/a/b.png?x=1", Name: "b.png", Source: "https://example.com/a/b.png?x=1"}, ""},
+		{"http://example.com;type=image/png", fragments.Attachment{URL: "http://example.com", Type: "image/png", Source: "http://example.com"}, ""},
+		{"https://", fragments.Attachment{}, `attachment "https://": want a URL as https://example.com/a.png`},
+		{"http://a b/", fragments.Attachment{}, `attachment "http://a b/": want a URL as https://example.com/a.png`},
+		{"shots/dash.gif;type=png", fragments.Attachment{}, `attachment "shots/dash.gif;type=png": type: got "png", want a MIME type as image/png`},
+		{"a;type=b", fragments.Attachment{}, `attachment "a;type=b": type: got "b", want a MIME type as image/png`},
+		{"", fragments.Attachment{}, `attachment "": want a path or a URL`},
+		{"shots", fragments.Attachment{}, `file "shots": got a folder, want a regular file`},
+		{"shots/nope.gif", fragments.Attachment{}, `file "shots/nope.gif": no such file or folder`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.ref, func(t *testing.T) {
+			got, err := effects.ReadAttachment(dir, tt.ref)
+			if diff := cmp.Diff(tt.err, message(err)); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("ReadAttachment (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadAttachmentHuge(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "huge.png"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "huge.png"), 300<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := effects.ReadAttachment(dir, "huge.png"); message(err) != `file "huge.png": got 314572800 bytes, want at most 67108864` || code(err) != "E0506" {
+		t.Errorf("ReadAttachment: got %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package effects
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/starhost/starhost"
+)
+
+// Draw returns 32 bytes that look random and are the same whenever the same turn
+// runs again: a hash of the session's seed and id, the turn's number, the plugin,
+// the lane, the name of the draw and how often the lane drew under that name.
+// Whoever knows these can predict it: it is not for keys.
+func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
+	s := t.Session()
+	var b []byte
+	number := func(n uint64) { b = binary.BigEndian.AppendUint64(b, n) }
+	word := func(v string) { // the length keeps "a", "bc" from being "ab", "c"
+		number(uint64(len(v)))
+		b = append(b, v...)
+	}
+	number(s.Seed())
+	word(s.ID())
+	number(uint64(t.Number()))
+	word(l.Plugin)
+	word(l.Path)
+	word(name)
+	number(l.Next(name))
+	return sha256.Sum256(b)
+}
+
+// RandomInt draws a number from 0 up to n-1, each equally likely. It is an error
+// if n is less than 1.
+func RandomInt(t *starhost.Turn, l *starhost.Lane, n int64) (int64, error) {
+	if n < 1 {
+		return 0, errorf("E0508", "random: got n = %d, want 1 or more", n)
+	}
+	for {
+		d := Draw(t, l, "random")
+		if x, ok := below(binary.BigEndian.Uint64(d[:]), uint64(n)); ok {
+			return int64(x), nil
+		}
+	}
+}
+
+// below maps x evenly to 0 up to n-1. It refuses the lowest few of all uint64,
+// so many that the number of the others is a multiple of n.
+func below(x, n uint64) (uint64, bool) {
+	return x % n, x >= -n%n
+}
+
+// UUID draws a text in the form of a version 4 UUID.
+func UUID(t *starhost.Turn, l *starhost.Lane) string {
+	d := Draw(t, l, "uuid")
+	d[6] = d[6]&0x0f | 0x40 // the version
+	d[8] = d[8]&0x3f | 0x80 // the variant
+	h := hex.EncodeToString(d[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}

@@ -1,0 +1,136 @@
+package effects
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/starhost/starhost"
+)
+
+// An Error says why something was not done, in one line. Its cause is
+// fs.ErrNotExist where a file is missing, else nil.
+type Error struct {
+	Msg string
+
+	code  string
+	cause error
+}
+
+func (e *Error) Error() string { return e.Msg }
+
+// Code returns the code that [Codes] explains, as "E0504".
+func (e *Error) Code() string { return e.code }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+func errorf(code, format string, args ...any) *Error {
+	return &Error{Msg: fmt.Sprintf(format, args...), code: code}
+}
+
+// fileError says what is wrong with the file that messages call shown.
+func fileError(code, shown, format string, args ...any) *Error {
+	return errorf(code, "file %q: %s", shown, fmt.Sprintf(format, args...))
+}
+
+// notRead explains an error of a file system without its path, which is not the
+// one that the caller knows. near is a name that may be meant, "" if none is.
+func notRead(shown string, err error, near string) *Error {
+	var located *Error
+	var inPath *fs.PathError
+	switch {
+	case missing(err):
+		e := fileError("E0504", shown, "no such file or folder%s", didYouMean(near))
+		e.cause = fs.ErrNotExist
+		return e
+	case errors.As(err, &located):
+		return located
+	case errors.As(err, &inPath):
+		return fileError("E0504", shown, "%v", inPath.Err)
+	}
+	return fileError("E0504", shown, "%v", err)
+}
+
+// missing reports whether err says that there is no such file. A path through
+// something that is no folder, and a name longer than any can be, are that too.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// didYouMean returns " (did you mean X?)", or "" for "".
+func didYouMean(x string) string {
+	if x == "" {
+		return ""
+	}
+	return " (did you mean " + x + "?)"
+}
+
+// nearest returns [didYouMean] of the candidate that is nearest to x.
+func nearest(x string, candidates []string) string {
+	return didYouMean(starhost.Nearest(x, candidates))
+}
+
+// A Code explains an error code: what it means, and something that meets it
+// beside something that does not. It is an alias of an unnamed type, so that
+// packages that do not know each other have the same one.
+type Code = struct{ Code, Title, Text, Bad, Good string }
+
+// Codes returns the error codes of this package, in their order.
+func Codes() []Code { return codes }
+
+var codes = []Code{
+	{
+		Code: "E0501", Title: "no permission",
+		Text: "What a plugin may do is what its plugin(permissions = [...]) declares and the operator grants, in [grants] of the user's config or with --grant. " +
+			"The message has the line to add to each. For a link, the file that it leads to needs a permission too.",
+		Bad:  `plugin(permissions = ["fs.read:docs/*.md"])` + "\n" + `register_fragment_loader("doc", lambda ctx, arg: ctx.fs.read("notes/" + arg))`,
+		Good: `plugin(permissions = ["fs.read:notes/*.md"])` + "\n" + `register_fragment_loader("doc", lambda ctx, arg: ctx.fs.read("notes/" + arg))`,
+	},
+	{
+		Code: "E0502", Title: "not a permission",
+		Text: "A permission is KIND:WHAT. fs.read:GLOB and fs.write:GLOB are about files of the workspace; " +
+			"http:[METHODS ]HOST[:PORT][/PATH*], exec:ARGV, env:NAME and secret:NAME[@HOST] about the machine and the network; " +
+			"store, tool:NAME, fragment:PREFIX, override:NAME and respond:TOOL about the host.",
+		Bad:  `plugin(permissions = ["fs.raed:notes/*.md"])`,
+		Good: `plugin(permissions = ["fs.read:notes/*.md"])`,
+	},
+	{
+		Code: "E0503", Title: "not a path",
+		Text: "Paths and patterns are relative to the workspace, with / between names on every system. A path without .., NUL or backslash can mean one file only, so that a permission is worth what it says. " +
+			"In patterns * stays within a folder and ** does not; names that begin with a dot are matched only where the pattern spells the dot.",
+		Bad:  `ctx.fs.read("../notes/a.md")`,
+		Good: `ctx.fs.read("notes/a.md")`,
+	},
+	{
+		Code: "E0504", Title: "file not readable",
+		Text: "There is no such file, it is no regular file, a link leads out of the folder, or the system refuses to read it.",
+		Bad:  `ctx.fs.read("notes")`,
+		Good: `[ctx.fs.read(p) for p in ctx.fs.glob("notes/*.md")]`,
+	},
+	{
+		Code: "E0505", Title: "file not text",
+		Text: "read gives text, which is UTF-8. read_bytes gives any file's bytes.",
+		Bad:  `ctx.fs.read("dash.png")`,
+		Good: `ctx.fs.read_bytes("dash.png")`,
+	},
+	{
+		Code: "E0506", Title: "too much data",
+		Text: "A file, a folder, the result of a pattern or a plugin's state is over the limit that the message names.",
+		Bad:  `ctx.state.set("log", ctx.fs.read_bytes("huge.log"))`,
+		Good: `ctx.state.set("lines", 12)`,
+	},
+	{
+		Code: "E0507", Title: "not an attachment",
+		Text: "An attachment is a path or an http or https URL, and its type a MIME type.",
+		Bad:  `starhost eval -a "dash.png;type=png" -p "What is this?"`,
+		Good: `starhost eval -a "dash.png;type=image/png" -p "What is this?"`,
+	},
+	{
+		Code: "E0508", Title: "random range",
+		Text: "ctx.random(n) draws from 0 up to n - 1, so n is 1 or more.",
+		Bad:  `ctx.random(0)`,
+		Good: `ctx.random(6) + 1`,
+	},
+}

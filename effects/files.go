@@ -1,0 +1,339 @@
+package effects
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/afero"
+)
+
+// DefaultMaxRead is the most bytes of one file that is read, if nobody says
+// otherwise.
+const DefaultMaxRead = 8 << 20
+
+// Bounds of one Glob.
+const (
+	maxMatches = 10_000
+	maxLooks   = 100_000 // files and folders that are looked at
+	maxLinks   = 40      // links on the way to one file, as Linux has it
+)
+
+// FileOptions bound a [Files]. The zero value works.
+type FileOptions struct {
+	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
+	MaxRead int64
+}
+
+// Files is a folder with all that is in it, to be read. Paths are relative to it,
+// with "/" on every system; nothing outside can be named, and a link that leads
+// out is an error. Only regular files are opened. It is safe for concurrent use.
+type Files struct {
+	fs      afero.Fs
+	links   fs.ReadLinkFS // nil: there are no links
+	close   func() error
+	maxRead int64
+}
+
+// OpenFiles opens a folder of the machine. The error does not name it.
+func OpenFiles(dir string, o FileOptions) (*Files, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, notRead(".", err, "")
+	}
+	f := NewFiles(afero.FromIOFS{FS: root.FS()}, o)
+	f.close = root.Close
+	return f, nil
+}
+
+// NewFiles returns a view of all files of fsys, which are named without a leading
+// "/". Links are followed, and kept inside, if fsys is an afero.FromIOFS that can
+// read them; no other file system may have any.
+func NewFiles(fsys afero.Fs, o FileOptions) *Files {
+	f := &Files{fs: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
+	if adopted, ok := fsys.(afero.FromIOFS); ok {
+		f.links, _ = adopted.FS.(fs.ReadLinkFS)
+	}
+	return f
+}
+
+// Close gives back the folder that [OpenFiles] opened.
+func (f *Files) Close() error { return f.close() }
+
+// A FileInfo describes a file or folder.
+type FileInfo struct {
+	Name  string // the last part of its path
+	Size  int64  // bytes; 0 for a folder
+	IsDir bool
+}
+
+// Read returns a file's text. One that is not UTF-8 is an error.
+func (f *Files) Read(name string) (string, error) {
+	b, err := f.ReadBytes(name)
+	if err != nil {
+		return "", err
+	}
+	return text(name, b)
+}
+
+// ReadBytes returns a file's bytes.
+func (f *Files) ReadBytes(name string) ([]byte, error) {
+	actual, err := f.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	return f.read(actual, name)
+}
+
+// read returns the bytes of what is at actual, a path without links, under the
+// name shown.
+func (f *Files) read(actual, shown string) ([]byte, error) {
+	return readRegular(f.fs, actual, shown, f.maxRead)
+}
+
+// Exists reports whether there is a file or folder of that name. A link that
+// leads nowhere is none; one that leads out is an error.
+func (f *Files) Exists(name string) (bool, error) {
+	_, err := f.Resolve(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Stat describes a file or folder, or what a link leads to.
+func (f *Files) Stat(name string) (FileInfo, error) {
+	actual, err := f.Resolve(name)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	return f.stat(actual, name)
+}
+
+// stat describes what is at actual, likewise.
+func (f *Files) stat(actual, shown string) (FileInfo, error) {
+	info, err := f.fs.Stat(actual)
+	if err != nil {
+		return FileInfo{}, notRead(shown, err, "")
+	}
+	out := FileInfo{Name: path.Base(path.Clean(shown)), IsDir: info.IsDir()}
+	if !out.IsDir {
+		out.Size = info.Size()
+	}
+	return out, nil
+}
+
+// Glob returns the paths of the regular files that match a pattern, in the order
+// of their bytes: "*" stays within a folder, "**" does not. Names that begin with
+// a dot match only where the pattern spells the dot, and "**" does not go through
+// links to folders. More than 10,000 matches are an error.
+func (f *Files) Glob(pattern string) ([]string, error) {
+	g, err := parseGlob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return f.glob(g, func(string, bool) bool { return true })
+}
+
+// glob returns the matches that keep lets through. Its second argument says
+// whether there is a link on the path.
+func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]string, error) {
+	w := walk{files: f, glob: g, keep: keep}
+	if err := w.folder(".", g.begin(), false); err != nil {
+		return nil, err
+	}
+	slices.Sort(w.found)
+	return w.found, nil
+}
+
+// A walk is one Glob under way.
+type walk struct {
+	files *Files
+	glob  *glob
+	keep  func(name string, linked bool) bool
+	looks int
+	found []string
+}
+
+// folder looks at everything in a folder that the pattern came to at state. A
+// folder that cannot be read has no matches.
+func (w *walk) folder(dir string, state globState, linked bool) error {
+	names, err := w.files.names(dir, maxLooks-w.looks+1)
+	if err != nil {
+		return nil
+	}
+	if w.looks += len(names); w.looks > maxLooks {
+		return errorf("E0506", "more than %d files to look at, want a narrower path or pattern", maxLooks)
+	}
+	for _, n := range names {
+		if next := w.glob.step(state, n, true); next != nil {
+			if err := w.entry(dir, n, state, next, linked); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entry looks at one name in dir, which leads from state to next. What cannot be
+// looked at, or leads out, is no match.
+func (w *walk) entry(dir, base string, state, next globState, linked bool) error {
+	name := path.Join(dir, base)
+	info, err := w.files.lstat(name)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		linked = true
+		if info, err = w.files.fs.Stat(name); err == nil && info.IsDir() {
+			next = w.glob.step(state, base, false)
+		}
+	}
+	switch {
+	case err != nil || next == nil:
+		return nil
+	case info.IsDir():
+		return w.folder(name, next, linked)
+	case !info.Mode().IsRegular() || !w.glob.done(next) || !w.keep(name, linked):
+		return nil
+	case len(w.found) == maxMatches:
+		return errorf("E0506", "more than %d files match, want a narrower path or pattern", maxMatches)
+	}
+	w.found = append(w.found, name)
+	return nil
+}
+
+// names returns at most n names in a folder, sorted.
+func (f *Files) names(dir string, n int) ([]string, error) {
+	file, err := f.fs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	names, err := file.Readdirnames(n)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (f *Files) lstat(name string) (fs.FileInfo, error) {
+	if f.links == nil {
+		return f.fs.Stat(name)
+	}
+	return f.links.Lstat(name)
+}
+
+// Resolve returns the path of what a path leads to, through all links. Who may
+// see the one may not see the other for that alone.
+func (f *Files) Resolve(name string) (string, error) {
+	clean, err := cleanPath(name)
+	if err != nil {
+		return "", err
+	}
+	actual, rest := ".", clean
+	for links := 0; rest != ""; {
+		first, after, _ := strings.Cut(rest, "/")
+		switch first {
+		case "", ".":
+			rest = after
+			continue
+		case "..":
+			if actual == "." {
+				return "", leadsOut(name)
+			}
+			actual, rest = path.Dir(actual), after
+			continue
+		}
+		next := path.Join(actual, first)
+		info, err := f.lstat(next)
+		if err != nil {
+			return "", notRead(name, err, "")
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			actual, rest = next, after
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", fileError("E0504", name, "more than %d links lead to it", maxLinks)
+		}
+		target, err := f.links.ReadLink(next)
+		if err != nil {
+			return "", notRead(name, err, "")
+		}
+		if filepath.IsAbs(target) {
+			return "", leadsOut(name)
+		}
+		rest = filepath.ToSlash(target) + "/" + after
+	}
+	return actual, nil
+}
+
+func leadsOut(name string) error {
+	return fileError("E0504", name, "a link leads out of the folder, which is refused: want a copy of the file inside")
+}
+
+// text returns b as text, or says that the file shown has none.
+func text(shown string, b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", fileError("E0505", shown, "got bytes that are not UTF-8, want text (read_bytes reads any file)")
+	}
+	return string(b), nil
+}
+
+// readRegular returns the bytes of a file that messages call shown. It looks at
+// the file before it opens it: opening a pipe would wait for a writer.
+func readRegular(fsys afero.Fs, name, shown string, most int64) ([]byte, error) {
+	info, err := fsys.Stat(name)
+	switch {
+	case err != nil:
+		return nil, notRead(shown, err, "")
+	case !info.Mode().IsRegular():
+		return nil, fileError("E0504", shown, "got a %s, want a regular file", typeName(info.Mode()))
+	case info.Size() > most:
+		return nil, tooLarge(shown, info.Size(), most)
+	}
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, notRead(shown, err, "")
+	}
+	defer file.Close()
+	return readAll(file, shown, most)
+}
+
+// readAll reads a stream to its end. That a file was small a moment ago says
+// nothing.
+func readAll(r io.Reader, shown string, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	switch {
+	case err != nil:
+		return nil, notRead(shown, err, "")
+	case int64(len(b)) > most:
+		return nil, fileError("E0506", shown, "got more than %d bytes", most)
+	}
+	return b, nil
+}
+
+func tooLarge(shown string, size, most int64) error {
+	return fileError("E0506", shown, "got %d bytes, want at most %d", size, most)
+}
+
+// typeName names what is no regular file.
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}

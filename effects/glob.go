@@ -1,0 +1,268 @@
+package effects
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Bounds of one pattern: a plugin writes it, and the work of matching depends on
+// all three.
+const (
+	maxPattern      = 1024 // bytes
+	maxAlternatives = 64   // after {a,b} is written out
+	maxSegments     = 62   // names between "/": states are bits of an uint64
+)
+
+// A glob is a pattern of paths: its alternatives, each as the names between "/".
+// Within a name doublestar decides; "**" stands for any number of names that do
+// not begin with a dot. A name that does is matched only by one that does.
+//
+// Matching walks down a path name by name and keeps a set of places in the
+// pattern, so that it takes no longer for many "**" than for one, and a walk
+// through folders knows which of them cannot lead to a match.
+type glob struct{ alternatives [][]string }
+
+// A globState says which places of each alternative a path has come to.
+type globState []uint64
+
+// parseGlob reads a pattern, in the form that [cleanPath] gives it.
+func parseGlob(pattern string) (*glob, error) {
+	if len(pattern) > maxPattern {
+		return nil, errorf("E0503", "pattern: got %d bytes, want at most %d", len(pattern), maxPattern)
+	}
+	clean, err := cleanPath(pattern)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := writeOut(nil, "", clean)
+	if err != nil {
+		return nil, err
+	}
+	g := &glob{}
+	for _, p := range plain {
+		names, err := segments(p)
+		if err != nil {
+			return nil, err
+		}
+		g.alternatives = append(g.alternatives, names)
+	}
+	return g, nil
+}
+
+// segments splits a pattern without braces.
+func segments(pattern string) ([]string, error) {
+	clean, err := cleanPath(pattern)
+	if err != nil {
+		return nil, err
+	}
+	names := split(clean)
+	if len(names) > maxSegments {
+		return nil, errorf("E0503", "pattern: got %d names between /, want at most %d", len(names), maxSegments)
+	}
+	for _, n := range names {
+		if !doublestar.ValidatePattern(n) {
+			return nil, errorf("E0503", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
+		}
+	}
+	return names, nil
+}
+
+// writeOut appends to dst what head+rest stands for without {a,b}. There are no
+// braces in head.
+func writeOut(dst []string, head, rest string) ([]string, error) {
+	start, end, parts := braces(rest)
+	switch {
+	case start < 0 && end >= 0:
+		return nil, errorf("E0503", "pattern: got %q, want each { closed by a }", head+rest)
+	case start < 0 && len(dst) == maxAlternatives:
+		return nil, errorf("E0503", "pattern: got more than %d alternatives", maxAlternatives)
+	case start < 0:
+		return append(dst, head+rest), nil
+	}
+	for _, p := range parts {
+		var err error
+		if dst, err = writeOut(dst, head+rest[:start], p+rest[end+1:]); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// braces finds the first {a,b}: where it starts and ends, and what is between
+// its commas. Without any, start and end are -1; if one is not closed, or not
+// opened, start is -1 and end is its place.
+func braces(s string) (start, end int, parts []string) {
+	start = -1
+	depth, from := 0, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '[':
+			i += max(0, strings.IndexByte(s[i:], ']'))
+		case c == '{':
+			if depth++; depth == 1 {
+				start, from = i, i+1
+			}
+		case c == ',' && depth == 1:
+			parts, from = append(parts, s[from:i]), i+1
+		case c == '}':
+			if depth--; depth < 0 {
+				return -1, i, nil
+			}
+			if depth == 0 {
+				return start, i, append(parts, s[from:i])
+			}
+		}
+	}
+	return -1, start, nil
+}
+
+// begin returns the state before the first name.
+func (g *glob) begin() globState {
+	s := make(globState, len(g.alternatives))
+	for i, names := range g.alternatives {
+		s[i] = skipStars(names, 1)
+	}
+	return s
+}
+
+// step returns the state after one more name, nil if nothing can match any more.
+// With deep false, "**" does not take the name.
+func (g *glob) step(s globState, name string, deep bool) globState {
+	deep = deep && name[0] != '.'
+	next, alive := make(globState, len(s)), false
+	for i, names := range g.alternatives {
+		var to uint64
+		for at, pattern := range names {
+			switch {
+			case s[i]&(1<<at) == 0:
+			case pattern == "**":
+				if deep {
+					to |= 1 << at
+				}
+			case matchName(pattern, name):
+				to |= 1 << (at + 1)
+			}
+		}
+		next[i] = skipStars(names, to)
+		alive = alive || to != 0
+	}
+	if !alive {
+		return nil
+	}
+	return next
+}
+
+// skipStars adds the places behind each "**" that was come to.
+func skipStars(names []string, at uint64) uint64 {
+	for i, n := range names {
+		if n == "**" && at&(1<<i) != 0 {
+			at |= 1 << (i + 1)
+		}
+	}
+	return at
+}
+
+// done reports whether the path so far matches.
+func (g *glob) done(s globState) bool {
+	for i := range s {
+		if s[i]&(1<<len(g.alternatives[i])) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// match reports whether a path matches. One that is not clean does not.
+func (g *glob) match(name string) bool {
+	if !fs.ValidPath(name) {
+		return false
+	}
+	s := g.begin()
+	for _, n := range split(name) {
+		if s = g.step(s, n, true); s == nil {
+			return false
+		}
+	}
+	return g.done(s)
+}
+
+// meets reports whether a path could match both. It may err on the side of yes.
+func (g *glob) meets(h *glob) bool {
+	for _, a := range g.alternatives {
+		for _, b := range h.alternatives {
+			if meet(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func meet(a, b []string) bool {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] == "**" || b[i] == "**" {
+			return true
+		}
+		if !meetName(a[i], b[i]) {
+			return false
+		}
+	}
+	rest := append(a[n:len(a):len(a)], b[n:]...)
+	return len(rest) == 0 || rest[0] == "**"
+}
+
+func meetName(a, b string) bool {
+	switch {
+	case !hasMeta(a):
+		return matchName(b, a)
+	case !hasMeta(b):
+		return matchName(a, b)
+	}
+	return true
+}
+
+// matchName matches one name, without "/".
+func matchName(pattern, name string) bool {
+	if name[0] == '.' && pattern[0] != '.' {
+		return false
+	}
+	return doublestar.MatchUnvalidated(pattern, name)
+}
+
+func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, "*?[") }
+
+// split returns the names of a clean path: none of ".".
+func split(clean string) []string {
+	if clean == "." {
+		return nil
+	}
+	return strings.Split(clean, "/")
+}
+
+var quoter = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", "{", "[{]", "}", "[}]")
+
+// quoteGlob returns the pattern that matches the path name alone.
+func quoteGlob(name string) string { return quoter.Replace(name) }
+
+// cleanPath returns a path in the form in which it means one file only, or why
+// it cannot.
+func cleanPath(name string) (string, error) {
+	clean := path.Clean(name)
+	if name == "" || strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(clean) || hasDotDot(name) {
+		return "", errorf("E0503", "path: got %q, want one relative to the folder, with / between names and without .., NUL and backslash", name)
+	}
+	return clean, nil
+}
+
+func hasDotDot(name string) bool {
+	for n := range strings.SplitSeq(name, "/") {
+		if n == ".." {
+			return true
+		}
+	}
+	return false
+}

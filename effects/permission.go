@@ -1,0 +1,315 @@
+package effects
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Permission is one thing that a plugin declares or an operator grants. The
+// zero value allows nothing.
+type Permission struct {
+	// Kind is what is done: "fs.read".
+	Kind string
+	// Pattern is what it is done to, in the kind's own form: "runbooks/**". It is
+	// "" for a kind that has none.
+	Pattern string
+}
+
+// A permissionKind is one row of the grammar.
+type permissionKind struct {
+	name string
+	form string // of the pattern, for messages; "" for none
+	// canonical returns the pattern's one way to be written, or says what it wants.
+	canonical func(pattern string) (string, error)
+	// matcher returns what a valid pattern allows. Nil: nothing, because no effect
+	// of that kind exists.
+	matcher func(pattern string) func(arg string) bool
+}
+
+var permissionKinds = []permissionKind{
+	{"fs.read", "GLOB", canonicalPaths, matchPaths},
+	{"fs.write", "GLOB", canonicalPaths, matchPaths},
+	{"http", "[METHODS ]HOST[:PORT][/PATH*]", canonicalHTTP, nil},
+	{"exec", "ARGV", canonicalArgv, nil},
+	{"env", "NAME", variableName.canonical, matchNames},
+	{"secret", "NAME[@HOST]", canonicalSecret, nil},
+	{"store", "", nil, matchNames},
+	{"tool", "NAME", toolName.canonical, matchNames},
+	{"fragment", "PREFIX", prefixName.canonical, matchNames},
+	{"override", "NAME", toolName.canonical, matchNames},
+	{"respond", "TOOL", toolName.canonical, matchNames},
+}
+
+// A nameRule is what a name with the wildcards "*" and "?" looks like.
+type nameRule struct {
+	valid *regexp.Regexp
+	want  string // in words
+}
+
+var (
+	variableName = nameRule{regexp.MustCompile(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
+	toolName     = nameRule{regexp.MustCompile(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
+	prefixName   = nameRule{regexp.MustCompile(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
+)
+
+// canonical returns the pattern as it is, if it follows the rule.
+func (r nameRule) canonical(pattern string) (string, error) {
+	if !r.valid.MatchString(pattern) {
+		return "", fmt.Errorf("got name %q, want %s, with * and ? as wildcards", pattern, r.want)
+	}
+	return pattern, nil
+}
+
+var (
+	hostName    = regexp.MustCompile(`^[a-z0-9_*-]+(\.[a-z0-9_*-]+)*$`)
+	httpPath    = regexp.MustCompile(`^/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?$`)
+	httpMethods = regexp.MustCompile(`^[A-Z]+(,[A-Z]+)*$`)
+)
+
+func kindOf(name string) *permissionKind {
+	i := slices.IndexFunc(permissionKinds, func(k permissionKind) bool { return k.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &permissionKinds[i]
+}
+
+// ParsePermission reads a permission as plugins and operators write it. What
+// [Permission.String] writes is read as the same Permission.
+func ParsePermission(text string) (Permission, error) {
+	fail := func(format string, args ...any) (Permission, error) {
+		return Permission{}, errorf("E0502", "permission %q: %s", text, fmt.Sprintf(format, args...))
+	}
+	name, pattern, hasPattern := strings.Cut(text, ":")
+	k := kindOf(name)
+	switch {
+	case k == nil:
+		return fail("unknown kind %q%s", name, kindHint(name))
+	case k.form == "" && hasPattern:
+		return fail("want %s alone", name)
+	case k.form == "":
+		return Permission{Kind: name}, nil
+	case pattern == "":
+		return fail("want %s:%s", name, k.form)
+	}
+	canonical, err := k.canonical(pattern)
+	if err != nil {
+		return fail("%v", err)
+	}
+	return Permission{Kind: name, Pattern: canonical}, nil
+}
+
+// kindHint says which kind was meant, or which there are.
+func kindHint(name string) string {
+	var names []string
+	for _, k := range permissionKinds {
+		names = append(names, k.name)
+	}
+	slices.Sort(names)
+	if hint := nearest(name, names); hint != "" {
+		return hint
+	}
+	return ", want one of " + strings.Join(names, ", ")
+}
+
+// String returns the permission as it is written: "fs.read:runbooks/**".
+func (p Permission) String() string {
+	if p.Pattern == "" {
+		return p.Kind
+	}
+	return p.Kind + ":" + p.Pattern
+}
+
+// matcher returns what the permission allows.
+func (p Permission) matcher() func(arg string) bool {
+	if k := kindOf(p.Kind); k != nil && k.matcher != nil {
+		return k.matcher(p.Pattern)
+	}
+	return func(string) bool { return false }
+}
+
+// Grants are permissions together; what one of them allows is allowed. Nil
+// allows nothing.
+type Grants []Permission
+
+// ParseGrants reads permissions. The error is that of the first one that is not
+// valid, and quotes it.
+func ParseGrants(texts []string) (Grants, error) {
+	g := make(Grants, len(texts))
+	for i, t := range texts {
+		var err error
+		if g[i], err = ParsePermission(t); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// Allows reports whether something may be done: for fs.read and fs.write arg is
+// a clean path with "/", for the others a name. Only files, env, store, tool,
+// fragment, override and respond can be allowed; the effects of the other kinds
+// do not exist.
+func (g Grants) Allows(kind, arg string) bool { return g.allowing(kind)(arg) }
+
+// allowing returns Allows for one kind, with its patterns parsed once.
+func (g Grants) allowing(kind string) func(arg string) bool {
+	var matchers []func(string) bool
+	for _, p := range g {
+		if p.Kind == kind {
+			matchers = append(matchers, p.matcher())
+		}
+	}
+	return func(arg string) bool {
+		return slices.ContainsFunc(matchers, func(m func(string) bool) bool { return m(arg) })
+	}
+}
+
+// reaches reports whether a pattern of files can have matches that are allowed.
+func (g Grants) reaches(kind string, pattern *glob) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		own, err := parseGlob(p.Pattern)
+		return p.Kind == kind && err == nil && own.meets(pattern)
+	})
+}
+
+func matchPaths(pattern string) func(string) bool {
+	g, err := parseGlob(pattern)
+	if err != nil { // a Permission that nobody parsed
+		return func(string) bool { return false }
+	}
+	return g.match
+}
+
+func matchNames(pattern string) func(string) bool {
+	return func(name string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+}
+
+func canonicalPaths(pattern string) (string, error) {
+	if strings.HasSuffix(pattern, "/") {
+		return "", fmt.Errorf("want %s** for all files of the folder", pattern)
+	}
+	if _, err := parseGlob(pattern); err != nil {
+		return "", err
+	}
+	return cleanPath(pattern)
+}
+
+func canonicalSecret(pattern string) (string, error) {
+	name, host, bound := strings.Cut(pattern, "@")
+	if name, err := variableName.canonical(name); err != nil || !bound {
+		return name, err
+	}
+	host, err := canonicalHost(host)
+	return name + "@" + host, err
+}
+
+// canonicalArgv splits at blanks: "*" stands for one argument, a final "**" for
+// the rest. The program itself is always spelled.
+func canonicalArgv(pattern string) (string, error) {
+	argv := strings.Fields(pattern)
+	for i, arg := range argv {
+		switch {
+		case strings.ContainsFunc(arg, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			return "", fmt.Errorf("got a control character in %q", arg)
+		case arg == "*" && i > 0, arg == "**" && i > 0 && i == len(argv)-1, !strings.Contains(arg, "*"):
+		default:
+			return "", fmt.Errorf("got %q as argument %d, want the program spelled, then words, * for one argument, and ** at the end for the rest", arg, i)
+		}
+	}
+	if len(argv) == 0 {
+		return "", fmt.Errorf("want a program")
+	}
+	return strings.Join(argv, " "), nil
+}
+
+// canonicalHTTP drops a leading https://, which is what holds without, and sorts
+// methods.
+func canonicalHTTP(pattern string) (string, error) {
+	var methods, scheme string
+	target := pattern
+	if m, rest, ok := strings.Cut(pattern, " "); ok {
+		methods, target = strings.ToUpper(m), rest
+		if !httpMethods.MatchString(methods) {
+			return "", fmt.Errorf("got methods %q, want names as GET,POST", m)
+		}
+		list := strings.Split(methods, ",")
+		slices.Sort(list)
+		methods = strings.Join(slices.Compact(list), ",") + " "
+	}
+	if rest, ok := strings.CutPrefix(target, "http://"); ok {
+		scheme, target = "http://", rest
+	}
+	target = strings.TrimPrefix(target, "https://")
+	place := ""
+	if i := strings.IndexByte(target, '/'); i >= 0 {
+		target, place = target[:i], target[i:]
+		if !httpPath.MatchString(place) || hasDotDot(place) {
+			return "", fmt.Errorf("got path %q, want one without .., ? and #, with * at its end only", place)
+		}
+	}
+	host, port, err := splitPort(target)
+	if err != nil {
+		return "", err
+	}
+	host, err = canonicalHost(host)
+	return methods + scheme + host + port + place, err
+}
+
+// splitPort splits HOST[:PORT]; the port keeps its colon.
+func splitPort(target string) (host, port string, err error) {
+	i := strings.LastIndexByte(target, ':')
+	if i < 0 || strings.HasSuffix(target, "]") {
+		return target, "", nil
+	}
+	n, err := strconv.ParseUint(target[i+1:], 10, 16)
+	if err != nil || n == 0 {
+		return "", "", fmt.Errorf("got port %q, want 1 to 65535", target[i+1:])
+	}
+	return target[:i], fmt.Sprintf(":%d", n), nil
+}
+
+// canonicalHost returns a host's name, with "*" as wildcard, or its address.
+func canonicalHost(host string) (string, error) {
+	lower := strings.ToLower(host)
+	if inner, ok := strings.CutPrefix(lower, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		if err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]") {
+			return "[" + addr.String() + "]", nil
+		}
+	} else if hostName.MatchString(lower) {
+		return lower, nil
+	}
+	return "", fmt.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)
+}
+
+// A PermissionError says that a plugin may not do something, and what to add for
+// it to be allowed.
+type PermissionError struct {
+	Plugin     string
+	Permission string // the least that would be enough: "fs.read:runbooks/a.md"
+	Declared   bool   // the plugin asks for it
+	Granted    bool   // the operator allows it
+}
+
+// Code returns "E0501".
+func (e *PermissionError) Code() string { return "E0501" }
+
+// Error prints the lines to add.
+func (e *PermissionError) Error() string {
+	var todo []string
+	if !e.Declared {
+		todo = append(todo, fmt.Sprintf("add %q to plugin(permissions = [...])", e.Permission))
+	}
+	if !e.Granted {
+		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s=%s)", e.Plugin, e.Permission, e.Plugin, e.Permission))
+	}
+	return fmt.Sprintf("plugin %s has no permission %s: %s", e.Plugin, e.Permission, strings.Join(todo, "; "))
+}

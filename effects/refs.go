@@ -1,0 +1,196 @@
+package effects
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/spf13/afero"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// maxFolder is the most bytes of all files of a folder that is one reference.
+const maxFolder = 64 << 20
+
+// RefOptions say what the host's own references lead to. The zero value reads
+// the machine's files, relative to the current folder, and no standard input.
+type RefOptions struct {
+	// Dir is the folder that relative paths start from; "" is the current one.
+	Dir string
+	// FS holds the files; nil means the machine's.
+	FS afero.Fs
+	// Stdin is what "-" reads, to its end, when it is first asked for. Nil makes
+	// "-" an error.
+	Stdin io.Reader
+	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
+	MaxRead int64
+}
+
+// HostPlugin returns the plugin that resolves the host's own references: "-",
+// standard input; "file:PATH"; and a PATH without prefix. A folder gives what its
+// files do, sorted, without those whose name begins with a dot and without links
+// that lead out of it. Text becomes a fragment; a file that has a NUL byte or is
+// not UTF-8 becomes an attachment.
+//
+// Who types a path may read it: no permission is asked for. So only what the user
+// typed may be resolved here without a check of its own.
+func HostPlugin(o RefOptions) starhost.Plugin {
+	r := &references{RefOptions: o, onDisk: o.FS == nil}
+	r.MaxRead = cmp.Or(r.MaxRead, DefaultMaxRead)
+	if r.onDisk {
+		r.FS = afero.NewOsFs()
+	}
+	r.stdinOnce = sync.OnceValues(r.readStdin)
+	return starhost.Plugin{
+		Name:        starhost.HostPlugin,
+		Description: "The host's own references.",
+		FragmentLoaders: []starhost.FragmentLoader{
+			{Prefix: "-", Description: "Standard input.", Load: r.loadStdin},
+			{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.loadFile},
+			{Prefix: "", Description: "A file, or every file of a folder, by its path.", Load: r.loadBare},
+		},
+	}
+}
+
+// references are the loaders of a host plugin.
+type references struct {
+	RefOptions
+	onDisk    bool // FS is the machine's
+	stdinOnce func() (starhost.Context, error)
+}
+
+func (r *references) loadStdin(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+	return r.stdinOnce()
+}
+
+func (r *references) readStdin() (starhost.Context, error) {
+	if r.Stdin == nil {
+		return starhost.Context{}, errorf("E0504", "reference -: there is no standard input here")
+	}
+	b, err := readAll(r.Stdin, "-", r.MaxRead)
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	var c starhost.Context
+	add(&c, "-", b)
+	return c, nil
+}
+
+// loadFile resolves file:PATH.
+func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
+	c, err := r.load(ctx, name)
+	if missing(err) {
+		return c, notRead(name, err, r.near(name))
+	}
+	return c, err
+}
+
+// loadBare resolves a path without prefix. When there is no such file, the host
+// says what else it could have been.
+func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
+	if name == "" || strings.Contains(name, "\x00") {
+		return starhost.Context{}, starhost.ErrNoReference
+	}
+	if _, err := r.FS.Stat(r.place(name)); missing(err) {
+		return starhost.Context{}, starhost.ErrNoReference
+	}
+	return r.load(ctx, name)
+}
+
+// load returns what is at a path as the user typed it.
+func (r *references) load(ctx context.Context, name string) (starhost.Context, error) {
+	var c starhost.Context
+	if name == "" {
+		return c, errorf("E0503", "path: got none, want one as file:notes.md")
+	}
+	info, err := r.FS.Stat(r.place(name))
+	switch {
+	case err != nil:
+		return c, notRead(name, err, "")
+	case info.IsDir():
+		return r.loadFolder(ctx, name)
+	}
+	b, err := readRegular(r.FS, r.place(name), name, r.MaxRead)
+	if err != nil {
+		return c, err
+	}
+	add(&c, shown(name), b)
+	return c, nil
+}
+
+// loadFolder returns every file of a folder.
+func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Context, err error) {
+	files, err := r.folder(name)
+	if err != nil {
+		return c, notRead(name, err, "")
+	}
+	defer files.Close()
+	names, err := files.Glob("**")
+	if err != nil {
+		return c, fileError("E0506", name, "%v", err)
+	}
+	total := 0
+	for _, n := range names {
+		if err := ctx.Err(); err != nil {
+			return starhost.Context{}, err
+		}
+		label := path.Join(shown(name), n)
+		b, err := files.read(n, label)
+		if err != nil {
+			return starhost.Context{}, err
+		}
+		if total += len(b); total > maxFolder {
+			return starhost.Context{}, fileError("E0506", name, "got more than %d bytes in all files of the folder", maxFolder)
+		}
+		add(&c, label, b)
+	}
+	return c, nil
+}
+
+// folder opens a folder so that no link in it leads out.
+func (r *references) folder(name string) (*Files, error) {
+	o := FileOptions{MaxRead: r.MaxRead}
+	if r.onDisk {
+		return OpenFiles(r.place(name), o)
+	}
+	return NewFiles(afero.NewBasePathFs(r.FS, r.place(name)), o), nil
+}
+
+// near returns a file or folder beside a missing one that its name may mean.
+func (r *references) near(name string) string {
+	siblings := Files{fs: r.FS}
+	names, err := siblings.names(filepath.Dir(r.place(name)), maxMatches)
+	if err != nil {
+		return ""
+	}
+	return beside(shown(name), names)
+}
+
+// place returns where a path as typed is.
+func (r *references) place(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.Dir, name)
+}
+
+// shown returns the source that reports name: the path as typed, with "/".
+func shown(name string) string { return path.Clean(filepath.ToSlash(name)) }
+
+// add appends a file to c: text as a fragment, anything else as an attachment.
+func add(c *starhost.Context, source string, content []byte) {
+	if bytes.IndexByte(content, 0) < 0 && utf8.Valid(content) {
+		c.Fragments = append(c.Fragments, fragments.Fragment{Content: string(content), Source: source})
+		return
+	}
+	a := NewAttachment(content, path.Base(source), "")
+	a.Source = source
+	c.Attachments = append(c.Attachments, a)
+}
