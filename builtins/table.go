@@ -2,8 +2,11 @@ package builtins
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // Cost is what a call of a builtin pays before it works: Steps flat, and
@@ -47,4 +50,56 @@ type Entry struct {
 	Cost Cost
 	// Value is what the name stands for.
 	Value starlark.Value
+}
+
+// Table returns the entries of everything that a plugin's file can say, by topic.
+// Entries without a Value are the language's own, or reached through a parameter.
+// rt may be nil when only the descriptions are wanted.
+func Table(rt Runtime) []Entry {
+	return slices.Concat(
+		entriesOf(rt, registrations),
+		entriesOf(rt, values),
+		entriesOf(rt, decisions),
+		[]Entry{configEntry},
+		ctxEntries(),
+		filesModule(rt),
+		jsonModule(rt),
+		mathModule(rt),
+		reModule(rt),
+		textModule(rt),
+		base64Module(rt),
+		hashModule(rt),
+		structModule(rt),
+		languageEntries(rt),
+	)
+}
+
+// entriesOf describes members that belong to no module.
+func entriesOf(rt Runtime, members []modMember) []Entry {
+	entries := make([]Entry, len(members))
+	for i, m := range members {
+		entries[i] = m.entry(rt, m.name)
+	}
+	return entries
+}
+
+// Modules returns the values of entries as a file sees them: members such as
+// "text.wrap" are grouped into a frozen module. Entries without a Value are left
+// out.
+func Modules(entries []Entry) starlark.StringDict {
+	env := starlark.StringDict{}
+	for _, e := range entries {
+		module, member, dotted := strings.Cut(e.Name, ".")
+		switch {
+		case e.Value == nil:
+		case !dotted:
+			env[e.Name] = e.Value
+		case env[module] == nil:
+			env[module] = &starlarkstruct.Module{Name: module, Members: starlark.StringDict{member: e.Value}}
+		default:
+			env[module].(*starlarkstruct.Module).Members[member] = e.Value
+		}
+	}
+	env.Freeze()
+	return env
 }

@@ -1,0 +1,427 @@
+package builtins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// A CaseDriver runs the steps of a golden case. An error fails the step.
+type CaseDriver interface {
+	// Prompt builds the first prompt of a new turn.
+	Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error)
+	// CallTool calls a tool as the model would, with hooks and schema.
+	CallTool(ctx context.Context, call starhost.ToolCall) (starhost.ToolReply, error)
+	// Fire fires an event; its arguments are JSON, by name.
+	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
+	// LoadFragments resolves one reference.
+	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
+	// Advance moves the time that handlers see.
+	Advance(ctx context.Context, d time.Duration) error
+}
+
+// CaseTable returns the entries of what case.star can say beside [Table]. d may
+// be nil when only the descriptions are wanted.
+func CaseTable(rt Runtime, d CaseDriver) []Entry {
+	return entriesOf(rt, []modMember{
+		{
+			name:   "prompt",
+			params: `text, fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}`,
+			doc: `Begins a turn with the user's words and builds its prompt.
+fragments and system_fragments are references, tools are globs on the names of what
+is offered. Returns what was built: .text, .system, .messages, .tools, .fragments,
+.attachments, .model and .bytes.`,
+			example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
+assert_contains(p.text, "Why is checkout slow?")
+assert_eq(p.fragments.sources, ["runbook:checkout"])`,
+			fn: func(c modCall) (starlark.Value, error) { return casePrompt(c, d) },
+		},
+		{
+			name: "call_tool", params: "name, **arguments",
+			doc: `Calls a tool as the model would: schema, hooks and approval included.
+Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the final
+.arguments, and .denied: the reason if a hook denied the call, else "".`,
+			example: `assert_eq(call_tool("echo", text = "hi").output, "hi")`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseCallTool(c, d) },
+		},
+		{
+			name: "fire", params: "event, **arguments",
+			doc: `Fires one event by hand.
+Returns what its handlers decided together: .action, .reason, .changes, .result,
+.context, and .decisions with one struct(plugin, action, reason) a handler.`,
+			example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseFire(c, d) },
+		},
+		{
+			name: "load_fragments", params: "ref",
+			doc:     "Resolves a reference, and returns its fragments and attachments as a list.",
+			example: `assert_eq([f.content for f in load_fragments("runbook:checkout")], ["Runbook of checkout."])`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseLoad(c, d) },
+		},
+		{
+			name: "advance", params: "seconds=0, minutes=0, hours=0, days=0",
+			doc:     "Moves the time that handlers see forward, from the next turn on.",
+			example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseAdvance(c, d) },
+		},
+		{
+			name: "assert_eq", params: "got, want",
+			doc:     "Fails the case unless the two values are equal.\nWhat stands for a list or a dict equals one with the same members.",
+			example: `assert_eq(1 + 1, 2)`,
+			fn:      assertEq,
+		},
+		{
+			name: "assert_contains", params: "text, part",
+			doc: "Fails the case unless part is in text, as the operator in says.",
+			example: `assert_contains("a runbook", "book")
+assert_contains([1, 2], 2)
+assert_eq("book" in "a runbook", True)`,
+			fn: assertContains,
+		},
+		{
+			name: "assert_fails", params: "fn, text",
+			doc: "Fails the case unless calling fn fails with a message that has text in it.\nReturns the message.",
+			example: `assert_fails(lambda: fail("no ticket"), "ticket")
+assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
+			fn: assertFails,
+		},
+	})
+}
+
+// step runs a step of the driver, with the case's own clock stopped.
+func step[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, err error) {
+	err = c.rt.Paused(c.th, func() (err error) {
+		got, err = work(c.rt.Context(c.th))
+		return err
+	})
+	if err != nil && !isCoded(err) {
+		err = c.fail("E0319", "%v", err)
+	}
+	return got, err
+}
+
+// isCoded reports whether an error knows its code.
+func isCoded(err error) bool {
+	var coded interface{ Code() string }
+	return errors.As(err, &coded)
+}
+
+func structOf(name string, fields starlark.StringDict) starlark.Value {
+	return starlarkstruct.FromStringDict(starlark.String(name), fields)
+}
+
+func casePrompt(c modCall, d CaseDriver) (starlark.Value, error) {
+	var (
+		r                       starhost.Request
+		refs, systemRefs, tools globs
+		attachments             starlark.Value = starlark.None
+		options                 *starlark.Dict
+	)
+	err := c.bind("text", &r.Text, "fragments?", &refs, "system_fragments?", &systemRefs, "attachments?", &attachments,
+		"system?", &r.System, "tools?", &tools, "model?", &r.Model, "options?", &options)
+	if err != nil {
+		return nil, err
+	}
+	r.Fragments, r.SystemFragments, r.OnlyTools = refs, systemRefs, tools
+	given, err := toContext(attachments)
+	if err != nil || len(given.Fragments) > 0 {
+		return nil, c.fail("E0201", "attachments: got %s, want a list of attachments", attachments.Type())
+	}
+	r.Attachments = given.Attachments
+	if options != nil {
+		if r.Options, err = appendJSON(nil, options); err != nil {
+			return nil, c.fail("E0204", "options: %v", err)
+		}
+	}
+	p, err := step(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
+	if err != nil {
+		return nil, err
+	}
+	return promptValue(p), nil
+}
+
+func promptValue(p *starhost.Prompt) starlark.Value {
+	rows := make([]fragments.Row, len(p.Fragments))
+	for i, r := range p.Fragments {
+		rows[i] = *r
+	}
+	attachments := make([]fragments.Attachment, len(p.Attachments))
+	for i, a := range p.Attachments {
+		attachments[i] = a.Attachment
+	}
+	return structOf("prompt", starlark.StringDict{
+		"text":        starlark.String(p.Text),
+		"system":      starlark.String(p.System),
+		"messages":    newListView(&messageKind, p.Messages),
+		"tools":       newListView(&toolKind, p.Tools),
+		"fragments":   newListView(&rowKind, rows),
+		"attachments": attachmentList(attachments),
+		"model":       starlark.String(p.Model),
+		"bytes":       starlark.MakeInt(p.Bytes()),
+	})
+}
+
+// named splits a step's arguments: the first, by place or by name, and the rest.
+// Once the first is given by place, the rest may have an argument of its name.
+func (c modCall) named(first string) (string, *starlark.Dict, error) {
+	names := []string{first}
+	if len(c.args) > 0 {
+		names = nil
+	}
+	own, rest := splitNamed(c.kwargs, names...)
+	var s string
+	err := unpackArgs(c.name, c.args, own, first, &s)
+	return s, rest, err
+}
+
+func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
+	name, args, err := c.named("name")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := appendJSON(nil, args)
+	if err != nil {
+		return nil, c.fail("E0204", "%v", err)
+	}
+	reply, err := step(c, func(ctx context.Context) (starhost.ToolReply, error) {
+		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw})
+	})
+	if err != nil {
+		return nil, err
+	}
+	denied := ""
+	if reply.Denied != nil {
+		denied = reply.Denied.Reason
+	}
+	return structOf("reply", starlark.StringDict{
+		"output":      starlark.String(reply.Result.ForLLM),
+		"is_error":    starlark.Bool(reply.Result.IsError),
+		"for_user":    starlark.String(reply.Result.ForUser),
+		"silent":      starlark.Bool(reply.Result.Silent),
+		"handled":     starlark.Bool(reply.Result.Handled),
+		"attachments": attachmentList(reply.Result.Attachments),
+		"arguments":   objectOrText(reply.Call.Arguments),
+		"denied":      starlark.String(denied),
+	}), nil
+}
+
+func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {
+	event, rest, err := c.named("event")
+	if err != nil {
+		return nil, err
+	}
+	args := map[string]json.RawMessage{}
+	for k, v := range rest.Entries() {
+		raw, err := appendJSON(nil, v)
+		if err != nil {
+			return nil, c.fail("E0204", "%s: %v", string(k.(starlark.String)), err)
+		}
+		args[string(k.(starlark.String))] = raw
+	}
+	out, err := step(c, func(ctx context.Context) (starhost.Outcome, error) { return d.Fire(ctx, event, args) })
+	if err != nil {
+		return nil, err
+	}
+	return outcomeValue(out), nil
+}
+
+func outcomeValue(out starhost.Outcome) starlark.Value {
+	var decisions, context []starlark.Value
+	for _, d := range out.Decisions {
+		decisions = append(decisions, structOf("decision", starlark.StringDict{
+			"plugin": starlark.String(d.Plugin), "action": starlark.String(d.Action), "reason": starlark.String(d.Reason),
+		}))
+	}
+	for _, c := range out.Context {
+		context = append(context, contextValues(c)...)
+	}
+	changes := starlark.NewDict(len(out.Decision.Changes))
+	for _, name := range slices.Sorted(maps.Keys(out.Decision.Changes)) {
+		put(changes, name, changeValue(out.Decision.Changes[name]))
+	}
+	var result starlark.Value = starlark.None
+	if r := out.Decision.Result; r != nil {
+		result = &resultValue{*r}
+	}
+	return structOf("outcome", starlark.StringDict{
+		"action":    starlark.String(out.Decision.Action),
+		"reason":    starlark.String(out.Decision.Reason),
+		"changes":   changes,
+		"result":    result,
+		"context":   starlark.NewList(context),
+		"decisions": starlark.NewList(decisions),
+	})
+}
+
+// changeValue converts the new value of an argument, as Decision.Changes has it.
+func changeValue(v any) starlark.Value {
+	switch v := v.(type) {
+	case string:
+		return starlark.String(v)
+	case json.RawMessage:
+		return objectOrText(v)
+	case starhost.Result:
+		return &resultValue{v}
+	case []string:
+		return stringList(v)
+	case *starhost.Messages:
+		return viewOf(v, &messageKind)
+	}
+	return starlark.None
+}
+
+func caseLoad(c modCall, d CaseDriver) (starlark.Value, error) {
+	var ref string
+	if err := c.bind("ref", &ref); err != nil {
+		return nil, err
+	}
+	got, err := step(c, func(ctx context.Context) (starhost.Context, error) { return d.LoadFragments(ctx, ref) })
+	if err != nil {
+		return nil, err
+	}
+	return starlark.NewList(contextValues(got)), nil
+}
+
+// contextValues returns the parts of a context.
+func contextValues(c starhost.Context) []starlark.Value {
+	var values []starlark.Value
+	for _, f := range c.Fragments {
+		values = append(values, &fragmentValue{f})
+	}
+	for _, a := range c.Attachments {
+		values = append(values, &attachmentValue{a})
+	}
+	return values
+}
+
+func caseAdvance(c modCall, d CaseDriver) (starlark.Value, error) {
+	units := []struct {
+		name string
+		unit time.Duration
+		n    starlark.Value
+	}{{"seconds?", time.Second, nil}, {"minutes?", time.Minute, nil}, {"hours?", time.Hour, nil}, {"days?", 24 * time.Hour, nil}}
+	var pairs []any
+	for i := range units {
+		pairs = append(pairs, units[i].name, &units[i].n)
+	}
+	if err := c.bind(pairs...); err != nil {
+		return nil, err
+	}
+	var total time.Duration
+	for _, u := range units {
+		if u.n == nil {
+			continue
+		}
+		n, ok := starlark.AsFloat(u.n)
+		if !ok || n < 0 || n > 1e9 {
+			return nil, c.fail("E0202", "%s: got %s, want a number from 0 to 1e9", strings.TrimSuffix(u.name, "?"), u.n)
+		}
+		total += time.Duration(n * float64(u.unit))
+	}
+	_, err := step(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.Advance(ctx, total) })
+	return starlark.None, err
+}
+
+// assertEq implements
+//
+//	assert_eq(got, want)
+func assertEq(c modCall) (starlark.Value, error) {
+	var got, want starlark.Value
+	if err := c.bind("got", &got, "want", &want); err != nil {
+		return nil, err
+	}
+	got, want = plain(got), plain(want)
+	same, err := starlark.Equal(got, want)
+	if err != nil {
+		return nil, c.fail("E0318", "%v", err)
+	}
+	if same {
+		return starlark.None, nil
+	}
+	texts := make([]string, 2)
+	for i, v := range []starlark.Value{got, want} {
+		if texts[i], err = c.spell(v); err != nil {
+			return nil, err
+		}
+	}
+	return nil, c.fail("E0318", "got %s, want %s", texts[0], texts[1])
+}
+
+// plain returns what stands for a list or a dict as one.
+func plain(v starlark.Value) starlark.Value {
+	s, ok := v.(standIn)
+	switch {
+	case !ok:
+		return v
+	case s.StandsFor() == "dict":
+		d := new(starlark.Dict)
+		for _, item := range v.(starlark.IterableMapping).Items() {
+			d.SetKey(item[0], item[1]) // names of fields
+		}
+		return d
+	}
+	elems, _ := elementsOf(v)
+	for i := range elems {
+		elems[i] = plain(elems[i])
+	}
+	return starlark.NewList(elems)
+}
+
+// assertContains implements
+//
+//	assert_contains(text, part)
+func assertContains(c modCall) (starlark.Value, error) {
+	var text, part starlark.Value
+	if err := c.bind("text", &text, "part", &part); err != nil {
+		return nil, err
+	}
+	found, err := starlark.Binary(syntax.IN, part, text)
+	if err != nil {
+		return nil, c.fail("E0318", "%v", err)
+	}
+	if found == starlark.True {
+		return starlark.None, nil
+	}
+	whole, err := c.spell(text)
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.fail("E0318", "got %s, want it to contain %s", whole, part)
+}
+
+// assertFails implements
+//
+//	assert_fails(fn, text)
+func assertFails(c modCall) (starlark.Value, error) {
+	var (
+		fn   starlark.Callable
+		text string
+	)
+	if err := c.bind("fn", &fn, "text", &text); err != nil {
+		return nil, err
+	}
+	v, err := starlark.Call(c.th, fn, nil, nil)
+	if err == nil {
+		return nil, c.fail("E0318", "%s gave %s, want a failure", fn.Name(), v.Type())
+	}
+	msg := err.Error()
+	var eval *starlark.EvalError
+	if errors.As(err, &eval) {
+		msg = eval.Msg
+	}
+	if !strings.Contains(msg, text) {
+		return nil, c.fail("E0318", "got the failure %s, want one with %s", fmt.Sprintf("%q", msg), fmt.Sprintf("%q", text))
+	}
+	return starlark.String(msg), nil
+}

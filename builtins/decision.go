@@ -1,0 +1,185 @@
+package builtins
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// A decision is what deny(...) and its kin return. It is immutable.
+type decision struct {
+	action  starhost.Action
+	reason  string
+	result  starhost.Result // of a respond
+	changes []starlark.Tuple
+	made    starhost.Pos
+}
+
+func (d *decision) String() string {
+	switch d.action {
+	case starhost.ActionModify:
+		names := make([]string, len(d.changes))
+		for i, c := range d.changes {
+			names[i] = string(c[0].(starlark.String)) + " = " + c[1].String()
+		}
+		return "modify(" + strings.Join(names, ", ") + ")"
+	case starhost.ActionRespond:
+		return "respond(" + (&resultValue{d.result}).String() + ")"
+	case starhost.ActionApprove:
+		return "approve()"
+	}
+	return string(d.action) + "(" + starlark.String(d.reason).String() + ")"
+}
+func (d *decision) Type() string          { return "decision" }
+func (d *decision) Truth() starlark.Bool  { return true }
+func (d *decision) Hash() (uint32, error) { return unhashable("decision") }
+func (d *decision) Freeze() {
+	for _, v := range d.Held() {
+		v.Freeze()
+	}
+}
+
+// Held returns the values that Freeze reaches.
+func (d *decision) Held() []starlark.Value {
+	held := make([]starlark.Value, len(d.changes))
+	for i, c := range d.changes {
+		held[i] = c[1]
+	}
+	return held
+}
+
+// decide returns d, and remembers that the handler made it.
+func (c modCall) decide(d *decision) (starlark.Value, error) {
+	d.made = callerOf(c.th)
+	if h := c.handler(); h != nil {
+		h.made = d
+	}
+	return d, c.pay(1, 128)
+}
+
+// reasoned makes the builtins deny, ask and abort:
+//
+//	deny(reason)
+func reasoned(action starhost.Action) modFunc {
+	return func(c modCall) (starlark.Value, error) {
+		d := &decision{action: action}
+		if err := c.bind("reason", &d.reason); err != nil {
+			return nil, err
+		}
+		return c.decide(d)
+	}
+}
+
+// makeApprove implements
+//
+//	approve()
+func makeApprove(c modCall) (starlark.Value, error) {
+	if err := c.bind(); err != nil {
+		return nil, err
+	}
+	return c.decide(&decision{action: starhost.ActionApprove})
+}
+
+// makeRespond implements
+//
+//	respond(result)
+func makeRespond(c modCall) (starlark.Value, error) {
+	var v starlark.Value
+	if err := c.bind("result", &v); err != nil {
+		return nil, err
+	}
+	r, err := toResult(v)
+	if err != nil {
+		return nil, c.fail("E0204", "result: %v", err)
+	}
+	return c.decide(&decision{action: starhost.ActionRespond, result: r})
+}
+
+// makeModify implements
+//
+//	modify(**changes)
+func makeModify(c modCall) (starlark.Value, error) {
+	if len(c.args) > 0 || len(c.kwargs) == 0 {
+		return nil, c.fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.args))
+	}
+	return c.decide(&decision{action: starhost.ActionModify, changes: c.kwargs})
+}
+
+// toDecision converts what a hook of the event returned.
+func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, error) {
+	d, ok := v.(*decision)
+	if !ok {
+		c, err := toContext(v)
+		if err != nil {
+			return starhost.Decision{}, errorf("E0312", "%v, or a decision", err)
+		}
+		if len(c.Fragments)+len(c.Attachments) == 0 {
+			return starhost.Decision{}, nil
+		}
+		return starhost.Decision{Action: starhost.ActionContext, Context: c}, nil
+	}
+	out := starhost.Decision{Action: d.action, Reason: d.reason}
+	if d.action == starhost.ActionRespond {
+		out.Result = &d.result
+	}
+	for _, change := range d.changes {
+		name := string(change[0].(starlark.String))
+		value, err := toChange(name, change[1])
+		if err != nil {
+			return starhost.Decision{}, errorf("E0312", "modify: %s: %v", name, err)
+		}
+		if out.Changes == nil {
+			out.Changes = map[string]any{}
+		}
+		out.Changes[name] = value
+	}
+	return out, nil
+}
+
+// toChange converts a new value of an event's argument. That the event lets the
+// argument be changed is for the host to say.
+func toChange(name string, v starlark.Value) (any, error) {
+	var e starhost.Event
+	switch e.Arg(name).(type) {
+	case *string:
+		s, ok := starlark.AsString(v)
+		if !ok {
+			return nil, errorf("E0312", "got %s, want string", v.Type())
+		}
+		return s, nil
+	case *json.RawMessage:
+		if !isObject(v) {
+			return nil, errorf("E0312", "got %s, want dict", v.Type())
+		}
+		raw, err := appendJSON(nil, v)
+		return json.RawMessage(raw), err
+	case *starhost.Result:
+		return changedResult(v)
+	case **starhost.Messages:
+		return toMessages(v)
+	case **starhost.Tools:
+		return toToolNames(v)
+	}
+	return nil, nil
+}
+
+func isObject(v starlark.Value) bool {
+	if _, ok := v.(*starlarkstruct.Struct); ok {
+		return true
+	}
+	_, ok := v.(starlark.IterableMapping)
+	return ok
+}
+
+// changedResult converts a new result: text replaces what the model reads and
+// keeps the rest.
+func changedResult(v starlark.Value) (any, error) {
+	if s, ok := v.(starlark.String); ok {
+		return string(s), nil
+	}
+	r, err := toResult(v)
+	return r, err
+}

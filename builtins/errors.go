@@ -1,0 +1,83 @@
+package builtins
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// An Error is a plugin's failure to keep the contract of this package. Whoever
+// evaluates the plugin adds the place of the call that met it, unless the error
+// knows a better one.
+type Error struct {
+	code string // a row of [Codes]
+	msg  string
+	help string
+	pos  syntax.Position // the zero Position where the call's is meant
+}
+
+func (e *Error) Error() string { return e.msg }
+
+// Code returns the error code, such as "E0307", that [Codes] explains.
+func (e *Error) Code() string { return e.code }
+
+// Place returns where the mistake stands in the source; the zero Position if the
+// place of the call that met it is meant.
+func (e *Error) Place() syntax.Position { return e.pos }
+
+// Help returns one line that says what to do, or "".
+func (e *Error) Help() string { return e.help }
+
+func errorf(code, format string, args ...any) *Error {
+	return &Error{code: code, msg: fmt.Sprintf(format, args...)}
+}
+
+// at returns e with a place of its own.
+func (e *Error) at(pos syntax.Position) *Error {
+	e.pos = pos
+	return e
+}
+
+// way returns e with the way out.
+func (e *Error) way(help string) *Error {
+	e.help = help
+	return e
+}
+
+// unpackArgs is starlark.UnpackArgs whose errors have a code. Names that end in
+// "?" are optional, in "??" also for None.
+func unpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
+	err := starlark.UnpackArgs(name, args, kwargs, pairs...)
+	if err == nil {
+		return nil
+	}
+	code := "E0201"
+	if strings.Contains(err.Error(), "unexpected keyword argument") {
+		code = "E0203"
+	}
+	return &Error{code: code, msg: err.Error()}
+}
+
+// bind binds the call's arguments to pairs; its errors have a code.
+func (c modCall) bind(pairs ...any) error { return unpackArgs(c.name, c.args, c.kwargs, pairs...) }
+
+// fail returns an error with a code that starts with the function's name.
+func (c modCall) fail(code, format string, args ...any) *Error {
+	return errorf(code, "%s: %s", c.name, fmt.Sprintf(format, args...))
+}
+
+// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
+func didYouMean(x string, candidates []string) string {
+	if n := starhost.Nearest(x, candidates); n != "" {
+		return " (did you mean " + n + "?)"
+	}
+	return ""
+}
+
+// posOf converts a place.
+func posOf(p syntax.Position) starhost.Pos {
+	return starhost.Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
+}

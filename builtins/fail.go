@@ -1,0 +1,52 @@
+package builtins
+
+import (
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// A failError is what fail(...) raises.
+type failError struct{ message string }
+
+func (e *failError) Error() string { return "fail: " + e.message }
+
+// Code returns the error code that explains fail.
+func (e *failError) Code() string { return "E0301" }
+
+// raiseFail implements
+//
+//	fail(*args, sep=" ")
+//
+// as upstream does, with an error that a tool can tell from others.
+func raiseFail(c modCall) (starlark.Value, error) {
+	sep := " "
+	if err := unpackArgs(c.name, nil, c.kwargs, "sep?", &sep); err != nil {
+		return nil, err
+	}
+	parts := make([]string, len(c.args))
+	for i, arg := range c.args {
+		text, ok := starlark.AsString(arg)
+		if !ok {
+			var err error
+			if text, err = c.spell(arg); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.pay(1+len(text)/64, len(text)+len(sep)); err != nil {
+			return nil, err
+		}
+		parts[i] = text
+	}
+	return nil, &failError{strings.Join(parts, sep)}
+}
+
+// spell returns v as a plugin would write it. It pays for each node that will be
+// printed before it prints: few values can spell much.
+func (c modCall) spell(v starlark.Value) (string, error) {
+	p := jsonPayer{modCall: c}
+	if err := p.value(v, 0); err != nil {
+		return "", err
+	}
+	return v.String(), nil
+}

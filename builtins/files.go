@@ -1,0 +1,174 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+)
+
+// filesModule returns the members of the module files: the plugin's own folder.
+func filesModule(rt Runtime) []Entry {
+	return modEntries(rt, "files", []modMember{
+		{
+			name: "read", params: "path",
+			doc: `Returns the text of a file in the plugin's own folder.
+path is relative to the folder, with "/". A plugin's bytes are read once: what is
+read later is what was there when it was loaded. A plugin that is a single file has
+no folder.`,
+			example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
+			fn:      filesRead,
+		},
+		{
+			name: "read_bytes", params: "path",
+			doc:     "Returns the bytes of a file in the plugin's own folder.",
+			example: `assert_eq(files.read_bytes("data/teams.txt")[:5], b"check")`,
+			fn:      filesReadBytes,
+		},
+		{
+			name: "glob", params: "pattern",
+			doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
+"*" matches within a name, "**" any folders; names that begin with a dot match only
+where the pattern spells the dot.`,
+			example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
+			fn:      filesGlob,
+		},
+		{
+			name: "exists", params: "path",
+			doc: "Reports whether the plugin's own folder has a file.",
+			example: `assert_eq(files.exists("data/teams.txt"), True)
+assert_eq(files.exists("data/none.txt"), False)`,
+			fn: filesExists,
+		},
+	})
+}
+
+// ownFiles returns the plugin's own folder.
+func (c modCall) ownFiles() (effects.OwnFiles, error) {
+	h := c.handler()
+	if h == nil {
+		return nil, c.fail("E0316", "this file is no plugin: only a plugin has files")
+	}
+	if h.rec.world.Own == nil {
+		name := h.rec.plugin.Name
+		return nil, c.fail("E0316", "%s.star is a single file and has no folder: make it %s/plugin.star", name, name)
+	}
+	return h.rec.world.Own, nil
+}
+
+// readOwn returns a file of the plugin's own folder.
+func readOwn(c modCall, name string) ([]byte, error) {
+	own, err := c.ownFiles()
+	if err != nil {
+		return nil, err
+	}
+	data, err := own.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return data, c.pay(1+len(data)/64, len(data))
+}
+
+// filesRead implements
+//
+//	files.read(path)
+func filesRead(c modCall) (starlark.Value, error) {
+	var name string
+	if err := c.bind("path", &name); err != nil {
+		return nil, err
+	}
+	data, err := readOwn(c, name)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		return nil, c.fail("E0316", "%s: got bytes that are not UTF-8, want text: files.read_bytes reads any", name)
+	}
+	return starlark.String(data), nil
+}
+
+// filesReadBytes implements
+//
+//	files.read_bytes(path)
+func filesReadBytes(c modCall) (starlark.Value, error) {
+	var name string
+	if err := c.bind("path", &name); err != nil {
+		return nil, err
+	}
+	data, err := readOwn(c, name)
+	return starlark.Bytes(data), err
+}
+
+// filesGlob implements
+//
+//	files.glob(pattern)
+func filesGlob(c modCall) (starlark.Value, error) {
+	var pattern string
+	if err := c.bind("pattern", &pattern); err != nil {
+		return nil, err
+	}
+	own, err := c.ownFiles()
+	if err != nil {
+		return nil, err
+	}
+	names, err := own.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return stringList(names), c.pay(1+len(names), 64*len(names))
+}
+
+// filesExists implements
+//
+//	files.exists(path)
+func filesExists(c modCall) (starlark.Value, error) {
+	var name string
+	if err := c.bind("path", &name); err != nil {
+		return nil, err
+	}
+	own, err := c.ownFiles()
+	if err != nil {
+		return nil, err
+	}
+	ok, err := own.Exists(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	return starlark.Bool(ok), nil
+}
+
+// attachmentFile returns the bytes of attachment(path = name): of the plugin's
+// own folder if it has the file, else of the workspace under the plugin's grants.
+func attachmentFile(c modCall, name string) ([]byte, error) {
+	h := c.handler()
+	own, noFolder := c.ownFiles()
+	if noFolder == nil {
+		if ok, err := own.Exists(name); ok && err == nil {
+			return readOwn(c, name)
+		}
+	}
+	switch {
+	case h != nil && h.turn != nil:
+	case noFolder != nil:
+		return nil, noFolder
+	default:
+		return nil, c.fail("E0316", "path: %q is not in the plugin's folder; files of the workspace are read in handlers", name)
+	}
+	var data []byte
+	err := c.rt.Paused(c.th, func() (err error) {
+		data, err = h.rec.world.ReadFileBytes(c.rt.Context(c.th), name)
+		return err
+	})
+	var refused *effects.PermissionError
+	switch {
+	case errors.As(err, &refused) && !refused.Declared && noFolder != nil:
+		return nil, noFolder
+	case errors.As(err, &refused) && !refused.Declared:
+		return nil, c.fail("E0316", "path: %q is not in the plugin's folder; if it is the workspace's: %v", name, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: path: %w", c.name, err)
+	}
+	return data, nil
+}

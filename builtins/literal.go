@@ -1,0 +1,161 @@
+package builtins
+
+import (
+	"math/big"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// findPlugin returns the file's call of plugin(...), or nil. It may stand once,
+// as a statement at the top level.
+func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
+	if bindsName(f, "plugin") {
+		return nil, nil
+	}
+	var found *syntax.CallExpr
+	top := map[*syntax.CallExpr]bool{}
+	for _, stmt := range f.Stmts {
+		if call := callOf(stmt, "plugin"); call != nil {
+			top[call] = true
+		}
+	}
+	var err error
+	syntax.Walk(f, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if err != nil || !ok || !isName(call.Fn, "plugin") {
+			return err == nil
+		}
+		start, _ := call.Span()
+		switch {
+		case !top[call]:
+			err = errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").at(start)
+		case found != nil:
+			first, _ := found.Span()
+			err = errorf("E0302", "plugin: is already called at %s", posOf(first)).at(start)
+		default:
+			found = call
+		}
+		return true
+	})
+	return found, err
+}
+
+// callOf returns the call of the named function that is the statement, or nil.
+func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
+	if x, ok := stmt.(*syntax.ExprStmt); ok {
+		if call, ok := x.X.(*syntax.CallExpr); ok && isName(call.Fn, name) {
+			return call
+		}
+	}
+	return nil
+}
+
+func isName(x syntax.Expr, name string) bool {
+	id, ok := x.(*syntax.Ident)
+	return ok && id.Name == name
+}
+
+// literal returns the value of an expression that is a literal: a string, a
+// number with or without sign, True, False, None, or a list or dict of these.
+func literal(x syntax.Expr) (starlark.Value, error) {
+	switch x := x.(type) {
+	case *syntax.Literal:
+		if v := literalValue(x.Value); v != nil && x.Token != syntax.BYTES {
+			return v, nil
+		}
+	case *syntax.Ident:
+		if v, ok := map[string]starlark.Value{"None": starlark.None, "True": starlark.True, "False": starlark.False}[x.Name]; ok {
+			return v, nil
+		}
+	case *syntax.ParenExpr:
+		return literal(x.X)
+	case *syntax.UnaryExpr:
+		if lit, ok := x.X.(*syntax.Literal); ok && (x.Op == syntax.MINUS || x.Op == syntax.PLUS) && lit.Token != syntax.STRING && lit.Token != syntax.BYTES {
+			return starlark.Unary(x.Op, literalValue(lit.Value))
+		}
+	case *syntax.ListExpr:
+		return literalList(x)
+	case *syntax.DictExpr:
+		return literalDict(x)
+	}
+	start, _ := x.Span()
+	return nil, errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").at(start)
+}
+
+// literalValue converts what the parser made of a literal.
+func literalValue(v any) starlark.Value {
+	switch v := v.(type) {
+	case string:
+		return starlark.String(v)
+	case int64:
+		return starlark.MakeInt64(v)
+	case *big.Int:
+		return starlark.MakeBigInt(v)
+	case float64:
+		return starlark.Float(v)
+	}
+	return nil
+}
+
+func literalList(x *syntax.ListExpr) (starlark.Value, error) {
+	elems := make([]starlark.Value, len(x.List))
+	for i, e := range x.List {
+		v, err := literal(e)
+		if err != nil {
+			return nil, err
+		}
+		elems[i] = v
+	}
+	return starlark.NewList(elems), nil
+}
+
+func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
+	dict := starlark.NewDict(len(x.List))
+	for _, e := range x.List {
+		entry := e.(*syntax.DictEntry)
+		k, err := literal(entry.Key)
+		if err != nil {
+			return nil, err
+		}
+		v, err := literal(entry.Value)
+		if err != nil {
+			return nil, err
+		}
+		start, _ := entry.Span()
+		if _, found, err := dict.Get(k); found || err != nil {
+			return nil, errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).at(start)
+		}
+		if err := dict.SetKey(k, v); err != nil {
+			return nil, errorf("E0302", "plugin: key %s: %v", k, err).at(start)
+		}
+	}
+	return dict, nil
+}
+
+// fileDoc returns the docstring of a file, or "".
+func fileDoc(f *syntax.File) string {
+	if len(f.Stmts) == 0 {
+		return ""
+	}
+	if x, ok := f.Stmts[0].(*syntax.ExprStmt); ok {
+		if lit, ok := x.X.(*syntax.Literal); ok && lit.Token == syntax.STRING {
+			return lit.Value.(string)
+		}
+	}
+	return ""
+}
+
+// firstParagraph returns the text up to the first blank line, on one line.
+func firstParagraph(doc string) string {
+	var words []string
+	for line := range strings.Lines(strings.TrimSpace(doc)) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			break
+		}
+		words = append(words, line)
+	}
+	return strings.Join(words, " ")
+}

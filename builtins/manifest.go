@@ -1,0 +1,315 @@
+package builtins
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// APIVersion is the version of the vocabulary that this package has.
+const APIVersion = 1
+
+// A Manifest is what a plugin says of itself in plugin(...), read from the
+// syntax tree: no line of the plugin has run yet. What is not said is zero, but
+// for API.
+type Manifest struct {
+	// API is the version of the vocabulary that the plugin wants: [APIVersion].
+	API int
+	// Name is "" or the plugin's name; see [Manifest.CheckName].
+	Name, Version, Owner string
+	// Description is that of plugin(...), else the first paragraph of the file's
+	// docstring.
+	Description string
+	// Permissions declares effects (it grants none), RequiresEnv the environment
+	// variables without which the plugin is unavailable, Requires other plugins,
+	// as "policy" or "policy>=1.2".
+	Permissions, RequiresEnv, Requires []string
+	// Config holds the settings and their defaults, in the plugin's order.
+	Config *starlark.Dict
+	// Place is where plugin(...) stands; of a file without one, it is the zero
+	// Position.
+	Place syntax.Position
+
+	namePlace syntax.Position
+}
+
+// manifestFields decode the arguments of plugin(...), in the order of the docs.
+var manifestFields = []struct {
+	name string
+	set  func(*Manifest, starlark.Value) error
+}{
+	{"api", setAPI},
+	{"name", func(m *Manifest, v starlark.Value) error { return setText(&m.Name, v) }},
+	{"version", func(m *Manifest, v starlark.Value) error { return setText(&m.Version, v) }},
+	{"description", func(m *Manifest, v starlark.Value) error { return setText(&m.Description, v) }},
+	{"owner", func(m *Manifest, v starlark.Value) error { return setText(&m.Owner, v) }},
+	{"permissions", setPermissions},
+	{"requires_env", func(m *Manifest, v starlark.Value) error { return setTexts(&m.RequiresEnv, v) }},
+	{"requires", func(m *Manifest, v starlark.Value) error { return setTexts(&m.Requires, v) }},
+	{"config", setConfig},
+}
+
+// manifestField returns the decoder of a field, or an error that knows the names.
+func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
+	names := make([]string, len(manifestFields))
+	for i, f := range manifestFields {
+		if f.name == name {
+			return f.set, nil
+		}
+		names[i] = f.name
+	}
+	return nil, errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, didYouMean(name, names), strings.Join(names, ", "))
+}
+
+// ReadManifest returns what a plugin's file says of itself. A file without
+// plugin(...) has a manifest with the defaults. The error has a place.
+func ReadManifest(f *syntax.File) (*Manifest, error) {
+	m := &Manifest{API: APIVersion, Config: new(starlark.Dict)}
+	call, err := findPlugin(f)
+	if err != nil {
+		return nil, err
+	}
+	if call != nil {
+		if err := m.read(call); err != nil {
+			return nil, err
+		}
+	}
+	if m.Description == "" {
+		m.Description = firstParagraph(fileDoc(f))
+	}
+	m.Config.Freeze()
+	return m, nil
+}
+
+// read decodes the arguments of the call.
+func (m *Manifest) read(call *syntax.CallExpr) error {
+	m.Place, _ = call.Span()
+	seen := map[string]bool{}
+	for _, arg := range call.Args {
+		start, _ := arg.Span()
+		bin, ok := arg.(*syntax.BinaryExpr)
+		if !ok || bin.Op != syntax.EQ {
+			return errorf("E0302", "plugin: takes literals by name: plugin(version = \"1.0\")").at(start)
+		}
+		name := bin.X.(*syntax.Ident).Name
+		if seen[name] {
+			return errorf("E0302", "plugin: %s is given twice", name).at(start)
+		}
+		seen[name] = true
+		if name == "name" {
+			m.namePlace = start
+		}
+		if err := m.field(name, bin.Y, start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// field decodes one argument; start is where it stands.
+func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) error {
+	set, err := manifestField(name)
+	if err != nil {
+		return err.(*Error).at(start)
+	}
+	v, err := literal(x)
+	if err != nil {
+		return err
+	}
+	if err := set(m, v); err != nil {
+		return errorf("E0302", "plugin: %s: %v", name, err).at(start)
+	}
+	return nil
+}
+
+func setAPI(m *Manifest, v starlark.Value) error {
+	n, err := starlark.AsInt32(v)
+	if err != nil {
+		return fmt.Errorf("got %s, want int", v.Type())
+	}
+	if n != APIVersion {
+		return fmt.Errorf("got %d, want %d: this starhost has version %d of the vocabulary, install one that has version %d", n, APIVersion, APIVersion, n)
+	}
+	m.API = n
+	return nil
+}
+
+func setText(p *string, v starlark.Value) error {
+	s, ok := starlark.AsString(v)
+	if !ok {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	*p = s
+	return nil
+}
+
+func setTexts(p *[]string, v starlark.Value) error {
+	list, ok := v.(*starlark.List)
+	if !ok {
+		return fmt.Errorf("got %s, want a list of strings", v.Type())
+	}
+	for i := range list.Len() {
+		s, ok := starlark.AsString(list.Index(i))
+		if !ok {
+			return fmt.Errorf("[%d]: got %s, want string", i, list.Index(i).Type())
+		}
+		*p = append(*p, s)
+	}
+	return nil
+}
+
+func setPermissions(m *Manifest, v starlark.Value) error {
+	if err := setTexts(&m.Permissions, v); err != nil {
+		return err
+	}
+	for i, text := range m.Permissions {
+		if _, err := effects.ParsePermission(text); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// hostSettings are keys of [plugin.NAME] that are the host's.
+var hostSettings = []string{"limits", "mode"}
+
+func setConfig(m *Manifest, v starlark.Value) error {
+	dict, ok := v.(*starlark.Dict)
+	if !ok {
+		return fmt.Errorf("got %s, want a dict of defaults", v.Type())
+	}
+	for _, k := range dict.Keys() {
+		name, ok := starlark.AsString(k)
+		switch {
+		case !ok:
+			return fmt.Errorf("key %v: got %s, want string", k, k.Type())
+		case slices.Contains(hostSettings, name):
+			return fmt.Errorf("key %q is the host's own: it means the same for every plugin", name)
+		case !isIdentifier(name):
+			return fmt.Errorf("key %q: want a name, as it is read as config.NAME", name)
+		}
+	}
+	m.Config = dict
+	return nil
+}
+
+// CheckName returns an error with a place if the plugin gives itself another
+// name than that of its file or folder.
+func (m *Manifest) CheckName(name string) error {
+	if m.Name == "" || m.Name == name {
+		return nil
+	}
+	return errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).at(m.namePlace)
+}
+
+// A Setting is what an operator set for a plugin.
+type Setting struct {
+	Key string
+	// Value is a string, bool, int64, float64, []any or map[string]any.
+	Value any
+	// Place is where it was set: "starhost.toml:12", "--set".
+	Place string
+}
+
+// Configure returns the plugin's `config`: a frozen struct of the declared
+// defaults, overlaid with settings, of which later ones win. A key that the
+// plugin does not declare and a value of another type than the default's are
+// errors that name the setting's place. An int is welcome where the default is a
+// float, anything where it is None.
+func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
+	fields := starlark.StringDict{}
+	for k, v := range m.Config.Entries() {
+		fields[string(k.(starlark.String))] = v
+	}
+	declared := slices.Sorted(maps.Keys(fields))
+	for _, s := range settings {
+		old, ok := fields[s.Key]
+		if !ok {
+			return nil, errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, didYouMean(s.Key, declared), declares(declared))
+		}
+		v, err := setting(old, s.Value)
+		if err != nil {
+			return nil, errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
+		}
+		fields[s.Key] = v
+	}
+	config := starlarkstruct.FromStringDict(starlark.String("config"), fields)
+	config.Freeze()
+	return config, nil
+}
+
+func declares(names []string) string {
+	if len(names) == 0 {
+		return "the plugin declares none"
+	}
+	return "the plugin declares " + strings.Join(names, ", ")
+}
+
+// setting converts a value to the type of the default that it replaces. The
+// type of a default of None is not known again once it is set, so that each
+// later setting must have the type of the one before.
+func setting(old starlark.Value, value any) (starlark.Value, error) {
+	v, err := fromGo(value)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := v.(starlark.Int); ok && old.Type() == "float" {
+		return n.Float(), nil
+	}
+	if old != starlark.None && v.Type() != old.Type() {
+		return nil, fmt.Errorf("got %s, want %s, as the default is", v.Type(), old.Type())
+	}
+	return v, nil
+}
+
+// fromGo converts a value of the configuration.
+func fromGo(value any) (starlark.Value, error) {
+	switch x := value.(type) {
+	case string:
+		return starlark.String(x), nil
+	case bool:
+		return starlark.Bool(x), nil
+	case int64:
+		return starlark.MakeInt64(x), nil
+	case float64:
+		return starlark.Float(x), nil
+	case []any:
+		elems := make([]starlark.Value, len(x))
+		for i := range x {
+			v, err := fromGo(x[i])
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			elems[i] = v
+		}
+		return starlark.NewList(elems), nil
+	case map[string]any:
+		dict := starlark.NewDict(len(x))
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			v, err := fromGo(x[k])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", k, err)
+			}
+			dict.SetKey(starlark.String(k), v) // a string, in a new dict
+		}
+		return dict, nil
+	}
+	return nil, fmt.Errorf("got %T, want text, a number, true, false, an array or a table", value)
+}
+
+// isIdentifier reports whether a script can spell s as a name.
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		b := s[i]
+		if b != '_' && (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') && (i == 0 || b < '0' || b > '9') {
+			return false
+		}
+	}
+	return s != ""
+}

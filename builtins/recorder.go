@@ -1,0 +1,143 @@
+package builtins
+
+import (
+	"context"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// A Recorder fills a starhost.Plugin with what a plugin's file registers. One
+// Recorder serves one evaluation; the handlers that it recorded keep it. After
+// the evaluation it is only read.
+type Recorder struct {
+	plugin   *starhost.Plugin
+	rt       Runtime
+	world    *effects.World
+	config   starlark.Value
+	kept     []starlark.Value
+	names    map[string]starhost.Pos  // what is registered, such as `tool "page"`
+	captures map[starhost.Pos]capture // by the place of the function
+	loading  handlerCall
+}
+
+// Record returns a Recorder that adds to p. What handlers may reach is in w;
+// config is what [Manifest.Configure] returned.
+func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value) *Recorder {
+	r := &Recorder{plugin: p, rt: rt, world: w, config: config, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
+	r.loading.rec = r
+	return r
+}
+
+// Attach returns a context for the evaluation of the plugin's files, in which
+// registrations find r.
+func (r *Recorder) Attach(ctx context.Context) context.Context { return r.loading.with(ctx) }
+
+// Check is [Check], and remembers for the registrations which functions capture
+// the variables of a loop. It must be asked about each file before it runs.
+func (r *Recorder) Check(f *syntax.File) error {
+	for pos, c := range captures(f) {
+		r.captures[pos] = c
+	}
+	return Check(f)
+}
+
+// Env returns the names that this plugin alone has.
+func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{"config": r.config} }
+
+// Kept returns the values that registrations keep: handlers.
+func (r *Recorder) Kept() []starlark.Value { return r.kept }
+
+// Logs returns what the files printed while they were evaluated.
+func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
+
+// A handlerCall is one call of a handler, or the evaluation of the plugin's
+// files, which has neither turn nor lane.
+type handlerCall struct {
+	rec  *Recorder
+	turn *starhost.Turn
+	lane *starhost.Lane
+	made *decision // the last decision that the handler made, or nil
+	logs logBook
+}
+
+type handlerKey struct{}
+
+func (h *handlerCall) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, handlerKey{}, h)
+}
+
+// handler returns the call of the handler that c belongs to, or nil if no plugin
+// is running.
+func (c modCall) handler() *handlerCall {
+	h, _ := c.rt.Context(c.th).Value(handlerKey{}).(*handlerCall)
+	return h
+}
+
+// call runs fn for a turn. It returns what fn returned, and the call's record.
+func (r *Recorder) call(ctx context.Context, t *starhost.Turn, fn *starlark.Function, args func(*handlerCall) (starlark.Tuple, []starlark.Tuple, error)) (starlark.Value, *handlerCall, error) {
+	h := &handlerCall{rec: r, turn: t, lane: starhost.LaneOf(ctx)}
+	if h.lane == nil {
+		h.lane = &starhost.Lane{Plugin: r.plugin.Name}
+	}
+	positional, named, err := args(h)
+	if err != nil {
+		return nil, h, err
+	}
+	v, usage, err := r.rt.Call(h.with(ctx), fn, positional, named)
+	h.lane.Spent(usage.Steps, usage.Bytes)
+	return v, h, err
+}
+
+// callerOf returns the place of the innermost frame of Starlark code.
+func callerOf(th *starlark.Thread) starhost.Pos {
+	for i := range th.CallStackDepth() {
+		if p := th.CallFrame(i).Pos; p.Line > 0 {
+			return posOf(p)
+		}
+	}
+	return starhost.Pos{}
+}
+
+// registrationPlace returns the place of a registration: that of the outermost
+// frame, which is in plugin.star even where a library's helper registers.
+func registrationPlace(th *starlark.Thread) starhost.Pos {
+	for i := th.CallStackDepth() - 1; i >= 0; i-- {
+		if p := th.CallFrame(i).Pos; p.Line > 0 {
+			return posOf(p)
+		}
+	}
+	return starhost.Pos{}
+}
+
+// recorder returns the Recorder for a registration, or an error if this is not
+// the time for one.
+func (c modCall) recorder() (*Recorder, error) {
+	h := c.handler()
+	if h == nil {
+		return nil, c.fail("E0304", "this file is no plugin: only a plugin registers")
+	}
+	file, module := c.rt.Loading(c.th)
+	switch {
+	case file == "":
+		return nil, c.fail("E0304", "got a registration in a handler, want it while the plugin is loaded: move it to the top level")
+	case module:
+		return nil, c.fail("E0304", "got a registration while %s is being loaded as a module: put it into a function that plugin.star calls", file)
+	}
+	return h.rec, nil
+}
+
+// claim takes a name, such as `tool "page"`, or says where it was taken.
+func (c modCall) claim(r *Recorder, what string) (starhost.Pos, error) {
+	pos := registrationPlace(c.th)
+	if old, taken := r.names[what]; taken {
+		return pos, c.fail("E0305", "%s is already registered at %s", what, old)
+	}
+	r.names[what] = pos
+	return pos, nil
+}
+
+// keep remembers a handler, so that it is frozen with the globals.
+func (r *Recorder) keep(fn *starlark.Function) { r.kept = append(r.kept, fn) }

@@ -1,0 +1,280 @@
+package builtins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+// declarePlugin implements
+//
+//	plugin(api=1, name=None, version=None, description=None, owner=None,
+//	       permissions=[], requires_env=[], requires=[], config={})
+//
+// [ReadManifest] has read the arguments before the file runs; what is left to
+// check is the time of the call.
+func declarePlugin(c modCall) (starlark.Value, error) {
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	if len(r.names)+len(r.plugin.Hooks) > 0 {
+		return nil, c.fail("E0302", "must stand before the first registration")
+	}
+	return starlark.None, nil
+}
+
+// globs is an argument that is one glob or several.
+type globs []string
+
+// Unpack implements starlark.Unpacker.
+func (g *globs) Unpack(v starlark.Value) error {
+	if s, ok := starlark.AsString(v); ok {
+		*g = globs{s}
+		return nil
+	}
+	list, ok := v.(starlark.Iterable)
+	if !ok {
+		return fmt.Errorf("got %s, want a string or a list of strings", v.Type())
+	}
+	for e := range starlark.Elements(list) {
+		s, ok := starlark.AsString(e)
+		if !ok {
+			return fmt.Errorf("[%d]: got %s, want string", len(*g), e.Type())
+		}
+		*g = append(*g, s)
+	}
+	return nil
+}
+
+// registerTool implements
+//
+//	register_tool(handler, name=None, description=None, parameters=None, toolset=None, approval="auto")
+func registerTool(c modCall) (starlark.Value, error) {
+	var (
+		handler                    starlark.Callable
+		name, description, toolset string
+		parameters                 *starlark.Dict
+		approval                   = string(starhost.ApprovalAuto)
+	)
+	err := c.bind("handler", &handler, "name??", &name, "description??", &description, "parameters??", &parameters, "toolset??", &toolset, "approval??", &approval)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	sig, err := c.signatureOf(r, handler)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		if name, err = c.defaultName(sig.fn, toolset); err != nil {
+			return nil, err
+		}
+	}
+	if description == "" {
+		description = firstParagraph(sig.fn.Doc())
+	}
+	raw, shape, err := c.schemaOf(sig, parameters)
+	if err != nil {
+		return nil, err
+	}
+	pos, err := c.claim(r, fmt.Sprintf("tool %q", name))
+	if err != nil {
+		return nil, err
+	}
+	r.keep(sig.fn)
+	r.plugin.Tools = append(r.plugin.Tools, starhost.Tool{
+		Name: name, Description: description, Parameters: raw, Approval: starhost.Approval(approval),
+		Call: r.toolCall(sig, shape), Pos: pos,
+	})
+	return starlark.None, c.pay(20, 4096)
+}
+
+// defaultName is the tool's name where none is given: the function's, behind
+// that of its toolset.
+func (c modCall) defaultName(fn *starlark.Function, toolset string) (string, error) {
+	if fn.Name() == "lambda" {
+		return "", c.fail("E0307", "name: a lambda has none: give the tool a name")
+	}
+	if toolset != "" {
+		return toolset + "_" + fn.Name(), nil
+	}
+	return fn.Name(), nil
+}
+
+// toolCall returns the Go side of a tool.
+func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
+			return toolArguments(h, sig, shape, call.Arguments)
+		})
+		var failed *failError
+		switch {
+		case errors.As(err, &failed):
+			return starhost.Result{ForLLM: failed.message, IsError: true}, nil
+		case err != nil:
+			return starhost.Result{}, err
+		}
+		result, err := toResult(v)
+		return result, returned(sig.fn, err)
+	}
+}
+
+// toolArguments converts a call's arguments, in the order of the model.
+func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) (starlark.Tuple, []starlark.Tuple, error) {
+	args, err := objectOf(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, 0, args.Len())
+	for _, k := range args.Keys() {
+		names = append(names, string(k.(starlark.String)))
+	}
+	kwargs, err := sig.named(h, names, func(name string) (starlark.Value, error) {
+		v, _, err := args.Get(starlark.String(name))
+		return shape.property(name).coerce(v), err
+	})
+	return nil, kwargs, err
+}
+
+// objectOf converts a JSON object; nothing is an empty one.
+func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
+	if len(raw) == 0 {
+		return new(starlark.Dict), nil
+	}
+	v, err := fromJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	dict, ok := v.(*starlark.Dict)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want a JSON object", v.Type())
+	}
+	return dict, nil
+}
+
+// returned gives an error about what fn returned the function's name and place.
+func returned(fn *starlark.Function, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).at(fn.Position())
+}
+
+// registerHook implements
+//
+//	register_hook(event, handler, priority=0, match=None, on_error=None)
+func registerHook(c modCall) (starlark.Value, error) {
+	var (
+		event    string
+		handler  starlark.Callable
+		priority int
+		match    globs
+		onError  string
+	)
+	if err := c.bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := starhost.LookupEvent(event)
+	if err != nil {
+		return nil, c.fail("E0306", "%v", err)
+	}
+	sig, err := c.signatureOf(r, handler)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkNames(sig, event, spec.Args); err != nil {
+		return nil, err
+	}
+	r.keep(sig.fn)
+	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
+		Event: event, Priority: priority, Match: match, OnError: starhost.FailMode(onError),
+		Call: r.hookCall(spec, sig), Pos: registrationPlace(c.th),
+	})
+	return starlark.None, c.pay(10, 1024)
+}
+
+// hookCall returns the Go side of a hook.
+func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		v, h, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
+			kwargs, err := sig.named(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
+			return nil, kwargs, err
+		})
+		if err != nil {
+			return starhost.Decision{}, err
+		}
+		if v == starlark.None && h.made != nil && spec.Guard {
+			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
+		}
+		d, err := toDecision(spec, v)
+		return d, returned(sig.fn, err)
+	}
+}
+
+// registerFragmentLoader implements
+//
+//	register_fragment_loader(prefix, handler, description=None)
+func registerFragmentLoader(c modCall) (starlark.Value, error) {
+	var (
+		prefix, description string
+		handler             starlark.Callable
+	)
+	if err := c.bind("prefix", &prefix, "handler", &handler, "description??", &description); err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	sig, err := c.signatureOf(r, handler)
+	if err != nil {
+		return nil, err
+	}
+	takesCtx, err := c.checkPlaces(sig)
+	if err != nil {
+		return nil, err
+	}
+	if description == "" {
+		description = firstParagraph(sig.fn.Doc())
+	}
+	pos, err := c.claim(r, fmt.Sprintf("fragment loader %q", prefix))
+	if err != nil {
+		return nil, err
+	}
+	r.keep(sig.fn)
+	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
+		Prefix: prefix, Description: description, Load: r.loaderCall(sig, takesCtx), Pos: pos,
+	})
+	return starlark.None, c.pay(10, 1024)
+}
+
+// loaderCall returns the Go side of a fragment loader.
+func (r *Recorder) loaderCall(sig *signature, takesCtx bool) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
+			args := starlark.Tuple{starlark.String(arg)}
+			if takesCtx {
+				args = slices.Insert(args, 0, starlark.Value(&ctxValue{h, ""}))
+			}
+			return args, nil, nil
+		})
+		if err != nil {
+			return starhost.Context{}, err
+		}
+		got, err := toContext(v)
+		return got, returned(sig.fn, err)
+	}
+}

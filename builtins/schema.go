@@ -1,0 +1,425 @@
+package builtins
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+// schemaOf returns a tool's JSON Schema: the given one, checked against the
+// handler's parameters, or one derived from signature and docstring. The shape
+// is what arguments are converted by.
+func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (json.RawMessage, *shape, error) {
+	schema := given
+	if given == nil {
+		derived, err := deriveSchema(sig)
+		if err != nil {
+			return nil, nil, c.fail("E0308", "%v", err)
+		}
+		schema = derived
+	} else if err := checkSchema(sig, given); err != nil {
+		return nil, nil, c.fail("E0308", "parameters: %v", err)
+	}
+	raw, err := appendJSON(nil, schema)
+	if err != nil {
+		return nil, nil, c.fail("E0308", "parameters: %v", err)
+	}
+	return raw, shapeOf(schema), nil
+}
+
+// checkSchema reports where an explicit schema and the handler's parameters do
+// not fit. What a JSON Schema is, is the host's to check.
+func checkSchema(sig *signature, schema *starlark.Dict) error {
+	properties := stringKeys(lookup(schema, "properties"))
+	for _, p := range sig.offered() {
+		if !slices.Contains(properties, p.name) {
+			return fmt.Errorf("parameter %s of %s has no property%s: the model could never set it", p.name, sig.fn.Name(), didYouMean(p.name, properties))
+		}
+	}
+	required, _ := lookup(schema, "required").(starlark.Iterable)
+	if required == nil {
+		return nil
+	}
+	for v := range starlark.Elements(required) {
+		name, _ := starlark.AsString(v)
+		if !sig.rest && !sig.has(name) || name == ctxName {
+			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), didYouMean(name, paramList(sig.offered())))
+		}
+	}
+	return nil
+}
+
+func paramList(params []param) []string {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.name
+	}
+	return names
+}
+
+// lookup returns a member of a dict, or nil.
+func lookup(v starlark.Value, key string) starlark.Value {
+	if m, ok := v.(starlark.Mapping); ok {
+		if v, found, err := m.Get(starlark.String(key)); found && err == nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// stringKeys returns the keys of a dict that are strings, in its order.
+func stringKeys(v starlark.Value) []string {
+	var keys []string
+	if m, ok := v.(starlark.IterableMapping); ok {
+		for k := range starlark.Elements(m) {
+			if s, ok := starlark.AsString(k); ok {
+				keys = append(keys, s)
+			}
+		}
+	}
+	return keys
+}
+
+// A shape is the part of a schema that says which numbers are whole: JSON writes
+// 5 and 5.0 for one number, Starlark has two. A nil shape converts nothing.
+type shape struct {
+	integer    bool
+	items      *shape
+	properties map[string]*shape
+}
+
+func shapeOf(schema starlark.Value) *shape {
+	if _, ok := schema.(starlark.Mapping); !ok {
+		return nil
+	}
+	s := &shape{integer: lookup(schema, "type") == starlark.String("integer"), items: shapeOf(lookup(schema, "items"))}
+	properties := lookup(schema, "properties")
+	for _, name := range stringKeys(properties) {
+		if s.properties == nil {
+			s.properties = map[string]*shape{}
+		}
+		s.properties[name] = shapeOf(lookup(properties, name))
+	}
+	return s
+}
+
+func (s *shape) property(name string) *shape {
+	if s == nil {
+		return nil
+	}
+	return s.properties[name]
+}
+
+// coerce returns v with whole floats as ints where the shape wants ints. Lists
+// and dicts are changed in place.
+func (s *shape) coerce(v starlark.Value) starlark.Value {
+	if s == nil {
+		return v
+	}
+	switch x := v.(type) {
+	case starlark.Float:
+		if n, err := starlark.NumberToInt(x); s.integer && err == nil && n.Float() == x {
+			return n
+		}
+	case *starlark.List:
+		for i := range x.Len() {
+			x.SetIndex(i, s.items.coerce(x.Index(i))) // a new list: neither frozen nor iterated over
+		}
+	case *starlark.Dict:
+		for _, item := range x.Items() {
+			name, _ := starlark.AsString(item[0])
+			x.SetKey(item[0], s.property(name).coerce(item[1])) // likewise
+		}
+	}
+	return v
+}
+
+// deriveSchema describes a handler's parameters from its signature and docstring.
+func deriveSchema(sig *signature) (*starlark.Dict, error) {
+	docs, err := parseArgs(sig.fn.Doc())
+	if err != nil {
+		return nil, err
+	}
+	params := sig.offered()
+	if sig.rest {
+		return nil, fmt.Errorf("%s has **kwargs: list what they may be in parameters = {...}", sig.fn.Name())
+	}
+	for _, d := range docs {
+		if !slices.Contains(paramList(params), d.name) {
+			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), didYouMean(d.name, paramList(params)))
+		}
+	}
+	properties := new(starlark.Dict)
+	var required []starlark.Value
+	for _, p := range params {
+		i := slices.IndexFunc(docs, func(d argDoc) bool { return d.name == p.name })
+		doc := argDoc{name: p.name}
+		if i >= 0 {
+			doc = docs[i]
+		}
+		property, err := deriveProperty(p, doc)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", p.name, err)
+		}
+		put(properties, p.name, property)
+		if p.value == nil {
+			required = append(required, starlark.String(p.name))
+		}
+	}
+	schema := new(starlark.Dict)
+	put(schema, "type", starlark.String("object"))
+	put(schema, "properties", properties)
+	if len(required) > 0 {
+		put(schema, "required", starlark.NewList(required))
+	}
+	put(schema, "additionalProperties", starlark.False)
+	return schema, nil
+}
+
+// put sets a key of a dict that is being built.
+func put(d *starlark.Dict, key string, v starlark.Value) { d.SetKey(starlark.String(key), v) }
+
+// deriveProperty describes one parameter.
+func deriveProperty(p param, doc argDoc) (*starlark.Dict, error) {
+	typ := doc.typ
+	if p.value != nil && p.value != starlark.None {
+		own, err := typeOf(p.value)
+		if err != nil {
+			return nil, err
+		}
+		if typ == nil {
+			typ = own
+		} else if !typ.takes(own) {
+			return nil, fmt.Errorf("the default is %s, the docstring says %s", own, typ)
+		}
+	}
+	if typ == nil {
+		typ = &jsonType{name: "string"}
+	}
+	property := typ.schema(doc.enum)
+	if doc.text != "" {
+		put(property, "description", starlark.String(doc.text))
+	}
+	if p.value != nil && p.value != starlark.None {
+		if len(doc.enum) > 0 && !takesAll(doc.enum, p.value) {
+			return nil, fmt.Errorf("the default %s is not one of %s", p.value, strings.Join(doc.enum, ", "))
+		}
+		put(property, "default", p.value)
+	}
+	return property, nil
+}
+
+// takesAll reports whether a default, or each element of one, is in the enum.
+func takesAll(enum []string, v starlark.Value) bool {
+	if list, ok := v.(starlark.Sequence); ok {
+		for e := range starlark.Elements(list) {
+			if !takesAll(enum, e) {
+				return false
+			}
+		}
+		return true
+	}
+	s, _ := starlark.AsString(v)
+	return slices.Contains(enum, s)
+}
+
+// A jsonType is a type of JSON Schema; items is that of an array's elements,
+// where it is known.
+type jsonType struct {
+	name  string
+	items *jsonType
+}
+
+func (t *jsonType) String() string {
+	if t.items != nil {
+		return t.name + " of " + t.items.String()
+	}
+	return t.name
+}
+
+// takes reports whether values of type x can stand where t is expected.
+func (t *jsonType) takes(x *jsonType) bool {
+	if t.name != x.name && (t.name != "number" || x.name != "integer") {
+		return false
+	}
+	return t.items == nil || x.items == nil || t.items.takes(x.items)
+}
+
+// schema returns the JSON Schema of the type; an enum is about an array's
+// innermost elements.
+func (t *jsonType) schema(enum []string) *starlark.Dict {
+	d := new(starlark.Dict)
+	put(d, "type", starlark.String(t.name))
+	switch {
+	case t.items != nil:
+		put(d, "items", t.items.schema(enum))
+	case len(enum) > 0:
+		values := make([]starlark.Value, len(enum))
+		for i, e := range enum {
+			values[i] = starlark.String(e)
+		}
+		put(d, "enum", starlark.NewList(values))
+	}
+	return d
+}
+
+// jsonTypes are the names of docstrings, and what Python and Starlark call them.
+var jsonTypes = []struct{ name, starlark string }{
+	{"string", "string"}, {"integer", "int"}, {"number", "float"}, {"boolean", "bool"}, {"object", "dict"}, {"array", "list"},
+	{"array", "tuple"}, {"string", "str"},
+}
+
+// typeOf returns the type of a default value.
+func typeOf(v starlark.Value) (*jsonType, error) {
+	for _, row := range jsonTypes {
+		if row.starlark == v.Type() {
+			return &jsonType{name: row.name, items: elementType(v)}, nil
+		}
+	}
+	return nil, fmt.Errorf("the default is %s, want a JSON value", v.Type())
+}
+
+// elementType returns the type that all elements of an array share, or nil.
+func elementType(v starlark.Value) *jsonType {
+	list, ok := v.(starlark.Indexable)
+	if !ok || v.Type() == "string" || list.Len() == 0 {
+		return nil
+	}
+	first, err := typeOf(list.Index(0))
+	for i := 1; i < list.Len() && err == nil; i++ {
+		next, nextErr := typeOf(list.Index(i))
+		if nextErr != nil || next.String() != first.String() {
+			return nil
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	return first
+}
+
+// parseType reads a type of a docstring.
+func parseType(text string) (*jsonType, error) {
+	text = strings.TrimSpace(text)
+	if of, ok := strings.CutPrefix(text, "array of "); ok {
+		items, err := parseType(of)
+		if err != nil {
+			return nil, err
+		}
+		return &jsonType{name: "array", items: items}, nil
+	}
+	names := []string{}
+	for _, row := range jsonTypes[:6] {
+		names = append(names, row.name)
+		if row.name == text {
+			return &jsonType{name: text}, nil
+		}
+	}
+	near := starhost.Nearest(text, names)
+	for _, row := range jsonTypes {
+		if row.starlark == text {
+			near = row.name
+		}
+	}
+	if near != "" {
+		near = " (did you mean " + near + "?)"
+	}
+	return nil, fmt.Errorf("unknown type %q%s, want %s or array of TYPE", text, near, strings.Join(names, ", "))
+}
+
+// An argDoc is what a docstring says of one parameter.
+type argDoc struct {
+	name string
+	typ  *jsonType // nil if it says none
+	text string
+	enum []string // of `one of "a", "b"`
+}
+
+var (
+	argLine = regexp.MustCompile(`^(\w+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$`)
+	oneOf   = regexp.MustCompile(`\bone of ("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+)"[^"]*")*)`)
+	quoted  = regexp.MustCompile(`"([^"]*)"`)
+)
+
+// parseArgs reads the section "Args:" of a docstring: lines `name (type): text`,
+// each followed by lines that are indented deeper and go on with its text. The
+// section ends where the indentation of its head returns.
+func parseArgs(doc string) ([]argDoc, error) {
+	var docs []argDoc
+	head, entry := -1, -1 // indentation of the head and of the entries
+	for line := range strings.Lines(doc) {
+		text := strings.TrimSpace(line)
+		depth := indentation(line)
+		switch {
+		case text == "":
+		case head < 0:
+			if text == "Args:" {
+				head = depth
+			}
+		case depth <= head:
+			return finish(docs)
+		case entry < 0 || depth <= entry:
+			entry = depth
+			d, err := parseArg(text)
+			if err != nil {
+				return nil, err
+			}
+			docs = append(docs, d)
+		default:
+			docs[len(docs)-1].text += " " + text
+		}
+	}
+	return finish(docs)
+}
+
+func indentation(line string) int {
+	return len(line) - len(strings.TrimLeft(line, " \t"))
+}
+
+// parseArg reads the first line of an entry.
+func parseArg(line string) (argDoc, error) {
+	m := argLine.FindStringSubmatch(line)
+	if m == nil {
+		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", quoteShort(line))
+	}
+	d := argDoc{name: m[1], text: m[3]}
+	if m[2] == "" {
+		return d, nil
+	}
+	var err error
+	if d.typ, err = parseType(m[2]); err != nil {
+		return d, fmt.Errorf("the docstring's Args: %s: %w", d.name, err)
+	}
+	return d, nil
+}
+
+// finish reads what can stand on several lines, and refuses an entry given twice
+// and an enum of what is no text.
+func finish(docs []argDoc) ([]argDoc, error) {
+	for i := range docs {
+		d := &docs[i]
+		if slices.ContainsFunc(docs[:i], func(e argDoc) bool { return e.name == d.name }) {
+			return nil, fmt.Errorf("the docstring's Args: %s is described twice", d.name)
+		}
+		m := oneOf.FindStringSubmatch(d.text)
+		if m == nil {
+			continue
+		}
+		for _, q := range quoted.FindAllStringSubmatch(m[1], -1) {
+			d.enum = append(d.enum, q[1])
+		}
+		inner := d.typ
+		for inner != nil && inner.items != nil {
+			inner = inner.items
+		}
+		if inner != nil && inner.name != "string" {
+			return nil, fmt.Errorf("the docstring's Args: %s: one of %s is text, but the type is %s", d.name, strings.Join(d.enum, ", "), d.typ)
+		}
+	}
+	return docs, nil
+}

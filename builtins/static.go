@@ -1,0 +1,291 @@
+package builtins
+
+import (
+	"slices"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/syntax"
+)
+
+// Check reports mistakes that the text of a file shows before it runs: a
+// plugin(...) that cannot be read, and a decision whose value is dropped. The
+// error has a place. [Recorder.Check] does the same and more.
+func Check(f *syntax.File) error {
+	if _, err := ReadManifest(f); err != nil {
+		return err
+	}
+	return checkDecisions(f)
+}
+
+// decisionNames are the builtins that make a decision.
+var decisionNames = []string{"abort", "approve", "ask", "deny", "modify", "respond"}
+
+// checkDecisions reports a decision that is a statement of its own: its maker
+// forgot the return.
+func checkDecisions(f *syntax.File) error {
+	bound := boundNames(f)
+	var err error
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if stmt, ok := n.(*syntax.ExprStmt); ok && err == nil {
+			err = checkDropped(stmt, bound)
+		}
+		return err == nil
+	})
+	return err
+}
+
+// checkDropped reports stmt if it is the call of a decision. Names that the file
+// binds itself are not ours.
+func checkDropped(stmt *syntax.ExprStmt, bound map[string]bool) error {
+	for _, name := range decisionNames {
+		if callOf(stmt, name) != nil && !bound[name] {
+			start, _ := stmt.Span()
+			return errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).at(start)
+		}
+	}
+	return nil
+}
+
+// bindsName reports whether the file gives name a meaning of its own, anywhere.
+func bindsName(f *syntax.File, name string) bool { return boundNames(f)[name] }
+
+// boundNames returns every name that the file binds in any scope.
+func boundNames(f *syntax.File) map[string]bool {
+	bound := map[string]bool{}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.DefStmt:
+			bound[n.Name.Name] = true
+			bindParams(bound, n.Params)
+		case *syntax.LambdaExpr:
+			bindParams(bound, n.Params)
+		case *syntax.ForClause:
+			bindTarget(bound, n.Vars)
+		default:
+			bindStmt(bound, n)
+		}
+		return true
+	})
+	return bound
+}
+
+// bindStmt adds the names that a statement binds in its own scope.
+func bindStmt(bound map[string]bool, n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.AssignStmt:
+		bindTarget(bound, n.LHS)
+	case *syntax.ForStmt:
+		bindTarget(bound, n.Vars)
+	case *syntax.LoadStmt:
+		for _, id := range n.To {
+			bound[id.Name] = true
+		}
+		for _, id := range n.From {
+			bound[id.Name] = true
+		}
+	}
+}
+
+// bindTarget adds the names of an assignment's left side.
+func bindTarget(bound map[string]bool, x syntax.Expr) {
+	switch x := x.(type) {
+	case *syntax.Ident:
+		bound[x.Name] = true
+	case *syntax.ParenExpr:
+		bindTarget(bound, x.X)
+	case *syntax.TupleExpr:
+		for _, e := range x.List {
+			bindTarget(bound, e)
+		}
+	case *syntax.ListExpr:
+		for _, e := range x.List {
+			bindTarget(bound, e)
+		}
+	}
+}
+
+// bindParams adds the names of a function's parameters.
+func bindParams(bound map[string]bool, params []syntax.Expr) {
+	for _, p := range params {
+		switch p := p.(type) {
+		case *syntax.Ident:
+			bound[p.Name] = true
+		case *syntax.BinaryExpr:
+			bindTarget(bound, p.X)
+		case *syntax.UnaryExpr:
+			if p.X != nil {
+				bindTarget(bound, p.X)
+			}
+		}
+	}
+}
+
+// A capture is a function whose text stands in a loop and whose body uses a name
+// that the loop binds: called after the loop, it sees the name's last value.
+type capture struct {
+	name string
+	loop starhost.Pos
+}
+
+// captures returns the captures of a file by the place of the function. Only a
+// function that is called later suffers, so the file alone is no mistake.
+func captures(f *syntax.File) map[starhost.Pos]capture {
+	w := captureWalk{scope: &captureScope{}, found: map[starhost.Pos]capture{}}
+	w.stmts(f.Stmts)
+	return w.found
+}
+
+// A captureScope is a function, or the file, whose text is being walked.
+type captureScope struct {
+	outer *captureScope
+	fn    starhost.Pos
+	names map[string]bool // that it binds itself
+	loops []captureLoop   // that are open around the point of the walk
+}
+
+// A captureLoop is a loop or a comprehension and the names that it binds.
+type captureLoop struct {
+	pos   starhost.Pos
+	names map[string]bool
+}
+
+type captureWalk struct {
+	scope *captureScope
+	found map[starhost.Pos]capture
+}
+
+// use notes that name is used here: each function between the use and the loop
+// that binds it captures it.
+func (w *captureWalk) use(name string) {
+	var inner []starhost.Pos
+	for s := w.scope; s != nil; s = s.outer {
+		for _, loop := range slices.Backward(s.loops) {
+			if loop.names[name] {
+				for _, fn := range inner {
+					w.found[fn] = capture{name, loop.pos}
+				}
+				return
+			}
+		}
+		if s.names[name] {
+			return
+		}
+		inner = append(inner, s.fn)
+	}
+}
+
+// function walks a def or a lambda. Defaults are evaluated where it stands.
+func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, body func()) {
+	names := map[string]bool{}
+	bindParams(names, params)
+	for _, p := range params {
+		if bin, ok := p.(*syntax.BinaryExpr); ok {
+			w.node(bin.Y)
+		}
+	}
+	outer := w.scope
+	w.scope = &captureScope{outer: outer, fn: posOf(fn), names: names}
+	body()
+	w.scope = outer
+}
+
+// loop walks body with a loop open.
+func (w *captureWalk) loop(pos syntax.Position, names map[string]bool, body func()) {
+	s := w.scope
+	s.loops = append(s.loops, captureLoop{posOf(pos), names})
+	body()
+	s.loops = s.loops[:len(s.loops)-1]
+}
+
+func (w *captureWalk) stmts(list []syntax.Stmt) {
+	for _, stmt := range list {
+		w.node(stmt)
+	}
+}
+
+func (w *captureWalk) node(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Ident:
+			w.use(n.Name)
+		case *syntax.DotExpr: // its Name is no variable
+			w.node(n.X)
+			return false
+		case *syntax.CallExpr:
+			w.call(n)
+			return false
+		case *syntax.DefStmt:
+			w.function(n.Def, n.Params, func() {
+				for _, stmt := range n.Body {
+					bindAll(w.scope.names, stmt)
+				}
+				w.stmts(n.Body)
+			})
+			return false
+		case *syntax.LambdaExpr:
+			w.function(n.Lambda, n.Params, func() { w.node(n.Body) })
+			return false
+		case *syntax.ForStmt:
+			w.node(n.X)
+			names := map[string]bool{}
+			bindAll(names, n)
+			w.loop(n.For, names, func() { w.stmts(n.Body) })
+			return false
+		case *syntax.Comprehension:
+			w.comprehension(n)
+			return false
+		}
+		return true
+	})
+}
+
+// call walks a call without the names of keyword arguments.
+func (w *captureWalk) call(n *syntax.CallExpr) {
+	w.node(n.Fn)
+	for _, arg := range n.Args {
+		if bin, ok := arg.(*syntax.BinaryExpr); ok && bin.Op == syntax.EQ {
+			arg = bin.Y
+		}
+		w.node(arg)
+	}
+}
+
+func (w *captureWalk) comprehension(n *syntax.Comprehension) {
+	names := map[string]bool{}
+	for _, clause := range n.Clauses {
+		if c, ok := clause.(*syntax.ForClause); ok {
+			bindTarget(names, c.Vars)
+		}
+	}
+	start, _ := n.Span()
+	w.loop(start, names, func() {
+		for _, clause := range n.Clauses {
+			switch c := clause.(type) {
+			case *syntax.ForClause:
+				w.node(c.X)
+			case *syntax.IfClause:
+				w.node(c.Cond)
+			}
+		}
+		w.node(n.Body)
+	})
+}
+
+// bindAll adds the names that a statement and those inside it bind in its own
+// scope: not those of nested functions and comprehensions.
+func bindAll(bound map[string]bool, n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			return false
+		case *syntax.DefStmt:
+			bound[n.Name.Name] = true
+			return false
+		case syntax.Expr:
+			return false
+		default:
+			bindStmt(bound, n)
+		}
+		return true
+	})
+}

@@ -1,0 +1,187 @@
+package builtins
+
+import "github.com/starhost/starhost"
+
+// registrations describes what a plugin says of itself and offers.
+var registrations = []modMember{
+	{
+		name: "plugin", params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
+		doc: `Says what the plugin is and what it needs.
+It may stand once, as a statement at the top level before any registration, and
+takes literals only: it is read without running the file. permissions declares
+effects, which the operator grants. config holds settings with their defaults, whose
+types are the types; requires_env names environment variables without which the
+plugin is not loaded.`,
+		example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
+assert_eq(config.team, "checkout")`,
+		fn: declarePlugin,
+	},
+	{
+		name: "register_tool", params: `handler, name=None, description=None, parameters=None, toolset=None, approval="auto"`,
+		doc: `Offers a function to the model.
+The name is the function's, behind "TOOLSET_" if a toolset is given; the description
+is the first paragraph of the docstring. parameters is a JSON Schema; without one it
+is derived: a default makes a parameter optional and gives its type, lines
+"name (type): text" under "Args:" in the docstring describe it, with the types
+string, integer, number, boolean, object and array of TYPE, and one of "a", "b" for an
+enum. approval = "ask" wants a person's yes before each call. The function returns a
+string, a JSON value, None, an attachment or result(...).`,
+		example: `def greet(name, times = 1):
+    """Greets somebody.
+
+    Args:
+      name: Who is greeted.
+      times (integer): How often.
+    """
+    return "Hello %s. " % name * times
+
+assert_eq(greet("Ada"), "Hello Ada. ")
+register_tool(greet)`,
+		fn: registerTool,
+	},
+	{
+		name: "register_hook", params: "event, handler, priority=0, match=None, on_error=None",
+		doc: `Calls a function whenever an event fires.
+The function names the arguments that it wants, among those that the event offers;
+ctx is always on offer. Lower priorities run first. match holds globs on the tool's
+name. on_error = "skip", "deny" or "abort" says what a failure of the function means.`,
+		example: `def no_prod_restarts(tool, arguments):
+    if "prod" in arguments.get("cluster", ""):
+        return deny("restarts in prod need a change ticket")
+
+assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)
+register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")`,
+		fn: registerHook,
+	},
+	{
+		name: "register_fragment_loader", params: "prefix, handler, description=None",
+		doc: `Resolves references of the form prefix:arg.
+The function takes (arg) or (ctx, arg), under any names, and returns a string, a
+fragment, an attachment, or a list of these. Loaders of one prompt run beside each
+other, so ctx only reads.`,
+		example: `def runbook(service):
+    return fragment("Runbook of %s." % service, source = "%s.md" % service)
+
+assert_eq(runbook("checkout").source, "checkout.md")
+register_fragment_loader("runbook", runbook)`,
+		fn: registerFragmentLoader,
+	},
+}
+
+// values describes what handlers return beside text and decisions.
+var values = []modMember{
+	{
+		name: "fragment", params: `content, source="", target="prompt", priority=0, title=""`,
+		doc: `A piece of text for the prompt.
+Two fragments with the same content are one. source says where it comes from, in
+reports; target is "prompt" or "system"; lower priorities come first and are the last
+to be dropped.`,
+		example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
+assert_eq(f.content, "Check the gateway.")
+assert_eq((f.target, f.priority), ("prompt", 5))`,
+		fn: makeFragment,
+	},
+	{
+		name: "attachment", params: "content=None, path=None, url=None, type=None, name=None",
+		doc: `Data other than text for the prompt: exactly one of content, path and url.
+content is bytes or a string; path a file of the plugin's own folder, or in a handler
+one of the workspace that the plugin may read; url is passed on to the model. type is
+a MIME type, found from the bytes where it is not given. A content may have 8 MiB.`,
+		example: `a = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
+assert_eq((a.type, a.name), ("text/csv", "table.csv"))
+assert_eq(attachment(url = "https://example.com/dash.png").name, "dash.png")`,
+		fn: makeAttachment,
+	},
+	{
+		name: "result", params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
+		doc: `What a tool returns where text is not enough.
+for_llm is what the model reads: a string, or a value that becomes JSON. for_user is
+shown to the user beside it; silent: nothing of it is shown; is_error: the call failed;
+handled: it is the turn's final answer, no further request is made.`,
+		example: `r = result("2 pods restarted", for_user = "done", handled = True)
+assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
+assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
+		fn: makeResult,
+	},
+}
+
+// decisions describes what hooks return to decide.
+var decisions = []modMember{
+	{
+		name: "deny", params: "reason",
+		doc: `Decides that the call does not run, whatever other hooks say.
+The reason reaches the user, the model and the log. A decision counts when the
+handler returns it.`,
+		example: `def guard(tool):
+    return deny("not in prod")
+
+assert_eq(str(guard("restart")), 'deny("not in prod")')
+register_hook("pre_tool_call", guard)`,
+		fn: reasoned(starhost.ActionDeny),
+	},
+	{
+		name: "ask", params: "reason",
+		doc: "Decides that a person must approve the call.",
+		example: `def guard(tool):
+    return ask("this costs money")
+
+assert_eq(str(guard("buy")), 'ask("this costs money")')
+register_hook("pre_tool_call", guard, match = "buy")`,
+		fn: reasoned(starhost.ActionAsk),
+	},
+	{
+		name: "approve", params: "",
+		doc: "Decides that no person is needed, unless another hook asks for one.",
+		example: `def trust(arguments):
+    if arguments.get("cluster") == "dev":
+        return approve()
+
+assert_eq(str(trust({"cluster": "dev"})), "approve()")
+register_hook("approve_tool_call", trust)`,
+		fn: makeApprove,
+	},
+	{
+		name: "respond", params: "result",
+		doc: `Answers the call instead of the tool.
+A plugin responds for its own tools, for others with the grant respond:TOOL. The first
+one wins.`,
+		example: `def cached(tool, arguments):
+    return respond("42")
+
+assert_eq(type(cached("ask", {})), "decision")
+register_hook("pre_tool_call", cached)`,
+		fn: makeRespond,
+	},
+	{
+		name: "modify", params: "**changes",
+		doc: `Replaces arguments of the event by name.
+Each handler sees what the one before left. arguments replaces the whole; which
+arguments can be changed is listed with the event.`,
+		example: `def shorter(arguments):
+    return modify(arguments = dict(arguments, limit = 10))
+
+assert_eq(str(shorter({"q": "x"})), 'modify(arguments = {"q": "x", "limit": 10})')
+register_hook("pre_tool_call", shorter)`,
+		fn: makeModify,
+	},
+	{
+		name: "abort", params: "reason",
+		doc: "Decides that the turn ends.",
+		example: `def stop(user_message):
+    if "password" in user_message:
+        return abort("no passwords here")
+
+assert_eq(stop("hello"), None)
+register_hook("turn_start", stop)`,
+		fn: reasoned(starhost.ActionAbort),
+	},
+}
+
+var configEntry = Entry{
+	Name: "config",
+	Doc: `The plugin's settings: a struct with the keys that plugin(config = ...) declares.
+Each is the declared default, unless the operator set another value under
+[plugin.NAME].`,
+	Example: `plugin(config = {"max_lines": 200})
+assert_eq(config.max_lines, 200)`,
+}

@@ -1,0 +1,355 @@
+package builtins
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// A field is one attribute of a value of Go type T.
+type field[T any] struct {
+	name string
+	get  func(*T) starlark.Value
+}
+
+// fieldNames returns the names of fields, in their order.
+func fieldNames[T any](fields []field[T]) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// fieldOf returns an attribute, or nil if there is none of that name.
+func fieldOf[T any](fields []field[T], x *T, name string) starlark.Value {
+	for _, f := range fields {
+		if f.name == name {
+			return f.get(x)
+		}
+	}
+	return nil
+}
+
+// printFields spells a value as the call that makes it, with the fields that
+// are not empty.
+func printFields[T any](typ string, fields []field[T], x *T) string {
+	var parts []string
+	for _, f := range fields {
+		if v := f.get(x); v.Truth() {
+			parts = append(parts, f.name+" = "+v.String())
+		}
+	}
+	return typ + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// sameFields compares two values field by field, for == and != alone.
+func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, depth int) (bool, error) {
+	if op != syntax.EQL && op != syntax.NEQ {
+		return false, fmt.Errorf("%s %s %s not implemented", typ, op, typ)
+	}
+	for _, f := range fields {
+		same, err := starlark.EqualDepth(f.get(x), f.get(y), depth-1)
+		if err != nil {
+			return false, err
+		}
+		if !same {
+			return op == syntax.NEQ, nil
+		}
+	}
+	return op == syntax.EQL, nil
+}
+
+func unhashable(typ string) (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", typ) }
+
+// A fragmentValue is what fragment(...) returns. It is immutable.
+type fragmentValue struct{ f fragments.Fragment }
+
+var fragmentFields = []field[fragments.Fragment]{
+	{"content", func(f *fragments.Fragment) starlark.Value { return starlark.String(f.Content) }},
+	{"source", func(f *fragments.Fragment) starlark.Value { return starlark.String(f.Source) }},
+	{"target", func(f *fragments.Fragment) starlark.Value { return starlark.String(f.Target.String()) }},
+	{"priority", func(f *fragments.Fragment) starlark.Value { return starlark.MakeInt(f.Priority) }},
+	{"title", func(f *fragments.Fragment) starlark.Value { return starlark.String(f.Title) }},
+}
+
+func (v *fragmentValue) String() string        { return printFields("fragment", fragmentFields, &v.f) }
+func (v *fragmentValue) Type() string          { return "fragment" }
+func (v *fragmentValue) Freeze()               {}
+func (v *fragmentValue) Truth() starlark.Bool  { return true }
+func (v *fragmentValue) Hash() (uint32, error) { return unhashable("fragment") }
+func (v *fragmentValue) AttrNames() []string   { return fieldNames(fragmentFields) }
+func (v *fragmentValue) Attr(name string) (starlark.Value, error) {
+	return fieldOf(fragmentFields, &v.f, name), nil
+}
+func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return sameFields(op, "fragment", fragmentFields, &v.f, &y.(*fragmentValue).f, depth)
+}
+
+// makeFragment implements
+//
+//	fragment(content, source="", target="prompt", priority=0, title="")
+func makeFragment(c modCall) (starlark.Value, error) {
+	var (
+		f      fragments.Fragment
+		target = "prompt"
+	)
+	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+		return nil, err
+	}
+	t, err := fragments.ParseTarget(target)
+	if err != nil {
+		return nil, c.fail("E0202", "target: got %q, want \"prompt\" or \"system\"%s", target, didYouMean(target, []string{"prompt", "system"}))
+	}
+	f.Target = t
+	return &fragmentValue{f}, c.pay(1, 256)
+}
+
+// maxAttachment is the most bytes of one attachment that a plugin makes.
+const maxAttachment = 8 << 20
+
+// An attachmentValue is what attachment(...) returns. It is immutable.
+type attachmentValue struct{ a fragments.Attachment }
+
+var attachmentFields = []field[fragments.Attachment]{
+	{"content", func(a *fragments.Attachment) starlark.Value { return starlark.Bytes(a.Content) }},
+	{"url", func(a *fragments.Attachment) starlark.Value { return starlark.String(a.URL) }},
+	{"type", func(a *fragments.Attachment) starlark.Value { return starlark.String(a.Type) }},
+	{"name", func(a *fragments.Attachment) starlark.Value { return starlark.String(a.Name) }},
+	{"width", func(a *fragments.Attachment) starlark.Value { return starlark.MakeInt(a.Width) }},
+	{"height", func(a *fragments.Attachment) starlark.Value { return starlark.MakeInt(a.Height) }},
+}
+
+// String leaves out the content: it may be megabytes of no use to a reader.
+func (v *attachmentValue) String() string {
+	return fmt.Sprintf("<attachment %q %s %d B>", v.a.Name+v.a.URL, v.a.Type, v.a.Bytes())
+}
+func (v *attachmentValue) Type() string          { return "attachment" }
+func (v *attachmentValue) Freeze()               {}
+func (v *attachmentValue) Truth() starlark.Bool  { return true }
+func (v *attachmentValue) Hash() (uint32, error) { return unhashable("attachment") }
+func (v *attachmentValue) AttrNames() []string   { return fieldNames(attachmentFields) }
+func (v *attachmentValue) Attr(name string) (starlark.Value, error) {
+	return fieldOf(attachmentFields, &v.a, name), nil
+}
+func (v *attachmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return sameFields(op, "attachment", attachmentFields, &v.a, &y.(*attachmentValue).a, depth)
+}
+
+// makeAttachment implements
+//
+//	attachment(content=None, path=None, url=None, type=None, name=None)
+func makeAttachment(c modCall) (starlark.Value, error) {
+	var (
+		content        optionalText
+		file, ref      string
+		mimeType, name string
+	)
+	if err := c.bind("content??", &content, "path??", &file, "url??", &ref, "type??", &mimeType, "name??", &name); err != nil {
+		return nil, err
+	}
+	given := 0
+	for _, ok := range []bool{content.given, file != "", ref != ""} {
+		if ok {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, c.fail("E0201", "got %d of content, path and url, want exactly one", given)
+	}
+	switch {
+	case ref != "":
+		return urlAttachment(c, ref, mimeType, name)
+	case file != "":
+		data, err := attachmentFile(c, file)
+		if err != nil {
+			return nil, err
+		}
+		content.text = textOrBytes(data)
+		if name == "" {
+			name = path.Base(file)
+		}
+	}
+	if len(content.text) > maxAttachment {
+		return nil, c.fail("E0316", "got %d bytes, limit %d", len(content.text), maxAttachment)
+	}
+	if err := c.pay(4+len(content.text)/256, len(content.text)+512); err != nil {
+		return nil, err
+	}
+	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
+}
+
+// optionalText is an argument that may be a string, bytes or missing; the empty
+// string is not missing.
+type optionalText struct {
+	text  textOrBytes
+	given bool
+}
+
+// Unpack implements starlark.Unpacker.
+func (o *optionalText) Unpack(v starlark.Value) error {
+	o.given = true
+	return o.text.Unpack(v)
+}
+
+// urlAttachment returns an attachment that the model fetches itself.
+func urlAttachment(c modCall, ref, mimeType, name string) (starlark.Value, error) {
+	u, err := url.Parse(ref)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, c.fail("E0202", "url: got %s, want an http or https URL", quoteShort(ref))
+	}
+	if base := path.Base(u.Path); name == "" && base != "." && base != "/" {
+		name = base
+	}
+	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, c.pay(1+len(ref)/64, 512)
+}
+
+// A resultValue is what result(...) returns. It is immutable.
+type resultValue struct{ r starhost.Result }
+
+var resultFields = []field[starhost.Result]{
+	{"for_llm", func(r *starhost.Result) starlark.Value { return starlark.String(r.ForLLM) }},
+	{"for_user", func(r *starhost.Result) starlark.Value { return starlark.String(r.ForUser) }},
+	{"silent", func(r *starhost.Result) starlark.Value { return starlark.Bool(r.Silent) }},
+	{"is_error", func(r *starhost.Result) starlark.Value { return starlark.Bool(r.IsError) }},
+	{"attachments", func(r *starhost.Result) starlark.Value { return attachmentList(r.Attachments) }},
+	{"handled", func(r *starhost.Result) starlark.Value { return starlark.Bool(r.Handled) }},
+}
+
+// attachmentList returns attachments as a frozen list.
+func attachmentList(list []fragments.Attachment) starlark.Value {
+	elems := make([]starlark.Value, len(list))
+	for i, a := range list {
+		elems[i] = &attachmentValue{a}
+	}
+	return frozen(starlark.NewList(elems))
+}
+
+func frozen[V starlark.Value](v V) V {
+	v.Freeze()
+	return v
+}
+
+func (v *resultValue) String() string        { return printFields("result", resultFields, &v.r) }
+func (v *resultValue) Type() string          { return "result" }
+func (v *resultValue) Freeze()               {}
+func (v *resultValue) Truth() starlark.Bool  { return true }
+func (v *resultValue) Hash() (uint32, error) { return unhashable("result") }
+func (v *resultValue) AttrNames() []string   { return fieldNames(resultFields) }
+func (v *resultValue) Attr(name string) (starlark.Value, error) {
+	return fieldOf(resultFields, &v.r, name), nil
+}
+func (v *resultValue) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return sameFields(op, "result", resultFields, &v.r, &y.(*resultValue).r, depth)
+}
+
+// makeResult implements
+//
+//	result(for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False)
+func makeResult(c modCall) (starlark.Value, error) {
+	var (
+		forLLM      starlark.Value
+		attachments starlark.Iterable
+		r           starhost.Result
+	)
+	err := c.bind("for_llm", &forLLM, "for_user?", &r.ForUser, "silent?", &r.Silent, "is_error?", &r.IsError, "attachments?", &attachments, "handled?", &r.Handled)
+	if err != nil {
+		return nil, err
+	}
+	if r.ForLLM, err = resultText(forLLM); err != nil {
+		return nil, c.fail("E0204", "for_llm: %v", err)
+	}
+	if attachments != nil {
+		for v := range starlark.Elements(attachments) {
+			a, ok := v.(*attachmentValue)
+			if !ok {
+				return nil, c.fail("E0201", "attachments[%d]: got %s, want attachment", len(r.Attachments), v.Type())
+			}
+			r.Attachments = append(r.Attachments, a.a)
+		}
+	}
+	return &resultValue{r}, c.pay(2+len(r.Attachments), 256+len(r.ForLLM))
+}
+
+// resultText returns what a model reads for a value: a string as it is, nothing
+// for None, and compact JSON for anything else.
+func resultText(v starlark.Value) (string, error) {
+	switch v := v.(type) {
+	case starlark.String:
+		return string(v), nil
+	case starlark.NoneType:
+		return "", nil
+	}
+	text, err := appendJSON(nil, v)
+	return string(text), err
+}
+
+// toResult converts what a tool returned.
+func toResult(v starlark.Value) (starhost.Result, error) {
+	switch v := v.(type) {
+	case *resultValue:
+		return v.r, nil
+	case *attachmentValue:
+		return starhost.Result{Attachments: []fragments.Attachment{v.a}}, nil
+	case *decision:
+		return starhost.Result{}, errorf("E0312", "got the decision %s, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", v.action)
+	case *fragmentValue:
+		return starhost.Result{}, errorf("E0312", "got fragment, want a result: return its .content")
+	}
+	text, err := resultText(v)
+	if err != nil {
+		return starhost.Result{}, errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
+	}
+	return starhost.Result{ForLLM: text}, nil
+}
+
+// toContext converts what a loader, or a hook that adds to the prompt, returned.
+func toContext(v starlark.Value) (starhost.Context, error) {
+	var c starhost.Context
+	list, ok := v.(starlark.Indexable)
+	if !ok || v.Type() == "string" {
+		return c, addPart(&c, v)
+	}
+	for i := range list.Len() {
+		if err := addPart(&c, list.Index(i)); err != nil {
+			return c, errorf("E0312", "[%d]: %v", i, err)
+		}
+	}
+	return c, nil
+}
+
+// addPart adds one part. Empty text and None add nothing.
+func addPart(c *starhost.Context, v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.NoneType:
+	case starlark.String:
+		return addText(c, fragments.Fragment{Content: string(v)})
+	case *fragmentValue:
+		return addText(c, v.f)
+	case *attachmentValue:
+		c.Attachments = append(c.Attachments, v.a)
+	default:
+		return errorf("E0312", "got %s, want a string, a fragment, an attachment, a list of these or None", v.Type())
+	}
+	return nil
+}
+
+// addText adds a fragment. Strings of Starlark can hold any bytes; a prompt
+// cannot.
+func addText(c *starhost.Context, f fragments.Fragment) error {
+	if !utf8.ValidString(f.Content) {
+		return errorf("E0312", "got text that is not UTF-8, want text (data goes into attachment(content = ...))")
+	}
+	if f.Content != "" {
+		c.Fragments = append(c.Fragments, f)
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package builtins
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"go.starlark.net/starlark"
+)
+
+// text returns a field that is a string.
+func textField[T any](name string, get func(*T) string) field[T] {
+	return field[T]{name, func(x *T) starlark.Value { return starlark.String(get(x)) }}
+}
+
+var (
+	roleField    = textField("role", func(m *starhost.Message) string { return m.Role })
+	contentField = textField("content", func(m *starhost.Message) string { return m.Content })
+)
+
+// messageKind describes views of a conversation.
+var messageKind = viewKind[starhost.Message]{
+	item: "message_view", list: "messages_view",
+	keys: []field[starhost.Message]{
+		roleField,
+		contentField,
+		{"tool_calls", func(m *starhost.Message) starlark.Value { return callList(m.ToolCalls) }},
+		textField("tool_call_id", func(m *starhost.Message) string { return m.CallID }),
+		textField("name", func(m *starhost.Message) string { return m.ToolName }),
+		{"is_error", func(m *starhost.Message) starlark.Value { return starlark.Bool(m.IsError) }},
+	},
+	always: 2,
+	attrs: []field[starhost.Message]{
+		{"attachments", func(m *starhost.Message) starlark.Value { return attachmentList(m.Attachments) }},
+	},
+	columns: []field[starhost.Message]{{"roles", roleField.get}, {"contents", contentField.get}},
+	verbs:   []verb[starhost.Message]{{"last", lastMessage}},
+	change:  changeMessage,
+}
+
+// callList returns tool calls as dicts.
+func callList(calls []starhost.ToolCall) starlark.Value {
+	elems := make([]starlark.Value, len(calls))
+	for i, c := range calls {
+		d := new(starlark.Dict)
+		put(d, "id", starlark.String(c.ID))
+		put(d, "name", starlark.String(c.Name))
+		put(d, "arguments", objectOrText(c.Arguments))
+		elems[i] = d
+	}
+	return frozen(starlark.NewList(elems))
+}
+
+// objectOrText converts a JSON object. A model can write what is none: that is
+// shown as its text.
+func objectOrText(raw json.RawMessage) starlark.Value {
+	d, err := objectOf(raw)
+	if err != nil {
+		return starlark.String(raw)
+	}
+	return frozen(d)
+}
+
+// lastMessage implements
+//
+//	messages.last(role=None)
+func lastMessage(l *listView[starhost.Message], c modCall) (starlark.Value, error) {
+	var role string
+	if err := c.bind("role??", &role); err != nil {
+		return nil, err
+	}
+	for i, m := range slices.Backward(l.items) {
+		if role == "" || m.Role == role {
+			return l.elems[i], nil
+		}
+	}
+	return starlark.None, nil
+}
+
+// messageChanges are the fields of a message that a plugin may replace.
+var messageChanges = []string{"attachments", "content", "role"}
+
+func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.Message, error) {
+	s, isText := starlark.AsString(v)
+	switch {
+	case name == "role" && isText:
+		m.Role = s
+		return m, checkRole(s)
+	case name == "content" && isText:
+		m.Content = s
+		return m, nil
+	case name == "role", name == "content":
+		return m, fmt.Errorf("%s: got %s, want string", name, v.Type())
+	case name == "attachments":
+		c, err := toContext(v)
+		if err == nil && len(c.Fragments) > 0 {
+			err = fmt.Errorf("got a fragment, want attachments")
+		}
+		m.Attachments = c.Attachments
+		return m, err
+	}
+	return m, fmt.Errorf("%q cannot be changed%s, only %s", name, didYouMean(name, messageChanges), strings.Join(messageChanges, ", "))
+}
+
+var roles = []string{starhost.RoleAssistant, starhost.RoleTool, starhost.RoleUser}
+
+func checkRole(role string) error {
+	if !slices.Contains(roles, role) {
+		return fmt.Errorf("role: got %q, want %s%s", role, strings.Join(roles, ", "), didYouMean(role, roles))
+	}
+	return nil
+}
+
+// toMessages converts a conversation that a handler returned: views, whose
+// attachments and state are kept, and dicts.
+func toMessages(v starlark.Value) (*starhost.Messages, error) {
+	if l, ok := v.(*listView[starhost.Message]); ok {
+		return starhost.NewList(l.items), nil
+	}
+	list, ok := elementsOf(v)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want a list of messages", v.Type())
+	}
+	messages := make([]starhost.Message, len(list))
+	for i, e := range list {
+		m, err := toMessage(e)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		messages[i] = m
+	}
+	return starhost.NewList(messages), nil
+}
+
+func toMessage(v starlark.Value) (starhost.Message, error) {
+	var m starhost.Message
+	switch v := v.(type) {
+	case *view[starhost.Message]:
+		return *v.item, nil
+	case *starlark.Dict:
+		names := fieldNames(messageKind.keys)
+		for _, k := range stringKeys(v) {
+			if !slices.Contains(names, k) {
+				return m, fmt.Errorf("unknown key %q%s, want %s", k, didYouMean(k, names), strings.Join(names, ", "))
+			}
+		}
+		raw, err := appendJSON(nil, v)
+		if err != nil {
+			return m, err
+		}
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return m, fmt.Errorf("got %s, want a message", quoteShort(string(raw)))
+		}
+		return m, checkRole(m.Role)
+	}
+	return m, fmt.Errorf("got %s, want a message (a dict with role and content)", v.Type())
+}
+
+var toolName = textField("name", func(t *starhost.Tool) string { return t.Name })
+
+// toolKind describes views of the tools on offer.
+var toolKind = viewKind[starhost.Tool]{
+	item: "tool_view", list: "tools_view",
+	keys: []field[starhost.Tool]{
+		toolName,
+		textField("description", func(t *starhost.Tool) string { return t.Description }),
+		{"parameters", func(t *starhost.Tool) starlark.Value { return objectOrText(t.Parameters) }},
+		textField("plugin", (*starhost.Tool).Plugin),
+	},
+	always:  3,
+	columns: []field[starhost.Tool]{{"names", toolName.get}},
+}
+
+// toToolNames converts the tools that a handler wants kept: names or views.
+func toToolNames(v starlark.Value) ([]string, error) {
+	list, ok := elementsOf(v)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want a list of tools or of their names", v.Type())
+	}
+	names := make([]string, len(list))
+	for i, e := range list {
+		switch e := e.(type) {
+		case starlark.String:
+			names[i] = string(e)
+		case *view[starhost.Tool]:
+			names[i] = e.item.Name
+		default:
+			return nil, fmt.Errorf("[%d]: got %s, want a tool or its name", i, e.Type())
+		}
+	}
+	return names, nil
+}
+
+var (
+	rowSource  = textField("source", func(r *fragments.Row) string { return r.Source })
+	rowContent = textField("content", func(r *fragments.Row) string { return r.Content })
+	rowID      = textField("id", func(r *fragments.Row) string { return r.ID.String() })
+)
+
+// rowKind describes views of the fragments of a request, as the report has them.
+var rowKind = viewKind[fragments.Row]{
+	item: "fragment_view", list: "fragments_view",
+	keys: []field[fragments.Row]{
+		rowID,
+		rowContent,
+		rowSource,
+		textField("plugin", func(r *fragments.Row) string { return r.Plugin }),
+		textField("target", func(r *fragments.Row) string { return r.Target.String() }),
+		{"priority", func(r *fragments.Row) starlark.Value { return starlark.MakeInt(r.Priority) }},
+		textField("title", func(r *fragments.Row) string { return r.Title }),
+		textField("status", func(r *fragments.Row) string { return string(r.Status) }),
+		textField("reason", func(r *fragments.Row) string { return r.Reason }),
+		{"offset", func(r *fragments.Row) starlark.Value { return starlark.MakeInt(r.Offset) }},
+		{"length", func(r *fragments.Row) starlark.Value { return starlark.MakeInt(r.Length) }},
+		{"provenance", func(r *fragments.Row) starlark.Value { return originList(r.Provenance) }},
+	},
+	always:  12,
+	columns: []field[fragments.Row]{{"ids", rowID.get}, {"contents", rowContent.get}, {"sources", rowSource.get}},
+}
+
+// originList returns where a content came from, as dicts.
+func originList(origins []fragments.Origin) starlark.Value {
+	elems := make([]starlark.Value, len(origins))
+	for i, o := range origins {
+		d := new(starlark.Dict)
+		put(d, "source", starlark.String(o.Source))
+		put(d, "plugin", starlark.String(o.Plugin))
+		elems[i] = d
+	}
+	return frozen(starlark.NewList(elems))
+}
