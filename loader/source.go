@@ -3,8 +3,10 @@ package loader
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/afero"
+	"github.com/starhost/starhost/fragments"
 )
 
 // DefaultMaxSource is the most bytes of one .star file.
@@ -100,6 +103,18 @@ func (s *Source) Read(name string) ([]byte, error) {
 	s.files[name] = b
 	s.bytes += int64(len(b))
 	return b, nil
+}
+
+// Digest returns the SHA-256 of what sha256sum prints for the files that were
+// read so far, sorted by name.
+func (s *Source) Digest() fragments.Hash {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.files)) {
+		fmt.Fprintf(&lines, "%s  %s\n", fragments.Sum(string(s.files[name])), name)
+	}
+	return fragments.Sum(lines.String())
 }
 
 // readFile reads a file that is small enough, as a look at it tells first.
