@@ -3,6 +3,7 @@ package starhost
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,7 +82,8 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 
 // An Outcome is what all handlers of one event decided together.
 type Outcome struct {
-	// Decisions has one entry for each handler that ran, in their order.
+	// Decisions has one entry for each handler that ran, in their order, and then
+	// the refusals of those that were asked again.
 	Decisions []Decision
 	// Decision is the combined one: of abort, deny, ask, approve, respond and
 	// modify the one that wins. Its Changes hold the final value of every
@@ -91,6 +93,8 @@ type Outcome struct {
 	Ask bool
 	// Context is everything to merge, in order.
 	Context []Context
+
+	problems []string // why the tool cannot take the arguments that handlers left
 }
 
 // combine derives the outcome's one decision by the rules of plugin-api.md
@@ -108,8 +112,9 @@ func (o *Outcome) combine() {
 	changes := map[string]any{}
 	var last Decision
 	for _, d := range o.Decisions {
-		for name, v := range d.Changes {
-			changes[name], last = v, d
+		if len(d.Changes) > 0 {
+			maps.Copy(changes, d.Changes)
+			last = d
 		}
 	}
 	if len(changes) == 0 {
@@ -131,30 +136,15 @@ func (o *Outcome) respond() *Decision {
 	return nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// text returns s as context: one fragment whose source the host fills in.
-func text(s string) Context {
-	if s == "" {
-		return Context{}
-	}
-	return Context{Fragments: []fragments.Fragment{{Content: s}}}
-}
-
-// TextContext returns a Decision that offers s as context; an empty s offers
-// nothing.
+// TextContext returns a Decision that offers s as context, under a source that
+// the host fills in; an empty s offers nothing.
 func TextContext(s string) Decision {
 	if s == "" {
 		return Decision{}
 	}
-	return Decision{Action: ActionContext, Context: text(s)}
+	return Decision{Action: ActionContext, Context: Context{Fragments: []fragments.Fragment{{Content: s}}}}
 }
 
 // Deny returns a Decision that denies, for the given reason.

@@ -126,7 +126,7 @@ func LookupEvent(name string) (*EventSpec, error) {
 }
 
 // An Event is one firing: the name and every argument that any event offers.
-// Fields that its EventSpec does not name are zero.
+// Fields that its EventSpec does not name mean nothing.
 type Event struct {
 	Name string
 
@@ -184,8 +184,8 @@ func (e *Event) Arg(name string) any {
 	return nil
 }
 
-// set replaces an argument by a value of a modify. It refuses a value of
-// another type than the argument's, which only a Go program can pass.
+// set replaces an argument by a value of a modify. It refuses a value that the
+// argument cannot have.
 func (e *Event) set(name string, value any) error {
 	switch p := e.Arg(name).(type) {
 	case *string:
@@ -195,6 +195,12 @@ func (e *Event) set(name string, value any) error {
 		}
 	case *json.RawMessage:
 		if v, ok := value.(json.RawMessage); ok {
+			if len(v) == 0 {
+				v = emptyObject
+			}
+			if _, err := decodeObject(v); err != nil {
+				return fmt.Errorf("modify: %s: %w", name, err)
+			}
 			*p = v
 			return nil
 		}
@@ -206,7 +212,7 @@ func (e *Event) set(name string, value any) error {
 	case *Result:
 		switch v := value.(type) {
 		case Result:
-			*p = v
+			*p, e.IsError = v, v.IsError
 			return nil
 		case string:
 			p.ForLLM = v
@@ -221,15 +227,27 @@ func (e *Event) set(name string, value any) error {
 			return err
 		}
 	}
-	return fmt.Errorf("modify: %s: got %T", name, value)
+	return fmt.Errorf("modify: %s: got %T, want %s", name, value, wants(e.Arg(name)))
+}
+
+// wants says in words what the field that p points to holds.
+func wants(p any) string {
+	switch p.(type) {
+	case *string, *Result:
+		return "a string"
+	case *bool:
+		return "true or false"
+	case *int:
+		return "an integer"
+	case *json.RawMessage:
+		return "an object"
+	}
+	return "a list"
 }
 
 // keepTools returns the tools of the given names, in their own order.
 func keepTools(tools *Tools, names []string) (*Tools, error) {
-	var all []string
-	for i := range tools.Len() {
-		all = append(all, tools.At(i).Name)
-	}
+	all := toolNames(tools)
 	for _, n := range names {
 		if !slices.Contains(all, n) {
 			return nil, fmt.Errorf("modify: tools: %q is not on offer%s", n, didYouMean(n, all))
@@ -244,6 +262,14 @@ func keepTools(tools *Tools, names []string) (*Tools, error) {
 	return NewList(kept), nil
 }
 
+func toolNames(tools *Tools) []string {
+	names := make([]string, tools.Len())
+	for i := range names {
+		names[i] = tools.At(i).Name
+	}
+	return names
+}
+
 // NewEvent builds an event from arguments by name, as JSON: for firing one by
 // hand. Arguments that are not given are zero; unknown ones are an error.
 func NewEvent(name string, args map[string]json.RawMessage) (*Event, error) {
@@ -256,14 +282,17 @@ func NewEvent(name string, args map[string]json.RawMessage) (*Event, error) {
 		if !slices.Contains(spec.Args, arg) {
 			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, didYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
 		}
-		if err := decodeArg(e.Arg(arg), args[arg]); err != nil {
-			return nil, fmt.Errorf("%s: argument %q: %w", name, arg, err)
+		p := e.Arg(arg)
+		if decodeArg(p, args[arg]) != nil {
+			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, clip(string(args[arg])), wants(p))
 		}
 	}
+	e.Result.IsError = e.IsError
 	return e, nil
 }
 
-// decodeArg decodes JSON into the field that p points to.
+// decodeArg decodes JSON into the field that p points to. What its error says is
+// not for people.
 func decodeArg(p any, raw json.RawMessage) error {
 	switch p := p.(type) {
 	case **Messages:
@@ -275,12 +304,9 @@ func decodeArg(p any, raw json.RawMessage) error {
 	case *Result:
 		return json.Unmarshal(raw, &p.ForLLM)
 	case *json.RawMessage:
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &object); err != nil {
-			return err
-		}
 		*p = slices.Clone(raw)
-		return nil
+		_, err := decodeObject(raw)
+		return err
 	}
 	return json.Unmarshal(raw, p)
 }

@@ -3,9 +3,11 @@ package starhost
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"path"
+	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 // A HookTrace says what one handler did at one event.
@@ -15,24 +17,26 @@ type HookTrace struct {
 	Pos      Pos
 	Priority int
 	Action   Action // what it decided; ActionError if it failed
-	Detail   string
+	Detail   string // in short: the reason, the size, the error
+	Again    bool   // it was asked again, with the final arguments: only a refusal counts
 	Steps    uint64
-	Bytes    uint64 // that guarded operations allocated
-	Changes  map[string]any
+	Bytes    uint64         // that guarded operations allocated
+	Changes  map[string]any // of a modify
 }
 
 // Fire runs the handlers of one event outside of the pipeline, as tests and
-// `eval --fire` do, and returns what they decided. The session's id and the
-// model are filled in where e has none. An abort is an outcome here, no error.
+// `eval --fire` do, and returns what they decided. What is known of the session,
+// the turn and the tool is filled in where e has none. An abort is an outcome
+// here, no error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
-	if _, err := LookupEvent(e.Name); err != nil {
-		return Outcome{}, err
-	}
 	base := t.event(e.Name)
 	for _, arg := range []string{"session_id", "model", "platform", "user_message"} {
 		if p := e.Arg(arg).(*string); *p == "" {
 			*p = *base.Arg(arg).(*string)
 		}
+	}
+	if tool := t.registry.tools[e.Tool]; tool != nil && e.Plugin == "" {
+		e.Plugin = tool.plugin
 	}
 	if len(e.Options) == 0 {
 		e.Options = base.Options
@@ -41,7 +45,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 		e.Arguments = base.Arguments
 	}
 	out, err := t.fire(ctx, e)
-	if _, aborted := err.(*AbortError); aborted {
+	if aborted := new(AbortError); errors.As(err, &aborted) && out.Decision.Action == ActionAbort {
 		err = nil
 	}
 	return out, err
@@ -56,12 +60,12 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	hooks := t.matching(e)
+	hooks, given := t.matching(e), e.Arguments
 	var out Outcome
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
-		d, err := t.runHook(ctx, spec, h, e)
+		d, err := t.runHook(ctx, spec, h, e, false)
 		if err != nil {
 			return out, err
 		}
@@ -73,16 +77,12 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 			out.Context = append(out.Context, d.Context)
 		}
 	}
-	// A guard that ran before the arguments changed is asked again with the final
-	// ones; then only refusals count.
-	for _, h := range hooks[:changed] {
-		final := *e
-		d, err := t.runHook(ctx, spec, h, &final)
-		if err != nil {
+	if !bytes.Equal(given, e.Arguments) {
+		out.problems = t.invalid(e)
+	}
+	if out.problems == nil {
+		if err := t.askAgain(ctx, spec, hooks[:changed], e, &out); err != nil {
 			return out, err
-		}
-		if d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort {
-			out.Decisions = append(out.Decisions, d)
 		}
 	}
 	out.combine()
@@ -90,6 +90,30 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 		return out, &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
 	return out, nil
+}
+
+// askAgain asks the handlers that ran before the arguments changed again, with
+// the final ones; only refusals count.
+func (t *Turn) askAgain(ctx context.Context, spec *EventSpec, hooks []*Hook, e *Event, out *Outcome) error {
+	for _, h := range hooks {
+		final := *e
+		d, err := t.runHook(ctx, spec, h, &final, true)
+		if err != nil {
+			return err
+		}
+		if d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort {
+			out.Decisions = append(out.Decisions, d)
+		}
+	}
+	return nil
+}
+
+// invalid returns what is wrong with the arguments of the call that e is about.
+func (t *Turn) invalid(e *Event) []string {
+	if tool, _ := t.lookupTool(e.Tool); tool != nil {
+		return tool.schema.validate(e.Arguments)
+	}
+	return nil
 }
 
 // matching returns the hooks that e concerns, in the total order.
@@ -108,8 +132,9 @@ func (t *Turn) matching(e *Event) []*Hook {
 }
 
 // runHook runs one handler and applies what it decided to e. A failure becomes
-// the decision that the hook's fail mode stands for. The error is that of ctx.
-func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event) (Decision, error) {
+// the decision that the hook's fail mode stands for. The error is that of ctx, or
+// the *AbortError of a call that the handler made.
+func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, again bool) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
@@ -118,47 +143,74 @@ func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event) 
 	if err == nil {
 		d, err = t.accept(spec, h, e, d)
 	}
-	t.flush(lane)
-	trace := HookTrace{Event: e.Name, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Action: d.Action, Detail: d.detail(), Steps: lane.Steps, Bytes: lane.Bytes, Changes: d.Changes}
-	if err != nil {
-		if ctx.Err() != nil {
-			return Decision{}, ctx.Err()
-		}
-		t.fail(&HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
-		d = onFailure(spec, h, err)
+	trace := HookTrace{Event: e.Name, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Again: again, Steps: lane.Steps, Bytes: lane.Bytes}
+	if err == nil {
+		trace.Action, trace.Detail, trace.Changes = d.Action, d.detail(), d.Changes
+	} else {
 		trace.Action, trace.Detail = ActionError, err.Error()
+		d = onFailure(spec, h, err)
+	}
+	t.record(ctx, lane, trace)
+	if err := cut(ctx, err); err != nil {
+		return Decision{}, err
+	}
+	if err != nil {
+		t.fail(&HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
 	}
 	d.Plugin, d.Pos = h.plugin, h.Pos
-	t.trace = append(t.trace, trace)
 	return d, nil
 }
 
-// accept checks a decision against the event's rules and applies its changes.
-func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d Decision) (Decision, error) {
-	if d.Action == ActionNone {
-		return Decision{}, nil
+// cut returns the error that ends a turn after a handler failed with err: that of
+// ctx, or the *AbortError of a tool call that the handler made; else nil.
+func cut(ctx context.Context, err error) error {
+	if aborted := new(AbortError); errors.As(err, &aborted) {
+		return aborted
 	}
-	if !slices.Contains(spec.Actions, d.Action) {
+	return ctx.Err()
+}
+
+// accept checks a decision against the event's rules and applies its changes. It
+// returns what counts of it: changes of a modify alone, context of a context.
+func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d Decision) (Decision, error) {
+	ok := Decision{Action: d.Action, Reason: d.Reason}
+	if d.Action != ActionNone && !slices.Contains(spec.Actions, d.Action) {
 		return Decision{}, fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
-	if d.Action == ActionRespond && !t.mayRespond(h.plugin, e) {
-		return Decision{}, fmt.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+	switch d.Action {
+	case ActionContext:
+		ok.Context = d.Context.attribute(e.Name, h.plugin, h.Pos)
+		return ok, t.checkContext(ok.Context)
+	case ActionModify:
+		ok.Changes = d.Changes
+		return ok, e.modify(spec, h, d.Changes)
+	case ActionRespond:
+		if !t.mayRespond(h.plugin, e) {
+			return Decision{}, fmt.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+		}
+		if d.Result == nil {
+			return Decision{}, errors.New("respond: got no result")
+		}
+		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
+		ok.Result = &result
 	}
-	d.Context = d.Context.attribute(e.Name, h.plugin, h.Pos, false)
-	if err := t.checkContext(d.Context); err != nil {
-		return Decision{}, err
-	}
+	return ok, nil
+}
+
+// modify applies all changes of a handler, or none.
+func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	next := *e
-	for _, name := range sortedKeys(d.Changes) {
+	for _, name := range sortedKeys(changes) {
 		if !slices.Contains(spec.Modify, name) {
-			return Decision{}, fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, didYouMean(name, spec.Modify), spec.Modify)
+			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, didYouMean(name, spec.Modify), orList(spec.Modify))
 		}
-		if err := next.set(name, d.Changes[name]); err != nil {
-			return Decision{}, err
+		if err := next.set(name, changes[name]); err != nil {
+			return err
 		}
 	}
+	next.Result = next.Result.attribute(spec.Name, h.plugin, h.Pos)
 	*e = next
-	return d, nil
+	return nil
 }
 
 // mayRespond reports whether a plugin may answer the call that e is about.
@@ -168,7 +220,7 @@ func (t *Turn) mayRespond(plugin string, e *Event) bool {
 	}
 	for _, p := range t.registry.plugins {
 		if p.Name == plugin {
-			return slices.ContainsFunc(p.RespondsTo, func(glob string) bool { ok, _ := path.Match(glob, e.Tool); return ok })
+			return matchAny(p.RespondsTo, e.Tool)
 		}
 	}
 	return false
@@ -195,15 +247,11 @@ func (t *Turn) fail(err *HandlerError) {
 	t.session.host.opts.Log(LogLine{Plugin: err.Plugin, Level: "error", Text: err.What + ": " + err.Error(), Pos: err.Pos})
 }
 
-// flush passes on what a handler logged.
-func (t *Turn) flush(l *Lane) {
-	for _, line := range l.Logs {
-		t.session.host.opts.Log(line)
-	}
-}
-
 // A PanicError says that Go code of a handler panicked: a bug of its program.
-type PanicError struct{ Value any }
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine, as runtime/debug.Stack has it
+}
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
@@ -211,26 +259,29 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 func protect[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{Value: p}
+			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	return call()
 }
 
+// actionNames lists actions for people: "deny, ask or abort".
 func actionNames(actions []Action) string {
-	s := ""
+	names := make([]string, len(actions))
 	for i, a := range actions {
-		switch {
-		case i == 0:
-		case i == len(actions)-1:
-			s += " or "
-		default:
-			s += ", "
-		}
-		s += string(a)
+		names[i] = string(a)
 		if a == ActionContext {
-			s = s[:len(s)-len(a)] + "context (a string, fragments, attachments)"
+			names[i] = "context (a string, fragments, attachments)"
 		}
 	}
-	return s
+	return orList(names)
+}
+
+// orList joins one or more names: "a, b or c".
+func orList(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -39,8 +40,7 @@ func (e *UnknownRefError) Error() string {
 	return msg + ": no loader has its prefix and there is no such file; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
-// requested resolves, in the first round, the references of the request, and
-// adds what the events before this prompt offered.
+// requested resolves the references of the request in the first round.
 func (t *Turn) requested(ctx context.Context) ([]Context, error) {
 	if t.round != 1 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (t *Turn) requested(ctx context.Context) ([]Context, error) {
 	for i := range offers {
 		pinAll(&offers[i], i >= len(t.request.Fragments))
 	}
-	return append(offers, t.offers...), nil
+	return offers, nil
 }
 
 // pinAll marks context as typed by the user, and as system text if it is.
@@ -70,7 +70,8 @@ func pinAll(c *Context, system bool) {
 }
 
 // Load resolves references, beside each other, and returns what each stands for,
-// in their order. The error is that of the first one that failed, a *RefError.
+// in their order. The error is that of the first one that failed, a *RefError, or
+// that of ctx.
 func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 	type job struct {
 		loader *FragmentLoader
@@ -89,6 +90,9 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, t.session.host.opts.Workers)
 	for i := range jobs {
+		if t.session.host.opts.LoadersLastFirst {
+			i = len(jobs) - 1 - i
+		}
 		if jobs[i].err != nil {
 			continue
 		}
@@ -108,8 +112,7 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.flush(j.lane)
-			t.trace = append(t.trace, loadTrace(j.loader, j.lane, j.got, j.err))
+			t.record(ctx, j.lane, loadTrace(j.loader, j.lane, j.got, j.err))
 		}
 		out[i] = j.got
 		if j.err != nil && first == nil {
@@ -136,12 +139,15 @@ const EventLoad = "load"
 
 // load runs one loader.
 func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
+	if err := ctx.Err(); err != nil {
+		return Context{}, err
+	}
 	got, err := protect(func() (Context, error) { return l.Load(lane.with(ctx), t, arg) })
 	if errors.Is(err, ErrNoReference) {
 		return Context{}, t.unknownRef(ref)
 	}
 	if err == nil {
-		got = got.attribute(ref, l.plugin, l.Pos, false)
+		got = got.attribute(ref, l.plugin, l.Pos)
 		err = t.checkContext(got)
 	}
 	if err != nil {
@@ -158,7 +164,7 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 		return l, "", nil
 	}
 	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
-		if l := loaders[prefix]; l != nil && prefix != "-" {
+		if l := loaders[prefix]; l != nil {
 			return l, arg, nil
 		}
 	}
@@ -187,7 +193,7 @@ func (t *Turn) unknownRef(ref string) error {
 // maxParts is the most fragments and attachments of one handler's context.
 const maxParts = 10_000
 
-// checkContext refuses context that is over the maker's own limits.
+// checkContext refuses context that is over the maker's own limits, or no text.
 func (t *Turn) checkContext(c Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
@@ -195,6 +201,9 @@ func (t *Turn) checkContext(c Context) error {
 	for _, f := range c.Fragments {
 		if err := fragments.CheckSize(f, t.session.host.opts.Prompt.Budget.MaxFragment); err != nil {
 			return err
+		}
+		if !utf8.ValidString(f.Content) {
+			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
 		}
 	}
 	return nil

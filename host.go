@@ -23,6 +23,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -45,15 +46,19 @@ type Options struct {
 	// Approver decides what a person must approve. Nil denies.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
 	// Clock gives the time of a turn, read at most once a turn and only if a
-	// handler asks. Nil means time.Now.
+	// handler asks, and how long tools take. Nil means time.Now.
 	Clock func() time.Time
 	// Log receives what handlers log and which ones failed, in the order of their
 	// calls. Nil drops it. It may be called by several sessions at once.
 	Log func(LogLine)
-	// Workers is the most loaders of one prompt that run at a time; zero means 8.
+	// Workers is the most loaders of one prompt that run at a time; zero or less
+	// means 8.
 	Workers int
+	// LoadersLastFirst starts the loaders of one prompt from the last one on. What
+	// they give must not depend on it: tests use it to find out.
+	LoadersLastFirst bool
 	// MaxWaiting is the most turns of one session that wait for the one under way;
-	// zero means 16. One more is an error.
+	// zero means 16, less than that none. One more is an error.
 	MaxWaiting int
 }
 
@@ -115,7 +120,9 @@ func New(o Options) *Host {
 	b.MaxAttachments = cmp.Or(b.MaxAttachments, d.Budget.MaxAttachments)
 	b.MaxAttachment = cmp.Or(b.MaxAttachment, d.Budget.MaxAttachment)
 	b.MaxPixels = cmp.Or(b.MaxPixels, d.Budget.MaxPixels)
-	o.Workers = cmp.Or(o.Workers, 8)
+	if o.Workers <= 0 {
+		o.Workers = 8
+	}
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 16)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -144,20 +151,28 @@ func (r *registry) clone() *registry {
 		hooks:   make(map[string][]*Hook, len(r.hooks)+1),
 		loaders: make(map[string]*FragmentLoader, len(r.loaders)+1),
 	}
-	for k, v := range r.tools {
-		c.tools[k] = v
-	}
-	for k, v := range r.hooks {
-		c.hooks[k] = slices.Clone(v)
-	}
-	for k, v := range r.loaders {
-		c.loaders[k] = v
+	maps.Copy(c.tools, r.tools)
+	maps.Copy(c.loaders, r.loaders)
+	for event, hooks := range r.hooks {
+		c.hooks[event] = slices.Clone(hooks)
 	}
 	return c
 }
 
-// Add takes all of p's registrations, or none: a bad name, a bad schema or a
-// name that another plugin has is an error that shows the place, or both.
+// offer returns the tools that a filter admits, by name.
+func (r *registry) offer(f ToolFilter) []Tool {
+	var tools []Tool
+	for _, name := range sortedKeys(r.tools) {
+		if f.admits(name) {
+			tools = append(tools, *r.tools[name])
+		}
+	}
+	return tools
+}
+
+// Add takes all registrations of all the plugins, or none: a bad name, a bad
+// schema or a name that another plugin has is an error that shows the place, or
+// both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name.
 func (h *Host) Add(plugins ...Plugin) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,6 +211,11 @@ func (r *registry) add(p Plugin) error {
 	for _, old := range r.plugins {
 		if old.Name == p.Name {
 			return fmt.Errorf("plugin %q is already in this host", p.Name)
+		}
+	}
+	for _, glob := range p.RespondsTo {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("plugin %q: respond:%s: %w", p.Name, glob, err)
 		}
 	}
 	r.plugins = append(r.plugins, &p)
@@ -304,20 +324,19 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 			want = append(want, string(a))
 		}
 	}
-	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, strings.Join(want, " or "))
+	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
 }
 
 func (r *registry) addLoader(p *Plugin, l FragmentLoader) error {
 	fail := func(format string, args ...any) error {
 		return &RegistrationError{Pos: l.Pos, Msg: fmt.Sprintf(format, args...)}
 	}
-	if p.Name != HostPlugin {
-		if !prefixName.MatchString(l.Prefix) {
-			return fail("fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
-		}
-		if slices.Contains(ReservedPrefixes, l.Prefix) {
-			return fail("fragment loader prefix %q is the host's own", l.Prefix)
-		}
+	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
+	if !special && !prefixName.MatchString(l.Prefix) {
+		return fail("fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+	}
+	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
+		return fail("fragment loader prefix %q is the host's own", l.Prefix)
 	}
 	if l.Load == nil {
 		return fail("fragment loader %q has no Load", l.Prefix)
@@ -363,14 +382,7 @@ func (h *Host) Hooks() []HookInfo {
 
 // Tools returns all tools that the host's filter admits, by name.
 func (h *Host) Tools() []Tool {
-	r := h.registry.Load()
-	var tools []Tool
-	for _, name := range sortedKeys(r.tools) {
-		if h.opts.Tools.admits(name) {
-			tools = append(tools, *r.tools[name])
-		}
-	}
-	return tools
+	return h.registry.Load().offer(h.opts.Tools)
 }
 
 // A LoaderInfo describes a registered fragment loader.

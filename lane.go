@@ -3,6 +3,7 @@ package starhost
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -26,6 +27,7 @@ type Lane struct {
 	Counters map[string]uint64
 
 	children int
+	trace    []HookTrace // of nested calls, while other lanes run beside this one
 }
 
 // A LogLine is one line that a handler logged or printed.
@@ -71,6 +73,20 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 	}
 	t.lanes++
 	return &Lane{Path: strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly}
+}
+
+// record notes what a handler did and passes on what it logged. Inside of a
+// loader both wait in its lane, as other loaders run beside it.
+func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
+	if outer := LaneOf(ctx); outer != nil && outer.ReadOnly {
+		outer.Logs = append(outer.Logs, l.Logs...)
+		outer.trace = slices.Concat(outer.trace, l.trace, own)
+		return
+	}
+	for _, line := range l.Logs {
+		t.session.host.opts.Log(line)
+	}
+	t.trace = append(append(t.trace, l.trace...), own...)
 }
 
 // with returns ctx carrying the lane.

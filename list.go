@@ -41,8 +41,12 @@ func (l *List[T]) Items() []T {
 }
 
 // View returns what make made of the list at the first call. Every call of one
-// list must pass the same function.
+// list must pass the same function. For a nil list, which has no slot, make is
+// called each time.
 func (l *List[T]) View(make func(*List[T]) any) any {
+	if l == nil {
+		return make(nil)
+	}
 	l.once.Do(func() { l.view = make(l) })
 	return l.view
 }

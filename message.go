@@ -31,7 +31,8 @@ type Message struct {
 	IsError bool `json:"is_error,omitempty"`
 
 	merged merging
-	own    string // the user's own words, where merged is inFront
+	own    string           // the user's own words, where merged is inFront
+	holds  []fragments.Hash // what it brings that need not be sent again
 }
 
 // merging says what merging did to a message.
@@ -59,18 +60,38 @@ func asTyped(messages []Message) []Message {
 	return typed
 }
 
-// A Reply is what the model answered to a prompt.
+// held returns what messages bring that need not be sent again: what merging put
+// there, and the attachments of messages that come from elsewhere.
+func held(messages []Message) map[fragments.Hash]bool {
+	all := map[fragments.Hash]bool{}
+	for i := range messages {
+		for _, id := range messages[i].holds {
+			all[id] = true
+		}
+		if messages[i].holds != nil {
+			continue
+		}
+		for j := range messages[i].Attachments {
+			all[messages[i].Attachments[j].ID()] = true
+		}
+	}
+	return all
+}
+
+// A Reply is what the model answered to a prompt. The ids of its calls should
+// differ.
 type Reply struct {
 	Content   string
 	ToolCalls []ToolCall
 }
 
 // pieces appends the message's part of a transcript to dst: strings that say all
-// that a provider would see of it, without copying contents.
-func (m *Message) pieces(dst []string) []string {
+// that a provider would see of it, without copying contents. The id of each
+// attachment comes from idOf.
+func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n", m.Content)
 	for i := range m.Attachments {
-		dst = append(dst, "\n<|attachment ", m.Attachments[i].ID().String(), "|>")
+		dst = append(dst, "\n<|attachment ", idOf(&m.Attachments[i]).String(), "|>")
 	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
@@ -78,6 +99,9 @@ func (m *Message) pieces(dst []string) []string {
 	}
 	if m.Role == RoleTool {
 		dst = append(dst, "\n<|answers ", m.CallID, "|>")
+	}
+	if m.IsError {
+		dst = append(dst, "\n<|error|>")
 	}
 	return append(dst, "\n")
 }

@@ -1,19 +1,20 @@
 package starhost
 
 // Nearest returns the candidate that x most likely misspells, or "" if none is
-// near: at most a third of x's letters may differ. Of equally near candidates
-// the first wins, so callers pass them sorted.
+// near: at most a third of x's letters, rounded up, may differ, and of one or
+// two letters only their case. Of equally near candidates the first wins, so
+// callers pass them sorted.
 func Nearest(x string, candidates []string) string {
-	best, bestDist := "", len(x)/3+1
+	best, limit := "", (len(x)+2)/3
 	if len(x) < 3 {
-		bestDist = 1
+		limit = 0
 	}
 	for _, c := range candidates {
 		if c == x {
 			continue
 		}
-		if d := editDistance(x, c, bestDist); d < bestDist || d == bestDist && best == "" && len(x) >= 3 {
-			best, bestDist = c, d
+		if d := editDistance(x, c, limit); d <= limit {
+			best, limit = c, d-1 // only a nearer one replaces it
 		}
 	}
 	return best
@@ -32,7 +33,7 @@ func didYouMean(x string, candidates []string) string {
 const maxNearLen = 128
 
 // editDistance returns the Damerau-Levenshtein distance of a and b (adjacent
-// transpositions count one), or a number over limit as soon as it must be.
+// transpositions count one), or a number over limit where that is clear at once.
 // Letter case does not count.
 func editDistance(a, b string, limit int) int {
 	if len(a) > maxNearLen || len(b) > maxNearLen || len(a)-len(b) > limit || len(b)-len(a) > limit {

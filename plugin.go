@@ -1,9 +1,11 @@
 package starhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/starhost/starhost/fragments"
@@ -64,6 +66,18 @@ type Result struct {
 	IsError     bool                   // the call failed; ForLLM says why
 	Handled     bool                   // it is the turn's final answer: no further request
 	Attachments []fragments.Attachment // sent to the model with the text
+}
+
+// attribute fills in who made the attachments that say nothing of it.
+func (r Result) attribute(source, plugin string, pos Pos) Result {
+	made := Context{Attachments: r.Attachments}.attribute(source, plugin, pos).Attachments
+	for i, a := range r.Attachments {
+		if a.Plugin != "" {
+			made[i] = a
+		}
+	}
+	r.Attachments = made
+	return r
 }
 
 // A Tool is a function that the model may call.
@@ -170,23 +184,18 @@ func (c Context) Bytes() int64 {
 // empty reports whether c offers nothing at all.
 func (c Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
 
-// attribute fills what the maker of a context left out: the source, and always
-// the plugin and the place.
-func (c Context) attribute(source, plugin string, pos Pos, pinned bool) Context {
-	out := Context{Fragments: make([]fragments.Fragment, len(c.Fragments)), Attachments: make([]fragments.Attachment, len(c.Attachments))}
-	for i, f := range c.Fragments {
-		if f.Source == "" {
-			f.Source = source
-		}
-		f.Plugin, f.Pos, f.Pinned = plugin, pos.String(), pinned
-		out.Fragments[i] = f
+// attribute returns a copy of c that says who made it: the source where c has
+// none, and always the plugin and the place. Nothing in it is pinned.
+func (c Context) attribute(source, plugin string, pos Pos) Context {
+	at := pos.String()
+	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
+	for i := range out.Fragments {
+		f := &out.Fragments[i]
+		f.Source, f.Plugin, f.Pos, f.Pinned = cmp.Or(f.Source, source), plugin, at, false
 	}
-	for i, a := range c.Attachments {
-		if a.Source == "" {
-			a.Source = source
-		}
-		a.Plugin, a.Pos, a.Pinned = plugin, pos.String(), pinned
-		out.Attachments[i] = a
+	for i := range out.Attachments {
+		a := &out.Attachments[i]
+		a.Source, a.Plugin, a.Pos, a.Pinned = cmp.Or(a.Source, source), plugin, at, false
 	}
 	return out
 }

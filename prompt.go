@@ -44,7 +44,7 @@ type Prompt struct {
 	// it is.
 	CacheBreak *CacheBreak
 
-	pieces []string
+	transcript
 }
 
 // A CacheBreak says from which byte on a provider's prompt cache is lost.
@@ -54,6 +54,21 @@ type CacheBreak struct {
 	Plugin string // that caused it, "" if none did
 	Pos    string // of its registration, "" likewise
 }
+
+// A transcript is the rendering of a prompt, in pieces that share memory with its
+// contents. A piece for each tool comes first, then the system text.
+type transcript struct {
+	pieces []string
+	tools  int
+	// sentBy is the pre_send handler that changed the request, and plain its pieces
+	// without that; nil and the same pieces if none did.
+	sentBy *HookInfo
+	plain  []string
+}
+
+// system returns the piece that is the system text as hooks other than pre_send
+// left it.
+func (s *transcript) system() string { return s.plain[s.tools] }
 
 // Sum returns the SHA-256 of the prompt's rendering: of everything a provider
 // sees but the model's name and the options.
@@ -69,18 +84,33 @@ func (p *Prompt) Sum() fragments.Hash {
 func (p *Prompt) Bytes() int { return len(p.System) + len(p.Text) }
 
 // Rendering returns the prompt as one text, tools and system text first: what
-// SharedPrefix and CacheBreak count in.
+// SharedPrefix and CacheBreak count in. Attachments are in it by their id.
 func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 
-// render splits a prompt into the pieces that its rendering is made of.
-func (p *Prompt) render() {
+// render returns the pieces of a prompt's rendering.
+func (s *Session) render(p *Prompt) []string {
+	pieces := make([]string, 0, len(p.Tools)+2+5*len(p.Messages))
 	for i := range p.Tools {
-		p.pieces = append(p.pieces, toolPiece(&p.Tools[i]))
+		pieces = append(pieces, toolPiece(&p.Tools[i]))
 	}
-	p.pieces = append(p.pieces, p.System, "\n")
+	pieces = append(pieces, p.System, "\n")
 	for i := range p.Messages {
-		p.pieces = p.Messages[i].pieces(p.pieces)
+		pieces = p.Messages[i].pieces(pieces, s.idOf)
 	}
+	return pieces
+}
+
+// idOf returns the id of an attachment, computed once for each content.
+func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
+	if a.URL != "" {
+		return a.ID()
+	}
+	id, known := s.ids[a.Content]
+	if !known {
+		id = a.ID()
+		s.ids[a.Content] = id
+	}
+	return id
 }
 
 // Prompt builds the turn's next request: it resolves the request's references
@@ -90,20 +120,21 @@ func (p *Prompt) render() {
 // ctx; a handler that failed is in the prompt's Errors.
 func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	t.round++
-	firstError := len(t.errors)
 	offers, err := t.requested(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if t.round == 1 {
+		offers = slices.Concat(offers, t.session.opening, t.offers)
+	}
 	pre := t.event("pre_llm_call")
-	pre.Messages, pre.Tools = NewList(t.typed()), NewList(t.tools())
+	pre.Messages, pre.Tools = NewList(t.typed()), t.tools
 	out, err := t.fire(ctx, pre)
 	if err != nil {
 		return nil, err
 	}
-	offers = append(offers, out.Context...)
 	t.offered = pre.Tools
-	m, err := t.merge(offers)
+	m, err := t.merge(append(offers, out.Context...))
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +147,8 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	if err := t.send(ctx, p, m); err != nil {
 		return nil, err
 	}
-	p.Hooks, t.seen = slices.Clone(t.trace[t.seen:]), len(t.trace)
-	p.Errors = slices.Clone(t.errors[firstError:])
+	p.Hooks, p.Errors = slices.Clone(t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
+	t.reported.trace, t.reported.errors = len(t.trace), len(t.errors)
 	return p, nil
 }
 
@@ -157,17 +188,10 @@ func (t *Turn) merge(offers []Context) (*merged, error) {
 	if err := set.Fit(opts.Budget); err != nil {
 		return nil, err
 	}
-	m := &merged{set: set}
-	if t.request.System != "" {
-		s.own = t.request.System
-	}
-	m.changed = s.take(set)
-	_, prompt := set.Render(opts.Render, t.session.docs)
+	s.setOwn(t.request.System)
+	m := &merged{set: set, changed: s.take(set)}
+	_, m.text = set.Render(opts.Render, t.session.docs)
 	m.system = s.render(set)
-	m.text = prompt
-	for _, note := range set.Notes() {
-		m.text = joinLines(m.text, note)
-	}
 	t.session.docs += set.Kept(fragments.Prompt)
 	return m, nil
 }
@@ -198,47 +222,65 @@ func (t *Turn) inSession(h fragments.Hash) bool {
 // append adds what was merged to the turn: in the first round in front of the
 // user's words, later as a message of its own.
 func (t *Turn) append(m *merged) {
+	msg := Message{Role: RoleUser, merged: alone}
 	for _, r := range m.set.Rows() {
 		if r.Status == fragments.Kept && r.Target == fragments.Prompt {
-			t.sent[r.ID], t.session.sent[r.ID] = true, true
+			t.hold(&msg, r.ID)
 		}
 	}
-	msg := Message{Role: RoleUser, Content: m.text, merged: alone}
 	for _, a := range m.set.Attachments() {
 		if a.Status == fragments.Kept {
-			t.sent[a.ID], t.session.sent[a.ID] = true, true
+			t.hold(&msg, a.ID)
 			msg.Attachments = append(msg.Attachments, a.Attachment)
 		}
 	}
-	if t.round == 1 {
-		msg.Content, msg.own, msg.merged = joinLines(m.text, t.words), t.words, inFront
+	for _, note := range m.set.Notes() {
+		if id := fragments.Sum(note); !t.inSession(id) { // said once, like a fragment
+			t.hold(&msg, id)
+			m.text = joinLines(m.text, note)
+		}
 	}
-	m.text = msg.Content
+	if t.round == 1 {
+		msg.own, msg.merged = t.words, inFront
+		m.text = joinLines(m.text, t.words)
+		t.session.opening = nil
+	}
+	msg.Content = m.text
 	if t.round == 1 || msg.Content != "" || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)
 	}
+}
+
+// hold notes that a message brings a content.
+func (t *Turn) hold(m *Message, id fragments.Hash) {
+	m.holds = append(m.holds, id)
+	t.sent[id], t.session.sent[id] = true, true
 }
 
 // send passes the complete request through pre_send and compares it with the
 // session's previous one.
 func (t *Turn) send(ctx context.Context, p *Prompt, m *merged) error {
 	e := t.event("pre_send")
-	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), NewList(p.Tools)
+	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offered
 	e.Model, e.Options = p.Model, p.Options
 	e.Fragments = NewList(rows(p.Fragments))
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err
 	}
-	p.System, p.Messages = e.System, e.Messages.Items()
-	modifier := lastChange(out)
-	if modifier != nil {
+	plain := t.session.render(p)
+	p.transcript = transcript{pieces: plain, tools: len(p.Tools), sentBy: lastChange(out), plain: plain}
+	if p.sentBy != nil {
+		p.System, p.Messages = e.System, e.Messages.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
+		p.pieces = t.session.render(p)
 		relocate(p, out)
 	}
-	p.render()
-	t.compare(p, m, modifier)
-	t.session.last, t.session.lastSent = p.pieces, modifier
+	if last := t.session.last; last != nil {
+		compare(p, last, m.changed)
+	}
+	sent := p.transcript // a copy, so that the session does not hold the report
+	t.session.last = &sent
 	return nil
 }
 
@@ -312,45 +354,31 @@ func changer(out Outcome, target fragments.Target, content string) string {
 	return "pre_send"
 }
 
-// compare measures how much of the previous prompt this one begins with, and
-// says what broke it.
-func (t *Turn) compare(p *Prompt, m *merged, modifier *HookInfo) {
-	last := t.session.last
-	if last == nil {
-		return
-	}
-	shared, whole := sharedPrefix(last, p.pieces)
+// compare measures how much of the previous prompt p begins with, and says what
+// broke it: of several causes the one that comes first in the rendering.
+func compare(p *Prompt, last *transcript, changed *fragments.Row) {
+	shared, whole := sharedPrefix(last.pieces, p.pieces)
 	p.SharedPrefix = shared
 	if whole {
 		return
 	}
 	b := &CacheBreak{Offset: shared}
-	switch {
-	case shared < toolBytes(p):
-		b.Cause = "tools changed"
-	case m.changed != nil && shared <= toolBytes(p)+int64(len(p.System)):
-		b.Cause = fmt.Sprintf("system fragment %q changed", m.changed.Source)
-		b.Plugin, b.Pos = m.changed.Plugin, m.changed.Pos
-	case modifier != nil:
-		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", modifier.Plugin, modifier.Pos.String()
-	case t.session.lastSent != nil:
-		b.Cause = "pre_send had changed the previous request"
-		b.Plugin, b.Pos = t.session.lastSent.Plugin, t.session.lastSent.Pos.String()
-	case shared <= toolBytes(p)+int64(len(p.System)):
-		b.Cause = "system text changed"
-	default:
-		b.Cause = "history changed"
-	}
 	p.CacheBreak = b
-}
-
-// toolBytes returns how many bytes of the rendering list the tools.
-func toolBytes(p *Prompt) int64 {
-	var n int64
-	for i := range p.Tools {
-		n += int64(len(p.pieces[i]))
+	_, unchanged := sharedPrefix(last.plain, p.plain)
+	switch {
+	case unchanged && p.sentBy != nil:
+		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", p.sentBy.Plugin, p.sentBy.Pos.String()
+	case unchanged:
+		b.Cause, b.Plugin, b.Pos = "pre_send had changed the previous request", last.sentBy.Plugin, last.sentBy.Pos.String()
+	case !slices.Equal(last.plain[:last.tools], p.plain[:p.tools]):
+		b.Cause = "tools changed"
+	case last.system() == p.system():
+		b.Cause = "history changed"
+	case changed != nil:
+		b.Cause, b.Plugin, b.Pos = fmt.Sprintf("system fragment %q changed", changed.Source), changed.Plugin, changed.Pos
+	default:
+		b.Cause = "system text changed"
 	}
-	return n
 }
 
 // sharedPrefix returns the length of the common prefix of two texts in pieces,
@@ -369,11 +397,11 @@ func sharedPrefix(a, b []string) (n int64, whole bool) {
 			return n, x == ""
 		}
 		if x[:k] != y[:k] {
-			for i := range k {
-				if x[i] != y[i] {
-					return n + int64(i), false
-				}
+			i := 0
+			for x[i] == y[i] {
+				i++
 			}
+			return n + int64(i), false
 		}
 		n += int64(k)
 		x, y = x[k:], y[k:]

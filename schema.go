@@ -3,9 +3,9 @@ package starhost
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,10 +14,11 @@ import (
 
 // A schema is a tool's parameters, ready to validate arguments.
 type schema struct {
-	whole    *jsonschema.Resolved
-	optional *jsonschema.Resolved // the same without required: for one property alone
-	root     *jsonschema.Schema
-	names    []string // of the properties, sorted
+	root   *jsonschema.Schema
+	whole  *jsonschema.Resolved
+	single *jsonschema.Resolved // what holds for each argument by itself
+	names  []string             // of the properties, sorted
+	closed bool                 // no other argument is allowed
 }
 
 // newSchema checks and compiles a JSON Schema for a tool's arguments.
@@ -29,26 +30,35 @@ func newSchema(raw json.RawMessage) (*schema, error) {
 	if root.Type != "object" {
 		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
 	}
+	s := &schema{root: root, names: sortedKeys(root.Properties)}
+	s.closed = root.AdditionalProperties != nil && isFalse(root.AdditionalProperties) && len(root.PatternProperties) == 0
 	for _, r := range root.Required {
-		if root.Properties[r] == nil && root.AdditionalProperties != nil && isFalse(root.AdditionalProperties) {
-			return nil, fmt.Errorf("required: %q is no property%s", r, didYouMean(r, sortedKeys(root.Properties)))
+		if s.closed && root.Properties[r] == nil {
+			return nil, fmt.Errorf("required: %q is no property%s", r, didYouMean(r, s.names))
 		}
 	}
-	s := &schema{root: root, names: sortedKeys(root.Properties)}
+	if err := checkSize(root); err != nil {
+		return nil, err
+	}
 	if s.whole, err = resolveSchema(root); err != nil {
 		return nil, err
 	}
-	loose, err := parseSchema(raw)
+	again, err := parseSchema(raw) // as a resolved schema must not be shared
 	if err != nil {
 		return nil, err
 	}
-	loose.Required, loose.DependentRequired, loose.MinProperties, loose.AdditionalProperties = nil, nil, nil, nil
-	s.optional, err = resolveSchema(loose)
+	s.single, err = resolveSchema(&jsonschema.Schema{
+		ID: again.ID, Schema: again.Schema, Defs: again.Defs, Definitions: again.Definitions,
+		Properties: again.Properties, PatternProperties: again.PatternProperties, AdditionalProperties: again.AdditionalProperties,
+	})
 	return s, err
 }
 
 // parseSchema decodes a schema, refusing what the library would accept silently.
 func parseSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+	if err := checkText(raw); err != nil {
+		return nil, err
+	}
 	var root jsonschema.Schema
 	if err := json.Unmarshal(raw, &root); err != nil {
 		return nil, fmt.Errorf("not a JSON Schema: %w", err)
@@ -62,24 +72,59 @@ var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "obj
 func checkTypes(s *jsonschema.Schema, at string) error {
 	types := s.Types
 	if s.Type != "" {
-		types = append(slices.Clone(types), s.Type)
+		types = []string{s.Type}
 	}
 	for _, t := range types {
 		if !slices.Contains(schemaTypes, t) {
 			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(schemaTypes, ", "), didYouMean(t, schemaTypes))
 		}
 	}
-	for _, name := range sortedKeys(s.Properties) {
-		if p := s.Properties[name]; p != nil {
-			if err := checkTypes(p, at+name+": "); err != nil {
-				return err
+	for name, sub := range subschemas(s) {
+		if sub == nil {
+			return fmt.Errorf("%s%s: got null, want a schema", at, name)
+		}
+		if err := checkTypes(sub, at+name+": "); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subschemas returns the schemas directly in s, properties by their names and
+// others by their keywords, in a fixed order.
+func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
+	return func(yield func(string, *jsonschema.Schema) bool) {
+		for _, m := range []map[string]*jsonschema.Schema{s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas} {
+			for _, name := range sortedKeys(m) {
+				if !yield(name, m[name]) {
+					return
+				}
+			}
+		}
+		for _, k := range []struct {
+			keyword string
+			schemas []*jsonschema.Schema
+		}{
+			{"items", one(s.Items)}, {"items", s.ItemsArray}, {"prefixItems", s.PrefixItems}, {"contains", one(s.Contains)},
+			{"additionalProperties", one(s.AdditionalProperties)}, {"propertyNames", one(s.PropertyNames)},
+			{"allOf", s.AllOf}, {"anyOf", s.AnyOf}, {"oneOf", s.OneOf}, {"not", one(s.Not)},
+			{"if", one(s.If)}, {"then", one(s.Then)}, {"else", one(s.Else)},
+		} {
+			for _, sub := range k.schemas {
+				if !yield(k.keyword, sub) {
+					return
+				}
 			}
 		}
 	}
-	if s.Items != nil {
-		return checkTypes(s.Items, at+"items: ")
+}
+
+// one returns a list of s, empty if s is nil.
+func one(s *jsonschema.Schema) []*jsonschema.Schema {
+	if s == nil {
+		return nil
 	}
-	return nil
+	return []*jsonschema.Schema{s}
 }
 
 func resolveSchema(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
@@ -101,13 +146,15 @@ func isFalse(s *jsonschema.Schema) bool {
 const maxProblem = 300
 
 // validate returns every problem of args, one line each, sorted by argument;
-// nil if args are valid.
+// nil if args are valid. A rule about several arguments at once is told only
+// if each by itself is valid.
 func (s *schema) validate(args json.RawMessage) []string {
 	values, err := decodeObject(args)
 	if err != nil {
-		return []string{err.Error()}
+		return []string{"arguments: " + err.Error()}
 	}
-	if check(s.whole, values) == nil {
+	broken := check(s.whole, values)
+	if broken == nil {
 		return nil
 	}
 	var problems []string
@@ -121,8 +168,8 @@ func (s *schema) validate(args json.RawMessage) []string {
 			problems = append(problems, p)
 		}
 	}
-	if len(problems) == 0 { // a rule about several arguments at once
-		problems = []string{clean(check(s.whole, values))}
+	if len(problems) == 0 {
+		problems = []string{clean(broken)}
 	}
 	slices.Sort(problems)
 	return problems
@@ -130,10 +177,10 @@ func (s *schema) validate(args json.RawMessage) []string {
 
 // property returns what is wrong with one argument alone, "" for nothing.
 func (s *schema) property(name string, value any) string {
-	if s.root.Properties[name] == nil && len(s.root.PatternProperties) == 0 && s.root.AdditionalProperties != nil && isFalse(s.root.AdditionalProperties) {
+	if s.closed && s.root.Properties[name] == nil {
 		return fmt.Sprintf("%q: unknown argument%s", name, didYouMean(name, s.names))
 	}
-	if err := check(s.optional, map[string]any{name: value}); err != nil {
+	if err := check(s.single, map[string]any{name: value}); err != nil {
 		return fmt.Sprintf("%q: %s", name, clean(err))
 	}
 	return ""
@@ -149,6 +196,9 @@ func check(r *jsonschema.Resolved, values map[string]any) (err error) {
 	return r.Validate(values)
 }
 
+// wholeNumber is how the library writes a whole number that breaks a bound.
+var wholeNumber = regexp.MustCompile(`^(\w+: -?\d+)/1 `)
+
 // clean drops the library's "validating X: " prefixes and bounds the text.
 func clean(err error) string {
 	msg := err.Error()
@@ -159,10 +209,15 @@ func clean(err error) string {
 		}
 		_, msg, _ = strings.Cut(rest, ": ")
 	}
-	if len(msg) > maxProblem {
-		msg = strings.ToValidUTF8(msg[:maxProblem], "") + "…"
+	return clip(wholeNumber.ReplaceAllString(msg, "$1 "))
+}
+
+// clip bounds a text that quotes what others wrote.
+func clip(s string) string {
+	if len(s) <= maxProblem {
+		return s
 	}
-	return msg
+	return strings.ToValidUTF8(s[:maxProblem], "") + "…"
 }
 
 // decodeObject decodes one JSON object; empty text is an empty object.
@@ -170,16 +225,13 @@ func decodeObject(raw json.RawMessage) (map[string]any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	var values map[string]any
-	if err := dec.Decode(&values); err != nil {
-		return nil, fmt.Errorf("arguments are not a JSON object: %w", err)
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("arguments are not one JSON object: text follows it")
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want an object", clip(string(raw)))
 	}
-	if values == nil {
-		return nil, errors.New("arguments are not a JSON object: got null")
-	}
-	return values, nil
+	return object, nil
 }

@@ -38,13 +38,14 @@ type Session struct {
 
 	// What follows belongs to the turn that holds the token.
 
-	number   int       // of turns begun
-	history  []Message // as sent, oldest first
-	sent     map[fragments.Hash]bool
-	system   systemText
-	docs     int       // documents rendered so far, for numbering
-	last     []string  // the previous prompt's pieces, for the cache report
-	lastSent *HookInfo // the pre_send hook that changed the previous request, if any
+	number  int       // of turns begun
+	history []Message // as sent, oldest first
+	sent    map[fragments.Hash]bool
+	opening []Context // of session_start, until a prompt has it
+	system  systemText
+	docs    int                       // documents rendered so far, for numbering
+	last    *transcript               // of the previous prompt, for the cache report
+	ids     map[string]fragments.Hash // of attachments, by content
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
@@ -54,7 +55,7 @@ func (h *Host) NewSession(c SessionConfig) *Session {
 		c.ID = fmt.Sprintf("session-%d", n)
 	}
 	c.Platform = cmp.Or(c.Platform, "go")
-	s := &Session{host: h, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]bool{}}
+	s := &Session{host: h, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]bool{}, ids: map[string]fragments.Hash{}}
 	s.slot <- struct{}{}
 	return s
 }
@@ -80,11 +81,18 @@ var ErrBusy = errors.New("session is busy: too many turns wait")
 
 // acquire waits for the right to run a turn.
 func (s *Session) acquire(ctx context.Context) error {
-	if s.waiting.Add(1) > int64(s.host.opts.MaxWaiting)+1 {
-		s.waiting.Add(-1)
-		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, s.host.opts.MaxWaiting)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.slot:
+		return nil
+	default:
 	}
 	defer s.waiting.Add(-1)
+	if s.waiting.Add(1) > int64(s.host.opts.MaxWaiting) {
+		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, s.host.opts.MaxWaiting)
+	}
 	select {
 	case <-s.slot:
 		return nil
@@ -103,7 +111,8 @@ type Request struct {
 	Fragments, SystemFragments []string
 	// Attachments go with the message.
 	Attachments []fragments.Attachment
-	// Tools are offered beside the host's own; the caller runs them itself.
+	// Tools are offered beside the host's own, which win where names are the same.
+	// The caller runs them itself.
 	Tools []Tool
 	// OnlyTools limits what is offered, by globs; none means all.
 	OnlyTools []string
@@ -111,12 +120,14 @@ type Request struct {
 	Model   string
 	Options json.RawMessage
 	// History replaces the session's history by messages that the caller keeps
-	// itself. Nil keeps the session's own.
+	// itself; what merging put into those of earlier prompts is known again. Nil
+	// keeps the session's own.
 	History []Message
 }
 
 // A Turn is one user message up to the final answer. Its methods must be called
-// by one goroutine at a time, and End at last.
+// by one goroutine at a time, but loaders may call Load, Now, Number and Session.
+// After an error, and at last, comes End.
 type Turn struct {
 	session  *Session
 	registry *registry
@@ -124,18 +135,20 @@ type Turn struct {
 	number   int
 	round    int
 	words    string    // the user's own words, as history stores them
-	offers   []Context // of session_start and turn_start
+	offers   []Context // of turn_start
 	messages []Message // this turn's part of the history
 	sent     map[fragments.Hash]bool
+	tools    *Tools // what the request may offer
 	offered  *Tools // what the last prompt offered
 
-	lanes  int
-	trace  []HookTrace
-	seen   int // how much of trace earlier prompts reported
-	errors []error
-	now    time.Time
-	asked  bool // a handler asked for the time
-	ended  bool
+	lanes    int
+	trace    []HookTrace
+	errors   []error
+	reported struct{ trace, errors int } // how much of them earlier prompts have
+	clock    sync.Once
+	asked    atomic.Bool // a handler asked for the time
+	now      time.Time
+	ended    bool
 }
 
 // Begin starts a turn: it waits for the session, then runs session_start (at the
@@ -148,13 +161,14 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	s.number++
 	t := &Turn{session: s, registry: s.host.registry.Load(), request: r, number: s.number, words: r.Text, sent: map[fragments.Hash]bool{}}
 	if r.History != nil {
-		s.history = slices.Clone(r.History)
+		s.history, s.sent = slices.Clone(r.History), held(r.History)
 	}
 	t.request.Model = cmp.Or(r.Model, s.config.Model)
 	if len(r.Options) == 0 {
 		t.request.Options = emptyObject
 	}
-	t.offered = NewList(t.tools())
+	t.tools = NewList(t.catalog())
+	t.offered = t.tools
 	if err := t.start(ctx); err != nil {
 		t.End(ctx)
 		return nil, err
@@ -169,21 +183,15 @@ func (t *Turn) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.offer(out)
+		t.session.opening = out.Context
 	}
 	e := t.event("turn_start")
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err
 	}
-	t.words = e.UserMessage
-	t.offer(out)
+	t.words, t.offers = e.UserMessage, out.Context
 	return nil
-}
-
-// offer keeps an event's context for the turn's first prompt.
-func (t *Turn) offer(out Outcome) {
-	t.offers = append(t.offers, out.Context...)
 }
 
 // event returns an event with everything filled in that is known at any time.
@@ -195,12 +203,17 @@ func (t *Turn) event(name string) *Event {
 	}
 }
 
-// End ends the turn and lets the next one begin. Ending twice does nothing.
+// End ends the turn and lets the next one begin. Calls that the model asked for
+// and that nobody ran are answered so, as no provider takes a conversation
+// without the answers. Ending twice does nothing.
 func (t *Turn) End(context.Context) {
 	if t.ended {
 		return
 	}
 	t.ended = true
+	for _, c := range t.unanswered() {
+		t.messages = append(t.messages, Message{Role: RoleTool, Content: "not run: the turn ended", CallID: c.ID, ToolName: c.Name, IsError: true})
+	}
 	t.session.history = append(t.session.history, t.messages...)
 	t.session.slot <- struct{}{}
 }
@@ -213,14 +226,15 @@ func (t *Turn) Number() int { return t.number }
 
 // Now returns the time of the turn: one value, taken when first asked for.
 func (t *Turn) Now() time.Time {
-	if !t.asked {
-		t.now, t.asked = t.session.host.opts.Clock(), true
-	}
+	t.clock.Do(func() {
+		t.now = t.session.host.opts.Clock()
+		t.asked.Store(true)
+	})
 	return t.now
 }
 
 // AskedNow reports whether a handler asked for the time.
-func (t *Turn) AskedNow() bool { return t.asked }
+func (t *Turn) AskedNow() bool { return t.asked.Load() }
 
 // Hooks returns what each handler of the turn did so far, in order.
 func (t *Turn) Hooks() []HookTrace { return t.trace }
@@ -245,16 +259,15 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	return t.Prompt(ctx)
 }
 
-// tools returns what the request may offer, by name.
-func (t *Turn) tools() []Tool {
-	filter := ToolFilter{Allow: t.request.OnlyTools}
-	var tools []Tool
-	for _, own := range t.session.host.Tools() {
-		if filter.admits(own.Name) {
-			tools = append(tools, own)
-		}
+// catalog returns what the request may offer, by name.
+func (t *Turn) catalog() []Tool {
+	asked := ToolFilter{Allow: t.request.OnlyTools}
+	tools := t.registry.offer(t.session.host.opts.Tools)
+	tools = slices.DeleteFunc(tools, func(own Tool) bool { return !asked.admits(own.Name) })
+	for _, theirs := range t.request.Tools {
+		theirs.plugin, theirs.schema = "", nil
+		tools = append(tools, theirs)
 	}
-	tools = append(tools, t.request.Tools...)
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
 }

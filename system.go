@@ -11,72 +11,138 @@ import (
 // that offers something else under a source that it used before replaces that;
 // a source that was not there before is added.
 type systemText struct {
-	own  string               // the request's own system text
-	kept []fragments.Fragment // in gathering order
-	text string               // as rendered last
+	own   string       // the request's own system text, stripped
+	parts []systemPart // in gathering order
+	text  string       // as rendered last
+	stale bool         // own or parts changed since
+}
+
+// A systemPart is a system fragment and everybody who offered it and did not
+// replace it since.
+type systemPart struct {
+	fragments.Fragment
+	id      fragments.Hash
+	origins []fragments.Origin
+}
+
+// setOwn takes the system text of a request; an empty one keeps what there is.
+func (s *systemText) setOwn(text string) {
+	if text = strings.TrimSpace(text); text != "" && text != s.own {
+		s.own, s.stale = text, true
+	}
 }
 
 // mark marks the system fragments of set that are in the system text already.
 func (s *systemText) mark(set *fragments.Set) {
+	here := make(map[fragments.Hash]bool, len(s.parts))
+	for i := range s.parts {
+		here[s.parts[i].id] = true
+	}
 	for _, r := range set.Rows() {
-		if r.Target == fragments.System && r.Status == fragments.Kept && s.holds(r.ID) {
+		if r.Target == fragments.System && r.Status == fragments.Kept && here[r.ID] {
 			r.Status, r.Reason = fragments.InSession, "in the system text"
 		}
 	}
 }
 
-func (s *systemText) holds(id fragments.Hash) bool {
-	return slices.ContainsFunc(s.kept, func(f fragments.Fragment) bool { return fragments.Sum(f.Content) == id })
-}
-
-// take brings the text up to date with what a prompt offered, and returns the
-// first fragment that is new to a session that had prompts before, or nil.
-func (s *systemText) take(set *fragments.Set) *fragments.Row {
-	var fresh *fragments.Row
-	offered := map[fragments.Origin][]fragments.Hash{}
+// take brings the parts up to date with what a prompt offered, and returns the
+// first fragment that is new, or nil. What replaces a part takes its place.
+func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
+	offers := map[fragments.Origin][]*fragments.Row{}
 	for _, r := range set.Rows() {
 		if r.Target != fragments.System || r.Status == fragments.Dropped {
 			continue
 		}
 		for _, o := range r.Provenance {
-			offered[o] = append(offered[o], r.ID)
+			offers[o] = append(offers[o], r)
 		}
 		if r.Status == fragments.Kept && fresh == nil {
 			fresh = r
 		}
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(f fragments.Fragment) bool {
-		ids := offered[fragments.Origin{Source: f.Source, Plugin: f.Plugin}]
-		return ids != nil && !slices.Contains(ids, fragments.Sum(f.Content))
-	})
-	for _, f := range set.Fragments() {
-		if f.Target == fragments.System {
-			s.kept = append(s.kept, f)
-		}
+	if len(offers) == 0 {
+		return nil
 	}
-	return fresh
-}
-
-// render returns the system text, and says in set where its fragments stand.
-func (s *systemText) render(set *fragments.Set) string {
-	all := fragments.Merge(s.kept)
-	text, _ := all.Render(fragments.Plain, 0)
-	for _, r := range set.Rows() {
-		if r.Target != fragments.System || r.Status != fragments.Kept {
-			continue
-		}
-		for _, at := range all.Rows() {
-			if at.ID == r.ID {
-				r.Offset, r.Length = at.Offset, at.Length
+	s.meet(set)
+	var parts []systemPart
+	placed := map[*fragments.Row]bool{}
+	place := func(rows []*fragments.Row) {
+		for _, r := range rows {
+			if r.Target == fragments.System && r.Status == fragments.Kept && !placed[r] {
+				placed[r] = true
+				parts = append(parts, systemPart{r.Fragment, r.ID, r.Provenance})
 			}
 		}
 	}
-	if own := strings.TrimSpace(s.own); own != "" {
-		if text != "" {
-			text += "\n\n"
+	for _, p := range s.parts {
+		if left := p.after(offers); len(left) > 0 {
+			p.origins = left
+			parts = append(parts, p)
+			continue
 		}
-		text += s.own
+		s.stale = true
+		for _, o := range p.origins {
+			place(offers[o])
+		}
 	}
-	s.text = text
-	return text
+	place(set.Rows())
+	s.parts, s.stale = parts, s.stale || fresh != nil
+	return fresh
+}
+
+// meet adds to the parts the origins that are new to them.
+func (s *systemText) meet(set *fragments.Set) {
+	rows := map[fragments.Hash]*fragments.Row{}
+	for _, r := range set.Rows() {
+		if r.Target == fragments.System && r.Status == fragments.InSession {
+			rows[r.ID] = r
+		}
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		if r := rows[p.id]; r != nil {
+			fresh := slices.DeleteFunc(slices.Clone(r.Provenance), func(o fragments.Origin) bool { return slices.Contains(p.origins, o) })
+			p.origins = slices.Concat(p.origins, fresh)
+		}
+	}
+}
+
+// after returns who still offers the part after a prompt: those who did not offer
+// something else instead.
+func (p *systemPart) after(offers map[fragments.Origin][]*fragments.Row) []fragments.Origin {
+	var left []fragments.Origin
+	again := func(r *fragments.Row) bool { return r.ID == p.id }
+	for _, o := range p.origins {
+		if rows := offers[o]; len(rows) == 0 || slices.ContainsFunc(rows, again) {
+			left = append(left, o)
+		}
+	}
+	return left
+}
+
+// render returns the system text, and says in set where its new fragments stand.
+func (s *systemText) render(set *fragments.Set) string {
+	if !s.stale {
+		return s.text
+	}
+	list := make([]fragments.Fragment, len(s.parts))
+	for i := range s.parts {
+		list[i] = s.parts[i].Fragment
+	}
+	all := fragments.Merge(list)
+	text, _ := all.Render(fragments.Plain, 0)
+	at := map[fragments.Hash]*fragments.Row{}
+	for _, r := range all.Rows() {
+		at[r.ID] = r
+	}
+	for _, r := range set.Rows() {
+		if r.Target == fragments.System && r.Status == fragments.Kept {
+			r.Offset, r.Length = at[r.ID].Offset, at[r.ID].Length
+		}
+	}
+	if text != "" && s.own != "" {
+		text += "\n\n"
+	}
+	s.text, s.stale = text+s.own, false
+	return s.text
 }

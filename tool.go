@@ -1,11 +1,15 @@
 package starhost
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // A ToolReply is what became of a tool call.
@@ -29,35 +33,68 @@ type ToolReply struct {
 // hook's answer, and passes the result through post_tool_call. Whatever goes
 // wrong with the call is told to the model in an is_error result. If the last
 // Reply asked for the call, its answer becomes a message of the turn. The error
-// is an *AbortError, or that of ctx.
+// is an *AbortError, that of ctx, or ErrReadOnly.
 func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
+	if lane := LaneOf(ctx); lane != nil && lane.ReadOnly {
+		return ToolReply{Call: call}, ErrReadOnly
+	}
 	if len(call.Arguments) == 0 {
 		call.Arguments = emptyObject
 	}
 	reply, err := t.callTool(ctx, call)
-	if err != nil {
-		return reply, err
+	if err == nil && LaneOf(ctx) == nil {
+		t.answer(&reply)
 	}
-	if t.asksFor(call.ID) {
-		r := reply.Result
-		t.messages = append(t.messages, Message{Role: RoleTool, Content: r.ForLLM, Attachments: r.Attachments, CallID: call.ID, ToolName: call.Name, IsError: r.IsError})
-	}
-	return reply, nil
+	return reply, err
 }
 
-// asksFor reports whether the turn's last reply has an unanswered call of that id.
-func (t *Turn) asksFor(id string) bool {
-	for i := len(t.messages) - 1; i >= 0; i-- {
-		switch m := &t.messages[i]; m.Role {
-		case RoleTool:
-			if m.CallID == id {
-				return false
-			}
-		case RoleAssistant:
-			return slices.ContainsFunc(m.ToolCalls, func(c ToolCall) bool { return c.ID == id })
+// ErrReadOnly says that a fragment loader called a tool.
+var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools")
+
+// answer stores the reply to a call that the model asked for. What of its
+// attachments is over a limit, or in an earlier message, is left out, and the
+// text says so.
+func (t *Turn) answer(reply *ToolReply) {
+	call, r := reply.Call, &reply.Result
+	if !slices.ContainsFunc(t.unanswered(), func(c ToolCall) bool { return c.ID == call.ID }) {
+		return
+	}
+	var set fragments.Set
+	set.Attach(r.Attachments)
+	set.InSession(t.inSession)
+	_ = set.Fit(t.session.host.opts.Prompt.Budget) // only fragments can overflow
+	m := Message{Role: RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
+	for _, row := range set.Attachments() {
+		switch row.Status {
+		case fragments.Kept:
+			t.hold(&m, row.ID)
+			m.Attachments = append(m.Attachments, row.Attachment)
+		case fragments.InSession:
+			r.ForLLM = joinLines(r.ForLLM, fmt.Sprintf("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
 		}
 	}
-	return false
+	for _, note := range set.Notes() {
+		r.ForLLM = joinLines(r.ForLLM, note)
+	}
+	r.Attachments, m.Content = m.Attachments, r.ForLLM
+	t.messages = append(t.messages, m)
+}
+
+// unanswered returns the calls of the turn's last reply that have no answer yet.
+func (t *Turn) unanswered() []ToolCall {
+	answered := map[string]int{} // by id: a model may use one twice
+	for _, m := range slices.Backward(t.messages) {
+		switch m.Role {
+		case RoleTool:
+			answered[m.CallID]++
+		case RoleAssistant:
+			return slices.DeleteFunc(slices.Clone(m.ToolCalls), func(c ToolCall) bool {
+				answered[c.ID]--
+				return answered[c.ID] >= 0
+			})
+		}
+	}
+	return nil
 }
 
 func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
@@ -71,58 +108,54 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	e := t.event("pre_tool_call")
 	e.Tool, e.Arguments, e.CallID, e.Plugin = call.Name, call.Arguments, call.ID, tool.plugin
 	out, err := t.fire(ctx, e)
-	call.Arguments = e.Arguments
-	if err != nil {
-		return ToolReply{Call: call}, err
-	}
-	if out.Decision.Action == ActionDeny {
-		return denied(call, out.Decision), nil
-	}
-	if p := tool.schema.validate(call.Arguments); p != nil {
-		return failed(call, "a hook changed the arguments: "+problemText(call.Name, p)), nil
-	}
-	if d, err := t.approve(ctx, tool, e, out); d != nil || err != nil {
-		if err != nil {
-			return ToolReply{Call: call}, err
-		}
-		return denied(call, *d), nil
-	}
 	reply := ToolReply{Call: call}
-	if r := out.respond(); r != nil {
-		reply.Result = *r.Result
-	} else {
-		t.runTool(ctx, tool, &reply)
+	reply.Call.Arguments = e.Arguments
+	switch {
+	case err != nil:
+		return reply, err
+	case out.Decision.Action == ActionDeny:
+		return denied(reply.Call, out.Decision), nil
+	case out.problems != nil:
+		return failed(reply.Call, "a hook changed the arguments: "+problemText(call.Name, out.problems)), nil
 	}
-	if err := ctx.Err(); err != nil {
+	if no, err := t.approve(ctx, tool, e, out); err != nil {
+		return reply, err
+	} else if no != nil {
+		return denied(reply.Call, *no), nil
+	}
+	if d := out.respond(); d != nil {
+		reply.Result = *d.Result
+	} else if err := t.runTool(ctx, tool, &reply); err != nil {
 		return reply, err
 	}
 	return reply, t.postTool(ctx, e, &reply)
 }
 
 // lookupTool finds a tool that is on offer and that the host can run.
-func (t *Turn) lookupTool(name string) (*Tool, string) {
-	var names []string
+func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	for i := range t.offered.Len() {
-		tool := t.offered.At(i)
-		if tool.Name == name {
-			if tool.Call == nil {
+		if tool := t.offered.At(i); tool.Name == name {
+			if tool.schema == nil {
 				return nil, fmt.Sprintf("tool %q is run by the caller", name)
 			}
 			return tool, ""
 		}
-		names = append(names, tool.Name)
 	}
-	return nil, fmt.Sprintf("unknown tool %q%s", name, didYouMean(name, names))
+	return nil, fmt.Sprintf("unknown tool %q%s", name, didYouMean(name, toolNames(t.offered)))
 }
 
-// runTool runs the tool's own handler.
-func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) {
+// runTool runs the tool's own handler. The error is one that ends the turn.
+func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
 	lane := t.lane(ctx, tool.plugin, false)
-	start := t.session.host.opts.Clock()
+	clock := t.session.host.opts.Clock
+	start := clock()
 	result, err := protect(func() (Result, error) { return tool.Call(lane.with(ctx), t, reply.Call) })
-	reply.ms = int(t.session.host.opts.Clock().Sub(start).Milliseconds())
-	t.flush(lane)
+	reply.ms = int(clock().Sub(start).Milliseconds())
+	t.record(ctx, lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
+	if err := cut(ctx, err); err != nil {
+		return err
+	}
 	if err == nil {
 		err = t.checkContext(Context{Attachments: result.Attachments})
 	}
@@ -132,9 +165,8 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) {
 		t.fail(herr)
 		result = Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
 	}
-	c := Context{Attachments: result.Attachments}.attribute(tool.Name, tool.plugin, tool.Pos, false)
-	result.Attachments = c.Attachments
-	reply.Result = result
+	reply.Result = result.attribute(tool.Name, tool.plugin, tool.Pos)
+	return nil
 }
 
 // postTool passes the result through post_tool_call.
@@ -155,7 +187,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 		reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool.Name))
 	}
 	for _, d := range out.Decisions {
-		if d.Action == ActionAsk {
+		if d.Action == ActionAsk && !slices.Contains(reasons, d.Reason) { // one asked again repeats itself
 			reasons = append(reasons, d.Reason)
 		}
 	}
@@ -168,10 +200,10 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case verdict.Decision.Action == ActionDeny:
+	switch verdict.Decision.Action { // of all: a deny wins over an ask, an ask over an approve
+	case ActionDeny:
 		return &verdict.Decision, nil
-	case verdict.Decision.Action == ActionApprove && !verdict.Ask:
+	case ActionApprove:
 		return nil, nil
 	}
 	return t.askPerson(ctx, tool, pre, reasons)

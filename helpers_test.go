@@ -1,0 +1,167 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// at is a place in a plugin's source.
+func at(file string, line int) starhost.Pos { return starhost.Pos{File: file, Line: line, Col: 1} }
+
+// newHost returns a host with plugins.
+func newHost(t testing.TB, o starhost.Options, plugins ...starhost.Plugin) *starhost.Host {
+	t.Helper()
+	h := starhost.New(o)
+	if err := h.Add(plugins...); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// begin starts a turn of a new session.
+func begin(t testing.TB, h *starhost.Host, r starhost.Request) *starhost.Turn {
+	t.Helper()
+	return beginIn(t, h.NewSession(starhost.SessionConfig{}), r)
+}
+
+// beginIn starts a turn, which ends with the test at the latest.
+func beginIn(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Turn {
+	t.Helper()
+	turn, err := s.Begin(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { turn.End(context.Background()) })
+	return turn
+}
+
+// prompt builds a turn's next prompt.
+func prompt(t testing.TB, turn *starhost.Turn) *starhost.Prompt {
+	t.Helper()
+	p, err := turn.Prompt(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// ask runs a whole turn of one round, and returns its prompt.
+func ask(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Prompt {
+	t.Helper()
+	turn := beginIn(t, s, r)
+	p := prompt(t, turn)
+	turn.Reply(starhost.Reply{Content: "ok"})
+	turn.End(context.Background())
+	return p
+}
+
+// call runs a tool.
+func call(t testing.TB, turn *starhost.Turn, name, args string) starhost.ToolReply {
+	t.Helper()
+	reply, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c1", Name: name, Arguments: json.RawMessage(args)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// diff fails the test if got is not what it should be.
+func diff(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// contains fails the test if a text lacks a part.
+func contains(t testing.TB, what, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s: got %q, want it to have %q", what, text, part)
+	}
+}
+
+// hook returns a hook that decides the same each time.
+func hook(event string, d starhost.Decision) starhost.Hook {
+	return starhost.Hook{Event: event, Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return d, nil }}
+}
+
+// hookFunc returns a hook that decides by the event.
+func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) starhost.Hook {
+	return starhost.Hook{Event: event, Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		return decide(e), nil
+	}}
+}
+
+// says returns a hook that offers texts, one a firing, then nothing.
+func says(event string, texts ...string) starhost.Hook {
+	n := 0
+	return hookFunc(event, func(*starhost.Event) starhost.Decision {
+		n++
+		if n > len(texts) {
+			return starhost.Decision{}
+		}
+		return starhost.TextContext(texts[n-1])
+	})
+}
+
+// contextOf returns a decision that offers fragments.
+func contextOf(list ...fragments.Fragment) starhost.Decision {
+	return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: list}}
+}
+
+// plugin returns a plugin of hooks.
+func plugin(name string, hooks ...starhost.Hook) starhost.Plugin {
+	return starhost.Plugin{Name: name, Hooks: hooks}
+}
+
+// echo returns a plugin with a tool "echo" that answers with its arguments.
+func echo() starhost.Plugin {
+	return starhost.Plugin{Name: "tools", Tools: []starhost.Tool{{
+		Name: "echo", Description: "Says what it is told.", Pos: at("tools.star", 3),
+		Parameters: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"],"additionalProperties":false}`),
+		Call: func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: string(c.Arguments)}, nil
+		},
+	}}}
+}
+
+// loader returns a fragment loader.
+func loader(prefix string, load func(arg string) (starhost.Context, error)) starhost.FragmentLoader {
+	return starhost.FragmentLoader{Prefix: prefix, Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) { return load(arg) }}
+}
+
+// texts returns a context of one fragment a text.
+func texts(list ...string) starhost.Context {
+	var c starhost.Context
+	for _, s := range list {
+		c.Fragments = append(c.Fragments, fragments.Fragment{Content: s})
+	}
+	return c
+}
+
+// statuses returns the report's rows in short: "content status".
+func statuses(p *starhost.Prompt) []string {
+	var list []string
+	for _, r := range p.Fragments {
+		list = append(list, fmt.Sprintf("%s %s", r.Content, r.Status))
+	}
+	return list
+}
+
+// roles returns the messages in short: "role: content".
+func roles(messages []starhost.Message) []string {
+	var list []string
+	for _, m := range messages {
+		list = append(list, m.Role+": "+m.Content)
+	}
+	return list
+}

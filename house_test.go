@@ -1,0 +1,228 @@
+package starhost_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	module   = "github.com/starhost/starhost"
+	upstream = "go.starlark.net"
+)
+
+// A floor says what packages in a folder may import, and why not more. Who may
+// import the root may import fragments as well: its types are the root's words.
+type floor struct {
+	folder   string   // "" is the root; a folder stands for those in it too
+	ours     []string // folders; "*" is all
+	upstream bool     // may it import go.starlark.net?
+	never    []string // other packages, by the start of their path
+	why      string
+}
+
+var floors = []floor{
+	{"fragments", nil, false, []string{"database/sql", "golang.org/", "gopkg.in/"}, "it is the lowest package: it imports the standard library only"},
+	{"starlark", nil, true, nil, "it evaluates, and has no idea what a tool is"},
+	{"", []string{"fragments"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
+	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
+	{"builtins", []string{"", "effects"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
+	{"loader", []string{"", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
+	{"golden", []string{"", "effects", "builtins", "loader", "starlark"}, false, nil, "it drives plugins by Go types only"},
+	{"store", []string{"", "effects"}, false, nil, "it is a leaf: it implements storage interfaces and knows no other adapter"},
+	{"model", []string{"", "effects"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},
+	{"serve", []string{"", "effects"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
+	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
+	{"cmd", []string{"*"}, false, nil, "it only wires: Starlark's own types end at builtins"},
+}
+
+// floorOf returns the floor of a folder of the module.
+func floorOf(folder string) (floor, bool) {
+	top, _, _ := strings.Cut(folder, "/")
+	i := slices.IndexFunc(floors, func(f floor) bool { return f.folder == top })
+	if i < 0 {
+		return floor{}, false
+	}
+	return floors[i], true
+}
+
+// allows returns "" if code in folder may import a package, else what is wrong.
+func (f floor) allows(folder, imported string) string {
+	if ours, ok := strings.CutPrefix(imported+"/", module+"/"); ok {
+		ours = strings.TrimSuffix(ours, "/")
+		top, _, _ := strings.Cut(ours, "/")
+		switch {
+		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top):
+			return ""
+		case ours == "fragments" && slices.Contains(f.ours, ""):
+			return ""
+		case top == f.folder && top == "cmd", top == f.folder && strings.HasPrefix(folder, ours+"/"):
+			return "" // within one command; from a part of a folder to the folder
+		}
+		return "is not on a floor below"
+	}
+	host, _, _ := strings.Cut(imported, "/")
+	switch {
+	case imported == upstream, strings.HasPrefix(imported, upstream+"/"):
+		if f.upstream {
+			return ""
+		}
+		return "is Starlark's own package"
+	case slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }):
+		return "is what this floor must not depend on"
+	case strings.Contains(host, ".") && (f.folder == "fragments" || f.folder == "starlark"):
+		return "is no package of the standard library"
+	}
+	return ""
+}
+
+// TestHouseImports keeps the rule who may import whom.
+func TestHouseImports(t *testing.T) {
+	for _, file := range goFiles(t) {
+		f, ok := floorOf(file.folder)
+		if !ok {
+			t.Errorf("%s: the folder is on no floor: say in house_test.go what it may import, and why", file.name)
+			continue
+		}
+		for _, imported := range file.imports {
+			if file.test {
+				continue
+			}
+			if wrong := f.allows(file.folder, imported); wrong != "" {
+				t.Errorf("%s imports %s, which %s: %s", file.name, imported, wrong, f.why)
+			}
+		}
+		if slices.Contains(file.imports, module+"/starlark") && slices.Contains(file.imports, upstream+"/starlark") {
+			t.Errorf("%s imports both packages named starlark: a reader could not tell which is meant", file.name)
+		}
+	}
+}
+
+// TestHouseImportsRefuses shows that the rule refuses what it should.
+func TestHouseImportsRefuses(t *testing.T) {
+	tests := []struct {
+		folder, imported string
+		ok               bool
+	}{
+		{"fragments", "strings", true},
+		{"fragments", module, false},
+		{"fragments", "golang.org/x/text", false},
+		{"", module + "/fragments", true},
+		{"", module + "/effects", false},
+		{"", "net/http", false},
+		{"", upstream + "/starlark", false},
+		{"starlark", upstream + "/syntax", true},
+		{"starlark", module + "/fragments", false},
+		{"effects", module, true},
+		{"effects", module + "/fragments", true},
+		{"effects", upstream + "/starlark", false},
+		{"builtins", module + "/starlark", false},
+		{"builtins", upstream + "/starlark", true},
+		{"loader", module + "/starlark", true},
+		{"loader", upstream + "/starlark", false},
+		{"model/openai", module, true},
+		{"model/openai", module + "/serve", false},
+		{"model/openai", module + "/model/anthropic", false},
+		{"cmd/starhost", module + "/loader", true},
+		{"cmd/starhost", upstream + "/starlark", false},
+	}
+	for _, tt := range tests {
+		f, _ := floorOf(tt.folder)
+		if wrong := f.allows(tt.folder, tt.imported); (wrong == "") != tt.ok {
+			t.Errorf("may %q import %s: got %q, want allowed %v", tt.folder, tt.imported, wrong, tt.ok)
+		}
+	}
+}
+
+// TestHousePackageComments keeps a comment on every package.
+func TestHousePackageComments(t *testing.T) {
+	commented := map[string]bool{}
+	for _, file := range goFiles(t) {
+		if !file.test {
+			commented[file.folder] = commented[file.folder] || file.comment
+		}
+	}
+	for folder, ok := range commented {
+		if !ok {
+			t.Errorf("package in %q has no package comment: say what it owns, its one central idea, what it does not do", path.Join(".", folder))
+		}
+	}
+}
+
+// TestHouseFolders keeps folders named by what they own.
+func TestHouseFolders(t *testing.T) {
+	banned := []string{"internal", "pkg", "util", "utils", "common", "core", "types", "helpers", "misc"}
+	for _, file := range goFiles(t) {
+		for _, part := range strings.Split(file.folder, "/") {
+			if slices.Contains(banned, part) {
+				t.Errorf("%s: a folder named %q owns nothing in particular: name it by what it owns; unexported names do the hiding", file.name, part)
+			}
+		}
+	}
+}
+
+// A goFile is a source file of the module.
+type goFile struct {
+	name, folder  string
+	test, comment bool
+	imports       []string
+}
+
+// goFiles returns all Go files of this module, without those of nested modules,
+// of test data and of hidden folders.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	root := os.DirFS(".")
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := fs.Stat(root, path.Join(name, "go.mod")); name != "." && err == nil {
+				return fs.SkipDir
+			}
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(name, ".go") {
+			files = append(files, parseFile(t, name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func parseFile(t *testing.T, name string) goFile {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := path.Dir(name)
+	if folder == "." {
+		folder = ""
+	}
+	return goFile{name: name, folder: folder, test: strings.HasSuffix(name, "_test.go"), comment: parsed.Doc != nil, imports: importsOf(parsed)}
+}
+
+func importsOf(f *ast.File) []string {
+	var list []string
+	for _, spec := range f.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value) // the parser checked it
+		list = append(list, name)
+	}
+	return list
+}

@@ -1,0 +1,167 @@
+package starhost
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Validating must end, and soon, whatever a plugin has as parameters. The library
+// follows references without a limit, so a schema is measured as if every
+// reference in it were written out: recursion is refused, and so is a schema that
+// grows too large in that way. Then the work is bounded by the schema's size
+// times that of the arguments.
+const (
+	maxSchemaBytes = 256 << 10
+	maxSchemaDepth = 64     // of { and [ within each other
+	maxSchemaSize  = 50_000 // values in it, references written out
+)
+
+// checkText refuses a schema that would take too long just to be read.
+func checkText(raw json.RawMessage) error {
+	if len(raw) > maxSchemaBytes {
+		return fmt.Errorf("%d bytes, limit %d", len(raw), maxSchemaBytes)
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > maxSchemaDepth {
+				return fmt.Errorf("nested deeper than %d", maxSchemaDepth)
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// checkSize refuses a schema that is recursive or too large.
+func checkSize(root *jsonschema.Schema) error {
+	canonical, err := json.Marshal(root) // as the library reads keywords in any letter case
+	if err != nil {
+		return err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(canonical, &all); err != nil {
+		return err
+	}
+	delete(all, "$id") // the schema's own name does no harm
+	m := measure{root: all, sizes: map[string]int{}}
+	_, err = m.ref("#")
+	return err
+}
+
+// A measure counts the values of a schema with its references written out.
+type measure struct {
+	root  any
+	sizes map[string]int // of what references lead to; open while it is counted
+}
+
+const open = -1
+
+// ref returns the size of what a reference leads to.
+func (m *measure) ref(ref string) (int, error) {
+	size, known := m.sizes[ref]
+	if size == open {
+		return 0, fmt.Errorf("$ref %q leads back to itself: arguments of tools cannot be recursive", ref)
+	}
+	if known {
+		return size, nil
+	}
+	target, err := m.find(ref)
+	if err != nil {
+		return 0, err
+	}
+	m.sizes[ref] = open
+	size, err = m.count(target)
+	m.sizes[ref] = size
+	return size, err
+}
+
+// count returns the size of a part of the schema.
+func (m *measure) count(part any) (int, error) {
+	size := 1
+	add := func(n int, err error) error {
+		if size += n; err == nil && size > maxSchemaSize {
+			err = fmt.Errorf("more than %d values with references written out", maxSchemaSize)
+		}
+		return err
+	}
+	switch part := part.(type) {
+	case []any:
+		for _, item := range part {
+			if err := add(m.count(item)); err != nil {
+				return 0, err
+			}
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(part) {
+			if err := add(m.member(key, part[key])); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return size, nil
+}
+
+// member returns the size of one member of an object.
+func (m *measure) member(key string, value any) (int, error) {
+	text, ok := value.(string)
+	switch {
+	case ok && key == "$ref":
+		return m.ref(text)
+	case ok && (key == "$dynamicRef" || key == "$id"):
+		return 0, fmt.Errorf("%s is not supported: write $ref with a \"#/...\" path", key)
+	}
+	return m.count(value)
+}
+
+// find returns what a reference of the form "#" or "#/path" leads to.
+func (m *measure) find(ref string) (any, error) {
+	bad := fmt.Errorf("$ref: got %q, want \"#/\" and the path of a part of this schema", ref)
+	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
+	if err != nil || !strings.HasPrefix(ref, "#") {
+		return nil, bad
+	}
+	at := m.root
+	for i, step := range strings.Split(path, "/") {
+		if i == 0 {
+			if step != "" {
+				return nil, bad
+			}
+			continue
+		}
+		if at, err = descend(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(step)); err != nil {
+			return nil, bad
+		}
+	}
+	return at, nil
+}
+
+var errNoMember = errors.New("no such member")
+
+// descend returns a member of an object or of a list.
+func descend(at any, step string) (any, error) {
+	switch at := at.(type) {
+	case map[string]any:
+		if v, ok := at[step]; ok {
+			return v, nil
+		}
+	case []any:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(at) {
+			return at[i], nil
+		}
+	}
+	return nil, errNoMember
+}

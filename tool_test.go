@@ -1,0 +1,400 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+const pre, approval, post = "pre_tool_call", "approve_tool_call", "post_tool_call"
+
+var (
+	deny    = starhost.Deny("no")
+	askFor  = starhost.Ask("sure?")
+	abort   = starhost.Decision{Action: starhost.ActionAbort, Reason: "stop"}
+	approve = starhost.Decision{Action: starhost.ActionApprove}
+)
+
+// respond answers a call instead of its tool.
+func respond(text string) starhost.Decision {
+	return starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: text}}
+}
+
+// args replaces a call's arguments.
+func args(raw string) starhost.Decision {
+	return starhost.Modify("arguments", json.RawMessage(raw))
+}
+
+// in returns a plugin of one hook with a priority, named by it.
+func in(priority int, h starhost.Hook) starhost.Plugin {
+	h.Priority, h.Pos = priority, at("p.star", priority)
+	return plugin(fmt.Sprintf("p%d", priority), h)
+}
+
+func failing(event string, mode starhost.FailMode) starhost.Hook {
+	return starhost.Hook{Event: event, OnError: mode, Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		return starhost.Decision{}, errors.New("division by zero")
+	}}
+}
+
+// refusing denies calls whose arguments have a text.
+func refusing(text string, d starhost.Decision) starhost.Hook {
+	return hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+		if strings.Contains(string(e.Arguments), text) {
+			return d
+		}
+		return starhost.Decision{}
+	})
+}
+
+// TestCombining has a case for each rule of how decisions about a call combine.
+func TestCombining(t *testing.T) {
+	own := echo() // responds for its own tool
+	own.Hooks = []starhost.Hook{hook(pre, respond("from itself"))}
+	granted := in(1, hook(pre, respond("from p1")))
+	granted.RespondsTo = []string{"ec*"}
+	alsoGranted := in(2, hook(pre, respond("from p2")))
+	alsoGranted.RespondsTo = []string{"echo"}
+	mustAsk := echo()
+	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
+	yes := func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }
+	no := func(context.Context, starhost.ApprovalRequest) (bool, error) { return false, nil }
+
+	tests := []struct {
+		name     string
+		tools    starhost.Plugin
+		plugins  []starhost.Plugin
+		approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+		want     string // what the model is told; "abort: …" for an aborted turn
+	}{
+		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
+		{"deny of the last of five wins", echo(), []starhost.Plugin{
+			in(1, hook(pre, starhost.Decision{})), in(2, hook(pre, args(`{"text":"changed"}`))), in(3, hook(pre, askFor)), in(4, hook(pre, starhost.Decision{})), in(5, hook(pre, deny)),
+		}, yes, "denied by p5: no"},
+		{"the first deny is told", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Deny("first"))), in(2, hook(pre, starhost.Deny("second")))}, nil, "denied by p1: first"},
+		{"deny before respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, deny))}, nil, "denied by p3: no"},
+		{"abort over deny", echo(), []starhost.Plugin{in(1, hook(pre, deny)), in(2, hook(pre, abort))}, nil, "abort: p.star:2:1: turn aborted by p2: stop"},
+		{"two modifies chain", echo(), []starhost.Plugin{
+			in(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+				return args(strings.Replace(string(e.Arguments), "hi", "hi there", 1))
+			})),
+			in(2, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+				return args(strings.Replace(string(e.Arguments), "there", "you there", 1))
+			})),
+		}, nil, `{"text":"hi you there"}`},
+		{"a guard is asked again with changed arguments", echo(), []starhost.Plugin{in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "denied by p1: no"},
+		{"and may abort", echo(), []starhost.Plugin{in(1, refusing("prod", abort)), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "abort: p.star:1:1: turn aborted by p1: stop"},
+		{"and may ask", echo(), []starhost.Plugin{in(1, refusing("prod", askFor)), in(2, hook(pre, args(`{"text":"prod"}`)))}, no, "denied by host: not approved: sure?"},
+		{"but its change does not count any more", echo(), []starhost.Plugin{in(1, refusing("prod", args(`{"text":"late"}`))), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, `{"text":"prod"}`},
+		{"and a guard that fails then denies", echo(), []starhost.Plugin{
+			in(1, starhost.Hook{Event: pre, Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				if strings.Contains(string(e.Arguments), "prod") {
+					return starhost.Decision{}, errors.New("key error")
+				}
+				return starhost.Decision{}, nil
+			}}),
+			in(2, hook(pre, args(`{"text":"prod"}`))),
+		}, nil, "denied by p1: the guard of p1 failed: key error"},
+		{"a guard after the change is not asked again", echo(), []starhost.Plugin{in(1, hook(pre, args(`{"text":"prod"}`))), in(2, onceAllowed())}, nil, `{"text":"prod"}`},
+		{"the same arguments are no change", echo(), []starhost.Plugin{in(1, onceAllowed()), in(2, hook(pre, args(`{"text":"hi"}`)))}, nil, `{"text":"hi"}`},
+		{"a deny with the first arguments stays", echo(), []starhost.Plugin{in(1, refusing("hi", deny)), in(2, hook(pre, args(`{"text":"ok"}`)))}, nil, "denied by p1: no"},
+		{"arguments changed to invalid ones", echo(), []starhost.Plugin{in(1, onceAllowed()), in(2, hook(pre, args(`{"txt":1}`)))}, nil,
+			"a hook changed the arguments: echo: the arguments are not valid:\n\"text\": missing\n\"txt\": unknown argument (did you mean text?)"},
+		{"deny over invalid arguments", echo(), []starhost.Plugin{in(1, hook(pre, args(`{}`))), in(2, hook(pre, deny))}, nil, "denied by p2: no"},
+		{"arguments that are no object", echo(), []starhost.Plugin{in(1, hook(pre, args(`[]`)))}, nil,
+			"denied by p1: the guard of p1 failed: modify: arguments: got [], want an object"},
+		{"respond for one's own tool", own, nil, nil, "from itself"},
+		{"respond for others needs the grant", echo(), []starhost.Plugin{in(1, hook(pre, respond("mine")))}, nil,
+			`denied by p1: the guard of p1 failed: respond: tool "echo" is not p1's own: the operator must grant "respond:echo"`},
+		{"the first respond wins", echo(), []starhost.Plugin{granted, alsoGranted}, nil, "from p1"},
+		{"respond without a result", echo(), []starhost.Plugin{{Name: "p1", RespondsTo: []string{"echo"}, Hooks: []starhost.Hook{hook(pre, starhost.Decision{Action: starhost.ActionRespond})}}}, nil,
+			"denied by p1: the guard of p1 failed: respond: got no result"},
+		{"a tool asks and nobody can approve", mustAsk, nil, nil, "denied by host: approval is needed and nobody can give it: tool echo asks for approval"},
+		{"a tool asks and a person approves", mustAsk, nil, yes, `{"text":"hi"}`},
+		{"a hook asks and a person does not approve", echo(), []starhost.Plugin{in(1, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
+		{"approval for a respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
+		{"an approved respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, askFor))}, yes, "from p1"},
+		{"approve needs no person", mustAsk, []starhost.Plugin{in(1, hook(approval, approve))}, nil, `{"text":"hi"}`},
+		{"approve does not shadow a deny", mustAsk, []starhost.Plugin{in(1, hook(approval, approve)), in(2, hook(approval, deny))}, yes, "denied by p2: no"},
+		{"ask beats approve", mustAsk, []starhost.Plugin{in(1, hook(approval, approve)), in(2, hook(approval, askFor))}, no, "denied by host: not approved: tool echo asks for approval"},
+		{"a failing approve handler denies", mustAsk, []starhost.Plugin{in(1, failing(approval, ""))}, yes, "denied by p1: the guard of p1 failed: division by zero"},
+		{"approval hooks are not asked without need", echo(), []starhost.Plugin{in(1, hook(approval, deny))}, nil, `{"text":"hi"}`},
+		{"the approver fails", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, errors.New("no terminal") }, "denied by host: no approval: no terminal"},
+		{"the approver panics", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
+		{"post_tool_call changes a result", echo(), []starhost.Plugin{in(1, hook(post, starhost.Modify("result", "clean")))}, nil, "clean"},
+		{"post_tool_call changes a response", own, []starhost.Plugin{in(1, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "clean"})))}, nil, "clean"},
+		{"a failing guard denies", echo(), []starhost.Plugin{in(1, failing(pre, ""))}, nil, "denied by p1: the guard of p1 failed: division by zero"},
+		{"a failing guard that may be skipped", echo(), []starhost.Plugin{in(1, failing(pre, starhost.FailSkip))}, nil, `{"text":"hi"}`},
+		{"a failing guard that aborts", echo(), []starhost.Plugin{in(1, failing(pre, starhost.FailAbort))}, nil, "abort: p.star:1:1: turn aborted by p1: the hook of p1 failed: division by zero"},
+		{"a failing observer is skipped", echo(), []starhost.Plugin{in(1, failing(post, ""))}, nil, `{"text":"hi"}`},
+		{"a guard that panics denies", echo(), []starhost.Plugin{in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision { panic("index out of range") }))}, nil,
+			"denied by p1: the guard of p1 failed: panic: index out of range"},
+		{"a decision of another event", echo(), []starhost.Plugin{in(1, hook(pre, approve))}, nil,
+			"denied by p1: the guard of p1 failed: pre_tool_call: approve is no decision here, want deny, ask, respond, modify or abort"},
+		{"modify of another argument", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Modify("argument", "x")))}, nil,
+			`denied by p1: the guard of p1 failed: modify: pre_tool_call cannot change "argument" (did you mean arguments?), it can change arguments`},
+		{"modify to another type", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Modify("arguments", 3)))}, nil,
+			"denied by p1: the guard of p1 failed: modify: arguments: got int, want an object"},
+		{"changes of anything but a modify do not count", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "r", Changes: args("{}").Changes}))}, yes, `{"text":"hi"}`},
+		{"match fits", echo(), []starhost.Plugin{in(1, starhost.Hook{Event: pre, Match: []string{"x", "ec*"}, Call: hook(pre, deny).Call})}, nil, "denied by p1: no"},
+		{"match does not fit", echo(), []starhost.Plugin{in(1, starhost.Hook{Event: pre, Match: []string{"x"}, Call: hook(pre, deny).Call})}, nil, `{"text":"hi"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHost(t, starhost.Options{Approver: tt.approver}, append([]starhost.Plugin{tt.tools}, tt.plugins...)...)
+			turn := begin(t, h, starhost.Request{})
+			reply, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"hi"}`)})
+			got := reply.Result.ForLLM
+			var aborted *starhost.AbortError
+			if errors.As(err, &aborted) {
+				got = "abort: " + err.Error()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "what the model is told", tt.want, got)
+			if denied := strings.HasPrefix(tt.want, "denied"); denied != (reply.Denied != nil) || denied && !reply.Result.IsError {
+				t.Errorf("denied: got %v, is_error %v, want %v", reply.Denied, reply.Result.IsError, denied)
+			}
+		})
+	}
+}
+
+// onceAllowed denies when it is asked a second time.
+func onceAllowed() starhost.Hook {
+	n := 0
+	return hookFunc(pre, func(*starhost.Event) starhost.Decision {
+		if n++; n > 1 {
+			return starhost.Deny("asked again")
+		}
+		return starhost.Decision{}
+	})
+}
+
+func TestTraceOfACall(t *testing.T) {
+	var logged []string
+	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text) }}, echo(),
+		in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"text":"prod"}`))), in(3, failing(pre, starhost.FailSkip)))
+	turn := begin(t, h, starhost.Request{})
+	call(t, turn, "echo", `{"text":"hi"}`)
+	var got []string
+	for _, tr := range turn.Hooks() {
+		got = append(got, fmt.Sprintf("%s %s %s %q again=%v", tr.Event, tr.Plugin, tr.Action, tr.Detail, tr.Again))
+	}
+	diff(t, "trace", []string{
+		`pre_tool_call p1  "" again=false`,
+		`pre_tool_call p2 modify "arguments" again=false`,
+		`pre_tool_call p3 error "division by zero" again=false`,
+		`pre_tool_call p1 deny "no" again=true`,
+	}, got)
+	diff(t, "log", []string{"p3 error: hook pre_tool_call: division by zero"}, logged)
+	if n := len(turn.Errors()); n != 1 {
+		t.Errorf("errors: got %d, want 1", n)
+	}
+}
+
+func TestValidation(t *testing.T) {
+	schema := `{"type":"object","additionalProperties":false,"required":["cluster","count"],"properties":{
+		"cluster":{"type":"string","enum":["a","b"]},"count":{"type":"integer","minimum":1},"when":{"type":"string","pattern":"^now$"},
+		"tags":{"type":"array","items":{"$ref":"#/$defs/tag"}}},"$defs":{"tag":{"type":"string"}}}`
+	combined := `{"$id":"https://example.com/s","type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`
+	open := `{"type":"object","properties":{"a":{"type":"integer"}},"patternProperties":{"^x_":{"type":"string"}},"additionalProperties":{"type":"boolean"},"required":["z"]}`
+	tests := []struct {
+		name, schema, args, want string
+	}{
+		{"valid", schema, `{"cluster":"a","count":1}`, ""},
+		{"valid without arguments", `{"type":"object"}`, ``, ""},
+		{"an integer that is written as a float", schema, `{"cluster":"a","count":1.0}`, ""},
+		{"all problems in one message", schema, `{"count":"x","clutser":"a","when":"later"}`,
+			"\"cluster\": missing\n\"clutser\": unknown argument (did you mean cluster?)\n\"count\": type: x has type \"string\", want \"integer\"\n\"when\": pattern: \"later\" does not match regular expression \"^now$\""},
+		{"enum", schema, `{"cluster":"c","count":1}`, `"cluster": enum: c does not equal any of: [a b]`},
+		{"minimum", schema, `{"cluster":"a","count":0}`, `"count": minimum: 0 is less than 1.000000`},
+		{"through a reference", schema, `{"cluster":"a","count":1,"tags":["x",2]}`, `"tags": type: 2 has type "integer", want "string"`},
+		{"null", schema, `null`, "arguments: got null, want an object"},
+		{"a list", schema, `[1]`, "arguments: got [1], want an object"},
+		{"no JSON", schema, `{"a":`, "arguments: not JSON: unexpected end of JSON input"},
+		{"two objects", schema, `{} {}`, "arguments: not JSON: invalid character '{' after top-level value"},
+		{"a rule about several arguments", combined, `{}`, "anyOf: did not validate against any of [<anonymous schema> <anonymous schema>]:\nvalidating /anyOf/0: required: missing properties: [\"a\"]\nvalidating /anyOf/1: required: missing properties: [\"b\"]"},
+		{"each argument before such a rule", combined, `{"b":"x"}`, `"b": type: x has type "string", want "integer"`},
+		{"what is not named", open, `{"x_1":3,"other":"y","a":1}`, "\"other\": type: y has type \"string\", want \"boolean\"\n\"x_1\": type: 3 has type \"integer\", want \"string\"\n\"z\": missing"},
+		{"a long argument is cut", schema, `{"cluster":"` + strings.Repeat("é", 200) + `","count":1}`, `"cluster": enum: ` + strings.Repeat("é", 147) + "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := echo()
+			p.Tools[0].Parameters = json.RawMessage(tt.schema)
+			fired := false
+			h := newHost(t, starhost.Options{}, p, plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision { fired = true; return starhost.Decision{} })))
+			got := call(t, begin(t, h, starhost.Request{}), "echo", tt.args)
+			if tt.want == "" {
+				if got.Result.IsError {
+					t.Errorf("got %q, want valid", got.Result.ForLLM)
+				}
+				return
+			}
+			diff(t, "problems", "echo: the arguments are not valid:\n"+tt.want, got.Result.ForLLM)
+			if !got.Result.IsError || fired {
+				t.Errorf("is_error %v, a hook fired %v, want an is_error and no hook", got.Result.IsError, fired)
+			}
+		})
+	}
+}
+
+func TestUnknownTool(t *testing.T) {
+	fired := false
+	h := newHost(t, starhost.Options{}, echo(), plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision { fired = true; return starhost.Decision{} })))
+	got := call(t, begin(t, h, starhost.Request{}), "ehco", "{}").Result
+	diff(t, "result", starhost.Result{ForLLM: `unknown tool "ehco" (did you mean echo?)`, IsError: true}, got)
+	if fired {
+		t.Error("a hook fired for a tool that is not on offer")
+	}
+}
+
+// A tool that fails tells the model so, and goes on through post_tool_call.
+func TestFailingTools(t *testing.T) {
+	big := strings.Repeat("x", 11_000)
+	tests := []struct {
+		name string
+		call func() (starhost.Result, error)
+		want string
+	}{
+		{"error", func() (starhost.Result, error) { return starhost.Result{}, errors.New("no route") }, "tool echo failed: no route"},
+		{"panic", func() (starhost.Result, error) { panic("nil map") }, "tool echo failed: panic: nil map"},
+		{"too many attachments", func() (starhost.Result, error) {
+			return starhost.Result{Attachments: make([]fragments.Attachment, len(big))}, nil
+		}, "tool echo failed: 11000 fragments and attachments, limit 10000"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := echo()
+			p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return tt.call() }
+			var seen starhost.Event
+			turn := begin(t, newHost(t, starhost.Options{}, p, plugin("watch", hookFunc(post, func(e *starhost.Event) starhost.Decision { seen = *e; return starhost.Decision{} }))), starhost.Request{})
+			got := call(t, turn, "echo", `{"text":""}`)
+			diff(t, "result", starhost.Result{ForLLM: tt.want, IsError: true}, got.Result)
+			var failure *starhost.HandlerError
+			if !errors.As(got.Err, &failure) || failure.What != "tool echo" || failure.Plugin != "tools" {
+				t.Errorf("error: got %#v, want a *HandlerError of the tool", got.Err)
+			}
+			if !seen.IsError || seen.Result.ForLLM != tt.want {
+				t.Errorf("post_tool_call saw %+v, want the failure", seen.Result)
+			}
+		})
+	}
+	var p *starhost.PanicError
+	turn := begin(t, newHost(t, starhost.Options{}, in(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
+	if errs := prompt(t, turn).Errors; len(errs) != 1 || !errors.As(errs[0], &p) || !strings.Contains(string(p.Stack), "tool_test.go") {
+		t.Errorf("errors: got %v, want a *PanicError with the stack", errs)
+	}
+}
+
+// Modified results reach the next handler, with their is_error.
+func TestPostToolCallPipeline(t *testing.T) {
+	var saw []string
+	watch := func(e *starhost.Event) starhost.Decision {
+		saw = append(saw, fmt.Sprint(e.Result.ForLLM, " ", e.IsError))
+		return starhost.Decision{}
+	}
+	image := fragments.Attachment{Content: "png", Type: "image/png"}
+	h := newHost(t, starhost.Options{}, echo(),
+		in(1, hookFunc(post, watch)), in(2, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "bad", IsError: true, Attachments: []fragments.Attachment{image}}))), in(3, hookFunc(post, watch)),
+		in(4, hook(post, starhost.Modify("result", "text alone"))), in(5, hookFunc(post, watch)))
+	got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`).Result
+	diff(t, "what handlers saw", []string{`{"text":"a"} false`, "bad true", "text alone true"}, saw)
+	image.Plugin, image.Source, image.Pos = "p2", "post_tool_call", "p.star:2:1"
+	diff(t, "result", starhost.Result{ForLLM: "text alone", IsError: true, Attachments: []fragments.Attachment{image}}, got)
+}
+
+// An abort anywhere below a handler's own tool call ends the whole turn.
+func TestNestedCalls(t *testing.T) {
+	var lanes []string
+	p := echo()
+	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.", Call: func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		lanes = append(lanes, starhost.LaneOf(ctx).Path)
+		r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
+		return r.Result, err
+	}})
+	inner := p.Tools[0].Call
+	p.Tools[0].Call = func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		lanes = append(lanes, starhost.LaneOf(ctx).Path)
+		return inner(ctx, turn, c)
+	}
+	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	prompt(t, turn)
+	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "outer"}}})
+	diff(t, "result", `{"text":"inner"}`, call(t, turn, "outer", "").Result.ForLLM)
+	diff(t, "lanes", []string{"1", "1/1"}, lanes)
+	diff(t, "messages", []string{"user: ", "assistant: ", `tool: {"text":"inner"}`}, roles(prompt(t, turn).Messages))
+
+	turn = begin(t, newHost(t, starhost.Options{}, p, in(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), starhost.Request{})
+	var aborted *starhost.AbortError
+	if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "outer"}); !errors.As(err, &aborted) || aborted.Plugin != "p1" {
+		t.Errorf("outer: got %v, want the abort of p1", err)
+	}
+}
+
+func TestCancelledCalls(t *testing.T) {
+	tests := []struct {
+		name string
+		wrap func(cancel func()) starhost.Plugin
+	}{
+		{"in a hook", func(cancel func()) starhost.Plugin {
+			return in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision { cancel(); return starhost.Decision{} }))
+		}},
+		{"in a failing hook", func(cancel func()) starhost.Plugin {
+			return in(1, starhost.Hook{Event: pre, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+				cancel()
+				return starhost.Decision{}, ctx.Err()
+			}})
+		}},
+		{"while approving", func(cancel func()) starhost.Plugin { return in(1, hook(pre, askFor)) }},
+		{"while asked to approve", func(cancel func()) starhost.Plugin {
+			p := in(1, hook(pre, askFor))
+			p.Hooks = append(p.Hooks, hookFunc(approval, func(*starhost.Event) starhost.Decision { cancel(); return approve }))
+			return p
+		}},
+		{"in the tool", func(cancel func()) starhost.Plugin {
+			return starhost.Plugin{Name: "p1", Tools: []starhost.Tool{{Name: "other", Description: "d", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				cancel()
+				return starhost.Result{}, nil
+			}}}}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			approver := func(context.Context, starhost.ApprovalRequest) (bool, error) { cancel(); return true, nil }
+			p := tt.wrap(cancel)
+			name, args := "echo", `{"text":""}`
+			if len(p.Tools) > 0 {
+				name, args = "other", "{}"
+			}
+			turn := begin(t, newHost(t, starhost.Options{Approver: approver}, echo(), p, plugin("late", hookFunc(post, func(*starhost.Event) starhost.Decision {
+				t.Error("a hook ran after the turn was cancelled")
+				return starhost.Decision{}
+			}))), starhost.Request{})
+			if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: name, Arguments: json.RawMessage(args)}); !errors.Is(err, context.Canceled) {
+				t.Errorf("CallTool: got %v, want context.Canceled", err)
+			}
+		})
+	}
+}
+
+func TestApprovalRequest(t *testing.T) {
+	var got starhost.ApprovalRequest
+	p := echo()
+	p.Tools[0].Approval = starhost.ApprovalAsk
+	h := newHost(t, starhost.Options{Approver: func(_ context.Context, r starhost.ApprovalRequest) (bool, error) { got = r; return true, nil }},
+		p, in(1, hook(pre, askFor)), in(2, hook(pre, args(`{"text":"final"}`))))
+	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
+	diff(t, "request", starhost.ApprovalRequest{
+		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, though p1 was asked twice
+		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},
+	}, got)
+}
