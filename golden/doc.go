@@ -1,0 +1,61 @@
+// Package golden runs golden cases: a plugin, a few steps, and the output that
+// they must give, in one file.
+//
+// It is no general test framework: a case cannot reach the machine, has no
+// set-up but its own sections, and expects bytes, not properties. What is not a
+// plugin's doing (flags, exit codes, config layers) is tested elsewhere.
+//
+// # Cases
+//
+// A case is NAME/golden/*.txtar for a plugin folder NAME, or
+// golden/NAME_*.txtar beside NAME.star. It is a txtar archive: prose that says
+// what must hold, then sections.
+//
+//	case.star       the steps, in the vocabulary of builtins.CaseTable; required
+//	want            what the steps print; written by Update
+//	config.toml     the operator's config; nothing else of a config is read
+//	workspace/FILE  a file of the workspace, which is in memory
+//	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
+//	                them for a case that has no plugin beside it
+//
+// Any other section is an error, and so is a file of the workspace that nothing
+// looked at: the case would be the same without it.
+//
+// A plugin is granted what it declares, unless config.toml has grants. Every
+// environment variable NAME reads as test-NAME. The time is 2026-01-01T00:00:00Z
+// until the case advances it. All steps share one session of the platform
+// "test"; a turn lasts from one prompt step to the next, and steps before the
+// first prompt begin one whose message is empty.
+//
+// # Output
+//
+// Each step prints a heading and what it gave:
+//
+//	== prompt 1
+//	[system]
+//	…what the model is told; of a later prompt, from the first message on that…
+//	[user]
+//	…differs from the previous prompt's…
+//
+//	…the lines of [Report]…
+//	== call_tool who_is_on_call
+//	"Ada"
+//	hooks        pre_tool_call: policy
+//	== fire pre_tool_call restart_pods
+//	deny: restarts in prod need a change ticket (policy.star:36:14)
+//	== load_fragments runbook:checkout
+//	  1  9f2c41d07ab3  latency.md  33 B
+//	     | Check the payment gateway first.
+//	log warn oncall: the runbook is old {"days":400}
+//
+// A text of one line is quoted, a JSON object or list is not, and the lines of a
+// longer text follow a "|". A line that would begin a section of the archive
+// gets a backslash in front.
+//
+// # Running
+//
+// Each case runs twice: the cases one after another and then, last first, two at
+// a time, with the loaders of each prompt last first as well. Every run has a
+// host of its own. Where the outputs differ, the case fails as
+// nondeterministic, whatever it wants.
+package golden

@@ -1,0 +1,210 @@
+package golden
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+const (
+	caseFolder = "golden"
+	caseSuffix = ".txtar"
+	starSuffix = ".star"
+	pluginFile = "plugin.star"
+)
+
+// A located case is a file and the plugin beside it.
+type located struct {
+	id     string      // "scripts/oncall::slow": what --run matches and PATH can name
+	file   loader.Path // the case's
+	plugin loader.Path // zero if the case brings all its plugins
+}
+
+// name is what the file is called, without its suffix.
+func (l *located) name() string {
+	return strings.TrimSuffix(path.Base(filepath.ToSlash(l.file.Real)), caseSuffix)
+}
+
+// A finder collects cases, each once.
+type finder struct {
+	cases []*located
+	known map[string]bool // by real path
+}
+
+// find returns the cases at the paths of the options, in the order of paths and
+// then of names.
+func find(o *Options) ([]*located, error) {
+	f := finder{known: map[string]bool{}}
+	for _, arg := range o.Paths {
+		where, name, one := strings.Cut(arg, "::")
+		if err := f.argument(loader.NewPath(o.Dir, where), name, one); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Paths) > 0 {
+		return f.cases, nil
+	}
+	paths, err := o.Config.Paths(o.Dir, nil)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	for _, p := range paths {
+		if err := f.argument(p, "", false); err != nil {
+			return nil, err
+		}
+	}
+	return f.cases, nil
+}
+
+// argument adds the cases at a path, or the one of that name.
+func (f *finder) argument(p loader.Path, name string, one bool) error {
+	found, err := casesAt(p)
+	if err != nil {
+		return err
+	}
+	if one {
+		if found, err = named(found, p, name); err != nil {
+			return err
+		}
+	}
+	for _, c := range found {
+		if !f.known[c.file.Real] {
+			f.known[c.file.Real] = true
+			f.cases = append(f.cases, c)
+		}
+	}
+	return nil
+}
+
+// named returns the case of that name alone.
+func named(cases []*located, p loader.Path, name string) ([]*located, error) {
+	var names []string
+	for _, c := range cases {
+		if c.name() == name {
+			return []*located{c}, nil
+		}
+		names = append(names, c.name())
+	}
+	slices.Sort(names)
+	hint := ""
+	if near := starhost.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf(" (did you mean %s::%s?)", p.Shown, near)
+	}
+	return nil, &UsageError{fmt.Errorf("%s has no case %q%s", p.Shown, name, hint)}
+}
+
+// casesAt returns the cases of a plugin, of a folder of plugins or of cases, or
+// the one that a file is.
+func casesAt(p loader.Path) ([]*located, error) {
+	info, err := os.Stat(p.Real)
+	switch {
+	case err != nil:
+		return nil, cannotFind(p, err)
+	case info.IsDir():
+		return casesIn(p), nil
+	case strings.HasSuffix(p.Real, caseSuffix):
+		return []*located{locate(p)}, nil
+	case filepath.Base(p.Real) == pluginFile:
+		return list(join(up(p), caseFolder)), nil
+	}
+	cases := list(join(up(p), caseFolder))
+	return slices.DeleteFunc(cases, func(c *located) bool { return c.plugin.Real != p.Real }), nil
+}
+
+// cannotFind says that a path does not exist, as loading it would.
+func cannotFind(p loader.Path, err error) error {
+	if _, problems := loader.Discover([]loader.Path{p}, 0); len(problems) > 0 {
+		err = problems[0]
+	}
+	return &UsageError{err}
+}
+
+// casesIn returns the cases of a folder: those of the plugin that it is, else
+// those that it holds and those of the plugins in it.
+func casesIn(dir loader.Path) []*located {
+	cases := list(join(dir, caseFolder))
+	if exists(join(dir, pluginFile)) {
+		return cases
+	}
+	cases = append(list(dir), cases...)
+	entries, _ := os.ReadDir(dir.Real) // no entries, no cases
+	for _, e := range entries {
+		if sub := join(dir, e.Name()); exists(join(sub, pluginFile)) {
+			cases = append(cases, list(join(sub, caseFolder))...)
+		}
+	}
+	return cases
+}
+
+// list returns the cases that are files of a folder.
+func list(dir loader.Path) []*located {
+	var cases []*located
+	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), caseSuffix) && !strings.HasPrefix(e.Name(), ".") {
+			cases = append(cases, locate(join(dir, e.Name())))
+		}
+	}
+	return cases
+}
+
+// locate finds the plugin beside a case: the folder that its golden/ is in, or
+// NAME.star there for NAME_*.txtar; of several the longest NAME.
+func locate(file loader.Path) *located {
+	dir := up(file)
+	c := &located{file: file}
+	c.id = dir.Shown + "::" + c.name()
+	if filepath.Base(dir.Real) != caseFolder {
+		return c
+	}
+	if home := up(dir); exists(join(home, pluginFile)) {
+		c.plugin = home
+	} else {
+		name := c.name()
+		for i := strings.LastIndexByte(name, '_'); i > 0 && c.plugin.Real == ""; i = strings.LastIndexByte(name[:i], '_') {
+			if single := join(home, name[:i]+starSuffix); exists(single) {
+				c.plugin = single
+			}
+		}
+	}
+	if c.plugin.Real != "" {
+		c.id = c.plugin.Shown + "::" + c.name()
+	}
+	return c
+}
+
+// discover returns the plugin at a path.
+func discover(p loader.Path) (*loader.Source, error) {
+	p.Place = loader.Place{File: p.Shown} // so that names in the case's config are checked
+	sources, problems := loader.Discover([]loader.Path{p}, 0)
+	switch {
+	case len(problems) > 0:
+		return nil, problems[0]
+	case len(sources) != 1:
+		return nil, errors.New(p.Shown + " is no plugin")
+	}
+	return sources[0], nil
+}
+
+func exists(p loader.Path) bool {
+	_, err := os.Stat(p.Real)
+	return err == nil
+}
+
+func join(dir loader.Path, name string) loader.Path {
+	dir.Shown, dir.Real = path.Join(dir.Shown, name), filepath.Join(dir.Real, name)
+	return dir
+}
+
+// up returns the folder that a path is in.
+func up(p loader.Path) loader.Path {
+	p.Shown, p.Real = path.Join(p.Shown, ".."), filepath.Dir(p.Real)
+	return p
+}

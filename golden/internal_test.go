@@ -1,0 +1,324 @@
+package golden
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/loader"
+)
+
+// newCase returns a case without a plugin beside it.
+func newCase(t *testing.T, text string) *testCase {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "case.txtar")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := locate(loader.Path{Shown: "cases/case.txtar", Real: file})
+	return prepare(l, pluginCache{}, filepath.Join(t.TempDir(), "plugins"))
+}
+
+// runWith is testCase.run with a Go plugin in the host.
+func runWith(t *testing.T, c *testCase, cond conditions, more starhost.Plugin) outcome {
+	t.Helper()
+	p, err := newPlay(t.Context(), c, cond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if err := p.set.Host.Add(more); err != nil {
+		t.Fatal(err)
+	}
+	err = p.script(c.files[scriptSection])
+	return outcome{output: p.out.String(), err: err}
+}
+
+const goCase = `Nothing depends on who comes first.
+-- case.star --
+prompt("hi", fragments = ["count:a", "count:b"])
+-- plugins/p.star --
+`
+
+// counting returns a plugin whose fragments depend on how often it was asked.
+func counting() starhost.Plugin {
+	var n atomic.Int64
+	return starhost.Plugin{Name: "counting", FragmentLoaders: []starhost.FragmentLoader{{
+		Prefix: "count",
+		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+			text := fmt.Sprintf("%s is number %d", arg, n.Add(1))
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil
+		},
+	}}}
+}
+
+func TestNondeterminism(t *testing.T) {
+	c := newCase(t, goCase)
+	t.Run("state outside of the host", func(t *testing.T) {
+		more := counting()
+		c.first, c.second = runWith(t, c, conditions{workers: 1}, more), runWith(t, c, conditions{workers: 2}, more)
+		r := c.judge(true)
+		if r.Status != Failed || !strings.HasPrefix(r.Text, "nondeterminism: two runs of the case differ\n--- first run\n+++ second run\n") {
+			t.Errorf("got %s: %s", r.Status, r.Text)
+		}
+		for _, line := range []string{"\n-a is number 1\n", "\n+a is number "} {
+			if !strings.Contains(r.Text, line) {
+				t.Errorf("got %s\nwant it to contain %q", r.Text, line)
+			}
+		}
+	})
+	t.Run("the order of loaders", func(t *testing.T) {
+		c.first = runWith(t, c, conditions{workers: 1}, counting())
+		c.second = runWith(t, c, conditions{workers: 1, lastFirst: true}, counting())
+		if r := c.judge(false); !strings.Contains(r.Text, "nondeterminism") {
+			t.Errorf("got %s", r.Text)
+		}
+	})
+	t.Run("an error in one of them", func(t *testing.T) {
+		c.first, c.second = outcome{output: "a\n"}, outcome{output: "a\n", err: errors.New("late")}
+		if r := c.judge(false); !strings.Contains(r.Text, "\n+late\n") {
+			t.Errorf("got %s", r.Text)
+		}
+	})
+}
+
+// A plugin of Go that panics is an outcome like others, and the case goes on.
+func TestPanic(t *testing.T) {
+	c := newCase(t, "-- case.star --\nassert_eq(call_tool(\"boom\").is_error, True)\nprompt(\"hi\")\n-- plugins/p.star --\n")
+	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "boom", Tools: []starhost.Tool{{
+		Name: "boom", Description: "Panics.",
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { panic("no") },
+	}}})
+	if got.err != nil || !strings.Contains(got.output, "error: \"tool boom failed: panic: no\"\nlog error boom: ") || !strings.Contains(got.output, "== prompt 1") {
+		t.Errorf("got %v\n%s", got.err, got.output)
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	c := newCase(t, "-- case.star --\nfor i in range(100):\n    load_fragments(\"large:x\")\n-- plugins/p.star --\n")
+	large := strings.Repeat("x", 250<<10)
+	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "large", FragmentLoaders: []starhost.FragmentLoader{{
+		Prefix: "large",
+		Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: large}}}, nil
+		},
+	}}})
+	if got.err == nil || !strings.Contains(got.err.Error(), "limit 16777216") {
+		t.Errorf("got %v, want the limit", got.err)
+	}
+}
+
+func TestWriteFileFails(t *testing.T) {
+	c := newCase(t, goCase)
+	c.first, c.second = outcome{output: "new\n"}, outcome{output: "new\n"}
+	if err := os.Remove(c.file.Real); err != nil {
+		t.Fatal(err)
+	}
+	r := c.judge(true)
+	if diff := cmp.Diff("no such file or directory\n", r.Text); diff != "" || r.Status != Failed {
+		t.Errorf("%s (-want +got):\n%s", r.Status, diff)
+	}
+}
+
+// texts draws texts of lines that may look like the beginning of a section.
+var texts = rapid.Custom(func(t *rapid.T) string {
+	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "text", "-- want --", "-- a --", "--  --", "-- b --\r", "-- -- --", " -- c --", `\-- want --`}))
+	return strings.Join(lines.Draw(t, "lines"), "\n")
+})
+
+// Law: an escaped text is one section, and nothing follows it.
+func TestEscapeIsOneSection(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := escape(texts.Draw(t, "text"))
+		a := txtar.Parse([]byte("-- want --\n" + text))
+		if len(a.Files) != 1 || string(a.Files[0].Data) != text {
+			t.Errorf("got %d sections, %q, want %q", len(a.Files), a.Files[0].Data, text)
+		}
+	})
+}
+
+// Law: replacing the want replaces the want, and nothing else. It says nothing of
+// a text that ends in half a line break.
+func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
+	src = strings.TrimRight(src, "\r")
+	before, after := txtar.Parse([]byte(src)), txtar.Parse(replaceWant([]byte(src), want))
+	found := false
+	for i, f := range before.Files {
+		if f.Name == wantSection {
+			found = true
+			before.Files[i].Data = []byte(want)
+		}
+	}
+	if !found {
+		before.Files = append(before.Files, txtar.File{Name: wantSection, Data: []byte(want)})
+	}
+	if diff := cmp.Diff(string(txtar.Format(before)), string(txtar.Format(after))); diff != "" {
+		t.Errorf("replaceWant(%q, %q) (-want +got):\n%s", src, want, diff)
+	}
+}
+
+func TestReplaceWant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		checkReplaceWant(t, texts.Draw(t, "case"), escape(texts.Draw(t, "want")))
+	})
+}
+
+func FuzzReplaceWant(f *testing.F) {
+	f.Add("prose\n-- want --\nold\n-- case.star --\n", "new")
+	f.Add("-- case.star --\r\nprompt(1)\r\n-- want --\r\n", "-- want --")
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, src, want string) { checkReplaceWant(t, src, escape(want)) })
+}
+
+func TestQuote(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"", "\"\"\n"},
+		{"a \"b\" é\t", "\"a \\\"b\\\" é\\t\"\n"},
+		{`{"a": 1}`, "{\"a\": 1}\n"},
+		{`[1]`, "[1]\n"},
+		{`{a}`, "\"{a}\"\n"},
+		{"1", "\"1\"\n"},
+		{"a\n\nb\n", "| a\n|\n| b\n|\n"},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, quote(tt.text)); diff != "" {
+			t.Errorf("quote(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestDecisionText(t *testing.T) {
+	pos := starhost.Pos{File: "p.star", Line: 3, Col: 1}
+	messages := starhost.NewList([]starhost.Message{
+		{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{Name: "page", Arguments: json.RawMessage(`{}`)}}},
+		{Role: starhost.RoleTool, ToolName: "page", IsError: true, Content: "no"},
+		{Role: starhost.RoleUser, Content: "see", Attachments: []fragments.Attachment{{Content: "x", Name: "a.txt", Type: "text/plain"}}},
+	})
+	tests := []struct {
+		name string
+		d    starhost.Decision
+		want string
+	}{
+		{"deny", starhost.Deny("no\nticket"), "deny: \"no\\nticket\" (p.star:3:1)\n"},
+		{"approve", starhost.Decision{Action: starhost.ActionApprove}, "approve (p.star:3:1)\n"},
+		{"context", starhost.TextContext("four"), "context: 4 B (p.star:3:1)\n"},
+		{"respond", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "a\nb", Silent: true, Handled: true}},
+			"respond (p.star:3:1):\n| a\n| b\nsilent\nhandled\n"},
+		{"a string", starhost.Modify("user_message", "hi"), "modify user_message (p.star:3:1): \"hi\"\n"},
+		{"an object", starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), "modify arguments (p.star:3:1): {\"a\":1}\n"},
+		{"a result", starhost.Modify("result", starhost.Result{ForLLM: "x"}), "modify result (p.star:3:1): \"x\"\n"},
+		{"tools", starhost.Modify("tools", []string{"a", "b"}), "modify tools (p.star:3:1): a, b\n"},
+		{"another value", starhost.Modify("round", 2), "modify round (p.star:3:1): 2\n"},
+		{"messages", starhost.Modify("messages", messages), "modify messages (p.star:3:1):\n| [assistant]\n| [call page {}]\n| [tool page, error]\n| no\n" +
+			"| [user]\n| see\n| [attachment  2d711642b726  a.txt  text/plain  1 B]\n"},
+		{"a refusal with changes", starhost.Decision{Action: starhost.ActionAsk, Reason: "sure?", Changes: map[string]any{"b": "2", "a": "1"}},
+			"ask: sure? (p.star:3:1)\nmodify a (p.star:3:1): \"1\"\nmodify b (p.star:3:1): \"2\"\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.d.Pos = pos
+			if diff := cmp.Diff(tt.want, decisionText(tt.d)); diff != "" {
+				t.Errorf("decisionText (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got, want := decisionText(starhost.Decision{Action: starhost.ActionDeny, Reason: "no", Plugin: "host"}), "deny: no (host)\n"; got != want {
+		t.Errorf("without a place: got %q, want %q", got, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	row := func(content, source string, status fragments.Status, reason string, plugins ...string) *fragments.Row {
+		r := &fragments.Row{Fragment: fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
+		for _, p := range plugins {
+			r.Provenance = append(r.Provenance, fragments.Origin{Source: source, Plugin: p})
+		}
+		return r
+	}
+	kept := row("first", "a.md", fragments.Kept, "", "one", "two", "one")
+	kept.Place = 1
+	image := fragments.Attachment{Content: "png", Name: "dash.png", Type: "image/png", Width: 1280, Height: 720}
+	link := fragments.Attachment{URL: "https://x.test/a.pdf", Type: "application/pdf"}
+	p := &starhost.Prompt{
+		System: "Be brief.", Text: "first\nhi", Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
+		Fragments: []*fragments.Row{
+			kept,
+			row("second text", "new\nline", fragments.Changed, "changed by p (p.star:1:1)", "one"),
+			row("é", "é.md", fragments.Dropped, "too much"),
+			row("old", "old.md", fragments.InSession, ""),
+		},
+		Attachments: []*fragments.AttachmentRow{
+			{Attachment: image, ID: image.ID(), Status: fragments.Kept, Provenance: []fragments.Origin{{Plugin: "one"}}},
+			{Attachment: link, ID: link.ID(), Status: fragments.Dropped, Reason: "more than 1 attachments (max_attachments)"},
+		},
+		Hooks: []starhost.HookTrace{
+			{Event: "turn_start", Plugin: "one"},
+			{Event: "pre_llm_call", Plugin: "one", Action: starhost.ActionContext, Detail: "4 B"},
+			{Event: "turn_start", Plugin: "two", Action: starhost.ActionAbort, Detail: "no"},
+		},
+		Tools:      []starhost.Tool{{Name: "a"}, {Name: "b"}},
+		CacheBreak: &starhost.CacheBreak{Offset: 7, Cause: "system fragment \"x\" changed", Plugin: "one", Pos: "one.star:1:1"},
+	}
+	want := `fragments    6 given, 1 kept, 2 repeated, 1 in_session, 1 changed, 1 dropped (12 B saved)
+  1  a7937b64b8ca  a.md          5 B  one, two
+  -  633ecdd67db6  "new\nline"  11 B  one       changed: changed by p (p.star:1:1)
+  -  4a99557e4033  é.md          2 B            dropped: too much
+  -  cba06b5736fa  old.md        3 B            in_session
+attachments  1 kept, 1 dropped
+  1  8f8cbb7dcf46  dash.png              image/png 1280x720     3 B  one
+  2  be37017534d2  https://x.test/a.pdf  application/pdf     by URL       dropped: more than 1 attachments (max_attachments)
+hooks        turn_start: one, two (abort no)
+             pre_llm_call: one (context 4 B)
+tools        a, b
+model        acme/small
+options      {"n":1}
+cache break  at byte 7: system fragment "x" changed by one (one.star:1:1)
+prompt       17 B, about 4 tokens
+`
+	if diff := cmp.Diff(want, Report(p)); diff != "" {
+		t.Errorf("Report (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("prompt       0 B, about 0 tokens\n", Report(&starhost.Prompt{Options: json.RawMessage("{}")})); diff != "" {
+		t.Errorf("Report of nothing (-want +got):\n%s", diff)
+	}
+}
+
+func TestNews(t *testing.T) {
+	tests := []struct {
+		name        string
+		before, now []string
+		want        string
+	}{
+		{"first", nil, []string{"s", "a"}, "sa"},
+		{"grown", []string{"s", "a"}, []string{"s", "a", "b"}, "b"},
+		{"changed in the middle", []string{"s", "a", "b"}, []string{"s", "x", "b", "c"}, "xbc"},
+		{"nothing", []string{"s", "a"}, []string{"s", "a"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := news(tt.before, tt.now); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for word, want := range map[string]string{"a/b.star::c": "a/b.star::c", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
+		if got := shellQuote(word); got != want {
+			t.Errorf("shellQuote(%q): got %s, want %s", word, got, want)
+		}
+	}
+}

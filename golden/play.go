@@ -1,0 +1,255 @@
+package golden
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// begin is the time at which every case begins.
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// platform is what plugins see as the session's.
+const platform = "test"
+
+// conditions are what must not change what a case gives.
+type conditions struct {
+	workers   int  // loaders at a time
+	lastFirst bool // order in which the loaders of a prompt start
+}
+
+// A play is one run of a case: a host, a session, and what the steps printed. It
+// is the builtins.CaseDriver of the case's script.
+type play struct {
+	ctx       context.Context
+	set       *loader.Set
+	session   *starhost.Session
+	turn      *starhost.Turn // under way, or nil
+	workspace *workspace
+	now       time.Time
+	prompts   int
+	sent      []string // what the previous prompt told the model, by message
+	logs      []starhost.LogLine
+	out       strings.Builder
+}
+
+// newPlay loads the case's plugins into a host of their own.
+func newPlay(ctx context.Context, c *testCase, cond conditions) (*play, error) {
+	p := &play{ctx: ctx, now: begin}
+	var err error
+	if p.workspace, err = newWorkspace(c.under(workspaceDir)); err != nil {
+		return nil, err
+	}
+	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
+	if err != nil {
+		return nil, err
+	}
+	var sources []*loader.Source
+	granted := len(config.Grants) > 0
+	for _, plugin := range c.plugins {
+		sources = append(sources, plugin.source)
+		if !granted {
+			config.Grants[plugin.source.Name] = plugin.declared
+		}
+	}
+	p.set, err = loader.Load(ctx, loader.Options{
+		Config:    config,
+		Sources:   sources,
+		Workspace: effects.NewFiles(p.workspace, effects.FileOptions{}),
+		FS:        p.workspace,
+		LookupEnv: func(name string) (string, bool) { return "test-" + name, true },
+		Host: starhost.Options{
+			Clock:            func() time.Time { return p.now },
+			Log:              func(l starhost.LogLine) { p.logs = append(p.logs, l) },
+			Workers:          cond.workers,
+			LoadersLastFirst: cond.lastFirst,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.session = p.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
+	if warnings = append(warnings, p.set.Warnings...); len(warnings) > 0 {
+		return nil, errors.Join(errors.New(warnings[0].String()), p.set.Close())
+	}
+	if err := p.set.Err(); err != nil {
+		return nil, errors.Join(err, p.set.Close())
+	}
+	return p, nil
+}
+
+// close ends the turn under way and frees what the host holds.
+func (p *play) close() {
+	p.endTurn()
+	p.set.Close() // of files in memory alone
+}
+
+// script runs the steps.
+func (p *play) script(src []byte) error {
+	box := starlark.New(starlark.Options{
+		Print: func(_ context.Context, _ starlark.Pos, text string) { p.out.WriteString(line(text)) },
+	})
+	for _, e := range slices.Concat(builtins.Table(box), builtins.CaseTable(box, p)) {
+		if e.Value == nil { // the language's own
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			return err
+		}
+	}
+	file, err := box.Parse(scriptSection, src)
+	if err != nil {
+		return err
+	}
+	if logs := p.flushLogs(); logs != "" {
+		p.out.WriteString("== load\n" + logs)
+	}
+	_, _, err = box.Run(p.ctx, file, starlark.Exec{})
+	return err
+}
+
+// print writes a step's heading, what it gave, and what handlers logged.
+func (p *play) print(heading, text string) error {
+	p.out.WriteString("== " + heading + "\n" + text + p.flushLogs())
+	if p.out.Len() > maxCase {
+		return fmt.Errorf("the case printed %d bytes, limit %d", p.out.Len(), maxCase)
+	}
+	return nil
+}
+
+func (p *play) flushLogs() string {
+	text := ""
+	for _, l := range p.logs {
+		text += logText(l)
+	}
+	p.logs = nil
+	return text
+}
+
+// failed prints a step that gave nothing but an error, and ends the turn. That a
+// handler ended it is an outcome as others are.
+func (p *play) failed(heading string, err error) error {
+	p.endTurn()
+	var abort *starhost.AbortError
+	if errors.As(err, &abort) {
+		return p.print(heading, decisionText(starhost.Decision{Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos}))
+	}
+	if limit := p.print(heading, fmt.Sprintf("error: %s\n", oneLine(err.Error()))); limit != nil {
+		return limit
+	}
+	return err
+}
+
+// current returns the turn under way, or begins one with an empty message.
+func (p *play) current() (*starhost.Turn, error) {
+	if p.turn != nil {
+		return p.turn, nil
+	}
+	return p.beginTurn(starhost.Request{})
+}
+
+func (p *play) beginTurn(r starhost.Request) (t *starhost.Turn, err error) {
+	p.endTurn()
+	p.turn, err = p.session.Begin(p.ctx, r)
+	return p.turn, err
+}
+
+func (p *play) endTurn() {
+	if p.turn != nil {
+		p.turn.End(p.ctx)
+		p.turn = nil
+	}
+}
+
+// Prompt begins a turn and builds its prompt. A turn that a handler ended gives
+// an empty one.
+func (p *play) Prompt(_ context.Context, r starhost.Request) (*starhost.Prompt, error) {
+	p.prompts++
+	heading := fmt.Sprintf("prompt %d", p.prompts)
+	t, err := p.beginTurn(r)
+	if err != nil {
+		return &starhost.Prompt{}, p.failed(heading, err)
+	}
+	prompt, err := t.Prompt(p.ctx)
+	if err != nil {
+		return &starhost.Prompt{}, p.failed(heading, err)
+	}
+	before := p.sent
+	p.sent = blocks(prompt)
+	return prompt, p.print(heading, news(before, p.sent)+"\n"+Report(prompt))
+}
+
+// CallTool calls a tool as the model would.
+func (p *play) CallTool(_ context.Context, call starhost.ToolCall) (starhost.ToolReply, error) {
+	heading := "call_tool " + call.Name
+	t, err := p.current()
+	if err != nil {
+		return starhost.ToolReply{}, p.failed(heading, err)
+	}
+	before := len(t.Hooks())
+	reply, err := t.CallTool(p.ctx, call)
+	if err != nil {
+		return reply, p.failed(heading, err)
+	}
+	return reply, p.print(heading, replyText(call, &reply)+hooksText(t.Hooks()[before:]))
+}
+
+// hooksText is the line of a report that says what handlers did.
+func hooksText(traces []starhost.HookTrace) string {
+	var b strings.Builder
+	writeLine(&b, "hooks", HookLines(traces)...)
+	return b.String()
+}
+
+// Fire fires one event.
+func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
+	heading := "fire " + event
+	e, err := starhost.NewEvent(event, args)
+	if err != nil {
+		return starhost.Outcome{}, p.failed(heading, err)
+	}
+	if e.Tool != "" {
+		heading += " " + oneLine(e.Tool)
+	}
+	t, err := p.current()
+	if err != nil {
+		return starhost.Outcome{}, p.failed(heading, err)
+	}
+	out, err := t.Fire(p.ctx, e)
+	if err != nil {
+		return out, p.failed(heading, err)
+	}
+	return out, p.print(heading, outcomeText(&out))
+}
+
+// LoadFragments resolves a reference.
+func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
+	heading := "load_fragments " + oneLine(ref)
+	t, err := p.current()
+	if err != nil {
+		return starhost.Context{}, p.failed(heading, err)
+	}
+	got, err := t.Load(p.ctx, []string{ref})
+	if err != nil {
+		return starhost.Context{}, p.failed(heading, err)
+	}
+	return got[0], p.print(heading, contextText(got[0]))
+}
+
+// Advance moves the time and ends the turn, as a turn has one time.
+func (p *play) Advance(_ context.Context, d time.Duration) error {
+	p.endTurn()
+	p.now = p.now.Add(d)
+	return nil
+}

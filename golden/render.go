@@ -1,0 +1,246 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// quote shows a text: quoted if it is one line, as it is if it is a JSON object
+// or list on one, else line by line behind a "|".
+func quote(text string) string {
+	switch {
+	case strings.Contains(text, "\n"):
+		return bars("", text)
+	case isContainer(text):
+		return text + "\n"
+	}
+	return strconv.Quote(text) + "\n"
+}
+
+// bars puts indent and a "|" in front of each line.
+func bars(indent, text string) string {
+	var b strings.Builder
+	for _, line := range strings.Split(text, "\n") {
+		b.WriteString(strings.TrimSuffix(indent+"| "+line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func isContainer(text string) bool {
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
+}
+
+// blocks splits what a prompt tells the model, tools aside: the system text, ""
+// if there is none, then each message.
+func blocks(p *starhost.Prompt) []string {
+	list := []string{""}
+	if p.System != "" {
+		list[0] = "[system]\n" + line(p.System)
+	}
+	for i := range p.Messages {
+		list = append(list, messageBlock(&p.Messages[i]))
+	}
+	return list
+}
+
+func messageBlock(m *starhost.Message) string {
+	head := m.Role
+	if m.ToolName != "" {
+		head += " " + m.ToolName
+	}
+	if m.IsError {
+		head += ", error"
+	}
+	text := "[" + head + "]\n" + line(m.Content)
+	for _, c := range m.ToolCalls {
+		text += fmt.Sprintf("[call %s %s]\n", c.Name, c.Arguments)
+	}
+	for i := range m.Attachments {
+		a := &m.Attachments[i]
+		text += "[attachment" + strings.TrimRight(table([][]string{attachmentCells("", a.ID(), a)}, 4), "\n") + "]\n"
+	}
+	return text
+}
+
+// news returns the blocks of now from the first one on that was different before.
+func news(before, now []string) string {
+	n := 0
+	for n < len(before) && n < len(now) && before[n] == now[n] {
+		n++
+	}
+	return strings.Join(now[n:], "")
+}
+
+// line ends text with a line break; nothing stays nothing.
+func line(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// replyText shows the answer of a tool.
+func replyText(asked starhost.ToolCall, r *starhost.ToolReply) string {
+	if r.Denied != nil {
+		return decisionText(*r.Denied)
+	}
+	var b strings.Builder
+	if string(asked.Arguments) != string(r.Call.Arguments) {
+		fmt.Fprintf(&b, "arguments: %s\n", r.Call.Arguments)
+	}
+	b.WriteString(resultText(&r.Result))
+	return b.String()
+}
+
+func resultText(r *starhost.Result) string {
+	text := quote(r.ForLLM)
+	if r.IsError {
+		text = labelled("error", text)
+	}
+	if r.ForUser != "" {
+		text += labelled("for user", quote(r.ForUser))
+	}
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{{"silent", r.Silent}, {"handled", r.Handled}} {
+		if flag.set {
+			text += flag.name + "\n"
+		}
+	}
+	return text + attachmentOffers(r.Attachments)
+}
+
+// labelled puts a label in front of what quote returned.
+func labelled(label, quoted string) string {
+	if strings.HasPrefix(quoted, "|") {
+		return label + ":\n" + quoted
+	}
+	return label + ": " + quoted
+}
+
+// outcomeText shows what an event's handlers decided together and, if several of
+// them had something to say, what each did.
+func outcomeText(o *starhost.Outcome) string {
+	var said []starhost.Decision
+	for _, d := range o.Decisions {
+		if d.Action != starhost.ActionNone {
+			said = append(said, d)
+		}
+	}
+	var b strings.Builder
+	if len(said) == 0 {
+		b.WriteString("no decision\n")
+	}
+	if o.Decision.Action != starhost.ActionNone {
+		b.WriteString(decisionText(o.Decision))
+	}
+	for _, c := range o.Context {
+		b.WriteString(contextText(c))
+	}
+	if len(said) > 1 {
+		for _, d := range said {
+			b.WriteString(indent("  "+d.Plugin+" ", decisionText(d)))
+		}
+	}
+	return b.String()
+}
+
+// decisionText shows a decision with its place: "deny: no ticket (policy.star:3:1)".
+func decisionText(d starhost.Decision) string {
+	place := "(" + d.Pos.String() + ")"
+	if d.Pos == (starhost.Pos{}) {
+		place = "(" + d.Plugin + ")"
+	}
+	text := ""
+	switch d.Action {
+	case starhost.ActionModify: // its changes follow
+	case starhost.ActionRespond:
+		text = labelled("respond "+place, resultText(d.Result))
+	case starhost.ActionContext:
+		text = fmt.Sprintf("context: %d B %s\n", d.Context.Bytes(), place)
+	case starhost.ActionApprove:
+		text = fmt.Sprintf("approve %s\n", place)
+	default:
+		text = fmt.Sprintf("%s: %s %s\n", d.Action, oneLine(d.Reason), place)
+	}
+	for _, name := range sortedKeys(d.Changes) {
+		text += labelled("modify "+name+" "+place, changeText(d.Changes[name]))
+	}
+	return text
+}
+
+// changeText shows the new value of an argument.
+func changeText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case json.RawMessage:
+		return string(v) + "\n"
+	case starhost.Result:
+		return resultText(&v)
+	case []string:
+		return strings.Join(v, ", ") + "\n"
+	case *starhost.Messages:
+		text := ""
+		for i := range v.Items() {
+			text += messageBlock(v.At(i))
+		}
+		return bars("", strings.TrimSuffix(text, "\n"))
+	}
+	return fmt.Sprintln(v)
+}
+
+// indent puts prefix in front of the first line and spaces in front of the others.
+func indent(prefix, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(prefix + line)
+		prefix = strings.Repeat(" ", len(prefix))
+	}
+	return b.String()
+}
+
+// contextText shows context as it was offered, before merging, with all contents.
+func contextText(c starhost.Context) string {
+	cells := make([][]string, len(c.Fragments))
+	for i, f := range c.Fragments {
+		cells[i] = []string{strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), oneLine(f.Source), size(len(f.Content)), oneLine(f.Title)}
+		if f.Target == fragments.System {
+			cells[i] = append(cells[i], f.Target.String())
+		}
+		if f.Priority != 0 {
+			cells[i] = append(cells[i], fmt.Sprintf("priority %d", f.Priority))
+		}
+	}
+	var b strings.Builder
+	i := 0
+	for row := range strings.Lines(table(cells, 3)) {
+		b.WriteString(row + bars("     ", c.Fragments[i].Content))
+		i++
+	}
+	return b.String() + attachmentOffers(c.Attachments)
+}
+
+// attachmentOffers shows attachments as they were offered.
+func attachmentOffers(list []fragments.Attachment) string {
+	cells := make([][]string, len(list))
+	for i := range list {
+		cells[i] = attachmentCells(strconv.Itoa(i+1), list[i].ID(), &list[i])
+	}
+	return table(cells, 4)
+}
+
+// logText shows a line that a handler logged.
+func logText(l starhost.LogLine) string {
+	text := fmt.Sprintf("log %s %s: %s", l.Level, l.Plugin, oneLine(l.Text))
+	if len(l.Fields) > 0 {
+		text += " " + string(l.Fields)
+	}
+	return text + "\n"
+}

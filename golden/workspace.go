@@ -1,0 +1,52 @@
+package golden
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spf13/afero"
+)
+
+// A workspace is an in-memory file system that knows which of its files somebody
+// looked at. To list a folder is to look at all files in it. It is safe for
+// concurrent use.
+type workspace struct {
+	afero.Fs
+	mu     sync.Mutex
+	unseen []string
+}
+
+func newWorkspace(files map[string][]byte) (*workspace, error) {
+	w := &workspace{Fs: afero.NewMemMapFs(), unseen: sortedKeys(files)}
+	for _, name := range w.unseen {
+		if err := afero.WriteFile(w.Fs, name, files[name], 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Open opens a file or folder.
+func (w *workspace) Open(name string) (afero.File, error) {
+	w.see(name, true)
+	return w.Fs.Open(name)
+}
+
+// Stat describes a file or folder.
+func (w *workspace) Stat(name string) (os.FileInfo, error) {
+	w.see(name, false)
+	return w.Fs.Stat(name)
+}
+
+// see notes that somebody looked at a file, or listed a folder.
+func (w *workspace) see(name string, listed bool) {
+	name = path.Clean(filepath.ToSlash(name))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unseen = slices.DeleteFunc(w.unseen, func(file string) bool {
+		return file == name || listed && path.Dir(file) == name
+	})
+}
