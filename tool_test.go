@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -41,6 +42,15 @@ func failing(event string, mode starhost.FailMode) starhost.Hook {
 	return starhost.Hook{Event: event, OnError: mode, Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 		return starhost.Decision{}, errors.New("division by zero")
 	}}
+}
+
+// ticking returns a clock that goes on by a second each time.
+func ticking() func() time.Time {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
 }
 
 // refusing denies calls whose arguments have a text.

@@ -1,0 +1,103 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// benchHost has what an operations team would load: ten plugins, each with a
+// hook and a loader of five fragments of 4 KiB, of which 40 of 50 are unique.
+func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
+	var refs []string
+	var plugins []starhost.Plugin
+	for i := range 10 {
+		var c starhost.Context
+		for j := range 5 {
+			c.Fragments = append(c.Fragments, fragments.Fragment{Content: fmt.Sprintf("%d\n", (i*5+j)%40) + strings.Repeat("0123456789abcde\n", 255), Source: fmt.Sprintf("%d/%d.md", i, j)})
+		}
+		prefix := fmt.Sprintf("ref%d", i)
+		plugins = append(plugins, starhost.Plugin{
+			Name:            fmt.Sprintf("p%d", i),
+			Hooks:           []starhost.Hook{hook("pre_llm_call", starhost.TextContext("remember "+prefix))},
+			FragmentLoaders: []starhost.FragmentLoader{loader(prefix, func(string) (starhost.Context, error) { return c, nil })},
+		})
+		refs = append(refs, prefix+":x")
+	}
+	return newHost(b, o, append(plugins, echo())...), refs
+}
+
+// BenchmarkPrompt builds the first prompt of a session: 50 fragments of 4 KiB by
+// ten loaders, ten hooks.
+func BenchmarkPrompt(b *testing.B) {
+	h, refs := benchHost(b, starhost.Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(), starhost.Request{Text: "Why is checkout slow?", Fragments: refs}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkPromptLater builds a later prompt of a session with 100 messages of
+// 4 KiB, where hooks offer what is there already.
+func BenchmarkPromptLater(b *testing.B) {
+	h, _ := benchHost(b, starhost.Options{})
+	var history []starhost.Message
+	for i := range 100 {
+		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: strings.Repeat("0123456789abcde\n", 256)})
+	}
+	s := h.NewSession(starhost.SessionConfig{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Prompt(context.Background(), starhost.Request{Text: "And now?", History: history}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCallTool runs a tool through a guard that lets it pass and an
+// observer: validation, three events, no approval.
+func BenchmarkCallTool(b *testing.B) {
+	h := newHost(b, starhost.Options{}, echo(), plugin("p", hook(pre, starhost.Decision{}), hook(post, starhost.Decision{})))
+	call := starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"hello","n":3}`)}
+	inTurns(b, h, func(turn *starhost.Turn) error {
+		_, err := turn.CallTool(context.Background(), call)
+		return err
+	})
+}
+
+// inTurns runs work over and over, a new turn every thousand times, as a turn
+// keeps a trace of all that happened in it.
+func inTurns(b *testing.B, h *starhost.Host, work func(*starhost.Turn) error) {
+	s := h.NewSession(starhost.SessionConfig{})
+	var turn *starhost.Turn
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if n%1000 == 0 {
+			if turn != nil {
+				turn.End(context.Background())
+			}
+			turn = beginIn(b, s, starhost.Request{})
+		}
+		n++
+		if err := work(turn); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkNoop fires an event at one hook that has nothing to say.
+func BenchmarkNoop(b *testing.B) {
+	e := &starhost.Event{Name: post, Tool: "echo"}
+	inTurns(b, newHost(b, starhost.Options{}, plugin("p", hook(post, starhost.Decision{}))), func(turn *starhost.Turn) error {
+		_, err := turn.Fire(context.Background(), e)
+		return err
+	})
+}

@@ -1,0 +1,106 @@
+package starhost_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// A program that embeds the host: a plugin of a tool, a hook and a fragment
+// loader, all of them Go, and the prompt that they give.
+func ExampleHost() {
+	oncall := starhost.Plugin{
+		Name: "oncall",
+		Tools: []starhost.Tool{{Name: "page", Description: "Page a team.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "paged"}, nil
+		}}},
+		Hooks: []starhost.Hook{{Event: "pre_llm_call", Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			return starhost.TextContext("Answer with the runbook step you rely on."), nil
+		}}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "runbook", Load: func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: "1. Check the payment gateway.", Source: arg + ".md"}}}, nil
+		}}},
+	}
+
+	host := starhost.New(starhost.Options{})
+	if err := host.Add(oncall); err != nil {
+		log.Fatal(err)
+	}
+	session := host.NewSession(starhost.SessionConfig{})
+	prompt, err := session.Prompt(context.Background(), starhost.Request{Text: "Why is checkout slow?", Fragments: []string{"runbook:checkout"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	fmt.Println(prompt.Text)
+	for _, f := range prompt.Fragments {
+		fmt.Println(f.ID.Short(), f.Status, f.Provenance[0].Source, f.Provenance[0].Plugin)
+	}
+	fmt.Println("tools:", prompt.Tools[0].Name)
+	// Output:
+	// 1. Check the payment gateway.
+	// Answer with the runbook step you rely on.
+	// Why is checkout slow?
+	// 4a576d5f1811 kept checkout.md oncall
+	// 00f750d900de kept pre_llm_call oncall
+	// tools: page
+}
+
+// A turn with a tool call: the guard lets it run, and its answer goes into the
+// next prompt.
+func ExampleTurn() {
+	guard := starhost.Plugin{Name: "policy", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"restart_*"}, Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		return starhost.Deny("restarts need a change ticket"), nil
+	}}}}
+	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "restart_pods", Description: "Restart a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		return starhost.Result{ForLLM: "restarted"}, nil
+	}}}}
+	host := starhost.New(starhost.Options{})
+	if err := host.Add(guard, ops); err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	turn, err := host.NewSession(starhost.SessionConfig{}).Begin(ctx, starhost.Request{Text: "Restart checkout."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer turn.End(ctx)
+	if _, err := turn.Prompt(ctx); err != nil {
+		log.Fatal(err)
+	}
+	call := starhost.ToolCall{ID: "call-1", Name: "restart_pods"}
+	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{call}}) // what a model answered
+	if _, err := turn.CallTool(ctx, call); err != nil {
+		log.Fatal(err)
+	}
+	prompt, err := turn.Prompt(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range prompt.Messages {
+		fmt.Printf("%s %q\n", m.Role, m.Content)
+	}
+	// Output:
+	// user "Restart checkout."
+	// assistant ""
+	// tool "denied by policy: restarts need a change ticket"
+}
+
+// A name that two plugins register is an error with both places.
+func ExampleHost_Add() {
+	host := starhost.New(starhost.Options{})
+	page := starhost.Tool{Name: "page", Description: "Page a team.", Pos: starhost.Pos{File: "oncall/plugin.star", Line: 9, Col: 1},
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{}, nil
+		}}
+	fmt.Println(host.Add(starhost.Plugin{Name: "oncall", Tools: []starhost.Tool{page}}))
+	page.Pos = starhost.Pos{File: "pager.star", Line: 2, Col: 1}
+	fmt.Println(host.Add(starhost.Plugin{Name: "pager", Tools: []starhost.Tool{page}}))
+	// Output:
+	// <nil>
+	// pager.star:2:1: tool "page" is already registered at oncall/plugin.star:9:1
+}

@@ -1,0 +1,229 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+func TestSessionConfig(t *testing.T) {
+	var platforms []string
+	h := newHost(t, starhost.Options{}, in(1, hookFunc("session_start", func(e *starhost.Event) starhost.Decision {
+		platforms = append(platforms, e.SessionID+" "+e.Platform+" "+e.Model)
+		return starhost.Decision{}
+	})))
+	first, second := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{ID: "mine", Platform: "cli", Model: "m", Seed: 7})
+	for range 2 {
+		ask(t, first, starhost.Request{})
+		ask(t, second, starhost.Request{})
+	}
+	diff(t, "session_start, once a session", []string{"session-1 go ", "mine cli m"}, platforms)
+	diff(t, "seed", uint64(7), second.Seed())
+	diff(t, "id", "mine", second.ID())
+}
+
+func TestTurnNumbers(t *testing.T) {
+	var firsts []bool
+	h := newHost(t, starhost.Options{}, in(1, hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
+		firsts = append(firsts, e.IsFirstTurn)
+		return starhost.Decision{}
+	})))
+	s := h.NewSession(starhost.SessionConfig{})
+	for want := 1; want <= 2; want++ {
+		turn := beginIn(t, s, starhost.Request{})
+		diff(t, "number", want, turn.Number())
+		if turn.Session() != s {
+			t.Error("Session: got another one")
+		}
+		turn.End(context.Background())
+		turn.End(context.Background()) // does nothing
+	}
+	diff(t, "is_first_turn", []bool{true, false}, firsts)
+}
+
+func TestNow(t *testing.T) {
+	turn := begin(t, newHost(t, starhost.Options{Clock: ticking()}), starhost.Request{})
+	if turn.AskedNow() {
+		t.Error("AskedNow: got true before anybody asked")
+	}
+	if first := turn.Now(); first != turn.Now() || !turn.AskedNow() {
+		t.Error("Now: got two times in one turn")
+	}
+	if starhost.LaneOf(context.Background()) != nil {
+		t.Error("LaneOf: got a lane outside of a handler")
+	}
+}
+
+func TestValue(t *testing.T) {
+	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
+	made := 0
+	get := func() any { return s.Value("key", func() any { made++; return made }) }
+	diff(t, "values", []any{1, 1}, []any{get(), get()})
+}
+
+// Calls that nobody ran are answered when the turn ends.
+func TestUnansweredCalls(t *testing.T) {
+	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
+	turn := beginIn(t, s, starhost.Request{Text: "a"})
+	prompt(t, turn)
+	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
+	call(t, turn, "echo", `{"text":"x"}`)
+	turn.End(context.Background())
+	p := ask(t, s, starhost.Request{Text: "b"})
+	diff(t, "messages", []string{"user: a", "assistant: ", `tool: {"text":"x"}`, "tool: not run: the turn ended", "user: b"}, roles(p.Messages))
+	if m := p.Messages[3]; m.CallID != "c2" || !m.IsError {
+		t.Errorf("answer: got %+v, want an is_error of c2", m)
+	}
+}
+
+func TestBusySessions(t *testing.T) {
+	tests := []struct {
+		maxWaiting, want int // how many may wait
+	}{{1, 1}, {3, 3}, {-1, 0}, {0, 16}}
+	for _, tt := range tests {
+		s := newHost(t, starhost.Options{MaxWaiting: tt.maxWaiting}).NewSession(starhost.SessionConfig{})
+		turn := beginIn(t, s, starhost.Request{})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var mu sync.Mutex
+		var got []error
+		var wg sync.WaitGroup
+		for range tt.want + 2 {
+			wg.Go(func() {
+				_, err := s.Begin(ctx, starhost.Request{})
+				mu.Lock()
+				defer mu.Unlock()
+				if got = append(got, err); len(got) == 2 {
+					cancel() // two are refused at once, the others wait until now
+				}
+			})
+		}
+		wg.Wait()
+		busy := 0
+		for _, err := range got {
+			switch {
+			case errors.Is(err, starhost.ErrBusy):
+				busy++
+			case !errors.Is(err, context.Canceled):
+				t.Errorf("Begin: got %v, want ErrBusy or context.Canceled", err)
+			}
+		}
+		diff(t, "turns that were refused", 2, busy)
+		turn.End(context.Background())
+		ask(t, s, starhost.Request{}) // the session goes on
+		if _, err := s.Begin(ctx, starhost.Request{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Begin with a cancelled context: got %v", err)
+		}
+	}
+}
+
+// A waiting turn begins when the one before it ends, with its history.
+func TestTurnsOfASessionWait(t *testing.T) {
+	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
+	turn := beginIn(t, s, starhost.Request{Text: "first"})
+	prompt(t, turn)
+	got := make(chan *starhost.Prompt)
+	go func() {
+		p, _ := s.Prompt(context.Background(), starhost.Request{Text: "second"})
+		got <- p
+	}()
+	turn.Reply(starhost.Reply{Content: "ok"})
+	turn.End(context.Background())
+	diff(t, "messages", []string{"user: first", "assistant: ok", "user: second"}, roles((<-got).Messages))
+}
+
+// A turn sees the plugins that were there when it began.
+func TestAddWhileATurnRuns(t *testing.T) {
+	h := newHost(t, starhost.Options{})
+	s := h.NewSession(starhost.SessionConfig{})
+	turn := beginIn(t, s, starhost.Request{})
+	if err := h.Add(echo(), in(1, hook("pre_llm_call", starhost.TextContext("new")))); err != nil {
+		t.Fatal(err)
+	}
+	p := prompt(t, turn)
+	diff(t, "text and tools of the turn under way", []any{"", 0}, []any{p.Text, len(p.Tools)})
+	turn.End(context.Background())
+	p = ask(t, s, starhost.Request{})
+	diff(t, "text and tools of the next", []any{"new", 1}, []any{p.Text, len(p.Tools)})
+	diff(t, "cause", "tools changed", p.CacheBreak.Cause)
+}
+
+// Many sessions of one host, while plugins are added. Under the race detector.
+func TestConcurrentSessions(t *testing.T) {
+	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }, Log: func(starhost.LogLine) {}}, echo(),
+		in(1, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+			e.Messages.View(func(m *starhost.Messages) any { return m.Len() })
+			return starhost.TextContext(e.SessionID)
+		})),
+		in(2, hook(pre, askFor)),
+		starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
+			{Prefix: "xx", Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+				turn.Session().Value(arg, func() any { return arg })
+				starhost.LaneOf(ctx).Next("n")
+				return texts(arg + turn.Now().Format(time.Kitchen)), nil
+			}},
+		}})
+	var wg sync.WaitGroup
+	for range 8 {
+		s := h.NewSession(starhost.SessionConfig{})
+		for range 2 { // two turns of a session at once
+			wg.Go(func() {
+				for range 3 {
+					turn, err := s.Begin(context.Background(), starhost.Request{Text: "hi", Fragments: []string{"xx:a", "xx:b", "xx:c"}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if p, err := turn.Prompt(context.Background()); err != nil || p.SharedPrefix == 0 && turn.Number() > 1 {
+						t.Errorf("prompt %d: got %v, shared %v", turn.Number(), err, p)
+					}
+					turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "echo"}}})
+					if _, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
+						t.Error(err)
+					}
+					turn.End(context.Background())
+				}
+			})
+		}
+	}
+	wg.Go(func() {
+		for i := range 20 {
+			if err := h.Add(in(i+10, hook("turn_start", starhost.TextContext("added")))); err != nil {
+				t.Error(err)
+			}
+			h.Hooks()
+			h.Tools()
+		}
+	})
+	wg.Wait()
+}
+
+func TestLists(t *testing.T) {
+	var none *starhost.Tools
+	diff(t, "nil list", []any{0, 0, "view"}, []any{none.Len(), len(none.Items()), none.View(func(*starhost.Tools) any { return "view" })})
+	made := 0
+	list := starhost.NewList([]starhost.Tool{{Name: "a"}})
+	view := func(l *starhost.Tools) any { made++; return l.Len() }
+	diff(t, "views", []any{1, 1, 1}, []any{list.View(view), list.View(view), made})
+}
+
+func TestLaneCounters(t *testing.T) {
+	var lane starhost.Lane
+	lane.Spent(2, 3)
+	lane.Spent(1, 1)
+	diff(t, "spent", []uint64{3, 4}, []uint64{lane.Steps, lane.Bytes})
+	diff(t, "draws", []uint64{0, 1, 0}, []uint64{lane.Next("a"), lane.Next("a"), lane.Next("b")})
+}
+
+func TestContextBytes(t *testing.T) {
+	c := texts("ab", "c")
+	c.Attachments = slices.Repeat(c.Attachments, 1)
+	diff(t, "bytes", int64(3), c.Bytes())
+	diff(t, "no context", starhost.Decision{}, starhost.TextContext(""))
+}
