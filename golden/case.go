@@ -218,9 +218,20 @@ func (o outcome) text() string {
 
 // describe shows an error as the command line does, as far as it is known here.
 func describe(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		text := ""
+		for _, e := range joined.Unwrap() {
+			text += describe(e)
+		}
+		return text
+	}
 	var located *starlark.Error
 	if errors.As(err, &located) {
 		return located.Detail()
+	}
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return fmt.Sprintf("%v [%s]\n  help: starhost docs %s\n", err, coded.Code(), coded.Code())
 	}
 	return err.Error() + "\n"
 }

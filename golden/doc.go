@@ -13,7 +13,8 @@
 //
 //	case.star       the steps, in the vocabulary of builtins.CaseTable; required
 //	want            what the steps print; written by Update
-//	config.toml     the operator's config; nothing else of a config is read
+//	config.toml     the operator's config, the only one that is read; its paths
+//	                begin at the case's folder
 //	workspace/FILE  a file of the workspace, which is in memory
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
@@ -21,11 +22,11 @@
 // Any other section is an error, and so is a file of the workspace that nothing
 // looked at: the case would be the same without it.
 //
-// A plugin is granted what it declares, unless config.toml has grants. Every
-// environment variable NAME reads as test-NAME. The time is 2026-01-01T00:00:00Z
-// until the case advances it. All steps share one session of the platform
-// "test"; a turn lasts from one prompt step to the next, and steps before the
-// first prompt begin one whose message is empty.
+// A plugin is granted what it declares, unless config.toml has grants (NAME = []
+// grants nothing). Every environment variable NAME reads as test-NAME. All steps
+// share one session of the platform "test". A turn lasts from one prompt step to
+// the next, to a step that fails or to one that moves the time, which begins at
+// 2026-01-01T00:00:00Z; a step outside of a turn begins one with an empty message.
 //
 // # Output
 //

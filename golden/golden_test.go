@@ -142,7 +142,8 @@ no section "case.star": it says what to do, as prompt("hello")
 `},
 		{"a wrong config", "", upperCase + "-- config.toml --\n[pluginz]\n", `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-config.toml:1: unknown key "pluginz" (did you mean plugins?)
+config.toml:1: unknown key "pluginz" (did you mean plugins?) [E0602]
+  help: starhost docs E0602
 
 1 case: 1 failed
 `},
@@ -162,7 +163,8 @@ q.star:10:14: tool "upper" is already registered at p.star:10:14
 `},
 		{"a plugin of the case that is none", "", upperCase + "-- plugins/q.txt --\n", `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-golden/p_case.txtar: plugins: got no plugins, want *.star files or folders with plugin.star
+golden/p_case.txtar: plugins: got no plugins, want *.star files or folders with plugin.star [E0604]
+  help: starhost docs E0604
 
 1 case: 1 failed
 `},
