@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+)
+
+const readme = "../../README.md"
+
+// notRun are the README's commands that this test cannot run: it is one of them.
+var notRun = []string{"go test ./..."}
+
+// TestREADME runs every block of the README: files are written, commands must
+// print what stands below them, Go code must be that of an example, and tables
+// must be what the code says. With -update it writes what the commands print.
+func TestREADME(t *testing.T) {
+	src, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := readmeRun{t: t, dir: t.TempDir()}
+	got := r.tables(r.blocks(string(src)))
+	if *update {
+		if err := os.WriteFile(readme, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := gocmp.Diff(string(src), got); diff != "" {
+		t.Errorf("README.md (-as it is +as it should be; go test ./cmd/starhost -run README -update writes it):\n%s", diff)
+	}
+}
+
+// A readmeRun is one reading of the README, with a folder for its files.
+type readmeRun struct {
+	t   *testing.T
+	dir string
+}
+
+// blocks returns the README with the output of each command as it is now.
+func (r *readmeRun) blocks(src string) string {
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(src, "\n```")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		info, rest, _ := strings.Cut(rest, "\n")
+		body, rest, ok := strings.Cut(rest, "```")
+		if !ok {
+			r.t.Fatalf("README.md: block %q is not closed", info)
+		}
+		fmt.Fprintf(&out, "\n```%s\n%s```", info, r.block(info, body))
+		src = rest
+	}
+}
+
+// block does what a block is for, and returns its body as it should be.
+func (r *readmeRun) block(info, body string) string {
+	kind, file, _ := strings.Cut(info, " ")
+	switch {
+	case file != "":
+		path := filepath.Join(r.dir, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			r.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+			r.t.Fatal(err)
+		}
+	case kind == "console":
+		return r.console(body)
+	case kind == "go":
+		r.example(body)
+	default:
+		r.t.Errorf("README.md: block %q: want a file's name, console or go", info)
+	}
+	return body
+}
+
+// console runs the commands of a block.
+func (r *readmeRun) console(body string) string {
+	var out strings.Builder
+	for line := range strings.Lines(body) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&out, "$ %s\n", command)
+		if !slices.Contains(notRun, command) {
+			out.WriteString(r.command(command))
+		}
+	}
+	return out.String()
+}
+
+// command runs one command in this process and returns what it prints.
+func (r *readmeRun) command(line string) string {
+	args := words(r.t, line)
+	dir := r.dir
+	if len(args) > 3 && slices.Equal(args[:3], []string{"go", "run", "./cmd/starhost"}) {
+		dir, args = "../..", args[2:]
+	} else if args[0] != "starhost" {
+		r.t.Fatalf("README.md: command %q: want starhost, or go run ./cmd/starhost", line)
+	}
+	r.t.Setenv("CI", "") // a reader's terminal, where --update is welcome
+	var both bytes.Buffer
+	run(context.Background(), append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), &both, &both)
+	return strings.TrimRight(both.String(), "\n") + "\n"
+}
+
+// words splits a command line at spaces, and knows both kinds of quotes.
+func words(t *testing.T, line string) []string {
+	var list []string
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
+		var word string
+		if q := line[0]; q == '"' || q == '\'' {
+			var ok bool
+			if word, line, ok = strings.Cut(line[1:], string(q)); !ok {
+				t.Fatalf("README.md: a quote is not closed: %s", line)
+			}
+		} else {
+			word, line, _ = strings.Cut(line, " ")
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+// example checks that a block of Go is part of an example that the tests run.
+func (r *readmeRun) example(body string) {
+	files, err := filepath.Glob("../../*/example_test.go")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, file := range append(files, "../../example_test.go") {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if strings.Contains(unindented(string(src)), unindented(body)) {
+			return
+		}
+	}
+	r.t.Errorf("README.md: this Go code is not part of any example_test.go:\n%s", body)
+}
+
+// unindented returns text without the white space at the beginning of lines.
+func unindented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.TrimLeft(line, " \t"))
+	}
+	return out.String()
+}
+
+// tables returns the README with its tables as the code has them.
+func (r *readmeRun) tables(src string) string {
+	for name, rows := range map[string]string{"builtins": builtinRows(), "events": eventRows()} {
+		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+		before, rest, ok := strings.Cut(src, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			r.t.Fatalf("README.md has no %s…%s", begin, end)
+		}
+		src = before + begin + rows + end + after
+	}
+	return src
+}
+
+// builtinRows lists what a plugin can say beyond the language itself.
+func builtinRows() string {
+	rows := "| name | what it does |\n|---|---|\n"
+	for _, e := range builtins.Table(nil) {
+		if e.Value == nil && !strings.HasPrefix(e.Name, "ctx.") {
+			continue // the language's own
+		}
+		doc, _, _ := strings.Cut(e.Doc, "\n")
+		rows += fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(cmp.Or(e.Signature, e.Name), "|", `\|`), strings.ReplaceAll(doc, "|", `\|`))
+	}
+	return rows
+}
+
+func eventRows() string {
+	rows := "| event | fires | its handlers may name | and return |\n|---|---|---|---|\n"
+	for _, e := range starhost.Events() {
+		actions := make([]string, len(e.Actions))
+		for i, a := range e.Actions {
+			actions[i] = string(a)
+		}
+		rows += fmt.Sprintf("| `%s` | %s | %s | %s |\n", e.Name, e.Fires, strings.Join(e.Args, ", "), strings.Join(actions, ", "))
+	}
+	return rows
+}
