@@ -58,7 +58,7 @@ func (s *Sandbox) parse(name string, src []byte) (_ *File, err error) {
 		return nil, err
 	}
 	s.sources.add(name, text)
-	options := dialect
+	options := s.dialect
 	tree, err := options.Parse(name, text, 0)
 	if err != nil {
 		return nil, err
@@ -106,25 +106,25 @@ func posAt(name string, src []byte, i int) Pos {
 	return Pos{File: name, Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1 + utf8.RuneCount(line)}
 }
 
-// compile returns the program of f for an environment that holds env besides
-// the defined names.
-func (s *Sandbox) compile(f *File, env starlark.StringDict) (*starlark.Program, error) {
-	options := dialect
-	tree, err := options.Parse(f.name, f.src, 0)
+// compile returns the guarded program of f for an environment of the language's
+// and the defined names, and those of extra.
+func (s *Sandbox) compile(f *File, extra starlark.StringDict) (*starlark.Program, error) {
+	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
+	tree, err := rewrite(f.tree, hosted)
 	if err != nil {
 		return nil, err
 	}
+	known := func(name string) bool { return hosted(name) || universe.Has(name) || helpers.Has(name) }
 	var unknown bool
 	program, err := starlark.FileProgram(tree, func(name string) bool {
-		known := env.Has(name)
-		unknown = unknown || !known && !starlark.Universe.Has(name)
-		return known || !starlark.Universe.Has(name)
+		unknown = unknown || !known(name)
+		return true
 	})
 	if err != nil {
 		return nil, err
 	}
 	if unknown {
-		return nil, undefinedNames(f.tree, tree, env)
+		return nil, undefinedNames(tree, known, s.scopeNames(f.tree, extra))
 	}
 	return program, nil
 }

@@ -58,7 +58,7 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 			return nil, err
 		}
 	}
-	program, err := w.box.compile(f, w.loader.env)
+	program, err := w.box.compile(f, w.loader.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,11 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 	w.files = w.files[:len(w.files)-1]
 	if err != nil {
 		return nil, err
+	}
+	for name := range globals {
+		if name[0] == '$' {
+			delete(globals, name)
+		}
 	}
 	w.loader.done = append(w.loader.done, f.name)
 	return globals, nil

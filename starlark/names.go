@@ -17,12 +17,11 @@ const maxHints = 8
 // undefinedNames returns the errors of a resolved tree whose unknown names the
 // resolver was told to take for predeclared ones. The resolver's own errors
 // would compare any number of unknown names with any number of known ones.
-func undefinedNames(written, resolved *syntax.File, env starlark.StringDict) error {
+func undefinedNames(f *syntax.File, known func(name string) bool, candidates []string) error {
 	var errs resolve.ErrorList
-	var names []string
-	syntax.Walk(resolved, func(n syntax.Node) bool {
+	syntax.Walk(f, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		if !ok || env.Has(id.Name) {
+		if !ok || known(id.Name) {
 			return true
 		}
 		if b, ok := id.Binding.(*resolve.Binding); !ok || b.Scope != resolve.Predeclared {
@@ -30,10 +29,7 @@ func undefinedNames(written, resolved *syntax.File, env starlark.StringDict) err
 		}
 		msg := "undefined: " + id.Name
 		if len(errs) < maxHints {
-			if names == nil {
-				names = scopeNames(written, env)
-			}
-			msg += didYouMean(nearest(id.Name, names))
+			msg += didYouMean(nearest(id.Name, candidates))
 		}
 		errs = append(errs, resolve.Error{Pos: id.NamePos, Msg: msg})
 		return true
@@ -50,13 +46,14 @@ func didYouMean(name string) string {
 }
 
 // scopeNames returns all names that a file can use or binds itself, sorted.
-func scopeNames(f *syntax.File, env starlark.StringDict) []string {
+func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string {
 	names := boundNames(f)
-	for name := range env {
-		names[name] = true
-	}
-	for name := range starlark.Universe {
-		names[name] = true
+	for _, env := range []starlark.StringDict{s.env, extra, universe} {
+		for name := range env {
+			if isIdentifier(name) {
+				names[name] = true
+			}
+		}
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -66,6 +66,6 @@ func (w *worker) part() {
 	if e, ok := w.stopped.(*LimitError); ok && e.inherited {
 		p.stop(e)
 	}
-	p.extend(p.link.start)
+	p.prolong(p.link.start)
 	p.link.mu.Unlock()
 }

@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -55,6 +54,7 @@ type Sandbox struct {
 
 // A world is what a sandbox and those derived from it share.
 type world struct {
+	dialect syntax.FileOptions  // of all files
 	env     starlark.StringDict // predeclared in every file
 	defined map[string]bool     // names given to Define, also dotted ones
 	sources sources
@@ -65,8 +65,16 @@ func New(opts Options) *Sandbox {
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,
-		world:  &world{env: starlark.StringDict{}, defined: map[string]bool{}},
+		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{}},
 	}
+}
+
+// guardedNames returns what every file has: the guarded universe, and the helpers
+// that rewritten source calls.
+func guardedNames() starlark.StringDict {
+	env := maps.Clone(universe)
+	maps.Copy(env, helpers)
+	return env
 }
 
 // WithLimits returns a sandbox with the same names and the limits of l; its
@@ -117,9 +125,7 @@ func (s *Sandbox) module(name string) (*starlarkstruct.Module, error) {
 
 // Names returns the names that every file can use, sorted.
 func (s *Sandbox) Names() []string {
-	names := maps.Clone(s.env)
-	maps.Copy(names, starlark.Universe)
-	return slices.Sorted(maps.Keys(names))
+	return s.scopeNames(&syntax.File{}, nil)
 }
 
 // A Module is a file that was evaluated, with all it loaded. Its values are frozen.

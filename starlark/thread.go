@@ -28,6 +28,10 @@ type run struct {
 	// deadline is zero until the first tick: a short run never asks for the time.
 	deadline time.Time
 
+	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
+	lastTable  starlark.Value             // that was inserted into, and its sketch
+	lastSketch *sketch
+
 	loader  *loader  // of a Run; nil in a Call
 	files   []string // being evaluated, the outermost first
 	stopped error    // why the thread was cancelled: a limit, or the context's error
@@ -202,12 +206,12 @@ func (s *Sandbox) Loading(th *starlark.Thread) (file string, module bool) {
 func (s *Sandbox) Paused(th *starlark.Thread, work func() error) error {
 	start := time.Now()
 	err := work()
-	workerOf(th).extend(start)
+	workerOf(th).prolong(start)
 	return err
 }
 
-// extend moves the deadline by the time since start.
-func (w *worker) extend(start time.Time) {
+// prolong moves the deadline by the time since start.
+func (w *worker) prolong(start time.Time) {
 	if !w.deadline.IsZero() {
 		w.deadline = w.deadline.Add(time.Since(start))
 	}

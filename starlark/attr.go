@@ -1,0 +1,58 @@
+package starlark
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// attribute is x.f when it is not called at once.
+func attribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	v, err := getAttr(args[0], string(args[1].(starlark.String)))
+	if err != nil {
+		return nil, err
+	}
+	return workerOf(th).paying(v)
+}
+
+// getAttr is the interpreter's x.f, with a suggestion for a field that x lacks.
+func getAttr(x starlark.Value, name string) (starlark.Value, error) {
+	h, ok := x.(starlark.HasAttrs)
+	if !ok {
+		return nil, fmt.Errorf("%s has no .%s field or method", x.Type(), name)
+	}
+	v, err := h.Attr(name)
+	if v != nil && err == nil {
+		return v, nil
+	}
+	msg := fmt.Sprintf("%s has no .%s field or method", x.Type(), name)
+	if err != nil {
+		none, ok := err.(starlark.NoSuchAttrError)
+		if !ok {
+			return nil, err
+		}
+		msg = string(none)
+	}
+	if n := nearest(name, h.AttrNames()); n != "" {
+		msg += " (did you mean ." + n + "?)"
+	}
+	return nil, errors.New(msg)
+}
+
+// paying returns the guarded method for a bound method of a core type, and any
+// other value as it is.
+func (w *worker) paying(v starlark.Value) (starlark.Value, error) {
+	b, ok := v.(*starlark.Builtin)
+	if !ok || b.Receiver() == nil {
+		return v, nil
+	}
+	m := methodOf(b.Receiver(), b.Name())
+	if m == nil {
+		return v, nil
+	}
+	if err := w.pay(boundCopy, 1); err != nil {
+		return nil, err
+	}
+	return m.bound.BindReceiver(b.Receiver()), nil
+}

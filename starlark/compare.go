@@ -1,0 +1,218 @@
+package starlark
+
+import (
+	"fmt"
+	"reflect"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// compare is the comparison of the interpreter, paid for pair by pair. Equal
+// substructures are compared each time they are met, so that the number of pairs
+// can be far above the number of values.
+func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
+	if isScalar(x) && isScalar(y) {
+		return starlark.Compare(op, x, y)
+	}
+	return w.compareDepth(op, x, y, starlark.CompareLimit)
+}
+
+// isScalar reports whether comparing v with any value is one small step.
+func isScalar(v starlark.Value) bool {
+	switch v := v.(type) {
+	case starlark.NoneType, starlark.Bool, starlark.Float:
+		return true
+	case starlark.Int:
+		return isSmallInt(v)
+	case starlark.String:
+		return len(v) <= smallEqual
+	}
+	return false
+}
+
+func (w *worker) equal(x, y starlark.Value) (bool, error) {
+	return w.compare(syntax.EQL, x, y)
+}
+
+func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
+	if depth < 1 {
+		return false, fmt.Errorf("comparison exceeded maximum recursion depth")
+	}
+	if isScalar(x) && isScalar(y) {
+		return starlark.Compare(op, x, y)
+	}
+	if err := w.pay(pair, 1); err != nil {
+		return false, err
+	}
+	switch x := x.(type) {
+	case *starlark.List:
+		if y, ok := y.(*starlark.List); ok {
+			return w.compareSequences(op, x, y, depth)
+		}
+	case starlark.Tuple:
+		if y, ok := y.(starlark.Tuple); ok {
+			return w.compareSequences(op, x, y, depth)
+		}
+	case *starlark.Dict:
+		if y, ok := y.(*starlark.Dict); ok && isEquality(op) {
+			eq, err := w.equalDicts(x, y, depth)
+			return eq == (op == syntax.EQL), err
+		}
+	case *starlarkstruct.Struct:
+		if y, ok := y.(*starlarkstruct.Struct); ok && isEquality(op) {
+			eq, err := w.equalStructs(x, y, depth)
+			return eq == (op == syntax.EQL), err
+		}
+	}
+	return w.compareWhole(op, x, y, depth)
+}
+
+func isEquality(op syntax.Token) bool { return op == syntax.EQL || op == syntax.NEQ }
+
+// compareWhole pays for the whole comparison of two values and lets the
+// interpreter do it.
+func (w *worker) compareWhole(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
+	if err := w.payWhole(x, y); err != nil {
+		return false, err
+	}
+	if reflect.TypeOf(x) != reflect.TypeOf(y) {
+		if c, ok := x.(starlark.Comparable); ok && isHost(x) {
+			return c.CompareSameType(op, y, depth)
+		}
+		if c, ok := y.(starlark.Comparable); ok && isHost(y) {
+			return c.CompareSameType(swapped[op], x, depth)
+		}
+	}
+	return starlark.CompareDepth(op, x, y, depth)
+}
+
+// swapped has the operator that means the same with its sides exchanged.
+var swapped = map[syntax.Token]syntax.Token{
+	syntax.EQL: syntax.EQL, syntax.NEQ: syntax.NEQ,
+	syntax.LT: syntax.GT, syntax.GT: syntax.LT, syntax.LE: syntax.GE, syntax.GE: syntax.LE,
+}
+
+// isHost reports whether v is of a type that the host brought. Such a value may
+// stand for a list or dict, and knows how to compare itself with one.
+func isHost(v starlark.Value) bool {
+	_, ok := v.(interface{ StandsFor() string })
+	return ok
+}
+
+func (w *worker) payWhole(x, y starlark.Value) error {
+	switch x := x.(type) {
+	case starlark.String:
+		if y, ok := y.(starlark.String); ok {
+			return w.pay(sameBytes, uint64(min(len(x), len(y))))
+		}
+	case starlark.Bytes:
+		if y, ok := y.(starlark.Bytes); ok {
+			return w.pay(sameBytes, uint64(min(len(x), len(y))))
+		}
+	case starlark.Int:
+		if _, ok := y.(starlark.Float); ok {
+			return w.pay(intRatio, words(x))
+		}
+		return w.pay(wordPair, words(x))
+	case starlark.Float:
+		if y, ok := y.(starlark.Int); ok {
+			return w.pay(intRatio, words(y))
+		}
+	case *starlark.Set:
+		if y, ok := y.(*starlark.Set); ok {
+			return w.paySets("compare", x, y)
+		}
+	}
+	return nil
+}
+
+// A sequence is a list or a tuple.
+type sequence interface {
+	Len() int
+	Index(i int) starlark.Value
+}
+
+func (w *worker) compareSequences(op syntax.Token, x, y sequence, depth int) (bool, error) {
+	if x.Len() != y.Len() && isEquality(op) {
+		return op == syntax.NEQ, nil
+	}
+	n := min(x.Len(), y.Len())
+	for i := range n {
+		if i >= min(x.Len(), y.Len()) {
+			break // a host's comparison changed the list
+		}
+		if i&7 == 7 {
+			if err := w.pay(pair, 8); err != nil {
+				return false, err
+			}
+		}
+		xi, yi := x.Index(i), y.Index(i)
+		eq, err := w.compareDepth(syntax.EQL, xi, yi, depth-1)
+		switch {
+		case err != nil:
+			return false, err
+		case eq:
+			continue
+		case isEquality(op):
+			return op == syntax.NEQ, nil
+		}
+		return w.compareDepth(op, xi, yi, depth-1)
+	}
+	return starlark.Compare(op, starlark.MakeInt(x.Len()), starlark.MakeInt(y.Len()))
+}
+
+func (w *worker) equalDicts(x, y *starlark.Dict, depth int) (bool, error) {
+	if x.Len() != y.Len() {
+		return false, nil
+	}
+	for k, v := range x.Entries() {
+		if err := w.pay(pair, 2); err != nil {
+			return false, err
+		}
+		if err := w.payKey("compare", k); err != nil {
+			return false, err
+		}
+		other, found, err := y.Get(k)
+		if err != nil || !found {
+			return false, nil
+		}
+		if eq, err := w.compareDepth(syntax.EQL, v, other, depth-1); err != nil || !eq {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (w *worker) equalStructs(x, y *starlarkstruct.Struct, depth int) (bool, error) {
+	if x.Len() != y.Len() {
+		return false, nil
+	}
+	if eq, err := w.compareDepth(syntax.EQL, x.Constructor(), y.Constructor(), depth); err != nil || !eq {
+		return false, err
+	}
+	for i := range x.Len() {
+		if err := w.pay(pair, 1); err != nil {
+			return false, err
+		}
+		name, v := x.AttrAt(i)
+		other, z := y.AttrAt(i)
+		if name != other {
+			return false, nil
+		}
+		if eq, err := w.compareDepth(syntax.EQL, v, z, depth-1); err != nil || !eq {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// paySets pays for an operation that looks every element of two sets up, which
+// hashes them again.
+func (w *worker) paySets(op string, x, y starlark.Value) error {
+	if err := w.payKeys(op, x); err != nil {
+		return err
+	}
+	return w.payKeys(op, y)
+}

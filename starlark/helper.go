@@ -1,0 +1,156 @@
+package starlark
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// A helper does the work of an operation that the rewriter took out of the
+// script. Its name starts with "$", so that no script can spell it, or is that
+// of the method it stands for in error messages.
+type helper struct {
+	name string
+	do   func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+}
+
+func (h *helper) Name() string          { return h.name }
+func (h *helper) String() string        { return fmt.Sprintf("<built-in function %s>", h.name) }
+func (h *helper) Type() string          { return "builtin_function_or_method" }
+func (h *helper) Freeze()               {}
+func (h *helper) Truth() starlark.Bool  { return true }
+func (h *helper) Hash() (uint32, error) { return starlark.String(h.name).Hash() }
+
+func (h *helper) CallInternal(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return h.do(th, args, kwargs)
+}
+
+// helpers are all helpers by the name that rewritten source calls them by:
+// those of operators, and one for each method name of a core type.
+var helpers = makeHelpers()
+
+func makeHelpers() starlark.StringDict {
+	m := starlark.StringDict{}
+	for name, do := range operations {
+		m[name] = &helper{name, do}
+	}
+	for _, op := range guardedOps {
+		m["$"+op.String()] = &helper{"$" + op.String(), binaryHelper(op)}
+		m["$i"+op.String()+"="] = &helper{"$i" + op.String() + "=", inplaceHelper(op)}
+	}
+	for _, op := range comparisons {
+		m["$"+op.String()] = &helper{"$" + op.String(), compareHelper(op)}
+	}
+	for name, do := range methodHelpers() {
+		m["$."+name] = &helper{name, do}
+	}
+	m["$none"] = starlark.None
+	return m
+}
+
+// guardedOps are the binary operators whose work can exceed their instruction.
+var guardedOps = []syntax.Token{
+	syntax.PLUS, syntax.MINUS, syntax.STAR, syntax.SLASHSLASH, syntax.PERCENT,
+	syntax.AMP, syntax.PIPE, syntax.CIRCUMFLEX, syntax.LTLT, syntax.GTGT,
+}
+
+var comparisons = []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE}
+
+// operation is the code of a helper.
+type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+
+// operations are the helpers that stand for syntax other than an operator.
+var operations = map[string]operation{
+	"$neg":      negate,
+	"$~":        complement,
+	"$in":       contained,
+	"$not in":   notContained,
+	"$index":    indexed,
+	"$setindex": setIndexed,
+	"$slice":    sliced,
+	"$attr":     attribute,
+	"$ref":      refIndex,
+	"$fref":     refField,
+	"$aug":      augment,
+	"$key":      displayKey,
+	"$entry":    firstEntry,
+	"$dict":     emptyDict,
+	"$dictcomp": dictComprehension,
+	"$enter":    enterFunction,
+	"$star":     spreadArgs,
+	"$kwstar":   spreadKwargs,
+}
+
+func binaryHelper(op syntax.Token) operation {
+	switch op {
+	case syntax.PLUS:
+		return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			if z, ok := addSmall(args[0], args[1], 1); ok {
+				return z, nil
+			}
+			return binary(th, op, args[0], args[1])
+		}
+	case syntax.MINUS:
+		return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			if z, ok := addSmall(args[0], args[1], -1); ok {
+				return z, nil
+			}
+			return binary(th, op, args[0], args[1])
+		}
+	}
+	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		return binary(th, op, args[0], args[1])
+	}
+}
+
+func inplaceHelper(op syntax.Token) operation {
+	do := binaryHelper(op)
+	if op != syntax.PLUS && op != syntax.PIPE {
+		return do
+	}
+	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		switch args[0].(type) {
+		case *starlark.List, *starlark.Dict:
+			return inplace(th, op, args[0], args[1])
+		}
+		return do(th, args, nil)
+	}
+}
+
+func compareHelper(op syntax.Token) operation {
+	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		ok, err := workerOf(th).compare(op, args[0], args[1])
+		return starlark.Bool(ok), err
+	}
+}
+
+// enterFunction pays for the frame of a large function, and for the dict of its
+// **kwargs: enter(steps, bytes).
+func enterFunction(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	steps, _ := args[0].(starlark.Int).Uint64()
+	bytes, _ := args[1].(starlark.Int).Uint64()
+	return starlark.None, workerOf(th).charge("call", steps, bytes)
+}
+
+// spreadArgs pays for the elements of *args in a call.
+func spreadArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return args[0], workerOf(th).payElements(starArgs, args[0])
+}
+
+// spreadKwargs pays for the entries of **kwargs in a call.
+func spreadKwargs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	n := starlark.Len(args[0])
+	if n <= 0 {
+		return args[0], nil
+	}
+	// The callee looks each name up among its parameters, one after the other.
+	w := workerOf(th)
+	if err := w.charge(kwArgs.op, times(uint64(n), maxParams/16), 0); err != nil {
+		return nil, err
+	}
+	if err := w.pay(kwArgs, uint64(n)); err != nil {
+		return nil, err
+	}
+	return args[0], w.payKeys(kwArgs.op, args[0])
+}

@@ -1,0 +1,231 @@
+//go:build linux
+
+package starlark
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// Hostile files run in a process each, so that one that escapes is seen and
+// does not end the test.
+const hostileEnv = "STARHOST_HOSTILE_FILE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(hostileEnv); path != "" {
+		hostileChild(path)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// An outcome is how a hostile file ended.
+type outcome struct {
+	Class   string // the limit, "error" or "completed"
+	Error   string
+	Pos     string
+	Steps   uint64
+	Seconds float64
+}
+
+// hostileSandbox has what the files use beyond the language.
+func hostileSandbox() *Sandbox {
+	s := New(Options{Limits: Limits{Timeout: 8 * time.Second}})
+	s.dialect.While = true
+	for name, v := range JSON() {
+		if err := s.Define(name, v, Cost{Steps: 10}); err != nil {
+			panic(err)
+		}
+	}
+	if err := s.Define("struct", starlark.NewBuiltin("struct", starlarkstruct.Make), Cost{Steps: 10, BytesPerArgByte: 1}); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// hostileChild runs one file and prints its outcome.
+func hostileChild(path string) {
+	debug.SetMemoryLimit(128 << 20)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	json.NewEncoder(os.Stdout).Encode(runHostile(expandMacros(string(text))))
+}
+
+func runHostile(src string) outcome {
+	s := hostileSandbox()
+	start := time.Now()
+	var usage Usage
+	f, err := s.Parse("hostile.star", []byte(src))
+	if err == nil {
+		var m *Module
+		m, usage, err = s.Run(context.Background(), f, Exec{})
+		if err == nil {
+			err = callHandlers(s, m, &usage)
+		}
+	}
+	o := outcome{Class: "completed", Steps: usage.Steps, Seconds: time.Since(start).Seconds()}
+	var limit *LimitError
+	var internal *InternalError
+	var e *Error
+	switch {
+	case errors.As(err, &internal):
+		o.Class = "panic"
+	case errors.As(err, &limit):
+		o.Class = limit.Limit
+	case err != nil:
+		o.Class = "error"
+	}
+	if errors.As(err, &e) {
+		o.Error, o.Pos = e.Error(), e.Pos.String()
+	}
+	return o
+}
+
+// callHandlers calls the function handle of a file that has one, as a host would
+// with what a plugin registered.
+func callHandlers(s *Sandbox, m *Module, usage *Usage) error {
+	handle, ok := m.Globals["handle"].(starlark.Callable)
+	if !ok {
+		return nil
+	}
+	_, u, err := s.Call(context.Background(), handle, nil, nil)
+	usage.Steps += u.Steps
+	return err
+}
+
+var (
+	macroRep  = regexp.MustCompile(`@@REP\((\d+),("(?:[^"\\]|\\.)*")\)@@`)
+	macroSeq  = regexp.MustCompile(`@@SEQ\((\d+),(\d+),("(?:[^"\\]|\\.)*")\)@@`)
+	macroNest = regexp.MustCompile(`@@NEST\((\d+),("(?:[^"\\]|\\.)*")\)@@`)
+)
+
+// expandMacros writes out what testdata/hostile/README.md abbreviates.
+func expandMacros(src string) string {
+	src = macroRep.ReplaceAllStringFunc(src, func(m string) string {
+		g := macroRep.FindStringSubmatch(m)
+		return strings.Repeat(unquoted(g[2]), atoi(g[1]))
+	})
+	src = macroSeq.ReplaceAllStringFunc(src, func(m string) string {
+		g := macroSeq.FindStringSubmatch(m)
+		var b strings.Builder
+		for i := range atoi(g[2]) {
+			b.WriteString(strings.ReplaceAll(unquoted(g[3]), "%d", strconv.Itoa(atoi(g[1])+i)))
+		}
+		return b.String()
+	})
+	return macroNest.ReplaceAllStringFunc(src, func(m string) string {
+		g := macroNest.FindStringSubmatch(m)
+		var b strings.Builder
+		n := atoi(g[1])
+		for i := range n {
+			b.WriteString(strings.Repeat(" ", i) + unquoted(g[2]) + "\n")
+		}
+		b.WriteString(strings.Repeat(" ", n) + "pass\n")
+		return b.String()
+	})
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func unquoted(s string) string {
+	t, _ := strconv.Unquote(s)
+	return t
+}
+
+// hostileFiles returns the attack files below a folder.
+func hostileFiles(t testing.TB, dir string) []string {
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.star"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// runChild runs one file in a process of its own.
+func runChild(t testing.TB, path string, env ...string) (outcome, int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 6291456; exec "$0"`, os.Args[0])
+	cmd.Env = append(append(os.Environ(), hostileEnv+"="+path), env...)
+	out, err := cmd.Output()
+	var o outcome
+	if err != nil || json.Unmarshal(out, &o) != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			out = append(out, cut(string(exit.Stderr), 1000)...)
+		}
+		t.Errorf("%s: the process was lost: %v: %s", path, err, out)
+		return o, 0
+	}
+	return o, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss / 1024
+}
+
+// Bounds of a hostile file's end: the acceptance numbers, with room for a busy machine.
+const (
+	hostileSeconds = 2.0
+	hostileMiB     = 160
+)
+
+func testHostile(t *testing.T, dir string) {
+	if testing.Short() {
+		t.Skip("a process for each file")
+	}
+	for _, path := range hostileFiles(t, dir) {
+		name := strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".star")
+		t.Run(name, func(t *testing.T) {
+			o, rss := runChild(t, path)
+			if t.Failed() {
+				return
+			}
+			t.Logf("%s %.3f s, %d MiB, %d steps: %s", o.Class, o.Seconds, rss, o.Steps, cut(o.Error, 200))
+			switch {
+			case o.Class == "panic", o.Class == "time", o.Class == "completed" && !mayComplete(path):
+				t.Errorf("got %q, want a limit or an error: %s", o.Class, o.Error)
+			case o.Seconds > hostileSeconds && !raceEnabled:
+				t.Errorf("took %.2f s, want at most %.1f", o.Seconds, hostileSeconds)
+			case rss > hostileMiB && !raceEnabled:
+				t.Errorf("took %d MiB, want at most %d", rss, hostileMiB)
+			}
+		})
+	}
+}
+
+// mayComplete reports whether a file says that its attack may simply come to
+// nothing.
+func mayComplete(path string) bool {
+	text, _ := os.ReadFile(path)
+	expect := regexp.MustCompile(`(?m)^# expect:.*`).FindString(string(text))
+	return strings.Contains(expect, "complete")
+}
+
+func TestHostileFiles(t *testing.T) { testHostile(t, "testdata/hostile") }
+
+func TestSharedHostileFiles(t *testing.T) {
+	const dir = "../../shared/hostile"
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("../shared/hostile is not there")
+	}
+	testHostile(t, dir)
+}

@@ -1,0 +1,282 @@
+package starlark
+
+import (
+	"errors"
+	"fmt"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// indexed is x[y].
+func indexed(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return getIndex(th, args[0], args[1])
+}
+
+func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) {
+	switch x := x.(type) {
+	case starlark.Mapping:
+		if _, ok := y.(starlark.Int); !ok {
+			if err := workerOf(th).payKey("[]", y); err != nil {
+				return nil, err
+			}
+		}
+		v, found, err := x.Get(y)
+		if err == nil && !found {
+			err = workerOf(th).noKey(x, y)
+		}
+		return v, err
+	case starlark.Indexable:
+		i, err := position(x, y)
+		if err != nil {
+			return nil, err
+		}
+		return x.Index(i), nil
+	}
+	return nil, fmt.Errorf("unhandled index operation %s[%s]", x.Type(), y.Type())
+}
+
+// noKey is the error for a key that a mapping does not have. The text of the key
+// is bounded.
+func (w *worker) noKey(x, key starlark.Value) error {
+	n, err := w.textSize("[]", key)
+	if err != nil {
+		return err
+	}
+	if n > maxErrorText {
+		return fmt.Errorf("key (a %s of up to %d bytes) not in %s", key.Type(), n, x.Type())
+	}
+	return fmt.Errorf("key %v not in %s", key, x.Type())
+}
+
+// position returns the element of x that y counts, from the end if negative.
+func position(x starlark.Indexable, y starlark.Value) (int, error) {
+	n := x.Len()
+	i, err := starlark.AsInt32(y)
+	if err != nil {
+		return 0, fmt.Errorf("%s index: %s", x.Type(), cut(err.Error(), maxErrorText))
+	}
+	return inRange(x, i, n)
+}
+
+func inRange(x starlark.Value, i, n int) (int, error) {
+	from := i
+	if i < 0 {
+		i += n
+	}
+	if i >= 0 && i < n {
+		return i, nil
+	}
+	if n == 0 {
+		return 0, fmt.Errorf("index %d out of range: empty %s", from, x.Type())
+	}
+	return 0, fmt.Errorf("%s index %d out of range [%d:%d]", x.Type(), from, -n, n-1)
+}
+
+// setIndexed is x[k] = v, with its operands in the order of their evaluation:
+// v, x, k.
+func setIndexed(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return starlark.None, setIndex(th, args[1], args[2], args[0])
+}
+
+func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
+	switch x := x.(type) {
+	case *starlark.Dict:
+		if _, ok := y.(starlark.Int); ok && x.Len() < floodFrom {
+			return x.SetKey(y, z)
+		}
+		return workerOf(th).setKey("[]=", x, y, z)
+	case starlark.HasSetKey:
+		return x.SetKey(y, z)
+	case starlark.HasSetIndex:
+		n := x.Len()
+		i, err := starlark.AsInt32(y)
+		if err != nil {
+			return errors.New(cut(err.Error(), maxErrorText))
+		}
+		if i, err = inRange(x, i, n); err != nil {
+			return err
+		}
+		return x.SetIndex(i, z)
+	}
+	return fmt.Errorf("%s value does not support item assignment", x.Type())
+}
+
+// sliced is x[lo:hi:step].
+func sliced(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	x, ok := args[0].(starlark.Sliceable)
+	if !ok {
+		return nil, fmt.Errorf("invalid slice operand %s", args[0].Type())
+	}
+	step, err := sliceStep(args[3])
+	if err != nil {
+		return nil, err
+	}
+	start, end, err := sliceBounds(args[1], args[2], x.Len(), step)
+	if err != nil {
+		return nil, err
+	}
+	if err := workerOf(th).paySlice(x, start, end, step); err != nil {
+		return nil, err
+	}
+	return x.Slice(start, end, step), nil
+}
+
+func sliceStep(v starlark.Value) (int, error) {
+	if v == starlark.None {
+		return 1, nil
+	}
+	step, err := starlark.AsInt32(v)
+	if err != nil {
+		return 0, fmt.Errorf("invalid slice step: %s", cut(err.Error(), maxErrorText))
+	}
+	if step == 0 {
+		return 0, errors.New("zero is not a valid slice step")
+	}
+	return step, nil
+}
+
+// sliceBounds returns the bounds as the interpreter makes them: counted from the
+// end when negative, and clamped.
+func sliceBounds(lo, hi starlark.Value, n, step int) (start, end int, err error) {
+	least, most := 0, n
+	start, end = 0, n
+	if step < 0 {
+		least, most = -1, n-1
+		start, end = n-1, -1
+	}
+	if start, err = sliceIndex(lo, n, start); err != nil {
+		return 0, 0, fmt.Errorf("invalid start index: %s", err)
+	}
+	if end, err = sliceIndex(hi, n, end); err != nil {
+		return 0, 0, fmt.Errorf("invalid end index: %s", err)
+	}
+	start, end = min(max(start, least), most), min(max(end, least), most)
+	if step > 0 {
+		return start, max(start, end), nil
+	}
+	return max(start, end), end, nil
+}
+
+func sliceIndex(v starlark.Value, n, none int) (int, error) {
+	if v == starlark.None {
+		return none, nil
+	}
+	i, err := starlark.AsInt32(v)
+	if err != nil {
+		return 0, errors.New(cut(err.Error(), maxErrorText))
+	}
+	if i < 0 {
+		i += n
+	}
+	return i, nil
+}
+
+// paySlice pays for a slice of known bounds.
+func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
+	n := uint64(max(end-start, start-end))
+	count := n / uint64(max(step, -step))
+	switch x.(type) {
+	case starlark.String, starlark.Bytes:
+		if step == 1 {
+			return w.pay(sliceText, 0) // shares the bytes
+		}
+		return w.pay(sliceText, count)
+	case *starlark.List, starlark.Tuple:
+		return w.pay(sliceList, count)
+	}
+	if x.Type() == "range" {
+		return w.checkStride(x, step)
+	}
+	return w.pay(sliceList, count)
+}
+
+// checkStride refuses a slice of a range whose stride the interpreter would
+// compute with overflow. An overflow to zero is a panic there.
+func (w *worker) checkStride(x starlark.Sliceable, step int) error {
+	const most = 1 << 53
+	stride := uint64(1)
+	if n := x.Len(); n > 1 {
+		a, _ := x.Index(0).(starlark.Int).Int64()
+		b, _ := x.Index(1).(starlark.Int).Int64()
+		stride = uint64(max(b-a, a-b))
+	} else if step != 1 {
+		return w.checkShortStride(x, step)
+	}
+	if need := times(stride, uint64(max(step, -step))); need >= most {
+		return w.exceed("integer size", "range slice", 64, 53, 0)
+	}
+	return nil
+}
+
+// checkShortStride bounds the step alone: the stride of a range of one element
+// or none is only in its text.
+func (w *worker) checkShortStride(x starlark.Sliceable, step int) error {
+	var a, b, stride int64
+	if n, _ := fmt.Sscanf(x.String(), "range(%d, %d, %d)", &a, &b, &stride); n < 3 {
+		stride = 1
+	}
+	if times(uint64(max(stride, -stride)), uint64(max(step, -step))) >= 1<<53 {
+		return w.exceed("integer size", "range slice", 64, 53, 0)
+	}
+	return nil
+}
+
+// A place is an evaluated x[y] or x.f of an augmented assignment, with the value
+// that stands there.
+type place struct {
+	helper
+	x, y  starlark.Value // y is nil for a field
+	field string
+	value starlark.Value
+}
+
+// refIndex is the first half of x[y] op= z: the operands, and what x[y] is.
+func refIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	v, err := getIndex(th, args[0], args[1])
+	if err != nil {
+		return nil, err
+	}
+	return &place{x: args[0], y: args[1], value: v}, nil
+}
+
+// refField is the first half of x.f op= z.
+func refField(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	field := string(args[1].(starlark.String))
+	v, err := getAttr(args[0], field)
+	if err != nil {
+		return nil, err
+	}
+	return &place{x: args[0], field: field, value: v}, nil
+}
+
+// augment is the second half: augment("+=", place, z).
+func augment(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	p := args[1].(*place)
+	z, err := augmented(th, string(args[0].(starlark.String)), p.value, args[2])
+	if err != nil {
+		return nil, err
+	}
+	if p.y != nil {
+		return starlark.None, setIndex(th, p.x, p.y, z)
+	}
+	if s, ok := p.x.(starlark.HasSetField); ok {
+		return starlark.None, s.SetField(p.field, z)
+	}
+	return nil, fmt.Errorf("can't assign to .%s field of %s", p.field, p.x.Type())
+}
+
+func augmented(th *starlark.Thread, op string, x, y starlark.Value) (starlark.Value, error) {
+	token := augmentedOps[op]
+	if z, ok := addSmall(x, y, 1); ok && token == syntax.PLUS {
+		return z, nil
+	}
+	return inplace(th, token, x, y)
+}
+
+// augmentedOps has the operator of each augmented assignment.
+var augmentedOps = map[string]syntax.Token{
+	"+=": syntax.PLUS, "-=": syntax.MINUS, "*=": syntax.STAR, "/=": syntax.SLASH,
+	"//=": syntax.SLASHSLASH, "%=": syntax.PERCENT, "&=": syntax.AMP, "|=": syntax.PIPE,
+	"^=": syntax.CIRCUMFLEX, "<<=": syntax.LTLT, ">>=": syntax.GTGT,
+}

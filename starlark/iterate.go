@@ -1,0 +1,83 @@
+package starlark
+
+import (
+	"go.starlark.net/starlark"
+)
+
+// payElements pays for taking all elements of v at once. A range can claim any
+// number of elements, and strings' codepoints are counted on the way.
+func (w *worker) payElements(p price, v starlark.Value) error {
+	n := starlark.Len(v)
+	if n >= 0 {
+		return w.paySequence(p, uint64(n))
+	}
+	iter := starlark.Iterate(v)
+	if iter == nil {
+		return nil // the operation reports it
+	}
+	defer iter.Done()
+	var x starlark.Value
+	for iter.Next(&x) {
+		if err := w.pay(p, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paySequence pays for n elements, if there can be that many.
+func (w *worker) paySequence(p price, n uint64) error {
+	if n > maxSequence {
+		return w.exceed("memory", p.op, times(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)
+	}
+	return w.pay(p, n)
+}
+
+// forEach calls f with the elements of v, and pays for each before. What is no
+// iterable has no elements.
+func (w *worker) forEach(op string, p price, v starlark.Value, f func(starlark.Value) error) error {
+	iter := starlark.Iterate(v)
+	if iter == nil {
+		return nil
+	}
+	defer iter.Done()
+	p.op = op
+	var x starlark.Value
+	for iter.Next(&x) {
+		if err := w.pay(p, 1); err != nil {
+			return err
+		}
+		if err := f(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect returns the elements of v, paid for in the name of op.
+func (w *worker) collect(op string, p price, v starlark.Value) ([]starlark.Value, error) {
+	p.op = op
+	n := starlark.Len(v)
+	if n < 0 {
+		var xs []starlark.Value
+		err := w.forEach(op, p, v, func(x starlark.Value) error {
+			xs = append(xs, x)
+			return nil
+		})
+		return xs, err
+	}
+	if err := w.paySequence(p, uint64(n)); err != nil {
+		return nil, err
+	}
+	xs := make([]starlark.Value, 0, n)
+	iter := starlark.Iterate(v)
+	if iter == nil {
+		return xs, nil
+	}
+	defer iter.Done()
+	var x starlark.Value
+	for iter.Next(&x) {
+		xs = append(xs, x)
+	}
+	return xs, nil
+}

@@ -1,0 +1,323 @@
+package starlark
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// Prices of the json module.
+var (
+	jsonNode  = price{"json.encode", "values", 1, 0, 0}
+	jsonText  = price{"json.encode", "bytes of the text", 64, 2, 16}
+	jsonRead  = price{"json.decode", "bytes read", 16, 1, 0}
+	jsonList  = price{"json.decode", "arrays", 1, 0, 80}
+	jsonItem  = price{"json.decode", "elements", 1, 32, 0}
+	jsonLines = price{"json.indent", "bytes of the text", 32, 2, 64}
+)
+
+// jsonEncode is json.encode(x).
+func jsonEncode(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var x starlark.Value
+	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &x); err != nil {
+		return nil, err
+	}
+	e := &jsonEncoder{w: w, op: name}
+	if err := e.value(x); err != nil {
+		return nil, e.failed(err)
+	}
+	return starlark.String(e.buf), e.pay()
+}
+
+// A jsonEncoder appends the text of values, and pays for it piece by piece.
+type jsonEncoder struct {
+	w     *worker
+	op    string
+	buf   []byte
+	paid  int // bytes of buf
+	depth int
+	open  []starlark.Value // lists and dicts that are being written
+	path  []string         // to the value that failed, innermost first
+}
+
+// failed is an error with the path to the value that caused it.
+func (e *jsonEncoder) failed(err error) error {
+	if e.w.stopped != nil {
+		return err
+	}
+	slices.Reverse(e.path)
+	return fmt.Errorf("%s: %s", e.op, strings.Join(append(e.path, err.Error()), ": "))
+}
+
+// pay charges for the text since the last time.
+func (e *jsonEncoder) pay() error {
+	n := uint64(len(e.buf) - e.paid)
+	e.paid = len(e.buf)
+	return e.w.payAs(e.op, jsonText, n)
+}
+
+func (e *jsonEncoder) value(v starlark.Value) error {
+	if err := e.w.payAs(e.op, jsonNode, 1); err != nil {
+		return err
+	}
+	if len(e.buf)-e.paid > 4096 {
+		if err := e.pay(); err != nil {
+			return err
+		}
+	}
+	switch v := v.(type) {
+	case json.Marshaler:
+		text, err := v.MarshalJSON()
+		e.buf = append(e.buf, text...)
+		return err
+	case starlark.NoneType:
+		e.buf = append(e.buf, "null"...)
+		return nil
+	case starlark.Bool:
+		e.buf = strconv.AppendBool(e.buf, bool(v))
+		return nil
+	case starlark.Int:
+		return e.integer(v)
+	case starlark.Float:
+		if math.IsInf(float64(v), 0) || math.IsNaN(float64(v)) {
+			return fmt.Errorf("cannot encode non-finite float %v", v)
+		}
+		e.buf = append(e.buf, v.String()...)
+		return nil
+	case starlark.String:
+		return e.text(string(v))
+	}
+	return e.nested(v)
+}
+
+// integer writes an integer; the time for a long one is more than linear.
+func (e *jsonEncoder) integer(v starlark.Int) error {
+	if !isSmallInt(v) {
+		if err := e.w.payAs(e.op, intProduct, words(v)*words(v)); err != nil {
+			return err
+		}
+	}
+	e.buf = append(e.buf, v.String()...)
+	return nil
+}
+
+// text writes a string. One that is long is paid for before it is copied.
+func (e *jsonEncoder) text(s string) error {
+	if len(s) > 4096 {
+		if err := e.w.payAs(e.op, jsonText, uint64(len(s))); err != nil {
+			return err
+		}
+	}
+	if isPlain(s) {
+		e.buf = strconv.AppendQuote(e.buf, s)
+		return nil
+	}
+	quoted, err := json.Marshal(s)
+	e.buf = append(e.buf, quoted...)
+	return err
+}
+
+// isPlain reports whether s is printable ASCII.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// nested writes a value with parts, unless it is a part of itself.
+func (e *jsonEncoder) nested(v starlark.Value) error {
+	if e.depth++; e.depth > maxDepth {
+		return e.w.exceed("depth", e.op, uint64(e.depth), maxDepth, 0)
+	}
+	defer func() { e.depth-- }()
+	switch v.(type) {
+	case *starlark.List, *starlark.Dict: // no other value can be inside itself
+		if slices.Contains(e.open, v) {
+			return errors.New("cycle in JSON structure")
+		}
+		e.open = append(e.open, v)
+		defer func() { e.open = e.open[:len(e.open)-1] }()
+	}
+	switch v := v.(type) {
+	case starlark.IterableMapping:
+		return e.mapping(v)
+	case starlark.Iterable:
+		return e.sequence(v)
+	case starlark.HasAttrs:
+		return e.fields(v)
+	}
+	return fmt.Errorf("cannot encode %s as JSON", v.Type())
+}
+
+// within adds a step to the path of a failure.
+func (e *jsonEncoder) within(err error, format string, args ...any) error {
+	if e.w.stopped == nil {
+		e.path = append(e.path, cut(fmt.Sprintf(format, args...), maxIdentifier))
+	}
+	return err
+}
+
+func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
+	if err := e.w.payElements(price{e.op, "entries", 1, 48, 0}, m); err != nil {
+		return err
+	}
+	items := m.Items()
+	for _, item := range items {
+		if _, ok := item[0].(starlark.String); !ok {
+			return fmt.Errorf("%s has %s key, want string", m.Type(), item[0].Type())
+		}
+	}
+	if err := e.w.payAs(e.op, sorting, times(uint64(len(items)), logarithm(len(items)))); err != nil {
+		return err
+	}
+	if err := e.payKeys(items); err != nil {
+		return err
+	}
+	slices.SortFunc(items, func(x, y starlark.Tuple) int {
+		return strings.Compare(string(x[0].(starlark.String)), string(y[0].(starlark.String)))
+	})
+	e.buf = append(e.buf, '{')
+	for i, item := range items {
+		if err := e.entry(i, string(item[0].(starlark.String)), item[1]); err != nil {
+			return e.within(err, "in %s key %s", m.Type(), item[0])
+		}
+	}
+	e.buf = append(e.buf, '}')
+	return nil
+}
+
+// payKeys pays for sorting by keys that may be long and alike.
+func (e *jsonEncoder) payKeys(items []starlark.Tuple) error {
+	long := uint64(0)
+	for _, item := range items {
+		if n := len(item[0].(starlark.String)); n > smallEqual {
+			long += uint64(n)
+		}
+	}
+	return e.w.payAs(e.op, sameBytes, times(long, logarithm(len(items))))
+}
+
+func (e *jsonEncoder) entry(i int, name string, v starlark.Value) error {
+	if i > 0 {
+		e.buf = append(e.buf, ',')
+	}
+	if err := e.text(name); err != nil {
+		return err
+	}
+	e.buf = append(e.buf, ':')
+	return e.value(v)
+}
+
+func (e *jsonEncoder) sequence(xs starlark.Iterable) error {
+	iter := xs.Iterate()
+	defer iter.Done()
+	e.buf = append(e.buf, '[')
+	var x starlark.Value
+	for i := 0; iter.Next(&x); i++ {
+		if i > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		if err := e.value(x); err != nil {
+			return e.within(err, "at %s index %d", xs.Type(), i)
+		}
+	}
+	e.buf = append(e.buf, ']')
+	return nil
+}
+
+// fields writes a struct, or what is like one.
+func (e *jsonEncoder) fields(s starlark.HasAttrs) error {
+	names := slices.Sorted(slices.Values(s.AttrNames()))
+	e.buf = append(e.buf, '{')
+	for i, name := range names {
+		v, err := s.Attr(name)
+		if err != nil {
+			return fmt.Errorf("cannot access attribute %s.%s: %w", s.Type(), name, err)
+		}
+		if v == nil {
+			return fmt.Errorf("missing attribute %s.%s (despite %q appearing in dir()", s.Type(), name, name)
+		}
+		if err := e.entry(i, name, v); err != nil {
+			return e.within(err, "in field .%s", name)
+		}
+	}
+	e.buf = append(e.buf, '}')
+	return nil
+}
+
+// jsonLayout reads the keyword arguments of the functions that indent.
+func jsonLayout(name string, kwargs []starlark.Tuple) (prefix, indent string, err error) {
+	indent = "\t"
+	err = starlark.UnpackArgs(name, nil, kwargs, "prefix?", &prefix, "indent?", &indent)
+	return prefix, indent, err
+}
+
+// jsonEncodeIndent is json.encode_indent(x, *, prefix="", indent="\t").
+func jsonEncodeIndent(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	prefix, indent, err := jsonLayout(name, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsonEncode(w, name, args, nil)
+	if err != nil {
+		return nil, err
+	}
+	return indented(w, name, string(text.(starlark.String)), prefix, indent)
+}
+
+// jsonIndent is json.indent(text, *, prefix="", indent="\t").
+func jsonIndent(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	prefix, indent, err := jsonLayout(name, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	var text string
+	if err := starlark.UnpackPositionalArgs(name, args, nil, 1, &text); err != nil {
+		return nil, err
+	}
+	return indented(w, name, text, prefix, indent)
+}
+
+func indented(w *worker, name, text, prefix, indent string) (starlark.Value, error) {
+	if err := w.payIndent(name, text, prefix, indent); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(text), prefix, indent); err != nil {
+		return nil, fmt.Errorf("%s: %v", name, err)
+	}
+	return starlark.String(b.String()), nil
+}
+
+// payIndent pays for the text with every line as deep as it will be. Brackets
+// inside strings count too: a bound is enough.
+func (w *worker) payIndent(name, text, prefix, indent string) error {
+	depth, deepest, size := uint64(0), uint64(0), uint64(len(text))
+	for i := range len(text) {
+		switch text[i] {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth -= min(depth, 1)
+		case ',', ':':
+		default:
+			continue
+		}
+		size = saturate(size, uint64(len(prefix))+2+times(depth, uint64(len(indent))))
+	}
+	if deepest > maxDepth {
+		return w.exceed("depth", name, deepest, maxDepth, 0)
+	}
+	return w.payAs(name, jsonLines, size)
+}

@@ -1,0 +1,362 @@
+package starlark
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// A method is a method of a core type and what a call of it costs. The work is
+// done by the interpreter's own method, after units were counted and paid for,
+// unless do says how it is done here.
+type method struct {
+	price
+	// units counts the work of a call; nil counts nothing.
+	units func(c *call) (uint64, error)
+	// do works and pays as it goes. It is set where something is compared, hashed
+	// or looked up, and where the interpreter's method is needlessly slow.
+	do func(c *call) (starlark.Value, error)
+	// free says why a method with neither units nor do costs nothing.
+	free string
+
+	bound *starlark.Builtin // the method as a value, without its receiver
+}
+
+// A call is one call of a method.
+type call struct {
+	w      *worker
+	row    *method
+	name   string
+	recv   starlark.Value
+	args   starlark.Tuple
+	kwargs []starlark.Tuple
+}
+
+// text is the receiver of a method of strings.
+func (c *call) text() string { return string(c.recv.(starlark.String)) }
+
+// arg returns the i-th argument, or nil.
+func (c *call) arg(i int) starlark.Value {
+	if i < len(c.args) {
+		return c.args[i]
+	}
+	return nil
+}
+
+// stringArg returns the i-th argument if it is a string, or "".
+func (c *call) stringArg(i int) string {
+	s, _ := c.arg(i).(starlark.String)
+	return string(s)
+}
+
+// stock lets the interpreter's own method work.
+func (c *call) stock() (starlark.Value, error) {
+	return stockMethod(c.recv, c.name).CallInternal(c.w.thread, c.args, c.kwargs)
+}
+
+// errorf is an error in the name of the method.
+func (c *call) errorf(format string, args ...any) error {
+	return fmt.Errorf(c.name+": "+format, args...)
+}
+
+// methods has a row for every method of the core types, by type and name.
+var methods = map[string]map[string]*method{
+	"string": {
+		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+		"codepoint_ords": {free: "a view of the string; whoever iterates pays"},
+		"codepoints":     {free: "a view of the string; whoever iterates pays"},
+		"count":          {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"elem_ords":      {free: "a view of the string; whoever iterates pays"},
+		"elems":          {free: "a view of the string; whoever iterates pays"},
+		"endswith":       {price: price{unit: "bytes compared, and 128 for each suffix", per: 128}, units: affixes, do: hasAffix},
+		"find":           {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"format":         {price: price{unit: "bytes of the result", per: 64, bytes: 1, fixed: 16}, units: formatted},
+		"index":          {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"isalnum":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"isalpha":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"isdigit":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"islower":        {price: price{unit: "bytes", per: 4, bytes: 2}, units: receiverLen},
+		"isspace":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"istitle":        {price: price{unit: "bytes", per: 4}, units: receiverLen},
+		"isupper":        {price: price{unit: "bytes", per: 4, bytes: 2}, units: receiverLen},
+		"join":           {do: join},
+		"lower":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen, do: lower},
+		"lstrip":         {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped},
+		"partition":      {price: price{unit: "bytes looked at", per: 64, fixed: 80}, units: scan},
+		"removeprefix":   {price: price{unit: "bytes compared", per: 128}, units: affixes},
+		"removesuffix":   {price: price{unit: "bytes compared", per: 128}, units: affixes},
+		"replace":        {price: price{unit: "bytes of the result", per: 64, bytes: 1, fixed: 16}, units: replaced},
+		"rfind":          {price: price{unit: "bytes looked at", per: 64}, units: scanBack},
+		"rindex":         {price: price{unit: "bytes looked at", per: 64}, units: scanBack},
+		"rpartition":     {price: price{unit: "bytes looked at", per: 64, fixed: 80}, units: scanBack},
+		"rsplit":         {price: price{unit: "pieces", per: 1, bytes: 48, fixed: 80}, units: pieces},
+		"rstrip":         {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped},
+		"split":          {price: price{unit: "pieces", per: 1, bytes: 48, fixed: 80}, units: pieces},
+		"splitlines":     {price: price{unit: "lines", per: 1, bytes: 48, fixed: 80}, units: lines},
+		"startswith":     {price: price{unit: "bytes compared, and 128 for each prefix", per: 128}, units: affixes, do: hasAffix},
+		"strip":          {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped, do: strip},
+		"title":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+		"upper":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+	},
+	"bytes": {
+		"elems": {free: "a view of the bytes; whoever iterates pays"},
+	},
+	"list": {
+		"append": {free: "one element, and growth is paid by the steps that lead to it", do: appendOne},
+		"clear":  {price: price{unit: "elements", per: 32}, units: receiverLen},
+		"extend": {price: price{unit: "elements", per: 1, bytes: 32}, units: elements},
+		"index":  {do: listIndex},
+		"insert": {price: price{unit: "elements moved", per: 16, fixed: 32}, units: receiverLen},
+		"pop":    {price: price{unit: "elements moved", per: 16}, units: moved},
+		"remove": {do: listRemove},
+	},
+	"dict": {
+		"clear":      {price: price{unit: "entries", per: 2}, units: receiverLen},
+		"get":        {do: dictGet},
+		"items":      {price: price{unit: "entries", per: 1, bytes: 72, fixed: 48}, units: receiverLen},
+		"keys":       {price: price{unit: "entries", per: 2, bytes: 16, fixed: 48}, units: receiverLen},
+		"pop":        {do: keyed},
+		"popitem":    {price: price{fixed: 48}, units: nothing, do: popFirst},
+		"setdefault": {do: dictSetDefault},
+		"update":     {do: dictUpdate},
+		"values":     {price: price{unit: "entries", per: 1, bytes: 88, fixed: 48}, units: receiverLen},
+	},
+	"set": {
+		"add":                  {do: setAdd},
+		"clear":                {price: price{unit: "elements", per: 2}, units: receiverLen},
+		"difference":           {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
+		"discard":              {do: keyed},
+		"intersection":         {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
+		"issubset":             {price: price{unit: "elements of the set", per: 1, bytes: 1}, units: receiverLen, do: setCombine},
+		"issuperset":           {price: price{unit: "elements of the set", per: 1}, units: receiverLen, do: setCombine},
+		"pop":                  {do: popFirst},
+		"remove":               {do: keyed},
+		"symmetric_difference": {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
+		"union":                {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
+		"update":               {do: setCombine},
+	},
+}
+
+// methodOf returns the row of a method, or nil when recv is of no core type or
+// has no such method.
+func methodOf(recv starlark.Value, name string) *method {
+	switch recv.(type) {
+	case starlark.String, starlark.Bytes, *starlark.List, *starlark.Dict, *starlark.Set:
+		return methods[recv.Type()][name]
+	}
+	return nil
+}
+
+// call pays for and does one call.
+func (m *method) call(c call) (starlark.Value, error) {
+	if m.do != nil {
+		return m.do(&c)
+	}
+	if err := m.payFor(&c); err != nil {
+		return nil, err
+	}
+	return c.stock()
+}
+
+// payFor charges the units of a call.
+func (m *method) payFor(c *call) error {
+	if m.units == nil {
+		return nil
+	}
+	n, err := m.units(c)
+	if err != nil || n == 0 && m.fixed == 0 {
+		return err
+	}
+	return c.w.payAs(c.name, m.price, n)
+}
+
+// methodHelpers returns the helper of each method name, which finds the type of
+// its receiver when it is called. It also makes the methods as values.
+func methodHelpers() map[string]operation {
+	m := map[string]operation{}
+	for _, rows := range methods {
+		for name, row := range rows {
+			row.bound = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+				return row.call(call{workerOf(th), row, name, b.Receiver(), args, kwargs})
+			})
+			m[name] = methodHelper(name)
+		}
+	}
+	m["append"] = appendHelper(m["append"])
+	return m
+}
+
+// methodHelper is recv.name(args), called with the receiver first.
+func methodHelper(name string) operation {
+	rows := [...]*method{
+		methods["string"][name], methods["list"][name], methods["dict"][name], methods["set"][name], methods["bytes"][name],
+	}
+	return func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		var row *method
+		recv := args[0]
+		switch recv.(type) {
+		case starlark.String:
+			row = rows[0]
+		case *starlark.List:
+			row = rows[1]
+		case *starlark.Dict:
+			row = rows[2]
+		case *starlark.Set:
+			row = rows[3]
+		case starlark.Bytes:
+			row = rows[4]
+		}
+		if row == nil {
+			return callAttr(th, recv, name, args[1:], kwargs)
+		}
+		return row.call(call{workerOf(th), row, name, recv, args[1:], kwargs})
+	}
+}
+
+// appendHelper is xs.append(x), for a list without more ado.
+func appendHelper(other operation) operation {
+	return func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if l, ok := args[0].(*starlark.List); ok && len(args) == 2 && len(kwargs) == 0 {
+			if err := l.Append(args[1]); err != nil {
+				return nil, fmt.Errorf("append: %v", err)
+			}
+			return starlark.None, nil
+		}
+		return other(th, args, kwargs)
+	}
+}
+
+// callAttr is recv.name(args) for a value that is not of a core type.
+func callAttr(th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := getAttr(recv, name)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = workerOf(th).paying(v); err != nil {
+		return nil, err
+	}
+	return starlark.Call(th, v, args, kwargs)
+}
+
+// ---- units of work ----
+
+func nothing(*call) (uint64, error) { return 0, nil }
+
+// receiverLen counts the elements, entries or bytes of the receiver.
+func receiverLen(c *call) (uint64, error) { return uint64(starlark.Len(c.recv)), nil }
+
+// scan counts the bytes that a search looks at, which for a long needle that
+// nearly matches can be many times the text.
+func scan(c *call) (uint64, error) {
+	n, m := uint64(len(c.text())), uint64(len(c.stringArg(0)))
+	if n <= smallText {
+		return 0, nil
+	}
+	return times(n, 1+min(m, n)/64), nil
+}
+
+// scanBack is scan for a search from the end, which goes byte by byte.
+func scanBack(c *call) (uint64, error) {
+	n, err := scan(c)
+	return times(n, 8), err
+}
+
+// affixes counts the bytes compared with a prefix or suffix, or with each of a
+// tuple of them.
+func affixes(c *call) (uint64, error) {
+	n := len(c.text())
+	if t, ok := c.arg(0).(starlark.Tuple); ok {
+		total := uint64(0)
+		for _, x := range t {
+			s, _ := x.(starlark.String)
+			total += smallText + uint64(min(len(s), n))
+		}
+		return total, nil
+	}
+	return uint64(min(len(c.stringArg(0)), n)), nil
+}
+
+// stripped counts the bytes of the receiver by the size of the cut set.
+func stripped(c *call) (uint64, error) {
+	n := uint64(len(c.text()))
+	if n <= smallText/2 {
+		return 0, nil
+	}
+	return times(n, 1+uint64(len(c.stringArg(0)))/8), nil
+}
+
+// replaced counts the bytes of the result, after it paid for the search.
+func replaced(c *call) (uint64, error) {
+	s, from, to := c.text(), c.stringArg(0), c.stringArg(1)
+	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
+		return 0, err
+	}
+	return saturate(uint64(len(s)), times(uint64(strings.Count(s, from)), uint64(len(to)))), nil
+}
+
+// pieces counts what a split yields, after it paid for the search.
+func pieces(c *call) (uint64, error) {
+	s := c.text()
+	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
+		return 0, err
+	}
+	if sep := c.stringArg(0); sep != "" {
+		return uint64(strings.Count(s, sep)) + 1, nil
+	}
+	if err := c.w.payAs(c.name, scanned, 8*uint64(len(s))); err != nil {
+		return 0, err
+	}
+	return uint64(len(strings.Fields(s))) + 1, nil
+}
+
+func lines(c *call) (uint64, error) {
+	s := c.text()
+	if err := c.w.payScan(c.name, len(s), nil); err != nil {
+		return 0, err
+	}
+	return uint64(strings.Count(s, "\n")) + 1, nil
+}
+
+// elements counts what the argument yields; the price is charged on the way
+// when that is not known.
+func elements(c *call) (uint64, error) {
+	if c.arg(0) == nil {
+		return 0, nil
+	}
+	return 0, c.w.payElements(extended, c.arg(0))
+}
+
+// moved counts the elements behind the one that list.pop takes out.
+func moved(c *call) (uint64, error) {
+	if len(c.args) == 0 {
+		return 0, nil
+	}
+	return receiverLen(c)
+}
+
+// formatted bounds the bytes of the result of string.format.
+func formatted(c *call) (uint64, error) {
+	format := c.text()
+	fields := uint64(strings.Count(format, "{"))
+	// Each field looks its name up among the keywords, one after the other.
+	if err := c.w.charge(c.name, times(fields, uint64(len(c.kwargs)))/2, 0); err != nil {
+		return 0, err
+	}
+	quoted := strings.Contains(format, "!r")
+	sum, longest, err := c.w.argSizes(c.name, quoted, c.args.Elements())
+	if err != nil {
+		return 0, err
+	}
+	for _, kv := range c.kwargs {
+		n, err := c.w.argSize(c.name, quoted, kv[1])
+		if err != nil {
+			return 0, err
+		}
+		sum, longest = saturate(sum, n), max(longest, n)
+	}
+	if strings.Contains(format, "{}") && len(c.kwargs) == 0 {
+		return saturate(uint64(len(format)), sum), nil // each argument once, in order
+	}
+	return saturate(uint64(len(format)), times(longest, fields)), nil
+}

@@ -1,0 +1,280 @@
+package starlark
+
+import (
+	"errors"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// ---- methods of strings ----
+
+// hasAffix is s.startswith and s.endswith.
+func hasAffix(c *call) (starlark.Value, error) {
+	affix, ok := c.arg(0).(starlark.String)
+	if !ok || len(c.args) != 1 || len(c.kwargs) > 0 || len(affix) > smallText {
+		if err := c.row.payFor(c); err != nil {
+			return nil, err
+		}
+		return c.stock()
+	}
+	if c.name == "startswith" {
+		return starlark.Bool(strings.HasPrefix(c.text(), string(affix))), nil
+	}
+	return starlark.Bool(strings.HasSuffix(c.text(), string(affix))), nil
+}
+
+// strip is s.strip.
+func strip(c *call) (starlark.Value, error) {
+	if err := c.row.payFor(c); err != nil {
+		return nil, err
+	}
+	if len(c.args)+len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	return starlark.String(strings.TrimSpace(c.text())), nil
+}
+
+// lower is s.lower.
+func lower(c *call) (starlark.Value, error) {
+	if err := c.row.payFor(c); err != nil {
+		return nil, err
+	}
+	if len(c.args)+len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	return starlark.String(strings.ToLower(c.text())), nil
+}
+
+// join is s.join: the strings are added up before they are joined.
+func join(c *call) (starlark.Value, error) {
+	if len(c.args) != 1 || len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	if _, ok := c.args[0].(starlark.Iterable); !ok {
+		return c.stock()
+	}
+	sep := c.text()
+	var parts []string
+	size := uint64(0)
+	quarter := price{op: "join", per: 4, bytes: 32}
+	err := c.w.forEach("join", quarter, c.args[0], func(x starlark.Value) error {
+		s, ok := x.(starlark.String)
+		if !ok {
+			return c.errorf("in list, want string, got %s", x.Type())
+		}
+		parts = append(parts, string(s))
+		size += uint64(len(s) + len(sep))
+		if b := &c.w.budget; size > b.maxAlloc-b.alloc {
+			return c.w.exceed("memory", "join", saturate(b.alloc, size), b.maxAlloc, b.alloc)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.w.charge("join", uint64(len(parts))/4+size/256, size+16); err != nil {
+		return nil, err
+	}
+	return starlark.String(strings.Join(parts, sep)), nil
+}
+
+// ---- methods of lists ----
+
+func appendOne(c *call) (starlark.Value, error) { return c.stock() }
+
+// listIndex is xs.index, with paid comparisons.
+func listIndex(c *call) (starlark.Value, error) {
+	xs := c.recv.(*starlark.List)
+	if len(c.args) < 1 || len(c.args) > 3 || len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	start, end, err := indices(c.arg(1), c.arg(2), xs.Len())
+	if err != nil {
+		return nil, c.errorf("%v", err)
+	}
+	i, err := c.w.indexOf("index", xs, c.args[0], start, end)
+	if err != nil {
+		return nil, c.named(err)
+	}
+	if i < 0 {
+		return nil, c.errorf("value not in list")
+	}
+	return starlark.MakeInt(i), nil
+}
+
+// indices clamps optional bounds to [0:n], as methods of lists take them.
+func indices(lo, hi starlark.Value, n int) (start, end int, err error) {
+	for _, v := range []*starlark.Value{&lo, &hi} {
+		if *v == nil {
+			*v = starlark.None
+		}
+	}
+	return sliceBounds(lo, hi, n, 1)
+}
+
+// named puts the method's name in front of an error, unless the run is stopped.
+func (c *call) named(err error) error {
+	if c.w.stopped != nil {
+		return err
+	}
+	return c.errorf("%v", err)
+}
+
+// listRemove is xs.remove, with paid comparisons.
+func listRemove(c *call) (starlark.Value, error) {
+	xs := c.recv.(*starlark.List)
+	if len(c.args) != 1 || len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	if _, err := stockMethod(xs, "extend").CallInternal(c.w.thread, starlark.Tuple{starlark.Tuple{}}, nil); err != nil {
+		return nil, errors.New(strings.Replace(err.Error(), "extend: cannot extend", "remove: cannot remove from", 1))
+	}
+	i, err := c.w.indexOf("remove", xs, c.args[0], 0, xs.Len())
+	if err != nil {
+		return nil, c.named(err)
+	}
+	if i < 0 {
+		return nil, c.errorf("element not found")
+	}
+	if err := c.w.charge("remove", uint64(xs.Len()-i)/16, 0); err != nil {
+		return nil, err
+	}
+	_, err = stockMethod(xs, "pop").CallInternal(c.w.thread, starlark.Tuple{starlark.MakeInt(i)}, nil)
+	return starlark.None, err
+}
+
+// ---- methods of dicts and sets ----
+
+// keyed is a method that looks up its first argument.
+func keyed(c *call) (starlark.Value, error) {
+	if k := c.arg(0); k != nil {
+		if err := c.w.payKey(c.name, k); err != nil {
+			return nil, err
+		}
+	}
+	return c.stock()
+}
+
+// dictGet is d.get.
+func dictGet(c *call) (starlark.Value, error) {
+	if len(c.args) < 1 || len(c.args) > 2 || len(c.kwargs) > 0 {
+		return c.stock()
+	}
+	if err := c.w.payKey("get", c.args[0]); err != nil {
+		return nil, err
+	}
+	v, ok, err := c.recv.(*starlark.Dict).Get(c.args[0])
+	switch {
+	case err != nil:
+		return nil, c.errorf("%v", err)
+	case ok:
+		return v, nil
+	case len(c.args) == 2:
+		return c.args[1], nil
+	}
+	return starlark.None, nil
+}
+
+// dictSetDefault is d.setdefault.
+func dictSetDefault(c *call) (starlark.Value, error) {
+	d := c.recv.(*starlark.Dict)
+	n := d.Len()
+	v, err := keyed(c)
+	if err == nil && n >= floodFrom && d.Len() > n {
+		err = c.w.flood(c.name, d, c.args[0], n)
+	}
+	return v, err
+}
+
+// popFirst is d.popitem and s.pop, which look for the first entry in the chain
+// that its key hashes to.
+func popFirst(c *call) (starlark.Value, error) {
+	iter := starlark.Iterate(c.recv)
+	var k starlark.Value
+	ok := iter.Next(&k)
+	iter.Done()
+	if ok {
+		if err := c.w.payKey(c.name, k); err != nil {
+			return nil, err
+		}
+	}
+	return c.stock()
+}
+
+// dictUpdate is d.update.
+func dictUpdate(c *call) (starlark.Value, error) {
+	if len(c.args) > 1 {
+		return c.stock()
+	}
+	if err := c.w.updateDict(c.recv.(*starlark.Dict), c.name, c.args, c.kwargs); err != nil {
+		return nil, c.named(err)
+	}
+	return starlark.None, nil
+}
+
+// setAdd is s.add.
+func setAdd(c *call) (starlark.Value, error) {
+	s := c.recv.(*starlark.Set)
+	n := s.Len()
+	v, err := keyed(c)
+	if err == nil && n >= floodFrom && s.Len() > n {
+		err = c.w.flood(c.name, s, c.args[0], n)
+	}
+	return v, err
+}
+
+// setCombine is a method that takes other iterables: their elements are hashed,
+// and those of the set are hashed again when it is copied.
+func setCombine(c *call) (starlark.Value, error) {
+	s := c.recv.(*starlark.Set)
+	if c.row.units != nil {
+		if err := c.row.payFor(c); err != nil {
+			return nil, err
+		}
+		if err := c.w.payKeys(c.name, s); err != nil {
+			return nil, err
+		}
+	}
+	args := make(starlark.Tuple, len(c.args))
+	for i, a := range c.args {
+		xs, err := c.w.collectKeys(c.name, a)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = a
+		if xs != nil {
+			args[i] = xs
+		}
+	}
+	if grows := c.name == "union" || c.name == "update" || c.name == "symmetric_difference"; grows {
+		if err := c.w.payChains(c.name, append(starlark.Tuple{s}, args...)...); err != nil {
+			return nil, err
+		}
+	}
+	c.args = args
+	return c.stock()
+}
+
+// collectKeys takes the elements of v, each paid for as a key of a new table. It
+// returns nil for what is no iterable, and for sets, which stay as they are.
+func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error) {
+	if _, ok := v.(starlark.Iterable); !ok {
+		return nil, nil
+	}
+	p := visited
+	p.bytes = newEntry.bytes
+	if n := starlark.Len(v); n >= 0 {
+		p.op = op
+		if err := w.paySequence(p, uint64(n)); err != nil {
+			return nil, err
+		}
+		return nil, w.forEach(op, price{}, v, func(k starlark.Value) error { return w.payKey(op, k) })
+	}
+	var keys starlark.Tuple
+	err := w.forEach(op, p, v, func(k starlark.Value) error {
+		keys = append(keys, k)
+		return w.payKey(op, k)
+	})
+	return keys, err
+}

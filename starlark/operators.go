@@ -1,0 +1,439 @@
+package starlark
+
+import (
+	"errors"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// addSmall adds sign*y to x when both are small integers.
+func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
+	i, ok := x.(starlark.Int)
+	if !ok {
+		return nil, false
+	}
+	j, ok := y.(starlark.Int)
+	if !ok {
+		return nil, false
+	}
+	a, ok := i.Int64()
+	if !ok {
+		return nil, false
+	}
+	b, ok := j.Int64()
+	const half = 1 << 62
+	if !ok || a >= half || a <= -half || b >= half || b <= -half {
+		return nil, false
+	}
+	return starlark.MakeInt64(a + sign*b), true
+}
+
+// binary is x op y, paid for.
+func binary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	if err := workerOf(th).payBinary(op, x, y); err != nil {
+		return nil, err
+	}
+	return starlark.Binary(op, x, y)
+}
+
+// payBinary pays for x op y by the kind of x. What has no price here is one
+// small step, or an error of the interpreter.
+func (w *worker) payBinary(op syntax.Token, x, y starlark.Value) error {
+	switch x := x.(type) {
+	case starlark.Int:
+		return w.payInteger(op, x, y)
+	case starlark.String:
+		return w.payString(op, x, y)
+	case starlark.Bytes:
+		return w.payBytes(op, x, y)
+	case *starlark.List, starlark.Tuple:
+		return w.paySequences(op, x, y)
+	case *starlark.Dict:
+		if y, ok := y.(*starlark.Dict); ok && op == syntax.PIPE {
+			return w.payUnion(op, x, y)
+		}
+	case *starlark.Set:
+		if y, ok := y.(*starlark.Set); ok {
+			return w.payUnion(op, x, y)
+		}
+	case *starlarkstruct.Struct:
+		if y, ok := y.(*starlarkstruct.Struct); ok {
+			return w.pay(structSum, uint64(x.Len()+y.Len()))
+		}
+	}
+	return nil
+}
+
+func (w *worker) payInteger(op syntax.Token, x starlark.Int, y starlark.Value) error {
+	switch y := y.(type) {
+	case starlark.Int:
+		if isSmallInt(x) && isSmallInt(y) && op != syntax.LTLT {
+			return nil
+		}
+		return w.payIntegers(op, x, y)
+	case starlark.Float:
+		return w.pay(wordPair, words(x))
+	}
+	if op == syntax.STAR {
+		return w.payRepeat(y, x)
+	}
+	return nil
+}
+
+// payIntegers pays for an operation on integers that may be long, and keeps its
+// result within maxBits.
+func (w *worker) payIntegers(op syntax.Token, x, y starlark.Int) error {
+	bits := max(bitLen(x), bitLen(y)) + 1
+	switch op {
+	case syntax.STAR:
+		bits = bitLen(x) + bitLen(y)
+		if err := w.pay(intProduct, words(x)*words(y)); err != nil {
+			return err
+		}
+	case syntax.SLASHSLASH, syntax.PERCENT:
+		if err := w.pay(intDivision, words(x)*words(y)); err != nil {
+			return err
+		}
+	case syntax.LTLT:
+		n, ok := y.Uint64()
+		if !ok || n >= 512 {
+			return nil // the interpreter refuses it
+		}
+		bits = bitLen(x) + n
+	case syntax.GTGT:
+		bits = bitLen(x)
+	}
+	if bits > maxBits && op != syntax.GTGT {
+		return w.exceed("integer size", op.String(), bits, maxBits, 0)
+	}
+	if bits <= 64 {
+		return nil
+	}
+	return w.payAs(op.String(), intWords, bits/64+1)
+}
+
+func (w *worker) payString(op syntax.Token, x starlark.String, y starlark.Value) error {
+	switch op {
+	case syntax.PLUS:
+		if y, ok := y.(starlark.String); ok {
+			return w.pay(concatText, uint64(len(x)+len(y)))
+		}
+	case syntax.STAR:
+		if n, ok := y.(starlark.Int); ok {
+			return w.payRepeat(x, n)
+		}
+	case syntax.PERCENT:
+		return w.payInterpolation(string(x), y)
+	}
+	return nil
+}
+
+func (w *worker) payBytes(op syntax.Token, x starlark.Bytes, y starlark.Value) error {
+	switch y := y.(type) {
+	case starlark.Bytes:
+		if op == syntax.PLUS {
+			return w.pay(concatText, uint64(len(x)+len(y)))
+		}
+	case starlark.Int:
+		if op == syntax.STAR {
+			return w.payRepeat(x, y)
+		}
+	}
+	return nil
+}
+
+func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
+	if n, ok := y.(starlark.Int); ok && op == syntax.STAR {
+		return w.payRepeat(x, n)
+	}
+	if n := starlark.Len(y); n >= 0 && op == syntax.PLUS {
+		return w.paySequence(concatList, uint64(starlark.Len(x)+n))
+	}
+	return nil
+}
+
+// payRepeat pays for v * n. Counts that the interpreter refuses are left to it.
+func (w *worker) payRepeat(v starlark.Value, n starlark.Int) error {
+	count, ok := n.Int64()
+	if !ok || count < 1 || count >= 1<<30 {
+		return nil
+	}
+	p := repeatList
+	switch v.(type) {
+	case starlark.String, starlark.Bytes:
+		p = repeatText
+	case *starlark.List, starlark.Tuple:
+	default:
+		return nil
+	}
+	size := times(uint64(starlark.Len(v)), uint64(count))
+	if size >= 1<<30 {
+		return nil
+	}
+	return w.pay(p, size)
+}
+
+// payUnion pays for an operator of two dicts or two sets: both are hashed again,
+// and the result can hold all entries of both.
+func (w *worker) payUnion(op syntax.Token, x, y starlark.Value) error {
+	if err := w.payAs(op.String(), newTable, 1); err != nil {
+		return err
+	}
+	n := uint64(starlark.Len(x) + starlark.Len(y))
+	if err := w.payAs(op.String(), newEntry, n); err != nil {
+		return err
+	}
+	if err := w.paySets(op.String(), x, y); err != nil {
+		return err
+	}
+	return w.payChains(op.String(), x, y)
+}
+
+// payChains pays for the collisions that inserting the keys of all tables into
+// a new one will meet.
+func (w *worker) payChains(op string, tables ...starlark.Value) error {
+	total := 0
+	for _, t := range tables {
+		total += max(starlark.Len(t), 0)
+	}
+	if total < floodFrom {
+		return nil
+	}
+	fresh := new(starlark.List) // stands for the table that does not exist yet
+	for _, t := range tables {
+		err := w.forEach(op, price{}, t, func(k starlark.Value) error { return w.flood(op, fresh, k, total) })
+		if err != nil {
+			return err
+		}
+	}
+	delete(w.sketches, fresh)
+	return nil
+}
+
+// inplace is x op= y for a list or a dict, which change.
+func inplace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	w := workerOf(th)
+	switch x := x.(type) {
+	case *starlark.List:
+		if _, ok := y.(starlark.Iterable); ok && op == syntax.PLUS {
+			return x, w.extend(x, y)
+		}
+	case *starlark.Dict:
+		if y, ok := y.(*starlark.Dict); ok && op == syntax.PIPE {
+			return x, w.update(x, y)
+		}
+	}
+	return binary(th, op, x, y)
+}
+
+// extend appends the elements of y to a list, as += does.
+func (w *worker) extend(x *starlark.List, y starlark.Value) error {
+	if err := w.payElements(extended, y); err != nil {
+		return err
+	}
+	if _, err := stockMethod(x, "extend").CallInternal(w.thread, starlark.Tuple{y}, nil); err != nil {
+		return errors.New(strings.Replace(err.Error(), "extend: cannot extend", "cannot apply += to", 1))
+	}
+	return nil
+}
+
+// update puts the entries of y into x, as |= does.
+func (w *worker) update(x, y *starlark.Dict) error {
+	if err := w.payAs("|=", newEntry, uint64(y.Len())); err != nil {
+		return err
+	}
+	for _, item := range y.Items() {
+		if err := w.pay(visited, 1); err != nil {
+			return err
+		}
+		if err := w.setKey("|=", x, item[0], item[1]); err != nil {
+			if w.stopped != nil {
+				return err
+			}
+			return errors.New(strings.Replace(err.Error(), "insert into", "apply |= to", 1))
+		}
+	}
+	return nil
+}
+
+// stockMethod returns the interpreter's own method of a value of a core type.
+func stockMethod(recv starlark.Value, name string) *starlark.Builtin {
+	v, _ := recv.(starlark.HasAttrs).Attr(name)
+	return v.(*starlark.Builtin)
+}
+
+// negate is -x.
+func negate(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return unary(th, syntax.MINUS, args[0])
+}
+
+// complement is ~x.
+func complement(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return unary(th, syntax.TILDE, args[0])
+}
+
+func unary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlark.Value, error) {
+	if i, ok := x.(starlark.Int); ok && !isSmallInt(i) {
+		if err := workerOf(th).payAs(op.String(), intWords, words(i)); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.Unary(op, x)
+}
+
+// contained is x in y.
+func contained(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	ok, err := workerOf(th).contains(args[0], args[1])
+	return starlark.Bool(ok), err
+}
+
+func notContained(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	ok, err := workerOf(th).contains(args[0], args[1])
+	return starlark.Bool(!ok), err
+}
+
+func (w *worker) contains(x, y starlark.Value) (bool, error) {
+	switch y := y.(type) {
+	case *starlark.List:
+		i, err := w.indexOf("in", y, x, 0, y.Len())
+		return i >= 0, err
+	case starlark.Tuple:
+		i, err := w.indexOf("in", y, x, 0, len(y))
+		return i >= 0, err
+	case *starlark.Dict, *starlark.Set:
+		if err := w.payKey("in", x); err != nil {
+			return false, err
+		}
+	case starlark.String:
+		if err := w.payScan("in", len(y), x); err != nil {
+			return false, err
+		}
+	case starlark.Bytes:
+		if err := w.payScan("in", len(y), x); err != nil {
+			return false, err
+		}
+	}
+	v, err := starlark.Binary(syntax.IN, x, y)
+	if err != nil {
+		return false, err
+	}
+	return bool(v.Truth()), nil
+}
+
+// indexOf returns where x stands among the elements of y, or -1.
+func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int) (int, error) {
+	scalar := isScalar(x)
+	for i := start; i < end; i++ {
+		if i&7 == 7 {
+			if err := w.payAs(op, visited, 4); err != nil {
+				return -1, err
+			}
+		}
+		eq, err := false, error(nil)
+		if e := y.Index(i); scalar && isScalar(e) {
+			eq, err = starlark.Equal(e, x)
+		} else {
+			eq, err = w.compareDepth(syntax.EQL, e, x, starlark.CompareLimit)
+		}
+		if err != nil {
+			return -1, err
+		}
+		if eq {
+			return i, nil
+		}
+	}
+	return -1, nil
+}
+
+// payScan pays for looking for needle in n bytes of text. The search is linear
+// but for needles that nearly match in many places.
+func (w *worker) payScan(op string, n int, needle starlark.Value) error {
+	if n <= smallText {
+		return nil
+	}
+	m := uint64(0)
+	switch needle := needle.(type) {
+	case starlark.String:
+		m = uint64(len(needle))
+	case starlark.Bytes:
+		m = uint64(len(needle))
+	}
+	return w.payAs(op, scanned, times(uint64(n), 1+min(m, uint64(n))/64))
+}
+
+// payInterpolation pays for format % arg with a bound of the result's length.
+func (w *worker) payInterpolation(format string, arg starlark.Value) error {
+	size, err := w.interpolated(format, arg)
+	if err != nil {
+		return err
+	}
+	return w.payAs("%", textBytes, saturate(uint64(len(format)), size))
+}
+
+// interpolated bounds the length of all that stands for conversions.
+func (w *worker) interpolated(format string, arg starlark.Value) (uint64, error) {
+	quoted := strings.Contains(format, "%r")
+	if t, ok := arg.(starlark.Tuple); ok {
+		sum, _, err := w.argSizes("%", quoted, t.Elements())
+		return sum, err
+	}
+	longest := uint64(0)
+	if d, ok := arg.(*starlark.Dict); ok && strings.Contains(format, "%(") {
+		_, n, err := w.argSizes("%", quoted, func(yield func(starlark.Value) bool) {
+			d.Entries()(func(_, v starlark.Value) bool { return yield(v) })
+		})
+		if err != nil {
+			return 0, err
+		}
+		longest = n
+	}
+	if wholeArg(format) {
+		n, err := w.argSize("%", quoted, arg)
+		if err != nil {
+			return 0, err
+		}
+		longest = max(longest, n)
+	}
+	return times(longest, uint64(strings.Count(format, "%"))), nil
+}
+
+// wholeArg reports whether a conversion takes the argument itself, and not an
+// entry of it by name.
+func wholeArg(format string) bool {
+	for i := strings.IndexByte(format, '%'); i >= 0 && i+1 < len(format); {
+		if c := format[i+1]; c != '(' && c != '%' {
+			return true
+		}
+		next := strings.IndexByte(format[i+2:], '%')
+		if next < 0 {
+			return false
+		}
+		i += 2 + next
+	}
+	return false
+}
+
+// argSizes bounds the lengths of several values in a formatted text: their sum
+// and the greatest.
+func (w *worker) argSizes(op string, quoted bool, values func(yield func(starlark.Value) bool)) (sum, longest uint64, err error) {
+	for v := range values {
+		n, err := w.argSize(op, quoted, v)
+		if err != nil {
+			return 0, 0, err
+		}
+		sum, longest = saturate(sum, n), max(longest, n)
+	}
+	return sum, longest, nil
+}
+
+// argSize bounds the length of v in a formatted text, where a string stands as
+// it is unless it is quoted.
+func (w *worker) argSize(op string, quoted bool, v starlark.Value) (uint64, error) {
+	if s, ok := v.(starlark.String); ok && !quoted {
+		return uint64(len(s)), nil
+	}
+	return w.textSize(op, v)
+}

@@ -1,0 +1,206 @@
+package starlark
+
+import (
+	"slices"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// bitLen returns the number of bits of |x|.
+func bitLen(x starlark.Int) uint64 {
+	if v, ok := x.Int64(); ok {
+		n := uint64(0)
+		for u := uint64(max(v, -v)); u != 0; u >>= 1 {
+			n++
+		}
+		return n
+	}
+	return uint64(x.BigInt().BitLen())
+}
+
+// isSmallInt reports whether x fits a machine word.
+func isSmallInt(x starlark.Int) bool {
+	_, ok := x.Int64()
+	return ok
+}
+
+// words returns the length of x in machine words.
+func words(x starlark.Int) uint64 {
+	if isSmallInt(x) {
+		return 1
+	}
+	return (bitLen(x) + 63) / 64
+}
+
+// A textWalk visits the expanded tree of a value, as str, repr and json do:
+// what hangs in many places is visited in each. It charges a step for each
+// value as it goes, and adds up a bound of the text's length.
+type textWalk struct {
+	w     *worker
+	op    string
+	depth int
+	nodes uint64 // visited and not yet charged
+	size  uint64 // bytes of text
+	path  []starlark.Value
+}
+
+// textSize returns a bound of the length of v's text, and pays for the walk.
+func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
+	if n, ok := plainSize(v); ok {
+		return n, nil
+	}
+	t := textWalk{w: w, op: op}
+	if err := t.visit(v); err != nil {
+		return 0, err
+	}
+	return t.size, w.payAs(op, textNode, t.nodes)
+}
+
+// plainSize returns the length of the text of a value without parts.
+func plainSize(v starlark.Value) (uint64, bool) {
+	switch v := v.(type) {
+	case starlark.String:
+		return 2 + quotedSize(string(v)), true
+	case starlark.Bytes:
+		return 3 + 4*uint64(len(v)), true
+	case starlark.Int:
+		return bitLen(v)/3 + 2, true
+	case starlark.NoneType, starlark.Bool:
+		return 5, true
+	case starlark.Float:
+		return 24, true
+	}
+	return 0, false
+}
+
+// quotedSize bounds the length of s between quotes: a byte can become "\xff".
+func quotedSize(s string) uint64 {
+	n := uint64(len(s))
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			n += 3
+		}
+	}
+	return n
+}
+
+// tick charges for the values visited so far, and stops a text that has
+// outgrown the memory that is left.
+func (t *textWalk) tick() error {
+	b := &t.w.budget
+	if t.size > b.maxAlloc-b.alloc {
+		return t.w.exceed("memory", t.op, saturate(b.alloc, t.size), b.maxAlloc, b.alloc)
+	}
+	n := t.nodes
+	t.nodes = 0
+	return t.w.payAs(t.op, textNode, n)
+}
+
+func (t *textWalk) visit(v starlark.Value) error {
+	if t.nodes++; t.nodes >= 64 {
+		if err := t.tick(); err != nil {
+			return err
+		}
+	}
+	if n, ok := plainSize(v); ok {
+		if t.size += n; n > 4096 {
+			return t.tick()
+		}
+		return nil
+	}
+	if t.depth++; t.depth > maxDepth {
+		return t.w.exceed("depth", t.op, uint64(t.depth), maxDepth, 0)
+	}
+	err := t.parts(v)
+	t.depth--
+	return err
+}
+
+// parts visits what v holds. A list or dict inside itself prints as "...".
+func (t *textWalk) parts(v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.Tuple:
+		return t.elements(v.Elements())
+	case *starlark.List:
+		return t.once(v, func() error { return t.elements(v.Elements()) })
+	case *starlark.Set:
+		return t.elements(v.Elements())
+	case *starlark.Dict:
+		return t.once(v, func() error { return t.entries(v) })
+	case *starlarkstruct.Struct:
+		return t.fields(v)
+	case *starlark.Function:
+		t.size += uint64(len(v.Name())) + 16
+		return nil
+	case *starlark.Builtin:
+		return nil
+	}
+	return t.hostValue(v)
+}
+
+func (t *textWalk) elements(values func(yield func(starlark.Value) bool)) error {
+	t.size += 8 // "set([", "])"
+	for x := range values {
+		t.size += 2
+		if err := t.visit(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *textWalk) entries(d *starlark.Dict) error {
+	t.size += 2
+	for k, x := range d.Entries() {
+		t.size += 4
+		if err := t.visit(k); err != nil {
+			return err
+		}
+		if err := t.visit(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *textWalk) fields(s *starlarkstruct.Struct) error {
+	t.size += 16
+	for name, x := range s.Entries() {
+		t.size += uint64(len(name)) + 5
+		if err := t.visit(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostValue counts a value of the host, or one of the interpreter's that yields
+// elements when asked to, such as a range. Its text is its own: short, or as
+// long as what it holds.
+func (t *textWalk) hostValue(v starlark.Value) error {
+	t.size += 64
+	switch v := v.(type) {
+	case Holder:
+		return t.elements(slices.Values(v.Held()))
+	case starlark.IterableMapping:
+		for _, item := range v.Items() {
+			if err := t.elements(item.Elements()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// once visits the parts of v unless they are being visited already.
+func (t *textWalk) once(v starlark.Value, parts func() error) error {
+	if slices.Contains(t.path, v) {
+		t.size += 5
+		return nil
+	}
+	t.path = append(t.path, v)
+	err := parts()
+	t.path = t.path[:len(t.path)-1]
+	return err
+}
