@@ -390,7 +390,8 @@ func TestBudgets(t *testing.T) {
 
 // What session_start offered is not lost if the first turn fails.
 func TestOpeningSurvivesAFailedTurn(t *testing.T) {
-	s := newHost(t, starhost.Options{}, in(1, says("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
+	o := starhost.Options{Prompt: starhost.PromptOptions{Dedup: starhost.DedupPrompt}} // else it would be known to be sent
+	s := newHost(t, o, in(1, says("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Fragments: []string{"typo:x"}})
 	if _, err := turn.Prompt(context.Background()); err == nil {
 		t.Fatal("Prompt: got no error for an unknown reference")

@@ -227,3 +227,7 @@ func TestContextBytes(t *testing.T) {
 	diff(t, "bytes", int64(3), c.Bytes())
 	diff(t, "no context", starhost.Decision{}, starhost.TextContext(""))
 }
+
+func TestAboutTokens(t *testing.T) {
+	diff(t, "tokens", []int64{0, 0, 2}, []int64{starhost.AboutTokens(""), starhost.AboutTokens("abc"), starhost.AboutTokens("abcdefgh")})
+}
