@@ -2,6 +2,7 @@ package golden
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -21,6 +22,9 @@ const (
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
 )
+
+// base64Suffix ends the name of a file's section that holds its bytes in base64.
+const base64Suffix = ".base64"
 
 var (
 	fileSections   = []string{scriptSection, configSection, wantSection}
@@ -42,15 +46,31 @@ func parseArchive(src []byte) (*archive, error) {
 		if err := checkSection(f.Name); err != nil {
 			return nil, err
 		}
-		if _, ok := a.files[f.Name]; ok {
-			return nil, fmt.Errorf("section %q is there twice", f.Name)
+		name, data, err := content(f)
+		if err != nil {
+			return nil, err
 		}
-		a.files[f.Name] = f.Data
+		if _, ok := a.files[name]; ok {
+			return nil, fmt.Errorf("section %q is there twice", name)
+		}
+		a.files[name] = data
 	}
 	if _, ok := a.files[scriptSection]; !ok {
 		return nil, fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\")", scriptSection)
 	}
 	return a, nil
+}
+
+// content returns the name and the bytes of what a section stands for.
+func content(f txtar.File) (name string, data []byte, err error) {
+	name, encoded := strings.CutSuffix(f.Name, base64Suffix)
+	if !encoded {
+		return name, f.Data, nil
+	}
+	if data, err = base64.StdEncoding.DecodeString(string(f.Data)); err != nil {
+		return "", nil, fmt.Errorf("section %q: %w", f.Name, err)
+	}
+	return name, data, nil
 }
 
 func checkSection(name string) error {

@@ -15,7 +15,8 @@
 //	want            what the steps print; written by Update
 //	config.toml     the operator's config, the only one that is read; its paths
 //	                begin at the case's folder
-//	workspace/FILE  a file of the workspace, which is in memory
+//	workspace/FILE  a file of the workspace, which is in memory; a picture or
+//	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
 //

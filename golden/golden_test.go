@@ -135,6 +135,13 @@ section "want" is there twice
 
 1 case: 1 failed
 `},
+		{"no base64", "", upperCase + "-- workspace/a.png.base64 --\n%\n", `FAILED p.star::p_case (golden/p_case.txtar)
+section "workspace/a.png.base64": illegal base64 data at input byte 0
+
+1 case: 1 failed
+`},
+		{"data", "", "-- case.star --\nload_fragments(\"file:a.txt\")\n-- workspace/a.txt.base64 --\nSGVs\nbG8=\n-- want --\n" +
+			"== load_fragments file:a.txt\n  1  185f8db32271  a.txt  5 B\n     | Hello\n", "1 case: 1 passed\n"},
 		{"no steps", "", "Nothing.\n", `FAILED p.star::p_case (golden/p_case.txtar)
 no section "case.star": it says what to do, as prompt("hello")
 
