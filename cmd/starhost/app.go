@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+// Exit codes, as the command line page lists them.
+const (
+	exitOK          = 0
+	exitNegative    = 1   // a result that is a no: denied, aborted, different
+	exitUsage       = 2   // the command line or the config
+	exitPlugin      = 3   // a plugin's mistake
+	exitLimit       = 4   // a limit or a permission
+	exitOutside     = 5   // a file, a network, a database
+	exitBug         = 70  // of this program
+	exitInterrupted = 130 // by the user
+)
+
+// An app is one run of the program: its streams, the flags that all commands
+// have, and what it has to say at its end.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	dir, config, output, format, logFormat string
+	noConfig, quiet, verbose               bool
+
+	out      bytes.Buffer     // the command's result
+	code     int              // a negative result that is no error
+	warnings []loader.Warning // in the order of their report
+	logs     []starhost.LogLine
+	problems []problem
+}
+
+// execute runs the command that args ask for. A panic is an error like others.
+func (a *app) execute(ctx context.Context, args []string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{value: p, stack: debug.Stack()}
+		}
+	}()
+	root := a.rootCommand()
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+// fail takes an error, or each of those that it joins, for the report.
+func (a *app) fail(err error) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range many.Unwrap() {
+			a.fail(e)
+		}
+	} else if err != nil {
+		a.problems = append(a.problems, describe(err))
+	}
+}
+
+// end writes the result, then the diagnostics, and returns the exit code: that
+// of the first problem.
+func (a *app) end() int {
+	if err := a.writeResult(); err != nil {
+		a.fail(err)
+	}
+	if !a.quiet {
+		for _, w := range a.warnings {
+			fmt.Fprintf(a.stderr, "warning: %s\n", w)
+		}
+		a.writeLogs()
+	}
+	for i := range a.problems {
+		p := &a.problems[i]
+		io.WriteString(a.stderr, a.colour(a.stderr, red, p.text()))
+		if p.stack != nil && a.verbose {
+			a.stderr.Write(p.stack)
+		}
+	}
+	if len(a.problems) > 0 {
+		return a.problems[0].exit
+	}
+	return a.code
+}
+
+// writeResult writes what the command printed to where it belongs.
+func (a *app) writeResult() error {
+	if a.output == "" {
+		_, err := a.stdout.Write(a.out.Bytes())
+		return outside("standard output", err)
+	}
+	if a.out.Len() == 0 && len(a.problems) > 0 {
+		return nil // nothing came out: leave the file as it was
+	}
+	return outside(a.output, os.WriteFile(a.path(a.output), a.out.Bytes(), 0o666))
+}
+
+// path returns where a file is that an argument names.
+func (a *app) path(name string) string { return loader.NewPath(a.dir, name).Real }
+
+// maxInput is the most bytes of a file or stream that an argument names: a prompt,
+// arguments, a request.
+const maxInput = 16 << 20
+
+// read returns the text of the file that an argument names, "-" for standard
+// input.
+func (a *app) read(name string) (string, error) {
+	in := a.stdin
+	if name != "-" {
+		f, err := os.Open(a.path(name))
+		if err != nil {
+			return "", outside(name, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return "", outside(name, err)
+	}
+	if len(data) > maxInput {
+		return "", usagef("%s: got more than %d bytes, want less", name, maxInput)
+	}
+	return string(data), nil
+}
+
+// log takes a line of a handler. Loaders log at the same time, but the host
+// passes lines on one after another.
+func (a *app) log(line starhost.LogLine) { a.logs = append(a.logs, line) }
+
+// writeLogs writes what handlers logged, without what the report of errors will
+// say again, and without debug lines unless they are asked for.
+func (a *app) writeLogs() {
+	told := map[string]bool{}
+	for _, p := range a.problems {
+		told[p.logged] = true
+	}
+	for _, line := range a.logs {
+		if told[line.Plugin+" "+line.Text] || line.Level == "debug" && !a.verbose {
+			continue
+		}
+		a.writeLog(line)
+	}
+}
+
+func (a *app) writeLog(line starhost.LogLine) {
+	if a.logFormat == "json" {
+		data, _ := encodeJSON(struct {
+			Level   string          `json:"level"`
+			Plugin  string          `json:"plugin"`
+			Message string          `json:"msg"`
+			Pos     string          `json:"pos"`
+			Fields  json.RawMessage `json:"fields,omitempty"`
+		}{line.Level, line.Plugin, line.Text, line.Pos.String(), line.Fields}, "")
+		a.stderr.Write(data)
+		return
+	}
+	fields := ""
+	if len(line.Fields) > 0 {
+		fields = " " + string(line.Fields)
+	}
+	text := line.Text
+	if len(text) > maxLogged && !a.verbose {
+		text = fmt.Sprintf("%s... (%d B, -v shows all)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
+	}
+	fmt.Fprintf(a.stderr, "%s: %s: %s%s (%s)\n", line.Level, line.Plugin, text, fields, line.Pos)
+}
+
+// maxLogged is the most bytes of one log line that a terminal is shown.
+const maxLogged = 2000
+
+// wantFormat checks --format against what the command can write, and makes the
+// first of these the default.
+func (a *app) wantFormat(formats ...string) error {
+	return oneOf("--format", cmp.Or(a.format, formats[0]), formats, &a.format)
+}
+
+// oneOf sets a flag to one of the values that it can have.
+func oneOf(flag, got string, want []string, set *string) error {
+	for _, w := range want {
+		if got == w {
+			*set = got
+			return nil
+		}
+	}
+	return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), didYouMean(got, want))
+}
+
+// encodeJSON writes v as JSON with a line break at its end, without the escapes
+// that only HTML needs.
+func encodeJSON(v any, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// printJSON adds v to the result.
+func (a *app) printJSON(v any) error {
+	data, err := encodeJSON(v, "  ")
+	a.out.Write(data)
+	return err
+}
+
+// Colours, as terminals name them.
+const (
+	red  = "31"
+	bold = "1"
+)
+
+// colour returns text with its first line in a colour, if w is a terminal that
+// wants any.
+func (a *app) colour(w io.Writer, colour, text string) string {
+	if !a.coloured(w) {
+		return text
+	}
+	line, rest, more := strings.Cut(text, "\n")
+	line = "\x1b[" + colour + "m" + line + "\x1b[0m"
+	if more {
+		line += "\n"
+	}
+	return line + rest
+}
+
+// coloured tells whether w is a terminal, and colours are wanted.
+func (a *app) coloured(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
+func didYouMean(x string, candidates []string) string {
+	if near := starhost.Nearest(x, candidates); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
+}

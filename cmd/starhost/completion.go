@@ -1,0 +1,50 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+// completeEval offers what the flags of eval can name. What takes plugins to know
+// is read from those of the command line; what cannot be read offers nothing.
+func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
+	complete := func(flag string, names func(paths []string) []string) {
+		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return names(paths), cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err) // there is no such flag, or twice
+		}
+	}
+	loaded := func(paths []string, names func(*loader.Set) []string) []string {
+		set, err := a.load(cmd.Context(), &f.loadFlags, paths)
+		a.problems, a.warnings, a.logs = nil, nil, nil
+		if err != nil {
+			return nil
+		}
+		defer set.Close()
+		return names(set)
+	}
+	complete("fire", func([]string) []string {
+		return list(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
+	})
+	complete("call", func(paths []string) []string {
+		return loaded(paths, func(set *loader.Set) []string {
+			return list(set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
+		})
+	})
+	complete("fragment", func(paths []string) []string {
+		return loaded(paths, func(set *loader.Set) []string {
+			return list(ownLoaders(set), func(l *starhost.LoaderInfo) string { return l.Prefix + ":" })
+		})
+	})
+}
+
+func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Name() == "eval" {
+		return formats, cobra.ShellCompDirectiveNoFileComp
+	}
+	return formats[:2], cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,415 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/loader"
+)
+
+// The types below are the JSON of eval and list, key by key as the command line
+// page has them. Lists are never null.
+type (
+	evalJSON struct {
+		Schema      string           `json:"schema"`
+		OK          bool             `json:"ok"`
+		Plugins     []pluginJSON     `json:"plugins"`
+		Prompt      *promptJSON      `json:"prompt"`
+		Fragments   []fragmentJSON   `json:"fragments"`
+		Attachments []attachmentJSON `json:"attachments"`
+		Tools       []toolJSON       `json:"tools"`
+		Hooks       []traceJSON      `json:"hooks"`
+		Call        *callJSON        `json:"call"`
+		Fire        *fireJSON        `json:"fire"`
+		Expr        *struct{}        `json:"expr"` // of a later version
+		Stats       statsJSON        `json:"stats"`
+		Warnings    []warningJSON    `json:"warnings"`
+		Errors      []errorJSON      `json:"errors"`
+	}
+	pluginJSON struct {
+		Name        string          `json:"name"`
+		Version     string          `json:"version"`
+		Path        string          `json:"path"`
+		SHA256      string          `json:"sha256"`
+		Status      string          `json:"status"`
+		Error       *errorJSON      `json:"error"`
+		Tools       []string        `json:"tools"`
+		Hooks       []hookJSON      `json:"hooks"`
+		Loaders     []string        `json:"loaders"`
+		Templates   []string        `json:"templates"`
+		Commands    []string        `json:"commands"`
+		Skills      []string        `json:"skills"`
+		Models      []string        `json:"models"`
+		Permissions permissionsJSON `json:"permissions"`
+	}
+	hookJSON struct {
+		Event    string `json:"event"`
+		Priority int    `json:"priority"`
+		Pos      string `json:"pos"`
+	}
+	permissionsJSON struct {
+		Declared []string `json:"declared"`
+		Granted  []string `json:"granted"`
+	}
+	promptJSON struct {
+		SHA256       fragments.Hash `json:"sha256"`
+		System       string         `json:"system"`
+		Text         string         `json:"text"`
+		Bytes        int            `json:"bytes"`
+		Tokens       tokensJSON     `json:"tokens"`
+		SharedPrefix int64          `json:"shared_prefix_bytes"`
+		CacheBreak   *breakJSON     `json:"cache_break"`
+	}
+	tokensJSON struct {
+		Count  int    `json:"count"`
+		Method string `json:"method"`
+	}
+	breakJSON struct {
+		Offset int64  `json:"offset"`
+		Cause  string `json:"cause"`
+		Plugin string `json:"plugin"`
+		Pos    string `json:"pos"`
+	}
+	fragmentJSON struct {
+		ID         fragments.Hash   `json:"id"`
+		Content    string           `json:"content"`
+		Bytes      int              `json:"bytes"`
+		Target     string           `json:"target"`
+		Priority   int              `json:"priority"`
+		Status     fragments.Status `json:"status"`
+		Place      int              `json:"place"`
+		Offset     int              `json:"offset"`
+		Reason     string           `json:"reason"`
+		Provenance []originJSON     `json:"provenance"`
+	}
+	originJSON struct {
+		Source string `json:"source"`
+		Plugin string `json:"plugin"`
+	}
+	attachmentJSON struct {
+		ID         fragments.Hash   `json:"id"`
+		Type       string           `json:"type"`
+		Bytes      int              `json:"bytes"`
+		Name       string           `json:"name"`
+		URL        string           `json:"url"`
+		Width      int              `json:"width"`
+		Height     int              `json:"height"`
+		Status     fragments.Status `json:"status"`
+		Reason     string           `json:"reason"`
+		Provenance []originJSON     `json:"provenance"`
+	}
+	toolJSON struct {
+		Name        string          `json:"name"`
+		Plugin      string          `json:"plugin"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Pos         string          `json:"pos"`
+	}
+	traceJSON struct {
+		Event      string `json:"event"`
+		Plugin     string `json:"plugin"`
+		Pos        string `json:"pos"`
+		Priority   int    `json:"priority"`
+		Action     string `json:"action"`
+		Detail     string `json:"detail"`
+		Steps      uint64 `json:"steps"`
+		AllocBytes uint64 `json:"alloc_bytes"`
+	}
+	callJSON struct {
+		Tool        string           `json:"tool"`
+		Output      string           `json:"output"`
+		ForUser     string           `json:"for_user"`
+		IsError     bool             `json:"is_error"`
+		Error       *errorJSON       `json:"error"`
+		Attachments []attachmentJSON `json:"attachments"`
+		Steps       uint64           `json:"steps"`
+		AllocBytes  uint64           `json:"alloc_bytes"`
+	}
+	fireJSON struct {
+		Event     string         `json:"event"`
+		Decisions []decisionJSON `json:"decisions"`
+		Decision  combinedJSON   `json:"decision"`
+		Context   []contextJSON  `json:"context"`
+	}
+	decisionJSON struct {
+		Plugin string `json:"plugin"`
+		Pos    string `json:"pos"`
+		Action string `json:"action"`
+		Reason string `json:"reason"`
+	}
+	combinedJSON struct {
+		Action  string         `json:"action"`
+		Reason  string         `json:"reason"`
+		Changes map[string]any `json:"changes"`
+		Result  *string        `json:"result"`
+	}
+	contextJSON struct {
+		Plugin  string         `json:"plugin"`
+		Source  string         `json:"source"`
+		ID      fragments.Hash `json:"id"`
+		Content string         `json:"content"`
+	}
+	statsJSON struct {
+		Steps          uint64 `json:"steps"`
+		AllocBytes     uint64 `json:"alloc_bytes"`
+		FragmentsGiven int    `json:"fragments_given"`
+		FragmentsKept  int    `json:"fragments_kept"`
+		SavedBytes     int64  `json:"saved_bytes"`
+	}
+	warningJSON struct {
+		Message string   `json:"message"`
+		Pos     *posJSON `json:"pos"`
+	}
+	errorJSON struct {
+		Code      string      `json:"code"`
+		Message   string      `json:"message"`
+		Plugin    string      `json:"plugin"`
+		Pos       *posJSON    `json:"pos"`
+		Limit     *limitJSON  `json:"limit"`
+		Traceback []frameJSON `json:"traceback"`
+		Help      string      `json:"help"`
+	}
+	posJSON struct {
+		File string `json:"file"`
+		Line int    `json:"line"`
+		Col  int    `json:"col"`
+	}
+	frameJSON struct {
+		Fn string `json:"fn"`
+		posJSON
+	}
+	limitJSON struct {
+		Name string `json:"name"`
+		Op   string `json:"op"`
+		Need uint64 `json:"need"`
+		Max  uint64 `json:"max"`
+		Used uint64 `json:"used"`
+	}
+)
+
+// evalJSON returns what was found out as eval's JSON.
+func (a *app) evalJSON(e *evaluation) evalJSON {
+	out := evalJSON{
+		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
+		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{}, Hooks: []traceJSON{},
+		Call: e.call.json(), Fire: e.fire.json(),
+		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	}
+	if e.set == nil {
+		return out
+	}
+	out.Plugins = list(e.set.Plugins, newPluginJSON)
+	tools := e.set.Host.Tools()
+	for _, p := range e.set.Plugins {
+		out.Stats.Steps += p.Steps
+		out.Stats.AllocBytes += p.Bytes
+	}
+	if e.turn != nil {
+		out.Hooks = list(hookTraces(e.turn.Hooks()), newTraceJSON)
+		out.Stats.spend(e)
+	}
+	if p := e.prompt; p != nil {
+		tools = p.Tools
+		out.Prompt = newPromptJSON(p)
+		out.Fragments = list(p.Fragments, newFragmentJSON)
+		out.Attachments = list(p.Attachments, newAttachmentRowJSON)
+		out.Stats.FragmentsGiven, out.Stats.FragmentsKept, out.Stats.SavedBytes = p.Given, kept(p.Fragments), p.SavedBytes
+		if e.against != nil && out.Prompt.CacheBreak == nil {
+			out.Prompt.CacheBreak = e.against.broken
+		}
+	}
+	out.Tools = list(tools, newToolJSON)
+	return out
+}
+
+// list returns what convert makes of each item: a list that is never null.
+func list[T, J any](items []T, convert func(*T) J) []J {
+	out := make([]J, len(items))
+	for i := range items {
+		out[i] = convert(&items[i])
+	}
+	return out
+}
+
+// spend adds what the turn spent.
+func (s *statsJSON) spend(e *evaluation) {
+	for _, t := range e.turn.Hooks() {
+		s.Steps += t.Steps
+		s.AllocBytes += t.Bytes
+	}
+	if e.call != nil {
+		s.Steps += e.call.reply.Steps
+		s.AllocBytes += e.call.reply.Bytes
+	}
+}
+
+// hookTraces returns the traces of hooks: without those of loaders.
+func hookTraces(traces []starhost.HookTrace) []starhost.HookTrace {
+	var hooks []starhost.HookTrace
+	for _, t := range traces {
+		if t.Event != starhost.EventLoad {
+			hooks = append(hooks, t)
+		}
+	}
+	return hooks
+}
+
+func newPluginJSON(p *loader.Plugin) pluginJSON {
+	out := pluginJSON{
+		Name: p.Name, Version: p.Version, Path: p.Path, SHA256: p.Digest.String(), Status: p.Status,
+		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
+		Permissions: permissionsJSON{Declared: append([]string{}, p.Declared...), Granted: append([]string{}, p.Granted...)},
+	}
+	if p.Err != nil {
+		problem := describe(p.Err)
+		problem.plugin = p.Name
+		e := problem.json()
+		out.Error = &e
+	}
+	if r := p.Registered; r != nil {
+		out.Tools = list(r.Tools, func(t *starhost.Tool) string { return t.Name })
+		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON { return hookJSON{h.Event, h.Priority, h.Pos.String()} })
+		out.Loaders = list(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
+	}
+	return out
+}
+
+func newPromptJSON(p *starhost.Prompt) *promptJSON {
+	out := &promptJSON{
+		SHA256: p.Sum(), System: p.System, Text: p.Text, Bytes: p.Bytes(),
+		Tokens: tokensJSON{golden.Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
+	}
+	if c := p.CacheBreak; c != nil {
+		out.CacheBreak = &breakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}
+	}
+	return out
+}
+
+func newFragmentJSON(r **fragments.Row) fragmentJSON {
+	f := *r
+	return fragmentJSON{
+		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
+		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason, Provenance: list(f.Provenance, newOriginJSON),
+	}
+}
+
+func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source, o.Plugin} }
+
+func newAttachmentRowJSON(r **fragments.AttachmentRow) attachmentJSON {
+	out := newAttachmentJSON(&(*r).Attachment)
+	out.Status, out.Reason = (*r).Status, (*r).Reason
+	out.Provenance = list((*r).Provenance, newOriginJSON)
+	return out
+}
+
+func newAttachmentJSON(a *fragments.Attachment) attachmentJSON {
+	return attachmentJSON{
+		ID: a.ID(), Type: a.Type, Bytes: a.Bytes(), Name: a.Name, URL: a.URL, Width: a.Width, Height: a.Height,
+		Status: fragments.Kept, Provenance: []originJSON{{a.Source, a.Plugin}},
+	}
+}
+
+func newToolJSON(t *starhost.Tool) toolJSON {
+	parameters := t.Parameters
+	if len(parameters) == 0 {
+		parameters = json.RawMessage("{}")
+	}
+	return toolJSON{t.Name, t.Plugin(), t.Description, parameters, t.Pos.String()}
+}
+
+func newTraceJSON(t *starhost.HookTrace) traceJSON {
+	return traceJSON{t.Event, t.Plugin, t.Pos.String(), t.Priority, actionName(t.Action), t.Detail, t.Steps, t.Bytes}
+}
+
+func (c *callResult) json() *callJSON {
+	if c == nil {
+		return nil
+	}
+	r := &c.reply
+	out := &callJSON{
+		Tool: r.Call.Name, Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
+		Attachments: list(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
+	}
+	if r.Err != nil {
+		problem := describe(r.Err)
+		e := problem.json()
+		out.Error = &e
+	}
+	return out
+}
+
+func (f *fireResult) json() *fireJSON {
+	if f == nil {
+		return nil
+	}
+	d := f.outcome.Decision
+	out := &fireJSON{
+		Event: f.event,
+		Decisions: list(f.outcome.Decisions, func(d *starhost.Decision) decisionJSON {
+			return decisionJSON{d.Plugin, d.Pos.String(), actionName(d.Action), d.Reason}
+		}),
+		Decision: combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
+		Context:  []contextJSON{},
+	}
+	if d.Result != nil {
+		out.Decision.Result = &d.Result.ForLLM
+	}
+	for _, c := range f.outcome.Context {
+		for _, g := range c.Fragments {
+			out.Context = append(out.Context, contextJSON{g.Plugin, g.Source, fragments.Sum(g.Content), g.Content})
+		}
+		for _, at := range c.Attachments {
+			out.Context = append(out.Context, contextJSON{at.Plugin, at.Source, at.ID(), at.Name})
+		}
+	}
+	return out
+}
+
+// changesJSON returns what a modify changed as values that JSON can say.
+func changesJSON(changes map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range changes {
+		switch v := v.(type) {
+		case *starhost.Messages:
+			out[name] = v.Items()
+		case starhost.Result:
+			out[name] = v.ForLLM
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func (a *app) warningsJSON() []warningJSON {
+	return list(a.warnings, func(w *loader.Warning) warningJSON {
+		return warningJSON{w.Msg, newPosJSON(starhost.Pos(w.Place))}
+	})
+}
+
+func (a *app) errorsJSON() []errorJSON {
+	return list(a.problems, (*problem).json)
+}
+
+// json returns the problem as errors[] has it.
+func (p *problem) json() errorJSON {
+	out := errorJSON{
+		Code: p.code, Message: p.message, Plugin: p.plugin, Pos: newPosJSON(p.pos), Limit: p.limit,
+		Traceback: []frameJSON{}, Help: p.help,
+	}
+	for _, f := range p.trace {
+		out.Traceback = append(out.Traceback, frameJSON{f.Fn, posJSON(f.Pos)})
+	}
+	return out
+}
+
+// newPosJSON returns a place as an object, nil if it is not known.
+func newPosJSON(p starhost.Pos) *posJSON {
+	if p == (starhost.Pos{}) {
+		return nil
+	}
+	pos := posJSON(p)
+	return &pos
+}

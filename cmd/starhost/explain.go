@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/loader"
+)
+
+// printSteps prints what each handler did, in the order of their calls: what it
+// cost, what it added, and how what it changed differs from before.
+func (a *app) printSteps(e *evaluation) {
+	before := newValues(e)
+	for _, p := range e.set.Plugins {
+		if p.Status == loader.StatusLoaded {
+			a.step("load "+p.Name, p.Path, p.Steps, p.Bytes)
+		}
+	}
+	explained := map[string]bool{}
+	for _, t := range e.turn.Hooks() {
+		if t.Event == "post_tool_call" {
+			a.callStep(e)
+		}
+		a.step(t.Event+" "+t.Plugin+": "+outcome(&t), t.Pos.String(), t.Steps, t.Bytes)
+		if maker := t.Plugin + " " + t.Pos.String(); e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
+			explained[maker] = true
+			a.printOffers(e.prompt, t)
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Changes)) {
+			a.printChange(before, name, t.Changes[name])
+		}
+	}
+	a.callStep(e)
+}
+
+// callStep prints what the tool itself did, the first time that it is called.
+func (a *app) callStep(e *evaluation) {
+	if c := e.call; c != nil && !c.explained {
+		c.explained = true
+		a.step("call "+c.reply.Call.Name+": "+c.verdict(), "", c.reply.Steps, c.reply.Bytes)
+	}
+}
+
+// outcome says what a handler decided. Why one failed is said elsewhere.
+func outcome(t *starhost.HookTrace) string {
+	if t.Action == starhost.ActionError {
+		return "failed"
+	}
+	did := strings.TrimSpace(actionName(t.Action) + " " + t.Detail)
+	if t.Again {
+		did += ", asked again"
+	}
+	return did
+}
+
+func (a *app) step(name, place string, steps, bytes uint64) {
+	if place != "" {
+		name += " (" + place + ")"
+	}
+	a.line("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
+}
+
+// printOffers prints what became of the fragments and attachments that a
+// registration was the first to offer.
+func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
+	for _, r := range p.Fragments {
+		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
+			a.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
+			for _, o := range r.Provenance[1:] {
+				fmt.Fprintf(&a.out, "= offered again as %s by %s\n", o.Source, o.Plugin)
+			}
+		}
+	}
+	for _, r := range p.Attachments {
+		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
+			a.printOffer(r.Status, r.Reason, fmt.Sprintf("attachment %s %s %s", r.ID.Short(), r.Name, r.Type), "")
+		}
+	}
+}
+
+// printOffer prints an offer as lines that were added, or as left out.
+func (a *app) printOffer(status fragments.Status, reason, what, content string) {
+	if status != fragments.Kept {
+		fmt.Fprintf(&a.out, "- %s: %s\n", what, strings.TrimSuffix(fmt.Sprintf("%s: %s", status, reason), ": "))
+		return
+	}
+	fmt.Fprintf(&a.out, "@@ %s @@\n", what)
+	for line := range strings.Lines(ended(content)) {
+		a.out.WriteString("+" + line)
+	}
+}
+
+// printChange prints how a new value differs from the one before it.
+func (a *app) printChange(before map[string]string, name string, value any) {
+	text := valueText(value)
+	a.out.WriteString(diff(name, name, before[name], text))
+	before[name] = text
+}
+
+// valueText returns a value of a modify as text, a line for each part.
+func valueText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case *starhost.Messages:
+		return messagesText(v.Items())
+	case []string:
+		return strings.Join(v, "\n")
+	case starhost.Result:
+		return v.ForLLM
+	}
+	return string(mustJSON(value))
+}
+
+func messagesText(messages []starhost.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "[%s]\n%s", m.Role, ended(m.Content))
+	}
+	return b.String()
+}
+
+// newValues returns what events can modify as it is before any handler does.
+func newValues(e *evaluation) map[string]string {
+	values := map[string]string{
+		"user_message": e.request.Text,
+		"model":        e.config.Model,
+		"options":      string(e.request.Options),
+		"tools":        valueText(list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })),
+	}
+	if e.call != nil {
+		values["arguments"] = string(e.call.asked)
+	}
+	if e.prompt != nil {
+		values["system"], values["messages"] = assembled(e)
+	}
+	return values
+}
+
+// assembled returns the system text and the messages as they were merged, before
+// pre_send. They are rendered again from the report, as hooks left them out.
+func assembled(e *evaluation) (system, messages string) {
+	var sent []fragments.Fragment
+	for _, r := range e.prompt.Fragments {
+		if r.Status == fragments.Kept || r.Status == fragments.Changed {
+			sent = append(sent, r.Fragment)
+		}
+	}
+	set := fragments.Merge(sent)
+	rendering, _ := fragments.ParseRendering(e.set.Config.Prompt.Render) // checked with the config
+	system, text := set.Render(rendering, 0)
+	parts := []string{text, attachmentNotes(e.prompt), e.words()}
+	text = joinTexts("\n", parts...)
+	system = joinTexts("\n\n", system, e.request.System)
+	user := starhost.Message{Role: starhost.RoleUser, Content: text}
+	return system, messagesText(append(slices.Clone(e.request.History), user))
+}
+
+// attachmentNotes returns what the prompt says of attachments that were dropped.
+func attachmentNotes(p *starhost.Prompt) string {
+	var set fragments.Set
+	for _, r := range p.Attachments {
+		set.Attach([]fragments.Attachment{r.Attachment})
+	}
+	for i, r := range set.Attachments() {
+		r.Status, r.Reason = p.Attachments[i].Status, p.Attachments[i].Reason
+	}
+	return strings.Join(set.Notes(), "\n")
+}
+
+// words returns the user's own words as turn_start left them.
+func (e *evaluation) words() string {
+	words := e.request.Text
+	for _, t := range e.turn.Hooks() {
+		if v, ok := t.Changes["user_message"].(string); ok {
+			words = v
+		}
+	}
+	return words
+}
+
+// joinTexts joins the texts that say something.
+func joinTexts(sep string, texts ...string) string {
+	var some []string
+	for _, t := range texts {
+		if t != "" {
+			some = append(some, t)
+		}
+	}
+	return strings.Join(some, sep)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+// loadFlags are the flags of every command that loads plugins.
+type loadFlags struct {
+	set, grant []string
+	maxSteps   uint64
+	timeout    time.Duration
+	now        string
+	strict     bool
+}
+
+func (f *loadFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
+	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; repeatable")
+	flags.Uint64Var(&f.maxSteps, "max-steps", 0, "most interpreter `STEPS` of a load and of each call (default 1000000)")
+	flags.DurationVar(&f.timeout, "timeout", 0, "most `TIME` of a load and of each call (default 2s)")
+	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
+	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
+}
+
+// load reads the config and loads the plugins at the paths. The set is there even
+// if some plugins failed: those are reported.
+func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.Set, error) {
+	clock, err := f.clock()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.checkPaths(paths); err != nil {
+		return nil, err
+	}
+	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv})
+	a.warnings = append(a.warnings, warnings...)
+	if err != nil {
+		return nil, err
+	}
+	f.limits(&config.Limits)
+	set, err := loader.Load(ctx, loader.Options{
+		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
+		Host: starhost.Options{Clock: clock, Log: a.log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.warn(f.strict, set.Warnings)
+	for _, e := range set.Problems {
+		a.fail(e)
+	}
+	for i := range set.Plugins {
+		a.failPlugin(&set.Plugins[i])
+	}
+	a.fail(set.Missing())
+	return set, nil
+}
+
+// limits sets the limits that flags give.
+func (f *loadFlags) limits(c *loader.LimitsConfig) {
+	if f.maxSteps > 0 {
+		c.Steps = f.maxSteps
+	}
+	if f.timeout > 0 {
+		c.Timeout = f.timeout
+	}
+}
+
+// clock returns what gives the time, nil for the clock itself.
+func (f *loadFlags) clock() (func() time.Time, error) {
+	if f.now == "" {
+		return nil, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, f.now); err == nil {
+			return func() time.Time { return t }, nil
+		}
+	}
+	return nil, usagef("--now: got %q, want a time as 2026-01-01T00:00:00Z, or a day", f.now)
+}
+
+// warn takes the warnings of loading; a strict run makes all of them errors.
+func (a *app) warn(strict bool, warnings []loader.Warning) {
+	a.warnings = append(a.warnings, warnings...)
+	if !strict {
+		return
+	}
+	for _, w := range a.warnings {
+		a.problems = append(a.problems, problem{exit: exitUsage, code: "E0710", message: w.Msg, pos: starhost.Pos(w.Place)})
+	}
+	a.warnings = nil
+}
+
+// failPlugin reports a plugin that could not be loaded.
+func (a *app) failPlugin(p *loader.Plugin) {
+	first := len(a.problems)
+	a.fail(p.Err)
+	for i := range a.problems[first:] {
+		a.problems[first+i].plugin = p.Name
+	}
+}
+
+// checkPaths catches what is typed in the place of a path and means something
+// else.
+func (a *app) checkPaths(paths []string) error {
+	for _, p := range paths {
+		if !strings.ContainsAny(p, " \n?") {
+			continue
+		}
+		if _, err := os.Stat(a.path(p)); err != nil {
+			return usagef("%q is no plugin (did you mean -p %q?)", p, p)
+		}
+	}
+	return nil
+}
+
+// pluginLine lists the plugins: those that loaded, how many, and what became of
+// the others.
+func pluginLine(plugins []loader.Plugin) string {
+	var names, others []string
+	for _, p := range plugins {
+		if p.Status != loader.StatusLoaded {
+			others = append(others, p.Name+" "+p.Status)
+			continue
+		}
+		names = append(names, strings.TrimSpace(p.Name+" "+p.Version))
+	}
+	line := "none"
+	if len(names) > 0 {
+		line = fmt.Sprintf("%s (%d)", strings.Join(names, ", "), len(names))
+	}
+	return strings.Join(slices.Concat([]string{line}, others), "; ")
+}

@@ -1,0 +1,36 @@
+// Command starhost shows and tests what plugins do to a prompt.
+//
+// Each command is one file: it reads flags, asks the loader for a host, and
+// prints. What a command finds out goes to standard output, diagnostics go to
+// standard error, and all of it is a function of the arguments, the files and
+// the environment: no durations, no machine facts, no absolute paths unless they
+// were asked for. So every output can be a golden file; they are in golden/cli.
+//
+// One function, describe, knows what each kind of error means: its exit code, its
+// text and its JSON.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program: it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv}
+	if args == nil {
+		args = []string{} // cobra takes nil for os.Args
+	}
+	a.fail(a.execute(ctx, args))
+	return a.end()
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"starhost": main}) }
+
+// TestCLI runs the scripts in golden/cli. Beside testscript's own commands they
+// have:
+//
+//	exit CODE COMMAND…  runs a command, which must end with this exit code
+//	write FILE "TEXT"   writes a Go string, for bytes that a script cannot show
+//	sparse FILE BYTES   makes a file that big
+//	image FILE W H      makes a PNG
+//
+// and the condition [root], which tells that no file is unreadable.
+func TestCLI(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "../../golden/cli", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exit": cmdExit, "write": cmdWrite, "sparse": cmdSparse, "image": cmdImage,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir+"/home")
+			return nil
+		},
+	})
+}
+
+func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE COMMAND...")
+	}
+	got := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		got = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code: got %d, want %s", got, args[0])
+	}
+}
+
+func cmdWrite(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: write FILE TEXT")
+	}
+	text, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o666))
+}
+
+func cmdSparse(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sparse FILE BYTES")
+	}
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), nil, 0o666))
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+func cmdImage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: image FILE WIDTH HEIGHT")
+	}
+	width, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	height, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	var b bytes.Buffer
+	ts.Check(png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
+}
+
+// TestRunOddFlags: whatever is typed, the program ends with one of its exit codes,
+// says something, and never has a bug.
+func TestRunOddFlags(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/a.star", []byte(`register_hook("pre_llm_call", lambda: "hi")`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{
+		"eval", "list", "docs", "version", "completion", "test", "--help", "a.star", "b.star", ".", "", "-", "--", "-p", "-p=", "-pé\x00", "-i", "--input=-",
+		"-f", "-f=-", "-f=a.star", "-fx:y", "--sf", "-a", "-a=a.star", "-a=;type=", "-s", "-T", "-T[", "--call", "--call=x", "--fire", "--fire=pre_send",
+		"--arg", "--arg=tool=1", "--arg==", "--args", "--args={}", "--args=[", "--args=@a.star", "-F", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic", "-Fx",
+		"--explain", "--against", "--against=a.star", "--now=2026-01-01", "--now=x", "--seed=1", "--seed=-1", "--set=x", "--set=a.x=1", "--grant=fs.read:**",
+		"--grant=x", "--max-steps=1", "--timeout=1ns", "--timeout=x", "--strict", "-q", "-v", "--log-format=json", "--log-format=x", "-c", "-c=a.star", "--no-config=x",
+		"tools", "hooks", "E0203", "register_tool", "bash", "--run=(", "__complete", "-z", "--zz", "---", "-C",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		args := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "args")
+		stdin := rapid.SampledFrom([]string{"", "{}", "[", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", "\x00"}).Draw(t, "stdin")
+		var out, diagnostics bytes.Buffer
+		code := run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(stdin), &out, &diagnostics)
+		if code < 0 || code > exitOutside {
+			t.Fatalf("exit code %d\n%s%s", code, out.String(), diagnostics.String())
+		}
+		if code > exitNegative && diagnostics.Len() == 0 {
+			t.Fatalf("exit code %d without a word", code)
+		}
+	})
+}
+
+// TestAssembled: where no pre_send hook changes anything, what --explain takes for
+// the request before it is the request.
+func TestAssembled(t *testing.T) {
+	const plugin = `
+register_hook("session_start", lambda: [fragment(" Be careful. ", target = "system"), fragment("  ", target = "system")])
+register_hook("turn_start", lambda user_message: modify(user_message = user_message.upper()))
+register_hook("pre_llm_call", lambda: ["one", fragment("zero", priority = -1), "one", attachment(content = "x" * 100)])
+register_fragment_loader("note", lambda arg: [arg, "ends\n"])
+`
+	const history = `{"messages": [{"role": "user", "content": "before"}, {"role": "assistant", "content": "yes"}, {"role": "user", "content": "now"}]}`
+	for _, render := range []string{"plain", "xml", "markdown"} {
+		tests := []struct {
+			name string
+			args requestFlags
+		}{
+			{"words", requestFlags{prompt: "hi", promptGiven: true}},
+			{"no words", requestFlags{promptGiven: true}},
+			{"references and a system text", requestFlags{prompt: "hi", promptGiven: true, fragments: []string{"note:a", "note:b"}, systemFragments: []string{"note:rule"}, system: "Be brief."}},
+			{"history", requestFlags{input: "request.json"}},
+		}
+		for _, tt := range tests {
+			t.Run(render+"/"+tt.name, func(t *testing.T) {
+				dir := t.TempDir()
+				writeFiles(t, dir, map[string]string{
+					"a.star": plugin, "request.json": history,
+					"starhost.toml": "[prompt]\nmax_attachment = 10\nrender = \"" + render + "\"\n",
+				})
+				a := &app{dir: dir, getenv: func(string) string { return "" }}
+				var e evaluation
+				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args}, nil, &e); err != nil {
+					t.Fatal(err)
+				}
+				defer e.set.Close()
+				system, messages := assembled(&e)
+				if diff := cmp.Diff([]string{e.prompt.System, messagesText(e.prompt.Messages)}, []string{system, messages}); diff != "" {
+					t.Errorf("assembled (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestWriteError: a result that cannot be written is not lost silently.
+func TestWriteError(t *testing.T) {
+	var diagnostics bytes.Buffer
+	code := run(t.Context(), []string{"version"}, nil, brokenWriter{}, &diagnostics)
+	if want := "standard output: closed [E0708]\n  help: starhost docs E0708\n"; code != exitOutside || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitOutside, want)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("closed") }
+
+// TestPanic: a panic of the program itself ends it with exit code 70, located.
+func TestPanic(t *testing.T) {
+	var out, diagnostics bytes.Buffer
+	stdin := readerFunc(func([]byte) (int, error) { panic("boom") })
+	code := run(t.Context(), []string{"eval", "-i", "-", "--no-config", "-C", t.TempDir()}, stdin, &out, &diagnostics)
+	want := "internal error: boom; this is a bug of starhost (-v shows where) [E0111]\n  help: starhost docs E0111\n"
+	if code != exitBug || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitBug, want)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestCodes: every code is explained once, and its examples do what they say.
+func TestCodes(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range allCodes() {
+		if seen[c.Code] || c.Title == "" || c.Text == "" {
+			t.Errorf("%s: explained twice, or not", c.Code)
+		}
+		seen[c.Code] = true
+	}
+	for _, c := range codes {
+		if c.Bad == "" {
+			continue
+		}
+		t.Run(c.Code, func(t *testing.T) {
+			if said := try(t, c.Bad); !strings.Contains(said, "["+c.Code+"]") {
+				t.Errorf("the bad example does not fail with it:\n%s", said)
+			}
+			if said := try(t, c.Good); strings.Contains(said, "["+c.Code+"]") {
+				t.Errorf("the good example fails:\n%s", said)
+			}
+		})
+	}
+}
+
+// try runs an example: a command line, a config, or a plugin that is asked for a
+// prompt. It returns the diagnostics.
+func try(t *testing.T, example string) string {
+	dir := t.TempDir()
+	files := map[string]string{
+		"oncall.star":    `register_fragment_loader("runbook", lambda arg: "read " + arg)`,
+		"logs/today.log": "quiet\n",
+		"logs/old.log":   strings.Repeat("noise\n", 1000),
+		"starhost.toml":  "[prompt]\nmax_bytes = 4000\n",
+	}
+	args := []string{"eval", "-p", "hi"}
+	switch {
+	case strings.HasPrefix(example, "starhost "):
+		command := strings.ReplaceAll(example, `"Why is p99 up?"`, "Why is p99 up?")
+		args = strings.Split(strings.TrimPrefix(command, "starhost "), " ")
+		if i := strings.Index(command, "Why"); i >= 0 {
+			args = append(strings.Fields(command[:i])[1:], command[i:])
+		} else if !strings.Contains(command, "-p") {
+			args = append(args, "-p", "hi")
+		}
+	case strings.HasPrefix(example, "-- "):
+		for _, f := range txtar.Parse([]byte(example)).Files {
+			files[f.Name] = string(f.Data)
+		}
+	case strings.HasPrefix(example, "["):
+		files["starhost.toml"] = example
+		args = append(args, "--strict")
+	default:
+		files["oncall.star"] = example
+	}
+	writeFiles(t, dir, files)
+	var diagnostics bytes.Buffer
+	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), io.Discard, &diagnostics)
+	return diagnostics.String()
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/golden"
+)
+
+// line adds a labelled line to the result, further texts below the first, as
+// golden.Report does. It adds nothing where there is no text.
+func (a *app) line(label string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			fmt.Fprintf(&a.out, "%-13s%s\n", label, text)
+			label = ""
+		}
+	}
+}
+
+// printReport prints what was found out for people: a report, then what it is
+// about.
+func (a *app) printReport(f *evalFlags, e *evaluation) {
+	a.line("plugins", pluginLine(e.set.Plugins))
+	if e.clock {
+		now := e.turn.Now().UTC().Format(time.RFC3339Nano)
+		a.line("now", now+" by the clock (--now "+now+" repeats it)")
+	}
+	if e.prompt != nil {
+		a.out.WriteString(golden.Report(e.prompt))
+	}
+	if e.against != nil {
+		a.line("against", e.against.text)
+		a.out.WriteString(e.against.diff)
+	}
+	if f.explain {
+		a.printSteps(e)
+	}
+	if e.prompt != nil {
+		a.out.WriteString("\n" + promptText(e.prompt))
+	}
+	if e.call != nil {
+		a.printCall(e)
+	}
+	if e.fire != nil {
+		a.printFire(e)
+	}
+}
+
+// printCall prints what became of a tool call.
+func (a *app) printCall(e *evaluation) {
+	r := &e.call.reply
+	if e.prompt != nil {
+		a.out.WriteString("\n")
+	}
+	a.line("call", r.Call.Name+" "+string(r.Call.Arguments))
+	a.line("hooks", golden.HookLines(e.call.hooks)...)
+	a.line("result", e.call.verdict())
+	if r.Result.ForUser != "" {
+		a.line("for user", strings.Split(r.Result.ForUser, "\n")...)
+	}
+	for _, at := range r.Result.Attachments {
+		a.line("attachment", fmt.Sprintf("%s  %s  %s  %d B", at.ID().Short(), at.Name, at.Type, at.Bytes()))
+	}
+	if text := r.Result.ForLLM; text != "" {
+		fmt.Fprintf(&a.out, "\n%s\n", strings.TrimSuffix(text, "\n"))
+	}
+}
+
+// verdict says in a word or two how a call ended.
+func (c *callResult) verdict() string {
+	switch r := &c.reply; {
+	case r.Denied != nil:
+		return placed("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, *r.Denied)
+	case r.Result.IsError:
+		return "error"
+	}
+	return "ok"
+}
+
+// placed adds a decision's place to a text about it.
+func placed(text string, d starhost.Decision) string {
+	if d.Pos == (starhost.Pos{}) {
+		return text
+	}
+	return fmt.Sprintf("%s (%s)", text, d.Pos)
+}
+
+// printFire prints what handlers decided.
+func (a *app) printFire(e *evaluation) {
+	if e.prompt != nil {
+		a.out.WriteString("\n")
+	}
+	out := &e.fire.outcome
+	a.line("fire", e.fire.event)
+	handlers := make([]string, len(out.Decisions))
+	for i, d := range out.Decisions {
+		handlers[i] = placed(d.Plugin+": "+decisionText(d), d)
+	}
+	a.line("handlers", handlers...)
+	a.line("decision", decisionText(out.Decision))
+	for _, c := range out.Context {
+		for _, f := range c.Fragments {
+			a.line("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
+			a.out.WriteString(indent(f.Content))
+		}
+		for _, at := range c.Attachments {
+			a.line("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
+		}
+	}
+}
+
+// decisionText says what a decision is: "deny: no ticket".
+func decisionText(d starhost.Decision) string {
+	text := actionName(d.Action)
+	switch {
+	case d.Reason != "":
+		text += ": " + d.Reason
+	case d.Action == starhost.ActionContext:
+		text += fmt.Sprintf(" %d B", d.Context.Bytes())
+	case d.Result != nil:
+		text += ": " + d.Result.ForLLM
+	}
+	if len(d.Changes) > 0 {
+		text += " " + string(mustJSON(changesJSON(d.Changes)))
+	}
+	return text
+}
+
+// actionName is an action's name, "none" for that of a handler with nothing to say.
+func actionName(a starhost.Action) string {
+	if a == starhost.ActionNone {
+		return "none"
+	}
+	return string(a)
+}
+
+// indent returns text with each line behind a bar.
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  | " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+)
+
+// requestFlags are the flags that say what the user asks.
+type requestFlags struct {
+	prompt, promptFile, input, system string
+	fragments, systemFragments        []string
+	attachments, tools                []string
+	call, fire, args                  string
+	arg                               []string
+	promptGiven, callGiven, fireGiven bool
+}
+
+// An input is a whole request as JSON.
+type input struct {
+	Messages []starhost.Message `json:"messages"` // system texts among them
+	Tools    []starhost.Tool    `json:"tools"`
+	Options  json.RawMessage    `json:"options"`
+	Session  struct {
+		ID       string   `json:"id"`
+		Roles    []string `json:"roles"`
+		Platform string   `json:"platform"`
+	} `json:"session"`
+}
+
+// asks tells whether the flags ask for anything but a list.
+func (f *requestFlags) asks() bool {
+	return f.promptGiven || f.input != "" || f.callGiven || f.fireGiven
+}
+
+// request returns what the flags ask, and of which session.
+func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
+	c.Platform = "cli"
+	if err := f.check(); err != nil {
+		return r, c, err
+	}
+	if f.input != "" {
+		if err := a.readInput(f, &r, &c); err != nil {
+			return r, c, err
+		}
+	}
+	switch {
+	case f.promptFile != "":
+		r.Text, err = a.read(f.promptFile)
+	case f.prompt == "-":
+		r.Text, err = a.read("-")
+	case f.promptGiven:
+		r.Text = f.prompt
+	}
+	if err != nil {
+		return r, c, err
+	}
+	if f.system != "" {
+		r.System = f.system
+	}
+	r.Fragments, r.SystemFragments, r.OnlyTools = f.fragments, f.systemFragments, f.tools
+	for _, ref := range f.attachments {
+		at, err := effects.ReadAttachment(a.dir, ref)
+		if err != nil {
+			return r, c, fmt.Errorf("-a: %w", err)
+		}
+		r.Attachments = append(r.Attachments, at)
+	}
+	return r, c, nil
+}
+
+// formats are those of eval, its default first.
+var formats = []string{"pretty", "json", "text", "openai", "anthropic"}
+
+// check refuses flags that do not go together.
+func (f *requestFlags) check() error {
+	readers := 0
+	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
+		if name == "-" {
+			readers++
+		}
+	}
+	switch {
+	case readers > 1:
+		return usagef("standard input (-) is asked for %d times, want once", readers)
+	case f.prompt != "" && f.promptFile != "":
+		return usagef("got --prompt and --prompt-file, want one of them")
+	case f.callGiven && f.fireGiven:
+		return usagef("got --call and --fire, want one of them")
+	case (f.args != "" || len(f.arg) > 0) && !f.callGiven && !f.fireGiven:
+		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
+	case len(f.fragments) > 0 && !f.asks() && slices.Contains(formats, f.fragments[0]):
+		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
+	case !f.asks() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
+		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -i, --call or --fire beside them (-p \"\" is an empty prompt)")
+	}
+	return nil
+}
+
+// readInput fills in what a request in JSON says.
+func (a *app) readInput(f *requestFlags, r *starhost.Request, c *starhost.SessionConfig) error {
+	text, err := a.read(f.input)
+	if err != nil {
+		return err
+	}
+	var in input
+	if err := decodeJSON(f.input, text, &in); err != nil {
+		return err
+	}
+	c.ID = in.Session.ID
+	if in.Session.Platform != "" {
+		c.Platform = in.Session.Platform
+	}
+	r.Tools = in.Tools
+	for _, t := range in.Tools {
+		if t.Name == "" {
+			return usagef("%s: tools: got one without a name", f.input)
+		}
+	}
+	if r.Model, r.Options, err = takeModel(in.Options); err != nil {
+		return usagef("%s: options: %v", f.input, err)
+	}
+	return in.split(f, r)
+}
+
+// split distributes the messages: system texts, history, and the last one, which
+// is what the user says now if no flag says it.
+func (in *input) split(f *requestFlags, r *starhost.Request) error {
+	var system []string
+	r.History = []starhost.Message{}
+	for i, m := range in.Messages {
+		switch m.Role {
+		case "system":
+			system = append(system, m.Content)
+		case starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
+			r.History = append(r.History, m)
+		default:
+			return usagef("%s: messages: %d: got role %q, want system, user, assistant or tool", f.input, i+1, m.Role)
+		}
+	}
+	r.System = strings.Join(system, "\n\n")
+	if f.promptGiven {
+		return nil
+	}
+	last := len(r.History) - 1
+	if last < 0 || r.History[last].Role != starhost.RoleUser {
+		return usagef("%s: messages: got none of the user at the end, want one, or -p", f.input)
+	}
+	r.Text, r.History = r.History[last].Content, r.History[:last]
+	return nil
+}
+
+// takeModel takes the model's name out of the options, which hooks see apart.
+func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err error) {
+	if len(options) == 0 || string(options) == "null" {
+		return "", nil, nil
+	}
+	var set map[string]json.RawMessage
+	if err := json.Unmarshal(options, &set); err != nil {
+		return "", nil, errors.New("want an object")
+	}
+	raw, ok := set["model"]
+	if !ok {
+		return "", options, nil
+	}
+	if err := json.Unmarshal(raw, &model); err != nil {
+		return "", nil, errors.New("model: want a string")
+	}
+	delete(set, "model")
+	rest, err = json.Marshal(set)
+	return model, rest, err
+}
+
+// decodeJSON decodes one JSON value of a kind that v has. Unknown keys, and text
+// behind the value, are errors; name is what they call the text.
+func decodeJSON(name, text string, v any) error {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil {
+		if _, err = dec.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = errors.New("text follows the value")
+	}
+	var (
+		syntax *json.SyntaxError
+		typ    *json.UnmarshalTypeError
+	)
+	offset := dec.InputOffset()
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &typ):
+		offset = typ.Offset
+		err = fmt.Errorf("%s: got a JSON %s, want %s", cmp.Or(typ.Field, "value"), typ.Value, kindName(typ.Type.Kind()))
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("got an end, want JSON")
+	}
+	before := text[:min(int(offset), len(text))]
+	line := 1 + strings.Count(before, "\n")
+	return usagef("%s:%d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// kindName returns what JSON calls a value of a Go kind.
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
+}
+
+// arguments returns what --args and --arg give, by name. types has the JSON
+// Schema type of each argument that is known.
+func (a *app) arguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
+	args := map[string]json.RawMessage{}
+	text, name := f.args, "--args"
+	if file, ok := strings.CutPrefix(f.args, "@"); ok || f.args == "-" {
+		if !ok {
+			file = "-"
+		}
+		var err error
+		if text, err = a.read(file); err != nil {
+			return nil, err
+		}
+		name = file
+	}
+	if f.args != "" {
+		if err := decodeJSON(name, text, &args); err != nil {
+			return nil, err
+		}
+		if args == nil {
+			return nil, usagef("%s: got null, want a JSON object", name)
+		}
+	}
+	for _, pair := range f.arg {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usagef("--arg: got %q, want NAME=VALUE", pair)
+		}
+		raw, err := typed(value, types[key])
+		if err != nil {
+			return nil, usagef("--arg %s: got %q, want %v", key, value, err)
+		}
+		args[key] = raw
+	}
+	return args, nil
+}
+
+// typed returns text as a JSON value of a JSON Schema type. Without a type it is
+// JSON if it can be, else a string.
+func typed(text, typ string) (json.RawMessage, error) {
+	asString, _ := json.Marshal(text) // strings always marshal
+	raw := json.RawMessage(text)
+	switch {
+	case typ == "string":
+		return asString, nil
+	case json.Valid(raw) && (typ == "" || kindFits(raw, typ)):
+		return raw, nil
+	case typ == "":
+		return asString, nil
+	}
+	return nil, fmt.Errorf("%s as JSON", typ)
+}
+
+// kindFits tells whether a JSON value can be of a JSON Schema type.
+func kindFits(raw json.RawMessage, typ string) bool {
+	first := bytes.TrimSpace(raw)[0]
+	switch typ {
+	case "object":
+		return first == '{'
+	case "array":
+		return first == '['
+	case "boolean":
+		return first == 't' || first == 'f'
+	case "null":
+		return first == 'n'
+	}
+	return first == '-' || '0' <= first && first <= '9'
+}

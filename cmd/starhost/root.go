@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "starhost",
+		Short:         "Plugins that decide what a language model is told, and what it may do",
+		Args:          a.noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetOut(&a.out)
+	root.SetErr(&a.out)
+	root.SetFlagErrorFunc(flagError)
+	f := root.PersistentFlags()
+	f.StringVarP(&a.dir, "directory", "C", "", "act as if started in this `DIR`")
+	f.StringVarP(&a.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
+	f.BoolVar(&a.noConfig, "no-config", false, "read no config file")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
+	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")
+	f.StringVarP(&a.format, "format", "F", "", "`FORMAT` of the result: pretty, json, or what the command adds")
+	f.StringVar(&a.logFormat, "log-format", "text", "`FORMAT` of logs: text or json")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
+			return usagef("-C %s: no such folder", a.dir)
+		}
+		return oneOf("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat)
+	}
+	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
+		panic(err) // there is no such flag
+	}
+	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// noCommand refuses arguments of the program itself: they are no commands.
+func (a *app) noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	e := &usageError{msg: "unknown command " + quote(args[0]) + didYouMean(args[0], names), help: "starhost --help"}
+	if strings.HasSuffix(args[0], ".star") {
+		e.msg = "unknown command " + quote(args[0]) + " (did you mean starhost eval " + args[0] + "?)"
+	}
+	return e
+}
+
+// habits are flags of other programs, and what does the same here.
+var habits = map[string]string{
+	"attachment-type": "-a REF;type=TYPE",
+	"at":              "-a REF;type=TYPE",
+	"debug":           "-v",
+	"json":            "-F json",
+	"m":               "[model] default in the config",
+	"model":           "[model] default in the config",
+	"version":         "starhost version",
+	"V":               "starhost version",
+}
+
+// valueKinds say what flags want whose value can be wrong, by the type of the value.
+var valueKinds = map[string]string{
+	"bool":     "true or false",
+	"duration": "a time span as 500ms or 2s",
+	"uint64":   "a whole number",
+}
+
+// flagError turns what the flag parser says into a usageError with suggestions.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		unknown *pflag.NotExistError
+		invalid *pflag.InvalidValueError
+		missing *pflag.ValueRequiredError
+	)
+	msg := err.Error()
+	switch {
+	case errors.As(err, &unknown):
+		msg = "unknown flag " + dashes(unknown.GetSpecifiedName()) + instead(cmd, unknown.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		msg = dashes(f.Name) + ": got " + quote(invalid.GetValue()) + ", want " + valueKinds[f.Value.Type()]
+	case errors.As(err, &missing):
+		msg = dashes(missing.GetSpecifiedName()) + ": got nothing, want a value"
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	}
+	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
+}
+
+// instead returns what a flag that does not exist may have meant.
+func instead(cmd *cobra.Command, name string) string {
+	if habit := habits[name]; habit != "" {
+		return " (did you mean " + habit + "?)"
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	slices.Sort(names)
+	return didYouMean("--"+name, names)
+}
+
+func dashes(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+func quote(s string) string { return `"` + s + `"` }

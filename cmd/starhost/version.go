@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of starhost",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.wantFormat("pretty", "json"); err != nil {
+				return err
+			}
+			if a.format == "json" {
+				return a.printJSON(struct {
+					Schema  string `json:"schema"`
+					Version string `json:"version"`
+				}{"starhost.version/1", version()})
+			}
+			fmt.Fprintf(&a.out, "starhost %s\n", version())
+			return nil
+		},
+	}
+}
+
+// version returns the module's version as the build recorded it, "devel" for one
+// that was built from a working tree.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return strings.TrimPrefix(info.Main.Version, "v")
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s: got argument %q, want none", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
