@@ -145,14 +145,14 @@ register_hook("pre_tool_call", guard)`,
 	{
 		Code: "E0314", Title: "loaders only read",
 		Text: "Loaders of one prompt run beside each other. What one writes could be seen by another or not, so members of ctx that write are errors in loaders.",
-		Bad: `def load(ctx, arg):
+		Bad: `def note(ctx, arg):
     ctx.state.set("seen", arg)
 
-register_fragment_loader("note", load)`,
-		Good: `def load(ctx, arg):
+register_fragment_loader("note", note)`,
+		Good: `def note(ctx, arg):
     return ctx.state.get("seen", "")
 
-register_fragment_loader("note", load)`,
+register_fragment_loader("note", note)`,
 	},
 	{
 		Code: "E0316", Title: "file of the plugin cannot be read",

@@ -11,7 +11,7 @@ import (
 // findPlugin returns the file's call of plugin(...), or nil. It may stand once,
 // as a statement at the top level.
 func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
-	if bindsName(f, "plugin") {
+	if bindsGlobal(f, "plugin") {
 		return nil, nil
 	}
 	var found *syntax.CallExpr

@@ -46,8 +46,15 @@ func checkDropped(stmt *syntax.ExprStmt, bound map[string]bool) error {
 	return nil
 }
 
-// bindsName reports whether the file gives name a meaning of its own, anywhere.
-func bindsName(f *syntax.File, name string) bool { return boundNames(f)[name] }
+// bindsGlobal reports whether the file gives name a meaning of its own at the top
+// level. A parameter of that name, such as the event's argument plugin, is none.
+func bindsGlobal(f *syntax.File, name string) bool {
+	bound := map[string]bool{}
+	for _, stmt := range f.Stmts {
+		bindAll(bound, stmt)
+	}
+	return bound[name]
+}
 
 // boundNames returns every name that the file binds in any scope.
 func boundNames(f *syntax.File) map[string]bool {
@@ -78,9 +85,6 @@ func bindStmt(bound map[string]bool, n syntax.Node) {
 		bindTarget(bound, n.Vars)
 	case *syntax.LoadStmt:
 		for _, id := range n.To {
-			bound[id.Name] = true
-		}
-		for _, id := range n.From {
 			bound[id.Name] = true
 		}
 	}

@@ -1,0 +1,221 @@
+package builtins_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A driver runs steps on one session.
+type driver struct {
+	session  *starhost.Session
+	turn     *starhost.Turn
+	advanced time.Duration
+}
+
+func (d *driver) current(ctx context.Context) *starhost.Turn {
+	if d.turn == nil {
+		d.turn, _ = d.session.Begin(ctx, starhost.Request{})
+	}
+	return d.turn
+}
+
+func (d *driver) Prompt(ctx context.Context, r starhost.Request) (*starhost.Prompt, error) {
+	if d.turn != nil {
+		d.turn.End(ctx)
+	}
+	var err error
+	if d.turn, err = d.session.Begin(ctx, r); err != nil {
+		return nil, err
+	}
+	return d.turn.Prompt(ctx)
+}
+
+func (d *driver) CallTool(ctx context.Context, call starhost.ToolCall) (starhost.ToolReply, error) {
+	if call.Name == "broken" {
+		return starhost.ToolReply{}, errors.New("the driver is broken")
+	}
+	return d.current(ctx).CallTool(ctx, call)
+}
+
+func (d *driver) Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
+	e, err := starhost.NewEvent(event, args)
+	if err != nil {
+		return starhost.Outcome{}, err
+	}
+	return d.current(ctx).Fire(ctx, e)
+}
+
+func (d *driver) LoadFragments(ctx context.Context, ref string) (starhost.Context, error) {
+	got, err := d.current(ctx).Load(ctx, []string{ref})
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return got[0], nil
+}
+
+func (d *driver) Advance(_ context.Context, by time.Duration) error {
+	d.advanced += by
+	return nil
+}
+
+// underTest is the plugin that the cases of the tests are about.
+const underTest = `
+def echo(text, name = ""):
+    """Echoes."""
+    if text == "fail":
+        fail("no echo")
+    return result(text + name, for_user = "u", attachments = [attachment(content = "x", name = "x.txt")])
+
+register_tool(echo)
+register_fragment_loader("runbook", lambda arg: ["Runbook of %s." % arg, attachment(content = "a")])
+register_hook("pre_tool_call", lambda arguments: deny("no rm") if arguments.get("text") == "rm" else None)
+register_hook("pre_tool_call", lambda arguments: modify(arguments = dict(arguments, text = "new")) if arguments.get("text") == "old" else None)
+register_hook("pre_llm_call", lambda model: modify(model = "big", options = {"t": 1}) if model == "small" else None)
+register_hook("pre_send", lambda messages: modify(messages = [m.replace(content = m.content + "!") for m in messages]))
+register_hook("post_tool_call", lambda result: modify(result = result.upper()) if result != "hi" else None)
+register_hook("pre_tool_call", lambda arguments: respond("cached") if arguments.get("text") == "cached" else None)
+`
+
+// play runs a case against the plugin.
+func play(t *testing.T, src string) (*driver, error) {
+	t.Helper()
+	l := script{src: underTest}.mustLoad(t)
+	d := &driver{session: l.NewSession(starhost.SessionConfig{ID: "case"})}
+	box := starlark.New(starlark.Options{})
+	for _, e := range append(builtins.Table(box), builtins.CaseTable(box, d)...) {
+		if e.Value == nil {
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := box.Parse("case.star", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = box.Run(t.Context(), f, starlark.Exec{})
+	return d, err
+}
+
+// TestCaseExamples runs the examples of the case's vocabulary.
+func TestCaseExamples(t *testing.T) {
+	for _, e := range builtins.CaseTable(nil, nil) {
+		t.Run(e.Name, func(t *testing.T) {
+			example := e.Example
+			if e.Name == "load_fragments" { // the loader under test offers more
+				example = `assert_eq([type(f) for f in load_fragments("runbook:checkout")], ["fragment", "attachment"])`
+			}
+			if _, err := play(t, example); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestCaseSteps(t *testing.T) {
+	d, err := play(t, `
+p = prompt("hi", fragments = "runbook:a", system_fragments = ["runbook:b"], attachments = [attachment(content = "z", name = "z.txt")],
+    system = "S", tools = ["e*"], model = "small", options = {"a": 1})
+assert_eq(p.text, "Runbook of a.\nhi!")
+assert_eq(p.system, "Runbook of b.\n\nS")
+assert_eq(p.model, "big")
+assert_eq(p.tools.names, ["echo"])
+assert_eq(p.messages.roles, ["user"])
+assert_eq(p.fragments.sources, ["runbook:b", "runbook:a"])
+assert_eq([a.name for a in p.attachments], ["z.txt", ""])
+assert_eq(p.bytes, len(p.text) + len(p.system))
+
+r = call_tool("echo", text = "hi", name = "!")
+assert_eq((r.output, r.is_error, r.for_user, r.silent, r.handled, r.denied), ("HI!", False, "u", False, False, ""))
+assert_eq([a.name for a in r.attachments], ["x.txt"])
+assert_eq(call_tool(name = "echo", text = "old").arguments, {"text": "new"})
+assert_eq(call_tool("echo", text = "rm").denied, "no rm")
+assert_eq(call_tool("echo", text = "fail").output, "NO ECHO")
+assert_contains(call_tool("ecko", text = "x").output, "did you mean echo?")
+
+assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).reason, "no rm")
+o = fire("pre_tool_call", tool = "echo", arguments = {"text": "old"})
+assert_eq((o.action, o.changes), ("modify", {"arguments": {"text": "new"}}))
+assert_eq((o.decisions[0].plugin, o.decisions[0].action), ("test", ""))
+o = fire("pre_tool_call", tool = "echo", arguments = {"text": "cached"})
+assert_eq((o.action, o.result.for_llm), ("respond", "cached"))
+o = fire("pre_llm_call", model = "small")
+assert_eq(o.changes, {"model": "big", "options": {"t": 1}})
+o = fire("pre_send", messages = [{"role": "user", "content": "x"}])
+assert_eq(o.changes["messages"], [{"role": "user", "content": "x!"}])
+o = fire("post_tool_call", result = "x", tool = "echo")
+assert_eq(o.changes, {"result": "X"})
+assert_eq(fire(event = "turn_start").action, "")
+
+parts = load_fragments("runbook:c")
+assert_eq((parts[0].content, parts[0].source, str(parts[1].content)), ("Runbook of c.", "runbook:c", "a"))
+advance(seconds = 1, minutes = 1.5, hours = 1, days = 2)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(49*time.Hour+91*time.Second, d.advanced); diff != "" {
+		t.Errorf("advanced (-want +got):\n%s", diff)
+	}
+}
+
+func TestCaseErrors(t *testing.T) {
+	tests := []struct{ src, code, want string }{
+		{`assert_eq([1], [2])`, "E0318", `assert_eq: got [1], want [2]`},
+		{`assert_eq(1)`, "E0201", `assert_eq: missing argument for want`},
+		{`assert_contains("abc", "x")`, "E0318", `assert_contains: got "abc", want it to contain "x"`},
+		{`assert_contains(1, 2)`, "E0318", `assert_contains: unknown binary op: int in int`},
+		{`assert_contains("a")`, "E0201", `assert_contains: missing argument for part`},
+		{`assert_fails(lambda: 1, "x")`, "E0318", `assert_fails: lambda gave int, want a failure`},
+		{`assert_fails(lambda: fail("y"), "x")`, "E0318", `assert_fails: got the failure "fail: y", want one with "x"`},
+		{`assert_fails(1, "x")`, "E0201", `assert_fails: for parameter fn: got int, want callable`},
+		{`call_tool("echo", x = len)`, "E0204", `call_tool: at .x: got builtin_function_or_method, want a JSON value`},
+		{`call_tool()`, "E0201", `call_tool: missing argument for name`},
+		{`call_tool("broken")`, "E0319", `call_tool: the driver is broken`},
+		{`fire("pre_lm_call")`, "E0319", `fire: unknown event "pre_lm_call" (did you mean pre_llm_call?)`},
+		{`fire("turn_start", foo = 1)`, "E0319", `fire: turn_start: unknown argument "foo", it offers session_id, user_message, is_first_turn, model, platform`},
+		{`fire("turn_start", foo = len)`, "E0204", `fire: foo: got builtin_function_or_method, want a JSON value`},
+		{`fire()`, "E0201", `fire: missing argument for event`},
+		{`load_fragments("runbok:x")`, "E0319", `load_fragments: unknown fragment reference "runbok:x" (did you mean runbook:x?)`},
+		{`load_fragments()`, "E0201", `load_fragments: missing argument for ref`},
+		{`prompt()`, "E0201", `prompt: missing argument for text`},
+		{`prompt("x", fragments = ["none"])`, "E0319", `prompt: unknown fragment reference "none": no loader has its prefix and there is no such file; prefixes: runbook:`},
+		{`prompt("x", attachments = ["y"])`, "E0201", `prompt: attachments: got list, want a list of attachments`},
+		{`prompt("x", options = {"a": len})`, "E0204", `prompt: options: at .a: got builtin_function_or_method, want a JSON value`},
+		{`advance(hours = -1)`, "E0202", `advance: hours: got -1, want a number from 0 to 1e9`},
+		{`advance(hours = "1")`, "E0202", `advance: hours: got "1", want a number from 0 to 1e9`},
+		{`advance(weeks = 1)`, "E0203", `advance: unexpected keyword argument "weeks"`},
+		{`register_hook("turn_start", lambda: None)`, "E0304", `register_hook: this file is no plugin: only a plugin registers`},
+		{`plugin()`, "E0304", `plugin: this file is no plugin: only a plugin registers`},
+		{`files.read("x")`, "E0316", `files.read: this file is no plugin: only a plugin has files`},
+		{`attachment(path = "x")`, "E0316", `attachment: this file is no plugin: only a plugin has files`},
+		{"x = []\nx.append(x)\nassert_eq(x, 1)", "E0202", "assert_eq: got a value nested deeper than 256 levels (or one that contains itself)"},
+		{"x = []\nx.append(x)\ny = []\ny.append(y)\nassert_eq(x, y)", "E0318", "assert_eq: comparison exceeded maximum recursion depth"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.src, func(t *testing.T) {
+			_, err := play(t, tt.src)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			_, got, _ := strings.Cut(err.Error(), ": ")
+			if diff := cmp.Diff([]string{tt.code, tt.want}, []string{codeOf(err), got}); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := play(t, `deny("outside of a plugin it decides nothing")`+"\n"+fmt.Sprintf("assert_eq(type(ask(%q)), %q)", "x", "decision")); err != nil {
+		t.Error(err)
+	}
+}

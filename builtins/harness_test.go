@@ -1,0 +1,223 @@
+package builtins_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A script is a plugin under test. The zero value is an empty single file.
+type script struct {
+	src       string
+	modules   map[string]string // that it may load
+	files     map[string]string // of its own folder; nil for a single file
+	workspace map[string]string
+	granted   []string // beside what it declares; nil grants what it declares
+	settings  []builtins.Setting
+	cases     bool // it can say what cases can
+}
+
+// A loaded is a script in a host of its own.
+type loaded struct {
+	*starhost.Host
+	plugin *starhost.Plugin
+	rec    *builtins.Recorder
+	logs   []starhost.LogLine
+}
+
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// load evaluates the script and adds what it registered to a new host.
+func (s script) load(t testing.TB) (*loaded, error) {
+	t.Helper()
+	box := starlark.New(starlark.Options{Print: func(ctx context.Context, pos starlark.Pos, text string) {
+		builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
+	}})
+	entries := builtins.Table(box)
+	for _, e := range builtins.CaseTable(box, nil) {
+		if s.cases || strings.HasPrefix(e.Name, "assert_") {
+			entries = append(entries, e)
+		}
+	}
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := "test.star"
+	if s.files != nil {
+		name = "test/plugin.star"
+	}
+	file, err := box.Parse(name, []byte(s.src))
+	if err != nil {
+		return nil, err
+	}
+	m, err := builtins.ReadManifest(file.Syntax())
+	if err != nil {
+		return nil, locate(err, s.src)
+	}
+	config, err := m.Configure(s.settings)
+	if err != nil {
+		return nil, locate(err, s.src)
+	}
+	world := &effects.World{Plugin: "test", Workspace: effects.NewFiles(memory(t, s.workspace), effects.FileOptions{})}
+	if s.files != nil {
+		world.Own = own(s.files)
+	}
+	if world.Declared, err = effects.ParseGrants(m.Permissions); err != nil {
+		t.Fatal(err)
+	}
+	if world.Granted, err = effects.ParseGrants(s.granted); err != nil {
+		t.Fatal(err)
+	}
+	if s.granted == nil {
+		world.Granted = world.Declared
+	}
+	l := &loaded{plugin: &starhost.Plugin{Name: "test"}}
+	l.rec = builtins.Record(l.plugin, box, world, config)
+	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
+		Env: l.rec.Env(), Check: l.rec.Check, Kept: l.rec.Kept,
+		Load: func(_, label string) (string, []byte, error) {
+			src, ok := s.modules[label]
+			if !ok {
+				return "", nil, errors.New("no such module")
+			}
+			return "test/" + label, []byte(src), nil
+		},
+	})
+	if err != nil {
+		return l, err
+	}
+	l.Host = starhost.New(starhost.Options{
+		Clock: func() time.Time { return begin },
+		Log:   func(line starhost.LogLine) { l.logs = append(l.logs, line) },
+	})
+	return l, l.Add(*l.plugin)
+}
+
+// locate is what a program does with an error that has a place.
+func locate(err error, src string) error {
+	return starlark.Locate(err, func(string) string { return src })
+}
+
+// codeOf returns the code of an error of evaluation, or "".
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*starlark.Error](err); ok {
+		return e.Code
+	}
+	if e, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err); ok {
+		return e.Code()
+	}
+	return ""
+}
+
+// helpOf returns the help of an error of evaluation, or "".
+func helpOf(err error) string {
+	if e, ok := errors.AsType[*starlark.Error](err); ok {
+		return e.Help
+	}
+	return ""
+}
+
+func (s script) mustLoad(t testing.TB) *loaded {
+	t.Helper()
+	l, err := s.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// turn begins a turn of a new session, which ends with the test.
+func (l *loaded) turn(t testing.TB, r starhost.Request) *starhost.Turn {
+	t.Helper()
+	turn, err := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { turn.End(context.Background()) })
+	return turn
+}
+
+// call calls a tool with JSON arguments.
+func (l *loaded) call(t testing.TB, name, args string) starhost.ToolReply {
+	t.Helper()
+	reply, err := l.turn(t, starhost.Request{}).CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: []byte(args)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// fire fires an event and returns the outcome, and the failures of handlers.
+func (l *loaded) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []error) {
+	t.Helper()
+	turn := l.turn(t, starhost.Request{})
+	out, err := turn.Fire(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, turn.Errors()
+}
+
+func memory(t testing.TB, files map[string]string) afero.Fs {
+	t.Helper()
+	fsys := afero.NewMemMapFs()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := afero.WriteFile(fsys, name, []byte(files[name]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fsys
+}
+
+// own is a plugin's folder in memory.
+type own map[string]string
+
+func (o own) Read(name string) ([]byte, error) {
+	text, ok := o[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return []byte(text), nil
+}
+
+func (o own) Glob(pattern string) ([]string, error) {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		ok, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (o own) Exists(name string) (bool, error) {
+	if strings.HasPrefix(name, "..") {
+		return false, fs.ErrInvalid
+	}
+	_, ok := o[name]
+	return ok, nil
+}

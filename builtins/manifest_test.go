@@ -1,0 +1,227 @@
+package builtins_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/starlark"
+)
+
+// manifest reads the manifest of a file.
+func manifest(t *testing.T, src string) (*builtins.Manifest, error) {
+	t.Helper()
+	f, err := starlark.New(starlark.Options{}).Parse("oncall/plugin.star", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return builtins.ReadManifest(f.Syntax())
+}
+
+func TestReadManifest(t *testing.T) {
+	m, err := manifest(t, `"""Runbooks and facts
+for the checkout team.
+
+More.
+"""
+
+load("lib.star", "x")
+
+plugin(
+    api = 1,
+    name = "oncall",
+    version = "1.0.0",
+    owner = "checkout-oncall",
+    permissions = ["fs.read:runbooks/**"],
+    requires_env = ["PAGER"],
+    requires = ["policy>=1.2"],
+    config = {"team": "checkout", "max": -200, "ratio": (+1.5), "on": True, "none": None, "list": ["a"], "map": {"k": [1]}},
+)
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String()}
+	want := []any{1, "oncall", "1.0.0", "checkout-oncall", "Runbooks and facts for the checkout team.",
+		[]string{"fs.read:runbooks/**"}, []string{"PAGER"}, []string{"policy>=1.2"},
+		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [1]}}`, "oncall/plugin.star:9:1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ReadManifest (-want +got):\n%s", diff)
+	}
+	if err := m.CheckName("oncall"); err != nil {
+		t.Error(err)
+	}
+	want2 := `oncall/plugin.star:11:5: plugin: name: got "oncall", want "policy": a plugin has the name of its file or folder`
+	if diff := cmp.Diff(want2, starlark.Locate(m.CheckName("policy"), nil).Error()); diff != "" {
+		t.Errorf("CheckName (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadManifestDefaults(t *testing.T) {
+	for _, src := range []string{"", "x = 1", "plugin()", "def plugin(n):\n    pass\n\nplugin(len)"} {
+		m, err := manifest(t, src)
+		if err != nil {
+			t.Errorf("%q: %v", src, err)
+			continue
+		}
+		if m.API != 1 || m.Name != "" || m.Description != "" || m.Config.Len() != 0 || m.CheckName("any") != nil {
+			t.Errorf("%q: got %+v", src, m)
+		}
+	}
+}
+
+// TestParameterNamedPlugin: an event offers an argument of that name.
+func TestParameterNamedPlugin(t *testing.T) {
+	m, err := manifest(t, "plugin(version = \"2\")\n\ndef guard(tool, plugin):\n    return [plugin for plugin in [1]]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Version != "2" {
+		t.Errorf("got version %q", m.Version)
+	}
+}
+
+func TestReadManifestErrors(t *testing.T) {
+	literal := "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file"
+	tests := []struct{ name, src, want string }{
+		{"two", "plugin()\nplugin()", "2:1: plugin: is already called at oncall/plugin.star:1:1"},
+		{"in a function", "def f():\n    plugin()", "2:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
+		{"in an expression", "x = plugin()", "1:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
+		{"in an if", "if True:\n    plugin()", "2:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
+		{"by place", `plugin("x")`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
+		{"splat", `plugin(**{})`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
+		{"twice one name", `plugin(name = "a", name = "b")`, `1:20: plugin: name is given twice`},
+		{"misspelt", `plugin(verson = "1")`, `1:8: plugin: unexpected keyword argument "verson" (did you mean version?), it takes api, name, version, description, owner, permissions, requires_env, requires, config`},
+		{"a name", `plugin(version = V)`, "1:18: " + literal},
+		{"a call", `plugin(config = {"a": [len("x")]})`, "1:24: " + literal},
+		{"bytes", `plugin(version = b"1")`, "1:18: " + literal},
+		{"minus a string", `plugin(api = -"1")`, "1:14: " + literal},
+		{"a sum", `plugin(version = "1" + "2")`, "1:18: " + literal},
+		{"a tuple", `plugin(permissions = ("store",))`, "1:23: " + literal},
+		{"a key that is none", `plugin(config = {[1]: 2})`, "1:18: plugin: key [1]: stands twice or cannot be a key"},
+		{"a key twice", `plugin(config = {"a": 1, "a": 2})`, `1:26: plugin: key "a": stands twice or cannot be a key`},
+		{"a key that is no literal", `plugin(config = {k: 1})`, "1:18: " + literal},
+		{"api of another type", `plugin(api = "1")`, "1:8: plugin: api: got string, want int"},
+		{"another api", `plugin(api = 2)`, "1:8: plugin: api: got 2, want 1: this starhost has version 1 of the vocabulary, install one that has version 2"},
+		{"version of another type", `plugin(version = 1.0)`, "1:8: plugin: version: got float, want string"},
+		{"permissions of another type", `plugin(permissions = "store")`, "1:8: plugin: permissions: got string, want a list of strings"},
+		{"a permission of another type", `plugin(permissions = [1])`, "1:8: plugin: permissions: [0]: got int, want string"},
+		{"config of another type", `plugin(config = [])`, "1:8: plugin: config: got list, want a dict of defaults"},
+		{"a setting of the host", `plugin(config = {"mode": "warn"})`, `1:8: plugin: config: key "mode" is the host's own: it means the same for every plugin`},
+		{"a setting without a name", `plugin(config = {"a-b": 1})`, `1:8: plugin: config: key "a-b": want a name, as it is read as config.NAME`},
+		{"a key of another type", `plugin(config = {1: 1})`, `1:8: plugin: config: key 1: got int, want string`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := manifest(t, tt.src)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff("oncall/plugin.star:"+tt.want, starlark.Locate(err, nil).Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPermissionsAreChecked: the wording is that of package effects.
+func TestPermissionsAreChecked(t *testing.T) {
+	_, err := manifest(t, `plugin(permissions = ["fs.raed:x"])`)
+	if codeOf(err) != "E0302" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	const declared = `plugin(config = {"team": "checkout", "max": 200, "ratio": 1.0, "on": True, "any": None, "list": ["a"], "map": {}})`
+	tests := []struct {
+		name     string
+		settings []builtins.Setting
+		want     string // or the error
+	}{
+		{"defaults", nil, `config(any = None, list = ["a"], map = {}, max = 200, on = True, ratio = 1.0, team = "checkout")`},
+		{"each type", []builtins.Setting{
+			{Key: "team", Value: "search"}, {Key: "max", Value: int64(3)}, {Key: "ratio", Value: int64(2)}, {Key: "on", Value: false},
+			{Key: "any", Value: 2.5}, {Key: "list", Value: []any{"b", int64(1)}}, {Key: "map", Value: map[string]any{"z": "1", "a": true}},
+		}, `config(any = 2.5, list = ["b", 1], map = {"a": True, "z": "1"}, max = 3, on = False, ratio = 2.0, team = "search")`},
+		{"the last one wins", []builtins.Setting{{Key: "max", Value: int64(3)}, {Key: "max", Value: int64(4)}},
+			`config(any = None, list = ["a"], map = {}, max = 4, on = True, ratio = 1.0, team = "checkout")`},
+		{"misspelt", []builtins.Setting{{Key: "tem", Value: "x", Place: "starhost.toml:12"}},
+			`starhost.toml:12: unknown setting "tem" (did you mean team?), the plugin declares any, list, map, max, on, ratio, team`},
+		{"wrong type", []builtins.Setting{{Key: "max", Value: "3", Place: "starhost.toml:13"}},
+			`starhost.toml:13: setting max: got string, want int, as the default is`},
+		{"a float for an int", []builtins.Setting{{Key: "max", Value: 3.0, Place: "--set"}},
+			`--set: setting max: got float, want int, as the default is`},
+		{"no value of a configuration", []builtins.Setting{{Key: "any", Value: []any{map[string]any{"k": struct{}{}}}, Place: "x"}},
+			`x: setting any: [0]: k: got struct {}, want text, a number, true, false, an array or a table`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := manifest(t, declared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := m.Configure(tt.settings)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = config.String()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Configure (-want +got):\n%s", diff)
+			}
+		})
+	}
+	m, err := manifest(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Configure([]builtins.Setting{{Key: "x", Place: "p"}})
+	if diff := cmp.Diff(`p: unknown setting "x", the plugin declares none`, err.Error()); diff != "" {
+		t.Errorf("Configure (-want +got):\n%s", diff)
+	}
+}
+
+func TestConfigIsFrozen(t *testing.T) {
+	_, err := script{src: `plugin(config = {"list": []})
+config.list.append(1)`}.load(t)
+	if err == nil {
+		t.Error("config can be changed")
+	}
+}
+
+// FuzzReadManifest: any file that parses is read without a panic, and a config
+// that is read says the same when it is printed and read again.
+func FuzzReadManifest(f *testing.F) {
+	f.Add(`plugin(version = "1", config = {"a": [1, -2.5, True, None, {"k": "v"}]})`)
+	f.Add("for x in [1]:\n    register_tool(lambda: x)\n    def f(y = x): deny(1)")
+	f.Add("plugin(**x)")
+	f.Add("[lambda: x for x in y if x]")
+	box := starlark.New(starlark.Options{})
+	f.Fuzz(func(t *testing.T, src string) {
+		file, err := box.Parse("fuzz.star", []byte(src))
+		if err != nil {
+			return
+		}
+		checked := builtins.Record(nil, nil, nil, nil).Check(file.Syntax())
+		m, err := builtins.ReadManifest(file.Syntax())
+		if err != nil {
+			if checked == nil {
+				t.Errorf("Check passes what ReadManifest refuses: %v", err)
+			}
+			return
+		}
+		again, err := box.Parse("again.star", []byte("plugin(config = "+m.Config.String()+")"))
+		if err != nil {
+			return // such as inf: the text of a float that no literal spells
+		}
+		n, err := builtins.ReadManifest(again.Syntax())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := n.Config.String(), m.Config.String(); got != want {
+			t.Errorf("got config %s, then %s", want, got)
+		}
+	})
+}

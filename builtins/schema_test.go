@@ -1,0 +1,82 @@
+package builtins_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDerivedSchema(t *testing.T) {
+	tests := []struct{ name, params, doc, want string }{
+		{"nothing", "", "T.", `{"type":"object","properties":{},"additionalProperties":false}`},
+		{"ctx and private ones are none", "ctx, _x = 1", "T.", `{"type":"object","properties":{},"additionalProperties":false}`},
+		{"no type says string", "a, b = None", "T.", `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`},
+		{"defaults give types", `a = "x", b = 1, c = 1.5, d = True, e = {"k": 1}, f = [1, 2], g = [], h = (["x"],), i = [1, "x"]`, "T.",
+			`{"type":"object","properties":{"a":{"type":"string","default":"x"},"b":{"type":"integer","default":1},"c":{"type":"number","default":1.5},` +
+				`"d":{"type":"boolean","default":true},"e":{"type":"object","default":{"k":1}},"f":{"type":"array","items":{"type":"integer"},"default":[1,2]},` +
+				`"g":{"type":"array","default":[]},"h":{"type":"array","items":{"type":"array","items":{"type":"string"}},"default":[["x"]]},"i":{"type":"array","default":[1,"x"]}},"additionalProperties":false}`},
+		{"docs", "team, *, level = None, ids = [], ratio = 1",
+			`Pages.
+
+    Args:
+      team: Team name,
+        for example "checkout".
+
+      level (string): How loud, one of "low", "mid" or "high".
+      ids (array of array of integer): Numbers.
+      ratio (number): A share.
+
+    Returns:
+      nothing: at all`,
+			`{"type":"object","properties":{"team":{"type":"string","description":"Team name, for example \"checkout\"."},` +
+				`"level":{"type":"string","enum":["low","mid","high"],"description":"How loud, one of \"low\", \"mid\" or \"high\"."},` +
+				`"ids":{"type":"array","items":{"type":"array","items":{"type":"integer"}},"description":"Numbers.","default":[]},` +
+				`"ratio":{"type":"number","description":"A share.","default":1}},"required":["team"],"additionalProperties":false}`},
+		{"an enum of an array's elements", `levels = ["low"]`, "T.\n\n    Args:\n      levels (array of string): Each one of \"low\", \"high\".",
+			`{"type":"object","properties":{"levels":{"type":"array","items":{"type":"string","enum":["low","high"]},"description":"Each one of \"low\", \"high\".","default":["low"]}},"additionalProperties":false}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := script{src: "def t(" + tt.params + "):\n    \"\"\"" + tt.doc + "\n    \"\"\"\n\nregister_tool(t)"}.mustLoad(t)
+			if diff := cmp.Diff(tt.want, string(l.Tools()[0].Parameters)); diff != "" {
+				t.Errorf("schema (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDerivedSchemaErrors(t *testing.T) {
+	tests := []struct{ name, params, args, want string }{
+		{"no parameter", "team", "taem: x", `the docstring's Args: "taem" is no parameter of t (did you mean team?)`},
+		{"ctx", "ctx", "ctx: x", `the docstring's Args: "ctx" is no parameter of t`},
+		{"unknown type", "a", "a (sting): x", `the docstring's Args: a: unknown type "sting" (did you mean string?), want string, integer, number, boolean, object, array or array of TYPE`},
+		{"a type of Python", "a", "a (int): x", `the docstring's Args: a: unknown type "int" (did you mean integer?), want string, integer, number, boolean, object, array or array of TYPE`},
+		{"array of an unknown type", "a", "a (array of zebras): x", `the docstring's Args: a: unknown type "zebras", want string, integer, number, boolean, object, array or array of TYPE`},
+		{"no line of its own", "a", "what a is", `the docstring's Args: got "what a is", want a line "name (type): text"`},
+		{"twice", "a", "a: x\n      a: y", `the docstring's Args: a is described twice`},
+		{"default of another type", "a = 1", "a (string): x", `parameter a: the default is integer, the docstring says string`},
+		{"elements of another type", "a = [1]", "a (array of string): x", `parameter a: the default is array of integer, the docstring says array of string`},
+		{"default that is no JSON", "a = len", "", `parameter a: the default is builtin_function_or_method, want a JSON value`},
+		{"default outside the enum", `a = "z"`, `a: one of "x", "y"`, `parameter a: the default "z" is not one of x, y`},
+		{"enum of numbers", "a", `a (integer): one of "x", "y"`, `the docstring's Args: a: one of x, y is text, but the type is integer`},
+		{"**kwargs", "**kwargs", "", `t has **kwargs: list what they may be in parameters = {...}`},
+		{"default that JSON cannot say", `a = {1: 2}`, "", `parameters: at .properties.a.default: got a key that is int, want string`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := "T."
+			if tt.args != "" {
+				doc += "\n\n    Args:\n      " + tt.args
+			}
+			_, err := script{src: "def t(" + tt.params + "):\n    \"\"\"" + strings.ReplaceAll(doc, `"""`, "") + "\n    \"\"\"\n\nregister_tool(t)"}.load(t)
+			if codeOf(err) != "E0308" {
+				t.Fatalf("got %v", err)
+			}
+			_, got, _ := strings.Cut(err.Error(), "register_tool: ")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

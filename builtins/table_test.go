@@ -1,0 +1,133 @@
+package builtins_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+)
+
+// exampleWorld is what the examples of the table may rely on.
+var exampleWorld = script{
+	files:     map[string]string{"data/teams.txt": "checkout\n"},
+	workspace: map[string]string{"runbooks/checkout.md": "Check the gateway.", "secret.md": "x"},
+}
+
+// TestExamples runs the example of every entry in a plugin, and every tool that
+// it registers.
+func TestExamples(t *testing.T) {
+	for _, e := range builtins.Table(nil) {
+		t.Run(e.Name, func(t *testing.T) {
+			s := exampleWorld
+			s.src = e.Example
+			if !strings.Contains(e.Example, "plugin(") {
+				s.src = `plugin(permissions = ["fs.read:runbooks/**"])` + "\n" + e.Example
+			}
+			l := s.mustLoad(t)
+			for _, tool := range l.Tools() {
+				if tool.Name == "example" {
+					if reply := l.call(t, tool.Name, ""); reply.Err != nil {
+						t.Errorf("%s: %v", e.Name, reply.Err)
+					}
+				}
+			}
+			if !strings.Contains(e.Example, "assert_") {
+				t.Error("the example asserts nothing")
+			}
+		})
+	}
+}
+
+// TestTable checks what readers of the table rely on.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range append(builtins.Table(nil), builtins.CaseTable(nil, nil)...) {
+		if seen[e.Name] {
+			t.Errorf("%s stands twice in the table", e.Name)
+		}
+		seen[e.Name] = true
+		first, _, _ := strings.Cut(e.Doc, "\n")
+		if !strings.ContainsAny(first[max(0, len(first)-1):], ".:") {
+			t.Errorf("%s: the first line of the doc is no sentence: %q", e.Name, first)
+		}
+		if e.Signature != "" && !strings.HasPrefix(e.Signature, e.Name+"(") {
+			t.Errorf("%s: the signature is %q", e.Name, e.Signature)
+		}
+		if e.Value != nil && e.Signature != "" && e.Cost.Steps == 0 {
+			t.Errorf("%s costs nothing", e.Name)
+		}
+	}
+	env := builtins.Modules(builtins.Table(nil))
+	for name := range seen {
+		module, _, _ := strings.Cut(name, ".")
+		if module != name && module != "ctx" && env[module] == nil {
+			t.Errorf("no module %s", module)
+		}
+	}
+}
+
+// TestCodes runs the examples of every code: the bad one meets it, the good one
+// does not.
+func TestCodes(t *testing.T) {
+	last := ""
+	for _, c := range builtins.Codes() {
+		t.Run(c.Code, func(t *testing.T) {
+			if c.Code <= last {
+				t.Errorf("%s stands behind %s", c.Code, last)
+			}
+			last = c.Code
+			if c.Bad == "" {
+				return
+			}
+			if got := codeOf(meet(t, c.Bad)); got != c.Code {
+				t.Errorf("the bad example met %q: %v", got, meet(t, c.Bad))
+			}
+			if err := meet(t, c.Good); err != nil {
+				t.Errorf("the good example failed: %v", err)
+			}
+		})
+	}
+}
+
+// meet loads a plugin and calls everything that it registers. It returns the
+// first error.
+func meet(t *testing.T, src string) error {
+	l, err := script{src: src}.load(t)
+	if err != nil {
+		return err
+	}
+	for _, tool := range l.Tools() {
+		if reply := l.call(t, tool.Name, `{"team":"checkout"}`); reply.Err != nil {
+			return reply.Err
+		} else if reply.Result.IsError {
+			if reply = l.call(t, tool.Name, ``); reply.Err != nil {
+				return reply.Err
+			}
+		}
+	}
+	for _, h := range l.Hooks() {
+		e, err := starhost.NewEvent(h.Event, map[string]json.RawMessage{})
+		if err != nil {
+			return err
+		}
+		if _, errs := l.fire(t, e); len(errs) > 0 {
+			return errs[0]
+		}
+	}
+	for _, loader := range l.FragmentLoaders() {
+		if _, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{loader.Prefix + ":x"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestModulesAreFrozen(t *testing.T) {
+	env := builtins.Modules([]builtins.Entry{{Name: "a.b"}, {Name: "c"}})
+	if diff := cmp.Diff(0, len(env)); diff != "" {
+		t.Errorf("entries without values (-want +got):\n%s", diff)
+	}
+}
