@@ -29,11 +29,11 @@ func (b *budget) settle(nested *budget) {
 // charge pays for steps and bytes before the work of op is done.
 func (w *worker) charge(op string, steps, bytes uint64) error {
 	b, th := &w.budget, w.thread
-	if n := th.Steps + steps; n >= b.maxSteps || n < steps {
-		return w.exceed("steps", op, saturate(th.Steps, steps), b.maxSteps, th.Steps)
-	}
 	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
 		return w.exceed("memory", op, saturate(b.alloc, bytes), b.maxAlloc, b.alloc)
+	}
+	if n := th.Steps + steps; n >= b.maxSteps || n < steps {
+		return w.exceed("steps", op, saturate(th.Steps, steps), b.maxSteps, th.Steps)
 	}
 	th.Steps += steps
 	b.alloc += bytes

@@ -34,7 +34,7 @@ var (
 	keyBytes  = price{"key", "bytes of the strings in a key", 128, 0, 0}
 	newEntry  = price{"key", "entries", 0, 140, 0}
 	newTable  = price{"dict", "tables", 0, 512, 0}
-	collision = price{"key", "keys with one hash", 2, 0, 0}
+	collision = price{"key", "keys with one hash", 1, 0, 0}
 	sketchMem = price{"key", "counters", 0, 2, 48}
 
 	scanned   = price{"find", "bytes looked at", 64, 0, 0}
@@ -43,7 +43,7 @@ var (
 	starArgs  = price{"*args", "elements", 1, 48, 24}
 	kwArgs    = price{"**kwargs", "entries", 1, 200, 512}
 	extended  = price{"+=", "elements", 1, 32, 0}
-	sliceText = price{"[:]", "bytes copied", 64, 1, 16}
+	sliceText = price{"[:]", "bytes copied one by one", 16, 1, 16}
 	sliceList = price{"[:]", "elements", 16, 16, 48}
 	structSum = price{"+", "fields of both", 1, 64, 64}
 	boundCopy = price{"attribute", "methods", 0, 192, 0}

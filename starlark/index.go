@@ -119,7 +119,23 @@ func sliced(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starl
 	if err := workerOf(th).paySlice(x, start, end, step); err != nil {
 		return nil, err
 	}
+	switch x := x.(type) {
+	case *starlark.List:
+		return starlark.NewList(pick(x, start, end, step)), nil
+	case starlark.Tuple:
+		return starlark.Tuple(pick(x, start, end, step)), nil
+	}
 	return x.Slice(start, end, step), nil
+}
+
+// pick returns the elements of a slice, in a backing array of just their size.
+func pick(x sequence, start, end, step int) []starlark.Value {
+	n := (max(end-start, start-end) + max(step, -step) - 1) / max(step, -step)
+	out := make([]starlark.Value, n)
+	for i := range out {
+		out[i] = x.Index(start + i*step)
+	}
+	return out
 }
 
 func sliceStep(v starlark.Value) (int, error) {
@@ -174,8 +190,8 @@ func sliceIndex(v starlark.Value, n, none int) (int, error) {
 
 // paySlice pays for a slice of known bounds.
 func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
-	n := uint64(max(end-start, start-end))
-	count := n / uint64(max(step, -step))
+	width := uint64(max(step, -step))
+	count := (uint64(max(end-start, start-end)) + width - 1) / width
 	switch x.(type) {
 	case starlark.String, starlark.Bytes:
 		if step == 1 {

@@ -43,8 +43,8 @@ type jsonEncoder struct {
 	buf   []byte
 	paid  int // bytes of buf
 	depth int
-	open  []starlark.Value // lists and dicts that are being written
-	path  []string         // to the value that failed, innermost first
+	open  []any    // identities of the values that are being written
+	path  []string // to the value that failed, innermost first
 }
 
 // failed is an error with the path to the value that caused it.
@@ -140,12 +140,11 @@ func (e *jsonEncoder) nested(v starlark.Value) error {
 		return e.w.exceed("depth", e.op, uint64(e.depth), maxDepth, 0)
 	}
 	defer func() { e.depth-- }()
-	switch v.(type) {
-	case *starlark.List, *starlark.Dict: // no other value can be inside itself
-		if slices.Contains(e.open, v) {
+	if id := identity(v); id != nil {
+		if slices.Contains(e.open, id) {
 			return errors.New("cycle in JSON structure")
 		}
-		e.open = append(e.open, v)
+		e.open = append(e.open, id)
 		defer func() { e.open = e.open[:len(e.open)-1] }()
 	}
 	switch v := v.(type) {
@@ -157,6 +156,19 @@ func (e *jsonEncoder) nested(v starlark.Value) error {
 		return e.fields(v)
 	}
 	return fmt.Errorf("cannot encode %s as JSON", v.Type())
+}
+
+// identity returns what a value that can be inside itself is known by, or nil.
+func identity(v starlark.Value) any {
+	switch v := v.(type) {
+	case *starlark.List, *starlark.Dict:
+		return v
+	case starlark.Tuple:
+		if len(v) > 0 {
+			return &v[0]
+		}
+	}
+	return nil
 }
 
 // within adds a step to the path of a failure.

@@ -3,6 +3,7 @@ package starlark
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 
 	"go.starlark.net/starlark"
@@ -46,7 +47,7 @@ var functions = map[string]function{
 	"min":       {do: extreme},
 	"ord":       {pay: payOrd},
 	"print":     {pay: payText},
-	"range":     {free: "three integers"},
+	"range":     {do: makeRange},
 	"repr":      {pay: payQuoted},
 	"reversed":  {pay: payCollect},
 	"set":       {do: makeSet},
@@ -114,10 +115,34 @@ func payCollect(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple)
 }
 
 func payEnumerate(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
-	if x := operand(args, nil, 0, ""); x != nil {
-		return w.payElements(price{name, "elements", 1, 88, 48}, x)
+	x := operand(args, nil, 0, "")
+	if x == nil {
+		return nil
 	}
-	return nil
+	if start, ok := operand(args, nil, 1, "").(starlark.Int); ok {
+		if n, ok := start.Int64(); ok && n > math.MaxInt64-maxSequence {
+			return fmt.Errorf("%s: start %d is too large to count from", name, n)
+		}
+	}
+	return w.payElements(price{name, "elements", 1, 88, 48}, x)
+}
+
+// makeRange is range, but for ranges whose length or stride the interpreter
+// would compute with overflow.
+func makeRange(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var first, second int
+	step := 1
+	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &first, &second, &step); err != nil {
+		return nil, err
+	}
+	start, stop := first, second
+	if len(args) == 1 {
+		start, stop = 0, first
+	}
+	if span := uint64(max(start, stop)) - uint64(min(start, stop)); span > math.MaxInt64 || step == math.MinInt {
+		return nil, fmt.Errorf("%s: got %d to %d by %d, want a range of less than 1<<63", name, start, stop, step)
+	}
+	return starlark.Universe[name].(*starlark.Builtin).CallInternal(w.thread, args, kwargs)
 }
 
 func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
@@ -405,8 +430,9 @@ func logarithm(n int) uint64 {
 	return lg
 }
 
-// A sortable sorts values by keys, which may be the values themselves. After an
-// error it calls everything sorted, so that the sort ends.
+// A sortable sorts values by keys, which may be the values themselves. Like the
+// interpreter's it goes on after an error and reports the last; when the run is
+// stopped it calls everything sorted, so that the sort ends.
 type sortable struct {
 	w            *worker
 	values, keys []starlark.Value
@@ -417,7 +443,7 @@ type sortable struct {
 func (s *sortable) Len() int { return len(s.values) }
 
 func (s *sortable) Less(i, j int) bool {
-	if s.err != nil {
+	if s.w.stopped != nil {
 		return false
 	}
 	less, err := s.w.compare(s.op, s.keys[i], s.keys[j])
