@@ -51,6 +51,10 @@ type Options struct {
 	// Log receives what handlers log and which ones failed, in the order of their
 	// calls. Nil drops it. It may be called by several sessions at once.
 	Log func(LogLine)
+	// Record receives the effects of handlers, in the order in which the calls of
+	// the handlers are due. Nil drops them. It may be called by several sessions at
+	// once.
+	Record func(Entry)
 	// Workers is the most loaders of one prompt that run at a time; zero or less
 	// means 8.
 	Workers int

@@ -26,8 +26,30 @@ type Lane struct {
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
-	children int
-	trace    []HookTrace // of nested calls, while other lanes run beside this one
+	children  int
+	trace     []HookTrace // of nested calls, while other lanes run beside this one
+	recording bool
+	entries   []Entry // likewise, and of this call
+}
+
+// An Entry is one effect of a handler: something from outside of its plugin that
+// the turn depends on.
+type Entry struct {
+	Session string // its id
+	Turn    int    // its number, from 1
+	// Line is a JSON object: the effect as the layer that did it writes it down.
+	Line json.RawMessage
+}
+
+// Recording reports whether [Options.Record] wants what [Lane.Record] is given.
+func (l *Lane) Recording() bool { return l.recording }
+
+// Record keeps the line of an effect until the call is done, when it goes to
+// [Options.Record].
+func (l *Lane) Record(line json.RawMessage) {
+	if l.recording {
+		l.entries = append(l.entries, Entry{Line: line})
+	}
 }
 
 // A LogLine is one line that a handler logged or printed.
@@ -67,24 +89,30 @@ func (l *Lane) Spent(steps, bytes uint64) {
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
 func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
+	recording := t.session.host.opts.Record != nil
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
-		return &Lane{Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly}
+		return &Lane{Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly, recording: recording}
 	}
 	t.lanes++
-	return &Lane{Path: strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly}
+	return &Lane{Path: strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
 }
 
-// record notes what a handler did and passes on what it logged. Inside of a
-// loader both wait in its lane, as other loaders run beside it.
+// record notes what a handler did and passes on what it logged and its effects.
+// Inside of a loader all wait in its lane, as other loaders run beside it.
 func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
 	if outer := LaneOf(ctx); outer != nil && outer.ReadOnly {
 		outer.Logs = append(outer.Logs, l.Logs...)
 		outer.trace = slices.Concat(outer.trace, l.trace, own)
+		outer.entries = append(outer.entries, l.entries...)
 		return
 	}
 	for _, line := range l.Logs {
 		t.session.host.opts.Log(line)
+	}
+	for _, e := range l.entries {
+		e.Session, e.Turn = t.session.ID(), t.number
+		t.session.host.opts.Record(e)
 	}
 	t.trace = append(append(t.trace, l.trace...), own...)
 }
