@@ -341,8 +341,7 @@ func assertEq(c modCall) (starlark.Value, error) {
 	if err := c.bind("got", &got, "want", &want); err != nil {
 		return nil, err
 	}
-	got, want = plain(got), plain(want)
-	same, err := starlark.Equal(got, want)
+	same, err := equalPlain(got, want, starlark.CompareLimit)
 	if err != nil {
 		return nil, c.fail("E0318", "%v", err)
 	}
@@ -356,26 +355,6 @@ func assertEq(c modCall) (starlark.Value, error) {
 		}
 	}
 	return nil, c.fail("E0318", "got %s, want %s", texts[0], texts[1])
-}
-
-// plain returns what stands for a list or a dict as one.
-func plain(v starlark.Value) starlark.Value {
-	s, ok := v.(standIn)
-	switch {
-	case !ok:
-		return v
-	case s.StandsFor() == "dict":
-		d := new(starlark.Dict)
-		for _, item := range v.(starlark.IterableMapping).Items() {
-			d.SetKey(item[0], item[1]) // names of fields
-		}
-		return d
-	}
-	elems, _ := elementsOf(v)
-	for i := range elems {
-		elems[i] = plain(elems[i])
-	}
-	return starlark.NewList(elems)
 }
 
 // assertContains implements

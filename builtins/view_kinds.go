@@ -74,7 +74,7 @@ func lastMessage(l *listView[starhost.Message], c modCall) (starlark.Value, erro
 	}
 	for i, m := range slices.Backward(l.items) {
 		if role == "" || m.Role == role {
-			return l.elems[i], nil
+			return l.list.Index(i), nil
 		}
 	}
 	return starlark.None, nil

@@ -2,8 +2,10 @@ package builtins
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -72,10 +74,13 @@ type verb[T any] struct {
 	call func(l *listView[T], c modCall) (starlark.Value, error)
 }
 
-// A view is a Go value seen as a dict.
+// A view is a Go value seen as a dict. The dict is made once, when it is first
+// needed: reading it in a loop allocates nothing.
 type view[T any] struct {
 	kind *viewKind[T]
 	item *T
+	once sync.Once
+	dict *starlark.Dict // frozen; see asDict
 }
 
 // standIn is a value that plugins take for a list or a dict.
@@ -90,39 +95,28 @@ func (v *view[T]) Type() string          { return v.kind.item }
 func (v *view[T]) Freeze()               {}
 func (v *view[T]) Truth() starlark.Bool  { return true }
 func (v *view[T]) Hash() (uint32, error) { return unhashable("dict") }
-func (v *view[T]) String() string        { return v.dict().String() }
+func (v *view[T]) String() string        { return v.asDict().String() }
 
-// fields returns the members that the value has now.
-func (v *view[T]) fields() []field[T] {
-	var fields []field[T]
-	for i, f := range v.kind.keys {
-		if i < v.kind.always || bool(f.get(v.item).Truth()) {
-			fields = append(fields, f)
+// asDict returns the members that the value has, as a frozen dict.
+func (v *view[T]) asDict() *starlark.Dict {
+	v.once.Do(func() {
+		d := new(starlark.Dict)
+		for i, f := range v.kind.keys {
+			if x := f.get(v.item); i < v.kind.always || bool(x.Truth()) {
+				put(d, f.name, x)
+			}
 		}
-	}
-	return fields
+		v.dict = frozen(d)
+	})
+	return v.dict
 }
 
-// dict returns the value as a dict of its own.
-func (v *view[T]) dict() *starlark.Dict {
-	d := new(starlark.Dict)
-	for _, f := range v.fields() {
-		put(d, f.name, f.get(v.item))
-	}
-	return d
-}
+// The methods that a dict has in Go: len, v["role"], in, iteration.
 
-func (v *view[T]) Len() int { return len(v.fields()) }
-
-// Get implements starlark.Mapping: v["role"] and "role" in v.
-func (v *view[T]) Get(k starlark.Value) (starlark.Value, bool, error) {
-	name, _ := starlark.AsString(k)
-	x := fieldOf(v.fields(), v.item, name)
-	return x, x != nil, nil
-}
-
-func (v *view[T]) Items() []starlark.Tuple    { return v.dict().Items() }
-func (v *view[T]) Iterate() starlark.Iterator { return v.dict().Iterate() }
+func (v *view[T]) Len() int                                                 { return v.asDict().Len() }
+func (v *view[T]) Get(k starlark.Value) (_ starlark.Value, _ bool, _ error) { return v.asDict().Get(k) }
+func (v *view[T]) Items() []starlark.Tuple                                  { return v.asDict().Items() }
+func (v *view[T]) Iterate() starlark.Iterator                               { return v.asDict().Iterate() }
 
 // Binary implements the operator | of dicts. The union with something on the
 // right is a changed view, so that what a dict cannot say is kept.
@@ -158,11 +152,13 @@ func (v *view[T]) changed(what string, changes []starlark.Tuple) (starlark.Value
 			return nil, errorf("E0202", "%s: %v", what, err)
 		}
 	}
-	return &view[T]{v.kind, &item}, nil
+	return &view[T]{kind: v.kind, item: &item}, nil
 }
 
+// CompareSameType compares with another view or, where the evaluator asks, with
+// a dict.
 func (v *view[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return starlark.CompareDepth(op, v.dict(), y.(*view[T]).dict(), depth-1)
+	return comparePlain(op, v, y, depth)
 }
 
 // dictMethods are the methods of a dict; those that would change it explain why
@@ -181,6 +177,9 @@ func (v *view[T]) AttrNames() []string {
 }
 
 func (v *view[T]) Attr(name string) (starlark.Value, error) {
+	if x, found, _ := v.asDict().Get(starlark.String(name)); found {
+		return x, nil
+	}
 	for _, fields := range [][]field[T]{v.kind.keys, v.kind.attrs} {
 		if x := fieldOf(fields, v.item, name); x != nil {
 			return x, nil
@@ -197,7 +196,7 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 	case slices.Contains(mutators, name) && slices.Contains(dictMethods, name):
 		return immutable(v, name), nil
 	case slices.Contains(dictMethods, name):
-		return frozen(v.dict()).Attr(name)
+		return v.asDict().Attr(name)
 	}
 	return nil, nil
 }
@@ -220,52 +219,50 @@ func immutable(recv standIn, name string) starlark.Value {
 
 // A listView is a sequence of Go values seen as a list.
 type listView[T any] struct {
-	kind  *viewKind[T]
-	items []T
-	elems []starlark.Value
+	kind    *viewKind[T]
+	items   []T
+	list    *starlark.List // of the views; frozen
+	columns []column       // as in kind
+}
+
+// A column is one field of every item, made once when it is first asked for.
+type column struct {
+	once sync.Once
+	list *starlark.List // frozen
 }
 
 func newListView[T any](kind *viewKind[T], items []T) *listView[T] {
-	l := &listView[T]{kind: kind, items: items, elems: make([]starlark.Value, len(items))}
-	views := make([]view[T], len(items))
+	views, elems := make([]view[T], len(items)), make([]starlark.Value, len(items))
 	for i := range items {
-		views[i] = view[T]{kind, &items[i]}
-		l.elems[i] = &views[i]
+		views[i].kind, views[i].item = kind, &items[i]
+		elems[i] = &views[i]
 	}
-	return l
+	return &listView[T]{kind: kind, items: items, list: frozen(starlark.NewList(elems)), columns: make([]column, len(kind.columns))}
 }
 
 func (l *listView[T]) StandsFor() string          { return "list" }
 func (l *listView[T]) Type() string               { return l.kind.list }
 func (l *listView[T]) Freeze()                    {}
-func (l *listView[T]) Truth() starlark.Bool       { return len(l.elems) > 0 }
+func (l *listView[T]) Truth() starlark.Bool       { return len(l.items) > 0 }
 func (l *listView[T]) Hash() (uint32, error)      { return unhashable("list") }
-func (l *listView[T]) String() string             { return l.copy().String() }
-func (l *listView[T]) Len() int                   { return len(l.elems) }
-func (l *listView[T]) Index(i int) starlark.Value { return l.elems[i] }
-func (l *listView[T]) Iterate() starlark.Iterator { return starlark.NewList(l.elems).Iterate() }
-
-// copy returns the elements as a list of its own.
-func (l *listView[T]) copy() *starlark.List { return starlark.NewList(slices.Clone(l.elems)) }
+func (l *listView[T]) String() string             { return l.list.String() }
+func (l *listView[T]) Len() int                   { return len(l.items) }
+func (l *listView[T]) Index(i int) starlark.Value { return l.list.Index(i) }
+func (l *listView[T]) Iterate() starlark.Iterator { return l.list.Iterate() }
 
 // Slice implements starlark.Sliceable: a list of its own, as of a list.
 func (l *listView[T]) Slice(start, end, step int) starlark.Value {
-	return starlark.NewList(l.elems).Slice(start, end, step)
+	return l.list.Slice(start, end, step)
 }
 
 // Has implements starlark.Container: the operator in.
 func (l *listView[T]) Has(y starlark.Value) (bool, error) {
-	i, err := l.find(y)
-	return i >= 0, err
-}
-
-func (l *listView[T]) find(y starlark.Value) (int, error) {
-	for i, x := range l.elems {
-		if same, err := starlark.Equal(x, y); same || err != nil {
-			return i, err
+	for x := range l.list.Elements() {
+		if same, err := equalPlain(x, y, starlark.CompareLimit); same || err != nil {
+			return same, err
 		}
 	}
-	return -1, nil
+	return false, nil
 }
 
 // Binary implements the operator + of lists.
@@ -274,31 +271,100 @@ func (l *listView[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 	if op != syntax.PLUS || !ok {
 		return nil, nil
 	}
+	own := slices.Collect(l.list.Elements())
 	if side == starlark.Right {
-		return starlark.NewList(slices.Concat(other, l.elems)), nil
+		return starlark.NewList(append(other, own...)), nil
 	}
-	return starlark.NewList(slices.Concat(l.elems, other)), nil
+	return starlark.NewList(append(own, other...)), nil
 }
 
-// elementsOf returns the elements of a list or of what stands for one.
+// elementsOf returns the elements of a list, or of what stands for one, in a
+// slice of their own.
 func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
-	list, ok := v.(starlark.Indexable)
-	if _, isList := v.(*starlark.List); !isList {
-		s, stands := v.(standIn)
-		ok = stands && s.StandsFor() == "list"
-	}
+	list, ok := plain(v).(*starlark.List)
 	if !ok {
 		return nil, false
 	}
-	elems := make([]starlark.Value, list.Len())
-	for i := range elems {
-		elems[i] = list.Index(i)
-	}
-	return elems, true
+	return slices.Collect(list.Elements()), true
 }
 
+// plain returns the list or dict that v stands for, and any other value as it is.
+// The elements of the list may stand for others.
+func plain(v starlark.Value) starlark.Value {
+	if p, ok := v.(interface{ plain() starlark.Value }); ok {
+		return p.plain()
+	}
+	return v
+}
+
+func (v *view[T]) plain() starlark.Value     { return v.asDict() }
+func (l *listView[T]) plain() starlark.Value { return l.list }
+
+// comparePlain compares two values of which one stands for a list or a dict.
+func comparePlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
+	if op != syntax.EQL && op != syntax.NEQ {
+		return false, fmt.Errorf("%s %s %s not implemented", x.Type(), op, y.Type())
+	}
+	same, err := equalPlain(x, y, depth)
+	return same == (op == syntax.EQL), err
+}
+
+// equalPlain reports whether two values are equal, where what stands for a list
+// or a dict equals one with the same members, at any depth.
+func equalPlain(x, y starlark.Value, depth int) (bool, error) {
+	if depth < 1 {
+		return false, errors.New("comparison exceeded maximum recursion depth")
+	}
+	x, y = plain(x), plain(y)
+	switch x := x.(type) {
+	case *starlark.List:
+		if y, ok := y.(*starlark.List); ok {
+			return equalElements(x, y, depth-1)
+		}
+	case starlark.Tuple:
+		if y, ok := y.(starlark.Tuple); ok {
+			return equalElements(x, y, depth-1)
+		}
+	case *starlark.Dict:
+		if y, ok := y.(*starlark.Dict); ok {
+			return equalMembers(x, y, depth-1)
+		}
+	}
+	return starlark.EqualDepth(x, y, depth)
+}
+
+func equalElements(x, y starlark.Indexable, depth int) (bool, error) {
+	if x.Len() != y.Len() {
+		return false, nil
+	}
+	for i := range x.Len() {
+		if same, err := equalPlain(x.Index(i), y.Index(i), depth); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func equalMembers(x, y *starlark.Dict, depth int) (bool, error) {
+	if x.Len() != y.Len() {
+		return false, nil
+	}
+	for k, a := range x.Entries() {
+		b, found, err := y.Get(k)
+		if !found || err != nil {
+			return false, err
+		}
+		if same, err := equalPlain(a, b, depth); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// CompareSameType compares with another view or, where the evaluator asks, with
+// a list.
 func (l *listView[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return starlark.CompareDepth(op, starlark.NewList(l.elems), starlark.NewList(y.(*listView[T]).elems), depth-1)
+	return comparePlain(op, l, y, depth)
 }
 
 // listMethods are the methods of a list.
@@ -314,9 +380,9 @@ func (l *listView[T]) AttrNames() []string {
 }
 
 func (l *listView[T]) Attr(name string) (starlark.Value, error) {
-	for _, column := range l.kind.columns {
-		if column.name == name {
-			return l.column(column), nil
+	for i, f := range l.kind.columns {
+		if f.name == name {
+			return l.column(i), nil
 		}
 	}
 	for _, v := range l.kind.verbs {
@@ -326,7 +392,7 @@ func (l *listView[T]) Attr(name string) (starlark.Value, error) {
 	}
 	switch {
 	case name == "index":
-		return frozen(l.copy()).Attr(name)
+		return l.list.Attr(name)
 	case slices.Contains(listMethods, name):
 		return immutable(l, name), nil
 	}
@@ -334,12 +400,16 @@ func (l *listView[T]) Attr(name string) (starlark.Value, error) {
 }
 
 // column returns one field of every item.
-func (l *listView[T]) column(f field[T]) starlark.Value {
-	elems := make([]starlark.Value, len(l.items))
-	for i := range l.items {
-		elems[i] = f.get(&l.items[i])
-	}
-	return frozen(starlark.NewList(elems))
+func (l *listView[T]) column(i int) starlark.Value {
+	c := &l.columns[i]
+	c.once.Do(func() {
+		elems := make([]starlark.Value, len(l.items))
+		for j := range l.items {
+			elems[j] = l.kind.columns[i].get(&l.items[j])
+		}
+		c.list = frozen(starlark.NewList(elems))
+	})
+	return c.list
 }
 
 // typeName implements
