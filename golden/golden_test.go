@@ -164,7 +164,10 @@ config.toml:1: plugin.q: no plugin is named q
 		{"the environment", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + upperWant, "1 case: 1 passed\n"},
 		{"two plugins that do not fit together", "", upperCase + "-- plugins/q.star --\n" + upperPlugin, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-q.star:10:14: tool "upper" is already registered at p.star:10:14
+q.star:10:14: tool "upper" is already registered at p.star:10:14 [E0704]
+   10 | register_tool(upper)
+      |              ^
+  help: starhost docs E0704
 
 1 case: 1 failed
 `},

@@ -1,13 +1,13 @@
 package loader
 
 // Code explains one error code: Text says what it means and what to do, Bad is
-// an example that fails with it and Good one that works. An example is a config,
-// or, where it begins with "-- ", the files of a current folder in txtar form
-// whose plugins are looked for and read. It is an alias of an unnamed type, so that every
-// package can declare it.
+// an example that fails with it and Good one that works. An example is a config;
+// where it begins with "-- ", the files of a current folder in txtar form, whose
+// plugins are loaded; or a command line. It is an alias of an unnamed type, so that
+// every package can declare it.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
-// Codes returns what the errors of config and discovery mean, in order.
+// Codes returns what the errors of this package mean, in order.
 func Codes() []Code {
 	return []Code{
 		{
@@ -59,6 +59,31 @@ func Codes() []Code {
 			Text: "A file or folder is over a fixed bound: 1 MiB for a config, 256 KiB for a .star file, 64 MiB for all that a plugin reads, 100,000 files in its folders, 10,000 matches of one glob.",
 			Bad:  "# a config of more than 1 MiB\n",
 			Good: "# a config of a few lines\n",
+		},
+		{
+			Code: "E0609", Title: "a required plugin is not loaded",
+			Text: "The config's [plugins] required names a plugin that was not found, is disabled or unavailable, or failed; its own error says why. " +
+				"Commands that enforce decisions do not work without it.",
+			Bad:  "-- starhost.toml --\n[plugins]\nrequired = [\"policy\"]\n-- plugins/oncall.star --\n",
+			Good: "-- starhost.toml --\n[plugins]\nrequired = [\"policy\"]\n-- plugins/policy.star --\n",
+		},
+		{
+			Code: "E0610", Title: "a setting or permission for no plugin",
+			Text: "--set wants [PLUGIN.]KEY=VALUE and --grant [PLUGIN=]PERMISSION. PLUGIN may be left out only if there is one plugin.",
+			Bad:  "starhost eval oncall.star --set team",
+			Good: "starhost eval oncall.star --set team=payments",
+		},
+		{
+			Code: "E0611", Title: "no such library",
+			Text: "load(\"@NAME//FILE\", ...) reads a file of the folder that [libraries] of the config calls NAME. What a plugin brings itself is loaded without @: load(\"lib/text.star\", ...).",
+			Bad:  "-- oncall/plugin.star --\nload(\"@lib//text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
+			Good: "-- oncall/plugin.star --\nload(\"lib/text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
+		},
+		{
+			Code: "E0612", Title: "a requirement is not met",
+			Text: "plugin(requires = [...]) names plugins, each NAME or NAME>=VERSION, that are loaded before this one. One is missing, older, not loaded itself, or requires this one in turn.",
+			Bad:  "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.1\")\n",
+			Good: "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.2\")\n",
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
 )
 
 // tree writes the files of a txtar archive into a new folder; a file named
@@ -46,6 +47,14 @@ func tree(t testing.TB, archive string) string {
 		}
 	}
 	return dir
+}
+
+// write changes a file.
+func write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // env is an environment of the names and values given.
@@ -192,7 +201,7 @@ func TestConfigDefaults(t *testing.T) {
 	if got := c.Place("limits", "steps"); got.String() != "" {
 		t.Errorf("place of a built-in setting: got %q, want none", got)
 	}
-	if c.PluginOf("new") != c.PluginOf("new") {
+	if first := c.PluginOf("new"); first != c.PluginOf("new") {
 		t.Error("PluginOf: got two configs of one plugin")
 	}
 }
@@ -647,22 +656,46 @@ func TestCodesAreDocumentedAndTrue(t *testing.T) {
 // outcome runs an example of a code and returns the first code it fails with.
 func outcome(t *testing.T, example string) string {
 	t.Helper()
-	_, _, err := loader.ParseConfig("c.toml", "/", []byte(example))
-	if strings.HasPrefix(example, "-- ") {
-		err = nil
-		found, errs := loader.Discover([]loader.Path{loader.NewPath(tree(t, example), ".")}, 0)
-		if len(errs) > 0 {
-			return errs[0].Code()
+	var err error
+	switch command, isCommand := strings.CutPrefix(example, "starhost eval "); {
+	case isCommand:
+		l := loads(t, "-- oncall.star --\nplugin(config = {\"team\": \"checkout\"})\n", strings.Fields(command)...)
+		if err = l.err; err == nil {
+			err = l.set.Err()
 		}
-		for _, s := range found {
-			_, err = s.Read(s.Main)
-		}
+	case strings.HasPrefix(example, "-- "):
+		err = loadHere(t, tree(t, example))
+	default:
+		_, _, err = loader.ParseConfig("c.toml", "/", []byte(example))
 	}
-	var located *loader.Error
-	if errors.As(err, &located) {
-		return located.Code()
+	var coded interface{ Code() string }
+	var located *starlark.Error
+	switch {
+	case errors.As(err, &located):
+		return located.Code
+	case errors.As(err, &coded):
+		return coded.Code()
 	}
 	return ""
+}
+
+// loadHere loads the plugins of a current folder and returns the first error.
+func loadHere(t *testing.T, dir string) error {
+	t.Helper()
+	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir})
+	if err != nil {
+		return err
+	}
+	args := []string{"."}
+	if _, err := os.Stat(filepath.Join(dir, "plugins")); err == nil {
+		args = nil
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: dir, Args: args})
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	return set.Err()
 }
 
 // The law: a config is read or refused at a place in the file, never more; what

@@ -3,14 +3,11 @@ package loader
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -62,12 +59,12 @@ type Plugin struct {
 	Name, Version, Description, Owner string
 	// Path is as messages show it.
 	Path string
-	// Digest is the SHA-256 of the lines that sha256sum prints for the plugin's
-	// files, sorted by name: those that were read while it was loaded.
+	// Digest is the SHA-256 of the lines that sha256sum prints for the files that
+	// were read while the plugin was loaded, those of libraries among them, sorted
+	// by name.
 	Digest fragments.Hash
 	Status string
-	// Err says why a plugin failed; it is a *starlark.Error, an *Error or one of
-	// package starhost.
+	// Err says why a plugin failed; it is a *starlark.Error or an *Error.
 	Err error
 	// Declared and Granted are permissions, as their authors wrote them.
 	Declared, Granted []string
@@ -108,12 +105,21 @@ func (s *Set) Err() error {
 // that is not loaded. Whoever enforces decisions must not work without it.
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
-		loaded := func(p Plugin) bool { return p.Name == name && p.Status == StatusLoaded }
-		if !slices.ContainsFunc(s.Plugins, loaded) {
+		if status := s.status(name); status != StatusLoaded {
 			return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded", name)
 		}
 	}
 	return nil
+}
+
+// status returns the status of a plugin, "" if there is none of that name.
+func (s *Set) status(name string) string {
+	for i := range s.Plugins {
+		if s.Plugins[i].Name == name {
+			return s.Plugins[i].Status
+		}
+	}
+	return ""
 }
 
 // Close frees what the set holds open.
@@ -124,25 +130,21 @@ func (s *Set) Close() error {
 	return s.workspace.Close()
 }
 
-// Load finds, evaluates and registers plugins. A plugin that fails is reported
-// in the set and the others load. The error says that nothing can be loaded at
-// all: no path, or a setting that makes no sense.
+// Load finds, evaluates and registers plugins: in path order, but each after
+// those that it requires. A plugin that fails is reported in the set and the
+// others load. The error says that nothing can be loaded at all: no path, a
+// setting or flag that makes no sense, the end of ctx.
+//
+// What the config's project says of its own plugins is taken over into
+// [Options.Config].
 func Load(ctx context.Context, o Options) (*Set, error) {
 	l, err := newLoading(o)
+	if err == nil {
+		err = l.run(ctx)
+	}
 	if err != nil {
+		l.set.Close() // nothing was written
 		return nil, err
-	}
-	used, disabled, warnings := l.config.Select(l.sources)
-	l.set.Warnings = append(l.set.Warnings, warnings...)
-	if err := l.flags(used); err != nil {
-		return nil, errors.Join(err, l.set.Close())
-	}
-	for _, s := range l.sources {
-		if slices.Contains(disabled, s) {
-			l.set.Plugins = append(l.set.Plugins, Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled})
-			continue
-		}
-		l.set.Plugins = append(l.set.Plugins, l.plugin(ctx, s))
 	}
 	return l.set, nil
 }
@@ -162,29 +164,58 @@ type loading struct {
 // An assignment is one --set.
 type assignment struct{ key, value string }
 
+// newLoading finds the plugins and makes an empty host. Its result has a set
+// that must be closed, also beside an error.
 func newLoading(o Options) (*loading, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.LookupEnv == nil {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	if o.Host.Log == nil {
+		o.Host.Log = func(starhost.LogLine) {}
 	}
 	l := &loading{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
 	if l.config == nil {
 		l.config = newConfig()
 	}
 	l.set = &Set{Config: l.config}
-	if err := l.find(); err != nil {
-		return nil, err
-	}
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, 0)
 	}
-	if err := l.openWorkspace(); err != nil {
-		return nil, err
+	for _, step := range []func() error{l.find, l.openWorkspace, l.newSandbox, l.newHost} {
+		if err := step(); err != nil {
+			return l, err
+		}
 	}
-	if err := l.newSandbox(); err != nil {
-		return nil, err
+	return l, nil
+}
+
+// run loads what was found.
+func (l *loading) run(ctx context.Context) error {
+	used, disabled, warnings := l.config.Select(l.sources)
+	l.set.Warnings = append(l.set.Warnings, warnings...)
+	if err := l.flags(used); err != nil {
+		return err
 	}
-	return l, l.newHost()
+	l.set.Plugins = make([]Plugin, len(l.sources))
+	var ready []*evaluation
+	for i, s := range l.sources {
+		p := &l.set.Plugins[i]
+		*p = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled}
+		if slices.Contains(disabled, s) {
+			continue
+		}
+		if e := l.prepare(s, p); p.Err == nil && p.Status != StatusUnavailable {
+			ready = append(ready, e)
+		}
+	}
+	for _, e := range inOrder(ready) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		e.finish(e.run(ctx))
+	}
+	return nil
 }
 
 // find looks for the plugins.
@@ -208,9 +239,12 @@ func (l *loading) openWorkspace() error {
 	if err != nil {
 		return err
 	}
-	l.Workspace, err = effects.OpenFiles(dir, effects.FileOptions{})
-	l.set.workspace = l.Workspace
-	return err
+	files, err := effects.OpenFiles(dir, effects.FileOptions{})
+	if err != nil {
+		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
+	}
+	l.Workspace, l.set.workspace = files, files
+	return nil
 }
 
 // newSandbox makes the sandbox with everything that a plugin file can say.
@@ -303,171 +337,4 @@ func only(used []*Source, name, flag, want string) (string, error) {
 		return "", errorAt(Place{}, "E0610", "%s: no plugin is named %s%s", flag, name, didYouMean(name, names))
 	}
 	return name, nil
-}
-
-// plugin evaluates one plugin and adds it to the host.
-func (l *loading) plugin(ctx context.Context, s *Source) Plugin {
-	p := Plugin{Name: s.Name, Path: s.Path, Status: StatusFailed}
-	e := evaluation{loading: l, source: s, plugin: &p, box: l.box.WithLimits(limits(l.config.LimitsOf(s.Name)))}
-	p.Err = e.run(ctx)
-	if p.Err == errUnavailable {
-		p.Err = nil
-	}
-	p.Digest = s.Digest()
-	return p
-}
-
-// An evaluation is what loads one plugin.
-type evaluation struct {
-	*loading
-	source *Source
-	plugin *Plugin
-	box    *starlark.Sandbox
-}
-
-// errUnavailable says that the plugin is not to be evaluated, and why is told.
-var errUnavailable = errors.New("unavailable")
-
-func (e *evaluation) run(ctx context.Context) error {
-	src, err := e.source.Read(e.source.Main)
-	if err != nil {
-		return err
-	}
-	file, err := e.box.Parse(e.source.Display, src)
-	if err != nil {
-		return err
-	}
-	locate := func(err error) error {
-		return starlark.Locate(err, func(string) string { return string(src) })
-	}
-	manifest, err := builtins.ReadManifest(file.Syntax())
-	if err != nil {
-		return locate(err)
-	}
-	if err := manifest.CheckName(e.source.Name); err != nil {
-		return locate(err)
-	}
-	e.describe(manifest)
-	if !e.available(manifest.RequiresEnv) {
-		return errUnavailable
-	}
-	config, err := manifest.Configure(e.settingsOf(manifest))
-	if err != nil {
-		return err
-	}
-	world, err := e.world(manifest)
-	if err != nil {
-		return err
-	}
-	registered := &starhost.Plugin{Name: e.source.Name, Version: manifest.Version, Description: manifest.Description, Owner: manifest.Owner}
-	for _, g := range world.Granted {
-		if g.Kind == "respond" {
-			registered.RespondsTo = append(registered.RespondsTo, g.Pattern)
-		}
-	}
-	record := builtins.Record(registered, e.box, world, config)
-	_, usage, err := e.box.Run(record.Attach(ctx), file, starlark.Exec{Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept})
-	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
-	for _, line := range record.Logs() {
-		if e.Host.Log != nil {
-			e.Host.Log(line)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	if err := e.set.Host.Add(*registered); err != nil {
-		return err
-	}
-	e.plugin.Registered, e.plugin.Status = registered, StatusLoaded
-	return nil
-}
-
-// describe takes over what the plugin says of itself.
-func (e *evaluation) describe(m *builtins.Manifest) {
-	p := e.plugin
-	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
-	p.Declared = m.Permissions
-	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
-}
-
-// available reports whether the plugin's environment is there, and warns if not.
-func (e *evaluation) available(variables []string) bool {
-	for _, name := range variables {
-		if _, set := e.LookupEnv(name); !set {
-			e.plugin.Status = StatusUnavailable
-			e.set.Warnings = append(e.set.Warnings, Warning{Place: Place{File: e.source.Display}, Msg: fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name)})
-			return false
-		}
-	}
-	return true
-}
-
-// settingsOf returns the operator's settings of the plugin, those of flags last.
-func (e *evaluation) settingsOf(m *builtins.Manifest) []builtins.Setting {
-	var list []builtins.Setting
-	values := e.config.PluginOf(e.source.Name).Values
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, builtins.Setting{Key: key, Value: values[key].V, Place: values[key].Place.String()})
-	}
-	for _, s := range e.settings[e.source.Name] {
-		list = append(list, flagSetting(m, s))
-	}
-	return list
-}
-
-// flagSetting reads a --set: as TOML writes values where the plugin takes that,
-// else as text.
-func flagSetting(m *builtins.Manifest, s assignment) builtins.Setting {
-	place := "--set " + s.key
-	var value struct{ V any }
-	if _, err := toml.Decode("V = "+s.value, &value); err == nil {
-		typed := builtins.Setting{Key: s.key, Value: value.V, Place: place}
-		if _, err := m.Configure([]builtins.Setting{typed}); err == nil {
-			return typed
-		}
-	}
-	return builtins.Setting{Key: s.key, Value: s.value, Place: place}
-}
-
-// world returns what the plugin may reach.
-func (e *evaluation) world(m *builtins.Manifest) (*effects.World, error) {
-	w := &effects.World{Plugin: e.source.Name, Workspace: e.Workspace}
-	if e.source.Folder {
-		w.Own = e.source
-	}
-	var err error
-	if w.Declared, err = effects.ParseGrants(m.Permissions); err != nil {
-		return nil, err
-	}
-	if w.Granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
-		return nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
-	}
-	return w, nil
-}
-
-// load resolves a load() label: "lib/x.star" in the folder that the loading file
-// is from, "@NAME//x.star" in a library of the config.
-func (e *evaluation) load(from, label string) (string, []byte, error) {
-	source, file := e.source, label
-	if strings.HasPrefix(from, "@") {
-		name, _, _ := strings.Cut(from[1:], "//")
-		source = e.libraries[name]
-	}
-	if rest, ok := strings.CutPrefix(label, "@"); ok {
-		name, path, ok := strings.Cut(rest, "//")
-		if source = e.libraries[name]; !ok || source == nil {
-			return "", nil, e.noLibrary(label, name)
-		}
-		file = path
-	}
-	src, err := source.Read(file)
-	return source.File(file), src, err
-}
-
-func (e *evaluation) noLibrary(label, name string) error {
-	if !strings.Contains(label, "//") {
-		return fmt.Errorf("load: got %q, want @NAME//FILE", label)
-	}
-	return fmt.Errorf("load: %q: no library is named %s%s: [libraries] of the config names them", label, name, didYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
 }

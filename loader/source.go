@@ -3,7 +3,6 @@ package loader
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/afero"
-	"github.com/starhost/starhost/fragments"
 )
 
 // DefaultMaxSource is the most bytes of one .star file.
@@ -105,16 +103,11 @@ func (s *Source) Read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// Digest returns the SHA-256 of what sha256sum prints for the files that were
-// read so far, sorted by name.
-func (s *Source) Digest() fragments.Hash {
+// remembered returns the files that were read so far.
+func (s *Source) remembered() map[string][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var lines strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		fmt.Fprintf(&lines, "%s  %s\n", fragments.Sum(string(s.files[name])), name)
-	}
-	return fragments.Sum(lines.String())
+	return maps.Clone(s.files)
 }
 
 // readFile reads a file that is small enough, as a look at it tells first.

@@ -1,0 +1,284 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/starlark"
+)
+
+// An evaluation loads one plugin, in two steps: what all plugins say of
+// themselves is known before the first one runs.
+type evaluation struct {
+	*loading
+	source   *Source
+	plugin   *Plugin
+	box      *starlark.Sandbox
+	text     string // of the file that is evaluated
+	file     *starlark.File
+	manifest *builtins.Manifest
+	requires []requirement
+	borrowed map[string][]byte // files of libraries, as positions call them
+}
+
+// prepare reads a plugin and what it says of itself.
+func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
+	e := &evaluation{
+		loading: l, source: s, plugin: p, borrowed: map[string][]byte{},
+		box: l.box.WithLimits(limits(l.config.LimitsOf(s.Name))),
+	}
+	err := e.read()
+	if err == nil && !e.available() {
+		p.Status, p.Digest = StatusUnavailable, e.digest()
+		return e
+	}
+	if err == nil {
+		e.requires, err = e.requirements()
+	}
+	if err != nil {
+		e.finish(err)
+	}
+	return e
+}
+
+// finish notes how the evaluation ended.
+func (e *evaluation) finish(err error) {
+	p := e.plugin
+	p.Status, p.Err, p.Digest = StatusLoaded, err, e.digest()
+	if err != nil {
+		p.Status, p.Registered = StatusFailed, nil
+	}
+}
+
+// digest returns the SHA-256 of what sha256sum prints for the files that were
+// read so far, sorted by name.
+func (e *evaluation) digest() fragments.Hash {
+	files := e.source.remembered()
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	maps.Copy(files, e.borrowed)
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&lines, "%s  %s\n", fragments.Sum(string(files[name])), name)
+	}
+	return fragments.Sum(lines.String())
+}
+
+// read parses the plugin and takes over what it says of itself.
+func (e *evaluation) read() error {
+	src, err := e.source.Read(e.source.Main)
+	if err != nil {
+		return err
+	}
+	e.text = textOf(src)
+	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
+		return err
+	}
+	if e.manifest, err = builtins.ReadManifest(e.file.Syntax()); err != nil {
+		return e.locate(err)
+	}
+	if err := e.manifest.CheckName(e.source.Name); err != nil {
+		return e.locate(err)
+	}
+	p, m := e.plugin, e.manifest
+	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
+	p.Declared = m.Permissions
+	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	return nil
+}
+
+// textOf returns a source file with line ends as the sandbox counts them.
+func textOf(src []byte) string {
+	text := strings.TrimPrefix(string(src), "\ufeff")
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+}
+
+// locate gives err, which knows its place, the form of all errors of plugins.
+func (e *evaluation) locate(err error) error {
+	return starlark.Locate(err, func(file string) string {
+		if file == e.source.Display {
+			return e.text
+		}
+		return ""
+	})
+}
+
+// fail returns an error of the plugin at a place in it.
+func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) error {
+	return e.locate(&starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)})
+}
+
+// available reports whether the plugin's environment is there, and warns if not.
+func (e *evaluation) available() bool {
+	for _, name := range e.manifest.RequiresEnv {
+		if _, set := e.LookupEnv(name); !set {
+			e.set.Warnings = append(e.set.Warnings, Warning{
+				Place: Place{File: e.source.Display},
+				Msg:   fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name),
+			})
+			return false
+		}
+	}
+	return true
+}
+
+// run evaluates the plugin and adds it to the host.
+func (e *evaluation) run(ctx context.Context) error {
+	if err := e.checkRequirements(); err != nil {
+		return err
+	}
+	config, err := e.manifest.Configure(e.settingsOf())
+	if err != nil {
+		return e.settingError(err)
+	}
+	world, err := e.world()
+	if err != nil {
+		return err
+	}
+	registered := e.empty(world)
+	record := builtins.Record(registered, e.box, world, config)
+	_, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept})
+	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
+	for _, line := range record.Logs() {
+		e.Host.Log(line)
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.set.Host.Add(*registered); err != nil {
+		return e.refused(err)
+	}
+	e.plugin.Registered = registered
+	return nil
+}
+
+// empty returns the plugin before its file has run.
+func (e *evaluation) empty(w *effects.World) *starhost.Plugin {
+	p := &starhost.Plugin{
+		Name: e.source.Name, Version: e.manifest.Version, Description: e.manifest.Description, Owner: e.manifest.Owner,
+	}
+	for _, g := range w.Granted {
+		if g.Kind == "respond" {
+			p.RespondsTo = append(p.RespondsTo, g.Pattern)
+		}
+	}
+	return p
+}
+
+// refused gives the host's refusal the form of all errors of plugins.
+func (e *evaluation) refused(err error) error {
+	var conflict *starhost.ConflictError
+	var invalid *starhost.RegistrationError
+	switch {
+	case errors.As(err, &conflict):
+		return e.fail(starlark.Pos(conflict.Pos), "E0704", "%s is already registered at %s", conflict.What, conflict.Old)
+	case errors.As(err, &invalid):
+		return e.fail(starlark.Pos(invalid.Pos), "E0705", "%s", invalid.Msg)
+	}
+	return e.fail(starlark.Pos{File: e.source.Display}, "E0705", "%v", err)
+}
+
+// settingsOf returns the operator's settings of the plugin, those of flags last.
+func (e *evaluation) settingsOf() []builtins.Setting {
+	var list []builtins.Setting
+	if p := e.config.Plugin[e.source.Name]; p != nil {
+		for _, key := range slices.Sorted(maps.Keys(p.Values)) {
+			list = append(list, builtins.Setting{Key: key, Value: p.Values[key].V, Place: p.Values[key].Place.String()})
+		}
+	}
+	for _, s := range e.settings[e.source.Name] {
+		list = append(list, e.flagSetting(s))
+	}
+	return list
+}
+
+// flagSetting reads a --set: as TOML writes values where the plugin takes that,
+// else as text.
+func (e *evaluation) flagSetting(s assignment) builtins.Setting {
+	out := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
+	var value struct{ V any }
+	if _, err := toml.Decode("V = "+s.value, &value); err != nil || strings.ContainsAny(s.value, "\r\n") {
+		return out
+	}
+	typed := out
+	var err error
+	if typed.Value, err = plain(value.V); err != nil {
+		return out
+	}
+	if _, err := e.manifest.Configure([]builtins.Setting{typed}); err != nil {
+		return out
+	}
+	return typed
+}
+
+// settingError places an error about a setting, which begins with the place as
+// text.
+func (e *evaluation) settingError(err error) error {
+	var values map[string]Value
+	if p := e.config.Plugin[e.source.Name]; p != nil {
+		values = p.Values
+	}
+	for _, v := range values { // those on one line have one place
+		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
+			return errorAt(v.Place, "E0303", "%s", msg)
+		}
+	}
+	return errorAt(Place{}, "E0303", "%v", err) // of a flag
+}
+
+// world returns what the plugin may reach.
+func (e *evaluation) world() (*effects.World, error) {
+	w := &effects.World{Plugin: e.source.Name, Workspace: e.Workspace}
+	if e.source.Folder {
+		w.Own = e.source
+	}
+	var err error
+	if w.Declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
+		return nil, err
+	}
+	if w.Granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
+		return nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
+	}
+	return w, nil
+}
+
+// load resolves a load() label: "lib/x.star" in the folder or library that the
+// loading file is from, "@NAME//x.star" in a library of the config.
+func (e *evaluation) load(from, label string) (string, []byte, error) {
+	source, file := e.source, label
+	if strings.HasPrefix(from, "@") {
+		name, _, _ := strings.Cut(from[1:], "//")
+		source = e.libraries[name]
+	}
+	if rest, ok := strings.CutPrefix(label, "@"); ok {
+		name, path, ok := strings.Cut(rest, "//")
+		if source = e.libraries[name]; !ok || source == nil {
+			return "", nil, e.noLibrary(label, name, ok)
+		}
+		file = path
+	}
+	src, err := source.Read(file)
+	name := source.File(file)
+	if err == nil && source != e.source {
+		e.borrowed[name] = src
+	}
+	return name, src, err
+}
+
+func (e *evaluation) noLibrary(label, name string, named bool) error {
+	if !named {
+		return errorAt(Place{}, "E0611", "got %q, want @NAME//FILE", label)
+	}
+	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
+		name, didYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
+}
