@@ -16,13 +16,27 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// interruptible returns a context that ends when the user or the system asks the
+// program to stop; asked twice, it stops at once. Signals are caught only after a
+// moment: catching them starts a thread, which is a good part of a short run, and
+// a program that has hardly begun may as well be killed.
+func interruptible() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, func() {
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+		<-asked
+		signal.Stop(asked)
+		cancel()
+	})
+	return ctx
 }
 
 // run is the whole program: it returns the exit code.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,6 +50,7 @@ func TestCLI(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second
 			return nil
 		},
 	})
@@ -221,6 +224,26 @@ func TestCodes(t *testing.T) {
 				t.Errorf("the good example fails:\n%s", said)
 			}
 		})
+	}
+}
+
+// TestCodesExplained: every code that a golden shows is one that docs explains.
+func TestCodesExplained(t *testing.T) {
+	files, err := filepath.Glob("../../golden/cli/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no goldens: %v", err)
+	}
+	known := topics()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\[(E\d{4})\]\n`).FindAllSubmatch(text, -1) {
+			if !slices.Contains(known, string(m[1])) {
+				t.Errorf("%s: nothing explains %s", filepath.Base(file), m[1])
+			}
+		}
 	}
 }
 

@@ -117,7 +117,7 @@ func describe(err error) problem {
 // kinds know one kind of error each: they fill in what is special about it and
 // report whether err is of their kind. The first that does ends the search.
 var kinds = []func(error, *problem) bool{
-	asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asConflict, asRegistration, asCoded,
+	asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asCoded,
 }
 
 func asPanic(err error, p *problem) bool {
@@ -213,25 +213,6 @@ func asOverflow(err error, p *problem) bool {
 	p.code = "E0703"
 	p.limit = &limitJSON{Name: e.Limit, Op: "merge", Need: uint64(e.Need), Max: uint64(e.Max)}
 	p.help = "[prompt] " + e.Limit + " raises it"
-	return true
-}
-
-func asConflict(err error, p *problem) bool {
-	var e *starhost.ConflictError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.code, p.pos = "E0704", e.Pos
-	p.message = fmt.Sprintf("%s is already registered at %s", e.What, e.Old)
-	return true
-}
-
-func asRegistration(err error, p *problem) bool {
-	var e *starhost.RegistrationError
-	if !errors.As(err, &e) {
-		return false
-	}
-	p.code, p.message, p.pos = "E0705", e.Msg, e.Pos
 	return true
 }
 
