@@ -24,7 +24,9 @@ const (
 	ActionModify  Action = "modify"  // arguments of the event are replaced
 	ActionContext Action = "context" // something to merge into the prompt
 	ActionError   Action = "error"   // in traces only: the handler failed
-	ActionNone    Action = ""
+	// ActionWouldDeny is what a deny becomes whose plugin only warns.
+	ActionWouldDeny Action = "would deny"
+	ActionNone      Action = ""
 )
 
 // A Decision is what a handler returned. The zero value has no effect.

@@ -144,11 +144,17 @@ func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, 
 		d, err = t.accept(spec, h, e, d)
 	}
 	trace := HookTrace{Event: e.Name, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Again: again, Steps: lane.Steps, Bytes: lane.Bytes}
-	if err == nil {
-		trace.Action, trace.Detail, trace.Changes = d.Action, d.detail(), d.Changes
-	} else {
-		trace.Action, trace.Detail = ActionError, err.Error()
+	if err != nil {
 		d = onFailure(spec, h, err)
+	}
+	if h.warn && d.Action == ActionDeny {
+		d.Action = ActionWouldDeny
+		text := strings.TrimSpace(e.Name+" "+e.Tool) + ": would deny: " + d.Reason
+		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
+	}
+	trace.Action, trace.Detail, trace.Changes = d.Action, d.detail(), d.Changes
+	if err != nil {
+		trace.Action, trace.Detail = ActionError, err.Error()
 	}
 	t.record(ctx, lane, trace)
 	if err := cut(ctx, err); err != nil {

@@ -310,7 +310,7 @@ func (r *registry) addHook(p *Plugin, h Hook, order int) error {
 	if h.Call == nil {
 		return &RegistrationError{Pos: h.Pos, Msg: fmt.Sprintf("hook %s has no Call", h.Event)}
 	}
-	h.plugin, h.order = p.Name, order
+	h.plugin, h.order, h.warn = p.Name, order, p.Warn
 	r.hooks[h.Event] = append(r.hooks[h.Event], &h)
 	return nil
 }

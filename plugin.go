@@ -46,6 +46,9 @@ type Plugin struct {
 	Tools           []Tool
 	Hooks           []Hook
 	FragmentLoaders []FragmentLoader
+	// Warn makes the hooks' denials warnings, so that a policy can be rolled out: they
+	// are logged and traced as [ActionWouldDeny], and nothing is denied.
+	Warn bool
 	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
 	// plugin may answer (the operator's grants respond:TOOL).
 	RespondsTo []string
@@ -132,7 +135,8 @@ type Hook struct {
 	Pos Pos
 
 	plugin string
-	order  int // of registration, in its plugin
+	order  int  // of registration, in its plugin
+	warn   bool // its plugin only warns
 }
 
 // FailMode says what the failure of a hook's handler means.

@@ -166,6 +166,7 @@ func (e *evaluation) run(ctx context.Context) error {
 func (e *evaluation) empty(w *effects.World) *starhost.Plugin {
 	p := &starhost.Plugin{
 		Name: e.source.Name, Version: e.manifest.Version, Description: e.manifest.Description, Owner: e.manifest.Owner,
+		Warn: e.config.PluginOf(e.source.Name).Mode == "warn",
 	}
 	for _, g := range w.Granted {
 		if g.Kind == "respond" {
@@ -191,10 +192,9 @@ func (e *evaluation) refused(err error) error {
 // settingsOf returns the operator's settings of the plugin, those of flags last.
 func (e *evaluation) settingsOf() []builtins.Setting {
 	var list []builtins.Setting
-	if p := e.config.Plugin[e.source.Name]; p != nil {
-		for _, key := range slices.Sorted(maps.Keys(p.Values)) {
-			list = append(list, builtins.Setting{Key: key, Value: p.Values[key].V, Place: p.Values[key].Place.String()})
-		}
+	values := e.config.PluginOf(e.source.Name).Values
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, builtins.Setting{Key: key, Value: values[key].V, Place: values[key].Place.String()})
 	}
 	for _, s := range e.settings[e.source.Name] {
 		list = append(list, e.flagSetting(s))
@@ -224,11 +224,7 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 // settingError places an error about a setting, which begins with the place as
 // text.
 func (e *evaluation) settingError(err error) error {
-	var values map[string]Value
-	if p := e.config.Plugin[e.source.Name]; p != nil {
-		values = p.Values
-	}
-	for _, v := range values { // those on one line have one place
+	for _, v := range e.config.PluginOf(e.source.Name).Values { // those on one line have one place
 		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
 			return errorAt(v.Place, "E0303", "%s", msg)
 		}

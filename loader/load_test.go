@@ -499,3 +499,34 @@ func TestLoadSharesSources(t *testing.T) {
 		}
 	}
 }
+
+// mode = "warn" lets a policy be rolled out: its denials are logged alone.
+func TestWarnMode(t *testing.T) {
+	const files = "-- p/a.star --\n" + page + "-- p/policy.star --\nregister_hook(\"pre_tool_call\", lambda: deny(\"not today\"))\n"
+	tests := []struct{ name, config, want string }{
+		{"enforced", "", "denied by policy: not today\n"},
+		{"warned of", "-- config.toml --\n[plugin.policy]\nmode = \"warn\"\n",
+			"\npolicy.star:1:14: policy: warn: pre_tool_call page: would deny: not today"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l := loads(t, test.config+files, "p")
+			turn, err := l.set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "?"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer turn.End(t.Context())
+			if _, err := turn.Prompt(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "page"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := reply.Result.ForLLM + "\n" + strings.Join(l.logs, "\n")
+			if diff := gocmp.Diff(test.want, got); diff != "" {
+				t.Errorf("reply and logs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

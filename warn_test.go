@@ -1,0 +1,75 @@
+package starhost_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// warning makes a plugin one that only warns.
+func warning(p starhost.Plugin) starhost.Plugin {
+	p.Warn = true
+	return p
+}
+
+// TestWarnMode: denials of a plugin that only warns are logged and traced, and
+// change nothing; those of others count.
+func TestWarnMode(t *testing.T) {
+	mustAsk := echo()
+	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
+	tests := []struct {
+		name    string
+		plugins []starhost.Plugin
+		want    string // what the model is told
+		logs    []string
+		trace   []string
+	}{
+		{"a denial", []starhost.Plugin{echo(), warning(in(1, hook(pre, deny)))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1 would deny no"}},
+		{"a denial, and another's", []starhost.Plugin{echo(), warning(in(1, hook(pre, deny))), in(2, hook(pre, starhost.Deny("never")))}, "denied by p2: never",
+			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1 would deny no", "p2 deny never"}},
+		{"a guard that fails", []starhost.Plugin{echo(), warning(in(1, failing(pre, "")))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would deny: the guard of p1 failed: division by zero", "p1 error hook pre_tool_call: division by zero"},
+			[]string{"p1 error division by zero"}},
+		{"of an approval", []starhost.Plugin{mustAsk, warning(in(1, hook(approval, deny))), in(2, hook(approval, approve))}, `{"text":"x"}`,
+			[]string{"p1 warn approve_tool_call echo: would deny: no"}, []string{"p1 would deny no", "p2 approve"}},
+		{"what is no denial", []starhost.Plugin{echo(), warning(in(1, hook(pre, askFor)))}, "denied by host: approval is needed and nobody can give it: sure?",
+			nil, []string{"p1 ask sure?"}},
+		{"of changed arguments", []starhost.Plugin{echo(), warning(in(1, refusing("y", deny))), in(2, hook(pre, args(`{"text":"y"}`)))}, `{"text":"y"}`,
+			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1", "p2 modify arguments", "p1 would deny no"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs []string
+			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text) }}, tt.plugins...)
+			turn := begin(t, h, starhost.Request{Text: "x"})
+			prompt(t, turn)
+			diff(t, "result", tt.want, call(t, turn, "echo", `{"text":"x"}`).Result.ForLLM)
+			diff(t, "logs", tt.logs, logs)
+			diff(t, "trace", tt.trace, traced(turn))
+		})
+	}
+}
+
+// traced returns what the turn's handlers did, each with its plugin.
+func traced(turn *starhost.Turn) []string {
+	var list []string
+	for _, h := range turn.Hooks() {
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", h.Plugin, h.Action, h.Detail)))
+	}
+	return list
+}
+
+// A firing reports the decision, and combines it with nothing.
+func TestWarnModeWhenFired(t *testing.T) {
+	h := newHost(t, starhost.Options{}, warning(in(1, hook(pre, deny))))
+	out, err := begin(t, h, starhost.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "decisions", []starhost.Decision{{Action: starhost.ActionWouldDeny, Reason: "no", Plugin: "p1", Pos: at("p.star", 1)}}, out.Decisions)
+	diff(t, "decision", starhost.Decision{}, out.Decision)
+}
