@@ -1,0 +1,89 @@
+// Package scripts_test runs the golden cases of the plugins that ship, and these
+// plugins over real data.
+package scripts_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/loader"
+)
+
+// plugins returns the folders of the plugins that ship.
+func plugins(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*/plugin.star")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no plugins: %v", err)
+	}
+	for i := range files {
+		files[i] = filepath.Dir(files[i])
+	}
+	return files
+}
+
+// TestGolden runs each plugin's cases. A plugin without cases fails.
+func TestGolden(t *testing.T) {
+	for _, dir := range plugins(t) {
+		golden.Run(t, dir)
+	}
+}
+
+// TestTogether shows that the plugins fit together without a config, and that
+// each says what it is and who cares for it.
+func TestTogether(t *testing.T) {
+	set, err := loader.Load(t.Context(), loader.Options{Args: []string{"."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	if err := set.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range set.Plugins {
+		names = append(names, p.Name)
+		if p.Version == "" || p.Description == "" || p.Owner == "" {
+			t.Errorf("%s: got version %q, description %q, owner %q, want all three", p.Name, p.Version, p.Description, p.Owner)
+		}
+	}
+	if diff := cmp.Diff(plugins(t), names); diff != "" {
+		t.Errorf("loaded (-want +got):\n%s", diff)
+	}
+}
+
+// TestBadPattern shows that redaction with a pattern that is none is not loaded,
+// so that nobody believes that it cleans.
+func TestBadPattern(t *testing.T) {
+	config, _, err := loader.ParseConfig("starhost.toml", ".", []byte("[plugin.redact]\nextra = { customer = \"C-([0-9]\" }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Args: []string{"redact"}, Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	got, want := "nil", `redact/plugin.star:40:14: re.search: pattern "C-([0-9]": missing closing )`
+	if set.Err() != nil {
+		got = set.Err().Error()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("loading (-want +got):\n%s", diff)
+	}
+}
+
+// write writes a file of a test, with the folders that it is in.
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
