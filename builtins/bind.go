@@ -64,6 +64,15 @@ func (s *signature) offered() []param {
 	return slices.DeleteFunc(slices.Clone(s.params), func(p param) bool { return p.name == ctxName || p.private() })
 }
 
+// paramList returns the names of parameters.
+func paramList(params []param) []string {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.name
+	}
+	return names
+}
+
 // has reports whether a parameter of that name takes an argument.
 func (s *signature) has(name string) bool {
 	return slices.ContainsFunc(s.params, func(p param) bool { return p.name == name && !p.private() })
@@ -115,14 +124,6 @@ func (c modCall) checkPlaces(s *signature) (takesCtx bool, err error) {
 	case len(places) == 2 && places[0].value == nil && (places[1].value == nil || places[0].name == ctxName) && s.fn.NumKwonlyParams() == 0:
 		return true, nil
 	}
-	return false, c.fail("E0307", "handler: %s has the parameters (%s), want (arg) or (ctx, arg)", s.fn.Name(), paramNames(places)).
+	return false, c.fail("E0307", "handler: %s has the parameters (%s), want (arg) or (ctx, arg)", s.fn.Name(), strings.Join(paramList(places), ", ")).
 		way("a parameter that is only for a default begins with _")
-}
-
-func paramNames(params []param) string {
-	names := make([]string, len(params))
-	for i, p := range params {
-		names[i] = p.name
-	}
-	return strings.Join(names, ", ")
 }

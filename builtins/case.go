@@ -348,13 +348,20 @@ func assertEq(c modCall) (starlark.Value, error) {
 	if same {
 		return starlark.None, nil
 	}
-	texts := make([]string, 2)
-	for i, v := range []starlark.Value{got, want} {
-		if texts[i], err = c.spell(v); err != nil {
-			return nil, err
-		}
+	return nil, c.failedAssert(got, "want", want)
+}
+
+// failedAssert returns the error of an assertion about two values.
+func (c modCall) failedAssert(got starlark.Value, want string, wanted starlark.Value) error {
+	a, err := c.spell(got)
+	if err != nil {
+		return err
 	}
-	return nil, c.fail("E0318", "got %s, want %s", texts[0], texts[1])
+	b, err := c.spell(wanted)
+	if err != nil {
+		return err
+	}
+	return c.fail("E0318", "got %s, %s %s", a, want, b)
 }
 
 // assertContains implements
@@ -372,11 +379,7 @@ func assertContains(c modCall) (starlark.Value, error) {
 	if found == starlark.True {
 		return starlark.None, nil
 	}
-	whole, err := c.spell(text)
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.fail("E0318", "got %s, want it to contain %s", whole, part)
+	return nil, c.failedAssert(text, "want it to contain", part)
 }
 
 // assertFails implements

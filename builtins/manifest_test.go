@@ -35,7 +35,7 @@ plugin(
     permissions = ["fs.read:runbooks/**"],
     requires_env = ["PAGER"],
     requires = ["policy>=1.2"],
-    config = {"team": "checkout", "max": -200, "ratio": (+1.5), "on": True, "none": None, "list": ["a"], "map": {"k": [1]}},
+    config = {"team": "checkout", "max": -200, "ratio": (+1.5), "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}},
 )
 `)
 	if err != nil {
@@ -44,7 +44,7 @@ plugin(
 	got := []any{m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String()}
 	want := []any{1, "oncall", "1.0.0", "checkout-oncall", "Runbooks and facts for the checkout team.",
 		[]string{"fs.read:runbooks/**"}, []string{"PAGER"}, []string{"policy>=1.2"},
-		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [1]}}`, "oncall/plugin.star:9:1"}
+		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}}`, "oncall/plugin.star:9:1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ReadManifest (-want +got):\n%s", diff)
 	}

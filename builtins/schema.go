@@ -54,14 +54,6 @@ func checkSchema(sig *signature, schema *starlark.Dict) error {
 	return nil
 }
 
-func paramList(params []param) []string {
-	names := make([]string, len(params))
-	for i, p := range params {
-		names[i] = p.name
-	}
-	return names
-}
-
 // lookup returns a member of a dict, or nil.
 func lookup(v starlark.Value, key string) starlark.Value {
 	if m, ok := v.(starlark.Mapping); ok {

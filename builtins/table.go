@@ -62,6 +62,7 @@ func Table(rt Runtime) []Entry {
 		entriesOf(rt, decisions),
 		[]Entry{configEntry},
 		ctxEntries(),
+		viewEntries,
 		filesModule(rt),
 		jsonModule(rt),
 		mathModule(rt),

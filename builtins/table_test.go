@@ -16,8 +16,8 @@ var exampleWorld = script{
 	workspace: map[string]string{"runbooks/checkout.md": "Check the gateway.", "secret.md": "x"},
 }
 
-// TestExamples runs the example of every entry in a plugin, and every tool that
-// it registers.
+// TestExamples runs the example of every entry in a plugin, the tool "example" if
+// it registers one, and its hooks with a prompt.
 func TestExamples(t *testing.T) {
 	for _, e := range builtins.Table(nil) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -33,6 +33,13 @@ func TestExamples(t *testing.T) {
 						t.Errorf("%s: %v", e.Name, reply.Err)
 					}
 				}
+			}
+			p, err := l.turn(t, starhost.Request{Text: "hi"}).Prompt(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range p.Errors {
+				t.Errorf("%s: %v", e.Name, err)
 			}
 			if !strings.Contains(e.Example, "assert_") {
 				t.Error("the example asserts nothing")

@@ -1,0 +1,46 @@
+package builtins
+
+// viewEntries describes the arguments of events that are more than plain values.
+// They have no values: handlers get them.
+var viewEntries = []Entry{
+	{
+		Name: "messages",
+		Doc: `The conversation, for hooks that name it: a list of dicts that cannot be changed.
+messages.roles and messages.contents are lists of one field; messages.last(role=None)
+is the last message, of a role if one is given, or None. A message m has the keys
+role and content, and where they say something tool_calls, tool_call_id, name and
+is_error; all are attributes too, and so is m.attachments. m.replace(content = "...")
+and m | {"content": "..."} are a changed message that keeps its attachments, which a
+dict made of it does not.`,
+		Example: `def example(messages):
+    m = messages.last("user")
+    assert_eq(m.content, m["content"])
+    assert_eq(messages.roles, [m.role for m in messages])
+    assert_eq(m.replace(content = "x"), {"role": "user", "content": "x"})
+
+register_hook("pre_llm_call", example)`,
+	},
+	{
+		Name: "tools",
+		Doc: `The tools on offer, for hooks that name them: a list of dicts that cannot be changed.
+tools.names is the list of their names. A tool has the keys name, description and
+parameters, a JSON Schema, and plugin where one registered it; all are attributes
+too. modify(tools = ...) takes tools or names.`,
+		Example: `def example(tools):
+    assert_eq(tools.names, [t.name for t in tools])
+
+register_hook("pre_llm_call", example)`,
+	},
+	{
+		Name: "fragments",
+		Doc: `The fragments of a request, for hooks that name them: a list of dicts that cannot be changed.
+fragments.ids, fragments.sources and fragments.contents are lists of one field. A
+fragment has the keys id, content, source, plugin, target, priority, title, status,
+reason, offset, length and provenance; all are attributes too.`,
+		Example: `def example(fragments):
+    assert_eq(fragments.sources, [f.source for f in fragments if f.status == "kept"])
+
+register_hook("pre_send", example)
+register_hook("turn_start", lambda: "Checkout is slow.")`,
+	},
+}
