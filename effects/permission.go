@@ -20,10 +20,31 @@ type Permission struct {
 	Pattern string
 }
 
-// A permissionKind is one row of the grammar.
+// A PermissionKind describes one row of the grammar of permissions.
+type PermissionKind struct {
+	// Name is what is done: "fs.read".
+	Name string
+	// Form is that of the pattern: "GLOB". It is "" for a kind without one.
+	Form string
+	// Doc says what a permission of the kind allows, in sentences.
+	Doc string
+	// Example is one permission: "fs.read:runbooks/**".
+	Example string
+}
+
+// PermissionKinds returns the grammar of permissions, in the order of the
+// reference.
+func PermissionKinds() []PermissionKind {
+	kinds := make([]PermissionKind, len(permissionKinds))
+	for i, k := range permissionKinds {
+		kinds[i] = k.PermissionKind
+	}
+	return kinds
+}
+
+// A permissionKind is one row of the grammar, with what reads it.
 type permissionKind struct {
-	name string
-	form string // of the pattern, for messages; "" for none
+	PermissionKind
 	// canonical returns the pattern's one way to be written, or says what it wants.
 	canonical func(pattern string) (string, error)
 	// matcher returns what a valid pattern allows. Nil: nothing, because no effect
@@ -32,17 +53,61 @@ type permissionKind struct {
 }
 
 var permissionKinds = []permissionKind{
-	{"fs.read", "GLOB", canonicalPaths, matchPaths},
-	{"fs.write", "GLOB", canonicalPaths, matchPaths},
-	{"http", "[METHODS ]HOST[:PORT][/PATH*]", canonicalHTTP, nil},
-	{"exec", "ARGV", canonicalArgv, nil},
-	{"env", "NAME", variableName.canonical, matchNames},
-	{"secret", "NAME[@HOST]", canonicalSecret, nil},
-	{"store", "", nil, matchNames},
-	{"tool", "NAME", toolName.canonical, matchNames},
-	{"fragment", "PREFIX", prefixName.canonical, matchNames},
-	{"override", "NAME", toolName.canonical, matchNames},
-	{"respond", "TOOL", toolName.canonical, matchNames},
+	{PermissionKind{
+		"fs.read", "GLOB",
+		"Files of the workspace are read, listed and looked for. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
+		"fs.read:runbooks/**",
+	}, canonicalPaths, matchPaths},
+	{PermissionKind{
+		"fs.write", "GLOB",
+		"Files of the workspace are written.",
+		"fs.write:reports/*.md",
+	}, canonicalPaths, matchPaths},
+	{PermissionKind{
+		"http", "[METHODS ]HOST[:PORT][/PATH*]",
+		"Requests are sent to a host. GET and HEAD are meant where no methods stand in front, https unless http:// does, the scheme's own port and every path unless they are given. Redirects and resolved names are checked again: a loopback, private or link-local address counts only where it is the HOST itself, or where a second permission spells it from its first number, as http:10.0.*.",
+		"http:GET,POST pager.internal:8443/api/*",
+	}, canonicalHTTP, nil},
+	{PermissionKind{
+		"exec", "ARGV",
+		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled.",
+		"exec:kubectl get **",
+	}, canonicalArgv, nil},
+	{PermissionKind{
+		"env", "NAME",
+		"An environment variable is read.",
+		"env:CLUSTER_*",
+	}, variableName.canonical, matchNames},
+	{PermissionKind{
+		"secret", "NAME[@HOST]",
+		"A secret is used, without being seen: it goes into a request to its host, or into a program's environment or input.",
+		"secret:PAGER_TOKEN@pager.internal",
+	}, canonicalSecret, nil},
+	{PermissionKind{
+		"store", "",
+		"Values of the plugin's own are kept across sessions.",
+		"store",
+	}, nil, matchNames},
+	{PermissionKind{
+		"tool", "NAME",
+		"Another plugin's tool is called.",
+		"tool:memory_*",
+	}, toolName.canonical, matchNames},
+	{PermissionKind{
+		"fragment", "PREFIX",
+		"Another plugin's references are resolved.",
+		"fragment:runbook",
+	}, prefixName.canonical, matchNames},
+	{PermissionKind{
+		"override", "NAME",
+		"A tool of that name is registered in place of another plugin's.",
+		"override:web_search",
+	}, toolName.canonical, matchNames},
+	{PermissionKind{
+		"respond", "TOOL",
+		"A hook answers calls of another plugin's tool.",
+		"respond:web_*",
+	}, toolName.canonical, matchNames},
 }
 
 // A nameRule is what a name with the wildcards "*" and "?" looks like.
@@ -72,7 +137,7 @@ var (
 )
 
 func kindOf(name string) *permissionKind {
-	i := slices.IndexFunc(permissionKinds, func(k permissionKind) bool { return k.name == name })
+	i := slices.IndexFunc(permissionKinds, func(k permissionKind) bool { return k.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -90,12 +155,12 @@ func ParsePermission(text string) (Permission, error) {
 	switch {
 	case k == nil:
 		return fail("unknown kind %q%s", name, kindHint(name))
-	case k.form == "" && hasPattern:
+	case k.Form == "" && hasPattern:
 		return fail("want %s alone", name)
-	case k.form == "":
+	case k.Form == "":
 		return Permission{Kind: name}, nil
 	case pattern == "":
-		return fail("want %s:%s", name, k.form)
+		return fail("want %s:%s", name, k.Form)
 	}
 	canonical, err := k.canonical(pattern)
 	if err != nil {
@@ -108,7 +173,7 @@ func ParsePermission(text string) (Permission, error) {
 func kindHint(name string) string {
 	var names []string
 	for _, k := range permissionKinds {
-		names = append(names, k.name)
+		names = append(names, k.Name)
 	}
 	slices.Sort(names)
 	if hint := nearest(name, names); hint != "" {
