@@ -60,6 +60,10 @@ func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (
 			eq, err := w.equalDicts(x, y, depth)
 			return eq == (op == syntax.EQL), err
 		}
+	case *starlark.Set:
+		if y, ok := y.(*starlark.Set); ok {
+			return w.compareSets(op, x, y)
+		}
 	case *starlarkstruct.Struct:
 		if y, ok := y.(*starlarkstruct.Struct); ok && isEquality(op) {
 			eq, err := w.equalStructs(x, y, depth)
@@ -120,10 +124,6 @@ func (w *worker) payWhole(x, y starlark.Value) error {
 		if y, ok := y.(starlark.Int); ok {
 			return w.pay(intRatio, words(y))
 		}
-	case *starlark.Set:
-		if y, ok := y.(*starlark.Set); ok {
-			return w.paySets("compare", x, y)
-		}
 	}
 	return nil
 }
@@ -179,6 +179,44 @@ func (w *worker) equalDicts(x, y *starlark.Dict, depth int) (bool, error) {
 			return false, nil
 		}
 		if eq, err := w.compareDepth(syntax.EQL, v, other, depth-1); err != nil || !eq {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// compareSets compares sets by inclusion.
+func (w *worker) compareSets(op syntax.Token, x, y *starlark.Set) (bool, error) {
+	n, m := x.Len(), y.Len()
+	switch op {
+	case syntax.EQL, syntax.NEQ:
+		same, err := n == m, error(nil)
+		if same {
+			same, err = w.includes(y, x)
+		}
+		return same == (op == syntax.EQL), err
+	case syntax.LE, syntax.LT:
+		if n > m || n == m && op == syntax.LT {
+			return false, nil
+		}
+		return w.includes(y, x)
+	}
+	if n < m || n == m && op == syntax.GT {
+		return false, nil
+	}
+	return w.includes(x, y)
+}
+
+// includes reports whether all elements of y are in x.
+func (w *worker) includes(x, y *starlark.Set) (bool, error) {
+	for k := range y.Elements() {
+		if err := w.pay(pair, 1); err != nil {
+			return false, err
+		}
+		if err := w.payKey("compare", k); err != nil {
+			return false, err
+		}
+		if ok, err := x.Has(k); err != nil || !ok {
 			return false, err
 		}
 	}

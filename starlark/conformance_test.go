@@ -106,9 +106,10 @@ func testChunk(t *testing.T, name, assert string, c chunk) {
 	r := &reporter{file: name}
 	s := New(Options{})
 	s.dialect = optionsOf(c.src)
+	defineAll(t, s, r.env())
 	f, err := s.Parse(name, []byte(c.src))
 	if err == nil {
-		_, _, err = s.Run(context.Background(), f, Exec{Env: r.env(), Load: func(_, label string) (string, []byte, error) {
+		_, _, err = s.Run(context.Background(), f, Exec{Load: func(_, label string) (string, []byte, error) {
 			if label == "assert.star" {
 				s.dialect.Set = true
 				return label, []byte(assert), nil

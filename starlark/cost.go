@@ -23,6 +23,7 @@ var (
 	intProduct  = price{"*", "products of words", 16, 0, 0}
 	intDivision = price{"//", "products of words", 16, 0, 0}
 	intWords    = price{"integer", "words of the result", 8, 8, 24}
+	intText     = price{"integer", "squares of words", 128, 0, 0}
 	intRatio    = price{"compare", "words of the integer", 1, 16, 64}
 	wordPair    = price{"compare", "words of an integer", 8, 0, 0}
 
@@ -34,8 +35,8 @@ var (
 	keyBytes  = price{"key", "bytes of the strings in a key", 128, 0, 0}
 	newEntry  = price{"key", "entries", 0, 140, 0}
 	newTable  = price{"dict", "tables", 0, 512, 0}
-	collision = price{"key", "keys with one hash", 1, 0, 0}
-	sketchMem = price{"key", "counters", 0, 2, 48}
+	collision = price{"key", "comparisons with keys of one hash", 1, 0, 0}
+	sketchMem = price{"key", "pairs of counters", 0, 4, 96}
 
 	scanned   = price{"find", "bytes looked at", 64, 0, 0}
 	visited   = price{"iteration", "elements", 1, 0, 0}

@@ -40,6 +40,9 @@ func freeze(file string, globals starlark.StringDict, kept []starlark.Value) err
 // checkResult makes sure that what fn returned can be frozen, stored and
 // converted.
 func checkResult(fn starlark.Callable, v starlark.Value) error {
+	if isAtom(v) {
+		return nil
+	}
 	var c freezeCheck
 	if f, ok := fn.(*starlark.Function); ok {
 		c.pos = posOf(f.Position())

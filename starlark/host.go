@@ -37,11 +37,79 @@ func hostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 		if err := w.payHost(fn.Name(), cost, args, kwargs); err != nil {
 			return nil, err
 		}
-		return fn.CallInternal(th, args, kwargs)
+		v, err := fn.CallInternal(th, args, kwargs)
+		if err != nil {
+			return nil, err
+		}
+		return v, w.payParts(fn.Name(), v)
 	})
 }
 
 // payHost charges a call of a host's function before it works.
 func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []starlark.Tuple) error {
-	return w.charge(op, cost.Steps, 0)
+	if cost.BytesPerArgByte == 0 {
+		return w.charge(op, cost.Steps, 0)
+	}
+	n, err := w.callSize(op, args, kwargs)
+	if err != nil {
+		return err
+	}
+	return w.charge(op, saturate(cost.Steps, n/textBytes.per), times(n, cost.BytesPerArgByte))
+}
+
+// callSize bounds the length of the text of all arguments.
+func (w *worker) callSize(op string, args starlark.Tuple, kwargs []starlark.Tuple) (uint64, error) {
+	size, _, err := w.argSizes(op, false, args.Elements())
+	if err != nil {
+		return 0, err
+	}
+	for _, kv := range kwargs {
+		n, err := w.argSize(op, false, kv[1])
+		if err != nil {
+			return 0, err
+		}
+		size = saturate(size, n)
+	}
+	return size, nil
+}
+
+// payParts walks what a host's function returned, so that a value which holds
+// another many times is paid for as often.
+func (w *worker) payParts(op string, v starlark.Value) error {
+	if isAtom(v) {
+		return nil
+	}
+	_, err := w.textSize(op, v)
+	return err
+}
+
+// payCrossing pays for a call that goes from one plugin to another.
+func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	n, err := w.callSize(op, args, kwargs)
+	if err != nil {
+		return err
+	}
+	return w.charge(op, saturate(nestedSteps, n/textBytes.per), n)
+}
+
+// payResult pays for what a handler returned: the host will convert it, each part
+// as often as it is met.
+func (w *worker) payResult(v starlark.Value) error {
+	n, err := w.argSize("result", false, v)
+	if err != nil {
+		return err
+	}
+	return w.charge("result", n/textBytes.per, n)
+}
+
+// checkEnv refuses functions in the environment of one file: they are given with
+// their cost to Define.
+func checkEnv(file string, env starlark.StringDict) error {
+	for _, name := range env.Keys() {
+		switch env[name].(type) {
+		case starlark.Callable, *starlarkstruct.Module:
+			return &Error{Pos: Pos{File: file}, Msg: name + ": a function of the host has no cost; define it with one", Code: "E0111"}
+		}
+	}
+	return nil
 }

@@ -100,7 +100,7 @@ func (e *jsonEncoder) value(v starlark.Value) error {
 // integer writes an integer; the time for a long one is more than linear.
 func (e *jsonEncoder) integer(v starlark.Int) error {
 	if !isSmallInt(v) {
-		if err := e.w.payAs(e.op, intProduct, words(v)*words(v)); err != nil {
+		if err := e.w.payIntText(e.op, v); err != nil {
 			return err
 		}
 	}

@@ -9,27 +9,34 @@ import (
 
 // payKey pays for hashing v, and for comparing it with an equal key.
 func (w *worker) payKey(op string, v starlark.Value) error {
+	_, err := w.payWeight(op, v)
+	return err
+}
+
+// payWeight is payKey, and returns how many values a comparison of v with another
+// key of the same hash looks at.
+func (w *worker) payWeight(op string, v starlark.Value) (weight uint64, err error) {
 	switch v := v.(type) {
 	case starlark.String:
 		if len(v) > smallEqual {
-			return w.payAs(op, keyBytes, uint64(len(v)))
+			return 1, w.payAs(op, keyBytes, uint64(len(v)))
 		}
 	case starlark.Bytes:
 		if len(v) > smallEqual {
-			return w.payAs(op, keyBytes, uint64(len(v)))
+			return 1, w.payAs(op, keyBytes, uint64(len(v)))
 		}
 	case starlark.Int:
-		if !isSmallInt(v) {
-			return w.payAs(op, wordPair, words(v))
+		if n := words(v); n > 1 {
+			return 1 + n/8, w.payAs(op, wordPair, n)
 		}
 	case starlark.Tuple, *starlarkstruct.Struct:
 		k := keyWalk{w: w, op: op}
 		if err := k.visit(v); err != nil {
-			return err
+			return 0, err
 		}
-		return w.charge(op, k.nodes+k.bytes/keyBytes.per, 0)
+		return k.total + k.nodes, w.charge(op, k.nodes+k.bytes/keyBytes.per, 0)
 	}
-	return nil
+	return 1, nil
 }
 
 // A keyWalk visits the expanded tree of a key, as hashing does.
@@ -38,6 +45,7 @@ type keyWalk struct {
 	op           string
 	depth        int
 	nodes, bytes uint64 // not yet charged
+	total        uint64 // nodes charged
 }
 
 func (k *keyWalk) visit(v starlark.Value) error {
@@ -45,6 +53,7 @@ func (k *keyWalk) visit(v starlark.Value) error {
 		if err := k.w.charge(k.op, k.nodes+k.bytes/keyBytes.per, 0); err != nil {
 			return err
 		}
+		k.total += k.nodes
 		k.nodes, k.bytes = 0, 0
 	}
 	switch v := v.(type) {
@@ -90,53 +99,66 @@ func (w *worker) payKeys(op string, v starlark.Value) error {
 
 // setKey inserts into a dict that the script built, and pays.
 func (w *worker) setKey(op string, d *starlark.Dict, k, v starlark.Value) error {
-	if err := w.payKey(op, k); err != nil {
+	weight, err := w.payWeight(op, k)
+	if err != nil {
 		return err
 	}
 	n := d.Len()
 	if err := d.SetKey(k, v); err != nil {
 		return err
 	}
-	if n >= floodFrom && d.Len() > n {
-		return w.flood(op, d, k, n)
-	}
-	return nil
+	return w.grown(op, d, k, n, weight)
 }
 
 // addKey inserts into a set that the script built, and pays.
 func (w *worker) addKey(op string, s *starlark.Set, k starlark.Value) error {
-	if err := w.payKey(op, k); err != nil {
+	weight, err := w.payWeight(op, k)
+	if err != nil {
 		return err
 	}
 	n := s.Len()
 	if err := s.Insert(k); err != nil {
 		return err
 	}
-	if n >= floodFrom && s.Len() > n {
-		return w.flood(op, s, k, n)
-	}
-	return nil
+	return w.grown(op, s, k, n, weight)
 }
 
-// Tables below floodFrom entries are not watched, those below floodLarge with
-// few counters. seeded is the length from which strings have a hash that no
-// script can aim at.
+// A table is a dict or a set.
+type table interface {
+	starlark.Value
+	Len() int
+}
+
+// grown watches a table that had n entries before k was put into it.
+func (w *worker) grown(op string, t table, k starlark.Value, n int, weight uint64) error {
+	if t.Len() == n || n < floodFrom && weight < heavy {
+		return nil
+	}
+	return w.flood(op, t, k, n, weight)
+}
+
+// Tables below floodFrom entries are not watched unless their keys are heavy,
+// those below floodLarge with few counters. seeded is the length from which
+// strings have a hash that no script can aim at.
 const (
 	floodFrom  = 64
 	floodLarge = 1024
+	heavy      = 8
 	seeded     = 12
 )
 
-// A sketch counts how many keys of one table share the low bits of their hash.
-// More than a fair hash gives means a chain in that table.
+// A sketch counts how many keys of one table share the low bits of their hash,
+// which makes a chain in the table, and how many share all of it, which makes
+// each lookup compare them all.
 type sketch struct {
-	counts []uint16
-	total  uint64
+	chains, hashes []uint16
+	total          uint64
 }
 
 // flood charges for a key that was put into a table of n entries when its hash
-// collides with more keys than chance explains.
-func (w *worker) flood(op string, table, k starlark.Value, n int) error {
+// collides with more keys than chance explains. The price grows so fast that the
+// lookups of what can be built are cheap enough to go unwatched.
+func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, weight uint64) error {
 	if isSeeded(k) {
 		return nil
 	}
@@ -144,43 +166,56 @@ func (w *worker) flood(op string, table, k starlark.Value, n int) error {
 	if err != nil {
 		return nil // it could not be inserted
 	}
-	s, err := w.sketchOf(table, n)
+	s, err := w.sketchOf(t, n)
 	if err != nil {
 		return err
 	}
-	size := uint64(len(s.counts))
-	c := &s.counts[uint64(h)%size]
-	if *c < math.MaxUint16 {
-		*c++
-	}
 	s.total++
-	if fair := 64 + 8*s.total/size; uint64(*c) > fair {
-		return w.payAs(op, collision, uint64(*c))
+	size := uint32(len(s.chains))
+	chain, same := count(s.chains, h%size), count(s.hashes, h*0x9E3779B1>>12%size)
+	fair := 8 * s.total / uint64(size)
+	steps := uint64(0)
+	if chain > fair+floodFrom {
+		steps = chain
 	}
-	return nil
+	if same > fair+floodFrom || same > fair+heavy && weight >= heavy {
+		steps = times(times(same, same), weight)
+	}
+	if steps == 0 {
+		return nil
+	}
+	return w.payAs(op, collision, steps)
+}
+
+// count adds one to a counter and returns it.
+func count(counts []uint16, i uint32) uint64 {
+	if counts[i] < math.MaxUint16 {
+		counts[i]++
+	}
+	return uint64(counts[i])
 }
 
 // sketchOf returns the counters of a table of n entries.
-func (w *worker) sketchOf(table starlark.Value, n int) (*sketch, error) {
-	if w.lastTable == table && (n < floodLarge) == (len(w.lastSketch.counts) == smallSketch) {
-		return w.lastSketch, nil
-	}
+func (w *worker) sketchOf(t starlark.Value, n int) (*sketch, error) {
 	size := smallSketch
 	if n >= floodLarge {
 		size = largeSketch
 	}
-	s := w.sketches[table]
-	if s == nil || len(s.counts) != size {
+	if w.lastTable == t && len(w.lastSketch.chains) == size {
+		return w.lastSketch, nil
+	}
+	s := w.sketches[t]
+	if s == nil || len(s.chains) != size {
 		if err := w.pay(sketchMem, uint64(size)); err != nil {
 			return nil, err
 		}
-		s = &sketch{counts: make([]uint16, size)}
+		s = &sketch{chains: make([]uint16, size), hashes: make([]uint16, size)}
 		if w.sketches == nil {
 			w.sketches = map[starlark.Value]*sketch{}
 		}
-		w.sketches[table] = s
+		w.sketches[t] = s
 	}
-	w.lastTable, w.lastSketch = table, s
+	w.lastTable, w.lastSketch = t, s
 	return s, nil
 }
 
@@ -188,6 +223,17 @@ const (
 	smallSketch = 256
 	largeSketch = 4096
 )
+
+// shrinking notes the length of a table before entries are taken out of it: the
+// table itself keeps its size, and clearing it again takes as long.
+func (w *worker) shrinking(t table) {
+	if n := t.Len(); n >= floodFrom && n > w.peaks[t] {
+		if w.peaks == nil {
+			w.peaks = map[starlark.Value]int{}
+		}
+		w.peaks[t] = n
+	}
+}
 
 // isSeeded reports whether the hash of k depends on the process.
 func isSeeded(k starlark.Value) bool {

@@ -20,6 +20,9 @@ type loader struct {
 // runFile evaluates f and everything it loads.
 func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	defer w.contain(&err)
+	if err := checkEnv(f.name, e.Env); err != nil {
+		return nil, err
+	}
 	w.loader = &loader{Exec: e, env: joined(w.box.env, e.Env), modules: map[string]starlark.StringDict{}}
 	globals, err := w.evaluate(f)
 	if err != nil {

@@ -112,23 +112,23 @@ var methods = map[string]map[string]*method{
 		"remove": {do: listRemove},
 	},
 	"dict": {
-		"clear":      {price: price{unit: "entries", per: 2}, units: receiverLen},
+		"clear":      {do: cleared},
 		"get":        {do: dictGet},
 		"items":      {price: price{unit: "entries", per: 1, bytes: 72, fixed: 48}, units: receiverLen},
 		"keys":       {price: price{unit: "entries", per: 2, bytes: 16, fixed: 48}, units: receiverLen},
 		"pop":        {do: keyed},
-		"popitem":    {price: price{fixed: 48}, units: nothing, do: popFirst},
-		"setdefault": {do: dictSetDefault},
+		"popitem":    {do: popFirst},
+		"setdefault": {do: inserted},
 		"update":     {do: dictUpdate},
 		"values":     {price: price{unit: "entries", per: 1, bytes: 88, fixed: 48}, units: receiverLen},
 	},
 	"set": {
-		"add":                  {do: setAdd},
-		"clear":                {price: price{unit: "elements", per: 2}, units: receiverLen},
+		"add":                  {do: inserted},
+		"clear":                {do: cleared},
 		"difference":           {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
 		"discard":              {do: keyed},
 		"intersection":         {price: price{unit: "elements of the set", per: 1, bytes: 140, fixed: 512}, units: receiverLen, do: setCombine},
-		"issubset":             {price: price{unit: "elements of the set", per: 1, bytes: 1}, units: receiverLen, do: setCombine},
+		"issubset":             {do: isSubset},
 		"issuperset":           {price: price{unit: "elements of the set", per: 1}, units: receiverLen, do: setCombine},
 		"pop":                  {do: popFirst},
 		"remove":               {do: keyed},
@@ -240,8 +240,6 @@ func callAttr(th *starlark.Thread, recv starlark.Value, name string, args starla
 }
 
 // ---- units of work ----
-
-func nothing(*call) (uint64, error) { return 0, nil }
 
 // receiverLen counts the elements, entries or bytes of the receiver.
 func receiverLen(c *call) (uint64, error) { return uint64(starlark.Len(c.recv)), nil }

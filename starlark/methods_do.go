@@ -146,12 +146,42 @@ func listRemove(c *call) (starlark.Value, error) {
 
 // ---- methods of dicts and sets ----
 
-// keyed is a method that looks up its first argument.
+// keyed is a method that looks up its first argument, and may take it out.
 func keyed(c *call) (starlark.Value, error) {
 	if k := c.arg(0); k != nil {
 		if err := c.w.payKey(c.name, k); err != nil {
 			return nil, err
 		}
+	}
+	c.w.shrinking(c.recv.(table))
+	return c.stock()
+}
+
+// inserted is a method that puts its first argument in.
+func inserted(c *call) (starlark.Value, error) {
+	k := c.arg(0)
+	if k == nil {
+		return c.stock()
+	}
+	weight, err := c.w.payWeight(c.name, k)
+	if err != nil {
+		return nil, err
+	}
+	t := c.recv.(table)
+	n := t.Len()
+	v, err := c.stock()
+	if err != nil {
+		return nil, err
+	}
+	return v, c.w.grown(c.name, t, k, n, weight)
+}
+
+// cleared is d.clear and s.clear, which go over the whole table.
+func cleared(c *call) (starlark.Value, error) {
+	t := c.recv.(table)
+	c.w.shrinking(t)
+	if err := c.w.charge(c.name, uint64(max(c.w.peaks[t], t.Len()))/2, 0); err != nil {
+		return nil, err
 	}
 	return c.stock()
 }
@@ -176,20 +206,10 @@ func dictGet(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// dictSetDefault is d.setdefault.
-func dictSetDefault(c *call) (starlark.Value, error) {
-	d := c.recv.(*starlark.Dict)
-	n := d.Len()
-	v, err := keyed(c)
-	if err == nil && n >= floodFrom && d.Len() > n {
-		err = c.w.flood(c.name, d, c.args[0], n)
-	}
-	return v, err
-}
-
 // popFirst is d.popitem and s.pop, which look for the first entry in the chain
 // that its key hashes to.
 func popFirst(c *call) (starlark.Value, error) {
+	c.w.shrinking(c.recv.(table))
 	iter := starlark.Iterate(c.recv)
 	var k starlark.Value
 	ok := iter.Next(&k)
@@ -211,17 +231,6 @@ func dictUpdate(c *call) (starlark.Value, error) {
 		return nil, c.named(err)
 	}
 	return starlark.None, nil
-}
-
-// setAdd is s.add.
-func setAdd(c *call) (starlark.Value, error) {
-	s := c.recv.(*starlark.Set)
-	n := s.Len()
-	v, err := keyed(c)
-	if err == nil && n >= floodFrom && s.Len() > n {
-		err = c.w.flood(c.name, s, c.args[0], n)
-	}
-	return v, err
 }
 
 // setCombine is a method that takes other iterables: their elements are hashed,
@@ -277,4 +286,42 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 		return w.payKey(op, k)
 	})
 	return keys, err
+}
+
+// errEnough ends an iteration whose result is known.
+var errEnough = errors.New("enough")
+
+// isSubset is s.issubset(xs). The interpreter's allocates by the size of the
+// table, which does not shrink with the set.
+func isSubset(c *call) (starlark.Value, error) {
+	var xs starlark.Iterable
+	if err := starlark.UnpackPositionalArgs(c.name, c.args, c.kwargs, 1, &xs); err != nil {
+		return nil, err
+	}
+	s, found := c.recv.(*starlark.Set), new(starlark.Set)
+	if err := c.w.payAs(c.name, newTable, 1); err != nil {
+		return nil, err
+	}
+	err := c.w.forEach(c.name, visited, xs, func(x starlark.Value) error {
+		if err := c.w.payKey(c.name, x); err != nil {
+			return err
+		}
+		if ok, err := s.Has(x); err != nil || !ok {
+			return err
+		}
+		if err := c.w.payAs(c.name, newEntry, 1); err != nil {
+			return err
+		}
+		if err := c.w.addKey(c.name, found, x); err != nil {
+			return err
+		}
+		if found.Len() == s.Len() {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && err != errEnough {
+		return nil, c.named(err)
+	}
+	return starlark.Bool(found.Len() == s.Len()), nil
 }

@@ -30,9 +30,9 @@ func stockRun(src string) (starlark.StringDict, error) {
 
 // guardedRun evaluates src with guards.
 func guardedRun(t testing.TB, src string) (starlark.StringDict, error) {
-	_, m, err := runText(t, src, Exec{Env: starlark.StringDict{
-		"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
-	}})
+	s := New(Options{})
+	defineAll(t, s, starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make)})
+	_, m, err := evalIn(s, src, Exec{})
 	if err != nil {
 		return nil, err
 	}

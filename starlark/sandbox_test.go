@@ -29,6 +29,16 @@ func evalIn(s *Sandbox, src string, e Exec) (*Sandbox, *Module, error) {
 	return s, m, err
 }
 
+// defineAll defines functions and other values at a nominal cost.
+func defineAll(t testing.TB, s *Sandbox, env starlark.StringDict) {
+	t.Helper()
+	for _, name := range env.Keys() {
+		if err := s.Define(name, env[name], Cost{Steps: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // files is a Load function over file contents by name.
 func files(m map[string]string) func(from, label string) (string, []byte, error) {
 	return func(from, label string) (string, []byte, error) {

@@ -48,13 +48,32 @@ type textWalk struct {
 // textSize returns a bound of the length of v's text, and pays for the walk.
 func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	if n, ok := plainSize(v); ok {
-		return n, nil
+		return n, w.payIntText(op, v)
 	}
 	t := textWalk{w: w, op: op}
 	if err := t.visit(v); err != nil {
 		return 0, err
 	}
 	return t.size, w.payAs(op, textNode, t.nodes)
+}
+
+// payIntText pays for converting a long integer, which takes more than linear time.
+func (w *worker) payIntText(op string, v starlark.Value) error {
+	i, ok := v.(starlark.Int)
+	if !ok || isSmallInt(i) {
+		return nil
+	}
+	n := words(i)
+	return w.payAs(op, intText, n*n)
+}
+
+// isAtom reports whether v is of a core type without parts.
+func isAtom(v starlark.Value) bool {
+	switch v.(type) {
+	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.Float, starlark.String, starlark.Bytes:
+		return true
+	}
+	return false
 }
 
 // plainSize returns the length of the text of a value without parts.
@@ -105,9 +124,11 @@ func (t *textWalk) visit(v starlark.Value) error {
 	}
 	if n, ok := plainSize(v); ok {
 		if t.size += n; n > 4096 {
-			return t.tick()
+			if err := t.tick(); err != nil {
+				return err
+			}
 		}
-		return nil
+		return t.w.payIntText(t.op, v)
 	}
 	if t.depth++; t.depth > maxDepth {
 		return t.w.exceed("depth", t.op, uint64(t.depth), maxDepth, 0)

@@ -2,6 +2,9 @@ package starlark
 
 import "strings"
 
+// maxSpelling bounds the letters that are compared for one suggestion.
+const maxSpelling = 1 << 21
+
 // nearest returns the candidate that x most likely misspells, or "".
 // Candidates are compared without case and underscores; of equally near ones the
 // first wins.
@@ -12,7 +15,11 @@ func nearest(x string, candidates []string) string {
 		return ""
 	}
 	best, bound := "", (len(folded)+1)/3 // a typo in three letters
+	work := 0
 	for _, c := range candidates {
+		if work += len(x) * len(c); work > maxSpelling {
+			break
+		}
 		if len(c) > maxIdentifier || c == x {
 			continue
 		}

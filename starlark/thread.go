@@ -30,6 +30,7 @@ type run struct {
 
 	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
 	lastTable  starlark.Value             // that was inserted into, and its sketch
+	peaks      map[starlark.Value]int     // greatest lengths of tables that shrank
 	lastSketch *sketch
 
 	loader  *loader  // of a Run; nil in a Call
@@ -140,7 +141,7 @@ func (w *worker) stop(cause error) {
 func (w *worker) call(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	defer w.contain(&err)
 	if w.parent != nil {
-		if err := w.charge("nested call", nestedSteps, 0); err != nil {
+		if err := w.payCrossing("nested call", args, kwargs); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +149,10 @@ func (w *worker) call(fn starlark.Callable, args starlark.Tuple, kwargs []starla
 	if err != nil {
 		return nil, err
 	}
-	return v, checkResult(fn, v)
+	if err := checkResult(fn, v); err != nil {
+		return nil, err
+	}
+	return v, w.payResult(v)
 }
 
 // contain turns a panic into an InternalError with the place of the script.

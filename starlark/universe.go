@@ -264,8 +264,14 @@ func payDir(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	return w.pay(price{name, "names", 1, 64, 48}, n)
 }
 
-// payName pays for looking an attribute up, and for saying that it is not there.
+// payName pays for looking an attribute up, and for saying that it is not there,
+// which takes the names of all others.
 func payName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
+	if s, ok := operand(args, nil, 0, "").(*starlarkstruct.Struct); ok && s.Len() > 16 {
+		if err := w.charge(name, uint64(s.Len())/4, 16*uint64(s.Len())); err != nil {
+			return err
+		}
+	}
 	if s, ok := operand(args, nil, 1, "").(starlark.String); ok {
 		return w.payAs(name, nameBytes, uint64(len(s)))
 	}
@@ -301,15 +307,14 @@ func quantify(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 		return nil, err
 	}
 	stop := starlark.Bool(name == "any")
-	found := errors.New("found")
 	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
 		if x.Truth() == stop {
-			return found
+			return errEnough
 		}
 		return nil
 	})
 	switch err {
-	case found:
+	case errEnough:
 		return stop, nil
 	case nil:
 		return !stop, nil
