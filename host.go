@@ -24,8 +24,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -199,10 +199,28 @@ func (h *Host) Add(plugins ...Plugin) error {
 // it alone may register the reserved prefixes.
 const HostPlugin = "host"
 
+// A nameForm is what the names of a kind look like. Regular expressions would be
+// compiled at each start of the program, which takes longer than a small plugin.
+type nameForm struct {
+	first, rest string // the bytes that a name begins with and is made of
+	min, max    int    // bytes
+}
+
+// MatchString reports whether s is such a name.
+func (f nameForm) MatchString(s string) bool {
+	return f.min <= len(s) && len(s) <= f.max && strings.IndexByte(f.first, s[0]) >= 0 && strings.Trim(s, f.rest) == ""
+}
+
+const (
+	lowerCase = "abcdefghijklmnopqrstuvwxyz"
+	upperCase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	symbols   = "0123456789_-"
+)
+
 var (
-	pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
-	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	prefixName = regexp.MustCompile(`^[a-z][a-z0-9_-]+$`)
+	pluginName = nameForm{lowerCase, lowerCase + symbols, 1, 64}
+	toolName   = nameForm{upperCase + lowerCase + symbols, upperCase + lowerCase + symbols, 1, 64}
+	prefixName = nameForm{lowerCase, lowerCase + symbols, 2, math.MaxInt}
 )
 
 // ReservedPrefixes are the reference prefixes that are the host's own.

@@ -8,12 +8,27 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A schema is a tool's parameters, ready to validate arguments.
-type schema struct {
+// A schema validates a tool's arguments. It is compiled when it is first asked
+// to: that takes longer than all else that a small plugin does at its start.
+type schema struct{ compile func() (*compiled, error) }
+
+// newSchema checks a JSON Schema for a tool's arguments.
+func newSchema(raw json.RawMessage) (*schema, error) {
+	s := &schema{sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) })}
+	if isPlain(raw) {
+		return s, nil
+	}
+	_, err := s.compile()
+	return s, err
+}
+
+// A compiled schema is ready to validate arguments.
+type compiled struct {
 	root   *jsonschema.Schema
 	whole  *jsonschema.Resolved
 	single *jsonschema.Resolved // what holds for each argument by itself
@@ -21,8 +36,8 @@ type schema struct {
 	closed bool                 // no other argument is allowed
 }
 
-// newSchema checks and compiles a JSON Schema for a tool's arguments.
-func newSchema(raw json.RawMessage) (*schema, error) {
+// compileSchema checks and compiles a JSON Schema for a tool's arguments.
+func compileSchema(raw json.RawMessage) (*compiled, error) {
 	root, err := parseSchema(raw)
 	if err != nil {
 		return nil, err
@@ -30,7 +45,7 @@ func newSchema(raw json.RawMessage) (*schema, error) {
 	if root.Type != "object" {
 		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
 	}
-	s := &schema{root: root, names: sortedKeys(root.Properties)}
+	s := &compiled{root: root, names: sortedKeys(root.Properties)}
 	s.closed = root.AdditionalProperties != nil && isFalse(root.AdditionalProperties) && len(root.PatternProperties) == 0
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
@@ -149,6 +164,14 @@ const maxProblem = 300
 // nil if args are valid. A rule about several arguments at once is told only
 // if each by itself is valid.
 func (s *schema) validate(args json.RawMessage) []string {
+	c, err := s.compile()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return c.validate(args)
+}
+
+func (s *compiled) validate(args json.RawMessage) []string {
 	values, err := decodeObject(args)
 	if err != nil {
 		return []string{"arguments: " + err.Error()}
@@ -176,7 +199,7 @@ func (s *schema) validate(args json.RawMessage) []string {
 }
 
 // property returns what is wrong with one argument alone, "" for nothing.
-func (s *schema) property(name string, value any) string {
+func (s *compiled) property(name string, value any) string {
 	if s.closed && s.root.Properties[name] == nil {
 		return fmt.Sprintf("%q: unknown argument%s", name, didYouMean(name, s.names))
 	}
@@ -197,7 +220,7 @@ func check(r *jsonschema.Resolved, values map[string]any) (err error) {
 }
 
 // wholeNumber is how the library writes a whole number that breaks a bound.
-var wholeNumber = regexp.MustCompile(`^(\w+: -?\d+)/1 `)
+var wholeNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+: -?\d+)/1 `) })
 
 // clean drops the library's "validating X: " prefixes and bounds the text.
 func clean(err error) string {
@@ -209,7 +232,7 @@ func clean(err error) string {
 		}
 		_, msg, _ = strings.Cut(rest, ": ")
 	}
-	return clip(wholeNumber.ReplaceAllString(msg, "$1 "))
+	return clip(wholeNumber().ReplaceAllString(msg, "$1 "))
 }
 
 // clip bounds a text that quotes what others wrote.

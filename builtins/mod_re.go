@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 )
@@ -372,11 +373,13 @@ func parseRepl(p *rePattern, repl string) ([]replPart, error) {
 }
 
 // reGroupRef matches \g<name> and \1 up to \99, behind the backslash.
-var reGroupRef = regexp.MustCompile(`\A(?:g<([^>]*)>|([1-9][0-9]?))`)
+var reGroupRef = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\A(?:g<([^>]*)>|([1-9][0-9]?))`)
+})
 
 // parseEscape reads what stands behind a backslash, and how long it is.
 func parseEscape(p *rePattern, s string) (replPart, int, error) {
-	if m := reGroupRef.FindStringSubmatch(s); m != nil {
+	if m := reGroupRef().FindStringSubmatch(s); m != nil {
 		n, err := p.refNumber(m[1] + m[2])
 		return replPart{group: n}, len(m[0]), err
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
@@ -332,11 +333,9 @@ type argDoc struct {
 	enum []string // of `one of "a", "b"`
 }
 
-var (
-	argLine = regexp.MustCompile(`^(\w+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)$`)
-	oneOf   = regexp.MustCompile(`\bone of ("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+)"[^"]*")*)`)
-	quoted  = regexp.MustCompile(`"([^"]*)"`)
-)
+var oneOf = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bone of ("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+)"[^"]*")*)`)
+})
 
 // parseArgs reads the section "Args:" of a docstring: lines `name (type): text`,
 // each followed by lines that are indented deeper and go on with its text. The
@@ -375,19 +374,34 @@ func indentation(line string) int {
 
 // parseArg reads the first line of an entry.
 func parseArg(line string) (argDoc, error) {
-	m := argLine.FindStringSubmatch(line)
-	if m == nil {
+	name, typ, text, ok := cutArg(line)
+	if !ok {
 		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", quoteShort(line))
 	}
-	d := argDoc{name: m[1], text: m[3]}
-	if m[2] == "" {
+	d := argDoc{name: name, text: text}
+	if typ == "" {
 		return d, nil
 	}
 	var err error
-	if d.typ, err = parseType(m[2]); err != nil {
+	if d.typ, err = parseType(typ); err != nil {
 		return d, fmt.Errorf("the docstring's Args: %s: %w", d.name, err)
 	}
 	return d, nil
+}
+
+// cutArg splits "name (type): text"; the type may be left out.
+func cutArg(line string) (name, typ, text string, ok bool) {
+	const word = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	rest := strings.TrimLeft(line, word)
+	name = line[:len(line)-len(rest)]
+	if inner, typed := strings.CutPrefix(strings.TrimSpace(rest), "("); typed {
+		typ, rest, ok = strings.Cut(inner, ")")
+		if !ok {
+			return "", "", "", false
+		}
+	}
+	text, ok = strings.CutPrefix(strings.TrimSpace(rest), ":")
+	return name, typ, strings.TrimSpace(text), ok && name != ""
 }
 
 // finish reads what can stand on several lines, and refuses an entry given twice
@@ -398,12 +412,8 @@ func finish(docs []argDoc) ([]argDoc, error) {
 		if slices.ContainsFunc(docs[:i], func(e argDoc) bool { return e.name == d.name }) {
 			return nil, fmt.Errorf("the docstring's Args: %s is described twice", d.name)
 		}
-		m := oneOf.FindStringSubmatch(d.text)
-		if m == nil {
+		if d.enum = enumOf(d.text); d.enum == nil {
 			continue
-		}
-		for _, q := range quoted.FindAllStringSubmatch(m[1], -1) {
-			d.enum = append(d.enum, q[1])
 		}
 		inner := d.typ
 		for inner != nil && inner.items != nil {
@@ -414,4 +424,18 @@ func finish(docs []argDoc) ([]argDoc, error) {
 		}
 	}
 	return docs, nil
+}
+
+// enumOf returns what a text lists as `one of "a", "b"`, nil if it does not.
+func enumOf(text string) []string {
+	if !strings.Contains(text, `one of "`) {
+		return nil
+	}
+	var enum []string
+	for i, part := range strings.Split(oneOf().FindString(text), `"`) {
+		if i%2 == 1 { // between quotes
+			enum = append(enum, part)
+		}
+	}
+	return enum
 }

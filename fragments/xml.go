@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The xml rendering of a fragment is
@@ -25,9 +26,9 @@ const (
 func xmlWrap(f *Row, number int) (before, after string) {
 	tag := tagFor(f.Content, f.ID)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<%s index="%d" source="%s"`, tag, number, attributeEscaper.Replace(f.Source))
+	fmt.Fprintf(&b, `<%s index="%d" source="%s"`, tag, number, attributeEscaper().Replace(f.Source))
 	if f.Title != "" {
-		fmt.Fprintf(&b, ` title="%s"`, attributeEscaper.Replace(f.Title))
+		fmt.Fprintf(&b, ` title="%s"`, attributeEscaper().Replace(f.Title))
 	}
 	fmt.Fprintf(&b, " sha256=\"%s\">\n", f.ID)
 	return b.String(), closing(tag)
@@ -64,20 +65,20 @@ func closes(content, tag string) bool {
 	}
 }
 
-// attributeEscapes are the bytes that an attribute does not hold as they are:
+// attributeEscapes returns the bytes that an attribute does not hold as they are:
 // those with a meaning, and what would break its line. All others are copied,
 // so that any source comes back from ParseXML, even if it is not UTF-8.
-var attributeEscapes = func() []string {
+func attributeEscapes() []string {
 	pairs := []string{"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\x7f", "&#127;"}
 	for c := range ' ' {
 		pairs = append(pairs, string(c), fmt.Sprintf("&#%d;", c))
 	}
 	return pairs
-}()
+}
 
 var (
-	attributeEscaper   = strings.NewReplacer(attributeEscapes...)
-	attributeUnescaper = strings.NewReplacer(swapped(attributeEscapes)...)
+	attributeEscaper   = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(attributeEscapes()...) })
+	attributeUnescaper = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(swapped(attributeEscapes())...) })
 )
 
 // swapped returns the pairs the other way round.
@@ -136,9 +137,9 @@ func (p *xmlParser) document() (Fragment, int) {
 	if number < 1 || strconv.Itoa(number) != index {
 		p.fail("index: got %q, want a positive number", index)
 	}
-	f := Fragment{Source: attributeUnescaper.Replace(p.attribute(` source="`))}
+	f := Fragment{Source: attributeUnescaper().Replace(p.attribute(` source="`))}
 	if strings.HasPrefix(p.text[p.at:], " title") {
-		f.Title = attributeUnescaper.Replace(p.attribute(` title="`))
+		f.Title = attributeUnescaper().Replace(p.attribute(` title="`))
 	}
 	stated := p.attribute(` sha256="`)
 	p.want(">\n")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -260,11 +259,12 @@ func writeFile(file string, content []byte) error {
 	return pathless(err)
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+// plainChars mean nothing to a shell.
+const plainChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"
 
 // shellQuote returns a word as a shell wants it typed.
 func shellQuote(word string) string {
-	if plainWord.MatchString(word) {
+	if word != "" && strings.Trim(word, plainChars) == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,8 +14,11 @@ import (
 // mainFile is the file of a plugin folder that is evaluated.
 const mainFile = "plugin.star"
 
-// pluginName is what a plugin may be called.
-var pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+// isPluginName reports whether a plugin may be called so: ^[a-z][a-z0-9_-]{0,63}$.
+func isPluginName(s string) bool {
+	const lower, others = "abcdefghijklmnopqrstuvwxyz", "0123456789_-"
+	return s != "" && len(s) <= 64 && strings.IndexByte(lower, s[0]) >= 0 && strings.Trim(s, lower+others) == ""
+}
 
 // Discover finds the plugins at the paths: a .star file, a folder with
 // plugin.star, or a folder of these, which come in the order of their names.
@@ -160,7 +162,7 @@ func (d *discovery) add(p Path, s *Source) {
 	}
 	old := d.byName[s.Name]
 	switch {
-	case !pluginName.MatchString(s.Name):
+	case !isPluginName(s.Name):
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, want a lower-case letter, then at most 63 of a-z, 0-9, _ and - (rename it to %s)",
 			s.Name, good)
 	case old == nil:

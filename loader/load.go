@@ -291,7 +291,7 @@ func (l *loading) newHost() error {
 func (l *loading) flags(used []*Source) error {
 	for _, text := range l.Grants {
 		name, permission, named := strings.Cut(text, "=")
-		if !named || !pluginName.MatchString(name) {
+		if !named || !isPluginName(name) {
 			name, permission = "", text
 		}
 		if _, err := effects.ParsePermission(permission); err != nil {

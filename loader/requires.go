@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost/starlark"
 )
@@ -16,15 +17,21 @@ type requirement struct {
 }
 
 var (
-	requirementForm = regexp.MustCompile(`^([a-z][a-z0-9_-]{0,63})(?: *>= *([0-9]+(?:\.[0-9]+)*))?$`)
-	versionForm     = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
+	requirementForm = lazily(`^([a-z][a-z0-9_-]{0,63})(?: *>= *([0-9]+(?:\.[0-9]+)*))?$`)
+	versionForm     = lazily(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
 )
+
+// lazily compiles a regular expression when it is first asked for: few plugins
+// require others, and the program starts faster.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // requirements reads what the plugin requires.
 func (e *evaluation) requirements() ([]requirement, error) {
 	var list []requirement
 	for i, text := range e.manifest.Requires {
-		m := requirementForm.FindStringSubmatch(text)
+		m := requirementForm().FindStringSubmatch(text)
 		if m == nil {
 			return nil, e.unmet("[%d]: got %q, want NAME or NAME>=VERSION, such as policy>=1.2", i, text)
 		}
@@ -53,7 +60,7 @@ func (e *evaluation) checkRequirements() error {
 			return e.unmet(" %q: plugin %s is %s", r.text, r.name, p.Status)
 		case r.least != "" && p.Version == "":
 			return e.unmet(" %q: plugin %s has no version", r.text, r.name)
-		case r.least != "" && !versionForm.MatchString(p.Version):
+		case r.least != "" && !versionForm().MatchString(p.Version):
 			return e.unmet(" %q: plugin %s has version %q, want one of numbers, such as 1.2.0", r.text, r.name, p.Version)
 		case r.least != "" && olderThan(p.Version, r.least):
 			return e.unmet(" %q: plugin %s has version %s", r.text, r.name, p.Version)
@@ -74,7 +81,7 @@ func (l *loading) names() []string {
 // olderThan compares versions number by number; one that is missing is 0. A
 // version with a suffix, such as 1.2-rc1, comes before the one without.
 func olderThan(version, least string) bool {
-	m := versionForm.FindStringSubmatch(version)
+	m := versionForm().FindStringSubmatch(version)
 	have, want := strings.Split(m[1], "."), strings.Split(least, ".")
 	for i := range max(len(have), len(want)) {
 		if c := compareNumbers(part(have, i), part(want, i)); c != 0 {

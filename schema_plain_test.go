@@ -1,0 +1,49 @@
+package starhost
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+var schemas = []struct {
+	name, raw string
+	plain     bool
+}{
+	{"derived", `{"type":"object","properties":{"team":{"type":"string","description":"Whose.","default":"ops"}},"additionalProperties":false}`, true},
+	{"nested", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","enum":["x","y"]}}},"required":["a"]}`, true},
+	{"nothing", `{"type":"object"}`, true},
+	{"no object", `{"type":"string"}`, false},
+	{"unknown type", `{"type":"object","properties":{"a":{"type":"strnig"}}}`, false},
+	{"required without a property", `{"type":"object","properties":{},"required":["a"]}`, false},
+	{"other keyword", `{"type":"object","properties":{"a":{"pattern":"("}}}`, false},
+	{"keyword in capitals", `{"type":"object","Properties":{"a":{"type":"strnig"}}}`, false},
+	{"property without a schema", `{"type":"object","properties":{"a":null}}`, false},
+	{"no JSON", `{"type":"object"`, false},
+}
+
+func TestIsPlain(t *testing.T) {
+	for _, tt := range schemas {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := isPlain(json.RawMessage(tt.raw)); got != tt.plain {
+				t.Errorf("isPlain: got %v, want %v", got, tt.plain)
+			}
+		})
+	}
+}
+
+// The law: what is plain compiles, so that it need not be compiled to be accepted.
+func FuzzIsPlain(f *testing.F) {
+	for _, s := range schemas {
+		f.Add([]byte(s.raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var last any // of each member that is given twice
+		if !isPlain(raw) || json.Unmarshal(raw, &last) != nil {
+			return
+		}
+		raw, _ = json.Marshal(last)
+		if _, err := compileSchema(raw); err != nil {
+			t.Errorf("%s: plain, but %v", raw, err)
+		}
+	})
+}
