@@ -1,0 +1,49 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/starhost/starhost/loader"
+)
+
+// TestKeys holds the reference of the config against the config.
+func TestKeys(t *testing.T) {
+	builtIn := parseConfig(t, "")
+	for _, k := range loader.Keys() {
+		t.Run(k.Name, func(t *testing.T) {
+			if k.Wants == "" || k.Project == "" || !strings.HasSuffix(k.Doc, ".") {
+				t.Errorf("got %+v, want all fields, with sentences in Doc", k)
+			}
+			for _, part := range strings.Split(strings.ToLower(k.Name), ".") {
+				if part != "name" && part != "key" && !strings.Contains(k.Example, part) {
+					t.Errorf("the example sets another key: %s", k.Example)
+				}
+			}
+			if same(builtIn, parseConfig(t, k.Example)) {
+				t.Errorf("the example changes nothing: %s", k.Example)
+			}
+			if k.Default == "" || strings.Contains(k.Name, "NAME") {
+				return // a table that is not there has no values
+			}
+			if !same(builtIn, parseConfig(t, k.Name+" = "+k.Default)) {
+				t.Errorf("%s is not the built-in value", k.Default)
+			}
+		})
+	}
+}
+
+func parseConfig(t *testing.T, src string) *loader.Config {
+	t.Helper()
+	c, warnings, err := loader.ParseConfig("starhost.toml", "/project", []byte(src))
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%s: %v, warnings %v", src, err, warnings)
+	}
+	return c
+}
+
+func same(x, y *loader.Config) bool {
+	return cmp.Equal(x, y, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(loader.Config{}))
+}
