@@ -293,7 +293,8 @@ func replaced(c *call) (uint64, error) {
 	return saturate(uint64(len(s)), times(uint64(strings.Count(s, from)), uint64(len(to)))), nil
 }
 
-// pieces counts what a split yields, after it paid for the search.
+// pieces counts what a split yields, after it paid for the search. It lowers a
+// maximum that can have no effect: rsplit makes room for it first.
 func pieces(c *call) (uint64, error) {
 	s := c.text()
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
@@ -305,7 +306,13 @@ func pieces(c *call) (uint64, error) {
 	if err := c.w.payAs(c.name, scanned, 8*uint64(len(s))); err != nil {
 		return 0, err
 	}
-	return uint64(len(strings.Fields(s))) + 1, nil
+	n := len(strings.Fields(s))
+	if most, ok := c.arg(1).(starlark.Int); ok && most.Sign() > 0 {
+		if m, ok := most.Int64(); !ok || m > int64(n) {
+			c.args = append(starlark.Tuple{c.args[0], starlark.MakeInt(n + 1)}, c.args[2:]...)
+		}
+	}
+	return uint64(n) + 1, nil
 }
 
 func lines(c *call) (uint64, error) {
