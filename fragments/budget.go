@@ -3,13 +3,14 @@ package fragments
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // A Budget bounds what one turn adds to a session. Zero is no limit, in every
-// field and for the whole; operators set them in [prompt] of their config,
-// where each field is the key that messages name, such as max_bytes.
+// field and for the whole; operators set the limits in [prompt] of their config,
+// where each is the key that messages name, such as max_bytes.
 type Budget struct {
 	MaxBytes      int64 // of all fragments together, without what a rendering puts around them
 	MaxFragment   int64 // bytes of one fragment; for CheckSize, Fit does not look at it
@@ -21,6 +22,36 @@ type Budget struct {
 
 	MaxTokens int64              // of all fragments together, as Count counts
 	Count     func(string) int64 // tokens of a content; nil: MaxTokens is no limit
+
+	// Spent is what the turn's earlier prompts added; Fit counts it and adds what it
+	// keeps. Nil for a turn of one prompt.
+	Spent *Spent
+}
+
+// Spent is what the prompts of a turn have added so far. The zero value is
+// nothing.
+type Spent struct {
+	sums        map[account]int64
+	attachments int
+}
+
+// An account is what one quota sums up for one payer.
+type account struct{ quota, payer string }
+
+// of returns what has been spent; s may be nil.
+func (s *Spent) of(a account) int64 {
+	if s == nil {
+		return 0
+	}
+	return s.sums[a]
+}
+
+// add counts what one row costs.
+func (s *Spent) add(a account, size int64) {
+	if s.sums == nil {
+		s.sums = map[account]int64{}
+	}
+	s.sums[a] += size
 }
 
 // DefaultBudget returns the limits that hold if nobody sets others.
@@ -62,24 +93,29 @@ func (e *OverflowError) Error() string {
 // one never. Attachments over a limit are dropped even if pinned. See
 // [Set.Notes].
 //
-// What is in the session already is not counted. If the pinned fragments alone
-// are over a limit, Fit returns an [*OverflowError] and drops nothing.
+// What is in the session already is not counted. If the pinned fragments, with
+// what the turn has spent, are over a limit, Fit returns an [*OverflowError] and
+// drops nothing.
 func (s *Set) Fit(b Budget) error {
 	expendable := s.expendable()
-	totals := []quota{{"max_bytes", "bytes", b.MaxBytes, contentBytes, everyone}}
+	totals := []quota{{"max_bytes", "bytes", b.MaxBytes, b.Spent, contentBytes, everyone}}
 	if b.Count != nil {
 		count := func(row *Row) int64 { return b.Count(row.Content) }
-		totals = append(totals, quota{"max_tokens", "tokens", b.MaxTokens, count, everyone})
+		totals = append(totals, quota{"max_tokens", "tokens", b.MaxTokens, b.Spent, count, everyone})
 	}
 	for _, q := range totals {
 		if err := q.check(expendable); err != nil {
 			return err
 		}
 	}
-	for _, q := range append([]quota{{"max_plugin", "bytes", b.MaxPlugin, contentBytes, owner}}, totals...) {
+	quotas := append([]quota{{"max_plugin", "bytes", b.MaxPlugin, b.Spent, contentBytes, owner}}, totals...)
+	for _, q := range quotas {
 		q.fit(expendable)
 	}
 	s.fitAttachments(b)
+	for _, q := range quotas {
+		q.spend(s.rows)
+	}
 	return nil
 }
 
@@ -95,6 +131,7 @@ func (s *Set) expendable() []*Row {
 type quota struct {
 	name, unit string
 	max        int64 // 0: no limit
+	spent      *Spent
 	size       func(*Row) int64
 	payer      func(*Row) (plugin string, pays bool)
 }
@@ -117,13 +154,13 @@ func (q quota) check(rows []*Row) error {
 	if q.max <= 0 {
 		return nil
 	}
-	var need int64
+	var pinned int64
 	for _, row := range rows {
 		if row.Pinned && row.Status == Kept {
-			need += q.size(row)
+			pinned += q.size(row)
 		}
 	}
-	if need > q.max {
+	if need := pinned + q.spent.of(account{q.name, ""}); pinned > 0 && need > q.max {
 		return &OverflowError{q.name, need, q.max}
 	}
 	return nil
@@ -135,14 +172,17 @@ func (q quota) fit(rows []*Row) {
 		return
 	}
 	sizes := make([]int64, len(rows)) // 0 for what is not charged
-	offered, left := map[string]int64{}, map[string]int64{}
+	left := map[string]int64{}        // of each payer, with what it had spent
 	for i, row := range rows {
 		if plugin, pays := q.payer(row); pays && row.Status == Kept {
 			sizes[i] = q.size(row)
-			offered[plugin] += sizes[i]
+			if _, seen := left[plugin]; !seen {
+				left[plugin] = q.spent.of(account{q.name, plugin})
+			}
 			left[plugin] += sizes[i]
 		}
 	}
+	offered := maps.Clone(left)
 	for i, row := range rows {
 		plugin, pays := q.payer(row)
 		if !pays || row.Status != Kept || row.Pinned || left[plugin] <= q.max {
@@ -150,6 +190,18 @@ func (q quota) fit(rows []*Row) {
 		}
 		left[plugin] -= sizes[i]
 		row.Status, row.Reason = Dropped, q.reason(plugin, offered[plugin])
+	}
+}
+
+// spend counts the rows that are kept.
+func (q quota) spend(rows []*Row) {
+	if q.spent == nil || q.max <= 0 {
+		return
+	}
+	for _, row := range rows {
+		if payer, pays := q.payer(row); pays && row.Status == Kept {
+			q.spent.add(account{q.name, payer}, q.size(row))
+		}
 	}
 }
 
@@ -165,6 +217,10 @@ func (q quota) reason(plugin string, size int64) string {
 // come after the most that a turn may add.
 func (s *Set) fitAttachments(b Budget) {
 	kept := 0
+	if b.Spent != nil {
+		kept = b.Spent.attachments
+		defer func() { b.Spent.attachments = kept }()
+	}
 	for _, row := range s.attachments {
 		if row.Status != Kept {
 			continue

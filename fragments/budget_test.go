@@ -163,3 +163,40 @@ func TestFitAttachments(t *testing.T) {
 		})
 	}
 }
+
+// What earlier prompts of a turn added counts for the later ones.
+func TestFitSpent(t *testing.T) {
+	spent := new(fragments.Spent)
+	budget := fragments.Budget{MaxBytes: 10, MaxPlugin: 6, MaxTokens: 3, MaxAttachments: 2, Count: func(s string) int64 { return int64(len(s)) / 4 }, Spent: spent}
+	fit := func(attachment string, list ...fragments.Fragment) []string {
+		t.Helper()
+		set := fragments.Merge(list)
+		if attachment != "" {
+			set.Attach([]fragments.Attachment{{Content: attachment, Name: attachment}})
+		}
+		if err := set.Fit(budget); err != nil {
+			return []string{err.Error()}
+		}
+		return append(lines(set), set.Notes()...)
+	}
+	steps := []struct {
+		name string
+		got  []string
+		want []string
+	}{
+		{"first", fit("one", fragments.Fragment{Content: "aaaa", Plugin: "p"}), []string{`prompt "aaaa" kept @p`}},
+		{"a plugin's own limit", fit("two", fragments.Fragment{Content: "bbb", Plugin: "p"}, fragments.Fragment{Content: "ccc", Plugin: "q"}),
+			[]string{`prompt "bbb" dropped (fragments of plugin "p" are 7 bytes, limit 6 (max_plugin)) @p`, `prompt "ccc" kept @q`}},
+		{"all together", fit("three", fragments.Fragment{Content: "dddd", Plugin: "r"}),
+			[]string{`prompt "dddd" dropped (all fragments are 11 bytes, limit 10 (max_bytes)) @r`, `[attachment "three" left out: more than 2 attachments (max_attachments)]`}},
+		{"pinned ones", fit("", fragments.Fragment{Content: "eeee", Pinned: true}),
+			[]string{"the fragments that were asked for are 11 bytes, limit 10 (max_bytes)"}},
+		{"what was dropped is not counted", fit("", fragments.Fragment{Content: "fff", Plugin: "q"}),
+			[]string{`prompt "fff" kept @q`}},
+	}
+	for _, s := range steps {
+		if diff := cmp.Diff(s.want, s.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", s.name, diff)
+		}
+	}
+}
