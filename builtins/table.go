@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -52,27 +51,47 @@ type Entry struct {
 	Value starlark.Value
 }
 
-// Table returns the entries of everything that a plugin's file can say, by topic.
-// Entries without a Value are the language's own, or reached through a parameter.
-// rt may be nil when only the descriptions are wanted.
+// A Topic is a chapter of the table: a module, or names that belong together.
+type Topic struct {
+	// Name is the module's, or a title.
+	Name string
+	// Doc says in a sentence what the names are for.
+	Doc string
+	// Module: plugins reach the entries as members of a value of this name.
+	Module  bool
+	Entries []Entry
+}
+
+// Topics returns the table of everything that a plugin's file can say. Entries
+// without a Value are the language's own, or reached through a parameter. rt may
+// be nil when only the descriptions are wanted.
+func Topics(rt Runtime) []Topic {
+	return []Topic{
+		{"Registrations", "What a plugin says of itself and offers.", false, entriesOf(rt, registrations)},
+		{"Values", "What handlers return beside text.", false, entriesOf(rt, values)},
+		{"Decisions", "What hooks return to decide. Which of them an event accepts is listed with the event.", false, entriesOf(rt, decisions)},
+		{"Settings", "What the operator can set.", false, []Entry{configEntry}},
+		{"ctx", "Everything that crosses the wall. A handler that wants it has a parameter of that name.", false, ctxEntries()},
+		{"Arguments", "Arguments of events that are more than plain values.", false, viewEntries},
+		{"files", "The files of the plugin's own folder, also while it is loaded.", true, filesModule(rt)},
+		{"json", "JSON text.", true, jsonModule(rt)},
+		{"math", "Numbers: functions and constants.", true, mathModule(rt)},
+		{"re", "Regular expressions, as RE2 has them.", true, reModule(rt)},
+		{"text", "Text for people and models: layout, tables, Markdown.", true, textModule(rt)},
+		{"base64", "Data as text.", true, base64Module(rt)},
+		{"hash", "Digests.", true, hashModule(rt)},
+		{"Records", "Values with fields.", false, structModule(rt)},
+		{"Language", "What Starlark itself has.", false, languageEntries(rt)},
+	}
+}
+
+// Table returns the entries of all topics, in their order.
 func Table(rt Runtime) []Entry {
-	return slices.Concat(
-		entriesOf(rt, registrations),
-		entriesOf(rt, values),
-		entriesOf(rt, decisions),
-		[]Entry{configEntry},
-		ctxEntries(),
-		viewEntries,
-		filesModule(rt),
-		jsonModule(rt),
-		mathModule(rt),
-		reModule(rt),
-		textModule(rt),
-		base64Module(rt),
-		hashModule(rt),
-		structModule(rt),
-		languageEntries(rt),
-	)
+	var entries []Entry
+	for _, t := range Topics(rt) {
+		entries = append(entries, t.Entries...)
+	}
+	return entries
 }
 
 // entriesOf describes members that belong to no module.

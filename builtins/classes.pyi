@@ -1,0 +1,100 @@
+class Decision:
+    """What deny, ask, approve, respond, modify and abort return."""
+
+class Fragment:
+    """What fragment(...) returns."""
+
+    content: str
+    source: str
+    target: str
+    priority: int
+    title: str
+
+class Attachment:
+    """What attachment(...) returns."""
+
+    content: Bytes
+    url: str
+    type: str
+    name: str
+    width: int
+    height: int
+
+class Result:
+    """What result(...) returns."""
+
+    for_llm: str
+    for_user: str
+    silent: bool
+    is_error: bool
+    attachments: list[Attachment]
+    handled: bool
+
+class Message(Mapping[str, Any]):
+    """A message of the conversation: a dict that cannot be changed."""
+
+    role: str
+    content: str
+    tool_calls: list[dict[str, Any]]
+    tool_call_id: str
+    name: str
+    is_error: bool
+    attachments: list[Attachment]
+    def replace(self, *, role: str = ..., content: str = ..., attachments: list[Attachment] = ...) -> Message: ...
+    def __or__(self, other: Mapping[str, Any]) -> Message: ...
+
+class Messages(Sequence[Message]):
+    """The conversation: a list that cannot be changed."""
+
+    roles: list[str]
+    contents: list[str]
+    def last(self, role: str | None = None) -> Message | None: ...
+    def __add__(self, other: Sequence[Mapping[str, Any]]) -> list[Any]: ...
+
+class Tool(Mapping[str, Any]):
+    """A tool on offer: a dict that cannot be changed."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    plugin: str
+
+class Tools(Sequence[Tool]):
+    """The tools on offer: a list that cannot be changed."""
+
+    names: list[str]
+    def __add__(self, other: Sequence[Mapping[str, Any]]) -> list[Any]: ...
+
+class FragmentRow(Mapping[str, Any]):
+    """A fragment of a request, as reports show it: a dict that cannot be changed."""
+
+    id: str
+    content: str
+    source: str
+    plugin: str
+    target: str
+    priority: int
+    title: str
+    status: str
+    reason: str
+    offset: int
+    length: int
+    provenance: list[dict[str, str]]
+
+class FragmentRows(Sequence[FragmentRow]):
+    """The fragments of a request: a list that cannot be changed."""
+
+    ids: list[str]
+    contents: list[str]
+    sources: list[str]
+    def __add__(self, other: Sequence[Mapping[str, Any]]) -> list[Any]: ...
+
+class Match:
+    """A match of re.search and its kin."""
+
+    def end(self, group: int | str = 0) -> int: ...
+    def group(self, group: int | str = 0) -> str | Any: ...
+    def groupdict(self, default: Any = None) -> dict[str, Any]: ...
+    def groups(self, default: Any = None) -> tuple[Any, ...]: ...
+    def span(self, group: int | str = 0) -> tuple[int, int]: ...
+    def start(self, group: int | str = 0) -> int: ...

@@ -1,0 +1,244 @@
+package builtins
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+)
+
+// A Type says what editors want to know of an entry, in the words of Python's
+// typing.
+type Type struct {
+	// Params are the types of the parameters, in the order of the signature. That
+	// of *args and **kwargs is the type of each.
+	Params []string
+	// Result is the type of what a call returns, or of a value that is not called.
+	Result string
+}
+
+// Classes is Python that declares the classes of [TypeOf]: what their values
+// offer. Bytes is Python's bytes, which Starlark's function of that name hides.
+//
+//go:embed classes.pyi
+var Classes string
+
+// TypeOf returns the type of an entry of [Table] or [CaseTable]. The names that
+// mean in Python what they mean here have none.
+func TypeOf(name string) (Type, bool) {
+	i := slices.IndexFunc(types, func(t typeRow) bool { return t.name == name })
+	if i < 0 {
+		return Type{}, false
+	}
+	params, result, called := strings.Cut(types[i].text, "-> ")
+	if !called {
+		return Type{Result: params}, true
+	}
+	return Type{SplitParams(params), result}, true
+}
+
+// SplitParams splits the parameters of a signature, without its parentheses, at
+// the commas that are not inside of brackets or quotes.
+func SplitParams(list string) []string {
+	var params []string
+	depth, quoted, from := 0, false, 0
+	for i, c := range list + "," {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			depth--
+		case c == ',' && depth == 0:
+			if p := strings.TrimSpace(list[from:i]); p != "" {
+				params = append(params, p)
+			}
+			from = i + 1
+		}
+	}
+	return params
+}
+
+// A typeRow is the type of one entry: "PARAM, PARAM -> RESULT", or the type of a
+// value.
+type typeRow struct{ name, text string }
+
+var types = []typeRow{
+	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str], list[str], dict[str, Any] -> None"},
+	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, str -> None"},
+	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | None -> None"},
+	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
+
+	{"fragment", "str, str, str, int, str -> Fragment"},
+	{"attachment", "str | Bytes | None, str | None, str | None, str | None, str | None -> Attachment"},
+	{"result", "Any, str, bool, bool, list[Attachment], bool -> Result"},
+
+	{"deny", "str -> Decision"},
+	{"ask", "str -> Decision"},
+	{"approve", "-> Decision"},
+	{"respond", "Any -> Decision"},
+	{"modify", "Any -> Decision"},
+	{"abort", "str -> Decision"},
+
+	{"config", "Any"},
+
+	{"ctx", "Ctx"},
+	{"ctx.session", "str"},
+	{"ctx.turn", "int"},
+	{"ctx.plugin", "str"},
+	{"ctx.config", "Any"},
+	{"ctx.now", "str"},
+	{"ctx.log", "str, str, Any -> None"},
+	{"ctx.random", "int -> int"},
+	{"ctx.uuid", "-> str"},
+	{"ctx.state.get", "str, Any -> Any"},
+	{"ctx.state.set", "str, Any -> None"},
+	{"ctx.state.delete", "str -> bool"},
+	{"ctx.state.keys", "-> list[str]"},
+	{"ctx.fs.read", "str -> str"},
+	{"ctx.fs.read_bytes", "str -> Bytes"},
+	{"ctx.fs.glob", "str -> list[str]"},
+	{"ctx.fs.exists", "str -> bool"},
+	{"ctx.fs.stat", "str -> Any"},
+
+	{"messages", "Messages"},
+	{"tools", "Tools"},
+	{"fragments", "FragmentRows"},
+
+	{"files.read", "str -> str"},
+	{"files.read_bytes", "str -> Bytes"},
+	{"files.glob", "str -> list[str]"},
+	{"files.exists", "str -> bool"},
+
+	{"json.encode", "Any -> str"},
+	{"json.encode_indent", "Any, str, str -> str"},
+	{"json.decode", "str | Bytes, Any -> Any"},
+	{"json.indent", "str, str, str -> str"},
+
+	{"math.ceil", "float -> int"},
+	{"math.copysign", "float, float -> float"},
+	{"math.fabs", "float -> float"},
+	{"math.floor", "float -> int"},
+	{"math.mod", "float, float -> float"},
+	{"math.pow", "float, float -> float"},
+	{"math.remainder", "float, float -> float"},
+	{"math.round", "float -> float"},
+	{"math.exp", "float -> float"},
+	{"math.sqrt", "float -> float"},
+	{"math.acos", "float -> float"},
+	{"math.asin", "float -> float"},
+	{"math.atan", "float -> float"},
+	{"math.atan2", "float, float -> float"},
+	{"math.cos", "float -> float"},
+	{"math.hypot", "float, float -> float"},
+	{"math.sin", "float -> float"},
+	{"math.tan", "float -> float"},
+	{"math.degrees", "float -> float"},
+	{"math.radians", "float -> float"},
+	{"math.acosh", "float -> float"},
+	{"math.asinh", "float -> float"},
+	{"math.atanh", "float -> float"},
+	{"math.cosh", "float -> float"},
+	{"math.sinh", "float -> float"},
+	{"math.tanh", "float -> float"},
+	{"math.log", "float, float -> float"},
+	{"math.gamma", "float -> float"},
+	{"math.e", "float"},
+	{"math.pi", "float"},
+
+	{"re.search", "str, str -> Match | None"},
+	{"re.match", "str, str -> Match | None"},
+	{"re.fullmatch", "str, str -> Match | None"},
+	{"re.findall", "str, str -> list[Any]"},
+	{"re.finditer", "str, str -> list[Match]"},
+	{"re.split", "str, str, int -> list[Any]"},
+	{"re.sub", "str, str | Callable[[Match], str], str, int -> str"},
+	{"re.escape", "str -> str"},
+
+	{"text.dedent", "str -> str"},
+	{"text.indent", "str, str -> str"},
+	{"text.wrap", "str, int -> list[str]"},
+	{"text.truncate", "str, int, str -> str"},
+	{"text.fence", "str, str -> str"},
+	{"text.pad", "str, int, str -> str"},
+	{"text.format_number", "float, int | None, str -> str"},
+	{"text.markdown_table", "Sequence[Any], Sequence[str] | None -> str"},
+	{"text.split_sections", "str -> list[Any]"},
+
+	{"base64.encode", "str | Bytes, bool, bool -> str"},
+	{"base64.decode", "str | Bytes, bool -> Bytes"},
+
+	{"hash.sha256", "str | Bytes -> str"},
+	{"hash.sha512", "str | Bytes -> str"},
+	{"hash.sha1", "str | Bytes -> str"},
+	{"hash.md5", "str | Bytes -> str"},
+
+	{"struct", "Any -> Any"},
+
+	{"bytes", "str | Iterable[int] -> Bytes"},
+	{"enumerate", "Iterable[Any], int -> list[tuple[int, Any]]"},
+	{"fail", "Any, str -> NoReturn"},
+	{"reversed", "Iterable[Any] -> list[Any]"},
+	{"type", "Any -> str"},
+	{"zip", "Iterable[Any] -> list[tuple[Any, ...]]"},
+
+	{"prompt", "str, list[str], list[str], list[str], str, list[str], str, dict[str, Any] -> Any"},
+	{"call_tool", "str, Any -> Any"},
+	{"fire", "str, Any -> Any"},
+	{"load_fragments", "str -> list[Any]"},
+	{"advance", "int, int, int, int -> None"},
+	{"assert_eq", "Any, Any -> None"},
+	{"assert_contains", "Any, Any -> None"},
+	{"assert_fails", "Callable[[], Any], str -> str"},
+}
+
+// An Arg describes an argument that events offer.
+type Arg struct {
+	// Name is as handlers name it.
+	Name string
+	// Type is the argument's, as in [Type].
+	Type string
+	// Doc says in a sentence what it is.
+	Doc string
+}
+
+// Args returns what there is to know of the arguments of all events, in the order
+// of the reference.
+func Args() []Arg { return eventArgs }
+
+var eventArgs = []Arg{
+	{"session_id", "str", "The id of the session."},
+	{"model", "str", "The model that the request goes to."},
+	{"platform", "str", `Where the session takes place: "cli", or what the program says.`},
+	{"user_message", "str", "The user's words."},
+	{"is_first_turn", "bool", "Whether the session begins with this turn."},
+	{"messages", "Messages", "The conversation."},
+	{"tools", "Tools", "The tools on offer."},
+	{"options", "dict[str, Any]", "What the request says to the model's provider, as temperature."},
+	{"round", "int", "The number of the request in its turn, from 1."},
+	{"system", "str", "The system text."},
+	{"fragments", "FragmentRows", "The fragments of the request, those that were left out included."},
+	{"response", "str", "What the model answered."},
+	{"usage", "dict[str, int]", "The tokens that the request took."},
+	{"tool_calls", "list[dict[str, Any]]", "The calls that the model asked for: id, name and arguments."},
+	{"tool", "str", "The tool's name."},
+	{"arguments", "dict[str, Any]", "The call's arguments, which cannot be changed in place."},
+	{"call_id", "str", "The id that the model gave to the call."},
+	{"plugin", "str", "The plugin that registered the tool; of a failure, the one whose handler failed."},
+	{"reason", "str", "Why approval is needed."},
+	{"result", "str", "The text that came out."},
+	{"is_error", "bool", "Whether the result is an error."},
+	{"duration_ms", "int", "How long it took, in milliseconds."},
+	{"completed", "bool", "Whether there is a final answer."},
+	{"interrupted", "bool", "Whether the last turn was cut."},
+	{"turns", "int", "The number of turns that the session had."},
+	{"command", "str", "The command's name."},
+	{"args", "list[str]", "The words behind the command."},
+	{"path", "str", "The file's path."},
+	{"content", "str", "The file's text."},
+	{"created", "bool", "Whether the file is new."},
+	{"event", "str", "The event, or the kind and name of what was called."},
+	{"message", "str", "What the failure says."},
+	{"traceback", "str", "Where it happened, a call a line."},
+}

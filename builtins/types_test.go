@@ -1,0 +1,107 @@
+package builtins
+
+import (
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// TestTypes: every name that is not Python's own has a type that fits its
+// signature, and no type is left of a name that is gone.
+func TestTypes(t *testing.T) {
+	known := map[string]bool{}
+	language := map[string]bool{}
+	for _, e := range languageEntries(nil) {
+		language[e.Name] = true
+	}
+	for _, e := range append(Table(nil), CaseTable(nil, nil)...) {
+		known[e.Name] = true
+		typ, ok := TypeOf(e.Name)
+		if !ok && !language[e.Name] {
+			t.Errorf("%s has no row in types", e.Name)
+			continue
+		}
+		params := SplitParams(strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")"))
+		if ok && len(typ.Params) != len(params) {
+			t.Errorf("%s: got types %q for the parameters %q", e.Name, typ.Params, params)
+		}
+	}
+	for _, row := range types {
+		if !known[row.name] {
+			t.Errorf("types has %s, which the table has not", row.name)
+		}
+	}
+}
+
+func TestSplitParams(t *testing.T) {
+	tests := map[string][]string{
+		"":                              nil,
+		"x":                             {"x"},
+		`a, b=[1, 2], sep=", ", **rest`: {"a", "b=[1, 2]", `sep=", "`, "**rest"},
+		"Callable[[Match], str], x={}":  {"Callable[[Match], str]", "x={}"},
+	}
+	for list, want := range tests {
+		if diff := cmp.Diff(want, SplitParams(list)); diff != "" {
+			t.Errorf("SplitParams(%q) (-want +got):\n%s", list, diff)
+		}
+	}
+}
+
+// TestArgs: every argument of every event is described, and in a name of Python.
+func TestArgs(t *testing.T) {
+	for _, event := range starhost.Events() {
+		for _, arg := range event.Args {
+			if !slices.ContainsFunc(Args(), func(a Arg) bool { return a.Name == arg }) {
+				t.Errorf("%s: %s has no row in eventArgs", event.Name, arg)
+			}
+		}
+	}
+	for _, a := range Args() {
+		if !token.IsIdentifier(a.Name) || a.Type == "" || !strings.HasSuffix(a.Doc, ".") {
+			t.Errorf("got %+v, want a name, a type and a sentence", a)
+		}
+	}
+}
+
+// TestClasses holds the classes for editors against the values' own names.
+func TestClasses(t *testing.T) {
+	attributes := regexp.MustCompile(`(?m)^    (?:def )?([a-z]\w*)[:(]`)
+	declared := map[string][]string{}
+	for _, class := range strings.Split(Classes, "class ")[1:] {
+		name := regexp.MustCompile(`^\w+`).FindString(class)
+		for _, m := range attributes.FindAllStringSubmatch(class, -1) {
+			declared[name] = append(declared[name], m[1])
+		}
+		slices.Sort(declared[name])
+	}
+	own := func(names, inherited []string) []string {
+		return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(inherited, n) })))
+	}
+	message := &view[starhost.Message]{kind: &messageKind}
+	tool := &view[starhost.Tool]{kind: &toolKind}
+	row := &view[fragments.Row]{kind: &rowKind}
+	want := map[string][]string{
+		"Decision":     nil,
+		"Fragment":     own(fieldNames(fragmentFields), nil),
+		"Attachment":   own(fieldNames(attachmentFields), nil),
+		"Result":       own(fieldNames(resultFields), nil),
+		"Message":      own(message.AttrNames(), dictMethods),
+		"Messages":     own((&listView[starhost.Message]{kind: &messageKind}).AttrNames(), listMethods),
+		"Tool":         own(tool.AttrNames(), dictMethods),
+		"Tools":        own((&listView[starhost.Tool]{kind: &toolKind}).AttrNames(), listMethods),
+		"FragmentRow":  own(row.AttrNames(), dictMethods),
+		"FragmentRows": own((&listView[fragments.Row]{kind: &rowKind}).AttrNames(), listMethods),
+		"Match":        (&reMatch{}).AttrNames(),
+	}
+	for name := range want {
+		if diff := cmp.Diff(want[name], declared[name]); diff != "" {
+			t.Errorf("class %s (-values +classes.pyi):\n%s", name, diff)
+		}
+	}
+}
