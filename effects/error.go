@@ -10,7 +10,8 @@ import (
 )
 
 // An Error says why something was not done, in one line. Its cause is
-// fs.ErrNotExist where a file is missing, else nil.
+// fs.ErrNotExist where a file is missing, starhost.ErrNoReference where a path is
+// no reference, else nil.
 type Error struct {
 	Msg string
 
@@ -132,5 +133,68 @@ var codes = []Code{
 		Text: "ctx.random(n) draws from 0 up to n - 1, so n is 1 or more.",
 		Bad:  `ctx.random(0)`,
 		Good: `ctx.random(6) + 1`,
+	},
+	{
+		Code: "E0509", Title: "not in a loader",
+		Text: "Loaders of one prompt run beside each other, so they may do nothing that another could see: no fs.write, exec, tools.call, requests other than GET and HEAD, and nothing that sets or deletes. " +
+			"The host's own references, as files and URLs, are for what the user typed; a plugin that loads one needs a permission of its own.",
+		Bad:  `register_fragment_loader("seen", lambda ctx, arg: ctx.state.set("seen", arg))`,
+		Good: `register_fragment_loader("seen", lambda ctx, arg: ctx.state.get("seen", ""))`,
+	},
+	{
+		Code: "E0510", Title: "not a request",
+		Text: "A URL has https or http, a host, and a path without . and .. in it; user and password go into auth. An address is written as 10.0.0.1 or [::1] and in no other form, so that it can be compared with permissions. " +
+			"Headers that say how a request is sent are the host's.",
+		Bad:  `ctx.http.get("http://2130706433/status")`,
+		Good: `ctx.http.get("http://127.0.0.1/status")`,
+	},
+	{
+		Code: "E0511", Title: "no answer",
+		Text: "The host has no address, refused the connection, did not answer in time, was not who its certificate says, redirected more than 5 times, or there is no network here.",
+		Bad:  `ctx.http.get("https://pager.invalid/oncall")`,
+		Good: `ctx.http.get("https://pager.internal/oncall", timeout = 5)`,
+	},
+	{
+		Code: "E0512", Title: "program not run",
+		Text: "A program is found by its name in a fixed list of folders, never in a relative path, and runs without a shell, with an environment of its own. Over its time it is killed with all that it started. " +
+			"Variables that say what a program runs are the operator's.",
+		Bad:  `ctx.exec(["./deploy.sh"])`,
+		Good: `ctx.exec(["kubectl", "get", "pods"])`,
+	},
+	{
+		Code: "E0513", Title: "no such secret",
+		Text: "A secret is the environment variable of its name, in the file that NAME_FILE names, or where [secrets] of the config says. It has 1 byte to 64 KiB.",
+		Bad:  `ctx.secret("PAGER_TOKN")`,
+		Good: `ctx.secret("PAGER_TOKEN")`,
+	},
+	{
+		Code: "E0514", Title: "file not written",
+		Text: "A plugin never writes plugins, their libraries or the config, whatever its permissions: it could grant itself more. It writes regular files, whole or not at all, through no link at the end of the path.",
+		Bad:  `ctx.fs.write("starhost.toml", "")`,
+		Good: `ctx.fs.write("out/report.md", "")`,
+	},
+	{
+		Code: "E0515", Title: "not a journal",
+		Text: "A journal is JSON lines: a header, then one effect a line with its reply or error. A golden case's effects.jsonl is the same without header, lane and plugin.",
+		Bad:  `{"http.gte":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
+		Good: `{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
+	},
+	{
+		Code: "E0516", Title: "replay diverged",
+		Text: "The turn asked for another effect than its journal has at that place: the plugins, the config or the request are not those that were recorded. Nothing after that place can be told.",
+		Bad:  `starhost eval oncall.star -p "Another question" --replay turn.jsonl`,
+		Good: `starhost eval oncall.star -p "The same question" --replay turn.jsonl`,
+	},
+	{
+		Code: "E0517", Title: "effect not answered",
+		Text: "A golden case reaches no network and runs no program: its effects.jsonl says what these give. The message has the line to add. Members of the request that a line leaves out may have any value.",
+		Bad:  `{"http.get":{"url":"https://pager.internal/"},"reply":{"status":200,"body":"Ada"}}`,
+		Good: `{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
+	},
+	{
+		Code: "E0518", Title: "store not reachable",
+		Text: "There is no store here, or it failed. What ends with the session belongs in ctx.state, which is always there.",
+		Bad:  `ctx.store.set("last", ctx.now)`,
+		Good: `ctx.state.set("last", ctx.now)`,
 	},
 }

@@ -37,6 +37,7 @@ type FileOptions struct {
 // out is an error. Only regular files are opened. It is safe for concurrent use.
 type Files struct {
 	fs      afero.Fs
+	out     writeFS
 	links   fs.ReadLinkFS // nil: there are no links
 	close   func() error
 	maxRead int64
@@ -49,7 +50,7 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 		return nil, notRead(".", err, "")
 	}
 	f := NewFiles(afero.FromIOFS{FS: root.FS()}, o)
-	f.close = root.Close
+	f.out, f.close = rootWriter{root}, root.Close
 	return f, nil
 }
 
@@ -57,7 +58,7 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 // "/". Links are followed, and kept inside, if fsys is an afero.FromIOFS that can
 // read them; no other file system may have any.
 func NewFiles(fsys afero.Fs, o FileOptions) *Files {
-	f := &Files{fs: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
+	f := &Files{fs: fsys, out: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
 	if adopted, ok := fsys.(afero.FromIOFS); ok {
 		f.links, _ = adopted.FS.(fs.ReadLinkFS)
 	}
@@ -69,9 +70,9 @@ func (f *Files) Close() error { return f.close() }
 
 // A FileInfo describes a file or folder.
 type FileInfo struct {
-	Name  string // the last part of its path
-	Size  int64  // bytes; 0 for a folder
-	IsDir bool
+	Name  string `json:"name"` // the last part of its path
+	Size  int64  `json:"size"` // bytes; 0 for a folder
+	IsDir bool   `json:"is_dir"`
 }
 
 // Read returns a file's text. One that is not UTF-8 is an error.

@@ -47,9 +47,11 @@ type permissionKind struct {
 	PermissionKind
 	// canonical returns the pattern's one way to be written, or says what it wants.
 	canonical func(pattern string) (string, error)
-	// matcher returns what a valid pattern allows. Nil: nothing, because no effect
-	// of that kind exists.
+	// matcher returns what a valid pattern allows. Nil: what is asked about is no
+	// name.
 	matcher func(pattern string) func(arg string) bool
+	// explain says in words what a valid pattern allows.
+	explain func(pattern string) string
 }
 
 var permissionKinds = []permissionKind{
@@ -57,57 +59,57 @@ var permissionKinds = []permissionKind{
 		"fs.read", "GLOB",
 		"Files of the workspace are read, listed and looked for. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
 		"fs.read:runbooks/**",
-	}, canonicalPaths, matchPaths},
+	}, canonicalPaths, matchPaths, saying("read %s in the workspace")},
 	{PermissionKind{
 		"fs.write", "GLOB",
 		"Files of the workspace are written.",
 		"fs.write:reports/*.md",
-	}, canonicalPaths, matchPaths},
+	}, canonicalPaths, matchPaths, saying("write %s in the workspace")},
 	{PermissionKind{
 		"http", "[METHODS ]HOST[:PORT][/PATH*]",
 		"Requests are sent to a host. GET and HEAD are meant where no methods stand in front, https unless http:// does, the scheme's own port and every path unless they are given. Redirects and resolved names are checked again: a loopback, private or link-local address counts only where it is the HOST itself, or where a second permission spells it from its first number, as http:10.0.*.",
 		"http:GET,POST pager.internal:8443/api/*",
-	}, canonicalHTTP, nil},
+	}, canonicalHTTP, nil, explainHTTP},
 	{PermissionKind{
 		"exec", "ARGV",
 		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled.",
 		"exec:kubectl get **",
-	}, canonicalArgv, nil},
+	}, canonicalArgv, nil, saying("run %s")},
 	{PermissionKind{
 		"env", "NAME",
 		"An environment variable is read.",
 		"env:CLUSTER_*",
-	}, variableName.canonical, matchNames},
+	}, variableName.canonical, matchNames, saying("read the environment variable %s")},
 	{PermissionKind{
 		"secret", "NAME[@HOST]",
 		"A secret is used, without being seen: it goes into a request to its host, or into a program's environment or input.",
 		"secret:PAGER_TOKEN@pager.internal",
-	}, canonicalSecret, nil},
+	}, canonicalSecret, nil, explainSecret},
 	{PermissionKind{
 		"store", "",
 		"Values of the plugin's own are kept across sessions.",
 		"store",
-	}, nil, matchNames},
+	}, nil, matchNames, func(string) string { return "keep values across sessions" }},
 	{PermissionKind{
 		"tool", "NAME",
 		"Another plugin's tool is called.",
 		"tool:memory_*",
-	}, toolName.canonical, matchNames},
+	}, toolName.canonical, matchNames, saying("call the tool %s")},
 	{PermissionKind{
 		"fragment", "PREFIX",
 		"Another plugin's references are resolved.",
 		"fragment:runbook",
-	}, prefixName.canonical, matchNames},
+	}, prefixName.canonical, matchNames, saying("load fragments by %s:")},
 	{PermissionKind{
 		"override", "NAME",
 		"A tool of that name is registered in place of another plugin's.",
 		"override:web_search",
-	}, toolName.canonical, matchNames},
+	}, toolName.canonical, matchNames, saying("take the place of what another plugin registers as %s")},
 	{PermissionKind{
 		"respond", "TOOL",
 		"A hook answers calls of another plugin's tool.",
 		"respond:web_*",
-	}, toolName.canonical, matchNames},
+	}, toolName.canonical, matchNames, saying("answer in place of the tool %s")},
 }
 
 // A nameRule is what a name with the wildcards "*" and "?" looks like.
@@ -190,6 +192,34 @@ func (p Permission) String() string {
 	return p.Kind + ":" + p.Pattern
 }
 
+// Explain says in words what the permission allows: "run kubectl get **".
+func (p Permission) Explain() string {
+	k := kindOf(p.Kind)
+	if k == nil {
+		return "nothing"
+	}
+	return k.explain(p.Pattern)
+}
+
+// saying returns an explanation with the pattern in it.
+func saying(format string) func(string) string {
+	return func(pattern string) string { return fmt.Sprintf(format, pattern) }
+}
+
+func explainHTTP(pattern string) string {
+	r := parseHTTPRule(pattern)
+	t := target{scheme: r.scheme, host: r.host, port: r.port, path: r.path}
+	return fmt.Sprintf("send %s requests to %s", strings.Join(r.methods, ", "), t.place())
+}
+
+func explainSecret(pattern string) string {
+	name, host, bound := strings.Cut(pattern, "@")
+	if !bound {
+		return "use the secret " + name
+	}
+	return "send the secret " + name + " to " + host
+}
+
 // matcher returns what the permission allows.
 func (p Permission) matcher() func(arg string) bool {
 	if k := kindOf(p.Kind); k != nil && k.matcher != nil {
@@ -216,9 +246,8 @@ func ParseGrants(texts []string) (Grants, error) {
 }
 
 // Allows reports whether something may be done: for fs.read and fs.write arg is
-// a clean path with "/", for the others a name. Only files, env, store, tool,
-// fragment, override and respond can be allowed; the effects of the other kinds
-// do not exist.
+// a clean path with "/", for the others a name. What is asked about http, exec and
+// secret is more than a name: a [World] asks, and Allows is false.
 func (g Grants) Allows(kind, arg string) bool { return g.allowing(kind)(arg) }
 
 // allowing returns Allows for one kind, with its patterns parsed once.
@@ -319,6 +348,14 @@ func canonicalHTTP(pattern string) (string, error) {
 		if !httpPath.MatchString(place) || hasDotDot(place) {
 			return "", fmt.Errorf("got path %q, want one without .., ? and #, with * at its end only", place)
 		}
+		prefix, wild := strings.CutSuffix(place, "*")
+		normal, err := normalPath(prefix)
+		if err != nil {
+			return "", err
+		}
+		if place = normal; wild {
+			place += "*"
+		}
 	}
 	host, port, err := splitPort(target)
 	if err != nil {
@@ -362,6 +399,7 @@ type PermissionError struct {
 	Permission string // the least that would be enough: "fs.read:runbooks/a.md"
 	Declared   bool   // the plugin asks for it
 	Granted    bool   // the operator allows it
+	Why        string // why it is needed, if that is not plain; "" if it is
 }
 
 // Code returns "E0501".
@@ -376,5 +414,9 @@ func (e *PermissionError) Error() string {
 	if !e.Granted {
 		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s=%s)", e.Plugin, e.Permission, e.Plugin, e.Permission))
 	}
-	return fmt.Sprintf("plugin %s has no permission %s: %s", e.Plugin, e.Permission, strings.Join(todo, "; "))
+	why := ""
+	if e.Why != "" {
+		why = " (" + e.Why + ")"
+	}
+	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, e.Permission, why, strings.Join(todo, "; "))
 }

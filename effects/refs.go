@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"path"
 	"path/filepath"
@@ -31,32 +32,47 @@ type RefOptions struct {
 	Stdin io.Reader
 	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
 	MaxRead int64
+	// World is what references go through as effects, so that they can be recorded
+	// and replayed; its Granted are what the operator grants the plugin "host". With
+	// its HTTP there are URLs. Nil means files alone, and no effects.
+	World *World
 }
 
 // HostPlugin returns the plugin that resolves the host's own references: "-",
-// standard input; "file:PATH"; and a PATH without prefix. A folder gives what its
-// files do, sorted, without those whose name begins with a dot and without links
-// that lead out of it. Text becomes a fragment; a file that has a NUL byte or is
-// not UTF-8 becomes an attachment.
+// standard input; "file:PATH"; a PATH without prefix; and http and https URLs. A
+// folder gives what its files do, sorted, without those whose name begins with a
+// dot and without links that lead out of it. Text becomes a fragment; a file that
+// has a NUL byte or is not UTF-8 becomes an attachment. What a URL gives must be
+// text.
 //
-// Who types a path may read it: no permission is asked for. So only what the user
-// typed may be resolved here without a check of its own.
+// Typing is the grant: who types a path may read it, and who types a URL may fetch
+// it and be redirected to any public address; other addresses must be the host
+// that was typed. So these loaders refuse what a handler asks for: that is for
+// [World.LoadFragment], which asks for the permissions of the plugin.
 func HostPlugin(o RefOptions) starhost.Plugin {
+	if o.World == nil {
+		o.World = &World{}
+	}
+	world := *o.World
+	world.Plugin = starhost.HostPlugin
+	o.World = &world
 	r := &references{RefOptions: o, onDisk: o.FS == nil}
 	r.MaxRead = cmp.Or(r.MaxRead, DefaultMaxRead)
 	if r.onDisk {
 		r.FS = afero.NewOsFs()
 	}
 	r.stdinOnce = sync.OnceValues(r.readStdin)
-	return starhost.Plugin{
-		Name:        starhost.HostPlugin,
-		Description: "The host's own references.",
-		FragmentLoaders: []starhost.FragmentLoader{
-			{Prefix: "-", Description: "Standard input.", Load: r.loadStdin},
-			{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.loadFile},
-			{Prefix: "", Description: "A file, or every file of a folder, by its path.", Load: r.loadBare},
-		},
+	loaders := []starhost.FragmentLoader{
+		{Prefix: "-", Description: "Standard input.", Load: r.effect("-", r.loadStdin)},
+		{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.effect("file:", r.loadFile)},
+		{Prefix: "", Description: "A file, or every file of a folder, by its path.", Load: r.effect("", r.loadBare)},
 	}
+	if world.HTTP != nil {
+		loaders = append(loaders,
+			starhost.FragmentLoader{Prefix: "http", Description: "A text by its URL.", Load: r.loadURL("http:")},
+			starhost.FragmentLoader{Prefix: "https", Description: "A text by its URL.", Load: r.loadURL("https:")})
+	}
+	return starhost.Plugin{Name: starhost.HostPlugin, Description: "The host's own references.", FragmentLoaders: loaders}
 }
 
 // references are the loaders of a host plugin.
@@ -64,6 +80,93 @@ type references struct {
 	RefOptions
 	onDisk    bool // FS is the machine's
 	stdinOnce func() (starhost.Context, error)
+}
+
+// A loadFunc is what a fragment loader calls.
+type loadFunc = func(context.Context, *starhost.Turn, string) (starhost.Context, error)
+
+// effect makes a loader of references of the user, which are effects.
+func (r *references) effect(prefix string, load loadFunc) loadFunc {
+	type request struct {
+		Ref string `json:"ref"`
+	}
+	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+		c := call{kind: "reference", request: request{prefix + arg}, what: prefix + arg, refused: typed(ctx, prefix+arg)}
+		got, err := do(ctx, r.World, c, func(ctx context.Context) (contextReply, error) {
+			got, err := load(ctx, t, arg)
+			return contextReply(got), err
+		})
+		return starhost.Context(got), err
+	}
+}
+
+// typed refuses a reference that a handler asks for.
+func typed(ctx context.Context, ref string) error {
+	if lane := starhost.LaneOf(ctx); lane != nil && strings.Contains(lane.Path, "/") {
+		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
+	}
+	return nil
+}
+
+// A contextReply is what a reference of the host's own gives, in a journal.
+type contextReply starhost.Context
+
+// A contextPart is one fragment or attachment of it.
+type contextPart struct {
+	Source  string `json:"source"`
+	Content blob   `json:"content"`
+	// Of an attachment:
+	Name   string `json:"name,omitempty"`
+	Type   string `json:"type,omitempty"`
+	Width  int    `json:"width,omitempty"`
+	Height int    `json:"height,omitempty"`
+}
+
+// MarshalJSON writes what loaders here fill in.
+func (c contextReply) MarshalJSON() ([]byte, error) {
+	var parts []contextPart
+	for _, f := range c.Fragments {
+		parts = append(parts, contextPart{Source: f.Source, Content: blob(f.Content)})
+	}
+	for _, a := range c.Attachments {
+		parts = append(parts, contextPart{a.Source, blob(a.Content), a.Name, a.Type, a.Width, a.Height})
+	}
+	return marshal(parts), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *contextReply) UnmarshalJSON(b []byte) error {
+	var parts []contextPart
+	err := json.Unmarshal(b, &parts)
+	for _, p := range parts {
+		if p.Type == "" {
+			c.Fragments = append(c.Fragments, fragments.Fragment{Content: string(p.Content), Source: p.Source})
+			continue
+		}
+		c.Attachments = append(c.Attachments, fragments.Attachment{
+			Content: string(p.Content), Name: p.Name, Type: p.Type, Width: p.Width, Height: p.Height, Source: p.Source,
+		})
+	}
+	return err
+}
+
+// loadURL returns the loader of a scheme.
+func (r *references) loadURL(scheme string) loadFunc {
+	return func(ctx context.Context, _ *starhost.Turn, rest string) (starhost.Context, error) {
+		ref := scheme + rest
+		if err := typed(ctx, ref); err != nil {
+			return starhost.Context{}, err
+		}
+		s, err := newSending(r.World, Request{URL: ref})
+		if err != nil {
+			return starhost.Context{}, err
+		}
+		rules := *r.World
+		rules.Granted = append(Grants{{"http", s.target.pattern("GET")}, {"http", "*"}, {"http", "http://*"}}, r.World.Granted...)
+		rules.Declared = rules.Granted
+		s.rules = &rules
+		return s.fragment(ctx, ref)
+	}
 }
 
 func (r *references) loadStdin(context.Context, *starhost.Turn, string) (starhost.Context, error) {

@@ -18,7 +18,8 @@ type OwnFiles interface {
 }
 
 // A World is what lies outside of one plugin, as far as the plugin may reach it.
-// It is safe for concurrent use once its fields are set.
+// What is nil is not there. A World is safe for concurrent use once its fields are
+// set; a copy with other fields is another plugin's.
 type World struct {
 	// Plugin is the plugin's name.
 	Plugin string
@@ -27,23 +28,74 @@ type World struct {
 	Declared, Granted Grants
 	// Own are the plugin's own files; nil if it has no folder.
 	Own OwnFiles
-	// Workspace is the folder that fs.read permissions are about; nil if there is
-	// none.
+	// Workspace is the folder that fs.read and fs.write permissions are about.
 	Workspace *Files
+	// Protected are paths of the workspace that are never written, each with all
+	// that is below: plugins, libraries, config. Files named starhost.toml or *.star
+	// are protected without.
+	Protected []string
+	// Env tells about environment variables.
+	Env func(name string) (string, bool)
+	// Secrets know the values of secrets and take them out of replies.
+	Secrets *Secrets
+	// HTTP and Exec reach the network and run programs.
+	HTTP *HTTP
+	Exec *Exec
+	// Store is what the plugin keeps across sessions.
+	Store KV
+	// Answers, a [Replay] or [Answers], know replies, so that effects are not done.
+	Answers answerer
+	// DryRun notes the effects that outlive the session and are not done; nil means
+	// that they are.
+	DryRun *DryRun
+}
+
+// pathRequest is the request of effects on a file.
+type pathRequest struct {
+	Path string `json:"path"`
+}
+
+// onFile returns the call of an effect that reads a path, which must be one.
+func (w *World) onFile(kind, name string) (call, error) {
+	clean, err := cleanPath(name)
+	if err != nil {
+		return call{}, err
+	}
+	return call{kind: kind, request: pathRequest{name}, what: name, refused: w.checkRead(clean)}, nil
 }
 
 // ReadFile returns the text of a file of the workspace.
 func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
-	b, err := w.ReadFileBytes(ctx, name)
+	c, err := w.onFile("fs.read", name)
 	if err != nil {
 		return "", err
 	}
-	return text(name, b)
+	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
+		b, err := w.readFile(name)
+		if err != nil {
+			return "", err
+		}
+		s, err := text(name, b)
+		return blob(s), err
+	})
+	return string(content), err
 }
 
 // ReadFileBytes returns the bytes of a file of the workspace.
 func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) {
-	actual, err := w.resolve(ctx, name)
+	c, err := w.onFile("fs.read_bytes", name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
+		b, err := w.readFile(name)
+		return blob(b), err
+	})
+	return []byte(content), err
+}
+
+func (w *World) readFile(name string) ([]byte, error) {
+	actual, err := w.resolve(name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,34 +104,57 @@ func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) 
 
 // FileExists reports whether the workspace has a file or folder of that name.
 func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
-	_, err := w.resolve(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	c, err := w.onFile("fs.exists", name)
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	return do(ctx, w, c, func(context.Context) (bool, error) {
+		_, err := w.resolve(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 // StatFile describes a file or folder of the workspace.
 func (w *World) StatFile(ctx context.Context, name string) (FileInfo, error) {
-	actual, err := w.resolve(ctx, name)
+	c, err := w.onFile("fs.stat", name)
 	if err != nil {
 		return FileInfo{}, err
 	}
-	return w.Workspace.stat(actual, name)
+	return do(ctx, w, c, func(context.Context) (FileInfo, error) {
+		actual, err := w.resolve(name)
+		if err != nil {
+			return FileInfo{}, err
+		}
+		return w.Workspace.stat(actual, name)
+	})
 }
 
 // GlobFiles returns the files of the workspace that match a pattern and that the
 // plugin may read, as [Files.Glob] does. A pattern that no permission reaches is
 // an error, whatever files there are.
 func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error) {
-	if err := w.ready(ctx); err != nil {
-		return nil, err
+	type request struct {
+		Pattern string `json:"pattern"`
 	}
 	g, err := parseGlob(pattern)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.refusal("fs.read", path.Clean(pattern), w.Declared.reaches("fs.read", g), w.Granted.reaches("fs.read", g)); err != nil {
+	refused := w.refusal("fs.read", path.Clean(pattern), w.Declared.reaches("fs.read", g), w.Granted.reaches("fs.read", g))
+	c := call{kind: "fs.glob", request: request{pattern}, what: pattern, refused: refused}
+	names, err := do(ctx, w, c, func(context.Context) (blobs, error) {
+		names, err := w.glob(g)
+		return blobsOf(names), err
+	})
+	return names.texts(), err
+}
+
+// glob returns the matches that the plugin may read.
+func (w *World) glob(g *glob) ([]string, error) {
+	if err := w.ready(); err != nil {
 		return nil, err
 	}
 	declared, granted := w.Declared.allowing("fs.read"), w.Granted.allowing("fs.read")
@@ -94,10 +169,7 @@ func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error)
 }
 
 // ready checks what every effect on files needs.
-func (w *World) ready(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+func (w *World) ready() error {
 	if w.Workspace == nil {
 		return errorf("E0504", "there is no workspace here, so no file of it can be read")
 	}
@@ -106,8 +178,8 @@ func (w *World) ready(ctx context.Context) error {
 
 // resolve returns where a path leads, if the plugin may read both the path and
 // what it leads to. What it may not read it does not learn anything about.
-func (w *World) resolve(ctx context.Context, name string) (string, error) {
-	if err := w.ready(ctx); err != nil {
+func (w *World) resolve(name string) (string, error) {
+	if err := w.ready(); err != nil {
 		return "", err
 	}
 	clean, err := cleanPath(name)
@@ -119,7 +191,7 @@ func (w *World) resolve(ctx context.Context, name string) (string, error) {
 	}
 	actual, err := w.Workspace.Resolve(clean)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", notRead(name, err, w.near(ctx, clean))
+		return "", notRead(name, err, w.near(clean))
 	}
 	if err != nil || actual == clean {
 		return actual, err
@@ -129,8 +201,12 @@ func (w *World) resolve(ctx context.Context, name string) (string, error) {
 
 // near returns the file beside a missing one that its name may mean, of those
 // that the plugin may read.
-func (w *World) near(ctx context.Context, clean string) string {
-	siblings, err := w.GlobFiles(ctx, path.Join(quoteGlob(path.Dir(clean)), "*"))
+func (w *World) near(clean string) string {
+	g, err := parseGlob(path.Join(quoteGlob(path.Dir(clean)), "*"))
+	if err != nil {
+		return ""
+	}
+	siblings, err := w.glob(g)
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,201 @@
+package effects
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/starhost/starhost"
+)
+
+// kinds are the names of all effects, as journals have them.
+var kinds = []string{
+	"env", "exec", "fragments.load", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
+	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
+	"state.delete", "state.get", "state.keys", "state.set", "store.delete", "store.get", "store.keys", "store.set",
+	"tools.call", "uuid",
+}
+
+// A call is one effect that a plugin asks for.
+type call struct {
+	kind    string // one of kinds
+	request any    // a struct that says all of it, to be written as JSON
+	what    string // on what it is done, for people: a path, a URL
+
+	refused error // why the plugin may not, nil if it may
+	writes  bool  // it may be seen by other handlers, so it is not for loaders
+	lasts   bool  // it outlives the session, so a dry run does without
+	outside bool  // it needs more than a golden case has by itself
+}
+
+// An answerer knows the replies to effects, so that these need not be done.
+// [Replay] and [Answers] are.
+type answerer interface {
+	// answer returns the reply to a call of a lane and plugin, false if the effect
+	// is to be done, or an error if it must not be.
+	answer(lane, plugin string, c call) (e entry, ok bool, err error)
+}
+
+// do is what every effect of a plugin goes through. It refuses what the plugin may
+// not do and what writes in a loader, takes the reply from the world's Answers or,
+// unless this is a dry run, from run, takes the values of secrets out of it, and
+// writes the effect down.
+func do[T any](ctx context.Context, w *World, c call, run func(context.Context) (T, error)) (reply T, err error) {
+	lane := w.laneOf(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return reply, ctx.Err()
+	case c.refused != nil:
+		return reply, c.refused
+	case c.writes && lane.ReadOnly:
+		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
+	}
+	e, answered, err := w.answer(lane.Path, c)
+	switch {
+	case err != nil:
+		return reply, err
+	case answered:
+		reply, err = decodeReply[T](e)
+	case c.lasts && w.DryRun != nil:
+		e.WouldRun = true
+	default:
+		reply, err = run(ctx)
+		reply, err = redacted(w.Secrets, reply), w.Secrets.redactError(err)
+	}
+	if e.WouldRun && w.DryRun != nil {
+		w.DryRun.add(Effect{Lane: lane.Path, Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.what)})
+	}
+	if lane.Recording() {
+		e.Lane, e.Plugin, e.Kind = lane.Path, w.Plugin, c.kind
+		lane.Record(w.Secrets.redactJSON(e.with(c.request, reply, err).line()))
+	}
+	return reply, err
+}
+
+// answer asks the world's Answers, if there are any.
+func (w *World) answer(lane string, c call) (entry, bool, error) {
+	if w.Answers == nil {
+		return entry{}, false, nil
+	}
+	return w.Answers.answer(lane, w.Plugin, c)
+}
+
+// redacted returns a reply without the values of secrets, if it can have any.
+func redacted[T any](s *Secrets, reply T) T {
+	if r, ok := any(reply).(interface{ redact(*Secrets) T }); ok {
+		return r.redact(s)
+	}
+	return reply
+}
+
+// nothing is the run of an effect that is done elsewhere.
+func nothing(context.Context) (none struct{}, err error) { return none, nil }
+
+// An Effect is one effect in short.
+type Effect struct {
+	Lane, Plugin string
+	Kind         string // "exec"
+	What         string // on what it is done, for people: a path, a URL, a command line
+}
+
+func (e Effect) String() string { return strings.TrimSpace(e.Kind + " " + e.What) }
+
+// A DryRun is where worlds note the effects that they did not do, because these
+// outlive the session: ctx.exec, fs.write, http requests other than GET and HEAD,
+// store.set and store.delete. Plugins get an empty reply: no output and code 0, a
+// status of 0, False. The zero value is ready; it is safe for concurrent use.
+type DryRun struct {
+	mu      sync.Mutex
+	effects []Effect
+}
+
+// Effects returns what would have been done, in order.
+func (d *DryRun) Effects() []Effect {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]Effect(nil), d.effects...)
+}
+
+func (d *DryRun) add(e Effect) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.effects = append(d.effects, e)
+}
+
+// CallTool calls a tool on behalf of a handler, with all that a call of the model
+// goes through: hooks, approval, limits. Its own effects are those of its lane.
+func (w *World) CallTool(ctx context.Context, t *starhost.Turn, name string, arguments json.RawMessage) (starhost.ToolReply, error) {
+	type request struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	c := call{kind: "tools.call", request: request{name, arguments}, what: name, refused: w.mayName("tool", name), writes: true}
+	if _, err := do(ctx, w, c, nothing); err != nil {
+		return starhost.ToolReply{}, err
+	}
+	if err := checkDepth(ctx); err != nil {
+		return starhost.ToolReply{}, err
+	}
+	return t.CallTool(ctx, starhost.ToolCall{Name: name, Arguments: arguments})
+}
+
+// maxDepth is the most handlers that wait for each other.
+const maxDepth = 8
+
+func checkDepth(ctx context.Context) error {
+	lane := starhost.LaneOf(ctx)
+	if lane != nil && strings.Count(lane.Path, "/") >= maxDepth {
+		return errorf("E0506", "handlers wait for each other: got a chain of more than %d, want at most that", maxDepth)
+	}
+	return nil
+}
+
+// LoadFragment resolves a reference on behalf of a handler. PREFIX:ARG of another
+// plugin needs fragment:PREFIX. What is the host's own, as a file or a URL, is
+// read as this plugin itself would read it, with its permissions: the host's
+// loaders are for what the user typed.
+func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
+	type request struct {
+		Ref string `json:"ref"`
+	}
+	prefix, arg, ok := strings.Cut(ref, ":")
+	switch {
+	case !ok || len(prefix) < 2:
+		return starhost.Context{}, errorf("E0503", "fragments.load: got %q, want PREFIX:ARG", ref)
+	case prefix == "http" || prefix == "https":
+		return w.fetchFragment(ctx, ref)
+	case prefix == "file":
+		return w.readFragment(ctx, arg)
+	}
+	c := call{kind: "fragments.load", request: request{ref}, what: ref, refused: w.mayName("fragment", prefix)}
+	if _, err := do(ctx, w, c, nothing); err != nil {
+		return starhost.Context{}, err
+	}
+	if err := checkDepth(ctx); err != nil {
+		return starhost.Context{}, err
+	}
+	all, err := t.Load(ctx, []string{ref})
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return all[0], nil
+}
+
+// readFragment returns a file of the workspace as a reference to it would.
+func (w *World) readFragment(ctx context.Context, name string) (c starhost.Context, err error) {
+	b, err := w.ReadFileBytes(ctx, name)
+	if err != nil {
+		return c, err
+	}
+	add(&c, shown(name), b)
+	return c, nil
+}
+
+// mayName refuses a name of a kind that is about names.
+func (w *World) mayName(kind, name string) error {
+	return w.refusal(kind, name, w.Declared.Allows(kind, name), w.Granted.Allows(kind, name))
+}

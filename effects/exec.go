@@ -1,0 +1,311 @@
+package effects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultPath is where programs are looked for, if nobody says otherwise.
+const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// Bounds of one program.
+const (
+	maxOutput    = 1 << 20     // bytes of each of its outputs
+	maxStdin     = 8 << 20     // bytes
+	maxArguments = 1000        // in number
+	maxCommand   = 128 << 10   // bytes of all arguments and variables
+	waitDelay    = time.Second // for the rest of its output, after it ended
+)
+
+// Exec is how worlds run programs. The zero value looks for them in [DefaultPath]
+// and runs them in the current folder. A program's environment is PATH, LANG and
+// what the fields and the plugin say: no HOME, nothing of this process.
+type Exec struct {
+	// Path is a list of folders as PATH has it; relative ones are left out.
+	Path string
+	// Dir is the folder that programs run in; "" is the current one.
+	Dir string
+	// Env are further variables of every program, by name.
+	Env map[string]string
+
+	found sync.Map // program's name → found
+}
+
+// A foundProgram is where a program is, looked up once: who can put a file into a
+// folder of Path later gets nothing run.
+type foundProgram struct {
+	file string
+	err  error
+}
+
+// A Command is a program that a plugin runs, without a shell.
+type Command struct {
+	// Argv are the program's name and its arguments.
+	Argv []string
+	// Stdin is what the program reads.
+	Stdin Secret
+	// Env are variables by name. Those that say what a program runs instead, as PATH
+	// and LD_PRELOAD, are not the plugin's to set.
+	Env map[string]Secret
+	// Timeout is as a [Request] has it. When it is over, the program is killed with
+	// all that it started.
+	Timeout time.Duration
+}
+
+// An Output is what became of a Command. A dry run, which runs none, gives the
+// zero value.
+type Output struct {
+	Code           int // 128 and the signal's number if one ended it
+	Stdout, Stderr string
+}
+
+// outputJSON is an Output in a journal.
+type outputJSON struct {
+	Code   int  `json:"code"`
+	Stdout blob `json:"stdout"`
+	Stderr blob `json:"stderr"`
+}
+
+// MarshalJSON writes an output that is no text as {"base64": ...}.
+func (o Output) MarshalJSON() ([]byte, error) {
+	return marshal(outputJSON{o.Code, blob(o.Stdout), blob(o.Stderr)}), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (o *Output) UnmarshalJSON(b []byte) error {
+	var j outputJSON
+	err := json.Unmarshal(b, &j)
+	*o = Output{j.Code, string(j.Stdout), string(j.Stderr)}
+	return err
+}
+
+func (o Output) redact(s *Secrets) Output {
+	o.Stdout, o.Stderr = s.Redact(o.Stdout), s.Redact(o.Stderr)
+	return o
+}
+
+// Run runs a program that the plugin has a permission for and waits for its end,
+// whatever its code. More output than 1 MiB is an error.
+func (w *World) Run(ctx context.Context, c Command) (Output, error) {
+	type request struct {
+		Argv  []blob            `json:"argv"`
+		Stdin blob              `json:"stdin,omitempty"`
+		Env   map[string]string `json:"env,omitempty"`
+	}
+	if err := c.check(); err != nil {
+		return Output{}, err
+	}
+	r := request{Stdin: blob(c.Stdin.String()), Env: secretTexts(c.Env)}
+	for _, arg := range c.Argv {
+		r.Argv = append(r.Argv, blob(arg))
+	}
+	effect := call{kind: "exec", request: r, what: strings.Join(c.Argv, " "), refused: w.mayRun(c), writes: true, lasts: true, outside: true}
+	return do(ctx, w, effect, func(ctx context.Context) (Output, error) { return w.run(ctx, c) })
+}
+
+// check refuses a command that means nothing, or what no program gets.
+func (c Command) check() error {
+	size := 0
+	for _, arg := range c.Argv {
+		if strings.Contains(arg, "\x00") {
+			return errorf("E0512", "argv: got a NUL in %s", shorten(arg))
+		}
+		size += len(arg)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		switch value := c.Env[name].String(); {
+		case !envName().MatchString(name):
+			return errorf("E0512", "env: got name %s, want one of A-Z a-z 0-9 _", shorten(name))
+		case takesOver().MatchString(name):
+			return errorf("E0512", "env: got %s, which says what a program runs: it is the operator's to set", name)
+		case strings.Contains(value, "\x00"):
+			return errorf("E0512", "env: %s: got a NUL", name)
+		default:
+			size += len(name) + len(value)
+		}
+	}
+	switch {
+	case len(c.Argv) == 0 || c.Argv[0] == "":
+		return errorf("E0512", "argv: got no program, want its name and arguments")
+	case len(c.Argv) > maxArguments || size > maxCommand:
+		return errorf("E0506", "argv: got %d arguments, %d bytes with env, want at most %d, %d bytes", len(c.Argv), size, maxArguments, maxCommand)
+	case len(c.Stdin.String()) > maxStdin:
+		return errorf("E0506", "stdin: got %d bytes, want at most %d", len(c.Stdin.String()), maxStdin)
+	}
+	return nil
+}
+
+var (
+	envName = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// takesOver are variables that make a loader, a shell or an interpreter run what
+	// they name.
+	takesOver = lazy(`^(PATH|HOME|XDG_.*|LD_.*|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND` +
+		`|SHELL|BROWSER|.*EDITOR|VISUAL|.*PAGER|.*ASKPASS|.*_EXTERNAL_DIFF|LESSOPEN|LESSCLOSE|GIT_.*` +
+		`|PYTHON.*|PERL5.*|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$`)
+)
+
+// mayRun refuses a command that the plugin has no permission for.
+func (w *World) mayRun(c Command) error {
+	if err := w.refusal("exec", argvPattern(c.Argv), w.Declared.exec(c.Argv), w.Granted.exec(c.Argv)); err != nil {
+		return err
+	}
+	return w.mayRevealAll(here, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
+}
+
+// exec reports whether a command is allowed.
+func (g Grants) exec(argv []string) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		return p.Kind == "exec" && matchArgv(strings.Fields(p.Pattern), argv)
+	})
+}
+
+// matchArgv reports whether a pattern allows arguments: words allow themselves,
+// "*" one argument that is no flag, a final "**" all the rest.
+func matchArgv(pattern, argv []string) bool {
+	for i, word := range pattern {
+		switch {
+		case word == "**":
+			return true
+		case i >= len(argv):
+			return false
+		case word == "*":
+			if strings.HasPrefix(argv[i], "-") {
+				return false
+			}
+		case word != argv[i]:
+			return false
+		}
+	}
+	return len(pattern) == len(argv)
+}
+
+// argvPattern returns the least pattern that allows arguments.
+func argvPattern(argv []string) string {
+	var words []string
+	for i, arg := range argv {
+		spelled := arg != "" && !strings.Contains(arg, "*") && !strings.ContainsFunc(arg, func(r rune) bool { return r <= ' ' || r == 0x7f || r > 0x7f })
+		switch {
+		case spelled:
+			words = append(words, arg)
+		case i > 0 && strings.HasPrefix(arg, "-"):
+			return strings.Join(append(words, "**"), " ")
+		default:
+			words = append(words, "*")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// run runs a command that was checked.
+func (w *World) run(ctx context.Context, c Command) (Output, error) {
+	if w.Exec == nil {
+		return Output{}, errorf("E0512", "exec %s: no programs can be run here", c.Argv[0])
+	}
+	file, err := w.Exec.find(c.Argv[0])
+	if err != nil {
+		return Output{}, err
+	}
+	env := map[string]string{"LANG": "C.UTF-8"}
+	maps.Copy(env, w.Exec.Env)
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if env[name], err = w.reveal(c.Env[name], here); err != nil {
+			return Output{}, err
+		}
+	}
+	env["PATH"] = w.Exec.path()
+	stdin, err := w.reveal(c.Stdin, here)
+	if err != nil {
+		return Output{}, err
+	}
+	return runProgram(ctx, &exec.Cmd{Path: file, Args: c.Argv, Env: environment(env), Dir: w.Exec.Dir, Stdin: strings.NewReader(stdin)}, timeoutOf(c.Timeout))
+}
+
+// runProgram runs a program within bounds.
+func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Output, error) {
+	ctx, cancel := context.WithTimeout(outer, timeout)
+	defer cancel()
+	stdout, stderr := &bounded{most: maxOutput, onOver: cancel}, &bounded{most: maxOutput, onOver: cancel}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.WaitDelay = waitDelay
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return Output{}, errorf("E0512", "exec %s: it did not start: %v", cmd.Args[0], plainError(err))
+	}
+	stop := context.AfterFunc(ctx, func() { killGroup(cmd) })
+	err := cmd.Wait()
+	stop()
+	killGroup(cmd) // what it left running keeps the group's number from being another's
+	exited := (*exec.ExitError)(nil)
+	switch {
+	case outer.Err() != nil:
+		return Output{}, outer.Err()
+	case stdout.over || stderr.over:
+		return Output{}, errorf("E0506", "exec %s: got more than %d bytes of output, want at most that", cmd.Args[0], maxOutput)
+	case ctx.Err() != nil:
+		return Output{}, errorf("E0512", "exec %s: it did not end in %s", cmd.Args[0], timeout)
+	case errors.Is(err, exec.ErrWaitDelay):
+		return Output{}, errorf("E0512", "exec %s: it ended, but what it started still writes", cmd.Args[0])
+	case err != nil && !errors.As(err, &exited):
+		return Output{}, errorf("E0512", "exec %s: %v", cmd.Args[0], plainError(err))
+	}
+	return Output{Code: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// plainError returns an error of the system without the path that it is about.
+func plainError(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
+}
+
+func (e *Exec) path() string {
+	if e.Path == "" {
+		return DefaultPath
+	}
+	return e.Path
+}
+
+// find returns the file of a program.
+func (e *Exec) find(name string) (string, error) {
+	if known, ok := e.found.Load(name); ok {
+		p := known.(foundProgram)
+		return p.file, p.err
+	}
+	var p foundProgram
+	p.file, p.err = e.lookUp(name)
+	known, _ := e.found.LoadOrStore(name, p)
+	p = known.(foundProgram)
+	return p.file, p.err
+}
+
+// lookUp looks for a program: in the folders of the path, or where an absolute
+// path says.
+func (e *Exec) lookUp(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		if file, err := exec.LookPath(name); err == nil {
+			return file, nil
+		}
+		return "", errorf("E0512", "exec %s: there is no such program", name)
+	}
+	if strings.ContainsAny(name, `/\`) {
+		return "", errorf("E0512", "exec %s: got a relative path, want a program's name or an absolute path", name)
+	}
+	for _, dir := range filepath.SplitList(e.path()) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return file, nil
+		}
+	}
+	return "", errorf("E0512", "exec %s: there is no such program in %s", name, e.path())
+}

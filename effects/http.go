@@ -1,0 +1,529 @@
+package effects
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// Bounds of effects that wait for others.
+const (
+	DefaultTimeout = 30 * time.Second
+	MaxTimeout     = 5 * time.Minute // that a plugin can ask for
+)
+
+// Bounds of one request.
+const (
+	maxBody         = 8 << 20  // bytes, of either body
+	maxRedirects    = 5        // that are followed
+	maxHeaders      = 100      // that a request has
+	maxHeaderBytes  = 64 << 10 // of a request, and of a reply
+	userAgent       = "starhost"
+	jsonContentType = "application/json"
+)
+
+// HTTP is how worlds reach the network. The zero value is the machine's: its
+// resolver, its roots of trust. There is no proxy, no cookie, no connection that
+// outlives a request, and TLS is 1.2 or later.
+type HTTP struct {
+	// Resolve returns the addresses of a host's name; nil asks the machine's
+	// resolver. It is asked once a connection, and what it says is checked.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to an address that was checked; nil means TCP.
+	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+	// Roots are the authorities that servers' certificates come from; nil means the
+	// machine's.
+	Roots *x509.CertPool
+}
+
+// A Request is an HTTP request of a plugin.
+type Request struct {
+	Method string // "" means GET
+	URL    string // absolute, with http or https
+	// Params are added to the URL's query, sorted by name.
+	Params map[string]Secret
+	// Headers are sent by name. Those that say how the request is sent, as Host, are
+	// not the plugin's to set.
+	Headers map[string]Secret
+	// Auth is sent as basic authentication.
+	Auth *Auth
+	// Body is sent as it is; JSON, if not nil, as application/json. One of them.
+	Body string
+	JSON json.RawMessage
+	// Timeout bounds all of it, redirects too: 0 means [DefaultTimeout], over
+	// [MaxTimeout] means that.
+	Timeout time.Duration
+}
+
+// An Auth is a user's name with a password.
+type Auth struct {
+	User     Secret `json:"user"`
+	Password Secret `json:"password"`
+}
+
+// A Response is the answer to a Request. A dry run, which sends none but GET and
+// HEAD, gives the zero value.
+type Response struct {
+	Status int
+	// Headers are by name in lower case; several of one name are joined by ", ".
+	Headers map[string]string
+	Body    string
+}
+
+// responseJSON is a Response in a journal.
+type responseJSON struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    blob              `json:"body"`
+}
+
+// MarshalJSON writes a body that is no text as {"base64": ...}.
+func (r Response) MarshalJSON() ([]byte, error) {
+	return marshal(responseJSON{r.Status, r.Headers, blob(r.Body)}), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Response) UnmarshalJSON(b []byte) error {
+	var j responseJSON
+	err := json.Unmarshal(b, &j)
+	*r = Response{j.Status, j.Headers, string(j.Body)}
+	return err
+}
+
+func (r Response) redact(s *Secrets) Response {
+	r.Body, r.Headers = s.Redact(r.Body), maps.Clone(r.Headers)
+	for name, value := range r.Headers {
+		r.Headers[name] = s.Redact(value)
+	}
+	return r
+}
+
+// Fetch sends a request that the plugin has a permission for and returns the
+// answer, whatever its status. Up to 5 redirects are followed, each to where the
+// plugin has a permission too; what the request says in headers and auth stays
+// behind where the host changes.
+func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
+	s, err := newSending(w, r)
+	if err != nil {
+		return Response{}, err
+	}
+	return w.send(ctx, s)
+}
+
+// send sends a request that was checked for its form.
+func (w *World) send(ctx context.Context, s *sending) (Response, error) {
+	writes := s.method != http.MethodGet && s.method != http.MethodHead
+	c := call{
+		kind: httpKinds[s.method], request: s.shown(), what: s.target.place(), refused: s.refusal(), writes: writes, lasts: writes, outside: true,
+	}
+	if c.kind == "" {
+		c.kind, c.what = "http.request", s.method+" "+c.what
+	}
+	return do(ctx, w, c, func(ctx context.Context) (Response, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+		return s.follow(ctx)
+	})
+}
+
+// httpKinds are the effects of methods; those of others are http.request.
+var httpKinds = map[string]string{"GET": "http.get", "POST": "http.post"}
+
+// A sending is a request on its way.
+type sending struct {
+	w       *World
+	rules   *World // whose permissions count
+	method  string
+	target  *target
+	params  map[string]Secret
+	headers map[string]Secret // by canonical name
+	auth    *Auth
+	body    string
+	timeout time.Duration
+}
+
+// newSending checks everything about a request that is about its form.
+func newSending(w *World, r Request) (*sending, error) {
+	t, err := parseTarget(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	s := &sending{
+		w: w, rules: w, method: cmp.Or(strings.ToUpper(r.Method), http.MethodGet), target: t, params: r.Params, headers: map[string]Secret{},
+		auth: r.Auth, body: r.Body, timeout: timeoutOf(r.Timeout),
+	}
+	if !httpMethods.MatchString(s.method) || s.method == http.MethodConnect {
+		return nil, errorf("E0510", "method: got %q, want one as GET or POST", r.Method)
+	}
+	if err := s.setHeaders(r.Headers); err != nil {
+		return nil, err
+	}
+	if r.JSON != nil {
+		if r.Body != "" {
+			return nil, errorf("E0510", "got both body and json, want one of them")
+		}
+		s.body = string(r.JSON)
+		if _, ok := s.headers["Content-Type"]; !ok {
+			s.headers["Content-Type"] = Plain(jsonContentType)
+		}
+	}
+	if len(s.body) > maxBody {
+		return nil, errorf("E0506", "body: got %d bytes, want at most %d", len(s.body), maxBody)
+	}
+	return s, nil
+}
+
+// timeoutOf returns how long an effect may take that asks for so much.
+func timeoutOf(asked time.Duration) time.Duration {
+	if asked <= 0 {
+		return DefaultTimeout
+	}
+	return min(asked, MaxTimeout)
+}
+
+var headerName = lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+
+// ownHeaders say how a request is sent or to whom, which is not the plugin's to say.
+var ownHeaders = []string{
+	"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+func (s *sending) setHeaders(headers map[string]Secret) error {
+	size := 0
+	for _, given := range slices.Sorted(maps.Keys(headers)) {
+		value := headers[given]
+		name := http.CanonicalHeaderKey(given)
+		_, twice := s.headers[name]
+		switch {
+		case !headerName().MatchString(given):
+			return errorf("E0510", "headers: got name %s, want one as Accept", shorten(given))
+		case slices.Contains(ownHeaders, name):
+			return errorf("E0510", "headers: got %s, which is the host's to set", name)
+		case name == "Authorization" && s.auth != nil:
+			return errorf("E0510", "headers: got Authorization beside auth, want one of them")
+		case twice:
+			return errorf("E0510", "headers: got %s twice", name)
+		case hasControl(value.String()):
+			return errorf("E0510", "headers: %s: got a control character", name)
+		}
+		s.headers[name] = value
+		size += len(name) + len(value.String())
+	}
+	if len(headers) > maxHeaders || size > maxHeaderBytes {
+		return errorf("E0506", "headers: got %d of %d bytes, want at most %d of %d", len(headers), size, maxHeaders, maxHeaderBytes)
+	}
+	return nil
+}
+
+// hasControl reports whether a header cannot have a value.
+func hasControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// refusal says why the request may not be sent, nil if it may.
+func (s *sending) refusal() error {
+	if err := s.rules.mayFetch(s.method, s.target); err != nil {
+		return err
+	}
+	return s.w.mayRevealAll(s.target.host, s.secrets()...)
+}
+
+// secrets returns everything in the request that can have one.
+func (s *sending) secrets() []Secret {
+	list := slices.AppendSeq(slices.Collect(maps.Values(s.params)), maps.Values(s.headers))
+	if s.auth != nil {
+		list = append(list, s.auth.User, s.auth.Password)
+	}
+	return list
+}
+
+// shown returns the request as journals have it, with secrets by their names.
+func (s *sending) shown() any {
+	type request struct {
+		Method  string            `json:"method,omitempty"` // unless the kind says it
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers,omitempty"`
+		Auth    *Auth             `json:"auth,omitempty"`
+		Body    blob              `json:"body,omitempty"`
+	}
+	u := *s.target
+	u.query = s.query(func(v Secret) string {
+		var b strings.Builder
+		for _, p := range v.parts {
+			if p.secret != nil {
+				b.WriteString(placeholder(p.secret.name))
+			} else {
+				b.WriteString(url.QueryEscape(p.text))
+			}
+		}
+		return b.String()
+	})
+	r := request{URL: u.url(), Headers: secretTexts(s.headers), Auth: s.auth, Body: blob(s.body)}
+	if httpKinds[s.method] == "" {
+		r.Method = s.method
+	}
+	return r
+}
+
+// query returns the URL's query with the parameters, whose values escaped gives.
+func (s *sending) query(escaped func(Secret) string) string {
+	parts := []string{s.target.query}
+	if s.target.query == "" {
+		parts = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.params)) {
+		parts = append(parts, url.QueryEscape(name)+"="+escaped(s.params[name]))
+	}
+	return strings.Join(parts, "&")
+}
+
+// follow sends the request, and again to where it is redirected.
+func (s *sending) follow(ctx context.Context) (Response, error) {
+	if s.w.HTTP == nil {
+		return Response{}, errorf("E0511", "%s: there is no network here", s.place())
+	}
+	header, err := s.open()
+	if err != nil {
+		return Response{}, err
+	}
+	for hops := 0; ; hops++ {
+		reply, location, err := s.hop(ctx, header)
+		if err != nil || location == "" {
+			return reply, s.timedOut(ctx, err)
+		}
+		if hops == maxRedirects {
+			return Response{}, errorf("E0511", "%s: got more than %d redirects", s.place(), maxRedirects)
+		}
+		if header, err = s.redirect(reply.Status, location, header); err != nil {
+			return Response{}, err
+		}
+	}
+}
+
+func (s *sending) place() string { return s.method + " " + s.target.place() }
+
+// timedOut words the error of a request that took too long.
+func (s *sending) timedOut(ctx context.Context, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errorf("E0511", "%s: no answer in %s", s.place(), s.timeout)
+	}
+	return err
+}
+
+// open puts the values of secrets into the query and returns the headers with
+// them.
+func (s *sending) open() (http.Header, error) {
+	var failed error
+	reveal := func(v Secret) string {
+		text, err := s.w.reveal(v, s.target.host)
+		failed = cmp.Or(failed, err)
+		return text
+	}
+	header := http.Header{"User-Agent": {userAgent}}
+	for name, value := range s.headers {
+		header.Set(name, reveal(value))
+	}
+	if s.auth != nil {
+		r := http.Request{Header: header}
+		r.SetBasicAuth(reveal(s.auth.User), reveal(s.auth.Password))
+	}
+	s.target.query = s.query(func(v Secret) string { return url.QueryEscape(reveal(v)) })
+	for _, values := range header {
+		if hasControl(values[0]) && failed == nil {
+			failed = errorf("E0510", "headers: got a control character in a secret")
+		}
+	}
+	return header, failed
+}
+
+// hop sends the request once. The location is where a redirect leads.
+func (s *sending) hop(ctx context.Context, header http.Header) (reply Response, location string, err error) {
+	req, err := http.NewRequestWithContext(ctx, s.method, s.target.url(), strings.NewReader(s.body))
+	if err != nil {
+		return reply, "", errorf("E0510", "%s: want a URL that can be sent", s.place())
+	}
+	req.Header = header
+	if s.body == "" {
+		req.Body = http.NoBody
+	}
+	answer, err := s.transport().RoundTrip(req)
+	if err != nil {
+		return reply, "", s.noAnswer(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return reply, "", s.noAnswer(err)
+	case len(body) > maxBody:
+		return reply, "", errorf("E0506", "%s: got more than %d bytes in the answer, want at most that", s.place(), maxBody)
+	}
+	reply = Response{Status: answer.StatusCode, Headers: map[string]string{}, Body: string(body)}
+	for name, values := range answer.Header {
+		reply.Headers[strings.ToLower(name)] = strings.Join(values, ", ")
+	}
+	if slices.Contains(redirects, reply.Status) {
+		location = answer.Header.Get("Location")
+	}
+	return reply, location, nil
+}
+
+var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
+
+// redirect turns the request to a location and returns the headers to send there.
+func (s *sending) redirect(status int, location string, header http.Header) (http.Header, error) {
+	to, err := s.resolve(location)
+	if err != nil {
+		return nil, errorf("E0511", "%s: redirected: %v", s.place(), err)
+	}
+	header = header.Clone()
+	if status <= http.StatusSeeOther && s.method != http.MethodHead { // as browsers do
+		s.method, s.body = http.MethodGet, ""
+		header.Del("Content-Type")
+	}
+	if s.target.origin() != to.origin() {
+		header = http.Header{"User-Agent": {userAgent}}
+		if accept, ok := s.headers["Accept"]; ok && len(accept.Names()) == 0 {
+			header.Set("Accept", accept.String())
+		}
+		if typ, ok := s.headers["Content-Type"]; ok && s.body != "" && len(typ.Names()) == 0 {
+			header.Set("Content-Type", typ.String())
+		}
+	}
+	s.target = to
+	return header, s.rules.mayFetch(s.method, to)
+}
+
+// resolve returns the target of a location.
+func (s *sending) resolve(location string) (*target, error) {
+	base, err := url.Parse(s.target.place())
+	if err != nil {
+		return nil, err
+	}
+	to, err := base.Parse(location)
+	if err != nil {
+		return nil, errorf("E0510", "location: want a URL")
+	}
+	to.Fragment, to.RawFragment = "", ""
+	return parseTarget(to.String())
+}
+
+// transport returns what sends the request once: connections are not kept, as
+// they are checked for this plugin, method and path alone.
+func (s *sending) transport() *http.Transport {
+	return &http.Transport{
+		DialContext:            s.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.w.HTTP.Roots},
+		DisableKeepAlives:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+}
+
+// dial connects to the target's host. Every address that the name has must be
+// allowed; it is these that are dialed, not the name, so that a resolver cannot
+// change its mind between.
+func (s *sending) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	addrs := []netip.Addr{s.target.addr}
+	if !s.target.addr.IsValid() {
+		var err error
+		if addrs, err = s.w.HTTP.resolve(ctx, s.target.host); err != nil {
+			return nil, err
+		}
+	}
+	for _, addr := range addrs {
+		if err := s.rules.mayDial(s.method, s.target, addr); err != nil {
+			return nil, err
+		}
+	}
+	var conn net.Conn
+	err := error(&net.DNSError{Err: "no such host", Name: s.target.host, IsNotFound: true})
+	for _, addr := range addrs {
+		if conn, err = s.w.HTTP.dial(ctx, netip.AddrPortFrom(addr.Unmap(), uint16(s.target.port))); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+func (h *HTTP) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if h.Resolve != nil {
+		return h.Resolve(ctx, host)
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+func (h *HTTP) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+	if h.Dial != nil {
+		return h.Dial(ctx, addr)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr.String())
+}
+
+// noAnswer words an error of the network, without what only this machine has.
+func (s *sending) noAnswer(err error) error {
+	var refused *PermissionError
+	var dns *net.DNSError
+	var errno syscall.Errno
+	reason := err.Error()
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &dns) && dns.IsNotFound:
+		reason = "there is no such host"
+	case errors.As(err, &dns):
+		reason = "the host's name could not be resolved"
+	case errors.As(err, &errno):
+		reason = errno.Error()
+	}
+	return errorf("E0511", "%s: %s", s.place(), reason)
+}
+
+// fetchFragment returns what a URL has as a reference to it would, if it is text.
+func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context, error) {
+	s, err := newSending(w, Request{URL: ref})
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return s.fragment(ctx, ref)
+}
+
+// fragment sends the request and returns its answer as a fragment.
+func (s *sending) fragment(ctx context.Context, ref string) (c starhost.Context, err error) {
+	r, err := s.w.send(ctx, s)
+	if err != nil {
+		return c, err
+	}
+	typ, _, err := mime.ParseMediaType(cmp.Or(r.Headers["content-type"], "text/plain"))
+	switch {
+	case r.Status < 200 || r.Status > 299:
+		return c, errorf("E0511", "%s: got status %d %s, want 200", ref, r.Status, http.StatusText(r.Status))
+	case err != nil || !textType().MatchString(typ):
+		return c, errorf("E0505", "%s: got %s, want text", ref, shorten(r.Headers["content-type"]))
+	}
+	add(&c, ref, []byte(r.Body))
+	if len(c.Attachments) > 0 {
+		return starhost.Context{}, errorf("E0505", "%s: got bytes that are not UTF-8, want text", ref)
+	}
+	return c, nil
+}
+
+// textType are the MIME types of texts.
+var textType = lazy(`^(text/.*|application/(.*\+)?(json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql|graphql))$`)

@@ -1,0 +1,63 @@
+package effects
+
+import (
+	"context"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// GetEnv returns an environment variable; ok is false if it is not set.
+func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool, err error) {
+	type request struct {
+		Name string `json:"name"`
+	}
+	c := call{kind: "env", request: request{name}, what: name, refused: w.mayName("env", name)}
+	v, err := do(ctx, w, c, func(context.Context) (*blob, error) {
+		if w.Env == nil {
+			return nil, nil
+		}
+		value, ok := w.Env(name)
+		if !ok {
+			return nil, nil
+		}
+		clean := blob(w.Redact(value))
+		return &clean, nil
+	})
+	if v == nil {
+		return "", false, err
+	}
+	return string(*v), true, err
+}
+
+// Now returns the time of the turn. In a replay that is the journal's; the turn is
+// asked all the same, which is how it knows that a handler asked.
+func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
+	now := t.Now()
+	return do(ctx, w, call{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
+}
+
+// Random draws a number from 0 up to n-1, as [RandomInt] does.
+func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, error) {
+	type request struct {
+		N int64 `json:"n"`
+	}
+	return do(ctx, w, call{kind: "random", request: request{n}}, func(ctx context.Context) (int64, error) {
+		return RandomInt(t, w.laneOf(ctx), n)
+	})
+}
+
+// UUID draws a text in the form of a version 4 UUID, as [UUID] does.
+func (w *World) UUID(ctx context.Context, t *starhost.Turn) (string, error) {
+	return do(ctx, w, call{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
+		return UUID(t, w.laneOf(ctx)), nil
+	})
+}
+
+// laneOf returns the lane of a handler's call, or an empty one outside of any.
+func (w *World) laneOf(ctx context.Context) *starhost.Lane {
+	if lane := starhost.LaneOf(ctx); lane != nil {
+		return lane
+	}
+	return &starhost.Lane{Plugin: w.Plugin}
+}

@@ -1,0 +1,334 @@
+package effects
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+)
+
+// MaxJournal is the most bytes of a journal.
+const MaxJournal = 64 << 20
+
+// journalVersion is what the first line of a journal begins with.
+const journalVersion = 1
+
+// A Header is the first line of a journal: what the turn started from, apart from
+// the files of its plugins. Whoever makes a journal fills it in and reads it.
+type Header struct {
+	// Version is the journal's own, set by [NewJournal].
+	Version int `json:"journal"`
+	// Starhost and Sandbox are the versions that ran the turn.
+	Starhost string `json:"starhost,omitempty"`
+	Sandbox  string `json:"sandbox,omitempty"`
+	// Session, Turn and Seed are what draws start from.
+	Session string `json:"session"`
+	Turn    int    `json:"turn"`
+	Seed    uint64 `json:"seed"`
+	// Config and Plugins are SHA-256 sums in hexadecimal: the config's, and each
+	// plugin's by name.
+	Config  string            `json:"config,omitempty"`
+	Plugins map[string]string `json:"plugins,omitempty"`
+	// Input is the request, in a form of the caller's own.
+	Input json.RawMessage `json:"input,omitempty"`
+}
+
+// An entry is one line of a journal after the first: an effect,
+//
+//	{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}
+//
+// with "error" in place of "reply" if it failed.
+type entry struct {
+	Lane, Plugin string
+	Kind         string
+	Request      json.RawMessage
+	Reply        json.RawMessage
+	Err          *entryError
+	WouldRun     bool // it was not done: a dry run
+}
+
+// An entryError is an error in a journal.
+type entryError struct {
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+	Cause   string `json:"cause,omitempty"` // a key of causes
+}
+
+// causes are the errors that callers test for.
+var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": starhost.ErrNoReference}
+
+// with returns e with a request, and its reply or error.
+func (e entry) with(request, reply any, err error) entry {
+	e.Request = marshal(request)
+	if err == nil {
+		e.Reply = marshal(reply)
+		return e
+	}
+	e.Err = &entryError{Message: err.Error()}
+	if coded := interface{ Code() string }(nil); errors.As(err, &coded) {
+		e.Err.Code = coded.Code()
+	}
+	for name, cause := range causes {
+		if errors.Is(err, cause) {
+			e.Err.Cause = name
+		}
+	}
+	return e
+}
+
+// line returns the entry as JSON.
+func (e entry) line() []byte {
+	var b []byte
+	member := func(name string, value any) {
+		b = append(append(append(append(b, ','), marshal(name)...), ':'), marshal(value)...)
+	}
+	if e.Lane != "" || e.Plugin != "" {
+		member("lane", e.Lane)
+		member("plugin", e.Plugin)
+	}
+	member(e.Kind, e.Request)
+	if e.WouldRun {
+		member("would_run", true)
+	}
+	if e.Err != nil {
+		member("error", e.Err)
+	} else {
+		member("reply", e.Reply)
+	}
+	b[0] = '{'
+	return append(b, '}')
+}
+
+// UnmarshalJSON reads a line. Members that it does not know are ignored.
+func (e *entry) UnmarshalJSON(line []byte) error {
+	var known struct {
+		Lane, Plugin string
+		Reply        json.RawMessage
+		Error        *entryError
+		WouldRun     bool `json:"would_run"`
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line, &known); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(line, &members); err != nil {
+		return err
+	}
+	*e = entry{Lane: known.Lane, Plugin: known.Plugin, Reply: known.Reply, Err: known.Error, WouldRun: known.WouldRun}
+	for _, kind := range kinds {
+		request, ok := members[kind]
+		switch {
+		case ok && e.Kind != "":
+			return fmt.Errorf("got both %s and %s, want one effect a line", e.Kind, kind)
+		case ok:
+			e.Kind, e.Request = kind, request
+		}
+	}
+	if e.Kind == "" {
+		return fmt.Errorf("got no effect, want one of %s", strings.Join(kinds, ", "))
+	}
+	return nil
+}
+
+// decodeReply returns what an entry says that the effect gave.
+func decodeReply[T any](e entry) (reply T, err error) {
+	if e.Err != nil {
+		return reply, &Error{Msg: e.Err.Message, code: e.Err.Code, cause: causes[e.Err.Cause]}
+	}
+	if len(e.Reply) == 0 {
+		return reply, nil
+	}
+	if err := json.Unmarshal(e.Reply, &reply); err != nil {
+		return reply, errorf("E0515", "reply to %s: got %s: %v", e.Kind, shortJSON(e.Reply), err)
+	}
+	return reply, nil
+}
+
+// marshal writes a value of this package as JSON, without escapes that only HTML
+// needs.
+func marshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage("null") // a json.RawMessage that is none
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// shortJSON returns a text for messages, cut after 500 bytes.
+func shortJSON(b []byte) string {
+	if len(b) > 500 {
+		return strings.ToValidUTF8(string(b[:500]), "") + "..."
+	}
+	return string(b)
+}
+
+// A blob is any bytes: in JSON a string if they are text, else {"base64": ...}.
+type blob string
+
+func (b blob) redact(s *Secrets) blob { return blob(s.Redact(string(b))) }
+
+func (b blob) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(b)) {
+		return marshal(string(b)), nil
+	}
+	return marshal(map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(b))}), nil
+}
+
+func (b *blob) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(b))
+	}
+	var encoded struct{ Base64 []byte }
+	if err := json.Unmarshal(data, &encoded); err != nil {
+		return err
+	}
+	*b = blob(encoded.Base64)
+	return nil
+}
+
+// blobs are names of files, which may be any bytes.
+type blobs []blob
+
+func blobsOf(texts []string) blobs {
+	list := make(blobs, len(texts))
+	for i, t := range texts {
+		list[i] = blob(t)
+	}
+	return list
+}
+
+// texts returns nil for none.
+func (list blobs) texts() []string {
+	var texts []string
+	for _, b := range list {
+		texts = append(texts, string(b))
+	}
+	return texts
+}
+
+// A Journal is the record of one turn: every effect of its handlers, in the order
+// of lanes, and every time that the host's clock was read. It is JSON lines; secrets
+// appear in it by their names. [ReadJournal] reads it back. It is safe for
+// concurrent use.
+type Journal struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+	first starhost.Entry
+	err   error
+}
+
+// NewJournal begins a journal.
+func NewJournal(h Header) *Journal {
+	h.Version = journalVersion
+	j := &Journal{}
+	j.add(marshal(h))
+	return j
+}
+
+// Record adds an effect: it is for starhost.Options.Record.
+func (j *Journal) Record(e starhost.Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.first.Turn == 0 {
+		j.first = e
+	}
+	if e.Session != j.first.Session || e.Turn != j.first.Turn {
+		j.fail(errorf("E0515", "journal: got an effect of turn %d of session %s, want one turn alone: %d of %s", e.Turn, e.Session, j.first.Turn, j.first.Session))
+		return
+	}
+	j.add(e.Line)
+}
+
+// A clockLine is one time that the host's clock was read.
+type clockLine struct {
+	Clock *time.Time `json:"clock"`
+}
+
+// Clock returns a clock that notes what it reads from another: it is for
+// starhost.Options.Clock.
+func (j *Journal) Clock(clock func() time.Time) func() time.Time {
+	return func() time.Time {
+		now := clock().UTC().Round(0) // as it will be read: without the monotonic clock
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.add(marshal(clockLine{&now}))
+		return now
+	}
+}
+
+// add adds a line.
+func (j *Journal) add(line []byte) {
+	if j.lines.Len()+len(line)+1 > MaxJournal {
+		j.fail(errorf("E0506", "journal: got more than %d bytes, want at most that", MaxJournal))
+		return
+	}
+	j.lines.Write(line)
+	j.lines.WriteByte('\n')
+}
+
+func (j *Journal) fail(err error) {
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// Bytes returns the journal so far. The error says why it is not complete.
+func (j *Journal) Bytes() ([]byte, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.lines.Bytes()), j.err
+}
+
+// WriteFile writes the journal to a file that only its owner can read. There is
+// never a part of it: the file is replaced when all is written.
+func (j *Journal) WriteFile(name string) error {
+	b, err := j.Bytes()
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), ".journal-*") // mode 0600
+	if err != nil {
+		return notRead(name, err, "")
+	}
+	_, err = file.Write(b)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return notRead(name, err, "")
+	}
+	return nil
+}
+
+// readLines calls f with each line that is not blank, and its number.
+func readLines(name string, b []byte, f func(line []byte) error) error {
+	number := 0
+	for line := range bytes.Lines(b) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := f(line); err != nil {
+			return errorf("E0515", "%s: line %d: %v", name, number, err)
+		}
+	}
+	return nil
+}
+
+// readBounded reads all of a journal.
+func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", MaxJournal) }

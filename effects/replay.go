@@ -1,0 +1,231 @@
+package effects
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Replay runs a turn again from its journal: as a World's Answers it does no
+// effect, but gives the reply that each had, lane by lane. It is safe for
+// concurrent use, and for one turn.
+type Replay struct {
+	// Header is the journal's first line.
+	Header Header
+
+	mu       sync.Mutex
+	lanes    map[string]*replayLane
+	times    []time.Time
+	read     int              // how many of times were asked for
+	diverged *DivergenceError // the one of the lowest lane
+}
+
+// A replayLane is what a lane did and how much of it was asked for again.
+type replayLane struct {
+	entries []entry
+	next    int
+}
+
+// A DivergenceError says where a turn did other than its journal says.
+type DivergenceError struct {
+	// Lane is the handler call, and Plugin whose it is.
+	Lane, Plugin string
+	// Number counts the lane's effects from 1.
+	Number int
+	// Want is what the journal has, Got what was asked for: the kind of the effect
+	// and its request as JSON, or that there is none.
+	Want, Got string
+}
+
+func (e *DivergenceError) Error() string {
+	return fmt.Sprintf("replay: lane %s of %s: effect %d: got %s, want %s as in the journal", e.Lane, e.Plugin, e.Number, e.Got, e.Want)
+}
+
+// Code returns "E0516".
+func (e *DivergenceError) Code() string { return "E0516" }
+
+// ReadJournal reads what a [Journal] wrote.
+func ReadJournal(r io.Reader) (*Replay, error) {
+	b, err := readBounded(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &Replay{lanes: map[string]*replayLane{}}
+	if err := readLines("journal", b, p.add); err != nil {
+		return nil, err
+	}
+	if p.Header.Version == 0 {
+		return nil, errorf("E0515", "journal: got no line, want a header first")
+	}
+	return p, nil
+}
+
+// add reads one line.
+func (p *Replay) add(line []byte) error {
+	if p.Header.Version == 0 {
+		return p.begin(line)
+	}
+	var reading clockLine
+	if err := json.Unmarshal(line, &reading); err != nil {
+		return err
+	}
+	if reading.Clock != nil {
+		p.times = append(p.times, *reading.Clock)
+		return nil
+	}
+	var e entry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return err
+	}
+	lane := p.lane(e.Lane)
+	lane.entries = append(lane.entries, e)
+	return nil
+}
+
+func (p *Replay) begin(line []byte) error {
+	err := json.Unmarshal(line, &p.Header)
+	switch {
+	case err != nil:
+		return err
+	case p.Header.Version == 0:
+		return errors.New(`got no "journal", want a header as {"journal":1}`)
+	case p.Header.Version != journalVersion:
+		return fmt.Errorf("got a journal of version %d, want %d", p.Header.Version, journalVersion)
+	}
+	return nil
+}
+
+func (p *Replay) lane(path string) *replayLane {
+	if p.lanes[path] == nil {
+		p.lanes[path] = &replayLane{}
+	}
+	return p.lanes[path]
+}
+
+// answer gives the lane's next reply. Lanes that come after the first one that
+// diverged get its error; those that run beside it and come before go on, so that
+// the first is the first on any number of cores.
+func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped(path) {
+		return entry{}, false, p.diverged
+	}
+	lane, request := p.lane(path), marshal(c.request)
+	want := "no further effect"
+	if lane.next < len(lane.entries) {
+		e := lane.entries[lane.next]
+		if e.Kind == c.kind && e.Plugin == plugin && covers(decoded(e.Request), decoded(request), false) {
+			lane.next++
+			return e, true, nil
+		}
+		want = describe(e.Kind, e.Request)
+		if e.Plugin != plugin {
+			want += " of " + e.Plugin
+		}
+	}
+	p.diverged = &DivergenceError{Lane: path, Plugin: plugin, Number: lane.next + 1, Want: want, Got: describe(c.kind, request)}
+	return entry{}, false, p.diverged
+}
+
+// stopped reports whether a lane's next effect comes after the divergence. That of
+// a lane that called the diverged one does.
+func (p *Replay) stopped(path string) bool {
+	d := p.diverged
+	return d != nil && (compareLanes(d.Lane, path) <= 0 || strings.HasPrefix(d.Lane, path+"/"))
+}
+
+// Clock reads the times of the journal, for starhost.Options.Clock. Past the last
+// one it is that again.
+func (p *Replay) Clock() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read++
+	if len(p.times) == 0 {
+		return time.Unix(0, 0).UTC()
+	}
+	return p.times[min(p.read, len(p.times))-1]
+}
+
+// End returns, when the turn is over, the first divergence, by lane: a
+// *[DivergenceError]. That an effect of the journal was not asked for again is one.
+func (p *Replay) End() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, path := range p.paths() {
+		lane := p.lanes[path]
+		switch {
+		case p.stopped(path):
+			return p.diverged
+		case lane.next < len(lane.entries):
+			e := lane.entries[lane.next]
+			return &DivergenceError{Lane: path, Plugin: e.Plugin, Number: lane.next + 1, Want: describe(e.Kind, e.Request), Got: "no further effect"}
+		}
+	}
+	switch {
+	case p.diverged != nil:
+		return p.diverged
+	case p.read != len(p.times):
+		return errorf("E0516", "replay: the clock was read %d times, want %d as in the journal", p.read, len(p.times))
+	}
+	return nil
+}
+
+// paths returns the lanes in their order.
+func (p *Replay) paths() []string {
+	var all []string
+	for path := range p.lanes {
+		all = append(all, path)
+	}
+	slices.SortFunc(all, compareLanes)
+	return all
+}
+
+// compareLanes orders the paths of lanes by their numbers. A lane comes before
+// those that it called.
+func compareLanes(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "/"), strings.Split(b, "/"), func(x, y string) int {
+		m, _ := strconv.Atoi(x) // 0 for the path of no lane
+		n, _ := strconv.Atoi(y)
+		return cmp.Compare(m, n)
+	})
+}
+
+// describe returns an effect for messages.
+func describe(kind string, request []byte) string { return kind + " " + shortJSON(request) }
+
+// decoded returns a JSON text as Go values that compare: numbers as their text.
+func decoded(text []byte) any {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// covers reports whether want is got, or with partly, whether all members that
+// want has are.
+func covers(want, got any, partly bool) bool {
+	w, isObject := want.(map[string]any)
+	g, alike := got.(map[string]any)
+	if !partly || !isObject || !alike {
+		return reflect.DeepEqual(want, got)
+	}
+	for name, value := range w {
+		if other, ok := g[name]; !ok || !reflect.DeepEqual(value, other) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,342 @@
+package effects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/afero"
+)
+
+// Bounds of secrets.
+const (
+	maxSecret     = 64 << 10 // bytes of a value
+	secretTimeout = 30 * time.Second
+)
+
+// A Secret is a text that may have the values of secrets in it. Nobody can read
+// those: printed, formatted or written as JSON it shows their names, as "Bearer
+// <secret TOKEN>". Only headers, parameters and auth of a [Request], and stdin and
+// env of a [Command], open it, each after its own check. The zero value is "".
+type Secret struct{ parts []secretPart }
+
+// A secretPart is a text, or the value of a secret. The value is behind a pointer,
+// so that printing a struct with a Secret in it cannot show it.
+type secretPart struct {
+	text   string
+	secret *secretValue
+}
+
+// Plain returns a text without secrets.
+func Plain(text string) Secret { return Secret{[]secretPart{{text: text}}} }
+
+// Join returns one text after the other.
+func Join(list ...Secret) Secret {
+	var joined Secret
+	for _, s := range list {
+		joined.parts = append(joined.parts, s.parts...)
+	}
+	return joined
+}
+
+// Names returns the secrets in the text, in its order.
+func (s Secret) Names() []string {
+	var names []string
+	for _, p := range s.parts {
+		if p.secret != nil {
+			names = append(names, p.secret.name)
+		}
+	}
+	return names
+}
+
+// String returns the text with names in place of secrets.
+func (s Secret) String() string {
+	shown, _ := s.render(func(p *secretValue) (string, error) { return placeholder(p.name), nil })
+	return shown
+}
+
+// GoString, Format and MarshalJSON show what String does.
+func (s Secret) GoString() string             { return s.String() }
+func (s Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, s.String()) }
+func (s Secret) MarshalJSON() ([]byte, error) { return blob(s.String()).MarshalJSON() }
+
+// render returns the text with each secret as show has it.
+func (s Secret) render(show func(*secretValue) (string, error)) (string, error) {
+	var b strings.Builder
+	for _, p := range s.parts {
+		text := p.text
+		if p.secret != nil {
+			var err error
+			if text, err = show(p.secret); err != nil {
+				return "", err
+			}
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+func placeholder(name string) string { return "<secret " + name + ">" }
+
+// secretTexts returns what the Secrets of a map show, or nil for an empty map.
+func secretTexts(m map[string]Secret) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	texts := make(map[string]string, len(m))
+	for name, s := range m {
+		texts[name] = s.String()
+	}
+	return texts
+}
+
+// A SecretSource says where the value of a secret is. One field is set.
+type SecretSource struct {
+	File    string   // a path
+	Command []string // a program with arguments: what it prints
+}
+
+// SecretOptions say where secrets are. The zero value knows none.
+type SecretOptions struct {
+	// Sources are the places of secrets by name. A secret without one is the
+	// environment variable of its name, or in the file that NAME_FILE names.
+	Sources map[string]SecretSource
+	// LookupEnv tells about environment variables; nil means that none is set.
+	LookupEnv func(string) (string, bool)
+	// Patterns are texts to be taken out like the values of secrets.
+	Patterns []*regexp.Regexp
+}
+
+// Secrets know the values of secrets, each read once, when it is first asked for.
+// They take them out of texts as a second net; see [Secrets.Redact]. Nil knows
+// none. Secrets are safe for concurrent use.
+type Secrets struct {
+	o        SecretOptions
+	mu       sync.Mutex
+	values   map[string]*secretValue
+	known    []knownSecret // that were read, by name
+	replacer atomic.Pointer[strings.Replacer]
+}
+
+// A secretValue is a secret that was asked for.
+type secretValue struct {
+	name string
+	read func() (string, error) // of a replay: an error
+}
+
+// NewSecrets returns the secrets of some places.
+func NewSecrets(o SecretOptions) *Secrets {
+	if o.LookupEnv == nil {
+		o.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	return &Secrets{o: o, values: map[string]*secretValue{}}
+}
+
+// Watch reads the named secrets now, but those that a command prints, so that
+// [Secrets.Redact] knows them before a plugin asks. What is not there is left out.
+func (s *Secrets) Watch(names ...string) {
+	for _, name := range names {
+		if s.o.Sources[name].Command == nil {
+			_, _ = s.get(name).read()
+		}
+	}
+}
+
+// get returns a secret, of which nothing may have been read yet.
+func (s *Secrets) get(name string) *secretValue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.values[name]
+	if v == nil {
+		v = &secretValue{name: name}
+		v.read = sync.OnceValues(func() (string, error) { return s.open(name) })
+		s.values[name] = v
+	}
+	return v
+}
+
+// open reads a value from its place.
+func (s *Secrets) open(name string) (string, error) {
+	raw, err := s.fetch(name)
+	if err == nil && len(raw) > maxSecret {
+		err = fmt.Errorf("got more than %d bytes, want at most that", maxSecret)
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
+	if err == nil && value == "" {
+		err = errors.New("got an empty value")
+	}
+	if err != nil {
+		return "", errorf("E0513", "secret %q: %v", name, err)
+	}
+	s.learn(name, value)
+	return value, nil
+}
+
+func (s *Secrets) fetch(name string) (string, error) {
+	source := s.o.Sources[name]
+	if source.Command != nil {
+		return runSecretCommand(source.Command)
+	}
+	if source.File == "" {
+		if value, ok := s.o.LookupEnv(name); ok {
+			return value, nil
+		}
+		source.File, _ = s.o.LookupEnv(name + "_FILE")
+	}
+	if source.File == "" {
+		return "", fmt.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
+			name, nearest(name, slices.Sorted(maps.Keys(s.o.Sources))))
+	}
+	b, err := readRegular(afero.NewOsFs(), source.File, "of the secret", maxSecret)
+	return string(b), err
+}
+
+// runSecretCommand returns what an operator's command prints.
+func runSecretCommand(argv []string) (string, error) {
+	if len(argv) == 0 {
+		return "", errors.New("got no command")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	out := &bounded{most: maxSecret + 1}
+	cmd.Stdout = out
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	exited := (*exec.ExitError)(nil)
+	switch {
+	case out.over:
+		return out.String(), nil // which is over the limit
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("its command took more than %s", secretTimeout)
+	case errors.As(err, &exited):
+		return "", fmt.Errorf("its command ended with code %d", exited.ExitCode())
+	case err != nil:
+		return "", errors.New("its command did not start")
+	}
+	return out.String(), nil
+}
+
+// A bounded writer keeps what it is given, up to a number of bytes. More is an
+// error.
+type bounded struct {
+	bytes.Buffer
+	most   int
+	over   bool
+	onOver func() // if not nil
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - b.Len()
+	if len(p) <= room {
+		return b.Buffer.Write(p)
+	}
+	b.Buffer.Write(p[:room])
+	b.over = true
+	if b.onOver != nil {
+		b.onOver()
+	}
+	return room, io.ErrShortWrite
+}
+
+// Secret returns a secret, which must be there, without showing it.
+func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
+	type request struct {
+		Name string `json:"name"`
+	}
+	// What is checked here is that the name may be used at all; where, is checked
+	// when it is opened.
+	declared, granted := w.Declared.secret(name, anywhere), w.Granted.secret(name, anywhere)
+	c := call{kind: "secret", request: request{name}, what: name, refused: w.refusal("secret", name, declared, granted)}
+	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
+		if w.Secrets == nil {
+			return none, errorf("E0513", "secret %q: there are no secrets here", name)
+		}
+		_, err = w.Secrets.get(name).read()
+		return none, err
+	})
+	if err != nil {
+		return Secret{}, err
+	}
+	return Secret{[]secretPart{{secret: w.secretValue(name)}}}, nil
+}
+
+// secretValue returns a secret, of which only a name is known if there are none.
+func (w *World) secretValue(name string) *secretValue {
+	if w.Secrets == nil {
+		return &secretValue{name, func() (string, error) { return "", errorf("E0513", "secret %q: there are no secrets here", name) }}
+	}
+	return w.Secrets.get(name)
+}
+
+// anywhere and here are what a secret may be used for, beside a host's name: for
+// anything, and for a program of this machine.
+const (
+	anywhere = "*"
+	here     = ""
+)
+
+// secret reports whether a secret may be used for a host, anywhere or here.
+func (g Grants) secret(name, host string) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		if p.Kind != "secret" {
+			return false
+		}
+		pattern, at, bound := strings.Cut(p.Pattern, "@")
+		return matchNames(pattern)(name) && (!bound || host == anywhere || host != here && matchHost(at, host))
+	})
+}
+
+// reveal returns a text with the values of its secrets, for a host or here, if the
+// plugin may use all of them there.
+func (w *World) reveal(s Secret, host string) (string, error) {
+	return s.render(func(v *secretValue) (string, error) {
+		if err := w.mayReveal(v.name, host); err != nil {
+			return "", err
+		}
+		return v.read()
+	})
+}
+
+func (w *World) mayReveal(name, host string) error {
+	pattern := name
+	if host != here {
+		pattern += "@" + host
+	}
+	return w.refusal("secret", pattern, w.Declared.secret(name, host), w.Granted.secret(name, host))
+}
+
+// mayRevealAll refuses Secrets that may not be opened for a host or here.
+func (w *World) mayRevealAll(host string, list ...Secret) error {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Names()...)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.mayReveal(name, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment returns NAME=VALUE for each variable, sorted by name.
+func environment(values map[string]string) []string {
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env = append(env, name+"="+values[name])
+	}
+	return env
+}

@@ -1,0 +1,98 @@
+package effects
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Bounds of a store.
+const (
+	MaxKey   = 512      // bytes of a key
+	MaxValue = 1 << 20  // bytes of a value
+	MaxStore = 16 << 20 // bytes of all keys and values of a plugin in a [MemoryKV]
+)
+
+// KV keeps JSON values of plugins by key, across sessions. Its methods are safe for
+// concurrent use. Keys and values are within their bounds.
+type KV interface {
+	// Get returns a value; ok is false if there is none.
+	Get(ctx context.Context, plugin, key string) (value json.RawMessage, ok bool, err error)
+	Set(ctx context.Context, plugin, key string, value json.RawMessage) error
+	// Delete forgets a value and reports whether there was one.
+	Delete(ctx context.Context, plugin, key string) (bool, error)
+	// Keys returns all keys, sorted by their bytes.
+	Keys(ctx context.Context, plugin string) ([]string, error)
+}
+
+// A MemoryKV is a KV that ends with the process. The zero value is empty.
+type MemoryKV struct {
+	mu      sync.Mutex
+	plugins map[string]*memoryValues
+}
+
+type memoryValues struct {
+	values map[string]json.RawMessage
+	size   int // bytes of keys and values
+}
+
+// of returns a plugin's values.
+func (m *MemoryKV) of(plugin string) *memoryValues {
+	if m.plugins == nil {
+		m.plugins = map[string]*memoryValues{}
+	}
+	if m.plugins[plugin] == nil {
+		m.plugins[plugin] = &memoryValues{values: map[string]json.RawMessage{}}
+	}
+	return m.plugins[plugin]
+}
+
+// Get implements KV.
+func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value, ok := m.of(plugin).values[key]
+	return bytes.Clone(value), ok, nil
+}
+
+// Set implements KV. Over [MaxStore] it is an error and changes nothing.
+func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.of(plugin)
+	size := v.size - v.sizeOf(key) + len(key) + len(value)
+	if size > MaxStore {
+		return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, shorten(key), MaxStore)
+	}
+	v.values[key], v.size = bytes.Clone(value), size
+	return nil
+}
+
+// Delete implements KV.
+func (m *MemoryKV) Delete(_ context.Context, plugin, key string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.of(plugin)
+	_, ok := v.values[key]
+	v.size -= v.sizeOf(key)
+	delete(v.values, key)
+	return ok, nil
+}
+
+// Keys implements KV.
+func (m *MemoryKV) Keys(_ context.Context, plugin string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.of(plugin).values)), nil
+}
+
+func (v *memoryValues) sizeOf(key string) int {
+	value, ok := v.values[key]
+	if !ok {
+		return 0
+	}
+	return len(key) + len(value)
+}

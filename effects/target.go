@@ -1,0 +1,311 @@
+package effects
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// lazy returns a regular expression that is compiled when it is first needed,
+// not when the program starts.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// maxURL is the most bytes of a URL.
+const maxURL = 8 << 10
+
+// A target is a URL in the one form in which permissions are asked about it.
+type target struct {
+	scheme string     // "http" or "https"
+	host   string     // in lower case; an IPv6 address in brackets
+	addr   netip.Addr // of a host that is an address
+	port   int
+	path   string // escaped as little as can be, begins with "/"
+	query  string // as it was
+}
+
+// defaultPorts are those that need not be written.
+var defaultPorts = map[string]int{"http": 80, "https": 443}
+
+// parseTarget reads an absolute URL. What clients read in more than one way, or
+// hides where it leads, is an error: other forms of addresses, "..", credentials.
+func parseTarget(text string) (*target, error) {
+	fail := func(format string, args ...any) (*target, error) {
+		return nil, errorf("E0510", "URL %s: %s", shorten(text), fmt.Sprintf(format, args...))
+	}
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > maxURL:
+		return fail("got %d bytes, want at most %d", len(text), maxURL)
+	case err != nil || strings.Contains(text, `\`) || u.Opaque != "":
+		return fail("want one as https://pager.internal/oncall")
+	case defaultPorts[u.Scheme] == 0:
+		return fail("got scheme %q, want https or http", u.Scheme)
+	case u.User != nil:
+		return errURLCredentials()
+	}
+	t := &target{scheme: u.Scheme, query: u.RawQuery}
+	if t.host, t.addr, err = parseHost(u.Host[:len(u.Host)-len(portSuffix(u))]); err != nil {
+		return fail("%v", err)
+	}
+	if t.port, err = parsePort(u); err != nil {
+		return fail("%v", err)
+	}
+	if t.path, err = normalPath(u.EscapedPath()); err != nil {
+		return fail("%v", err)
+	}
+	return t, nil
+}
+
+// errURLCredentials does not show the URL: there may be a password in it.
+func errURLCredentials() (*target, error) {
+	return nil, errorf("E0510", "URL: got a user's name or password in it, want these in auth")
+}
+
+// portSuffix returns the colon and the port of a URL's host, if it has any.
+func portSuffix(u *url.URL) string {
+	if u.Port() == "" && !strings.HasSuffix(u.Host, ":") {
+		return ""
+	}
+	return ":" + u.Port()
+}
+
+func parsePort(u *url.URL) (int, error) {
+	if u.Port() == "" {
+		return defaultPorts[u.Scheme], nil
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("got port %q, want 1 to 65535", u.Port())
+	}
+	return int(n), nil
+}
+
+// likeAddress is a last label that no name has, so that a host with it would be
+// an address in a form that some programs know: decimal, octal, hexadecimal.
+var likeAddress = lazy(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
+
+// parseHost returns a host in lower case, and its address if it is one.
+func parseHost(host string) (string, netip.Addr, error) {
+	host = strings.ToLower(host)
+	inner, bracketed := strings.CutPrefix(host, "[")
+	addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+	switch {
+	case err == nil && bracketed && addr.Is6() && !addr.Is4In6() && addr.Zone() == "":
+		return "[" + addr.String() + "]", addr, nil
+	case err == nil && !bracketed && addr.Is4():
+		return host, addr, nil
+	case bracketed, likeAddress().MatchString(host), !hostName.MatchString(host), strings.Contains(host, "*"):
+		return "", netip.Addr{}, fmt.Errorf("got host %q, want a name as pager.internal, or an address as 10.0.0.1 or [::1]", host)
+	}
+	return host, netip.Addr{}, nil
+}
+
+// normalPath returns an escaped path with only those escapes that it needs. One
+// with a "." or ".." between slashes of any kind is an error.
+func normalPath(escaped string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(escaped); i++ {
+		if escaped[i] != '%' {
+			b.WriteByte(escaped[i])
+			continue
+		}
+		c, err := strconv.ParseUint(escaped[i+1:min(i+3, len(escaped))], 16, 8)
+		if err != nil || i+3 > len(escaped) {
+			return "", fmt.Errorf("got path %q, want %% followed by two digits", escaped)
+		}
+		if unreserved(byte(c)) {
+			b.WriteByte(byte(c))
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+		i += 2
+	}
+	normal := "/" + strings.TrimPrefix(b.String(), "/")
+	plain, err := url.PathUnescape(normal)
+	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
+		if name == "." || name == ".." || err != nil {
+			return "", fmt.Errorf("got path %q, want one without . and ..", escaped)
+		}
+	}
+	return normal, nil
+}
+
+// unreserved reports whether a character is the same escaped or not.
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// authority returns host and port, without a port that need not be written.
+func (t *target) authority() string {
+	if t.port == defaultPorts[t.scheme] {
+		return t.host
+	}
+	return t.host + ":" + strconv.Itoa(t.port)
+}
+
+// origin is what a secret is not carried out of.
+func (t *target) origin() string { return t.scheme + "://" + t.authority() }
+
+// place returns the URL without its query.
+func (t *target) place() string { return t.origin() + t.path }
+
+// url returns the whole URL.
+func (t *target) url() string {
+	if t.query == "" {
+		return t.place()
+	}
+	return t.place() + "?" + t.query
+}
+
+// pattern returns the least permission that allows a method there.
+func (t *target) pattern(method string) string {
+	var b strings.Builder
+	if method != "GET" && method != "HEAD" {
+		b.WriteString(method + " ")
+	}
+	if t.scheme == "http" {
+		b.WriteString("http://")
+	}
+	return b.String() + t.authority()
+}
+
+// at returns the target with an address as its host.
+func (t *target) at(addr netip.Addr) *target {
+	moved := *t
+	moved.addr, moved.host = addr, addr.String()
+	if addr.Is6() {
+		moved.host = "[" + moved.host + "]"
+	}
+	return &moved
+}
+
+// An httpRule is what an http permission says.
+type httpRule struct {
+	methods      []string
+	scheme, host string
+	port         int
+	path         string // "" for any
+}
+
+// parseHTTPRule reads a canonical pattern.
+func parseHTTPRule(pattern string) httpRule {
+	r := httpRule{methods: []string{"GET", "HEAD"}, scheme: "https"}
+	if methods, rest, ok := strings.Cut(pattern, " "); ok {
+		r.methods, pattern = strings.Split(methods, ","), rest
+	}
+	if rest, ok := strings.CutPrefix(pattern, "http://"); ok {
+		r.scheme, pattern = "http", rest
+	}
+	if i := strings.IndexByte(pattern, '/'); i >= 0 {
+		r.path, pattern = pattern[i:], pattern[:i]
+	}
+	host, port, _ := splitPort(pattern)
+	r.host, r.port = host, defaultPorts[r.scheme]
+	if port != "" {
+		r.port, _ = strconv.Atoi(port[1:])
+	}
+	return r
+}
+
+// allows reports whether the rule allows a method on a target.
+func (r httpRule) allows(method string, t *target) bool {
+	return slices.Contains(r.methods, method) && r.scheme == t.scheme && r.port == t.port && matchHost(r.host, t.host) && r.allowsPath(t.path)
+}
+
+// allowsPath compares as normal paths: the whole, or the part before a final "*".
+func (r httpRule) allowsPath(p string) bool {
+	if r.path == "" {
+		return true
+	}
+	prefix, wild := strings.CutSuffix(r.path, "*")
+	normal, err := normalPath(prefix)
+	return err == nil && (normal == p || wild && strings.HasPrefix(p, normal))
+}
+
+var addressPattern = lazy(`^([0-9][0-9.*]*|\[.*\])$`)
+
+// matchHost reports whether a pattern of hosts matches one. "*" stands for any
+// characters. A pattern of numbers matches addresses alone and one of names names
+// alone, so that nobody gets into 10.0.* by a name as 10.0.evil.example; a "*"
+// without anything else matches both.
+func matchHost(pattern, host string) bool {
+	if pattern != "*" && addressPattern().MatchString(pattern) != addressPattern().MatchString(host) {
+		return false
+	}
+	if strings.HasPrefix(pattern, "[") {
+		return pattern == host
+	}
+	ok, err := path.Match(pattern, host)
+	return ok && err == nil
+}
+
+var spelledAddress = lazy(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
+
+// http reports whether a method is allowed on a target.
+func (g Grants) http(method string, t *target) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		return p.Kind == "http" && parseHTTPRule(p.Pattern).allows(method, t)
+	})
+}
+
+// address reports whether a method is allowed on a target, by a permission that
+// spells its address from the first number on.
+func (g Grants) address(method string, t *target) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		rule := parseHTTPRule(p.Pattern)
+		return p.Kind == "http" && spelledAddress().MatchString(rule.host) && rule.allows(method, t)
+	})
+}
+
+// mayFetch refuses a method on a target that the plugin has no permission for.
+func (w *World) mayFetch(method string, t *target) error {
+	return w.refusal("http", t.pattern(method), w.Declared.http(method, t), w.Granted.http(method, t))
+}
+
+// mayDial refuses an address that the target's host leads to, or is, if it is no
+// public one and no grant spells it.
+func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
+	addr = addr.Unmap()
+	moved := t.at(addr)
+	if isPublic(addr) || w.Granted.address(method, moved) {
+		return nil
+	}
+	return &PermissionError{
+		Plugin: w.Plugin, Permission: "http:" + moved.pattern(method), Declared: true,
+		Why: fmt.Sprintf("%s leads to an address that is not public", t.host),
+	}
+}
+
+// notPublic are the networks of special use: what a server must not be made to
+// ask, because who asks from there is trusted more, or because the address is
+// another one in disguise.
+var notPublic = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+)
+
+// global6 are the IPv6 addresses in use. Loopback, link-local, private, multicast,
+// mapped, compatible and translated (NAT64) ones are not among them.
+var global6 = netip.MustParsePrefix("2000::/3")
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, t := range texts {
+		list[i] = netip.MustParsePrefix(t)
+	}
+	return list
+}
+
+func isPublic(addr netip.Addr) bool {
+	special := slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return !special && (addr.Is4() || global6.Contains(addr)) && addr.Zone() == ""
+}

@@ -1,0 +1,185 @@
+package effects
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/spf13/afero"
+)
+
+// MaxWrite is the most bytes of a file that a plugin writes.
+const MaxWrite = DefaultMaxRead
+
+// A writeFS is what Files are written through. An afero.Fs is one.
+type writeFS interface {
+	MkdirAll(name string, mode fs.FileMode) error
+	OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error)
+	Rename(from, to string) error
+	Remove(name string) error
+}
+
+// A rootWriter writes into a folder that nothing leads out of.
+type rootWriter struct{ *os.Root }
+
+func (r rootWriter) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
+	f, err := r.Root.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// WriteFile writes a file of the workspace: the whole of it or nothing. Folders on
+// the way are made. Config, plugins and what the world protects are never written,
+// and names that begin with a dot only where the permission spells the dot. A link
+// on the way is followed, if the plugin may write where it leads; one at the end
+// is an error.
+func (w *World) WriteFile(ctx context.Context, name, content string) error {
+	type request struct {
+		Path   string `json:"path"`
+		Bytes  int    `json:"bytes"`
+		SHA256 string `json:"sha256"`
+	}
+	if _, err := cleanPath(name); err != nil {
+		return err
+	}
+	clean, refused := w.mayWrite(name)
+	sum := sha256.Sum256([]byte(content))
+	c := call{
+		kind: "fs.write", request: request{name, len(content), hex.EncodeToString(sum[:])}, what: fmt.Sprintf("%s (%d B)", name, len(content)),
+		refused: refused, writes: true, lasts: true,
+	}
+	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) { return none, w.writeFile(clean, name, content) })
+	return err
+}
+
+// mayWrite returns the clean path if the plugin may write there.
+func (w *World) mayWrite(name string) (string, error) {
+	clean, err := cleanPath(name)
+	if err != nil {
+		return "", err
+	}
+	if err := w.refusal("fs.write", quoteGlob(clean), w.Declared.Allows("fs.write", clean), w.Granted.Allows("fs.write", clean)); err != nil {
+		return "", err
+	}
+	if w.protects(clean) {
+		return "", fileError("E0514", name, "plugins, their libraries and the config are never written by a plugin")
+	}
+	return clean, nil
+}
+
+// protects reports whether a path is that of a plugin, a library or config, on a
+// file system that may take upper and lower case for the same.
+func (w *World) protects(clean string) bool {
+	lower := strings.ToLower(clean)
+	if strings.HasSuffix(lower, ".star") || path.Base(lower) == "starhost.toml" {
+		return true
+	}
+	for _, p := range w.Protected {
+		p = strings.ToLower(p)
+		if lower == p || strings.HasPrefix(lower, p+"/") || p == "." {
+			return true
+		}
+	}
+	return false
+}
+
+// writeFile writes what was checked by name, after the same checks of where the
+// name leads.
+func (w *World) writeFile(clean, name, content string) error {
+	switch {
+	case w.Workspace == nil:
+		return errorf("E0514", "there is no workspace here, so no file of it can be written")
+	case len(content) > MaxWrite:
+		return fileError("E0506", name, "got %d bytes to write, want at most %d", len(content), MaxWrite)
+	}
+	actual, err := w.Workspace.destination(clean, name)
+	if err != nil {
+		return err
+	}
+	if actual != clean {
+		if _, err := w.mayWrite(actual); err != nil {
+			return err
+		}
+	}
+	if err := w.Workspace.write(actual, content); err != nil {
+		return notWritten(name, err)
+	}
+	return nil
+}
+
+// notWritten words an error of a file system without its path.
+func notWritten(shown string, err error) error {
+	return fileError("E0514", shown, "not written: %v", plainError(err))
+}
+
+// destination returns where a file is written: behind the links of the folders on
+// the way, as far as there are any.
+func (f *Files) destination(clean, shown string) (string, error) {
+	info, err := f.lstat(clean)
+	switch {
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		return "", fileError("E0514", shown, "got a link, want a path that is none")
+	case err == nil && !info.Mode().IsRegular():
+		return "", fileError("E0514", shown, "got a %s, want a regular file", typeName(info.Mode()))
+	}
+	dir, rest := path.Dir(clean), path.Base(clean)
+	for {
+		actual, err := f.Resolve(dir)
+		switch {
+		case err == nil:
+			return path.Join(actual, rest), nil
+		case dir == "." || !errors.Is(err, fs.ErrNotExist) || f.isLink(dir):
+			return "", err
+		}
+		dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest)
+	}
+}
+
+// isLink reports whether the last name of a path is a link, which may lead to
+// nothing.
+func (f *Files) isLink(name string) bool {
+	info, err := f.lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// write replaces a file, or makes it and its folder, by renaming one beside it.
+func (f *Files) write(name, content string) error {
+	if err := f.out.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if info, err := f.fs.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	beside, file, err := f.temporary(name, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(content)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = f.out.Rename(beside, name)
+	}
+	if err != nil {
+		_ = f.out.Remove(beside)
+	}
+	return err
+}
+
+// temporary makes a file beside another, under the first name that is free.
+func (f *Files) temporary(name string, mode fs.FileMode) (string, afero.File, error) {
+	for n := 0; ; n++ {
+		beside := path.Join(path.Dir(name), fmt.Sprintf(".starhost-%d.tmp", n))
+		file, err := f.out.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err == nil || n == 100 || !errors.Is(err, fs.ErrExist) {
+			return beside, file, err
+		}
+	}
+}
