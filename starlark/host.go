@@ -54,7 +54,7 @@ func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []sta
 	if err != nil {
 		return err
 	}
-	return w.charge(op, saturate(cost.Steps, n/textBytes.per), times(n, cost.BytesPerArgByte))
+	return w.charge(op, saturate(cost.Steps, textBytes.steps(n)), times(n, cost.BytesPerArgByte))
 }
 
 // callSize bounds the length of the text of all arguments.
@@ -89,7 +89,7 @@ func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.T
 	if err != nil {
 		return err
 	}
-	return w.charge(op, saturate(nestedSteps, n/textBytes.per), n)
+	return w.charge(op, saturate(nestedSteps, textBytes.steps(n)), n)
 }
 
 // payResult pays for what a handler returned: the host will convert it, each part
@@ -99,7 +99,7 @@ func (w *worker) payResult(v starlark.Value) error {
 	if err != nil {
 		return err
 	}
-	return w.charge("result", n/textBytes.per, n)
+	return w.charge("result", textBytes.steps(n), n)
 }
 
 // checkEnv refuses functions in the environment of one file: they are given with

@@ -218,7 +218,7 @@ func (d *jsonDecoder) entry(dict *starlark.Dict) error {
 	if err != nil {
 		return err
 	}
-	if err := d.w.charge(d.op, 1, newEntry.bytes); err != nil {
+	if err := d.w.payAs(d.op, newEntry, 1); err != nil {
 		return err
 	}
 	return d.w.setKey(d.op, dict, key, v)

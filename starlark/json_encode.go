@@ -16,11 +16,11 @@ import (
 // Prices of the json module.
 var (
 	jsonNode  = price{"json.encode", "values", 1, 0, 0}
-	jsonText  = price{"json.encode", "bytes of the text", 64, 2, 16}
+	jsonText  = price{"json.encode", "bytes of the text", 32, 2, 16}
 	jsonRead  = price{"json.decode", "bytes read", 16, 1, 0}
 	jsonList  = price{"json.decode", "arrays", 1, 0, 80}
-	jsonItem  = price{"json.decode", "elements", 1, 32, 0}
-	jsonLines = price{"json.indent", "bytes of the text", 32, 2, 64}
+	jsonItem  = price{"json.decode", "elements", 0.5, 32, 0}
+	jsonLines = price{"json.indent", "bytes of the text", 16, 2, 64}
 )
 
 // jsonEncode is json.encode(x).
@@ -100,7 +100,7 @@ func (e *jsonEncoder) value(v starlark.Value) error {
 // integer writes an integer; the time for a long one is more than linear.
 func (e *jsonEncoder) integer(v starlark.Int) error {
 	if !isSmallInt(v) {
-		if err := e.w.payIntText(e.op, v); err != nil {
+		if err := e.w.payAtomText(e.op, v); err != nil {
 			return err
 		}
 	}

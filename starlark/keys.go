@@ -34,7 +34,7 @@ func (w *worker) payWeight(op string, v starlark.Value) (weight uint64, err erro
 		if err := k.visit(v); err != nil {
 			return 0, err
 		}
-		return k.total + k.nodes, w.charge(op, k.nodes+k.bytes/keyBytes.per, 0)
+		return k.total + k.nodes, w.charge(op, k.nodes+keyBytes.steps(k.bytes), 0)
 	}
 	return 1, nil
 }
@@ -50,7 +50,7 @@ type keyWalk struct {
 
 func (k *keyWalk) visit(v starlark.Value) error {
 	if k.nodes++; k.nodes >= 64 {
-		if err := k.w.charge(k.op, k.nodes+k.bytes/keyBytes.per, 0); err != nil {
+		if err := k.w.charge(k.op, k.nodes+keyBytes.steps(k.bytes), 0); err != nil {
 			return err
 		}
 		k.total += k.nodes
@@ -178,8 +178,8 @@ func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, wei
 	if chain > fair+floodFrom {
 		steps = chain
 	}
-	if same > fair+floodFrom || same > fair+heavy && weight >= heavy {
-		steps = times(times(same, same), weight)
+	if same > fair+floodFrom/2 || same > fair+heavy && weight >= heavy {
+		steps = times(4*same*same, weight)
 	}
 	if steps == 0 {
 		return nil

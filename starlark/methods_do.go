@@ -46,37 +46,33 @@ func lower(c *call) (starlark.Value, error) {
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
-// join is s.join: the strings are added up before they are joined.
+// join is s.join: the lengths are added up before anything is joined.
 func join(c *call) (starlark.Value, error) {
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
 		return c.stock()
 	}
-	if _, ok := c.args[0].(starlark.Iterable); !ok {
+	xs, ok := c.args[0].(starlark.Iterable)
+	if !ok {
 		return c.stock()
 	}
-	sep := c.text()
-	var parts []string
-	size := uint64(0)
-	quarter := price{op: "join", per: 4, bytes: 32}
-	err := c.w.forEach("join", quarter, c.args[0], func(x starlark.Value) error {
-		s, ok := x.(starlark.String)
-		if !ok {
-			return c.errorf("in list, want string, got %s", x.Type())
-		}
-		parts = append(parts, string(s))
-		size += uint64(len(s) + len(sep))
-		if b := &c.w.budget; size > b.maxAlloc-b.alloc {
-			return c.w.exceed("memory", "join", saturate(b.alloc, size), b.maxAlloc, b.alloc)
-		}
-		return nil
-	})
+	values, err := c.w.collect("join", price{unit: "strings", per: 0.5, bytes: 32}, xs)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.w.charge("join", uint64(len(parts))/4+size/256, size+16); err != nil {
+	size := uint64(0)
+	parts := make([]string, len(values))
+	for i, v := range values {
+		s, ok := v.(starlark.String)
+		if !ok {
+			return nil, c.errorf("in list, want string, got %s", v.Type())
+		}
+		parts[i] = string(s)
+		size += uint64(len(s) + len(c.text()))
+	}
+	if err := c.w.payAs("join", concatText, size); err != nil {
 		return nil, err
 	}
-	return starlark.String(strings.Join(parts, sep)), nil
+	return starlark.String(strings.Join(parts, c.text())), nil
 }
 
 // ---- methods of lists ----
@@ -271,8 +267,7 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 	if _, ok := v.(starlark.Iterable); !ok {
 		return nil, nil
 	}
-	p := visited
-	p.bytes = newEntry.bytes
+	p := newEntry
 	if n := starlark.Len(v); n >= 0 {
 		p.op = op
 		if err := w.paySequence(p, uint64(n)); err != nil {

@@ -48,7 +48,7 @@ type textWalk struct {
 // textSize returns a bound of the length of v's text, and pays for the walk.
 func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	if n, ok := plainSize(v); ok {
-		return n, w.payIntText(op, v)
+		return n, w.payAtomText(op, v)
 	}
 	t := textWalk{w: w, op: op}
 	if err := t.visit(v); err != nil {
@@ -57,14 +57,22 @@ func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	return t.size, w.payAs(op, textNode, t.nodes)
 }
 
-// payIntText pays for converting a long integer, which takes more than linear time.
-func (w *worker) payIntText(op string, v starlark.Value) error {
-	i, ok := v.(starlark.Int)
-	if !ok || isSmallInt(i) {
-		return nil
+// payAtomText pays for what the text of a value without parts costs beside its
+// length: a long integer takes more than linear time, a string is quoted.
+func (w *worker) payAtomText(op string, v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.Int:
+		if n := words(v); n > 1 {
+			return w.payAs(op, intText, n*n)
+		}
+	case starlark.String:
+		if len(v) > smallText {
+			return w.payAs(op, quoting, uint64(len(v)))
+		}
+	case starlark.Bytes:
+		return w.payAs(op, quoting, uint64(len(v)))
 	}
-	n := words(i)
-	return w.payAs(op, intText, n*n)
+	return nil
 }
 
 // isAtom reports whether v is of a core type without parts.
@@ -128,7 +136,7 @@ func (t *textWalk) visit(v starlark.Value) error {
 				return err
 			}
 		}
-		return t.w.payIntText(t.op, v)
+		return t.w.payAtomText(t.op, v)
 	}
 	if t.depth++; t.depth > maxDepth {
 		return t.w.exceed("depth", t.op, uint64(t.depth), maxDepth, 0)

@@ -124,7 +124,7 @@ func payEnumerate(w *worker, name string, args starlark.Tuple, _ []starlark.Tupl
 			return fmt.Errorf("%s: start %d is too large to count from", name, n)
 		}
 	}
-	return w.payElements(price{name, "elements", 1, 88, 48}, x)
+	return w.payElements(price{name, "elements", 0.5, 88, 48}, x)
 }
 
 // makeRange is range, but for ranges whose length or stride the interpreter
@@ -479,7 +479,7 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		return s, nil
 	}
 	if n := starlark.Len(xs); n >= 0 {
-		if err := w.paySequence(price{name, "elements", 0, newEntry.bytes, 0}, uint64(n)); err != nil {
+		if err := w.paySequence(price{name, "elements", newEntry.per, newEntry.bytes, 0}, uint64(n)); err != nil {
 			return nil, err
 		}
 	}
@@ -537,7 +537,7 @@ func (w *worker) updateDict(d *starlark.Dict, op string, args starlark.Tuple, kw
 }
 
 func (w *worker) updatePairs(d *starlark.Dict, op string, v starlark.Value) error {
-	entry := price{op, "entries", 1, newEntry.bytes, 0}
+	entry := price{op, "entries", newEntry.per, newEntry.bytes, 0}
 	if m, ok := v.(starlark.IterableMapping); ok {
 		if err := w.paySequence(entry, uint64(max(starlark.Len(m), 0))); err != nil {
 			return err
