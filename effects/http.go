@@ -168,7 +168,7 @@ func newSending(w *World, r Request) (*sending, error) {
 		w: w, rules: w, method: cmp.Or(strings.ToUpper(r.Method), http.MethodGet), target: t, params: r.Params, headers: map[string]Secret{},
 		auth: r.Auth, body: r.Body, timeout: timeoutOf(r.Timeout),
 	}
-	if !httpMethods.MatchString(s.method) || s.method == http.MethodConnect {
+	if !httpMethods().MatchString(s.method) || s.method == http.MethodConnect {
 		return nil, errorf("E0510", "method: got %q, want one as GET or POST", r.Method)
 	}
 	if err := s.setHeaders(r.Headers); err != nil {

@@ -114,28 +114,28 @@ var permissionKinds = []permissionKind{
 
 // A nameRule is what a name with the wildcards "*" and "?" looks like.
 type nameRule struct {
-	valid *regexp.Regexp
+	valid func() *regexp.Regexp
 	want  string // in words
 }
 
 var (
-	variableName = nameRule{regexp.MustCompile(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
-	toolName     = nameRule{regexp.MustCompile(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
-	prefixName   = nameRule{regexp.MustCompile(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
+	variableName = nameRule{lazy(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
+	toolName     = nameRule{lazy(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
+	prefixName   = nameRule{lazy(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
 )
 
 // canonical returns the pattern as it is, if it follows the rule.
 func (r nameRule) canonical(pattern string) (string, error) {
-	if !r.valid.MatchString(pattern) {
+	if !r.valid().MatchString(pattern) {
 		return "", fmt.Errorf("got name %q, want %s, with * and ? as wildcards", pattern, r.want)
 	}
 	return pattern, nil
 }
 
 var (
-	hostName    = regexp.MustCompile(`^[a-z0-9_*-]+(\.[a-z0-9_*-]+)*$`)
-	httpPath    = regexp.MustCompile(`^/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?$`)
-	httpMethods = regexp.MustCompile(`^[A-Z]+(,[A-Z]+)*$`)
+	hostName    = lazy(`^[a-z0-9_*-]+(\.[a-z0-9_*-]+)*$`)
+	httpPath    = lazy(`^/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?$`)
+	httpMethods = lazy(`^[A-Z]+(,[A-Z]+)*$`)
 )
 
 func kindOf(name string) *permissionKind {
@@ -331,7 +331,7 @@ func canonicalHTTP(pattern string) (string, error) {
 	target := pattern
 	if m, rest, ok := strings.Cut(pattern, " "); ok {
 		methods, target = strings.ToUpper(m), rest
-		if !httpMethods.MatchString(methods) {
+		if !httpMethods().MatchString(methods) {
 			return "", fmt.Errorf("got methods %q, want names as GET,POST", m)
 		}
 		list := strings.Split(methods, ",")
@@ -345,7 +345,7 @@ func canonicalHTTP(pattern string) (string, error) {
 	place := ""
 	if i := strings.IndexByte(target, '/'); i >= 0 {
 		target, place = target[:i], target[i:]
-		if !httpPath.MatchString(place) || hasDotDot(place) {
+		if !httpPath().MatchString(place) || hasDotDot(place) {
 			return "", fmt.Errorf("got path %q, want one without .., ? and #, with * at its end only", place)
 		}
 		prefix, wild := strings.CutSuffix(place, "*")
@@ -386,7 +386,7 @@ func canonicalHost(host string) (string, error) {
 		if err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]") {
 			return "[" + addr.String() + "]", nil
 		}
-	} else if hostName.MatchString(lower) {
+	} else if hostName().MatchString(lower) {
 		return lower, nil
 	}
 	return "", fmt.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)

@@ -102,7 +102,7 @@ func parseHost(host string) (string, netip.Addr, error) {
 		return "[" + addr.String() + "]", addr, nil
 	case err == nil && !bracketed && addr.Is4():
 		return host, addr, nil
-	case bracketed, likeAddress().MatchString(host), !hostName.MatchString(host), strings.Contains(host, "*"):
+	case bracketed, likeAddress().MatchString(host), !hostName().MatchString(host), strings.Contains(host, "*"):
 		return "", netip.Addr{}, fmt.Errorf("got host %q, want a name as pager.internal, or an address as 10.0.0.1 or [::1]", host)
 	}
 	return host, netip.Addr{}, nil
