@@ -85,5 +85,19 @@ func Codes() []Code {
 			Bad:  "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.1\")\n",
 			Good: "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.2\")\n",
 		},
+		{
+			Code: "E0613", Title: "changed since it was trusted",
+			Text: "A file of a plugin or library of a trusted project is not the one that was looked at when the project was trusted: it changed while the plugins were loaded, or it is new. " +
+				"starhost trust shows the difference and asks again; for a project that you edit yourself there is starhost trust --path.",
+			Bad:  "# a plugin edits a file of its own project and reads it\n",
+			Good: "starhost trust\n",
+		},
+		{
+			Code: "E0614", Title: "nothing to trust",
+			Text: "starhost trust is about the project of the nearest starhost.toml, up to the repository root. What is trusted stands in starhost/trust.json of the XDG state folder, which only you may write; " +
+				"a file that does not hold that, or that others may write, trusts nobody.",
+			Bad:  "starhost trust # in a folder without starhost.toml\n",
+			Good: "starhost -C my-project trust\n",
+		},
 	}
 }

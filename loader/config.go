@@ -45,6 +45,15 @@ type Config struct {
 	warnings []Warning
 	project  string  // absolute folder of the project layer, "" without one
 	held     []given // what the project says of single plugins, until Select knows whose they are
+
+	projectGrants map[string]projectGrant // of a trusted project, by plugin
+	trusted       *trusted                // the files of a trusted project; nil if it is not trusted
+}
+
+// A projectGrant is what a project gives to a plugin of its own.
+type projectGrant struct {
+	permissions []string
+	place       Place
 }
 
 // PluginsConfig says which plugins there are.
@@ -133,8 +142,8 @@ type Path struct {
 	Real string
 	// Place is where the config names it; zero for an argument.
 	Place Place
-	// Project is true for a path that no operator named: the config of an untrusted
-	// project did, or it is a default. Grants do not reach plugins found there.
+	// Project is true for a path that no operator named: the config of a project did,
+	// or it is a default. The operator's own grants do not reach plugins found there.
 	Project bool
 }
 
@@ -161,20 +170,26 @@ type ConfigOptions struct {
 	// None reads no file at all.
 	None bool
 	// Getenv returns environment variables: HOME, XDG_CONFIG_HOME, STARHOST_CONFIG,
-	// STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
+	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
 }
 
 // LoadConfig reads the config. Later layers win: built-in, the user's file, the
 // project's ([ConfigName], in Dir or above it up to the repository root), the
 // environment. Tables merge, arrays replace, but disabled and required unite,
-// and an untrusted project adds to paths.
+// and a project adds to paths. The project's is read fully if the operator trusts
+// it as it is now; see [TrustOptions].
 //
 // The error joins one [*Error] for each mistake.
 func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
+	return o.load(func(c *Config, l *layer, src []byte) { c.recall(l, src, o.Getenv) })
+}
+
+// load reads all layers. trust is asked about that of a project before it counts.
+func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (*Config, []Warning, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	files, err := o.files()
 	if err != nil {
@@ -185,6 +200,9 @@ func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 		src, err := readConfigFile(file.real, file.shown)
 		if err != nil {
 			return nil, nil, err
+		}
+		if file.project {
+			trust(c, file, src)
 		}
 		if err := c.read(file, src); err != nil {
 			return nil, c.warnings, err
@@ -227,6 +245,8 @@ func newConfig() *Config {
 		Store:  StoreConfig{URL: "sqlite:"},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},
+
+		projectGrants: map[string]projectGrant{},
 	}
 }
 
@@ -254,13 +274,18 @@ func tighter[T cmp.Ordered](a, b T) T {
 	return a
 }
 
-// GrantsOf returns the permissions given to the plugin: none where only an
-// untrusted project named its path.
+// GrantsOf returns the permissions given to the plugin: the operator's where the
+// operator named its path, those of a trusted project where it is a plugin of that
+// project.
 func (c *Config) GrantsOf(s *Source) []string {
-	if s.Project {
-		return nil
+	var grants []string
+	if !s.Project {
+		grants = c.Grants[s.Name]
 	}
-	return c.Grants[s.Name]
+	if c.trusted.covers(s) {
+		grants = slices.Concat(grants, c.projectGrants[s.Name].permissions)
+	}
+	return grants
 }
 
 // Place returns where the setting was made last, the zero Place for a built-in
@@ -325,6 +350,9 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 	}
 	project := c.release(own)
 	for _, s := range found {
+		if c.trusted.covers(s) {
+			s.pins = c.trusted.files
+		}
 		if c.uses(s, project) {
 			used = append(used, s)
 		} else {

@@ -640,8 +640,11 @@ func TestCodesAreDocumentedAndTrue(t *testing.T) {
 			}
 			last = c.Code
 			bad := c.Bad
-			if c.Code == "E0608" { // too large to write down
+			switch c.Code {
+			case "E0608": // too large to write down
 				bad = strings.Repeat("#", 1<<20+1)
+			case "E0613", "E0614": // see TestTrustIsInTheBytes, TestTrustNeeds
+				return
 			}
 			if got := outcome(t, bad); got != c.Code {
 				t.Errorf("bad example: got code %q", got)

@@ -8,7 +8,11 @@
 //
 // A project's config comes with the code it configures and is not trusted: it
 // can make its own plugins known and the host stricter. Anything else in it is
-// ignored with a [Warning].
+// ignored with a [Warning], until the operator trusts the project: the bytes of
+// its config and plugins, as [TrustOptions] remembers them.
+//
+// [Load] does the rest. What it returns does not change; to reload is to load
+// again and to use the new [Set], which is what [Live] does.
 //
 // The package knows nothing of Starlark itself: sources go to the sandbox as
 // bytes, values pass through unseen.

@@ -15,8 +15,14 @@ import (
 type layer struct {
 	shown, real string
 	home        string // what "~" stands for; "" if unknown
-	project     bool   // it came with the code, nobody trusts it yet
+	project     bool   // it came with the code
+	trusted     bool   // the operator trusts that code
+	why         string // it is not trusted, for warnings
+	src         []byte // of a project's
 }
+
+// untrusted tells whether nobody vouches for the layer.
+func (l *layer) untrusted() bool { return l.project && !l.trusted }
 
 // A given is one setting as a layer gives it.
 type given struct {
@@ -53,7 +59,7 @@ func (o ConfigOptions) files() ([]*layer, error) {
 		return nil, err
 	}
 	if file := nearestConfig(folders); file != "" {
-		files = append(files, &layer{shown: relative(folders[0], file), real: file, home: home, project: true})
+		files = append(files, &layer{shown: relative(folders[0], file), real: file, home: home, project: true, why: "is not trusted"})
 	}
 	return files, nil
 }
@@ -181,7 +187,7 @@ func suggestKey(list []*setting, table []string, name string) string {
 // apply sets what a layer gives, as far as it may.
 func (c *Config) apply(g given) *Error {
 	switch {
-	case !g.layer.project || g.trust == allowed:
+	case !g.layer.untrusted() || g.trust == allowed:
 		return c.set(g)
 	case g.trust == ownPlugins:
 		if err := newConfig().set(g); err != nil { // wrong types are told now
@@ -189,7 +195,7 @@ func (c *Config) apply(g given) *Error {
 		}
 		c.held = append(c.held, g)
 	default:
-		c.ignore(g, "this project is not trusted")
+		c.ignore(g, "this project %s", g.layer.why)
 	}
 	return nil
 }

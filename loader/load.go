@@ -181,6 +181,9 @@ func newLoading(o Options) (*loading, error) {
 	l.set = &Set{Config: l.config}
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, 0)
+		if folder.Project && l.config.trusted != nil {
+			l.libraries[name].pins = l.config.trusted.files
+		}
 	}
 	for _, step := range []func() error{l.find, l.openWorkspace, l.newSandbox, l.newHost} {
 		if err := step(); err != nil {

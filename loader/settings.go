@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,14 +14,22 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost/effects"
 )
 
 // A setting is a key that a config file may have.
 type setting struct {
 	key   []string // "*" stands for any name
 	trust trust
+	access
+}
+
+// An access reaches a setting in a config.
+type access struct {
 	// set checks the value and puts it into the config. The error says what is wanted.
 	set func(*Config, given) error
+	// get returns the value of a key without "*", in a type that [shown] knows.
+	get func(c *Config, key []string) any
 }
 
 // A trust says what a project's config may do before the project is trusted.
@@ -35,35 +44,35 @@ const (
 // settings are all keys that there are. Where two names are equally near to an
 // unknown one, the first is suggested.
 var settings = []*setting{
-	{k("plugins.paths"), allowed, setPaths},
+	{k("plugins.paths"), allowed, access{setPaths, getPaths}},
 	{k("plugins.enabled"), ownPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
 	{k("plugins.disabled"), ownPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
 	{k("plugins.required"), allowed, union(func(c *Config) *[]string { return &c.Plugins.Required })},
-	{k("libraries.*"), refused, setLibrary},
+	{k("libraries.*"), refused, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
 	{k("plugin.*.mode"), ownPlugins, value(oneOf("enforce", "warn"), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
 	{k("plugin.*.limits.steps"), ownPlugins, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
-	{k("plugin.*.limits.memory"), ownPlugins, limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory })},
+	{k("plugin.*.limits.memory"), ownPlugins, inBytes(limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
 	{k("plugin.*.limits.timeout"), ownPlugins, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
-	{k("plugin.*.*"), ownPlugins, setPluginValue},
-	{k("grants.*"), refused, setGrants},
+	{k("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
+	{k("grants.*"), refused, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
 	{k("secrets.*.file"), refused, value(text, func(c *Config, name string) *string { return &entry(c.Secrets, name).File })},
 	{k("secrets.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.Secrets, name).Command })},
 	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
-	{k("limits.memory"), allowed, limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory })},
+	{k("limits.memory"), allowed, inBytes(limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory }))},
 	{k("limits.timeout"), allowed, limit(duration, func(c *Config, _ string) *time.Duration { return &c.Limits.Timeout })},
 	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
 	{k("prompt.render"), allowed, value(oneOf("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
-	{k("prompt.max_bytes"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes })},
-	{k("prompt.max_fragment"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment })},
-	{k("prompt.max_plugin"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin })},
+	{k("prompt.max_bytes"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
+	{k("prompt.max_fragment"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment }))},
+	{k("prompt.max_plugin"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin }))},
 	{k("prompt.max_attachments"), allowed, value(count[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments })},
-	{k("prompt.max_attachment"), allowed, value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment })},
+	{k("prompt.max_attachment"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment }))},
 	{k("prompt.max_pixels"), allowed, value(count[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
 	{k("prompt.max_tokens"), allowed, value(count[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
 	{k("tools.allow"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
 	{k("tools.deny"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
 	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{k("store.url"), refused, value(text, func(c *Config, _ string) *string { return &c.Store.URL })},
+	{k("store.url"), refused, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
 	{k("mcp.*.approval"), refused, value(oneOf("ask", "auto"), func(c *Config, name string) *string { return &entry(c.MCP, name).Approval })},
 }
@@ -72,8 +81,8 @@ func k(key string) []string { return strings.Split(key, ".") }
 
 // value sets a field from a parsed value; the field belongs to the table that
 // the second part of the key names.
-func value[T any](parse func(any) (T, error), field func(*Config, string) *T) func(*Config, given) error {
-	return func(c *Config, g given) error {
+func value[T any](parse func(any) (T, error), field func(*Config, string) *T) access {
+	set := func(c *Config, g given) error {
 		v, err := parse(g.value)
 		if err != nil {
 			return err
@@ -81,36 +90,53 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) fu
 		*field(c, g.name()) = v
 		return nil
 	}
+	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
 }
 
 // errIgnored says that a setting was ignored, with a warning.
 var errIgnored = errors.New("ignored")
 
 // limit is value for what a project may only lower.
-func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) func(*Config, given) error {
-	return func(c *Config, g given) error {
+func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) access {
+	a := value(parse, field)
+	assign := a.set
+	a.set = func(c *Config, g given) error {
 		v, err := parse(g.value)
-		if err != nil {
-			return err
-		}
-		f := field(c, g.name())
-		if g.layer.project && tighter(*f, v) != v {
+		if f := field(c, g.name()); err == nil && g.layer.untrusted() && tighter(*f, v) != v {
 			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", *f)
 			return errIgnored
 		}
-		*f = v
-		return nil
+		return assign(c, g)
 	}
+	return a
+}
+
+// inBytes shows a number of bytes with its unit.
+func inBytes(a access) access {
+	get := a.get
+	a.get = func(c *Config, key []string) any { return withUnit(shown(get(c, key)).(int64)) }
+	return a
+}
+
+// withoutPassword hides the password of a URL that is shown.
+func withoutPassword(a access) access {
+	get := a.get
+	a.get = func(c *Config, key []string) any {
+		text := get(c, key).(string)
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			return u.Redacted()
+		}
+		return text
+	}
+	return a
 }
 
 // list sets a field to a list of strings.
-func list(field func(*Config, string) *[]string) func(*Config, given) error {
-	return value(texts, field)
-}
+func list(field func(*Config, string) *[]string) access { return value(texts, field) }
 
 // union adds to a list of names; each name keeps its place.
-func union(field func(*Config) *[]string) func(*Config, given) error {
-	return func(c *Config, g given) error {
+func union(field func(*Config) *[]string) access {
+	set := func(c *Config, g given) error {
 		names, err := texts(g.value)
 		if err != nil {
 			return err
@@ -123,14 +149,25 @@ func union(field func(*Config) *[]string) func(*Config, given) error {
 		}
 		return nil
 	}
+	return access{set, func(c *Config, _ []string) any { return *field(c) }}
 }
 
+// setGrants sets what a plugin is given. The grants of a project are for plugins
+// of its own.
 func setGrants(c *Config, g given) error {
 	permissions, err := texts(g.value)
-	if err == nil {
-		c.Grants[g.name()] = permissions
+	if err != nil {
+		return err
 	}
-	return err
+	if _, err := effects.ParseGrants(permissions); err != nil {
+		return fmt.Errorf("permissions (%w)", err)
+	}
+	if g.layer.project {
+		c.projectGrants[g.name()] = projectGrant{permissions, g.place}
+		return nil
+	}
+	c.Grants[g.name()] = permissions
+	return nil
 }
 
 func setLibrary(c *Config, g given) error {
@@ -142,7 +179,8 @@ func setLibrary(c *Config, g given) error {
 	return err
 }
 
-// setPaths sets where plugins are. An untrusted project adds folders of its own.
+// setPaths sets where plugins are. A project adds to these; one that nobody trusts
+// folders of its own.
 func setPaths(c *Config, g given) error {
 	names, err := texts(g.value)
 	if err != nil {
@@ -154,7 +192,7 @@ func setPaths(c *Config, g given) error {
 		switch {
 		case err != nil:
 			return err
-		case g.layer.project && !inside(filepath.Dir(g.layer.real), p.Real):
+		case g.layer.untrusted() && !inside(filepath.Dir(g.layer.real), p.Real):
 			c.ignore(g, "%s leaves the project's folder", name)
 		default:
 			paths = append(paths, p)
@@ -165,6 +203,14 @@ func setPaths(c *Config, g given) error {
 	}
 	c.Plugins.Paths = paths
 	return nil
+}
+
+func getPaths(c *Config, _ []string) any {
+	names := make([]string, len(c.Plugins.Paths))
+	for i, p := range c.Plugins.Paths {
+		names[i] = p.Shown
+	}
+	return names
 }
 
 // path returns what a name in a config file means: it is relative to the file.
@@ -324,6 +370,16 @@ func size(v any) (int64, error) {
 		}
 	}
 	return 0, errors.New(`bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`)
+}
+
+// withUnit returns the shortest way to write a number of bytes that size reads.
+func withUnit(n int64) any {
+	for _, unit := range slices.Backward(units[:3]) {
+		if n > 0 && n%(1<<unit.shift) == 0 {
+			return strconv.FormatInt(n>>unit.shift, 10) + unit.name
+		}
+	}
+	return n
 }
 
 // duration parses a time span over 0.

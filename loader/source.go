@@ -15,6 +15,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/afero"
+	"github.com/starhost/starhost/fragments"
 )
 
 // DefaultMaxSource is the most bytes of one .star file.
@@ -44,13 +45,16 @@ type Source struct {
 	Folder bool
 	// Place is where the config names the path that led here; zero for an argument.
 	Place Place
-	// Project is true if nobody but an untrusted project's config, or a default, led
-	// here.
+	// Project is true if nobody but a project's config, or a default, led here.
 	Project bool
 
 	maxSource int64
 	prefix    string // what positions show in front of a name
 	dir, sub  string // absolute real folder, and the plugin's folder in it
+
+	// pins are the files of the trusted project that the plugin is part of, by
+	// absolute real path; nil if any bytes will do.
+	pins map[string]fragments.Hash
 
 	mu      sync.Mutex
 	files   map[string][]byte
@@ -92,6 +96,9 @@ func (s *Source) Read(name string) ([]byte, error) {
 		b, err = s.readFile(fsys, name)
 		return err
 	})
+	if err == nil {
+		err = s.checkPin(name, b)
+	}
 	if err != nil {
 		return nil, s.explain(name, err)
 	}
@@ -296,6 +303,14 @@ func (s *Source) named() bool { return s.Place == Place{} && !s.Project }
 // within tells whether the plugin lies in the folder; nothing lies in "".
 func (s *Source) within(folder string) bool {
 	return folder != "" && inside(folder, filepath.Join(s.dir, s.sub))
+}
+
+// checkPin refuses a file that is not as it was when its project was trusted.
+func (s *Source) checkPin(name string, b []byte) error {
+	if s.pins == nil || s.pins[resolved(filepath.Join(s.dir, s.sub, name))] == fragments.Sum(string(b)) {
+		return nil
+	}
+	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
 }
 
 // same tells whether two sources are the same files.

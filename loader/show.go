@@ -1,0 +1,157 @@
+package loader
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A Setting is what a config says of one key, after all layers.
+type Setting struct {
+	// Key is as TOML writes it: "plugin.oncall.team".
+	Key string
+	// Value is string, int64, float64, bool, []any or map[string]any of these.
+	Value any
+	// Place is where it was set last; zero for a built-in value.
+	Place Place
+	// Project is true for grants that only plugins of the project get.
+	Project bool
+}
+
+// String returns the setting as a line of TOML.
+func (s Setting) String() string { return s.Key + " = " + inTOML(s.Value) }
+
+// Settings returns what holds, in the order of the config's documentation: all
+// keys that are not about a plugin, library, secret or server, and of those the
+// ones that were set. Passwords in URLs are hidden. What an untrusted project says
+// of its plugins is not there before [Config.Select].
+func (c *Config) Settings() []Setting {
+	var rows []Setting
+	for rest := settings; len(rest) > 0; {
+		table := rest[0].key[0]
+		end := slices.IndexFunc(rest, func(s *setting) bool { return s.key[0] != table })
+		if end < 0 {
+			end = len(rest)
+		}
+		for _, name := range c.names(table) {
+			for _, s := range rest[:end] {
+				rows = c.show(rows, s, name)
+			}
+		}
+		if table == "grants" {
+			rows = c.showProjectGrants(rows)
+		}
+		rest = rest[end:]
+	}
+	return rows
+}
+
+// tables tell the names in the tables of named things.
+var tables = map[string]func(*Config) []string{
+	"libraries": func(c *Config) []string { return sortedKeys(c.Libraries) },
+	"plugin":    func(c *Config) []string { return sortedKeys(c.Plugin) },
+	"grants":    func(c *Config) []string { return sortedKeys(c.Grants) },
+	"secrets":   func(c *Config) []string { return sortedKeys(c.Secrets) },
+	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
+}
+
+// names returns what stands for the first "*" of the keys in a table; "" if they
+// have none.
+func (c *Config) names(table string) []string {
+	if names := tables[table]; names != nil {
+		return names(c)
+	}
+	return []string{""}
+}
+
+// show adds the rows of a setting; name stands for the first "*" of its key.
+func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
+	for _, key := range c.expand(s.key, name) {
+		v := s.get(c, key)
+		if name != "" && reflect.ValueOf(v).IsZero() && c.Place(key...) == (Place{}) {
+			continue
+		}
+		rows = append(rows, Setting{Key: toml.Key(key).String(), Value: shown(v), Place: c.Place(key...)})
+	}
+	return rows
+}
+
+// expand returns the keys that a key with "*" stands for, within one name.
+func (c *Config) expand(key []string, name string) [][]string {
+	if name == "" {
+		return [][]string{key}
+	}
+	key = slices.Clone(key)
+	key[1] = name
+	if key[len(key)-1] != "*" {
+		return [][]string{key}
+	}
+	var keys [][]string
+	for _, last := range sortedKeys(c.PluginOf(name).Values) {
+		keys = append(keys, []string{key[0], name, last})
+	}
+	return keys
+}
+
+func (c *Config) showProjectGrants(rows []Setting) []Setting {
+	for _, name := range sortedKeys(c.projectGrants) {
+		g := c.projectGrants[name]
+		rows = append(rows, Setting{Key: toml.Key{"grants", name}.String(), Value: shown(g.permissions), Place: g.place, Project: true})
+	}
+	return rows
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// shown returns a config's value in the types of [Setting].
+func shown(v any) any {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case uint64:
+		return int64(v)
+	case time.Duration:
+		return v.String()
+	case []string:
+		list := make([]any, len(v))
+		for i, s := range v {
+			list[i] = s
+		}
+		return list
+	}
+	return v
+}
+
+// inTOML returns a value of a [Setting] as TOML writes it in one line.
+func inTOML(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case float64:
+		text := strconv.FormatFloat(v, 'f', -1, 64)
+		if !strings.Contains(text, ".") {
+			text += ".0"
+		}
+		return text
+	case []any:
+		for _, item := range v {
+			parts = append(parts, inTOML(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			parts = append(parts, toml.Key{key}.String()+" = "+inTOML(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // what JSON writes for strings, whole numbers and booleans is TOML
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
+}

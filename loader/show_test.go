@@ -1,0 +1,120 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/starhost/starhost/loader"
+)
+
+// shown is what a config shows: a line each setting, with its place.
+func shown(c *loader.Config) string {
+	var b strings.Builder
+	for _, s := range c.Settings() {
+		b.WriteString(s.String())
+		if s.Project {
+			b.WriteString(" (project)")
+		}
+		if s.Place != (loader.Place{}) {
+			b.WriteString("  # " + s.Place.String())
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestSettingsOfTheBuiltInLayer(t *testing.T) {
+	const want = `plugins.paths = []
+plugins.enabled = []
+plugins.disabled = []
+plugins.required = []
+limits.steps = 1000000
+limits.memory = "64MiB"
+limits.timeout = "2s"
+prompt.dedup = "session"
+prompt.render = "plain"
+prompt.max_bytes = "1MiB"
+prompt.max_fragment = "256KiB"
+prompt.max_plugin = "512KiB"
+prompt.max_attachments = 20
+prompt.max_attachment = "8MiB"
+prompt.max_pixels = 40000000
+prompt.max_tokens = 0
+tools.allow = ["*"]
+tools.deny = []
+model.default = ""
+store.url = "sqlite:"
+`
+	if diff := gocmp.Diff(want, shown(parse(t, ""))); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsOfAll(t *testing.T) {
+	const want = `plugins.paths = ["plugins", "/srv/plugins"]  # config.toml:3
+plugins.enabled = ["oncall"]  # config.toml:4
+plugins.disabled = ["old"]  # config.toml:5
+plugins.required = ["policy"]  # config.toml:6
+libraries.lib = "lib"  # config.toml:8
+plugin.oncall.on = true  # config.toml:12
+plugin.oncall.opts = {deep = [1, "x", {y = 2}]}  # config.toml:13
+plugin.oncall.ratio = 0.5  # config.toml:11
+plugin.oncall.rows = [{a = 1}]  # config.toml:14
+plugin.oncall.team = "checkout"  # config.toml:10
+plugin.policy.mode = "warn"  # config.toml:17
+plugin.policy.limits.steps = 200000  # config.toml:18
+plugin.policy.limits.memory = "1MiB"  # config.toml:18
+plugin.policy.limits.timeout = "1s"  # config.toml:18
+grants.oncall = ["secret:PAGER_TOKEN"]  # config.toml:20
+secrets.OTHER.command = ["pass", "other"]  # config.toml:23
+secrets.PAGER_TOKEN.file = "/run/secrets/pager"  # config.toml:22
+limits.steps = 900000  # config.toml:25
+limits.memory = "32MiB"  # config.toml:26
+limits.timeout = "1.5s"  # config.toml:27
+prompt.dedup = "prompt"  # config.toml:29
+prompt.render = "xml"  # config.toml:30
+prompt.max_bytes = "2MiB"  # config.toml:31
+prompt.max_fragment = 1000  # config.toml:32
+prompt.max_plugin = "512KiB"  # config.toml:33
+prompt.max_attachments = 21  # config.toml:34
+prompt.max_attachment = "9MiB"  # config.toml:35
+prompt.max_pixels = 41000000  # config.toml:36
+prompt.max_tokens = 7  # config.toml:37
+tools.allow = ["a*"]  # config.toml:39
+tools.deny = ["b*"]  # config.toml:40
+model.default = "acme/small"  # config.toml:42
+store.url = "none"  # config.toml:44
+mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:46
+mcp.github.approval = "auto"  # config.toml:47
+`
+	if diff := gocmp.Diff(want, shown(parse(t, full))); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsHidePasswords(t *testing.T) {
+	got := shown(parse(t, "[store]\nurl = \"postgres://me:hunter2@db/x\"\n"))
+	if !strings.Contains(got, `store.url = "postgres://me:xxxxx@db/x"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// The law: what a config shows is TOML that means the same config.
+func TestSettingsAreAConfig(t *testing.T) {
+	odd := "[plugin.a]\n\"odd key\" = \"\\\"\\\\\\u007f<&>é\\n\\u2028\"\nf = 1e300\ng = 3.0\nh = -0.0\nempty = {}\nlist = []\nzero = 0\ndeep = { \"a.b\" = [ { c = [1.5] } ] }\n[plugin.\"with.dot\"]\nx = 1\n"
+	for _, src := range []string{"", full, odd} {
+		first := parse(t, src)
+		var text strings.Builder
+		for _, s := range first.Settings() {
+			text.WriteString(s.String() + "\n")
+		}
+		second := parse(t, text.String())
+		opts := gocmp.Options{cmpopts.IgnoreUnexported(loader.Config{}), cmpopts.IgnoreTypes(loader.Place{}), cmpopts.EquateEmpty()}
+		if diff := gocmp.Diff(first, second, opts); diff != "" {
+			t.Errorf("config (-want +got):\n%s", diff)
+		}
+	}
+}

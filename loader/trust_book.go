@@ -1,0 +1,128 @@
+package loader
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A trustBook is the file that remembers which projects are trusted.
+type trustBook struct {
+	Version  int              `json:"trust"` // trustVersion
+	Projects []TrustedProject `json:"projects"`
+
+	file, shown string
+}
+
+const (
+	trustVersion = 1
+	maxTrustBook = 64 << 20 // bytes
+)
+
+// book returns an empty book at its place.
+func (o TrustOptions) book() *trustBook {
+	getenv := o.Getenv
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	b := &trustBook{Version: trustVersion}
+	home, dir := getenv("HOME"), getenv("XDG_STATE_HOME")
+	switch {
+	case filepath.IsAbs(dir):
+	case home != "":
+		dir = filepath.Join(home, ".local", "state")
+	default:
+		return b
+	}
+	b.file = filepath.Join(dir, "starhost", "trust.json")
+	b.shown = tilde(home, b.file)
+	return b
+}
+
+// read returns what is written; a missing file is an empty one.
+func (b *trustBook) read() (*trustBook, error) {
+	if b.file == "" {
+		return b, errorAt(Place{}, "E0614", "there is no place to remember trust in: want HOME or XDG_STATE_HOME")
+	}
+	info, err := os.Stat(b.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b, nil
+	case err != nil:
+		return b, errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))
+	case info.Mode().Perm()&0o022 != 0:
+		return b, errorAt(Place{File: b.shown}, "E0614", "others may write it, so it says nothing: want mode 0600 (if it is as you left it, chmod 600 %s)", b.shown)
+	case info.Size() > maxTrustBook:
+		return b, tooLarge(Place{File: b.shown}, info.Size(), maxTrustBook)
+	}
+	text, err := os.ReadFile(b.file)
+	if err != nil {
+		return b, errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))
+	}
+	if err := json.Unmarshal(text, b); err != nil || b.Version != trustVersion {
+		b.Projects = nil
+		return b, errorAt(Place{File: b.shown}, "E0614", "this is no list of trusted projects of version %d (remove it, and trust again)", trustVersion)
+	}
+	return b, nil
+}
+
+// change reads the book, changes it and writes it back, whole or not at all. Of two
+// changes at the same time the last one counts.
+func (b *trustBook) change(edit func(*trustBook) error) error {
+	if _, err := b.read(); err != nil {
+		return err
+	}
+	if err := edit(b); err != nil {
+		return err
+	}
+	slices.SortFunc(b.Projects, func(x, y TrustedProject) int { return strings.Compare(x.Folder, y.Folder) })
+	text, err := json.MarshalIndent(b, "", " ")
+	if err == nil {
+		err = replace(b.file, append(text, '\n'))
+	}
+	if err != nil {
+		return errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))
+	}
+	return nil
+}
+
+// replace writes a file that its owner alone may read, in one step.
+func replace(file string, text []byte) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".trust-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// find returns the entry of a folder, or nil.
+func (b *trustBook) find(folder string) *TrustedProject {
+	i := slices.IndexFunc(b.Projects, func(p TrustedProject) bool { return p.Folder == folder })
+	if i < 0 {
+		return nil
+	}
+	return &b.Projects[i]
+}
+
+// remove forgets a folder, and tells whether it was known.
+func (b *trustBook) remove(folder string) bool {
+	n := len(b.Projects)
+	b.Projects = slices.DeleteFunc(b.Projects, func(p TrustedProject) bool { return p.Folder == folder })
+	return len(b.Projects) < n
+}

@@ -1,0 +1,143 @@
+package loader
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/afero"
+	"github.com/starhost/starhost/fragments"
+)
+
+// files returns what trust in a project is about, by name relative to its folder:
+// the config, all files of its plugins and libraries, and those of its own that
+// commands in the config name.
+func (l *layer) files() (map[string]fragments.Hash, error) {
+	own := newConfig()
+	alone := &layer{shown: l.shown, real: l.real, home: l.home, project: true, trusted: true}
+	if err := own.read(alone, l.src); err != nil {
+		return nil, err
+	}
+	t := tally{folder: l.folder(), files: map[string]fragments.Hash{}}
+	t.add(l.real, fragments.Sum(string(l.src)))
+	sources, _ := Discover(l.paths(own), 0)
+	for name, folder := range own.Libraries {
+		sources = append(sources, NewLibrary(name, folder, 0))
+	}
+	for _, s := range sources {
+		if err := t.source(s); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range own.Secrets {
+		t.command(s.Command)
+	}
+	for _, m := range own.MCP {
+		t.command(m.Command)
+	}
+	return t.files, nil
+}
+
+// paths returns where the project's plugins are.
+func (l *layer) paths(own *Config) []Path {
+	paths, err := own.Paths(l.folder(), nil)
+	if err != nil { // there are none
+		return nil
+	}
+	return paths
+}
+
+// A tally collects the hashes of files.
+type tally struct {
+	folder string
+	files  map[string]fragments.Hash
+}
+
+// add takes a file by its absolute path.
+func (t *tally) add(file string, hash fragments.Hash) {
+	t.files[relative(t.folder, resolved(file))] = hash
+}
+
+// source adds all files of a plugin or library. What cannot be read is no part of
+// it: the plugin cannot read it either.
+func (t *tally) source(s *Source) error {
+	if !s.Folder {
+		if b, err := s.Read(s.Main); err == nil {
+			t.add(s.file(), fragments.Sum(string(b)))
+		}
+		return nil
+	}
+	err := s.open(func(fsys afero.Fs) error { return t.walk(s, fsys.(afero.FromIOFS).FS) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (t *tally) walk(s *Source, fsys fs.FS) error {
+	base := resolved(filepath.Join(s.dir, s.sub))
+	var entries int
+	var bytes int64
+	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if e.IsDir() && e.Name() == ".git" { // plugins read nothing of it
+			return fs.SkipDir
+		}
+		if entries++; entries > maxEntries {
+			return errorAt(Place{File: s.Path}, "E0608", "got more than %d files to trust", maxEntries)
+		}
+		hash, n := hashEntry(fsys, name, e)
+		if bytes += n; bytes > maxPluginBytes {
+			return errorAt(Place{File: s.Path}, "E0608", "got more than %d bytes to trust", maxPluginBytes)
+		}
+		if !hash.IsZero() {
+			t.files[relative(t.folder, filepath.Join(base, name))] = hash
+		}
+		return nil
+	})
+}
+
+// hashEntry returns the hash and size of a file, or the hash of where a link
+// leads; the zero hash of what has no bytes to read.
+func hashEntry(fsys fs.FS, name string, e fs.DirEntry) (fragments.Hash, int64) {
+	if e.Type()&fs.ModeSymlink != 0 {
+		target, err := fs.ReadLink(fsys, name)
+		if err != nil {
+			return fragments.Hash{}, 0
+		}
+		return fragments.Sum("-> " + target), 0
+	}
+	if !e.Type().IsRegular() {
+		return fragments.Hash{}, 0
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return fragments.Hash{}, 0
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, maxPluginBytes+1))
+	if err != nil {
+		return fragments.Hash{}, n
+	}
+	return fragments.Hash(h.Sum(nil)), n
+}
+
+// command adds the files of the project that a command names.
+func (t *tally) command(argv []string) {
+	for _, arg := range argv {
+		p := NewPath(t.folder, arg)
+		info, err := os.Stat(p.Real)
+		if err != nil || !info.Mode().IsRegular() || !inside(t.folder, p.Real) {
+			continue
+		}
+		fsys := os.DirFS(filepath.Dir(p.Real))
+		hash, _ := hashEntry(fsys, filepath.Base(p.Real), fs.FileInfoToDirEntry(info))
+		t.add(p.Real, hash)
+	}
+}
