@@ -119,7 +119,7 @@ var codes = []Code{
 	{
 		Code: "E0506", Title: "too much data",
 		Text: "A file, a folder, the result of a pattern or a plugin's state is over the limit that the message names.",
-		Bad:  `ctx.state.set("log", ctx.fs.read_bytes("huge.log"))`,
+		Bad:  `ctx.state.set("log", ctx.fs.read("huge.log"))`,
 		Good: `ctx.state.set("lines", 12)`,
 	},
 	{
