@@ -42,6 +42,7 @@ func (a *app) rootCommand() *cobra.Command {
 		panic(err) // there is no such flag
 	}
 	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.trustCommand())
 	root.InitDefaultCompletionCmd()
 	return root
 }

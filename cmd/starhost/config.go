@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the config",
+		Args:  a.noSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var origin bool
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "Show what holds after all layers of the config, as TOML",
+		Long: `Show what holds after all layers: built-in, the user's file, the project's, the
+environment. The result is a config itself; what is a comment in it holds as well,
+for plugins of the project alone.`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.wantFormat("pretty", "json"); err != nil {
+				return err
+			}
+			return a.showConfig(origin)
+		},
+	}
+	show.Flags().BoolVar(&origin, "origin", false, "show where each setting was made")
+	cmd.AddCommand(show)
+	return cmd
+}
+
+// noSubcommand refuses an argument of a command that only has commands below it.
+func (a *app) noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return &usageError{msg: cmd.Name() + ": unknown command " + quote(args[0]) + didYouMean(args[0], names), help: cmd.CommandPath() + " --help"}
+}
+
+// noArguments refuses arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &usageError{msg: fmt.Sprintf("%s: got argument %q, want none", cmd.Name(), args[0]), help: cmd.CommandPath() + " --help"}
+}
+
+// A settingJSON is a setting as JSON shows it.
+type settingJSON struct {
+	Key     string   `json:"key"`
+	Value   any      `json:"value"`
+	Origin  *posJSON `json:"origin"`  // null for a built-in value
+	Project bool     `json:"project"` // for plugins of the project alone
+}
+
+func newSettingJSON(s *loader.Setting) settingJSON {
+	return settingJSON{s.Key, s.Value, newPosJSON(starhost.Pos(s.Place)), s.Project}
+}
+
+// showConfig prints what holds.
+func (a *app) showConfig(origin bool) error {
+	var settings []loader.Setting
+	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv})
+	a.warnings = warnings
+	if err != nil {
+		a.fail(err)
+	} else {
+		a.takeOver(config)
+		settings = config.Settings()
+	}
+	if a.format == "json" {
+		return a.printJSON(struct {
+			Schema   string        `json:"schema"`
+			OK       bool          `json:"ok"`
+			Settings []settingJSON `json:"settings"`
+			Warnings []warningJSON `json:"warnings"`
+			Errors   []errorJSON   `json:"errors"`
+		}{"starhost.config/1", err == nil, list(settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
+	}
+	for _, s := range settings {
+		a.printSetting(s, origin)
+	}
+	return nil
+}
+
+// takeOver lets the config have what its project says of plugins of its own, as it
+// does when they are loaded.
+func (a *app) takeOver(config *loader.Config) {
+	paths, err := config.Paths(a.path(""), nil)
+	if err != nil { // there are no plugins
+		return
+	}
+	found, _ := loader.Discover(paths, 0)
+	_, _, warnings := config.Select(found)
+	a.warnings = append(a.warnings, warnings...)
+}
+
+func (a *app) printSetting(s loader.Setting, origin bool) {
+	line := s.String()
+	if s.Project {
+		line = "# " + line
+	}
+	if origin {
+		from := s.Place.String()
+		if from == "" {
+			from = "built-in"
+		}
+		line += "  # " + from
+	}
+	fmt.Fprintln(&a.out, line)
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/loader"
+)
+
+// trustFlags are the flags of trust.
+type trustFlags struct{ path, list, revoke, yes bool }
+
+func (a *app) trustCommand() *cobra.Command {
+	var f trustFlags
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "Show what a project's config wants, and let it",
+		Long: `Show what would hold if the project of the nearest starhost.toml were trusted:
+grants, libraries, secrets, servers, higher limits. Trust is in the files as they are
+now, the config and all of its plugins and libraries; a change asks again and shows
+the difference. Cloning a repository never gives its plugins anything.`,
+		Example: `  starhost trust
+  starhost trust --path
+  starhost trust --revoke`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.wantFormat("pretty", "json"); err != nil {
+				return err
+			}
+			err := a.trust(f)
+			if err == nil || a.format != "json" {
+				return err
+			}
+			a.fail(err)
+			out := newTrustJSON()
+			out.OK, out.Errors = false, a.errorsJSON()
+			return a.printJSON(out)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.path, "path", false, "trust the folder whatever its files are: for one of your own, while you edit it")
+	flags.BoolVar(&f.list, "list", false, "list what is trusted")
+	flags.BoolVar(&f.revoke, "revoke", false, "trust the project no longer")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// trust runs the command.
+func (a *app) trust(f trustFlags) error {
+	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv}
+	switch {
+	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
+		return &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}
+	case f.list:
+		return a.listTrusted(o)
+	case f.revoke:
+		return a.revokeTrust(o)
+	}
+	plan, err := o.Plan()
+	if err != nil {
+		return err
+	}
+	want := loader.Trusted
+	if f.path {
+		want = loader.TrustedPath
+	}
+	if plan.State != want {
+		yes, err := a.confirm(plan, f.yes)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			a.code = exitNegative
+			return nil
+		}
+		if err := o.Trust(plan, f.path); err != nil {
+			return err
+		}
+	}
+	return a.printTrust(plan, want)
+}
+
+// confirm shows the plan and asks whether it is wanted, unless the answer is yes.
+func (a *app) confirm(plan *loader.TrustPlan, yes bool) (bool, error) {
+	if yes {
+		return true, nil
+	}
+	show := a.stderr // JSON on standard output is one document
+	if a.format == "pretty" && a.output == "" {
+		show = a.stdout
+	}
+	a.printPlan(plan)
+	show.Write(a.out.Bytes())
+	a.out.Reset()
+	if isTerminal(a.stdin) {
+		fmt.Fprint(a.stderr, "Trust it? [y/N] ")
+		answer, err := bufio.NewReader(a.stdin).ReadString('\n')
+		if err == nil {
+			answer = strings.ToLower(strings.TrimSpace(answer))
+			return answer == "y" || answer == "yes", nil
+		}
+	}
+	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
+}
+
+// isTerminal tells whether a person may be at the other end.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// printPlan shows a plan for people.
+func (a *app) printPlan(p *loader.TrustPlan) {
+	a.line("project", p.Config+": "+trustWords[p.State])
+	a.line("changes", texts(p.Changes)...)
+	a.line("would hold", texts(p.Settings)...)
+	if len(p.Settings) == 0 {
+		a.line("would hold", "nothing that does not hold anyway")
+	}
+	a.line("files", first(p.Files, maxFilesShown)...)
+}
+
+// maxFilesShown is the most files that a plan for people names.
+const maxFilesShown = 30
+
+// first returns at most n of the lines, and how many more there are.
+func first(lines []string, n int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	return append(lines[:n:n], fmt.Sprintf("and %d more (-F json lists all)", len(lines)-n))
+}
+
+// trustWords say in words how far a project is trusted.
+var trustWords = map[loader.TrustState]string{
+	loader.Untrusted:   "not trusted",
+	loader.Changed:     "changed since it was trusted",
+	loader.Trusted:     "trusted, as it is now",
+	loader.TrustedPath: "trusted, whatever its files are",
+}
+
+func texts[T fmt.Stringer](items []T) []string {
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = item.String()
+	}
+	return out
+}
+
+// printTrust prints what is trusted now, and what has been shown of it.
+func (a *app) printTrust(p *loader.TrustPlan, now loader.TrustState) error {
+	if a.format == "json" {
+		out := newTrustJSON()
+		out.Config, out.State, out.Settings, out.Files = p.Config, string(now), list(p.Settings, newSettingJSON), p.Files
+		out.Changes = list(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
+		return a.printJSON(out)
+	}
+	a.line("project", p.Config+": "+trustWords[now])
+	a.line("holds", texts(p.Settings)...)
+	return nil
+}
+
+// trustJSON is what trust prints as JSON; keys that are not about what was asked
+// for are empty.
+type trustJSON struct {
+	Schema   string        `json:"schema"`
+	OK       bool          `json:"ok"`
+	Config   string        `json:"config"`
+	State    string        `json:"state"`
+	Settings []settingJSON `json:"settings"`
+	Files    []string      `json:"files"`
+	Changes  []changeJSON  `json:"changes"` // since it was trusted before
+	Projects []projectJSON `json:"projects"`
+	Errors   []errorJSON   `json:"errors"`
+}
+
+type changeJSON struct {
+	Op   string `json:"op"`
+	What string `json:"what"`
+}
+
+type projectJSON struct {
+	Folder string `json:"folder"`
+	Path   bool   `json:"path"`
+	Files  int    `json:"files"`
+}
+
+func newTrustJSON() trustJSON {
+	return trustJSON{
+		Schema: "starhost.trust/1", OK: true, Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{},
+		Projects: []projectJSON{}, Errors: []errorJSON{},
+	}
+}
+
+func (a *app) listTrusted(o loader.TrustOptions) error {
+	projects, err := o.List()
+	if err != nil {
+		return err
+	}
+	if a.format == "json" {
+		out := newTrustJSON()
+		out.Projects = list(projects, func(p *loader.TrustedProject) projectJSON { return projectJSON{p.Folder, p.Path, len(p.Files)} })
+		return a.printJSON(out)
+	}
+	for _, p := range projects {
+		what := fmt.Sprintf("%d files", len(p.Files))
+		if p.Path {
+			what = "whatever its files are"
+		}
+		fmt.Fprintf(&a.out, "%s  %s\n", a.homely(p.Folder), what)
+	}
+	return nil
+}
+
+func (a *app) revokeTrust(o loader.TrustOptions) error {
+	folder, err := o.Revoke()
+	if err != nil {
+		return err
+	}
+	if a.format == "json" {
+		out := newTrustJSON()
+		out.State = string(loader.Untrusted)
+		return a.printJSON(out)
+	}
+	a.line("project", a.homely(folder)+": "+trustWords[loader.Untrusted])
+	return nil
+}
+
+// homely shows a folder below the user's as people write it.
+func (a *app) homely(folder string) string {
+	if rel, err := filepath.Rel(a.getenv("HOME"), folder); err == nil && filepath.IsLocal(rel) {
+		return "~/" + filepath.ToSlash(rel)
+	}
+	return folder
+}
