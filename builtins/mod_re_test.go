@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
+	starsyntax "go.starlark.net/syntax"
 	"pgregory.net/rapid"
 )
 
@@ -178,7 +179,7 @@ func TestREPriceIsTheSameKeptOrNot(t *testing.T) {
 	var prices [2]modRuntime
 	for i := range prices {
 		*rt = modRuntime{}
-		if _, err := starlark.Eval(new(starlark.Thread), "x", `re.findall("(a)b*", "abab" * 100)`, env); err != nil {
+		if _, err := starlark.EvalOptions(new(starsyntax.FileOptions), new(starlark.Thread), "x", `re.findall("(a)b*", "abab" * 100)`, env); err != nil {
 			t.Fatal(err)
 		}
 		prices[i] = *rt
@@ -221,7 +222,7 @@ func FuzzRESub(f *testing.F) {
 		env := modEnv(rt)
 		env["p"], env["r"], env["t"] = starlark.String(pattern), starlark.String(repl), starlark.String(text)
 		eval := func(expr string) (starlark.Value, error) {
-			return starlark.Eval(new(starlark.Thread), "x", expr, env)
+			return starlark.EvalOptions(new(starsyntax.FileOptions), new(starlark.Thread), "x", expr, env)
 		}
 		eval("re.sub(p, r, t)")
 		for _, same := range []string{`re.sub(p, r"\g<0>", t)`, `re.sub(p, lambda m: m.group(), t)`} {
