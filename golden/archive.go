@@ -78,7 +78,7 @@ func checkSection(name string) error {
 	switch {
 	case nested && slices.Contains(folderSections, dir):
 		if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
-			return fmt.Errorf("section %q: want a path inside %s/, with / between names, none of them . or ..", name, dir)
+			return fmt.Errorf("section %q: want a path inside %s/, with a slash between names and no dots alone", name, dir)
 		}
 		return nil
 	case slices.Contains(fileSections, name):
