@@ -126,7 +126,7 @@ unknown section "workspce/a.md" (did you mean workspace/?), want one of case.sta
 1 case: 1 failed
 `},
 		{"a section that leaves its folder", "", upperCase + "-- plugins/../../x.star --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-section "plugins/../../x.star": want a path inside plugins/ with a slash between names and no dots alone
+section "plugins/../../x.star": want a path inside plugins/, with a slash between names and no dots alone
 
 1 case: 1 failed
 `},
