@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -529,4 +531,51 @@ func TestWarnMode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The law: whatever plugins require, each is loaded after those it requires, and
+// those fail, and only those, whose requirements lead into a cycle.
+func TestRequiresLaw(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	rapid.Check(t, func(r *rapid.T) {
+		requires := map[string][]string{}
+		archive := ""
+		for _, name := range names {
+			requires[name] = rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 2, rapid.ID).Draw(r, name)
+			archive += fmt.Sprintf("-- p/%s.star --\nplugin(requires = [", name)
+			for _, other := range requires[name] {
+				archive += fmt.Sprintf("%q, ", other)
+			}
+			archive += "])\nprint()\n"
+		}
+		l := loads(t, archive, "p")
+		place := map[string]int{} // in the order of loading, from 1
+		for i, line := range l.logs {
+			place[strings.Split(line, ": ")[1]] = i + 1
+		}
+		for _, name := range names {
+			if loops := leadsIntoCycle(requires, name, nil); loops == (place[name] > 0) {
+				r.Errorf("%s: loaded is %t, in or above a cycle is %t", name, place[name] > 0, loops)
+			}
+			for _, other := range requires[name] {
+				if place[name] > 0 && place[other] >= place[name] {
+					r.Errorf("%s was loaded before %s, which it requires", name, other)
+				}
+			}
+		}
+	})
+}
+
+// leadsIntoCycle tells whether a walk from name, which came along path, can return
+// to where it was.
+func leadsIntoCycle(requires map[string][]string, name string, path []string) bool {
+	if slices.Contains(path, name) {
+		return true
+	}
+	for _, other := range requires[name] {
+		if leadsIntoCycle(requires, other, append(path[:len(path):len(path)], name)) {
+			return true
+		}
+	}
+	return false
 }
