@@ -32,10 +32,6 @@ func isScalar(v starlark.Value) bool {
 	return false
 }
 
-func (w *worker) equal(x, y starlark.Value) (bool, error) {
-	return w.compare(syntax.EQL, x, y)
-}
-
 func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if depth < 1 {
 		return false, fmt.Errorf("comparison exceeded maximum recursion depth")

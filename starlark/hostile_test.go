@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -257,4 +258,33 @@ func TestSharedHostileFiles(t *testing.T) {
 		t.Skip("../shared/hostile is not there")
 	}
 	testHostile(t, dir)
+}
+
+// TestHostileFilesRepeat: how a file ends, where, with what text and after how many
+// steps depends on the file alone.
+func TestHostileFilesRepeat(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("several processes for each file")
+	}
+	settings := [][]string{
+		{"GOMAXPROCS=1", "GOGC=off"},
+		{"GOMAXPROCS=2", "GOGC=100"},
+		{"GOMAXPROCS=8", "GOGC=20"},
+	}
+	for _, path := range hostileFiles(t, "testdata/hostile") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			var first outcome
+			for i, env := range settings {
+				o := runChild(t, path, env...)
+				o.Seconds, o.MiB = 0, 0
+				if i == 0 {
+					first = o
+				}
+				if diff := cmp.Diff(first, o); diff != "" {
+					t.Errorf("outcome (-%v +%v):\n%s", settings[0], env, diff)
+				}
+			}
+		})
+	}
 }

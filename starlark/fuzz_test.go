@@ -1,0 +1,214 @@
+package starlark
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// addSeeds gives a fuzz test files of all kinds to start from.
+func addSeeds(f *testing.F) {
+	for _, list := range [][]string{sameExamples, backtraceExamples} {
+		for _, src := range list {
+			f.Add(src)
+		}
+	}
+	for _, c := range Codes() {
+		f.Add(c.Bad)
+	}
+	paths, _ := filepath.Glob("testdata/hostile/*/*.star")
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil && len(text) < 1000 {
+			f.Add(string(text))
+		}
+	}
+}
+
+// FuzzRun: whatever a file holds, evaluating it ends, soon, with values or with an
+// *Error that has a code, and never with a panic.
+func FuzzRun(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, src string) {
+		s := New(Options{Limits: Limits{Steps: 20_000, Memory: 4 << 20, Timeout: 20 * time.Second}})
+		_, _, err := evalIn(s, src, Exec{})
+		if err == nil {
+			return
+		}
+		var e *Error
+		var internal *InternalError
+		if !errors.As(err, &e) || e.Code == "" || errors.As(err, &internal) {
+			t.Fatalf("got %#v, want an *Error with a code", err)
+		}
+		if strings.Contains(e.Detail(), "$") && !strings.Contains(src, "$") {
+			t.Errorf("a name of a helper is seen: %s", e.Detail())
+		}
+	})
+}
+
+// FuzzRewrite: what parses is rewritten to what compiles, or fails to compile as
+// the file itself does; nothing that amplifies is left; the tree stays as it was.
+func FuzzRewrite(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, src string) {
+		s := New(Options{})
+		file, err := s.parse("f.star", []byte(src))
+		if err != nil {
+			return
+		}
+		tree, err := rewrite(file.tree, func(string) bool { return false })
+		if err != nil {
+			return // a comprehension that assigns to elements
+		}
+		if left := unguarded(tree); len(left) > 0 {
+			t.Errorf("left unguarded: %v", left)
+		}
+		all := func(string) bool { return true }
+		_, guarded := starlark.FileProgram(tree, all)
+		options := dialect
+		plain, err := options.Parse("f.star", file.src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stock := starlark.FileProgram(plain, all)
+		if (guarded == nil) != (stock == nil) {
+			t.Errorf("compiling: stock %v, guarded %v", stock, guarded)
+		}
+	})
+}
+
+// FuzzSameAsStock: a small program has the same globals, or fails with the same
+// message, as in the plain interpreter, unless a limit stops it.
+func FuzzSameAsStock(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, src string) {
+		if tooMuch(src) {
+			return
+		}
+		s := New(Options{Limits: Limits{Steps: 50_000, Memory: 4 << 20, Timeout: 20 * time.Second}})
+		if err := s.Define("struct", starlark.NewBuiltin("struct", starlarkstruct.Make), Cost{Steps: 1}); err != nil {
+			t.Fatal(err)
+		}
+		_, m, err := evalIn(s, src, Exec{})
+		var e *Error
+		if errors.As(err, &e) && strings.HasPrefix(e.Code, "E04") || err != nil && accepted(nil, err) {
+			return // stock may not survive this
+		}
+		want, stock := stockSmall(src)
+		switch {
+		case stock != nil && err != nil:
+			if !sameFailure(stock, err) {
+				t.Errorf("stock fails with %q, guarded with %q", stock, err)
+			}
+		case stock != nil || err != nil:
+			if !accepted(stock, err) {
+				t.Errorf("stock: %v, guarded: %v", stock, err)
+			}
+		case want.String() != m.Globals.String():
+			t.Errorf("stock has %s, guarded %s", want, m.Globals)
+		}
+	})
+}
+
+// tooMuch reports whether a source is of no use to the comparison: it could bring
+// the plain interpreter down, which has no limits but its steps.
+// rsplit allocates by its maximum.
+func tooMuch(src string) bool {
+	return len(src) > 2000 || strings.Contains(src, "load(") || strings.Contains(src, "rsplit")
+}
+
+func stockSmall(src string) (globals starlark.StringDict, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("panic")
+		}
+	}()
+	return stockRun(normalised(src))
+}
+
+func normalised(src string) string {
+	text, err := normalise("f.star", []byte(src))
+	if err != nil {
+		return "fail()"
+	}
+	return text
+}
+
+// sameFailure compares messages, without places and suggestions.
+func sameFailure(stock, guarded error) bool {
+	var e *Error
+	if !errors.As(guarded, &e) {
+		return false
+	}
+	msg := stock.Error()
+	var list resolve.ErrorList
+	var syntaxErr syntax.Error
+	var eval *starlark.EvalError
+	switch {
+	case errors.As(stock, &list), errors.As(stock, &syntaxErr):
+		return true // which of several is first may differ
+	case errors.As(stock, &eval):
+		msg = eval.Msg
+	}
+	plain := func(s string) string {
+		s, _, _ = strings.Cut(s, " (did you mean")
+		return s
+	}
+	return plain(cut(msg, maxMessage)) == plain(e.Msg) || accepted(stock, guarded)
+}
+
+// accepted are the differences that docs/sandbox.md lists.
+func accepted(stock, guarded error) bool {
+	for _, err := range []error{stock, guarded} {
+		if err == nil {
+			continue
+		}
+		for _, text := range []string{
+			"panic",                       // stock's own
+			"cannot assign to an element", // a comprehension's target
+			"want a range of less than",   // overflow in stock
+			"too large to count from",     // overflow in stock
+			"captures itself",             // fatal in stock
+			"field or method",             // after the arguments here, before them there
+			"too many steps",              // the helpers' steps differ
+			"source holds a NUL", "not UTF-8", "fail: ",
+		} {
+			if strings.Contains(err.Error(), text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// FuzzJSON: what json.encode writes, json.decode reads back; and it reads nothing
+// that it cannot write again.
+func FuzzJSON(f *testing.F) {
+	for _, text := range []string{`{"a":[1,2.5,null,true,"x\u00e9"]}`, `[]`, `-1`, `"`, `[1,]`, `{"a":1,"a":2}`, `1e400`, `12345678901234567890123`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := New(Options{Limits: Limits{Timeout: 20 * time.Second}})
+		for name, v := range JSON() {
+			if err := s.Define(name, v, Cost{Steps: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, m, err := evalIn(s, "def trip(t):\n    v = json.decode(t)\n    u = json.encode(v)\n    return v == json.decode(u), u == json.encode(json.decode(u))\n", Exec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _, err := s.Call(context.Background(), m.Globals["trip"].(starlark.Callable), starlark.Tuple{starlark.String(text)}, nil)
+		if err == nil && v.String() != "(True, True)" {
+			t.Errorf("%q: same value and same text: got %v", text, v)
+		}
+	})
+}

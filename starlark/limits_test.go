@@ -1,0 +1,364 @@
+package starlark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+// limitOf returns the limit that err reports.
+func limitOf(t testing.TB, err error) *LimitError {
+	t.Helper()
+	var limit *LimitError
+	if !errors.As(err, &limit) {
+		t.Fatalf("got %v, want a LimitError", err)
+	}
+	return limit
+}
+
+func TestLimitErrorSaysWhatWhereAndHowMuch(t *testing.T) {
+	_, _, err := runText(t, "def f(n):\n    return 'x' * n\nf(1 << 27)\n", Exec{})
+	want := &LimitError{
+		Limit: "memory", Op: "*", Need: 1<<27 + 48, Max: 64 << 20, Pos: Pos{"f.star", 2, 16}, Func: "f",
+	}
+	got := *limitOf(t, err)
+	got.inherited = false
+	if got != *want {
+		t.Errorf("got %+v, want %+v", got, *want)
+	}
+	text := `f.star:2:16: memory limit exceeded: "*" needs 134217776 bytes, limit 67108864; [limits] memory or --max-memory raises it`
+	if diff := cmp.Diff(text, err.Error()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+// TestNothingSwallowsALimit: places that take an error for an answer meet the
+// stopped run at the next step.
+func TestNothingSwallowsALimit(t *testing.T) {
+	for _, src := range []string{
+		"x = json.decode('[' * 300 + ']' * 300, default = 1)\n",
+		"def f():\n    return json.decode('[' * 300 + ']' * 300, default = 1)\nx = f()\n",
+		"k = (1,)\nfor _ in range(40): k = (k, k)\nx = k in {}\n",
+	} {
+		s := New(Options{})
+		for name, v := range JSON() {
+			if err := s.Define(name, v, Cost{Steps: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := evalIn(s, src, Exec{}); err == nil {
+			t.Errorf("%q: got no error", src)
+		} else {
+			limitOf(t, err)
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	src := "def f():\n    for i in range(1 << 60): pass\n"
+	s, m, err := runText(t, src, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := m.Globals["f"].(starlark.Callable)
+	slow := s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Millisecond})
+	_, _, err = slow.Call(context.Background(), f, nil, nil)
+	if limit := limitOf(t, err); limit.Limit != "time" || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the time limit as a deadline", err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(time.Millisecond, cancel)
+	_, _, err = s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Minute}).Call(ctx, f, nil, nil)
+	var e *Error
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Code != "E0410" || e.Pos.Line != 2 {
+		t.Errorf("got %v, want context.Canceled at line 2", err)
+	}
+
+	// A stopped thread does not stop the next run.
+	if _, _, err := evalIn(s, "x = [i for i in range(1000)]", Exec{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPausedTimeDoesNotCount(t *testing.T) {
+	s := New(Options{Limits: Limits{Timeout: 300 * time.Millisecond}})
+	wait := builtin("wait", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+		return starlark.None, s.Paused(th, func() error { time.Sleep(400 * time.Millisecond); return nil })
+	})
+	if err := s.Define("wait", wait, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := evalIn(s, "for i in range(20000): pass\nwait()\nfor i in range(20000): pass\n", Exec{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWithLimits(t *testing.T) {
+	s, m, err := runText(t, "def f(n): return [0] * n\n", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	low := s.WithLimits(Limits{Memory: 1000})
+	_, _, err = low.Call(context.Background(), m.Globals["f"].(starlark.Callable), starlark.Tuple{starlark.MakeInt(100)}, nil)
+	if limit := limitOf(t, err); limit.Max != 1000 {
+		t.Errorf("got %v, want the limit of 1000 bytes", err)
+	}
+	if low.limits.Steps != s.limits.Steps {
+		t.Errorf("steps: got %d, want those of the first sandbox", low.limits.Steps)
+	}
+}
+
+// TestNestedLimits: a nested call that spends the caller's budget stops both, one
+// that reaches a lower limit of its own is an error that the caller may survive.
+func TestNestedLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		inner Limits
+		stops bool
+	}{{"the caller's", Limits{}, true}, {"its own", Limits{Steps: 20_000}, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(Options{Limits: Limits{Steps: 100_000}})
+			var loop starlark.Callable
+			try := builtin("try_loop", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+				_, _, err := s.WithLimits(tt.inner).Call(s.Context(th), loop, nil, nil)
+				return starlark.Bool(err == nil), nil
+			})
+			if err := s.Define("try_loop", try, Cost{Steps: 1}); err != nil {
+				t.Fatal(err)
+			}
+			_, m, err := evalIn(s, "def loop():\n    for i in range(1 << 40): pass\ndef outer():\n    return try_loop()\n", Exec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			loop = m.Globals["loop"].(starlark.Callable)
+			_, usage, err := s.Call(context.Background(), m.Globals["outer"].(starlark.Callable), nil, nil)
+			if stopped := err != nil; stopped != tt.stops {
+				t.Errorf("got %v after %d steps, want stopped: %v", err, usage.Steps, tt.stops)
+			}
+		})
+	}
+}
+
+// TestKeptContextIsNoPartOfAnEndedRun: a context that outlives its run makes calls
+// of its own.
+func TestKeptContextIsNoPartOfAnEndedRun(t *testing.T) {
+	s := New(Options{})
+	var kept context.Context
+	keep := builtin("keep", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+		kept = s.Context(th)
+		return starlark.None, nil
+	})
+	if err := s.Define("keep", keep, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, m, err := evalIn(s, "keep()\ndef f():\n    for i in range(100000): pass\n", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 12 { // more than one budget
+		if _, _, err := s.Call(kept, m.Globals["f"].(starlark.Callable), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHostFunctionsPay(t *testing.T) {
+	s := New(Options{Limits: Limits{Steps: 10_000, Memory: 1 << 20}})
+	shared := starlark.NewList([]starlark.Value{starlark.MakeInt(1)})
+	for range 40 {
+		shared = starlark.NewList([]starlark.Value{shared, shared})
+	}
+	defineAll(t, s, starlark.StringDict{
+		"charge": builtin("charge", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+			return starlark.None, s.Charge(th, "charge", 20_000, 0)
+		}),
+		"shared": builtin("shared", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return shared, nil }),
+	})
+	copies := builtin("copies", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return starlark.None, nil })
+	if err := s.Define("copies", copies, Cost{Steps: 5, BytesPerArgByte: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for src, want := range map[string]string{
+		"charge()":                  "steps",
+		"shared()":                  "steps",
+		"copies('x' * 20000)":       "memory",
+		"copies(a = ['x' * 20000])": "memory",
+		"for i in range(900): copies(['abc', i])": "steps",
+	} {
+		_, _, err := evalIn(s, src, Exec{})
+		if limit := limitOf(t, err); limit.Limit != want {
+			t.Errorf("%s: got %v, want the limit of %s", src, err, want)
+		}
+	}
+	_, _, err := evalIn(s, "x = 1", Exec{Env: starlark.StringDict{"f": copies}})
+	if err == nil || !strings.Contains(err.Error(), "f: a function of the host has no cost") {
+		t.Errorf("a function in Exec.Env: got %v, want it refused", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	s := New(Options{})
+	defineAll(t, s, starlark.StringDict{"answer": starlark.MakeInt(42)})
+	names := s.Names()
+	if !slices.Contains(names, "answer") || !slices.Contains(names, "len") || !slices.IsSorted(names) {
+		t.Errorf("got %v, want answer and len, sorted", names)
+	}
+	if i := slices.IndexFunc(names, func(s string) bool { return !isIdentifier(s) }); i >= 0 {
+		t.Errorf("a name that no script can spell: %q", names[i])
+	}
+}
+
+func TestFile(t *testing.T) {
+	f, err := New(Options{}).Parse("a/b.star", []byte("load('x.star', 'x')\nload('@lib//y.star', 'y')\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name() != "a/b.star" || len(f.Syntax().Stmts) != 2 {
+		t.Errorf("got %s with %d statements", f.Name(), len(f.Syntax().Stmts))
+	}
+	if diff := cmp.Diff([]string{"x.star", "@lib//y.star"}, f.Loads()); diff != "" {
+		t.Errorf("loads (-want +got):\n%s", diff)
+	}
+}
+
+// TestRewritingIsNotSeen: what a script can find out about itself is as it wrote it.
+func TestRewritingIsNotSeen(t *testing.T) {
+	body := strings.Repeat("    x = x + [x]\n", 200) // a body that pays for its frame
+	src := "def f(x, *a, **k):\n    \"\"\"The doc string.\"\"\"\n" + body + "    return x\ng = lambda **k: 1\ny = [str(f), repr(f), type(f), dir(f), str(g), str('a'.join), str(len), hasattr(f, 'x')]\n"
+	_, m, err := runText(t, src, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `["<function f>", "<function f>", "function", [], "<function lambda>", "<built-in method join of string value>", "<built-in function len>", False]`
+	if diff := cmp.Diff(want, m.Globals["y"].String()); diff != "" {
+		t.Errorf("y (-want +got):\n%s", diff)
+	}
+	if doc := m.Globals["f"].(*starlark.Function).Doc(); doc != "The doc string." {
+		t.Errorf("doc: got %q", doc)
+	}
+	if diff := cmp.Diff([]string{"f", "g", "y"}, m.Globals.Keys()); diff != "" {
+		t.Errorf("globals (-want +got):\n%s", diff)
+	}
+}
+
+func TestComprehensionTargets(t *testing.T) {
+	_, _, err := runText(t, "a = [0]\nx = [1 for a[0] in [1]]\n", Exec{})
+	if err == nil || !strings.HasPrefix(err.Error(), "f.star:2:8: a comprehension cannot assign to an element") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A listView stands for a list, as a host's views do.
+type listView struct{ starlark.Tuple }
+
+func (listView) Type() string      { return "view" }
+func (listView) StandsFor() string { return "list" }
+func (v listView) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	other, ok := y.(*starlark.List)
+	same := ok && other.Len() == v.Len()
+	for i := 0; same && i < v.Len(); i++ {
+		same, _ = starlark.Equal(v.Index(i), other.Index(i))
+	}
+	return same == (op == syntax.EQL), nil
+}
+
+func TestHostValuesStandForCoreTypes(t *testing.T) {
+	s := New(Options{})
+	view := listView{starlark.Tuple{starlark.MakeInt(1), starlark.String("a")}}
+	defineAll(t, s, starlark.StringDict{"view": view})
+	_, m, err := evalIn(s, "x = [type(view), view == [1, 'a'], [1, 'a'] == view, [2] == view, view != [1], [1, 'a'] in [view], [[1, 'a']] == [view]]", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `["list", True, True, False, True, True, True]`
+	if diff := cmp.Diff(want, m.Globals["x"].String()); diff != "" {
+		t.Errorf("x (-want +got):\n%s", diff)
+	}
+}
+
+// A box holds a value of a script.
+type box struct {
+	starlark.Value
+	held starlark.Value
+}
+
+func (b box) Held() []starlark.Value { return []starlark.Value{b.held} }
+
+func TestFreezeCheck(t *testing.T) {
+	var deep starlark.Value = starlark.None
+	for range 600 {
+		deep = starlark.Tuple{deep}
+	}
+	var dag starlark.Value = starlark.None
+	for range 30 {
+		dag = starlark.Tuple{dag, dag}
+	}
+	var shared starlark.Value = starlark.None
+	for range 30 {
+		shared = starlark.NewList([]starlark.Value{shared, shared}) // knows that it is frozen
+	}
+	cyclic := starlark.NewDict(1)
+	if err := cyclic.SetKey(starlark.String("self"), cyclic); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		v    starlark.Value
+		want string
+	}{
+		{"scalar", starlark.MakeInt(1), ""},
+		{"shared lists", shared, ""},
+		{"cyclic dict", cyclic, ""},
+		{"deep tuple", deep, "freeze limit exceeded: \"nesting of values\" needs 513 values, limit 512"},
+		{"many tuples", dag, "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
+		{"in a struct", starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"a": dag}), "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
+		{"in a host's value", box{starlark.None, dag}, "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if err := freeze("f.star", starlark.StringDict{"x": tt.v}, nil); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLocateWithoutSandbox(t *testing.T) {
+	if e := Locate(nil, nil); e != nil {
+		t.Errorf("Locate(nil): got %v", e)
+	}
+	e := Locate(fmt.Errorf("some cause"), nil)
+	if e.Error() != "some cause" || e.Code != "E0110" || e.Detail() != "some cause [E0110]\n  help: starhost docs E0110\n" {
+		t.Errorf("got %#v", e)
+	}
+	coded := Locate(fmt.Errorf("outside: %w", &explained{}), func(string) string { return "a\nb\n" })
+	want := "g.star:2:1: outside: it broke [E0999]\n    2 | b\n      | ^\n  help: mend it\n  help: starhost docs E0999\n"
+	if diff := cmp.Diff(want, coded.Detail()); diff != "" {
+		t.Errorf("Detail (-want +got):\n%s", diff)
+	}
+}
+
+// explained is an error of a builtin that knows its code, place and help.
+type explained struct{}
+
+func (*explained) Error() string { return "it broke" }
+func (*explained) Code() string  { return "E0999" }
+func (*explained) Help() string  { return "mend it" }
+func (*explained) Place() syntax.Position {
+	file := "g.star"
+	return syntax.MakePosition(&file, 2, 1)
+}
