@@ -43,8 +43,11 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 }
 
 func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if cmd.Name() == "eval" {
+	switch cmd.Name() {
+	case "eval":
 		return formats, cobra.ShellCompDirectiveNoFileComp
+	case "docs":
+		return docsFormatNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 	return formats[:2], cobra.ShellCompDirectiveNoFileComp
 }

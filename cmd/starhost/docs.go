@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,14 +13,31 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
+// docsFormats write a reference in each of their ways: the part of it that has the
+// name, or all for "".
+var docsFormats = []struct {
+	name  string
+	print func(a *app, r reference, name string) error
+}{
+	{"pretty", (*app).printPretty},
+	{"json", (*app).printReferenceJSON},
+	{"md", (*app).printMarkdown},
+	{"pyi", (*app).printStubs},
+}
+
 func (a *app) docsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs [NAME|CODE]",
-		Short: "Explain a builtin, an event, a module or an error code",
+		Short: "Explain a builtin, an event, a permission, a config key or an error code",
+		Long: `Explain a builtin, an event, a module, a kind of permission, a config key or an
+error code; without a name, list them all. --format is pretty, json, md (the pages
+of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 		Example: `  starhost docs register_tool
   starhost docs pre_tool_call
   starhost docs text
-  starhost docs E0203`,
+  starhost docs prompt.dedup
+  starhost docs E0203
+  starhost docs --format pyi -o __builtins__.pyi`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("docs: got %d names, want one", len(args))
@@ -29,17 +45,55 @@ func (a *app) docsCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.wantFormat("pretty"); err != nil {
+			formats := docsFormatNames()
+			if err := a.wantFormat(formats...); err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return a.printContents()
+			r, name := wholeReference(), ""
+			if len(args) == 1 {
+				name = args[0]
+				if r = r.only(name); r.empty() {
+					return unknownTopic(name)
+				}
 			}
-			return a.printDocs(args[0])
+			return docsFormats[slices.Index(formats, a.format)].print(a, r, name)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topics(), cobra.ShellCompDirectiveNoFileComp
 		},
+	}
+}
+
+func docsFormatNames() []string {
+	names := make([]string, len(docsFormats))
+	for i, f := range docsFormats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// A reference is all that docs can explain, or the part of it that has one name.
+// It comes from the tables that the code itself works with.
+type reference struct {
+	topics      []builtins.Topic
+	events      []starhost.EventSpec
+	permissions []effects.PermissionKind
+	keys        []loader.Key
+	codes       []starlark.Code
+}
+
+func wholeReference() reference {
+	steps := builtins.Topic{
+		Name:    "Golden cases",
+		Doc:     "What case.star of a golden case can say beside all that plugins can.",
+		Entries: builtins.CaseTable(nil, nil),
+	}
+	return reference{
+		topics:      append(builtins.Topics(nil), steps),
+		events:      starhost.Events(),
+		permissions: effects.PermissionKinds(),
+		keys:        loader.Keys(),
+		codes:       allCodes(),
 	}
 }
 
@@ -50,79 +104,80 @@ func allCodes() []starlark.Code {
 	return all
 }
 
-// topics returns everything that docs can explain.
-func topics() []string {
-	var names []string
-	for _, e := range builtins.Table(nil) {
-		names = append(names, e.Name)
-		if module, _, ok := strings.Cut(e.Name, "."); ok {
-			names = append(names, module)
+// only returns the part that has a name: an entry with its members, an event, a
+// kind of permission, a key or a code.
+func (r reference) only(name string) reference {
+	var part reference
+	for _, t := range r.topics {
+		t.Entries = those(t.Entries, func(e builtins.Entry) bool {
+			return e.Name == name || strings.HasPrefix(e.Name, name+".")
+		})
+		if len(t.Entries) > 0 {
+			part.topics = append(part.topics, t)
 		}
 	}
-	for _, e := range starhost.Events() {
+	part.events = those(r.events, func(e starhost.EventSpec) bool { return e.Name == name })
+	part.permissions = those(r.permissions, func(k effects.PermissionKind) bool { return k.Name == name })
+	part.keys = those(r.keys, func(k loader.Key) bool { return k.Name == name })
+	part.codes = those(r.codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
+	return part
+}
+
+// those returns the items that fit.
+func those[T any](items []T, fits func(T) bool) []T {
+	var kept []T
+	for _, item := range items {
+		if fits(item) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+func (r reference) empty() bool {
+	return len(r.topics)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes) == 0
+}
+
+// entries returns the builtins of all topics.
+func (r reference) entries() []builtins.Entry {
+	var all []builtins.Entry
+	for _, t := range r.topics {
+		all = append(all, t.Entries...)
+	}
+	return all
+}
+
+// names returns everything that can be asked for.
+func (r reference) names() []string {
+	var names []string
+	for _, e := range r.entries() {
+		names = append(names, e.Name)
+		for i, c := range e.Name {
+			if c == '.' {
+				names = append(names, e.Name[:i])
+			}
+		}
+	}
+	for _, e := range r.events {
 		names = append(names, e.Name)
 	}
-	for _, c := range allCodes() {
+	for _, k := range r.permissions {
+		names = append(names, k.Name)
+	}
+	for _, k := range r.keys {
+		names = append(names, k.Name)
+	}
+	for _, c := range r.codes {
 		names = append(names, c.Code)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// printContents prints a line for each topic.
-func (a *app) printContents() error {
-	var names, events, errors [][]string
-	for _, e := range builtins.Table(nil) {
-		names = append(names, []string{"  " + e.Name, firstLine(e.Doc)})
-	}
-	for _, e := range starhost.Events() {
-		events = append(events, []string{"  " + e.Name, e.Fires})
-	}
-	for _, c := range allCodes() {
-		errors = append(errors, []string{"  " + c.Code, c.Title})
-	}
-	for _, part := range []struct {
-		title string
-		rows  [][]string
-	}{{"Builtins", names}, {"\nEvents", events}, {"\nErrors", errors}} {
-		a.out.WriteString(part.title + "\n")
-		a.printTable(part.rows)
-	}
-	return nil
-}
+// topics returns everything that docs can explain.
+func topics() []string { return wholeReference().names() }
 
-// printDocs explains one topic.
-func (a *app) printDocs(name string) error {
-	found := false
-	for _, e := range builtins.Table(nil) {
-		switch module, _, member := strings.Cut(e.Name, "."); {
-		case e.Name == name:
-			a.printEntry(e)
-			found = true
-		case member && module == name:
-			fmt.Fprintf(&a.out, "%s\n    %s\n", signature(e), firstLine(e.Doc))
-			found = true
-		}
-	}
-	for _, e := range starhost.Events() {
-		if e.Name == name {
-			a.printEvent(e)
-			return nil
-		}
-	}
-	for _, c := range allCodes() {
-		if strings.EqualFold(c.Code, name) {
-			a.printCode(c)
-			return nil
-		}
-	}
-	if !found {
-		return a.unknownTopic(name)
-	}
-	return nil
-}
-
-func (a *app) unknownTopic(name string) error {
+func unknownTopic(name string) error {
 	names := topics()
 	hint := didYouMean(name, names)
 	if hint == "" {
@@ -132,63 +187,68 @@ func (a *app) unknownTopic(name string) error {
 			hint = " (did you mean " + names[i] + "?)"
 		}
 	}
-	return &usageError{msg: fmt.Sprintf("docs: nothing is named %q%s", name, hint), help: "starhost docs lists all names"}
+	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}
 }
 
 // signature is how an entry is called, or its name.
 func signature(e builtins.Entry) string {
-	switch {
-	case e.Signature == "":
+	if e.Signature == "" {
 		return e.Name
-	case strings.HasPrefix(e.Signature, "("):
-		return e.Name + e.Signature
 	}
 	return e.Signature
 }
 
-func (a *app) printEntry(e builtins.Entry) {
-	fmt.Fprintf(&a.out, "%s\n\n%s\n", signature(e), strings.TrimSpace(e.Doc))
-	a.printExample("Example", e.Example)
+// permissionForm is how a permission of the kind is written.
+func permissionForm(k effects.PermissionKind) string {
+	if k.Form == "" {
+		return k.Name
+	}
+	return k.Name + ":" + k.Form
 }
 
-func (a *app) printEvent(e starhost.EventSpec) {
-	fmt.Fprintf(&a.out, "%s fires when: %s.\n\n", e.Name, e.Fires)
-	a.line("arguments", strings.Join(e.Args, ", "))
+// mayReturn says what handlers of an event may return; there may be nothing.
+func mayReturn(e starhost.EventSpec) []string {
 	var actions []string
 	for _, act := range e.Actions {
 		switch act {
 		case starhost.ActionContext:
-			actions = append(actions, "context (a string, fragments, attachments)")
+			actions = append(actions, "context")
 		case starhost.ActionModify:
 			actions = append(actions, "modify("+strings.Join(e.Modify, "=, ")+"=)")
 		default:
 			actions = append(actions, string(act))
 		}
 	}
-	a.line("may return", strings.Join(actions, ", "))
-	if e.Tool {
-		a.line("match", "globs on the tool's name")
+	return actions
+}
+
+// argsOf describes the arguments of an event.
+func argsOf(e starhost.EventSpec) []builtins.Arg {
+	all := builtins.Args()
+	args := make([]builtins.Arg, len(e.Args))
+	for i, name := range e.Args {
+		args[i] = all[slices.IndexFunc(all, func(a builtins.Arg) bool { return a.Name == name })]
 	}
+	return args
+}
+
+// onFailure says what a failure of an event's handler means.
+func onFailure(e starhost.EventSpec) string {
 	if e.Guard {
-		a.line("failure", "denies, unless on_error says otherwise")
-	} else {
-		a.line("failure", "is logged and skipped, unless on_error says otherwise")
+		return "denies, unless on_error says otherwise"
 	}
+	return "is logged and skipped, unless on_error says otherwise"
 }
 
-func (a *app) printCode(c starlark.Code) {
-	fmt.Fprintf(&a.out, "%s: %s\n\n%s\n", c.Code, c.Title, c.Text)
-	a.printExample("Fails", c.Bad)
-	a.printExample("Works", c.Good)
+// shown returns an example as it can be printed: a NUL byte is shown as its sign.
+func shown(example string) string {
+	return strings.ReplaceAll(strings.Trim(example, "\n"), "\x00", "␀")
 }
 
-// printExample prints an example, if there is one.
-func (a *app) printExample(title, text string) {
-	if text = strings.Trim(text, "\n"); text == "" {
-		return
+// section adds text to the result, behind an empty line if anything is there.
+func (a *app) section(text string) {
+	if a.out.Len() > 0 {
+		a.out.WriteString("\n")
 	}
-	fmt.Fprintf(&a.out, "\n%s:\n", title)
-	for line := range strings.Lines(text + "\n") {
-		a.out.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
-	}
+	a.out.WriteString(text)
 }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/starhost/starhost/builtins"
+)
+
+// The reference as JSON. Lists are never null.
+type referenceJSON struct {
+	Schema      string           `json:"schema"`
+	Builtins    []builtinJSON    `json:"builtins"`
+	Events      []eventJSON      `json:"events"`
+	Permissions []permissionJSON `json:"permissions"`
+	Config      []keyJSON        `json:"config"`
+	Errors      []codeJSON       `json:"errors"`
+}
+
+type builtinJSON struct {
+	Name       string      `json:"name"`
+	Topic      string      `json:"topic"`
+	Signature  string      `json:"signature"` // "" for a value that is not called
+	Parameters []paramJSON `json:"parameters"`
+	Type       string      `json:"type"` // of what a call returns, or of the value; "" where it is Python's own
+	Doc        string      `json:"doc"`
+	Example    string      `json:"example"`
+}
+
+type paramJSON struct {
+	Name    string `json:"name"` // with the stars of *args and **kwargs
+	Type    string `json:"type"`
+	Default string `json:"default"` // "" means that there is none
+}
+
+type eventJSON struct {
+	Name      string    `json:"name"`
+	Fires     string    `json:"fires"`
+	Arguments []argJSON `json:"arguments"`
+	Returns   []string  `json:"returns"`
+	Modify    []string  `json:"modify"` // the arguments that modify may replace
+	Guard     bool      `json:"guard"`  // a failing handler denies
+}
+
+type argJSON struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	Doc  string `json:"doc"`
+}
+
+type permissionJSON struct {
+	Kind    string `json:"kind"`
+	Form    string `json:"form"`
+	Doc     string `json:"doc"`
+	Example string `json:"example"`
+}
+
+type keyJSON struct {
+	Key       string `json:"key"`
+	Value     string `json:"value"`
+	Default   string `json:"default"`   // as TOML; "" means that there is none
+	Untrusted string `json:"untrusted"` // whether a project that is not trusted may set it
+	Doc       string `json:"doc"`
+	Example   string `json:"example"`
+}
+
+type codeJSON struct {
+	Code  string `json:"code"`
+	Title string `json:"title"`
+	Doc   string `json:"doc"`
+	Exit  int    `json:"exit"`
+	Fails string `json:"fails"`
+	Works string `json:"works"`
+}
+
+func (a *app) printReferenceJSON(r reference, _ string) error {
+	out := referenceJSON{
+		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Events: []eventJSON{},
+		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{},
+	}
+	for _, t := range r.topics {
+		for _, e := range t.Entries {
+			typ, _ := builtins.TypeOf(e.Name)
+			b := builtinJSON{e.Name, t.Name, e.Signature, []paramJSON{}, typ.Result, e.Doc, e.Example}
+			for _, p := range paramsOf(e) {
+				b.Parameters = append(b.Parameters, paramJSON(p))
+			}
+			out.Builtins = append(out.Builtins, b)
+		}
+	}
+	for _, e := range r.events {
+		event := eventJSON{e.Name, e.Fires, []argJSON{}, []string{}, append([]string{}, e.Modify...), e.Guard}
+		for _, arg := range argsOf(e) {
+			event.Arguments = append(event.Arguments, argJSON(arg))
+		}
+		for _, act := range e.Actions {
+			event.Returns = append(event.Returns, string(act))
+		}
+		out.Events = append(out.Events, event)
+	}
+	for _, k := range r.permissions {
+		out.Permissions = append(out.Permissions, permissionJSON{k.Name, k.Form, k.Doc, k.Example})
+	}
+	for _, k := range r.keys {
+		out.Config = append(out.Config, keyJSON{k.Name, k.Wants, k.Default, k.Project, k.Doc, k.Example})
+	}
+	for _, c := range r.codes {
+		out.Errors = append(out.Errors, codeJSON{c.Code, c.Title, c.Text, exitOf(c.Code), c.Bad, c.Good})
+	}
+	return a.printJSON(out)
+}
+
+// A param is a parameter of a builtin.
+type param struct{ Name, Type, Default string }
+
+// paramsOf returns the parameters of an entry. Where only Python knows their
+// types, these are "".
+func paramsOf(e builtins.Entry) []param {
+	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
+	typ, typed := builtins.TypeOf(e.Name)
+	var params []param
+	for i, text := range builtins.SplitParams(list) {
+		var p param
+		p.Name, p.Default, _ = strings.Cut(text, "=")
+		if typed {
+			p.Type = typ.Params[i]
+		}
+		params = append(params, p)
+	}
+	return params
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// intros are what stands in front of each page's tables: its title, and what to
+// know before.
+//
+//go:embed intro
+var intros embed.FS
+
+// A docsPage is one page of the reference.
+type docsPage struct {
+	name string // of the file, without .md
+	body func(reference) string
+}
+
+var docsPages = []docsPage{
+	{"builtins", func(r reference) string { return topicsBody(r, false) }},
+	{"events", eventsBody},
+	{"modules", func(r reference) string { return topicsBody(r, true) }},
+	{"permissions", permissionsBody},
+	{"config", configBody},
+	{"errors", errorsBody},
+}
+
+func (p docsPage) intro() string {
+	text, err := intros.ReadFile("intro/" + p.name + ".md")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(text)
+}
+
+// printMarkdown writes all pages, or the part of them that has the name.
+func (a *app) printMarkdown(r reference, name string) error {
+	for _, p := range docsPages {
+		body := p.body(r)
+		if name == "" {
+			body = p.intro() + body
+		}
+		if body != "" {
+			a.section(strings.TrimLeft(body, "\n"))
+		}
+	}
+	return nil
+}
+
+func topicsBody(r reference, modules bool) string {
+	var b strings.Builder
+	for _, t := range r.topics {
+		if t.Module != modules {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, plain(t.Doc))
+		rows := [][]string{{"name", "what it does"}}
+		for _, e := range t.Entries {
+			rows = append(rows, []string{"`" + e.Name + "`", cell(firstLine(e.Doc))})
+		}
+		b.WriteString(contents(rows))
+		for _, e := range t.Entries {
+			fmt.Fprintf(&b, "\n### `%s`\n\n%s\n%s", signature(e), plain(strings.TrimSpace(e.Doc)), fenced(e.Example))
+		}
+	}
+	return b.String()
+}
+
+func eventsBody(r reference) string {
+	var b strings.Builder
+	rows := [][]string{{"event", "fires when", "may return"}}
+	for _, e := range r.events {
+		rows = append(rows, []string{"`" + e.Name + "`", cell(e.Fires), code(mayReturn(e)...)})
+	}
+	b.WriteString(contents(rows))
+	for _, e := range r.events {
+		b.WriteString(eventSection(e))
+	}
+	return b.String()
+}
+
+func eventSection(e starhost.EventSpec) string {
+	rows := [][]string{{"argument", "type", "what it is"}}
+	for _, arg := range argsOf(e) {
+		rows = append(rows, []string{code(arg.Name), code(arg.Type), cell(arg.Doc)})
+	}
+	match := ""
+	if e.Tool {
+		match = " `match` holds globs on the tool's name."
+	}
+	returns := cmp.Or(code(mayReturn(e)...), "nothing")
+	return fmt.Sprintf("\n## %s\n\nFires when: %s. Handlers may return %s. A failure of a handler %s.%s\n\n%s",
+		e.Name, plain(e.Fires), returns, onFailure(e), match, table(rows))
+}
+
+func permissionsBody(r reference) string {
+	if len(r.permissions) == 0 {
+		return ""
+	}
+	rows := [][]string{{"permission", "what it allows", "example"}}
+	for _, k := range r.permissions {
+		rows = append(rows, []string{code(permissionForm(k)), cell(k.Doc), code(k.Example)})
+	}
+	return "\n" + table(rows)
+}
+
+func configBody(r reference) string {
+	if len(r.keys) == 0 {
+		return ""
+	}
+	rows := [][]string{{"key", "value", "default", "untrusted project", "what it does"}}
+	for _, k := range r.keys {
+		rows = append(rows, []string{code(k.Name), cell(k.Wants), code(k.Default), k.Project, cell(k.Doc)})
+	}
+	return "\n" + table(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
+}
+
+// exampleConfig sets each key by its example, in the tables that people write.
+func exampleConfig(keys []loader.Key) string {
+	var b strings.Builder
+	last := ""
+	for _, k := range keys {
+		name, value, _ := strings.Cut(k.Example, " = ")
+		dot := strings.LastIndexByte(name, '.')
+		if table := name[:dot]; table != last {
+			if last != "" {
+				b.WriteString("\n")
+			}
+			fmt.Fprintf(&b, "[%s]\n", table)
+			last = table
+		}
+		fmt.Fprintf(&b, "%s = %s\n", name[dot+1:], value)
+	}
+	return b.String()
+}
+
+func errorsBody(r reference) string {
+	rows := [][]string{{"code", "what happened", "exit code"}}
+	for _, c := range r.codes {
+		rows = append(rows, []string{c.Code, cell(c.Title), fmt.Sprint(exitOf(c.Code))})
+	}
+	var b strings.Builder
+	b.WriteString(contents(rows))
+	for _, c := range r.codes {
+		b.WriteString(codeSection(c))
+	}
+	return b.String()
+}
+
+func codeSection(c starlark.Code) string {
+	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, plain(c.Title), plain(strings.TrimSpace(c.Text)))
+	if c.Bad != "" {
+		text += "\nFails:\n" + fenced(c.Bad) + "\nWorks:\n" + fenced(c.Good)
+	}
+	return text
+}
+
+// contents is a table in front of sections, where there is more than one.
+func contents(rows [][]string) string {
+	if len(rows) <= 2 {
+		return ""
+	}
+	return "\n" + table(rows)
+}
+
+// table writes rows, the first of which is the header.
+func table(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString("|" + strings.Repeat("---|", len(row)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// languages tell by their beginning what examples are written in.
+var languages = []struct{ prefix, name string }{
+	{"starhost ", "sh"}, {"-- ", "text"}, {"[", "toml"}, {"# a config", "toml"}, {"", "python"},
+}
+
+// fenced writes an example as a block, or nothing.
+func fenced(example string) string {
+	if example = shown(example); example == "" {
+		return ""
+	}
+	for _, l := range languages {
+		if strings.HasPrefix(example, l.prefix) {
+			fence := strings.Repeat("`", 3+strings.Count(example, "```"))
+			return "\n" + fence + l.name + "\n" + example + "\n" + fence + "\n"
+		}
+	}
+	return ""
+}
+
+// code writes texts as they are typed, nothing for "".
+func code(texts ...string) string {
+	var spans []string
+	for _, text := range texts {
+		if text != "" {
+			spans = append(spans, "`"+strings.ReplaceAll(text, "|", `\|`)+"`")
+		}
+	}
+	return strings.Join(spans, ", ")
+}
+
+// cell writes a text in one line of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(plain(text), "|", `\|`), "\n", " ")
+}
+
+// markup is what Markdown would not show as it stands.
+var markup = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("[*`<\\\\]" + `|\b_|_\b|(?m:^[#+>-])`)
+})
+
+// plain writes a text so that Markdown shows it as it stands.
+func plain(text string) string { return markup().ReplaceAllString(text, `\$0`) }

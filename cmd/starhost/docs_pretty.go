@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// printPretty explains what has one name, or lists all names.
+func (a *app) printPretty(r reference, name string) error {
+	if name == "" {
+		a.printContents(r)
+		return nil
+	}
+	for _, t := range r.topics {
+		a.section("")
+		a.printEntries(t.Entries, name)
+	}
+	for _, e := range r.events {
+		a.section("")
+		a.printEvent(e)
+	}
+	for _, k := range r.permissions {
+		a.section("")
+		a.printPermission(k)
+	}
+	for _, k := range r.keys {
+		a.section("")
+		a.printKey(k)
+	}
+	for _, c := range r.codes {
+		a.section("")
+		a.printCode(c)
+	}
+	return nil
+}
+
+// printContents prints a line for each name.
+func (a *app) printContents(r reference) {
+	var names, events, permissions, keys, codes [][]string
+	for _, e := range r.entries() {
+		names = append(names, []string{"  " + e.Name, firstLine(e.Doc)})
+	}
+	for _, e := range r.events {
+		events = append(events, []string{"  " + e.Name, e.Fires})
+	}
+	for _, k := range r.permissions {
+		permissions = append(permissions, []string{"  " + k.Name, firstSentence(k.Doc)})
+	}
+	for _, k := range r.keys {
+		keys = append(keys, []string{"  " + k.Name, firstSentence(k.Doc)})
+	}
+	for _, c := range r.codes {
+		codes = append(codes, []string{"  " + c.Code, c.Title})
+	}
+	for _, part := range []struct {
+		title string
+		rows  [][]string
+	}{{"Builtins", names}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}} {
+		a.section(part.title + "\n")
+		a.printTable(part.rows)
+	}
+}
+
+// firstSentence returns the text up to its first full stop before a blank.
+func firstSentence(text string) string {
+	if i := strings.Index(text, ". "); i >= 0 {
+		return text[:i+1]
+	}
+	return text
+}
+
+// printEntries explains the entry of the name whole, and members of it in two
+// lines each.
+func (a *app) printEntries(entries []builtins.Entry, name string) {
+	for i, e := range entries {
+		if e.Name != name {
+			fmt.Fprintf(&a.out, "%s\n    %s\n", signature(e), firstLine(e.Doc))
+			continue
+		}
+		fmt.Fprintf(&a.out, "%s\n\n%s\n", signature(e), strings.TrimSpace(e.Doc))
+		a.printExample("Example", e.Example)
+		if i < len(entries)-1 {
+			a.out.WriteString("\n")
+		}
+	}
+}
+
+func (a *app) printEvent(e starhost.EventSpec) {
+	fmt.Fprintf(&a.out, "%s fires when: %s.\n\n", e.Name, e.Fires)
+	a.line("arguments", strings.Join(e.Args, ", "))
+	returns := strings.Join(mayReturn(e), ", ")
+	a.line("may return", strings.Replace(returns, "context", "context (a string, fragments, attachments)", 1))
+	if e.Tool {
+		a.line("match", "globs on the tool's name")
+	}
+	a.line("failure", onFailure(e))
+}
+
+func (a *app) printPermission(k effects.PermissionKind) {
+	fmt.Fprintf(&a.out, "%s\n\n%s\n", permissionForm(k), k.Doc)
+	a.printExample("Example", permissionExample(k))
+}
+
+// permissionExample is a declaration of a permission.
+func permissionExample(k effects.PermissionKind) string {
+	return "plugin(permissions = [" + strconv.Quote(k.Example) + "])"
+}
+
+func (a *app) printKey(k loader.Key) {
+	fmt.Fprintf(&a.out, "%s\n\n%s\n\n", k.Name, k.Doc)
+	a.line("value", k.Wants)
+	a.line("default", k.Default)
+	a.line("untrusted", k.Project)
+	a.printExample("Example", k.Example)
+}
+
+func (a *app) printCode(c starlark.Code) {
+	fmt.Fprintf(&a.out, "%s: %s\n\n%s\n", c.Code, c.Title, c.Text)
+	a.printExample("Fails", c.Bad)
+	a.printExample("Works", c.Good)
+}
+
+// printExample prints an example, if there is one.
+func (a *app) printExample(title, text string) {
+	if text = shown(text); text == "" {
+		return
+	}
+	fmt.Fprintf(&a.out, "\n%s:\n", title)
+	for line := range strings.Lines(text + "\n") {
+		a.out.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
+	}
+}

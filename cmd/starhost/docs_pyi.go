@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+)
+
+// stubsHead begins the stubs. Python has no load statement, so load is a function
+// there, and the names that it binds are unknown to editors.
+const stubsHead = `# What plugins can say, for editors that check Starlark as Python: Pyright reads it
+# from __builtins__.pyi in the project's folder. Written by starhost docs --format pyi.
+#
+# The parameters of handlers have types where a comment behind the def gives them:
+#     def runbook(ctx, service):
+#         # type: (Ctx, str) -> list[Fragment]
+
+from builtins import bytes as Bytes
+from typing import Any, Callable, Iterable, Mapping, NoReturn, Sequence
+
+def load(file: str, *names: str, **aliases: str) -> None:
+    """Binds names of another file: load("lib/text.star", "shorten")."""
+
+`
+
+const eventsHead = "# Events: what their handlers may name, each of them ctx: Ctx as well, and return.\n"
+
+// printStubs writes Python's type stubs of the builtins, and the events as
+// comments. What has no place in them is an error.
+func (a *app) printStubs(r reference, name string) error {
+	if name == "" {
+		a.out.WriteString(stubsHead + builtins.Classes)
+	}
+	for _, t := range r.topics {
+		if stubs := stubsOf("", t.Entries); stubs != "" {
+			a.section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
+		}
+	}
+	if name == "" {
+		a.section(eventsHead)
+	}
+	for _, e := range r.events {
+		a.printEventStub(e)
+	}
+	if a.out.Len() == 0 {
+		return usagef("docs: stubs do not have %s, only what plugins call, and events", name)
+	}
+	return nil
+}
+
+// stubsOf declares the entries below a module, "" for the top. A module is a class
+// that nobody makes values of; those inside of it are classes inside of the class.
+func stubsOf(module string, entries []builtins.Entry) string {
+	var out strings.Builder
+	done := map[string]bool{}
+	for _, e := range entries {
+		if _, typed := builtins.TypeOf(e.Name); !typed || isParameter(e) {
+			continue // Python's own, or what handlers get
+		}
+		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")
+		below := module + member + "."
+		switch {
+		case !inner:
+			out.WriteString(entryStub(e, member, module != ""))
+		case !done[below]:
+			done[below] = true
+			members := those(entries, func(e builtins.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indented(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
+		}
+	}
+	return out.String()
+}
+
+// isParameter tells whether handlers get the value through a parameter of its name.
+func isParameter(e builtins.Entry) bool {
+	isArg := func(a builtins.Arg) bool { return a.Name == e.Name }
+	return e.Value == nil && (e.Name == "ctx" || slices.ContainsFunc(builtins.Args(), isArg))
+}
+
+// className is Ctx for ctx, which is a parameter, and the module's own for others,
+// which are values.
+func className(module string) string {
+	if module == "ctx" {
+		return "Ctx"
+	}
+	return module
+}
+
+// entryStub declares an entry by a name, in a class or outside.
+func entryStub(e builtins.Entry, name string, inClass bool) string {
+	typ, _ := builtins.TypeOf(e.Name)
+	if e.Signature == "" {
+		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))
+	}
+	var params []string
+	for _, p := range paramsOf(e) {
+		text := p.Name + ": " + p.Type
+		if p.Default != "" {
+			text += " = " + p.Default
+		}
+		params = append(params, text)
+	}
+	static := ""
+	if inClass {
+		static = "@staticmethod\n"
+	}
+	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indented(docstring(e.Doc)))
+}
+
+// docstring spells a text as Python's docstring.
+func docstring(doc string) string {
+	doc = strings.NewReplacer(`\`, `\\`, `"""`, `\"""`).Replace(strings.TrimSpace(doc))
+	if strings.Contains(doc, "\n") || strings.HasSuffix(doc, `"`) {
+		doc += "\n"
+	}
+	return `"""` + doc + `"""` + "\n"
+}
+
+// indented returns lines as those of a block.
+func indented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			out.WriteString("    ")
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// printEventStub writes an event as a comment.
+func (a *app) printEventStub(e starhost.EventSpec) {
+	args := make([]string, len(e.Args))
+	for i, arg := range argsOf(e) {
+		args[i] = arg.Name + ": " + arg.Type
+	}
+	returns := strings.Join(append(mayReturn(e), "None"), ", ")
+	a.section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+)
+
+// TestDocs: the pages below docs are what docs --format md prints. With -update it
+// writes them.
+func TestDocs(t *testing.T) {
+	r := wholeReference()
+	for _, p := range docsPages {
+		t.Run(p.name, func(t *testing.T) {
+			file := "../../docs/" + p.name + ".md"
+			want := p.intro() + p.body(r)
+			if *update {
+				if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			got, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(string(got), want); diff != "" {
+				t.Errorf("%s is stale (go test ./cmd/starhost -run Docs -update writes it; -as it is +as it should be):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// TestDocsIndex: the index names every page, and its commands are those there are.
+func TestDocsIndex(t *testing.T) {
+	src, err := os.ReadFile("../../docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range docsPages {
+		if !strings.Contains(string(src), "]("+p.name+".md)") {
+			t.Errorf("docs/README.md has no link to %s.md", p.name)
+		}
+	}
+	dir := t.TempDir()
+	for line := range strings.Lines(string(src)) {
+		if command, ok := strings.CutPrefix(line, "starhost "); ok {
+			command, _, _ = strings.Cut(command, "#")
+			runDocs(t, append([]string{"-C", dir}, strings.Fields(command)...)...)
+		}
+	}
+}
+
+// runDocs runs a command that must succeed, and returns what it prints.
+func runDocs(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, diagnostics bytes.Buffer
+	if code := run(t.Context(), args, nil, &out, &diagnostics); code != exitOK {
+		t.Errorf("starhost %s: got exit code %d: %s", strings.Join(args, " "), code, diagnostics.String())
+	}
+	return out.String()
+}
+
+// TestDocsExamples executes what the pages show and no other test does: the blocks
+// of the intros, permissions, and the example config.
+func TestDocsExamples(t *testing.T) {
+	parseConfig := func(t *testing.T, src string) {
+		t.Helper()
+		if _, warnings, err := loader.ParseConfig("starhost.toml", t.TempDir(), []byte(src)); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, warnings %v", src, err, warnings)
+		}
+	}
+	for _, p := range docsPages {
+		for _, b := range blocksOf(p.intro()) {
+			switch b.language {
+			case "toml":
+				parseConfig(t, b.text)
+			case "python":
+				if said := try(t, b.text); said != "" {
+					t.Errorf("%s: %s", b.text, said)
+				}
+			default:
+				t.Errorf("%s: a block of %q, want toml or python", p.name, b.language)
+			}
+		}
+	}
+	r := wholeReference()
+	for _, k := range r.permissions {
+		if said := try(t, permissionExample(k)); said != "" {
+			t.Errorf("%s: %s", k.Example, said)
+		}
+	}
+	parseConfig(t, exampleConfig(r.keys))
+}
+
+type block struct{ language, text string }
+
+// blocksOf returns the fenced blocks of a page.
+func blocksOf(page string) []block {
+	var blocks []block
+	for i, part := range strings.Split(page, "```") {
+		if i%2 == 1 {
+			language, text, _ := strings.Cut(part, "\n")
+			blocks = append(blocks, block{language, text})
+		}
+	}
+	return blocks
+}
+
+// notHere says why examples of effects cannot show their code in this test.
+var notHere = map[string]string{
+	"E0502": "plugin(...), --grant and the config say it with codes of their own",
+	"E0509": "ctx refuses first, with E0314",
+	"E0510": "needs ctx.http",
+	"E0511": "needs ctx.http and a network",
+	"E0512": "needs ctx.exec and programs",
+	"E0513": "needs ctx.secret",
+	"E0514": "needs ctx.fs.write",
+	"E0515": "needs a journal",
+	"E0516": "needs a journal",
+	"E0517": "needs a case with effects.jsonl",
+	"E0518": "needs a host without a store",
+}
+
+// TestEffectsExamples: the bad example of each code of effects meets it, the good
+// one does not.
+func TestEffectsExamples(t *testing.T) {
+	for _, c := range effects.Codes() {
+		t.Run(c.Code, func(t *testing.T) {
+			if why := notHere[c.Code]; why != "" {
+				t.Skip(why)
+			}
+			if said := tryEffect(t, c.Bad); !strings.Contains(said, "["+c.Code+"]") {
+				t.Errorf("the bad example does not fail with it:\n%s", said)
+			}
+			if said := tryEffect(t, c.Good); said != "" {
+				t.Errorf("the good example fails:\n%s", said)
+			}
+		})
+	}
+}
+
+// tryEffect runs an example in a workspace with files: a command line, a plugin
+// whose loader is asked for a.md, or an expression of a tool that may read all
+// files. It returns the diagnostics.
+func tryEffect(t *testing.T, example string) string {
+	dir := t.TempDir()
+	plugin, args := example, []string{"eval", "-f", "doc:a.md", "-p", "hi", "--grant", "fs.read:**"}
+	switch {
+	case strings.HasPrefix(example, "starhost "):
+		plugin, args = "", words(t, strings.TrimPrefix(example, "starhost "))
+	case !strings.Contains(example, "doc"):
+		args = []string{"eval", "-p", "hi"}
+	}
+	if strings.Contains(example, "ctx.") && !strings.Contains(example, "register_") {
+		plugin = "plugin(permissions = [\"fs.read:**\"])\ndef example(ctx):\n    \"\"\"An example.\"\"\"\n    " + example + "\nregister_tool(example)\n"
+		args = []string{"eval", "--call", "example", "--grant", "fs.read:**"}
+	}
+	writeFiles(t, dir, map[string]string{
+		"plugins/a.star": plugin, "starhost.toml": "[plugins]\npaths = [\"plugins\"]\n",
+		"notes/a.md": "A note.\n", "dash.png": "\x89PNG\r\n\x1a\n\xff", "huge.log": strings.Repeat("line\n", 1<<18),
+	})
+	var out, diagnostics bytes.Buffer
+	args = append([]string{"-C", dir, "-c", dir + "/starhost.toml"}, args...)
+	run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
+	return diagnostics.String()
+}
+
+// TestDocsOfEveryName: each format explains each name that it can.
+func TestDocsOfEveryName(t *testing.T) {
+	whole := wholeReference()
+	for _, name := range topics() {
+		if out := runDocs(t, "docs", name); !strings.Contains(strings.ToLower(out), strings.ToLower(name)) {
+			t.Errorf("docs %s says nothing of it:\n%s", name, out)
+		}
+		if out := runDocs(t, "docs", "-F", "md", name); !strings.Contains(out, name) || out[0] == '\n' {
+			t.Errorf("docs -F md %s: got\n%s", name, out)
+		}
+		var got referenceJSON
+		out := runDocs(t, "docs", "-F", "json", name)
+		if err := json.Unmarshal([]byte(out), &got); err != nil || got.Schema != "starhost.docs/1" || strings.Contains(out, "null,") {
+			t.Errorf("docs -F json %s: %v\n%s", name, err, out)
+		}
+		part := whole.only(name)
+		if n := len(got.Builtins) + len(got.Events) + len(got.Permissions) + len(got.Config) + len(got.Errors); n !=
+			len(part.entries())+len(part.events)+len(part.permissions)+len(part.keys)+len(part.codes) {
+			t.Errorf("docs -F json %s: got %d entries\n%s", name, n, out)
+		}
+	}
+}
+
+// TestStubs: the stubs declare what is not Python's own, once, and no parameter
+// without a default stands behind one that has one.
+func TestStubs(t *testing.T) {
+	stubs := runDocs(t, "docs", "-F", "pyi")
+	for _, e := range wholeReference().entries() {
+		if _, typed := builtins.TypeOf(e.Name); !typed || isParameter(e) {
+			continue
+		}
+		member := e.Name[strings.LastIndexByte(e.Name, '.')+1:]
+		want := "def " + member + "("
+		if e.Signature == "" {
+			want = member + ": "
+		}
+		if !strings.Contains(stubs, want) {
+			t.Errorf("the stubs have no %s for %s", want, e.Name)
+		}
+		defaults := slices.IndexFunc(paramsOf(e), func(p param) bool { return p.Default != "" })
+		for i, p := range paramsOf(e) {
+			if defaults >= 0 && i > defaults && p.Default == "" && !strings.HasPrefix(p.Name, "*") {
+				t.Errorf("%s: %s has no default, behind one that has", e.Name, p.Name)
+			}
+		}
+	}
+	for _, e := range wholeReference().events {
+		if !strings.Contains(stubs, "# "+e.Name+": ") {
+			t.Errorf("the stubs say nothing of %s", e.Name)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	tests := map[string]string{
+		`"**" any folders`:        `"\*\*" any folders`,
+		`snake_case and _private`: `snake_case and \_private`,
+		"<a> `b` \\d \\*":         "\\<a> \\`b\\` \\\\d \\\\\\*",
+		"one\n# two\n- three":     "one\n\\# two\n\\- three",
+	}
+	for text, want := range tests {
+		if got := plain(text); got != want {
+			t.Errorf("plain(%q): got %q, want %q", text, got, want)
+		}
+	}
+}
