@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,6 +82,16 @@ type HandlerError struct {
 
 func (e *HandlerError) Error() string { return e.Err.Error() }
 func (e *HandlerError) Unwrap() error { return e.Err }
+
+// Traceback returns how the failure came about, in lines: what the cause's method
+// Detail says, as the evaluator's errors have one; "" for other errors.
+func (e *HandlerError) Traceback() string {
+	var detailed interface{ Detail() string }
+	if errors.As(e.Err, &detailed) {
+		return detailed.Detail()
+	}
+	return ""
+}
 
 // An Outcome is what all handlers of one event decided together.
 type Outcome struct {

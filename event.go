@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,11 +24,13 @@ type EventSpec struct {
 	Modify []string
 	// Guard: a handler that fails denies, unless its OnError says otherwise.
 	Guard bool
-	// Tool: the event is about one tool, so hooks may match on its name.
-	Tool bool
+	// Tool and Command: the event is about one tool or one command, so hooks may
+	// match on its name.
+	Tool, Command bool
 }
 
-// Events returns the table of all events, in the order of plugin-api.md.
+// Events returns the table of all events, in the order of plugin-api.md. A
+// program adds its own: [Options.AppEvents].
 func Events() []EventSpec { return events }
 
 var events = []EventSpec{
@@ -37,10 +40,22 @@ var events = []EventSpec{
 		Actions: []Action{ActionContext},
 	},
 	{
+		Name: "session_end", Fires: "a session that had begun is closed",
+		Args: []string{"session_id", "completed", "interrupted", "turns"},
+	},
+	{
+		Name: "session_reset", Fires: "the history is dropped and the session kept",
+		Args: []string{"session_id"},
+	},
+	{
 		Name: "turn_start", Fires: "a user message arrives, before anything is built",
 		Args:    []string{"session_id", "user_message", "is_first_turn", "model", "platform"},
 		Actions: []Action{ActionContext, ActionModify, ActionAbort},
 		Modify:  []string{"user_message"},
+	},
+	{
+		Name: "turn_end", Fires: "the final answer is known, or the turn was cut",
+		Args: []string{"session_id", "user_message", "response", "completed", "tool_calls"},
 	},
 	{
 		Name: "pre_llm_call", Fires: "before each request is built",
@@ -53,6 +68,12 @@ var events = []EventSpec{
 		Args:    []string{"session_id", "system", "messages", "tools", "model", "options", "fragments", "round"},
 		Actions: []Action{ActionModify, ActionAbort},
 		Modify:  []string{"messages", "system"},
+	},
+	{
+		Name: "post_llm_call", Fires: "after each reply of the model",
+		Args:    []string{"session_id", "response", "tool_calls", "usage", "model", "round", "duration_ms"},
+		Actions: []Action{ActionModify, ActionAbort},
+		Modify:  []string{"response"},
 	},
 	{
 		Name: "pre_tool_call", Fires: "the model asked for a tool",
@@ -74,39 +95,95 @@ var events = []EventSpec{
 		Modify:  []string{"result"},
 		Tool:    true,
 	},
+	{
+		Name: "pre_command", Fires: "a slash command is about to run",
+		Args:    []string{"session_id", "command", "args"},
+		Actions: []Action{ActionDeny, ActionModify},
+		Modify:  []string{"args"},
+		Guard:   true, Command: true,
+	},
+	{
+		Name: "post_command", Fires: "a slash command ran",
+		Args:    []string{"session_id", "command", "args", "result"},
+		Actions: []Action{ActionModify},
+		Modify:  []string{"result"},
+		Command: true,
+	},
+	{
+		Name: "pre_file_save", Fires: "the embedding program is about to write a file",
+		Args:    []string{"session_id", "path", "content"},
+		Actions: []Action{ActionDeny, ActionModify},
+		Modify:  []string{"content"},
+		Guard:   true,
+	},
+	{
+		Name: "post_file_save", Fires: "the embedding program wrote a file",
+		Args: []string{"session_id", "path", "content", "created"},
+	},
+	{
+		Name: "error", Fires: "a handler failed; what fails in its own handlers is only logged",
+		Args: []string{"plugin", "event", "message", "traceback"},
+	},
 }
 
 // foreignEvents maps the event names of other systems to ours, for suggestions.
+// Letter case does not count; of one name the first row does.
 var foreignEvents = []struct{ system, name, ours string }{
 	{"PicoClaw", "before_llm", "pre_llm_call"},
+	{"PicoClaw", "after_llm", "post_llm_call"},
 	{"PicoClaw", "before_tool", "pre_tool_call"},
 	{"PicoClaw", "after_tool", "post_tool_call"},
 	{"PicoClaw", "approve_tool", "approve_tool_call"},
 	{"gptme", "SESSION_START", "session_start"},
+	{"gptme", "SESSION_END", "session_end"},
 	{"gptme", "TURN_PRE", "turn_start"},
+	{"gptme", "TURN_POST", "turn_end"},
 	{"gptme", "STEP_PRE", "pre_llm_call"},
+	{"gptme", "STEP_POST", "post_llm_call"},
 	{"gptme", "GENERATION_PRE", "pre_llm_call"},
+	{"gptme", "GENERATION_POST", "post_llm_call"},
 	{"gptme", "MESSAGE_PRE_PROCESS", "turn_start"},
+	{"gptme", "MESSAGE_POST_PROCESS", "turn_end"},
 	{"gptme", "TOOL_PRE_EXECUTE", "pre_tool_call"},
 	{"gptme", "TOOL_EXECUTE_PRE", "pre_tool_call"},
+	{"gptme", "TOOL_CONFIRM", "approve_tool_call"},
 	{"gptme", "TOOL_POST_EXECUTE", "post_tool_call"},
 	{"gptme", "TOOL_EXECUTE_POST", "post_tool_call"},
+	{"gptme", "FILE_PRE_SAVE", "pre_file_save"},
+	{"gptme", "FILE_SAVE_PRE", "pre_file_save"},
+	{"gptme", "FILE_POST_SAVE", "post_file_save"},
+	{"gptme", "FILE_SAVE_POST", "post_file_save"},
 	{"Hermes", "on_session_start", "session_start"},
+	{"Hermes", "on_session_end", "session_end"},
+	{"Hermes", "on_session_finalize", "session_end"},
+	{"Hermes", "on_session_reset", "session_reset"},
 	{"Hermes", "transform_tool_result", "post_tool_call"},
+	{"Hermes", "transform_llm_output", "post_llm_call"},
 	{"Hermes", "pre_api_request", "pre_send"},
+	{"Hermes", "post_api_request", "post_llm_call"},
+	{"Hermes", "pre_approval_request", "approve_tool_call"},
 	{"Claude Code", "SessionStart", "session_start"},
+	{"Claude Code", "SessionEnd", "session_end"},
 	{"Claude Code", "UserPromptSubmit", "turn_start"},
 	{"Claude Code", "PreToolUse", "pre_tool_call"},
 	{"Claude Code", "PermissionRequest", "approve_tool_call"},
 	{"Claude Code", "PostToolUse", "post_tool_call"},
+	{"Claude Code", "PostToolUseFailure", "post_tool_call"},
+	{"Claude Code", "Stop", "turn_end"},
+	{"Copilot CLI", "userPromptSubmitted", "turn_start"},
+	{"Copilot CLI", "agentStop", "turn_end"},
+	{"Copilot CLI", "errorOccurred", "error"},
+	{"LLM", "before_call", "pre_tool_call"},
+	{"LLM", "after_call", "post_tool_call"},
 }
 
 // LookupEvent returns the event's description, or an error with a suggestion
-// that knows other systems' names.
-func LookupEvent(name string) (*EventSpec, error) {
-	for i := range events {
-		if events[i].Name == name {
-			return &events[i], nil
+// that knows other systems' names. Events that a program declares are looked up
+// beside the table's: [Host.Events] has both.
+func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
+	for _, list := range [][]EventSpec{events, declared} {
+		if i := slices.IndexFunc(list, func(e EventSpec) bool { return e.Name == name }); i >= 0 {
+			return &list[i], nil
 		}
 	}
 	for _, f := range foreignEvents {
@@ -114,13 +191,17 @@ func LookupEvent(name string) (*EventSpec, error) {
 			return nil, fmt.Errorf("unknown event %q (%s's %s is %s)", name, f.system, f.name, f.ours)
 		}
 	}
-	names := make([]string, len(events))
-	for i := range events {
-		names[i] = events[i].Name
+	var names []string
+	for _, e := range slices.Concat(events, declared) {
+		names = append(names, e.Name)
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	if hint := didYouMean(name, names); hint != "" {
 		return nil, fmt.Errorf("unknown event %q%s", name, hint)
+	}
+	if strings.HasPrefix(name, appPrefix) {
+		return nil, fmt.Errorf("unknown event %q: events app.* are those that the program declares", name)
 	}
 	return nil, fmt.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
@@ -138,17 +219,34 @@ type Event struct {
 	Messages    *Messages
 	Tools       *Tools
 	Options     json.RawMessage
-	Round       int
+	Round       int // of the turn, from 1
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
 	Arguments   json.RawMessage
 	CallID      string
-	Plugin      string // that registered the tool
+	Plugin      string // that registered the tool; of an error event, whose handler failed
 	Reason      string
-	Result      Result
+	Result      Result // of a tool or command
 	IsError     bool
 	DurationMS  int
+	Response    string     // what the model answered
+	ToolCalls   []ToolCall // that the reply asks for; at turn_end, all of the turn
+	Usage       Usage
+	Completed   bool // the turn has its final answer; at session_end, the last turn
+	Interrupted bool // the session's last turn was cut by its context
+	Turns       int  // of the session
+	Command     string
+	Args        []string // of the command
+	Path        string   // of a file
+	Content     string   // of a file
+	Created     bool     // the file is new
+	Handler     string   // that failed: an event's name, or as in "tool page"
+	Message     string   // of the failure
+	Traceback   string   // of the failure, "" where there is none
+
+	// App are the arguments of an event that the program declares.
+	App []AppArg
 }
 
 // eventArgs gives each argument's place in an Event, as a pointer.
@@ -172,17 +270,42 @@ var eventArgs = map[string]func(*Event) any{
 	"result":        func(e *Event) any { return &e.Result },
 	"is_error":      func(e *Event) any { return &e.IsError },
 	"duration_ms":   func(e *Event) any { return &e.DurationMS },
+	"response":      func(e *Event) any { return &e.Response },
+	"tool_calls":    func(e *Event) any { return &e.ToolCalls },
+	"usage":         func(e *Event) any { return &e.Usage },
+	"completed":     func(e *Event) any { return &e.Completed },
+	"interrupted":   func(e *Event) any { return &e.Interrupted },
+	"turns":         func(e *Event) any { return &e.Turns },
+	"command":       func(e *Event) any { return &e.Command },
+	"args":          func(e *Event) any { return &e.Args },
+	"path":          func(e *Event) any { return &e.Path },
+	"content":       func(e *Event) any { return &e.Content },
+	"created":       func(e *Event) any { return &e.Created },
+	"event":         func(e *Event) any { return &e.Handler },
+	"message":       func(e *Event) any { return &e.Message },
+	"traceback":     func(e *Event) any { return &e.Traceback },
 }
 
 // Arg returns a pointer to the field that holds the named argument: *string,
-// *bool, *int, *json.RawMessage, *Result, **Messages, **Tools or
-// **List[fragments.Row]. It returns nil for a name that no event has.
+// *bool, *int, *json.RawMessage (a JSON object), *Result, *Usage, *[]string,
+// *[]ToolCall, **Messages, **Tools, **List[fragments.Row], or *AppArg if the
+// program declares the event. It returns nil for a name that the event cannot
+// have.
 func (e *Event) Arg(name string) any {
+	if strings.HasPrefix(e.Name, appPrefix) {
+		if i := slices.IndexFunc(e.App, func(a AppArg) bool { return a.Name == name }); i >= 0 {
+			return &e.App[i]
+		}
+		return nil
+	}
 	if field := eventArgs[name]; field != nil {
 		return field(e)
 	}
 	return nil
 }
+
+// subject returns the name that hooks match on: the tool's or the command's.
+func (e *Event) subject() string { return cmp.Or(e.Tool, e.Command) }
 
 // set replaces an argument by a value of a modify. It refuses a value that the
 // argument cannot have.
@@ -218,6 +341,16 @@ func (e *Event) set(name string, value any) error {
 			p.ForLLM = v
 			return nil
 		}
+	case *[]string:
+		if v, ok := value.([]string); ok {
+			*p = v
+			return nil
+		}
+	case *AppArg:
+		if v, ok := value.(json.RawMessage); ok && json.Valid(v) {
+			p.Value = v
+			return nil
+		}
 	case **Tools:
 		if v, ok := value.([]string); ok {
 			kept, err := keepTools(*p, v)
@@ -239,8 +372,10 @@ func wants(p any) string {
 		return "true or false"
 	case *int:
 		return "an integer"
-	case *json.RawMessage:
+	case *json.RawMessage, *Usage:
 		return "an object"
+	case *AppArg:
+		return "JSON"
 	}
 	return "a list"
 }
@@ -271,13 +406,14 @@ func toolNames(tools *Tools) []string {
 }
 
 // NewEvent builds an event from arguments by name, as JSON: for firing one by
-// hand. Arguments that are not given are zero; unknown ones are an error.
-func NewEvent(name string, args map[string]json.RawMessage) (*Event, error) {
-	spec, err := LookupEvent(name)
+// hand. Arguments that are not given are zero, those of a declared event null;
+// unknown ones are an error.
+func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
+	spec, err := LookupEvent(name, declared...)
 	if err != nil {
 		return nil, err
 	}
-	e := &Event{Name: name}
+	e := spec.New()
 	for _, arg := range sortedKeys(args) {
 		if !slices.Contains(spec.Args, arg) {
 			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, didYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
@@ -303,6 +439,8 @@ func decodeArg(p any, raw json.RawMessage) error {
 		return decodeList(p, raw)
 	case *Result:
 		return json.Unmarshal(raw, &p.ForLLM)
+	case *AppArg:
+		return json.Unmarshal(raw, &p.Value)
 	case *json.RawMessage:
 		*p = slices.Clone(raw)
 		_, err := decodeObject(raw)

@@ -3,6 +3,7 @@ package starhost_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,11 +15,31 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Every argument that an event offers is filled in when the pipeline fires it.
+// scripted is a model that gives its replies in order.
+type scripted []starhost.Reply
+
+func (s *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+	if len(*s) == 0 {
+		return starhost.Reply{}, errors.New("no more replies")
+	}
+	reply := (*s)[0]
+	*s = (*s)[1:]
+	return reply, nil
+}
+
+// detailed is an error with a traceback, as evaluation's.
+type detailed struct{ error }
+
+func (detailed) Detail() string { return "in page ops.star:3:1" }
+
+// Every event is fired by a whole session, with all that it offers: turns of the
+// agent loop, one of them cut, commands, files, a declared event.
 func TestEventArguments(t *testing.T) {
+	app := starhost.EventSpec{Name: "app.deploy", Args: []string{"service", "count"}, Actions: []starhost.Action{starhost.ActionContext}}
 	seen := map[string]map[string]bool{} // event, argument: was it ever more than zero?
 	var watch []starhost.Hook
-	for _, spec := range starhost.Events() {
+	specs := append(starhost.Events(), app)
+	for _, spec := range specs {
 		seen[spec.Name] = map[string]bool{}
 		watch = append(watch, hookFunc(spec.Name, func(e *starhost.Event) starhost.Decision {
 			for _, arg := range spec.Args {
@@ -26,25 +47,59 @@ func TestEventArguments(t *testing.T) {
 					seen[spec.Name][arg] = true
 				}
 			}
-			if spec.Name == pre {
+			switch spec.Name {
+			case pre:
 				return askFor
-			}
-			if spec.Name == approval {
+			case approval:
 				return approve
 			}
 			return starhost.Decision{}
 		}))
 	}
 	p := echo()
-	p.Tools[0].Call = func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
-		return starhost.Result{ForLLM: "failed", IsError: true}, nil
+	p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		return starhost.Result{}, detailed{errors.New("down")}
 	}
-	h := newHost(t, starhost.Options{Clock: ticking()}, p, plugin("watch", watch...))
-	turn := begin(t, h, starhost.Request{Text: "hi", System: "be brief", Model: "m"})
-	prompt(t, turn)
-	call(t, turn, "echo", `{"text":"x"}`)
-	prompt(t, turn)
-	for _, spec := range starhost.Events() {
+	p.Commands = []starhost.Command{{Name: "deliver", Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
+		return starhost.Result{ForLLM: "sent " + c.Line}, nil
+	}}}
+	h := newHost(t, starhost.Options{Clock: ticking(), AppEvents: []starhost.EventSpec{app}}, p, plugin("watch", watch...))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	session := h.NewSession(starhost.SessionConfig{Model: "m"})
+	replies := scripted{
+		{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}}, Usage: starhost.Usage{Input: 7}},
+		{Content: "done"},
+	}
+	if _, err := session.Turn(ctx, starhost.Request{Text: "hi", System: "be brief"}, &replies); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Command(ctx, "/deliver now"); err != nil {
+		t.Fatal(err)
+	}
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	for _, e := range []*starhost.Event{
+		{Name: "pre_file_save", Path: "a.md", Content: "text"},
+		{Name: "post_file_save", Path: "a.md", Content: "text", Created: true},
+		{Name: "app.deploy", App: []starhost.AppArg{{Name: "count", Value: raw("3")}, {Name: "service", Value: raw(`"checkout"`)}}},
+	} {
+		if _, err := session.Fire(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := session.Reset(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ending := h.NewSession(starhost.SessionConfig{})
+	cut := beginIn(t, ending, starhost.Request{})
+	cancel()
+	cut.End(ctx)
+	for _, s := range []*starhost.Session{session, ending} {
+		if err := s.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, spec := range specs {
 		for _, arg := range spec.Args {
 			if !seen[spec.Name][arg] {
 				t.Errorf("%s: argument %s was never filled in", spec.Name, arg)
@@ -68,7 +123,7 @@ func TestLookupEvent(t *testing.T) {
 		{"TOOL_PRE_EXECUTE", `unknown event "TOOL_PRE_EXECUTE" (gptme's TOOL_PRE_EXECUTE is pre_tool_call)`},
 		{"on_session_start", `unknown event "on_session_start" (Hermes's on_session_start is session_start)`},
 		{"pretooluse", `unknown event "pretooluse" (Claude Code's PreToolUse is pre_tool_call)`},
-		{"zzz", `unknown event "zzz", want one of approve_tool_call, post_tool_call, pre_llm_call, pre_send, pre_tool_call, session_start, turn_start`},
+		{"zzz", `unknown event "zzz", want one of approve_tool_call, error, post_command, post_file_save, post_llm_call, post_tool_call, pre_command, pre_file_save, pre_llm_call, pre_send, pre_tool_call, session_end, session_reset, session_start, turn_end, turn_start`},
 	}
 	for _, tt := range tests {
 		if _, err := starhost.LookupEvent(tt.name); err == nil || err.Error() != tt.want {
@@ -91,7 +146,7 @@ func TestNewEvent(t *testing.T) {
 		}
 		return m
 	}
-	errors := []struct {
+	wrong := []struct {
 		event string
 		args  map[string]json.RawMessage
 		want  string
@@ -107,7 +162,7 @@ func TestNewEvent(t *testing.T) {
 		{"pre_send", raw("tools", `"x"`), `pre_send: argument "tools": got "x", want a list`},
 		{"pre_send", raw("fragments", `1`), `pre_send: argument "fragments": got 1, want a list`},
 	}
-	for _, tt := range errors {
+	for _, tt := range wrong {
 		if _, err := starhost.NewEvent(tt.event, tt.args); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("NewEvent(%s):\n got %v\nwant %s", tt.event, err, tt.want)
 		}

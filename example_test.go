@@ -73,7 +73,7 @@ func ExampleTurn() {
 		log.Fatal(err)
 	}
 	call := starhost.ToolCall{ID: "call-1", Name: "restart_pods"}
-	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{call}}) // what a model answered
+	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{call}}) // what a model answered
 	if _, err := turn.CallTool(ctx, call); err != nil {
 		log.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,26 +25,19 @@ type HookTrace struct {
 	Changes  map[string]any // of a modify
 }
 
-// Fire runs the handlers of one event outside of the pipeline, as tests and
-// `eval --fire` do, and returns what they decided. What is known of the session,
-// the turn and the tool is filled in where e has none. An abort is an outcome
-// here, no error.
+// Fire runs the handlers of one event outside of the pipeline, as a program does
+// that declares events or saves files, and as `eval --fire` does. It returns what
+// they decided; modifications are in e. What is known of the session, the turn and
+// the tool is filled in where e has none. An abort is an outcome here, no error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
-	base := t.event(e.Name)
-	for _, arg := range []string{"session_id", "model", "platform", "user_message"} {
-		if p := e.Arg(arg).(*string); *p == "" {
-			*p = *base.Arg(arg).(*string)
-		}
+	spec, err := LookupEvent(e.Name, t.registry.events...)
+	if err != nil {
+		return Outcome{}, err
 	}
-	if tool := t.registry.tools[e.Tool]; tool != nil && e.Plugin == "" {
-		e.Plugin = tool.plugin
+	if err := spec.complete(e); err != nil {
+		return Outcome{}, err
 	}
-	if len(e.Options) == 0 {
-		e.Options = base.Options
-	}
-	if len(e.Arguments) == 0 {
-		e.Arguments = base.Arguments
-	}
+	t.fillIn(e)
 	out, err := t.fire(ctx, e)
 	if aborted := new(AbortError); errors.As(err, &aborted) && out.Decision.Action == ActionAbort {
 		err = nil
@@ -51,12 +45,30 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	return out, err
 }
 
+// fillIn sets what is known of the session, the turn and the tool.
+func (t *Turn) fillIn(e *Event) {
+	known := t.event(e.Name)
+	e.SessionID = cmp.Or(e.SessionID, known.SessionID)
+	e.Model = cmp.Or(e.Model, known.Model)
+	e.Platform = cmp.Or(e.Platform, known.Platform)
+	e.UserMessage = cmp.Or(e.UserMessage, known.UserMessage)
+	if tool := t.registry.tools[e.Tool]; tool != nil && e.Plugin == "" {
+		e.Plugin = tool.plugin
+	}
+	if len(e.Options) == 0 {
+		e.Options = known.Options
+	}
+	if len(e.Arguments) == 0 {
+		e.Arguments = known.Arguments
+	}
+}
+
 // fire runs all handlers of e in the total order. Modifications are applied to e
 // as they come, so that each handler sees the previous one's. The error is an
 // *AbortError, or that of ctx; everything else a handler does wrong is traced,
 // logged and, for guards, a deny.
 func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
-	spec, err := LookupEvent(e.Name)
+	spec, err := LookupEvent(e.Name, t.registry.events...)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -87,6 +99,7 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 	}
 	out.combine()
 	if d := out.Decision; d.Action == ActionAbort {
+		t.completed = false
 		return out, &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
 	return out, nil
@@ -124,7 +137,7 @@ func (t *Turn) matching(e *Event) []*Hook {
 	}
 	var matched []*Hook
 	for _, h := range hooks {
-		if len(h.Match) == 0 || matchAny(h.Match, e.Tool) {
+		if len(h.Match) == 0 || matchAny(h.Match, e.subject()) {
 			matched = append(matched, h)
 		}
 	}
@@ -149,7 +162,7 @@ func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, 
 	}
 	if h.warn && d.Action == ActionDeny {
 		d.Action = ActionWouldDeny
-		text := strings.TrimSpace(e.Name+" "+e.Tool) + ": would deny: " + d.Reason
+		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": would deny: " + d.Reason
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
 	}
 	trace.Action, trace.Detail, trace.Changes = d.Action, d.detail(), d.Changes
@@ -161,7 +174,7 @@ func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, 
 		return Decision{}, err
 	}
 	if err != nil {
-		t.fail(&HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
+		t.fail(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
 	}
 	d.Plugin, d.Pos = h.plugin, h.Pos
 	return d, nil
@@ -206,6 +219,7 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d Decision) (Decision,
 // modify applies all changes of a handler, or none.
 func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	next := *e
+	next.App = slices.Clone(e.App)
 	for _, name := range sortedKeys(changes) {
 		if !slices.Contains(spec.Modify, name) {
 			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, didYouMean(name, spec.Modify), orList(spec.Modify))
@@ -247,10 +261,23 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	return Decision{}
 }
 
-// fail records and logs a handler's failure.
-func (t *Turn) fail(err *HandlerError) {
+// fail records and logs a handler's failure, and tells the handlers of error.
+func (t *Turn) fail(ctx context.Context, err *HandlerError) {
 	t.errors = append(t.errors, err)
-	t.session.host.opts.Log(LogLine{Plugin: err.Plugin, Level: "error", Text: err.What + ": " + err.Error(), Pos: err.Pos})
+	t.host.opts.Log(LogLine{Plugin: err.Plugin, Level: "error", Text: err.What + ": " + err.Error(), Pos: err.Pos})
+	t.tell(ctx, err)
+}
+
+// tell fires an error event. What fails meanwhile does not fire another.
+func (t *Turn) tell(ctx context.Context, err *HandlerError) {
+	if t.telling {
+		return
+	}
+	t.telling = true
+	defer func() { t.telling = false }()
+	e := t.event("error")
+	e.Plugin, e.Handler, e.Message, e.Traceback = err.Plugin, strings.TrimPrefix(err.What, "hook "), err.Error(), err.Traceback()
+	_, _ = t.fire(ctx, e) // it takes no decisions, and what fails is logged
 }
 
 // A PanicError says that Go code of a handler panicked: a bug of its program.

@@ -27,70 +27,84 @@ func (e *RefError) Unwrap() error { return e.Err }
 
 // UnknownRefError says that no loader knows a reference.
 type UnknownRefError struct {
+	What     string // "fragment reference" or "template"
 	Ref      string
-	Near     string   // a prefix that is near, "" if none is
+	Near     string   // a reference that is near, "" if none is
 	Prefixes []string // that are registered, sorted
 }
 
 func (e *UnknownRefError) Error() string {
-	msg := fmt.Sprintf("unknown fragment reference %q", e.Ref)
-	if e.Near != "" {
+	msg := fmt.Sprintf("unknown %s %q", e.What, e.Ref)
+	switch {
+	case e.Near != "":
 		return msg + " (did you mean " + e.Near + "?)"
+	case e.What == "template":
+		return msg + ": no template loader has its prefix; prefixes: " + strings.Join(e.Prefixes, ", ")
 	}
 	return msg + ": no loader has its prefix and there is no such file; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
-// requested resolves the references of the request in the first round.
+// requested resolves the references of the template and the request in the first
+// round.
 func (t *Turn) requested(ctx context.Context) ([]Context, error) {
 	if t.round != 1 {
 		return nil, nil
 	}
-	refs := slices.Concat(t.request.Fragments, t.request.SystemFragments)
-	offers, err := t.Load(ctx, refs)
+	refs := slices.Concat(t.refs, refsOf(t.request.Fragments, nil, false), refsOf(t.request.SystemFragments, nil, true))
+	offers, err := t.resolve(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
 	for i := range offers {
-		pinAll(&offers[i], i >= len(t.request.Fragments))
+		offers[i].aim(refs[i].system, refs[i].by == nil)
 	}
 	return offers, nil
 }
 
-// pinAll marks context as typed by the user, and as system text if it is.
-func pinAll(c *Context, system bool) {
+// aim marks context as system text, and as typed by the user.
+func (c *Context) aim(system, typed bool) {
 	for i := range c.Fragments {
-		c.Fragments[i].Pinned = true
+		c.Fragments[i].Pinned = typed
 		if system {
 			c.Fragments[i].Target = fragments.System
 		}
 	}
 	for i := range c.Attachments {
-		c.Attachments[i].Pinned = true
+		c.Attachments[i].Pinned = typed
 	}
 }
 
 // Load resolves references, beside each other, and returns what each stands for,
-// in their order. The error is that of the first one that failed, a *RefError, or
-// that of ctx.
+// in their order. The error is that of the first one that failed, a *RefError,
+// ErrDepth, or that of ctx.
 func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
-	type job struct {
-		loader *FragmentLoader
-		arg    string
-		lane   *Lane
-		got    Context
-		err    error
+	return t.resolve(ctx, refsOf(refs, nil, false))
+}
+
+// A loading is one reference that is being resolved.
+type loading struct {
+	loader *FragmentLoader
+	arg    string
+	lane   *Lane
+	got    Context
+	err    error
+}
+
+func (t *Turn) resolve(ctx context.Context, refs []reference) ([]Context, error) {
+	if err := checkDepth(ctx); err != nil {
+		return nil, err
 	}
-	jobs := make([]job, len(refs))
+	jobs := make([]loading, len(refs))
 	for i, ref := range refs {
 		j := &jobs[i]
-		if j.loader, j.arg, j.err = t.lookupRef(ref); j.err == nil {
+		if j.loader, j.arg, j.err = t.lookup(ref); j.err == nil {
 			j.lane = t.lane(ctx, j.loader.plugin, true)
 		}
 	}
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, t.session.host.opts.Workers)
+	slots := make(chan struct{}, t.host.opts.Workers)
 	for i := range jobs {
-		if t.session.host.opts.LoadersLastFirst {
+		if t.host.opts.LoadersLastFirst {
 			i = len(jobs) - 1 - i
 		}
 		if jobs[i].err != nil {
@@ -100,13 +114,18 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			j := &jobs[i]
-			j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i], j.arg)
+			j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i].text, j.arg)
 		})
 	}
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	return t.loaded(ctx, refs, jobs)
+}
+
+// loaded records what loaders did, in the order of the references.
+func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]Context, error) {
 	out := make([]Context, len(jobs))
 	var first error
 	for i := range jobs {
@@ -114,9 +133,12 @@ func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 		if j.lane != nil {
 			t.record(ctx, j.lane, loadTrace(j.loader, j.lane, j.got, j.err))
 		}
+		if failure := new(HandlerError); errors.As(j.err, &failure) && !readsOnly(ctx) {
+			t.tell(ctx, failure)
+		}
 		out[i] = j.got
 		if j.err != nil && first == nil {
-			first = &RefError{Ref: refs[i], Err: j.err}
+			first = &RefError{Ref: refs[i].text, Err: j.err}
 		}
 	}
 	return out, first
@@ -144,10 +166,14 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 	}
 	got, err := protect(func() (Context, error) { return l.Load(lane.with(ctx), t, arg) })
 	if errors.Is(err, ErrNoReference) {
-		return Context{}, t.unknownRef(ref)
+		return Context{}, t.unknownFragment(ref)
+	}
+	if err == nil && l.relays {
+		got = got.credit(ref, l.plugin, l.Pos)
+	} else if err == nil {
+		got = got.attribute(ref, l.plugin, l.Pos)
 	}
 	if err == nil {
-		got = got.attribute(ref, l.plugin, l.Pos)
 		err = t.checkContext(got)
 	}
 	if err != nil {
@@ -156,14 +182,26 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 	return got, nil
 }
 
-// lookupRef finds the loader of a reference: "-", then the registered prefix,
-// then the loader without one. A single letter before ":" is never a prefix.
+// lookup finds the loader of a reference.
+func (t *Turn) lookup(ref reference) (*FragmentLoader, string, error) {
+	if ref.by != nil {
+		return t.lookupFor(ref.by, ref.text)
+	}
+	return t.lookupRef(ref.text)
+}
+
+// lookupRef finds the loader of a reference: "-", then a skill, then the
+// registered prefix, then the loader without one. A single letter before ":" is
+// never a prefix.
 func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
 		return l, "", nil
 	}
 	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
+		if s := t.registry.skills[arg]; prefix == skillPrefix && s != nil {
+			return s.loader(), arg, nil
+		}
 		if l := loaders[prefix]; l != nil {
 			return l, arg, nil
 		}
@@ -171,21 +209,27 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	if l := loaders[""]; l != nil {
 		return l, ref, nil
 	}
-	return nil, "", t.unknownRef(ref)
+	return nil, "", t.unknownFragment(ref)
 }
 
-func (t *Turn) unknownRef(ref string) error {
-	var prefixes []string
-	for _, p := range sortedKeys(t.registry.loaders) {
+func (t *Turn) unknownFragment(ref string) error {
+	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
+		return fmt.Errorf("unknown skill %q%s", key, didYouMean(key, sortedKeys(t.registry.skills)))
+	}
+	return unknownRef("fragment reference", ref, sortedKeys(t.registry.loaders))
+}
+
+// unknownRef explains that none of the prefixes is that of a reference.
+func unknownRef(what, ref string, known []string) error {
+	e := &UnknownRefError{What: what, Ref: ref}
+	for _, p := range known {
 		if len(p) > 1 {
-			prefixes = append(prefixes, p+":")
+			e.Prefixes = append(e.Prefixes, p+":")
 		}
 	}
-	e := &UnknownRefError{Ref: ref, Prefixes: prefixes}
-	if prefix, arg, ok := strings.Cut(ref, ":"); ok {
-		if near := Nearest(prefix+":", prefixes); near != "" {
-			e.Near = near + arg
-		}
+	prefix, arg, _ := strings.Cut(ref, ":")
+	if near := Nearest(prefix+":", e.Prefixes); near != "" {
+		e.Near = near + arg
 	}
 	return e
 }
@@ -199,7 +243,7 @@ func (t *Turn) checkContext(c Context) error {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}
 	for _, f := range c.Fragments {
-		if err := fragments.CheckSize(f, t.session.host.opts.Prompt.Budget.MaxFragment); err != nil {
+		if err := fragments.CheckSize(f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
 			return err
 		}
 		if !utf8.ValidString(f.Content) {

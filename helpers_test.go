@@ -58,7 +58,7 @@ func ask(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Prompt
 	t.Helper()
 	turn := beginIn(t, s, r)
 	p := prompt(t, turn)
-	turn.Reply(starhost.Reply{Content: "ok"})
+	turn.Reply(context.Background(), starhost.Reply{Content: "ok"})
 	turn.End(context.Background())
 	return p
 }

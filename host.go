@@ -21,11 +21,6 @@ package starhost
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"math"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -43,10 +38,22 @@ type Options struct {
 	// Tools limits what is offered, by globs on the tool's name: Deny wins, an
 	// empty Allow allows all.
 	Tools ToolFilter
+	// AppEvents are the events that the program declares and fires, by [Host.Fire],
+	// [Session.Fire] or [Turn.Fire]. Their names begin with "app."; they may accept
+	// context, modify, deny, ask and abort.
+	AppEvents []EventSpec
 	// Approver decides what a person must approve. Nil denies.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
+	// ApprovalTimeout is how long an answer of the Approver is waited for; then it
+	// is no. An Approver that does not heed its context goes on by itself. Zero or
+	// less means five minutes.
+	ApprovalTimeout time.Duration
+	// MaxRounds is the most requests of [Turn.Run] that offer tools. If the model
+	// still asks for tools, one last request offers none, so that there is an answer.
+	// Zero or less means 25.
+	MaxRounds int
 	// Clock gives the time of a turn, read at most once a turn and only if a
-	// handler asks, and how long tools take. Nil means time.Now.
+	// handler asks, and how long tools and the model take. Nil means time.Now.
 	Clock func() time.Time
 	// Log receives what handlers log and which ones failed, in the order of their
 	// calls. Nil drops it. It may be called by several sessions at once.
@@ -107,9 +114,10 @@ type ApprovalRequest struct {
 // that were there when their turn began.
 type Host struct {
 	opts     Options
+	broken   error      // of the options: nothing can be added
 	mu       sync.Mutex // held by Add
 	registry atomic.Pointer[registry]
-	sessions atomic.Int64
+	live     *Live // of sessions that never have another host
 }
 
 // New returns a Host without plugins.
@@ -127,6 +135,12 @@ func New(o Options) *Host {
 	if o.Workers <= 0 {
 		o.Workers = 8
 	}
+	if o.ApprovalTimeout <= 0 {
+		o.ApprovalTimeout = 5 * time.Minute
+	}
+	if o.MaxRounds <= 0 {
+		o.MaxRounds = 25
+	}
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 16)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -134,50 +148,20 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(LogLine) {}
 	}
-	h := &Host{opts: o}
-	h.registry.Store(&registry{tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{}})
+	h := &Host{opts: o, broken: o.Check()}
+	h.live = NewLive(h)
+	h.registry.Store(newRegistry(o.AppEvents))
 	return h
-}
-
-// A registry is everything that is registered, immutable once it is published.
-type registry struct {
-	plugins []*Plugin
-	tools   map[string]*Tool
-	hooks   map[string][]*Hook // by event, in the total order
-	loaders map[string]*FragmentLoader
-}
-
-// clone returns a copy that can be added to.
-func (r *registry) clone() *registry {
-	c := &registry{
-		plugins: slices.Clone(r.plugins),
-		tools:   make(map[string]*Tool, len(r.tools)+1),
-		hooks:   make(map[string][]*Hook, len(r.hooks)+1),
-		loaders: make(map[string]*FragmentLoader, len(r.loaders)+1),
-	}
-	maps.Copy(c.tools, r.tools)
-	maps.Copy(c.loaders, r.loaders)
-	for event, hooks := range r.hooks {
-		c.hooks[event] = slices.Clone(hooks)
-	}
-	return c
-}
-
-// offer returns the tools that a filter admits, by name.
-func (r *registry) offer(f ToolFilter) []Tool {
-	var tools []Tool
-	for _, name := range sortedKeys(r.tools) {
-		if f.admits(name) {
-			tools = append(tools, *r.tools[name])
-		}
-	}
-	return tools
 }
 
 // Add takes all registrations of all the plugins, or none: a bad name, a bad
 // schema or a name that another plugin has is an error that shows the place, or
-// both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name.
+// both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name
+// and for options that are not valid: see [Options.Check].
 func (h *Host) Add(plugins ...Plugin) error {
+	if h.broken != nil {
+		return h.broken
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next := h.registry.Load().clone()
@@ -188,198 +172,16 @@ func (h *Host) Add(plugins ...Plugin) error {
 	}
 	for _, hooks := range next.hooks {
 		slices.SortStableFunc(hooks, func(a, b *Hook) int {
-			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin), cmp.Compare(a.order, b.order))
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
 		})
 	}
 	h.registry.Store(next)
 	return nil
 }
 
-// HostPlugin is the name of the plugin that carries the host's own references;
-// it alone may register the reserved prefixes.
-const HostPlugin = "host"
-
-// A nameForm is what the names of a kind look like. Regular expressions would be
-// compiled at each start of the program, which takes longer than a small plugin.
-type nameForm struct {
-	first, rest string // the bytes that a name begins with and is made of
-	min, max    int    // bytes
-}
-
-// MatchString reports whether s is such a name.
-func (f nameForm) MatchString(s string) bool {
-	return f.min <= len(s) && len(s) <= f.max && strings.IndexByte(f.first, s[0]) >= 0 && strings.Trim(s, f.rest) == ""
-}
-
-const (
-	lowerCase = "abcdefghijklmnopqrstuvwxyz"
-	upperCase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	symbols   = "0123456789_-"
-)
-
-var (
-	pluginName = nameForm{lowerCase, lowerCase + symbols, 1, 64}
-	toolName   = nameForm{upperCase + lowerCase + symbols, upperCase + lowerCase + symbols, 1, 64}
-	prefixName = nameForm{lowerCase, lowerCase + symbols, 2, math.MaxInt}
-)
-
-// ReservedPrefixes are the reference prefixes that are the host's own.
-var ReservedPrefixes = []string{"file", "http", "https", "sha256", "skill"}
-
-func (r *registry) add(p Plugin) error {
-	if !pluginName.MatchString(p.Name) {
-		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
-	}
-	for _, old := range r.plugins {
-		if old.Name == p.Name {
-			return fmt.Errorf("plugin %q is already in this host", p.Name)
-		}
-	}
-	for _, glob := range p.RespondsTo {
-		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("plugin %q: respond:%s: %w", p.Name, glob, err)
-		}
-	}
-	r.plugins = append(r.plugins, &p)
-	for i := range p.Tools {
-		if err := r.addTool(&p, p.Tools[i]); err != nil {
-			return err
-		}
-	}
-	for i := range p.Hooks {
-		if err := r.addHook(&p, p.Hooks[i], i); err != nil {
-			return err
-		}
-	}
-	for i := range p.FragmentLoaders {
-		if err := r.addLoader(&p, p.FragmentLoaders[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A ConflictError says that a name is registered twice.
-type ConflictError struct {
-	What     string // `tool "page"`
-	Pos, Old Pos    // of the second registration and of the first
-}
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s: %s is already registered at %s", e.Pos, e.What, e.Old)
-}
-
-// A RegistrationError says that a registration is not valid.
-type RegistrationError struct {
-	Pos Pos
-	Msg string
-}
-
-func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
-
-func (r *registry) addTool(p *Plugin, t Tool) error {
-	fail := func(format string, args ...any) error {
-		return &RegistrationError{Pos: t.Pos, Msg: fmt.Sprintf(format, args...)}
-	}
-	if !toolName.MatchString(t.Name) {
-		return fail("tool name %q: want 1 to 64 of A-Z a-z 0-9 _ -", t.Name)
-	}
-	if strings.TrimSpace(t.Description) == "" {
-		return fail("tool %q has no description: a model cannot know when to call it", t.Name)
-	}
-	if t.Call == nil {
-		return fail("tool %q has no Call", t.Name)
-	}
-	t.Approval = cmp.Or(t.Approval, ApprovalAuto)
-	if t.Approval != ApprovalAuto && t.Approval != ApprovalAsk {
-		return fail("tool %q: approval: got %q, want auto or ask", t.Name, t.Approval)
-	}
-	if len(t.Parameters) == 0 {
-		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
-	}
-	s, err := newSchema(t.Parameters)
-	if err != nil {
-		return fail("tool %q: parameters: %v", t.Name, err)
-	}
-	if old := r.tools[t.Name]; old != nil {
-		return &ConflictError{What: fmt.Sprintf("tool %q", t.Name), Pos: t.Pos, Old: old.Pos}
-	}
-	t.plugin, t.schema = p.Name, s
-	r.tools[t.Name] = &t
-	return nil
-}
-
-func (r *registry) addHook(p *Plugin, h Hook, order int) error {
-	spec, err := LookupEvent(h.Event)
-	if err != nil {
-		return &RegistrationError{Pos: h.Pos, Msg: err.Error()}
-	}
-	if len(h.Match) > 0 && !spec.Tool {
-		return &RegistrationError{Pos: h.Pos, Msg: fmt.Sprintf("hook %s: match: the event is not about a tool", h.Event)}
-	}
-	for _, glob := range h.Match {
-		if _, err := path.Match(glob, ""); err != nil {
-			return &RegistrationError{Pos: h.Pos, Msg: fmt.Sprintf("hook %s: match: %q: %v", h.Event, glob, err)}
-		}
-	}
-	if err := checkFailMode(spec, h.OnError); err != nil {
-		return &RegistrationError{Pos: h.Pos, Msg: err.Error()}
-	}
-	if h.Call == nil {
-		return &RegistrationError{Pos: h.Pos, Msg: fmt.Sprintf("hook %s has no Call", h.Event)}
-	}
-	h.plugin, h.order, h.warn = p.Name, order, p.Warn
-	r.hooks[h.Event] = append(r.hooks[h.Event], &h)
-	return nil
-}
-
-func checkFailMode(spec *EventSpec, m FailMode) error {
-	switch {
-	case m == "", m == FailSkip,
-		m == FailDeny && slices.Contains(spec.Actions, ActionDeny),
-		m == FailAbort && slices.Contains(spec.Actions, ActionAbort):
-		return nil
-	}
-	want := []string{"skip"}
-	for _, a := range []Action{ActionDeny, ActionAbort} {
-		if slices.Contains(spec.Actions, a) {
-			want = append(want, string(a))
-		}
-	}
-	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
-}
-
-func (r *registry) addLoader(p *Plugin, l FragmentLoader) error {
-	fail := func(format string, args ...any) error {
-		return &RegistrationError{Pos: l.Pos, Msg: fmt.Sprintf(format, args...)}
-	}
-	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
-	if !special && !prefixName.MatchString(l.Prefix) {
-		return fail("fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
-	}
-	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
-		return fail("fragment loader prefix %q is the host's own", l.Prefix)
-	}
-	if l.Load == nil {
-		return fail("fragment loader %q has no Load", l.Prefix)
-	}
-	if old := r.loaders[l.Prefix]; old != nil {
-		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
-	}
-	l.plugin = p.Name
-	r.loaders[l.Prefix] = &l
-	return nil
-}
-
-// matchAny reports whether one of the globs matches name. The globs are valid.
-func matchAny(globs []string, name string) bool {
-	for _, g := range globs {
-		if ok, _ := path.Match(g, name); ok {
-			return true
-		}
-	}
-	return false
-}
+// Events returns the table of all events: the host's own, then those that the
+// program declares.
+func (h *Host) Events() []EventSpec { return slices.Concat(events, h.opts.AppEvents) }
 
 // A HookInfo describes a registered hook.
 type HookInfo struct {
@@ -390,11 +192,11 @@ type HookInfo struct {
 }
 
 // Hooks returns all hooks in the order in which they run: events in the order
-// of [Events], then priority, plugin name, order of registration.
+// of [Host.Events], then priority, plugin name, order of registration.
 func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
-	for _, spec := range events {
+	for _, spec := range h.Events() {
 		for _, k := range r.hooks[spec.Name] {
 			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
 		}

@@ -3,6 +3,7 @@ package starhost
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -13,7 +14,8 @@ import (
 // of cores. A lane is used by the goroutine of its call alone.
 type Lane struct {
 	// Path is the call's number within the turn, from 1; a nested call adds
-	// "/" and its own number: "3/1".
+	// "/" and its own number: "3/1". Between turns it is "s", the number of the
+	// command or event in the session, a dot and the call's number: "s2.1".
 	Path string
 	// Plugin is the handler's plugin.
 	Plugin string
@@ -26,6 +28,7 @@ type Lane struct {
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
+	depth     int // of nesting: how many handlers wait for this one
 	children  int
 	trace     []HookTrace // of nested calls, while other lanes run beside this one
 	recording bool
@@ -89,32 +92,56 @@ func (l *Lane) Spent(steps, bytes uint64) {
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
 func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
-	recording := t.session.host.opts.Record != nil
+	recording := t.host.opts.Record != nil
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
-		return &Lane{Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly, recording: recording}
+		return &Lane{
+			Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin,
+			ReadOnly: readOnly || outer.ReadOnly, recording: recording, depth: outer.depth + 1,
+		}
 	}
 	t.lanes++
-	return &Lane{Path: strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
+	return &Lane{Path: t.aside + strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
 }
 
 // record notes what a handler did and passes on what it logged and its effects.
 // Inside of a loader all wait in its lane, as other loaders run beside it.
 func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
-	if outer := LaneOf(ctx); outer != nil && outer.ReadOnly {
+	if outer := LaneOf(ctx); readsOnly(ctx) {
 		outer.Logs = append(outer.Logs, l.Logs...)
 		outer.trace = slices.Concat(outer.trace, l.trace, own)
 		outer.entries = append(outer.entries, l.entries...)
 		return
 	}
 	for _, line := range l.Logs {
-		t.session.host.opts.Log(line)
+		t.host.opts.Log(line)
 	}
 	for _, e := range l.entries {
 		e.Session, e.Turn = t.session.ID(), t.number
-		t.session.host.opts.Record(e)
+		t.host.opts.Record(e)
 	}
 	t.trace = append(append(t.trace, l.trace...), own...)
+}
+
+// maxDepth is the most handlers that wait for each other.
+const maxDepth = 8
+
+// ErrDepth says that calls are nested too deeply.
+var ErrDepth = fmt.Errorf("handlers call each other more than %d deep", maxDepth)
+
+// checkDepth returns ErrDepth if the handler that ctx belongs to must not call
+// others.
+func checkDepth(ctx context.Context) error {
+	if l := LaneOf(ctx); l != nil && l.depth >= maxDepth {
+		return ErrDepth
+	}
+	return nil
+}
+
+// readsOnly reports whether ctx belongs to a loader, beside which others run.
+func readsOnly(ctx context.Context) bool {
+	l := LaneOf(ctx)
+	return l != nil && l.ReadOnly
 }
 
 // with returns ctx carrying the lane.

@@ -97,7 +97,9 @@ func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
 	for range rapid.IntRange(0, 2).Draw(t, "calls") {
 		reply.ToolCalls = append(reply.ToolCalls, starhost.ToolCall{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id"), Name: rapid.SampledFrom([]string{"tool", "gone"}).Draw(t, "name")})
 	}
-	turn.Reply(reply)
+	if err := turn.Reply(ctx, reply); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range reply.ToolCalls {
 		if rapid.Bool().Draw(t, "run") {
 			if _, err := turn.CallTool(ctx, c); err != nil {

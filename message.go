@@ -83,6 +83,10 @@ func held(messages []Message) map[fragments.Hash]bool {
 type Reply struct {
 	Content   string
 	ToolCalls []ToolCall
+	// Usage is what the request cost.
+	Usage Usage
+	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
+	DurationMS int
 }
 
 // pieces appends the message's part of a transcript to dst: strings that say all

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -41,17 +42,29 @@ type Plugin struct {
 	Name string
 	// Version, Description and Owner are what the plugin says of itself.
 	Version, Description, Owner string
-	// Tools, Hooks and FragmentLoaders are in the order of their registration,
-	// which is the last key of the host's total order.
+	// Tools, Hooks and so on are in the order of their registration, which is the
+	// last key of the host's total order.
 	Tools           []Tool
 	Hooks           []Hook
 	FragmentLoaders []FragmentLoader
+	TemplateLoaders []TemplateLoader
+	Commands        []Command
+	Skills          []Skill
+	Endpoints       []Endpoint
 	// Warn makes the hooks' denials warnings, so that a policy can be rolled out: they
 	// are logged and traced as [ActionWouldDeny], and nothing is denied.
 	Warn bool
 	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
 	// plugin may answer (the operator's grants respond:TOOL).
 	RespondsTo []string
+	// Overrides holds the tools, as globs, that a tool of this plugin may replace
+	// (the operator's grants override:NAME).
+	Overrides []string
+	// Resolve resolves the references that the plugin's templates name, with the
+	// plugin's own rights; the context carries a lane of the plugin that only reads.
+	// Nil, and for prefixes that the plugin has registered itself: nothing else may
+	// be named.
+	Resolve func(ctx context.Context, t *Turn, ref string) (Context, error)
 }
 
 // A ToolCall is a request of the model to run a tool.
@@ -71,15 +84,17 @@ type Result struct {
 	Attachments []fragments.Attachment // sent to the model with the text
 }
 
+// shown returns what the user is told of the result.
+func (r *Result) shown() string {
+	if r.Silent {
+		return ""
+	}
+	return cmp.Or(r.ForUser, r.ForLLM)
+}
+
 // attribute fills in who made the attachments that say nothing of it.
 func (r Result) attribute(source, plugin string, pos Pos) Result {
-	made := Context{Attachments: r.Attachments}.attribute(source, plugin, pos).Attachments
-	for i, a := range r.Attachments {
-		if a.Plugin != "" {
-			made[i] = a
-		}
-	}
-	r.Attachments = made
+	r.Attachments = Context{Attachments: r.Attachments}.credit(source, plugin, pos).Attachments
 	return r
 }
 
@@ -91,17 +106,36 @@ type Tool struct {
 	Description string `json:"description"`
 	// Parameters is a JSON Schema of type object. Empty means no arguments.
 	Parameters json.RawMessage `json:"parameters"`
+	// Toolset names the group that the tool belongs to, for those who list tools;
+	// "" is none.
+	Toolset string `json:"-"`
 	// Approval asks for a yes before each call: [ApprovalAuto] or [ApprovalAsk].
 	Approval Approval `json:"-"`
+	// Timeout is the most wall-clock time of one call, which then is an is_error
+	// result; Call's context ends with it. Zero means no limit of the tool's own.
+	Timeout time.Duration `json:"-"`
+	// Roles limit the tool to sessions that have one of them; none means all.
+	Roles []string `json:"-"`
+	// Available says whether a session gets the tool. It is asked when the session
+	// starts, and again after the plugins changed. A failure means no, and is
+	// logged. Nil means yes.
+	Available func(ctx context.Context, t *Turn) (bool, error) `json:"-"`
+	// Override lets the tool replace one of the same name of another plugin, which
+	// Plugin.Overrides must allow.
+	Override bool `json:"-"`
 	// Call runs the tool. The arguments have been validated. A Go error is told
 	// to the model as an is_error result and logged with its trace.
 	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error) `json:"-"`
 	// Pos is where the tool was registered.
 	Pos Pos `json:"-"`
 
-	plugin string
-	schema *schema
+	plugin   string
+	schema   *schema
+	replaced *Tool
 }
+
+// Replaced returns the tool of another plugin that this one overrides, or nil.
+func (t *Tool) Replaced() *Tool { return t.replaced }
 
 // Plugin returns the name of the plugin that registered the tool, "" for a tool
 // that came with a request and that the caller runs itself.
@@ -123,8 +157,8 @@ type Hook struct {
 	// Priority orders hooks: lower ones run first. Then the plugin's name counts,
 	// then the order of registration.
 	Priority int
-	// Match holds globs on the tool's name; none means every tool. Only events
-	// about a tool have it.
+	// Match holds globs on the tool's or the command's name; none means all. Only
+	// events about a tool or a command have it.
 	Match []string
 	// OnError says what a failure of the handler means; the zero value means the
 	// event's own rule: guards deny, others are skipped.
@@ -135,7 +169,6 @@ type Hook struct {
 	Pos Pos
 
 	plugin string
-	order  int  // of registration, in its plugin
 	warn   bool // its plugin only warns
 }
 
@@ -164,6 +197,7 @@ type FragmentLoader struct {
 	Pos Pos
 
 	plugin string
+	relays bool // what it returns may have been made by others, and says so
 }
 
 // A Context is what handlers give to be merged into a prompt. The zero value is
@@ -200,6 +234,22 @@ func (c Context) attribute(source, plugin string, pos Pos) Context {
 	for i := range out.Attachments {
 		a := &out.Attachments[i]
 		a.Source, a.Plugin, a.Pos, a.Pinned = cmp.Or(a.Source, source), plugin, at, false
+	}
+	return out
+}
+
+// credit is attribute for the parts that do not say who made them.
+func (c Context) credit(source, plugin string, pos Pos) Context {
+	out := c.attribute(source, plugin, pos)
+	for i, f := range c.Fragments {
+		if f.Plugin != "" {
+			out.Fragments[i] = f
+		}
+	}
+	for i, a := range c.Attachments {
+		if a.Plugin != "" {
+			out.Attachments[i] = a
+		}
 	}
 	return out
 }

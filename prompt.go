@@ -120,6 +120,7 @@ func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
 // ctx; a handler that failed is in the prompt's Errors.
 func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	t.round++
+	t.completed = false
 	offers, err := t.requested(ctx)
 	if err != nil {
 		return nil, err
@@ -129,6 +130,9 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	}
 	pre := t.event("pre_llm_call")
 	pre.Messages, pre.Tools = NewList(t.typed()), t.tools
+	if t.toolless {
+		pre.Tools = NewList[Tool](nil)
+	}
 	out, err := t.fire(ctx, pre)
 	if err != nil {
 		return nil, err
@@ -149,6 +153,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	}
 	p.Hooks, p.Errors = slices.Clone(t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
 	t.reported.trace, t.reported.errors = len(t.trace), len(t.errors)
+	t.prompt = p
 	return p, nil
 }
 
@@ -172,7 +177,7 @@ type merged struct {
 
 // merge merges what was offered for this prompt.
 func (t *Turn) merge(offers []Context) (*merged, error) {
-	opts := &t.session.host.opts.Prompt
+	opts := &t.host.opts.Prompt
 	set := fragments.Merge(fragmentLists(offers)...)
 	attachments := [][]fragments.Attachment{}
 	if t.round == 1 {
@@ -185,7 +190,7 @@ func (t *Turn) merge(offers []Context) (*merged, error) {
 	set.InSession(t.inSession)
 	s := &t.session.system
 	s.mark(set)
-	if err := set.Fit(opts.Budget); err != nil {
+	if err := set.Fit(t.budget()); err != nil {
 		return nil, err
 	}
 	s.setOwn(t.request.System)
@@ -194,6 +199,13 @@ func (t *Turn) merge(offers []Context) (*merged, error) {
 	m.system = s.render(set)
 	t.session.docs += set.Kept(fragments.Prompt)
 	return m, nil
+}
+
+// budget returns what is left of the turn's.
+func (t *Turn) budget() fragments.Budget {
+	b := t.host.opts.Prompt.Budget
+	b.Spent = &t.spent
+	return b
 }
 
 // joinLines joins two texts by a newline if both say something.
@@ -216,7 +228,7 @@ func pin(list []fragments.Attachment) []fragments.Attachment {
 // inSession reports whether an earlier message holds a content: of the session,
 // or of this turn alone where the host is set so.
 func (t *Turn) inSession(h fragments.Hash) bool {
-	return t.sent[h] || t.session.host.opts.Prompt.Dedup == DedupSession && t.session.sent[h]
+	return t.sent[h] || t.host.opts.Prompt.Dedup == DedupSession && t.session.sent[h]
 }
 
 // append adds what was merged to the turn: in the first round in front of the

@@ -63,7 +63,7 @@ func TestLaterRounds(t *testing.T) {
 		in(1, says("pre_llm_call", "one", "two", "two")), in(2, says("pre_llm_call", "", "three")))
 	turn := begin(t, h, starhost.Request{Text: "hi"})
 	prompt(t, turn)
-	turn.Reply(starhost.Reply{Content: "calling", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
+	turn.Reply(context.Background(), starhost.Reply{Content: "calling", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
 	call(t, turn, "echo", `{"text":"x"}`)
 	p := prompt(t, turn)
 	var got []string
@@ -103,7 +103,7 @@ func TestOwnWords(t *testing.T) {
 	s := h.NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Text: "hi"})
 	prompt(t, turn)
-	turn.Reply(starhost.Reply{Content: "well"})
+	turn.Reply(context.Background(), starhost.Reply{Content: "well"})
 	prompt(t, turn)
 	turn.End(context.Background())
 	ask(t, s, starhost.Request{Text: "so"})
@@ -354,7 +354,7 @@ func TestToolAttachments(t *testing.T) {
 	}
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "look"})
 	prompt(t, turn)
-	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c1", Name: "echo"}}})
+	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c1", Name: "echo"}}})
 	first, again, asIs := call(t, turn, "echo", `{"text":""}`), call(t, turn, "echo", `{"text":""}`), call(t, turn, "echo", `{"text":""}`)
 	note := "[attachment \"huge.bin\" left out: 9437184 bytes, limit 8388608 (max_attachment)]"
 	diff(t, "first", "shot\n"+note, first.Result.ForLLM)
@@ -475,7 +475,7 @@ func TestRendering(t *testing.T) {
 	h := newHost(t, starhost.Options{}, p)
 	turn := begin(t, h, starhost.Request{Text: "hi", System: "S"})
 	first := prompt(t, turn)
-	turn.Reply(starhost.Reply{Content: "x", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`[]`)}}})
+	turn.Reply(context.Background(), starhost.Reply{Content: "x", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`[]`)}}})
 	call(t, turn, "echo", `[]`)
 	second := prompt(t, turn)
 	diff(t, "rendering", `["echo","Says what it is told."]{"type":"object"}

@@ -23,14 +23,17 @@ type SessionConfig struct {
 	Platform string
 	// Model is the model's name as plugins see it; a request may name another.
 	Model string
+	// Roles are those that tools may be limited to.
+	Roles []string
 	// Seed changes what ctx.random and ctx.uuid draw.
 	Seed uint64
 }
 
-// A Session is a conversation. One turn runs at a time; others wait. Its methods
-// are safe for concurrent use.
+// A Session is a conversation. One turn runs at a time; others wait, as do
+// commands and events that are fired outside of a turn. Its methods are safe for
+// concurrent use.
 type Session struct {
-	host    *Host
+	live    *Live
 	config  SessionConfig
 	slot    chan struct{} // holds one token: the right to run a turn
 	waiting atomic.Int64
@@ -39,23 +42,30 @@ type Session struct {
 	// What follows belongs to the turn that holds the token.
 
 	number  int       // of turns begun
+	base    int       // of those, how many before the last reset
+	asides  int       // of other uses
+	started bool      // session_start has run
+	closed  bool      // session_end has
+	cut     bool      // the last turn ended because of its context
+	done    bool      // the last turn had its final answer
+	welcome []Context // of session_start
 	history []Message // as sent, oldest first
 	sent    map[fragments.Hash]bool
-	opening []Context // of session_start, until a prompt has it
+	opening []Context // welcome, until a prompt has it
 	system  systemText
 	docs    int                       // documents rendered so far, for numbering
 	last    *transcript               // of the previous prompt, for the cache report
 	ids     map[string]fragments.Hash // of attachments, by content
+	asked   *registry                 // whose tools' availability is known
+	without map[string]bool           // tools that are not available
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
-func (h *Host) NewSession(c SessionConfig) *Session {
-	n := h.sessions.Add(1)
-	if c.ID == "" {
-		c.ID = fmt.Sprintf("session-%d", n)
-	}
+func (h *Host) NewSession(c SessionConfig) *Session { return h.live.NewSession(c) }
+
+func newSession(l *Live, c SessionConfig) *Session {
 	c.Platform = cmp.Or(c.Platform, "go")
-	s := &Session{host: h, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]bool{}, ids: map[string]fragments.Hash{}}
+	s := &Session{live: l, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]bool{}, ids: map[string]fragments.Hash{}}
 	s.slot <- struct{}{}
 	return s
 }
@@ -79,6 +89,9 @@ func (s *Session) Value(key any, make func() any) any {
 // ErrBusy says that too many turns wait for a session.
 var ErrBusy = errors.New("session is busy: too many turns wait")
 
+// ErrClosed says that a session was closed.
+var ErrClosed = errors.New("session is closed")
+
 // acquire waits for the right to run a turn.
 func (s *Session) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -90,8 +103,8 @@ func (s *Session) acquire(ctx context.Context) error {
 	default:
 	}
 	defer s.waiting.Add(-1)
-	if s.waiting.Add(1) > int64(s.host.opts.MaxWaiting) {
-		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, s.host.opts.MaxWaiting)
+	if limit := s.live.Host().opts.MaxWaiting; s.waiting.Add(1) > int64(limit) {
+		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, limit)
 	}
 	select {
 	case <-s.slot:
@@ -107,6 +120,10 @@ type Request struct {
 	Text string
 	// System is the system text. Empty keeps the session's.
 	System string
+	// Template is a reference to a template, as typed by the user; Params are the
+	// values of the parameters that it names. See [Template].
+	Template string
+	Params   map[string]string
 	// Fragments and SystemFragments are references, as typed by the user.
 	Fragments, SystemFragments []string
 	// Attachments go with the message.
@@ -130,20 +147,35 @@ type Request struct {
 // After an error, and at last, comes End.
 type Turn struct {
 	session  *Session
+	host     *Host
 	registry *registry
 	request  Request
 	number   int
 	round    int
-	words    string    // the user's own words, as history stores them
-	offers   []Context // of turn_start
-	messages []Message // this turn's part of the history
+	words    string       // the user's own words, as history stores them
+	refs     []reference  // of the template
+	only     []ToolFilter // of the request and the template
+	offers   []Context    // of the template's attachments, and of turn_start
+	messages []Message    // this turn's part of the history
 	sent     map[fragments.Hash]bool
-	tools    *Tools // what the request may offer
-	offered  *Tools // what the last prompt offered
+	spent    fragments.Spent // by its prompts
+	tools    *Tools          // what the request may offer
+	offered  *Tools          // what the last prompt offered
+	toolless bool            // the next prompt offers none
+	prompt   *Prompt         // the last one
 
+	called    []ToolCall  // that the model asked for
+	calls     []ToolReply // that Run ran
+	usage     Usage
+	completed bool   // there is a final answer
+	response  string // that is it
+
+	aside    string // starts the lanes' paths where this is no turn of its own
+	begun    bool   // turn_start has been fired
 	lanes    int
 	trace    []HookTrace
 	errors   []error
+	telling  bool                        // an error event is being fired
 	reported struct{ trace, errors int } // how much of them earlier prompts have
 	clock    sync.Once
 	asked    atomic.Bool // a handler asked for the time
@@ -151,24 +183,36 @@ type Turn struct {
 	ended    bool
 }
 
-// Begin starts a turn: it waits for the session, then runs session_start (at the
-// first turn) and turn_start. The error is an *AbortError if a handler ended the
-// turn, ErrBusy, or that of ctx. The caller must End a turn that it got.
-func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
+// enter waits for the session, and returns a turn that does not count yet.
+func (s *Session) enter(ctx context.Context) (*Turn, error) {
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
+	if s.closed {
+		s.slot <- struct{}{}
+		return nil, ErrClosed
+	}
+	h := s.live.Host()
+	return &Turn{
+		session: s, host: h, registry: h.registry.Load(), number: s.number, sent: map[fragments.Hash]bool{},
+		request: Request{Model: s.config.Model, Options: emptyObject},
+	}, nil
+}
+
+// Begin starts a turn: it waits for the session, asks which tools are available
+// and runs session_start (at the first turn), loads the template, and runs
+// turn_start. The error is an *AbortError if a handler ended the turn, ErrBusy,
+// ErrClosed, a *RefError, or that of ctx. The caller must End a turn that it got.
+func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
+	t, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s.number++
-	t := &Turn{session: s, registry: s.host.registry.Load(), request: r, number: s.number, words: r.Text, sent: map[fragments.Hash]bool{}}
+	t.number, t.request, t.words, t.only = s.number, r, r.Text, []ToolFilter{{Allow: r.OnlyTools}}
 	if r.History != nil {
 		s.history, s.sent = slices.Clone(r.History), held(r.History)
 	}
-	t.request.Model = cmp.Or(r.Model, s.config.Model)
-	if len(r.Options) == 0 {
-		t.request.Options = emptyObject
-	}
-	t.tools = NewList(t.catalog())
-	t.offered = t.tools
 	if err := t.start(ctx); err != nil {
 		t.End(ctx)
 		return nil, err
@@ -176,46 +220,78 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	return t, nil
 }
 
-// start runs the events that come before anything is built.
+// start runs what comes before anything is built.
 func (t *Turn) start(ctx context.Context) error {
-	if t.number == 1 {
-		out, err := t.fire(ctx, t.event("session_start"))
-		if err != nil {
-			return err
-		}
-		t.session.opening = out.Context
+	if err := t.useTemplate(ctx); err != nil {
+		return err
 	}
+	t.request.Model = cmp.Or(t.request.Model, t.session.config.Model)
+	if len(t.request.Options) == 0 {
+		t.request.Options = emptyObject
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	t.begun = true
 	e := t.event("turn_start")
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err
 	}
-	t.words, t.offers = e.UserMessage, out.Context
+	t.words, t.offers = e.UserMessage, append(t.offers, out.Context...)
+	return nil
+}
+
+// open does what a session does once, and finds the tools that may be offered.
+func (t *Turn) open(ctx context.Context) error {
+	s := t.session
+	if err := t.askAvailable(ctx); err != nil {
+		return err
+	}
+	t.tools = NewList(t.catalog())
+	t.offered = t.tools
+	if s.started {
+		return nil
+	}
+	s.started = true
+	out, err := t.fire(ctx, t.event("session_start"))
+	if err != nil {
+		return err
+	}
+	s.welcome, s.opening = out.Context, out.Context
 	return nil
 }
 
 // event returns an event with everything filled in that is known at any time.
 func (t *Turn) event(name string) *Event {
 	return &Event{
-		Name: name, SessionID: t.session.config.ID, UserMessage: t.words, IsFirstTurn: t.number == 1,
+		Name: name, SessionID: t.session.config.ID, UserMessage: t.words, IsFirstTurn: t.number == t.session.base+1,
 		Model: t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
 		Arguments: emptyObject,
 	}
 }
 
-// End ends the turn and lets the next one begin. Calls that the model asked for
-// and that nobody ran are answered so, as no provider takes a conversation
-// without the answers. Ending twice does nothing.
-func (t *Turn) End(context.Context) {
+// End ends the turn with turn_end, which a cancelled ctx does not keep from
+// running, and lets the next one begin. Calls that the model asked for and that
+// nobody ran are answered so, as no provider takes a conversation without the
+// answers. Ending twice does nothing.
+func (t *Turn) End(ctx context.Context) {
 	if t.ended {
 		return
 	}
 	t.ended = true
+	s := t.session
 	for _, c := range t.unanswered() {
 		t.messages = append(t.messages, Message{Role: RoleTool, Content: "not run: the turn ended", CallID: c.ID, ToolName: c.Name, IsError: true})
 	}
-	t.session.history = append(t.session.history, t.messages...)
-	t.session.slot <- struct{}{}
+	s.history = append(s.history, t.messages...)
+	if t.begun {
+		s.done, s.cut = t.completed, !t.completed && ctx.Err() != nil
+		e := t.event("turn_end")
+		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.called
+		_, _ = t.fire(context.WithoutCancel(ctx), e) // nothing can be decided any more
+	}
+	s.slot <- struct{}{}
 }
 
 // Session returns the session that the turn belongs to.
@@ -227,7 +303,7 @@ func (t *Turn) Number() int { return t.number }
 // Now returns the time of the turn: one value, taken when first asked for.
 func (t *Turn) Now() time.Time {
 	t.clock.Do(func() {
-		t.now = t.session.host.opts.Clock()
+		t.now = t.host.opts.Clock()
 		t.asked.Store(true)
 	})
 	return t.now
@@ -242,12 +318,6 @@ func (t *Turn) Hooks() []HookTrace { return t.trace }
 // Errors returns the failures of handlers so far, in order.
 func (t *Turn) Errors() []error { return t.errors }
 
-// Reply stores what the model answered to the last prompt. Its tool calls are
-// answered by [Turn.CallTool].
-func (t *Turn) Reply(r Reply) {
-	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: r.Content, ToolCalls: r.ToolCalls})
-}
-
 // Prompt begins a turn, builds its first prompt and ends it: a conversation of
 // user messages alone.
 func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
@@ -261,13 +331,140 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
-	asked := ToolFilter{Allow: t.request.OnlyTools}
-	tools := t.registry.offer(t.session.host.opts.Tools)
-	tools = slices.DeleteFunc(tools, func(own Tool) bool { return !asked.admits(own.Name) })
+	tools := t.registry.offer(t.host.opts.Tools)
+	tools = slices.DeleteFunc(tools, func(own Tool) bool { return !t.mayOffer(&own) })
 	for _, theirs := range t.request.Tools {
-		theirs.plugin, theirs.schema = "", nil
+		theirs.plugin, theirs.schema, theirs.replaced = "", nil, nil
 		tools = append(tools, theirs)
 	}
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
+}
+
+// mayOffer reports whether a tool is for this session and this request.
+func (t *Turn) mayOffer(tool *Tool) bool {
+	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
+	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
+	return !t.session.without[tool.Name] && !slices.ContainsFunc(t.only, refuses) &&
+		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
+}
+
+// EventAvailable is the event name that traces give to the question whether a
+// tool is available.
+const EventAvailable = "available"
+
+// askAvailable asks the tools whether they are available, once for each set of
+// plugins, by name.
+func (t *Turn) askAvailable(ctx context.Context) error {
+	s := t.session
+	if s.asked == t.registry {
+		return nil
+	}
+	without := map[string]bool{}
+	for _, name := range sortedKeys(t.registry.tools) {
+		tool := t.registry.tools[name]
+		if tool.Available == nil {
+			continue
+		}
+		ok, err := t.available(ctx, tool)
+		if err != nil {
+			return err
+		}
+		without[name] = !ok
+	}
+	s.asked, s.without = t.registry, without
+	return nil
+}
+
+// available asks one tool. The error is one that ends the turn.
+func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
+	lane := t.lane(ctx, tool.plugin, false)
+	ok, err := protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
+	trace := HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	switch {
+	case err != nil:
+		trace.Action, trace.Detail = ActionError, err.Error()
+	case !ok:
+		trace.Detail = "tool " + tool.Name + " is not available"
+	}
+	t.record(ctx, lane, trace)
+	if err := cut(ctx, err); err != nil {
+		return false, err
+	}
+	if err != nil {
+		t.fail(ctx, &HandlerError{Plugin: tool.plugin, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
+	}
+	return ok && err == nil, nil
+}
+
+// aside uses the session between two turns, with a turn that is none: it has no
+// message and no events of its own.
+func (s *Session) aside(ctx context.Context, use func(*Turn) error) error {
+	t, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.End(ctx)
+	s.asides++
+	t.aside = fmt.Sprintf("s%d.", s.asides)
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	return use(t)
+}
+
+// Fire runs the handlers of one event between two turns. See [Turn.Fire].
+func (s *Session) Fire(ctx context.Context, e *Event) (Outcome, error) {
+	var out Outcome
+	err := s.aside(ctx, func(t *Turn) (err error) {
+		out, err = t.Fire(ctx, e)
+		return err
+	})
+	return out, err
+}
+
+// Fire runs the handlers of one event that belongs to no session, in one of its
+// own that has no other events. See [Turn.Fire].
+func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
+	s := newSession(h.live, SessionConfig{ID: "host"})
+	s.started = true
+	return s.Fire(ctx, e)
+}
+
+// Reset drops the history and keeps the session: its model, its plugins' state,
+// the request's system text. It fires session_reset. The next turn counts as the
+// first one, and what session_start offered is offered again.
+func (s *Session) Reset(ctx context.Context) error {
+	return s.aside(ctx, func(t *Turn) error {
+		s.history, s.sent, s.docs = nil, map[fragments.Hash]bool{}, 0
+		s.opening, s.base = s.welcome, s.number
+		s.system = systemText{own: s.system.own, stale: true}
+		_, err := t.fire(ctx, t.event("session_reset"))
+		return err
+	})
+}
+
+// Close ends the session with session_end, if it had begun. It waits for the turn
+// under way; those that wait then get [ErrClosed], as does everything later.
+// Closing twice does nothing.
+func (s *Session) Close(ctx context.Context) error {
+	t, err := s.enter(ctx)
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer t.End(ctx)
+	s.closed, t.aside = true, "end."
+	if !s.started {
+		return nil
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	e := t.event("session_end")
+	e.Completed, e.Interrupted, e.Turns = s.done, s.cut, s.number
+	_, err = t.fire(ctx, e)
+	return err
 }

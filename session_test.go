@@ -72,7 +72,7 @@ func TestUnansweredCalls(t *testing.T) {
 	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Text: "a"})
 	prompt(t, turn)
-	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
+	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
 	call(t, turn, "echo", `{"text":"x"}`)
 	turn.End(context.Background())
 	p := ask(t, s, starhost.Request{Text: "b"})
@@ -133,7 +133,7 @@ func TestTurnsOfASessionWait(t *testing.T) {
 		p, _ := s.Prompt(context.Background(), starhost.Request{Text: "second"})
 		got <- p
 	}()
-	turn.Reply(starhost.Reply{Content: "ok"})
+	turn.Reply(context.Background(), starhost.Reply{Content: "ok"})
 	turn.End(context.Background())
 	diff(t, "messages", []string{"user: first", "assistant: ok", "user: second"}, roles((<-got).Messages))
 }
@@ -183,7 +183,7 @@ func TestConcurrentSessions(t *testing.T) {
 					if p, err := turn.Prompt(context.Background()); err != nil || p.SharedPrefix == 0 && turn.Number() > 1 {
 						t.Errorf("prompt %d: got %v, shared %v", turn.Number(), err, p)
 					}
-					turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "echo"}}})
+					turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "echo"}}})
 					if _, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
 						t.Error(err)
 					}

@@ -32,11 +32,15 @@ type ToolReply struct {
 // asks pre_tool_call, gets approval if it is needed, runs the tool or takes a
 // hook's answer, and passes the result through post_tool_call. Whatever goes
 // wrong with the call is told to the model in an is_error result. If the last
-// Reply asked for the call, its answer becomes a message of the turn. The error
-// is an *AbortError, that of ctx, or ErrReadOnly.
+// Reply asked for the call, its answer becomes a message of the turn. A handler
+// may call tools as well, with the context that it got: its lane is the call's.
+// The error is an *AbortError, that of ctx, ErrReadOnly or ErrDepth.
 func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
-	if lane := LaneOf(ctx); lane != nil && lane.ReadOnly {
+	if readsOnly(ctx) {
 		return ToolReply{Call: call}, ErrReadOnly
+	}
+	if err := checkDepth(ctx); err != nil {
+		return ToolReply{Call: call}, err
 	}
 	if len(call.Arguments) == 0 {
 		call.Arguments = emptyObject
@@ -62,7 +66,7 @@ func (t *Turn) answer(reply *ToolReply) {
 	var set fragments.Set
 	set.Attach(r.Attachments)
 	set.InSession(t.inSession)
-	_ = set.Fit(t.session.host.opts.Prompt.Budget) // only fragments can overflow
+	_ = set.Fit(t.budget()) // only fragments can overflow
 	m := Message{Role: RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
 	for _, row := range set.Attachments() {
 		switch row.Status {
@@ -78,6 +82,9 @@ func (t *Turn) answer(reply *ToolReply) {
 	}
 	r.Attachments, m.Content = m.Attachments, r.ForLLM
 	t.messages = append(t.messages, m)
+	if r.Handled {
+		t.completed, t.response = true, r.shown()
+	}
 }
 
 // unanswered returns the calls of the turn's last reply that have no answer yet.
@@ -123,6 +130,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	} else if no != nil {
 		return denied(reply.Call, *no), nil
 	}
+	t.noteOverride(tool)
 	if d := out.respond(); d != nil {
 		reply.Result = *d.Result
 	} else if err := t.runTool(ctx, tool, &reply); err != nil {
@@ -144,12 +152,24 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	return nil, fmt.Sprintf("unknown tool %q%s", name, didYouMean(name, toolNames(t.offered)))
 }
 
+// EventOverride is the event name that traces give to the call of a tool that
+// overrides another.
+const EventOverride = "override"
+
+// noteOverride says in the trace whose tool is not called.
+func (t *Turn) noteOverride(tool *Tool) {
+	if old := tool.replaced; old != nil {
+		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
+		t.trace = append(t.trace, HookTrace{Event: EventOverride, Plugin: tool.plugin, Pos: tool.Pos, Detail: detail})
+	}
+}
+
 // runTool runs the tool's own handler. The error is one that ends the turn.
 func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
 	lane := t.lane(ctx, tool.plugin, false)
-	clock := t.session.host.opts.Clock
+	clock := t.host.opts.Clock
 	start := clock()
-	result, err := protect(func() (Result, error) { return tool.Call(lane.with(ctx), t, reply.Call) })
+	result, err := tool.run(lane.with(ctx), t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
 	t.record(ctx, lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
@@ -162,11 +182,26 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	if err != nil {
 		herr := &HandlerError{Plugin: tool.plugin, What: "tool " + tool.Name, Pos: tool.Pos, Err: err}
 		reply.Err = herr
-		t.fail(herr)
+		t.fail(ctx, herr)
 		result = Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
 	}
 	reply.Result = result.attribute(tool.Name, tool.plugin, tool.Pos)
 	return nil
+}
+
+// run calls the tool within its time.
+func (tool *Tool) run(ctx context.Context, t *Turn, call ToolCall) (Result, error) {
+	if tool.Timeout == 0 {
+		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
+	}
+	late := fmt.Errorf("no result within %v, its timeout", tool.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
+	defer cancel()
+	result, err := protect(func() (Result, error) { return tool.Call(ctx, t, call) })
+	if err != nil && context.Cause(ctx) == late {
+		err = late
+	}
+	return result, err
 }
 
 // postTool passes the result through post_tool_call.
@@ -209,26 +244,51 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	return t.askPerson(ctx, tool, pre, reasons)
 }
 
-// askPerson asks the program's Approver; none, a no, or an error denies.
+// askPerson asks the program's Approver; none, a no, an error, or no answer in
+// time denies.
 func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []string) (*Decision, error) {
 	why := strings.Join(reasons, "; ")
-	ask := t.session.host.opts.Approver
-	if ask == nil {
-		return &Decision{Action: ActionDeny, Reason: "approval is needed and nobody can give it: " + why, Plugin: HostPlugin}, nil
+	no := func(reason string) *Decision {
+		return &Decision{Action: ActionDeny, Reason: reason, Plugin: HostPlugin}
+	}
+	if t.host.opts.Approver == nil {
+		return no("approval is needed and nobody can give it: " + why), nil
 	}
 	call := ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}
-	ok, err := protect(func() (bool, error) {
-		return ask(ctx, ApprovalRequest{SessionID: pre.SessionID, Call: call, Plugin: tool.plugin, Reasons: reasons})
-	})
+	ok, err := t.host.askApprover(ctx, ApprovalRequest{SessionID: pre.SessionID, Call: call, Plugin: tool.plugin, Reasons: reasons})
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return no(fmt.Sprintf("no approval within %v: %s", t.host.opts.ApprovalTimeout, why)), nil
 	case err != nil:
-		return &Decision{Action: ActionDeny, Reason: "no approval: " + err.Error(), Plugin: HostPlugin}, nil
+		return no("no approval: " + err.Error()), nil
 	case !ok:
-		return &Decision{Action: ActionDeny, Reason: "not approved: " + why, Plugin: HostPlugin}, nil
+		return no("not approved: " + why), nil
 	}
 	return nil, nil
+}
+
+// askApprover waits for the Approver's answer, but not for longer than it may
+// take.
+func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.ApprovalTimeout)
+	defer cancel()
+	type answer struct {
+		ok  bool
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		ok, err := protect(func() (bool, error) { return h.opts.Approver(ctx, r) })
+		answers <- answer{ok, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.ok, a.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
 }
 
 // failed answers a call that could not run, in words for the model.

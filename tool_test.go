@@ -336,7 +336,7 @@ func TestNestedCalls(t *testing.T) {
 	}
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
 	prompt(t, turn)
-	turn.Reply(starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "outer"}}})
+	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "outer"}}})
 	diff(t, "result", `{"text":"inner"}`, call(t, turn, "outer", "").Result.ForLLM)
 	diff(t, "lanes", []string{"1", "1/1"}, lanes)
 	diff(t, "messages", []string{"user: ", "assistant: ", `tool: {"text":"inner"}`}, roles(prompt(t, turn).Messages))

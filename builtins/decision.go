@@ -127,7 +127,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, 
 	}
 	for _, change := range d.changes {
 		name := string(change[0].(starlark.String))
-		value, err := toChange(name, change[1])
+		value, err := toChange(spec, name, change[1])
 		if err != nil {
 			return starhost.Decision{}, errorf("E0312", "modify: %s: %v", name, err)
 		}
@@ -141,9 +141,8 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, 
 
 // toChange converts a new value of an event's argument. That the event lets the
 // argument be changed is for the host to say.
-func toChange(name string, v starlark.Value) (any, error) {
-	var e starhost.Event
-	switch e.Arg(name).(type) {
+func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, error) {
+	switch spec.New().Arg(name).(type) {
 	case *string:
 		s, ok := starlark.AsString(v)
 		if !ok {
@@ -158,6 +157,13 @@ func toChange(name string, v starlark.Value) (any, error) {
 		return json.RawMessage(raw), err
 	case *starhost.Result:
 		return changedResult(v)
+	case *starhost.AppArg:
+		raw, err := appendJSON(nil, v)
+		return json.RawMessage(raw), err
+	case *[]string:
+		var list []string
+		err := setTexts(&list, v)
+		return list, err
 	case **starhost.Messages:
 		return toMessages(v)
 	case **starhost.Tools:

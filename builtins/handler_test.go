@@ -28,6 +28,12 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 			*p = json.RawMessage(`{"z":1,"a":[2.5]}`)
 		case *starhost.Result:
 			p.ForLLM = "the result"
+		case *starhost.Usage:
+			*p = starhost.Usage{Input: 100, Output: 20, Cached: 50}
+		case *[]string:
+			*p = []string{"checkout", "--now"}
+		case *[]starhost.ToolCall:
+			*p = []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"checkout"}`)}}
 		case **starhost.Messages:
 			*p = starhost.NewList([]starhost.Message{{Role: "user", Content: "hi"}})
 		case **starhost.Tools:
@@ -54,12 +60,12 @@ func TestEveryArgument(t *testing.T) {
 def named(%[2]s):
     print({%[3]s})
 
-def rest(ctx, session_id, **kwargs):
-    print(dict([("session_id", session_id)] + kwargs.items()))
+def rest(ctx, %[4]s, **kwargs):
+    print(dict([(%[4]q, %[4]s)] + kwargs.items()))
 
 register_hook(%[1]q, named)
 register_hook(%[1]q, rest)
-`, spec.Name, strings.Join(spec.Args, ", "), strings.Join(pairs, ", "))}.mustLoad(t)
+`, spec.Name, strings.Join(spec.Args, ", "), strings.Join(pairs, ", "), spec.Args[0])}.mustLoad(t)
 			l.turn(t, starhost.Request{}) // so that session_start is over
 			l.logs = nil
 			if _, errs := l.fire(t, fullEvent(t, spec)); len(errs) > 0 {

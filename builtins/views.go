@@ -31,6 +31,22 @@ func argumentValue(p any) (starlark.Value, error) {
 		return frozen(dict), nil
 	case *starhost.Result:
 		return starlark.String(p.ForLLM), nil
+	case *starhost.Usage:
+		raw, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		return argumentValue((*json.RawMessage)(&raw))
+	case *starhost.AppArg:
+		v, err := fromJSON(p.Value)
+		if err != nil {
+			return nil, err
+		}
+		return frozen(v), nil
+	case *[]string:
+		return frozen(stringList(*p)), nil
+	case *[]starhost.ToolCall:
+		return callList(*p), nil
 	case **starhost.Messages:
 		return viewOf(*p, &messageKind), nil
 	case **starhost.Tools:

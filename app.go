@@ -1,0 +1,115 @@
+package starhost
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// appPrefix begins the names of events that a program declares.
+const appPrefix = "app."
+
+// An AppArg is an argument of an event that the program declares.
+type AppArg struct {
+	Name  string
+	Value json.RawMessage // any JSON; empty means null
+}
+
+// New returns a firing of the event with nothing filled in.
+func (s *EventSpec) New() *Event {
+	e := &Event{Name: s.Name}
+	if strings.HasPrefix(s.Name, appPrefix) {
+		for _, arg := range s.Args {
+			e.App = append(e.App, AppArg{arg, json.RawMessage("null")})
+		}
+	}
+	return e
+}
+
+// complete puts the arguments of a declared event in their order, those that are
+// missing as null.
+func (s *EventSpec) complete(e *Event) error {
+	given := e.App
+	e.App = s.New().App
+	for _, a := range given {
+		i := slices.Index(s.Args, a.Name)
+		switch {
+		case i < 0 || len(e.App) == 0:
+			return fmt.Errorf("%s: unknown argument %q%s", s.Name, a.Name, didYouMean(a.Name, s.Args))
+		case len(a.Value) == 0:
+		case !json.Valid(a.Value):
+			return fmt.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, clip(string(a.Value)))
+		default:
+			e.App[i].Value = a.Value
+		}
+	}
+	return nil
+}
+
+// appActions are the decisions that a declared event may take.
+var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, ActionAbort}
+
+// checkApp says what is wrong with an event that the program declares.
+func (s *EventSpec) checkApp() error {
+	switch rest, ok := strings.CutPrefix(s.Name, appPrefix); {
+	case !ok || !appName.MatchString(rest):
+		return fmt.Errorf("event %q: want app. and a lower-case letter, then a-z 0-9 _ . -", s.Name)
+	case s.Tool || s.Command:
+		return fmt.Errorf("event %q: only the host's own events are about a tool or a command", s.Name)
+	}
+	for i, arg := range s.Args {
+		if !argName.MatchString(arg) || slices.Contains(s.Args[:i], arg) {
+			return fmt.Errorf("event %s: argument %q: want a lower-case letter, then a-z 0-9 _, each once", s.Name, arg)
+		}
+	}
+	for _, a := range s.Actions {
+		if !slices.Contains(appActions, a) {
+			return fmt.Errorf("event %s: action %q: want %s", s.Name, a, actionNames(appActions))
+		}
+	}
+	for _, arg := range s.Modify {
+		if !slices.Contains(s.Args, arg) || !slices.Contains(s.Actions, ActionModify) {
+			return fmt.Errorf("event %s: modify %q: want an argument of an event that may be modified", s.Name, arg)
+		}
+	}
+	if s.Guard && !slices.Contains(s.Actions, ActionDeny) {
+		return fmt.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)
+	}
+	return nil
+}
+
+// Check says what is wrong with the options: a glob that is none, or an event
+// that cannot be declared. [New] takes such options, as it has no error; then
+// [Host.Add] returns this one.
+func (o *Options) Check() error {
+	for _, list := range []struct {
+		name  string
+		globs []string
+	}{{"allow", o.Tools.Allow}, {"deny", o.Tools.Deny}} {
+		if err := checkGlobs("tools: "+list.name, list.globs); err != nil {
+			return err
+		}
+	}
+	for i := range o.AppEvents {
+		s := &o.AppEvents[i]
+		if err := s.checkApp(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
+			return fmt.Errorf("event %q is declared twice", s.Name)
+		}
+	}
+	return nil
+}
+
+// checkGlobs returns an error for the first glob that is none.
+func checkGlobs(what string, globs []string) error {
+	for _, g := range globs {
+		if _, err := path.Match(g, ""); err != nil {
+			return fmt.Errorf("%s: %q: %w", what, g, err)
+		}
+	}
+	return nil
+}

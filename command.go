@@ -1,0 +1,287 @@
+package starhost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Command is what a user runs by a line such as "/deliver checkout --now".
+type Command struct {
+	// Name is ^[a-z][a-z0-9_-]{0,63}$, unique in a host and none of
+	// [ReservedCommands]. Aliases are other such names.
+	Name    string
+	Aliases []string
+	// Description is for lists of commands.
+	Description string
+	// Complete returns what the arguments typed so far may become. Nil means that
+	// nothing is known. It must only read.
+	Complete func(ctx context.Context, t *Turn, typed string) ([]string, error)
+	// Call runs the command. The result is for the user; the model does not see it.
+	Call func(ctx context.Context, t *Turn, call CommandCall) (Result, error)
+	// Pos is where the command was registered.
+	Pos Pos
+
+	plugin string
+}
+
+// Plugin returns the name of the plugin that registered the command.
+func (c *Command) Plugin() string { return c.plugin }
+
+// A CommandCall is one run of a command.
+type CommandCall struct {
+	Name string   // the command's own, also where an alias was typed
+	Args []string // as a shell splits them
+	Line string   // the arguments as typed
+}
+
+// ReservedCommands are the names that no plugin may register, as programs have
+// commands of these names themselves.
+var ReservedCommands = []string{
+	"edit", "exit", "fragment", "help", "hooks", "model", "multi", "new", "plugins", "quit", "reset", "resume", "save", "tools",
+}
+
+func (r *registry) addCommand(p *Plugin, c Command) error {
+	if c.Call == nil {
+		return refuse(c.Pos, "command %q has no Call", c.Name)
+	}
+	c.plugin = p.Name
+	for _, name := range append([]string{c.Name}, c.Aliases...) {
+		switch old := r.commands[name]; {
+		case !pluginName.MatchString(name):
+			return refuse(c.Pos, "command name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", name)
+		case slices.Contains(ReservedCommands, name):
+			return refuse(c.Pos, "command name %q is the host's own", name)
+		case old != nil:
+			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
+		}
+		r.commands[name] = &c
+	}
+	return nil
+}
+
+// Commands returns all commands by name.
+func (h *Host) Commands() []Command {
+	r := h.registry.Load()
+	var list []Command
+	for _, name := range sortedKeys(r.commands) {
+		if c := r.commands[name]; c.Name == name { // not an alias
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// A CommandReply is what became of a command.
+type CommandReply struct {
+	// Call is the command with its final arguments.
+	Call CommandCall
+	// Result is what the user is told: ForUser, or ForLLM where that is empty.
+	Result Result
+	// Denied is the decision that kept the command from running, or nil.
+	Denied *Decision
+	// Err is the failure of the command's handler, or nil.
+	Err error
+	// Steps and Bytes are what the command's own handler spent.
+	Steps, Bytes uint64
+}
+
+// Command runs a line such as "/deliver checkout" between two turns.
+// See [Turn.Command].
+func (s *Session) Command(ctx context.Context, line string) (CommandReply, error) {
+	var reply CommandReply
+	err := s.aside(ctx, func(t *Turn) (err error) {
+		reply, err = t.Command(ctx, line)
+		return err
+	})
+	return reply, err
+}
+
+// Command runs a line such as "/deliver checkout --to 'the team'"; the slash may
+// be left out. It asks pre_command, runs the command, and passes the result
+// through post_command. What goes wrong in the command is an is_error result.
+// The error says that there is no such command or that the line cannot be split,
+// or is that of ctx.
+func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
+	c, call, err := t.parseCommand(line)
+	if err != nil {
+		return CommandReply{Call: call}, err
+	}
+	e := t.event("pre_command")
+	e.Command, e.Args = c.Name, call.Args
+	out, err := t.fire(ctx, e)
+	if err != nil {
+		return CommandReply{Call: call}, err
+	}
+	if !slices.Equal(call.Args, e.Args) {
+		call.Args, call.Line = e.Args, JoinArgs(e.Args)
+	}
+	reply := CommandReply{Call: call}
+	if d := out.Decision; d.Action == ActionDeny {
+		reply.Denied, reply.Result = &d, Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}
+		return reply, nil
+	}
+	if err := t.runCommand(ctx, c, &reply); err != nil {
+		return reply, err
+	}
+	after := *e
+	after.Name, after.Result = "post_command", reply.Result
+	_, err = t.fire(ctx, &after)
+	reply.Result = after.Result
+	return reply, err
+}
+
+// parseCommand finds the command that a line names and splits its arguments.
+func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
+	name, rest := splitName(line)
+	call := CommandCall{Name: name, Line: rest}
+	c := t.registry.commands[name]
+	if c == nil {
+		return nil, call, fmt.Errorf("unknown command %q%s", "/"+name, didYouMean("/"+name, t.commandNames("")))
+	}
+	call.Name = c.Name
+	var err error
+	if call.Args, err = SplitArgs(rest); err != nil {
+		return nil, call, fmt.Errorf("/%s: %w", name, err)
+	}
+	return c, call, nil
+}
+
+// splitName cuts a line after the command's name.
+func splitName(line string) (name, rest string) {
+	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
+	i := strings.IndexAny(line, " \t\r\n")
+	if i < 0 {
+		return line, ""
+	}
+	return line[:i], strings.TrimSpace(line[i:])
+}
+
+// commandNames returns all names and aliases that begin with a prefix, with
+// their slash, sorted.
+func (t *Turn) commandNames(prefix string) []string {
+	var names []string
+	for _, name := range sortedKeys(t.registry.commands) {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, "/"+name)
+		}
+	}
+	return names
+}
+
+// runCommand runs the command's own handler. The error is one that ends it all.
+func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
+	lane := t.lane(ctx, c.plugin, false)
+	result, err := protect(func() (Result, error) { return c.Call(lane.with(ctx), t, reply.Call) })
+	t.record(ctx, lane)
+	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
+	if err := cut(ctx, err); err != nil {
+		return err
+	}
+	if err == nil {
+		err = t.checkContext(Context{Attachments: result.Attachments})
+	}
+	if err != nil {
+		failure := &HandlerError{Plugin: c.plugin, What: "command " + c.Name, Pos: c.Pos, Err: err}
+		reply.Err = failure
+		t.fail(ctx, failure)
+		result = Result{ForLLM: "command " + c.Name + " failed: " + failure.Error(), IsError: true}
+	}
+	reply.Result = result.attribute("/"+c.Name, c.plugin, c.Pos)
+	return nil
+}
+
+// maxCompletions is the most completions that a command may give.
+const maxCompletions = 1000
+
+// Complete returns what a line that begins with a slash may become: the names of
+// commands, or what the command says of its arguments. The error is that of the
+// command's handler, or that of ctx.
+func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
+	var list []string
+	err := s.aside(ctx, func(t *Turn) (err error) {
+		list, err = t.complete(ctx, line)
+		return err
+	})
+	return list, err
+}
+
+func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
+	name, typed, hasArgs := strings.Cut(strings.TrimPrefix(line, "/"), " ")
+	if !hasArgs {
+		return t.commandNames(name), nil
+	}
+	c := t.registry.commands[name]
+	if c == nil || c.Complete == nil {
+		return nil, nil
+	}
+	lane := t.lane(ctx, c.plugin, true)
+	list, err := protect(func() ([]string, error) { return c.Complete(lane.with(ctx), t, strings.TrimLeft(typed, " ")) })
+	t.record(ctx, lane)
+	if err := cut(ctx, err); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		failure := &HandlerError{Plugin: c.plugin, What: "completion of command " + c.Name, Pos: c.Pos, Err: err}
+		t.fail(ctx, failure)
+		return nil, failure
+	}
+	return list[:min(len(list), maxCompletions)], nil
+}
+
+// SplitArgs splits a line as a POSIX shell does, without expanding anything:
+// words are separated by white space; ' quotes all, " all but \" and \\; outside
+// of quotes \ quotes the next character.
+func SplitArgs(line string) ([]string, error) {
+	var args []string
+	var word []byte
+	var quote byte // the open one, or 0
+	started := false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote == 0 && strings.IndexByte(" \t\r\n", c) >= 0:
+			if started {
+				args, word, started = append(args, string(word)), nil, false
+			}
+			continue
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && escapes(line[i+1:], quote):
+			i++
+			word = append(word, line[i])
+		case c == '\\' && quote == 0:
+			return nil, fmt.Errorf("a backslash at the end of the arguments quotes nothing")
+		default:
+			word = append(word, c)
+		}
+		started = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("unbalanced %c in the arguments", quote)
+	}
+	if started {
+		args = append(args, string(word))
+	}
+	return args, nil
+}
+
+// escapes reports whether a backslash before rest quotes its first byte.
+func escapes(rest string, quote byte) bool {
+	return rest != "" && (quote == 0 || rest[0] == '"' || rest[0] == '\\')
+}
+
+// JoinArgs returns a line that [SplitArgs] splits into args again.
+func JoinArgs(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\r\n'\"\\") {
+			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

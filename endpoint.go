@@ -1,0 +1,140 @@
+package starhost
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// An Endpoint is where language models answer: what register_model registers,
+// as data. It is called by whoever runs a turn; nothing here does.
+type Endpoint struct {
+	// Name is the first half of what users choose, as in NAME/MODEL:
+	// ^[A-Za-z0-9_-]{1,64}$, unique in a host. Aliases are other such names.
+	Name    string
+	Aliases []string
+	// BaseURL is http or https, without user, query and fragment.
+	BaseURL string
+	// API is the form of requests: "openai", which "" means, or "anthropic".
+	API string
+	// Models are what the endpoint offers; at least one. DefaultModel is one of
+	// them; "" means the first.
+	Models       []string
+	DefaultModel string
+	// APIKey is the name of the secret that is sent as the key; "" for none.
+	APIKey string
+	// Headers are sent with each request.
+	Headers map[string]string
+	// Unavailable says why the endpoint cannot be used, as a permission that is not
+	// granted; "" if it can.
+	Unavailable string
+	// Pos is where the endpoint was registered.
+	Pos Pos
+
+	plugin string
+}
+
+// Plugin returns the name of the plugin that registered the endpoint.
+func (e *Endpoint) Plugin() string { return e.plugin }
+
+var endpointAPIs = []string{"openai", "anthropic"}
+
+func (r *registry) addEndpoint(p *Plugin, e Endpoint) error {
+	e.API, e.plugin = cmp.Or(e.API, endpointAPIs[0]), p.Name
+	if len(e.Models) > 0 {
+		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
+	}
+	if err := e.check(); err != nil {
+		return refuse(e.Pos, "model %q: %v", e.Name, err)
+	}
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		if old := r.endpoints[name]; old != nil {
+			return &ConflictError{What: fmt.Sprintf("model %q", name), Pos: e.Pos, Old: old.Pos}
+		}
+		r.endpoints[name] = &e
+	}
+	return nil
+}
+
+// check says what of an endpoint is not what it should be.
+func (e *Endpoint) check() error {
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		if !toolName.MatchString(name) {
+			return fmt.Errorf("name %q: want 1 to 64 of A-Z a-z 0-9 _ -", name)
+		}
+	}
+	u, err := url.Parse(e.BaseURL)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return fmt.Errorf("base_url: got %q, want http or https, a host and a path", e.BaseURL)
+	case !slices.Contains(endpointAPIs, e.API):
+		return fmt.Errorf("api: got %q, want %s", e.API, orList(endpointAPIs))
+	case len(e.Models) == 0 || slices.Contains(e.Models, ""):
+		return fmt.Errorf("models: want one name or more")
+	case !slices.Contains(e.Models, e.DefaultModel):
+		return fmt.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, didYouMean(e.DefaultModel, e.Models))
+	}
+	for _, name := range sortedKeys(e.Headers) {
+		if name == "" || strings.ContainsAny(name+e.Headers[name], "\r\n\x00") || strings.ContainsAny(name, " :\t") {
+			return fmt.Errorf("headers: %q: want a name and a value in one line", name)
+		}
+	}
+	return nil
+}
+
+// Endpoints returns all endpoints by name.
+func (h *Host) Endpoints() []Endpoint {
+	r := h.registry.Load()
+	var list []Endpoint
+	for _, name := range sortedKeys(r.endpoints) {
+		if e := r.endpoints[name]; e.Name == name { // not an alias
+			list = append(list, *e)
+		}
+	}
+	return list
+}
+
+// Endpoint finds what a user chose: NAME/MODEL, NAME for its default model, or
+// MODEL alone where one endpoint has it. An endpoint that cannot be used is an
+// error that says why.
+func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
+	r := h.registry.Load()
+	name, model, _ := strings.Cut(choice, "/")
+	found := r.endpoints[name]
+	if found == nil {
+		if found, err = r.endpointOf(choice); err != nil {
+			return Endpoint{}, "", err
+		}
+		model = choice
+	}
+	model = cmp.Or(model, found.DefaultModel)
+	switch {
+	case !slices.Contains(found.Models, model):
+		return Endpoint{}, "", fmt.Errorf("model %s has no %q%s, want %s", found.Name, model, didYouMean(model, found.Models), orList(found.Models))
+	case found.Unavailable != "":
+		return Endpoint{}, "", fmt.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
+	}
+	return *found, model, nil
+}
+
+// endpointOf returns the only endpoint that offers a model.
+func (r *registry) endpointOf(model string) (*Endpoint, error) {
+	var with []*Endpoint
+	var names []string
+	for _, name := range sortedKeys(r.endpoints) {
+		e := r.endpoints[name]
+		names = append(names, name)
+		if e.Name == name && slices.Contains(e.Models, model) {
+			with = append(with, e)
+		}
+	}
+	switch len(with) {
+	case 0:
+		return nil, fmt.Errorf("unknown model %q%s", model, didYouMean(strings.SplitN(model, "/", 2)[0], names))
+	case 1:
+		return with[0], nil
+	}
+	return nil, fmt.Errorf("model %q: both %s and %s have it: put the name and / in front", model, with[0].Name, with[1].Name)
+}

@@ -1,0 +1,171 @@
+package starhost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// A Model answers prompts. A prompt must not be changed. An answer that streams
+// is a Model's own affair.
+type Model interface {
+	Complete(ctx context.Context, p *Prompt) (Reply, error)
+}
+
+// A Usage is what a request cost, in tokens as the provider counts them. Zero
+// means unknown.
+type Usage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Cached int64 `json:"cached_tokens"` // of Input, from the provider's cache
+}
+
+// add returns the sum of two.
+func (u Usage) add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
+}
+
+// A TurnResult is what a turn has come to.
+type TurnResult struct {
+	// Text is the final answer, once there is one: see Completed.
+	Text string
+	// Completed is true if the turn has its final answer: a reply without tool calls,
+	// or the result of a tool that is one.
+	Completed bool
+	// Pending are calls of tools that the caller runs: those of [Request.Tools]. The
+	// turn goes on by [Turn.Answer] for each, and [Turn.Run].
+	Pending []ToolCall
+	// Calls are the tool calls that were run, in order.
+	Calls []ToolReply
+	// Usage is the sum over all requests, Rounds their number.
+	Usage  Usage
+	Rounds int
+	// Prompt is the last request; nil if there was none.
+	Prompt *Prompt
+	// Turn is the turn itself, for what its hooks did and which of them failed.
+	Turn *Turn
+}
+
+// Turn runs a whole turn: it begins one, asks the model, runs the tools that it
+// asks for, and so on up to the final answer. See [Turn.Run] for the errors. The
+// turn is ended, unless the result has Pending calls: then the session waits for
+// it, and the caller goes on with the result's Turn and must End it. A result is
+// returned beside an error, too, but for one of [Session.Begin].
+func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, error) {
+	t, err := s.Begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.Run(ctx, m)
+	if err != nil || len(result.Pending) == 0 {
+		t.End(ctx)
+	}
+	return result, err
+}
+
+// Run takes the turn up to its final answer, or up to calls that the caller must
+// Answer. Tool calls run in the order of the reply, by [Turn.CallTool]; a handled
+// result ends the turn after the reply's other calls. The error is one of
+// [Turn.Prompt] or [Turn.CallTool], or the model's; the turn can then only end.
+func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
+	for !t.completed {
+		if err := t.runCalls(ctx); err != nil {
+			return t.result(), err
+		}
+		if t.completed || len(t.unanswered()) > 0 {
+			break
+		}
+		if err := t.ask(ctx, m); err != nil {
+			return t.result(), err
+		}
+	}
+	return t.result(), nil
+}
+
+// result says what the turn has come to.
+func (t *Turn) result() *TurnResult {
+	r := &TurnResult{Completed: t.completed, Calls: t.calls, Usage: t.usage, Rounds: t.round, Prompt: t.prompt, Turn: t}
+	if t.completed {
+		r.Text = t.response
+	} else {
+		r.Pending = slices.DeleteFunc(t.unanswered(), func(c ToolCall) bool { return !t.external(c) })
+	}
+	return r
+}
+
+// external reports whether the caller runs a tool.
+func (t *Turn) external(c ToolCall) bool {
+	return slices.ContainsFunc(t.offered.Items(), func(tool Tool) bool { return tool.Name == c.Name && tool.schema == nil })
+}
+
+// runCalls runs what the last reply asks for, except for what the caller runs.
+func (t *Turn) runCalls(ctx context.Context) error {
+	for _, c := range t.unanswered() {
+		if t.external(c) {
+			continue
+		}
+		reply, err := t.CallTool(ctx, c)
+		if err != nil {
+			return err
+		}
+		t.calls = append(t.calls, reply)
+	}
+	return nil
+}
+
+// ask makes one request. The last one that MaxRounds allows offers no tools, and
+// what it asks for nevertheless does not count.
+func (t *Turn) ask(ctx context.Context, m Model) error {
+	t.toolless = t.round >= t.host.opts.MaxRounds
+	p, err := t.Prompt(ctx)
+	if err != nil {
+		return err
+	}
+	start := t.host.opts.Clock()
+	reply, err := protect(func() (Reply, error) { return m.Complete(ctx, p) })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("model %s: %w", p.Model, err)
+	}
+	reply.DurationMS = int(t.host.opts.Clock().Sub(start).Milliseconds())
+	if t.toolless {
+		reply.ToolCalls = nil
+	}
+	return t.Reply(ctx, reply)
+}
+
+// Reply stores what the model answered to the last prompt, after post_llm_call.
+// Its tool calls are answered by [Turn.CallTool] and [Turn.Answer]; without any it
+// is the final answer. The error is an *AbortError or that of ctx: then nothing is
+// stored.
+func (t *Turn) Reply(ctx context.Context, r Reply) error {
+	e := t.event("post_llm_call")
+	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
+	if t.prompt != nil {
+		e.Model = t.prompt.Model
+	}
+	t.usage = t.usage.add(r.Usage)
+	if _, err := t.fire(ctx, e); err != nil {
+		return err
+	}
+	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: e.Response, ToolCalls: r.ToolCalls})
+	t.called = append(t.called, r.ToolCalls...)
+	if len(r.ToolCalls) == 0 {
+		t.completed, t.response = true, e.Response
+	}
+	return nil
+}
+
+// Answer stores the result of a call that the caller ran. It is an error if the
+// model does not wait for one of that id.
+func (t *Turn) Answer(callID string, r Result) error {
+	calls := t.unanswered()
+	i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.ID == callID })
+	if i < 0 {
+		return fmt.Errorf("no call %q waits for an answer", callID)
+	}
+	t.answer(&ToolReply{Call: calls[i], Result: r})
+	return nil
+}

@@ -1,0 +1,285 @@
+package starhost
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A registry is everything that is registered, immutable once it is published.
+type registry struct {
+	plugins   []*Plugin
+	events    []EventSpec // that the program declares
+	tools     map[string]*Tool
+	hooks     map[string][]*Hook // by event, in the total order
+	loaders   map[string]*FragmentLoader
+	templates map[string]*TemplateLoader
+	commands  map[string]*Command  // by name and alias
+	skills    map[string]*Skill    // by plugin:name
+	endpoints map[string]*Endpoint // by name and alias
+}
+
+func newRegistry(declared []EventSpec) *registry {
+	return &registry{
+		events: declared, tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
+		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
+	}
+}
+
+// clone returns a copy that can be added to.
+func (r *registry) clone() *registry {
+	c := &registry{
+		plugins: slices.Clone(r.plugins), events: r.events, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
+		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
+	}
+	for event, hooks := range r.hooks {
+		c.hooks[event] = slices.Clone(hooks)
+	}
+	return c
+}
+
+// offer returns the tools that a filter admits, by name.
+func (r *registry) offer(f ToolFilter) []Tool {
+	var tools []Tool
+	for _, name := range sortedKeys(r.tools) {
+		if f.admits(name) {
+			tools = append(tools, *r.tools[name])
+		}
+	}
+	return tools
+}
+
+// HostPlugin is the name of the plugin that carries the host's own references;
+// it alone may register the reserved prefixes.
+const HostPlugin = "host"
+
+// A nameForm is what the names of a kind look like. Regular expressions would be
+// compiled at each start of the program, which takes longer than a small plugin.
+type nameForm struct {
+	first, rest string // the bytes that a name begins with and is made of
+	min, max    int    // bytes
+}
+
+// MatchString reports whether s is such a name.
+func (f nameForm) MatchString(s string) bool {
+	return f.min <= len(s) && len(s) <= f.max && strings.IndexByte(f.first, s[0]) >= 0 && strings.Trim(s, f.rest) == ""
+}
+
+const (
+	lowerCase = "abcdefghijklmnopqrstuvwxyz"
+	upperCase = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	symbols   = "0123456789_-"
+)
+
+var (
+	pluginName = nameForm{lowerCase, lowerCase + symbols, 1, 64}
+	toolName   = nameForm{upperCase + lowerCase + symbols, upperCase + lowerCase + symbols, 1, 64}
+	prefixName = nameForm{lowerCase, lowerCase + symbols, 2, math.MaxInt}
+	appName    = nameForm{lowerCase, lowerCase + symbols + ".", 1, 64}
+	argName    = nameForm{lowerCase, lowerCase + "0123456789_", 1, 64}
+)
+
+// ReservedPrefixes are the reference prefixes that are the host's own.
+var ReservedPrefixes = []string{"file", "http", "https", "sha256", "skill"}
+
+// add takes the registrations of a plugin.
+func (r *registry) add(p Plugin) error {
+	if !pluginName.MatchString(p.Name) {
+		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
+	}
+	if slices.ContainsFunc(r.plugins, func(old *Plugin) bool { return old.Name == p.Name }) {
+		return fmt.Errorf("plugin %q is already in this host", p.Name)
+	}
+	if err := cmp.Or(checkGrants(&p, "respond", p.RespondsTo), checkGrants(&p, "override", p.Overrides)); err != nil {
+		return err
+	}
+	r.plugins = append(r.plugins, &p)
+	return cmp.Or(
+		each(&p, p.Tools, r.addTool),
+		each(&p, p.Hooks, r.addHook),
+		each(&p, p.FragmentLoaders, r.addLoader),
+		each(&p, p.TemplateLoaders, r.addTemplateLoader),
+		each(&p, p.Commands, r.addCommand),
+		each(&p, p.Skills, r.addSkill),
+		each(&p, p.Endpoints, r.addEndpoint),
+	)
+}
+
+// each adds registrations of one kind, up to the first that cannot be.
+func each[T any](p *Plugin, list []T, add func(*Plugin, T) error) error {
+	for _, registration := range list {
+		if err := add(p, registration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkGrants returns an error for the first glob of a plugin's grants that is
+// none.
+func checkGrants(p *Plugin, kind string, globs []string) error {
+	for _, glob := range globs {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("plugin %q: %s:%s: %w", p.Name, kind, glob, err)
+		}
+	}
+	return nil
+}
+
+// A ConflictError says that a name is registered twice.
+type ConflictError struct {
+	What     string // `tool "page"`
+	Pos, Old Pos    // of the second registration and of the first
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: %s is already registered at %s", e.Pos, e.What, e.Old)
+}
+
+// A RegistrationError says that a registration is not valid.
+type RegistrationError struct {
+	Pos Pos
+	Msg string
+}
+
+func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// refuse returns the error of a registration that is not valid.
+func refuse(pos Pos, format string, args ...any) error {
+	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (r *registry) addTool(p *Plugin, t Tool) error {
+	if err := checkTool(p, &t); err != nil {
+		return err
+	}
+	t.Approval = cmp.Or(t.Approval, ApprovalAuto)
+	if len(t.Parameters) == 0 {
+		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	s, err := newSchema(t.Parameters)
+	if err != nil {
+		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
+	}
+	t.plugin, t.schema = p.Name, s
+	return r.place(&t)
+}
+
+// checkTool says what is wrong with a tool, apart from its schema and its name
+// being taken.
+func checkTool(p *Plugin, t *Tool) error {
+	fail := func(format string, args ...any) error {
+		return refuse(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
+	}
+	switch {
+	case !toolName.MatchString(t.Name):
+		return refuse(t.Pos, "tool name %q: want 1 to 64 of A-Z a-z 0-9 _ -", t.Name)
+	case strings.TrimSpace(t.Description) == "":
+		return fail(" has no description: a model cannot know when to call it")
+	case t.Call == nil:
+		return fail(" has no Call")
+	case t.Approval != "" && t.Approval != ApprovalAuto && t.Approval != ApprovalAsk:
+		return fail(": approval: got %q, want auto or ask", t.Approval)
+	case t.Toolset != "" && !toolName.MatchString(t.Toolset):
+		return fail(": toolset: got %q, want 1 to 64 of A-Z a-z 0-9 _ -", t.Toolset)
+	case t.Timeout < 0:
+		return fail(": timeout: got %v, want more than nothing", t.Timeout)
+	case slices.Contains(t.Roles, ""):
+		return fail(": roles: got an empty name")
+	case t.Override && !matchAny(p.Overrides, t.Name):
+		return fail(": override: the operator must grant %q", "override:"+t.Name)
+	}
+	return nil
+}
+
+// place takes a tool under its name. Of two, one that overrides the other is the
+// tool, whichever comes first.
+func (r *registry) place(t *Tool) error {
+	old := r.tools[t.Name]
+	conflict := func(with *Tool) error {
+		return &ConflictError{What: fmt.Sprintf("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
+	}
+	switch {
+	case old == nil:
+	case old.Override == t.Override, old.plugin == t.plugin:
+		return conflict(old)
+	case old.Override && old.replaced != nil:
+		return conflict(old.replaced)
+	case old.Override:
+		winner := *old // which an earlier registry has, too
+		t, winner.replaced = &winner, t
+	default:
+		t.replaced = old
+	}
+	r.tools[t.Name] = t
+	return nil
+}
+
+func (r *registry) addHook(p *Plugin, h Hook) error {
+	spec, err := LookupEvent(h.Event, r.events...)
+	if err != nil {
+		return refuse(h.Pos, "%v", err)
+	}
+	if len(h.Match) > 0 && !spec.Tool && !spec.Command {
+		return refuse(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
+	}
+	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(spec, h.OnError)); err != nil {
+		return refuse(h.Pos, "%v", err)
+	}
+	if h.Call == nil {
+		return refuse(h.Pos, "hook %s has no Call", h.Event)
+	}
+	h.plugin, h.warn = p.Name, p.Warn
+	r.hooks[h.Event] = append(r.hooks[h.Event], &h)
+	return nil
+}
+
+func checkFailMode(spec *EventSpec, m FailMode) error {
+	switch {
+	case m == "", m == FailSkip,
+		m == FailDeny && slices.Contains(spec.Actions, ActionDeny),
+		m == FailAbort && slices.Contains(spec.Actions, ActionAbort):
+		return nil
+	}
+	want := []string{"skip"}
+	for _, a := range []Action{ActionDeny, ActionAbort} {
+		if slices.Contains(spec.Actions, a) {
+			want = append(want, string(a))
+		}
+	}
+	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
+}
+
+func (r *registry) addLoader(p *Plugin, l FragmentLoader) error {
+	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
+	if !special && !prefixName.MatchString(l.Prefix) {
+		return refuse(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+	}
+	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
+		return refuse(l.Pos, "fragment loader prefix %q is the host's own", l.Prefix)
+	}
+	if l.Load == nil {
+		return refuse(l.Pos, "fragment loader %q has no Load", l.Prefix)
+	}
+	if old := r.loaders[l.Prefix]; old != nil {
+		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
+	}
+	l.plugin = p.Name
+	r.loaders[l.Prefix] = &l
+	return nil
+}
+
+// matchAny reports whether one of the globs matches name. The globs are valid.
+func matchAny(globs []string, name string) bool {
+	for _, g := range globs {
+		if ok, _ := path.Match(g, name); ok {
+			return true
+		}
+	}
+	return false
+}
