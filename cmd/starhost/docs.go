@@ -232,6 +232,17 @@ func argsOf(e starhost.EventSpec) []builtins.Arg {
 	return args
 }
 
+// matching says what match of an event's hooks is about, "" if they have none.
+func matching(e starhost.EventSpec) string {
+	switch {
+	case e.Tool:
+		return "globs on the tool's name"
+	case e.Command:
+		return "globs on the command's name"
+	}
+	return ""
+}
+
 // onFailure says what a failure of an event's handler means.
 func onFailure(e starhost.EventSpec) string {
 	if e.Guard {

@@ -93,9 +93,9 @@ func eventSection(e starhost.EventSpec) string {
 	for _, arg := range argsOf(e) {
 		rows = append(rows, []string{code(arg.Name), code(arg.Type), cell(arg.Doc)})
 	}
-	match := ""
-	if e.Tool {
-		match = " `match` holds globs on the tool's name."
+	match := matching(e)
+	if match != "" {
+		match = " `match` holds " + match + "."
 	}
 	returns := cmp.Or(code(mayReturn(e)...), "nothing")
 	return fmt.Sprintf("\n## %s\n\nFires when: %s. Handlers may return %s. A failure of a handler %s.%s\n\n%s",

@@ -97,9 +97,7 @@ func (a *app) printEvent(e starhost.EventSpec) {
 	a.line("arguments", strings.Join(e.Args, ", "))
 	returns := strings.Join(mayReturn(e), ", ")
 	a.line("may return", strings.Replace(returns, "context", "context (a string, fragments, attachments)", 1))
-	if e.Tool {
-		a.line("match", "globs on the tool's name")
-	}
+	a.line("match", matching(e))
 	a.line("failure", onFailure(e))
 }
 
