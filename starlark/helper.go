@@ -152,5 +152,12 @@ func spreadKwargs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) 
 	if err := w.pay(kwArgs, uint64(n)); err != nil {
 		return nil, err
 	}
-	return args[0], w.payKeys(kwArgs.op, args[0])
+	return args[0], w.forEach(kwArgs.op, visited, args[0], func(k starlark.Value) error {
+		if n := starlark.Len(k); n > maxErrorText { // the error of a function that has no such parameter
+			if err := w.charge(kwArgs.op, 0, times(uint64(n), 4)); err != nil {
+				return err
+			}
+		}
+		return w.payKey(kwArgs.op, k)
+	})
 }

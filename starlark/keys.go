@@ -159,13 +159,10 @@ type sketch struct {
 // collides with more keys than chance explains. The price grows so fast that the
 // lookups of what can be built are cheap enough to go unwatched.
 func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, weight uint64) error {
-	if isSeeded(k) {
+	if s, ok := k.(starlark.String); ok && len(s) >= seeded {
 		return nil
 	}
-	h, err := k.Hash()
-	if err != nil {
-		return nil // it could not be inserted
-	}
+	h := stableHash(k)
 	s, err := w.sketchOf(t, n)
 	if err != nil {
 		return err
@@ -233,27 +230,4 @@ func (w *worker) shrinking(t table) {
 		}
 		w.peaks[t] = n
 	}
-}
-
-// isSeeded reports whether the hash of k depends on the process.
-func isSeeded(k starlark.Value) bool {
-	switch k := k.(type) {
-	case starlark.String:
-		return len(k) >= seeded
-	case starlark.Bytes:
-		return len(k) >= seeded
-	case starlark.Tuple:
-		for _, x := range k {
-			if isSeeded(x) {
-				return true
-			}
-		}
-	case *starlarkstruct.Struct:
-		for _, x := range k.Entries() {
-			if isSeeded(x) {
-				return true
-			}
-		}
-	}
-	return false
 }

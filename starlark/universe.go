@@ -586,7 +586,25 @@ func pairOf(x starlark.Value, i int) (k, v starlark.Value, err error) {
 
 // displayKey is a key of a dict display: key(k).
 func displayKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	return args[0], workerOf(th).payKey("key", args[0])
+	return args[0], workerOf(th).payDisplayKey(args[0])
+}
+
+// payDisplayKey pays for a key and, if that is long, for its text: the interpreter
+// quotes a key that is given twice.
+func (w *worker) payDisplayKey(k starlark.Value) error {
+	if err := w.payKey("key", k); err != nil {
+		return err
+	}
+	if starlark.Len(k) < maxErrorText/8 {
+		if _, ok := k.(starlark.Tuple); !ok {
+			return nil
+		}
+	}
+	n, err := w.textSize("key", k)
+	if err != nil || n < maxErrorText {
+		return err
+	}
+	return w.payAs("key", textBytes, times(n, 3))
 }
 
 // firstEntry is the first key of a dict display, which pays for the dict with
@@ -597,7 +615,7 @@ func firstEntry(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (s
 	if err := w.payTable(n); err != nil {
 		return nil, err
 	}
-	return args[0], w.payKey("key", args[0])
+	return args[0], w.payDisplayKey(args[0])
 }
 
 // payTable pays for a new dict with room for n entries; eight are in it.
