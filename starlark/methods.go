@@ -148,12 +148,21 @@ func methodOf(recv starlark.Value, name string) *method {
 	return nil
 }
 
-// call pays for and does one call.
-func (m *method) call(c call) (starlark.Value, error) {
+// call pays for and does one call. The worker holds the call, so that it needs no
+// memory of its own; one inside another, through a value of the host, is put back.
+func (m *method) call(w *worker, name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	outer := w.call
+	w.call = call{w, m, name, recv, args, kwargs}
+	v, err := m.work(&w.call)
+	w.call = outer
+	return v, err
+}
+
+func (m *method) work(c *call) (starlark.Value, error) {
 	if m.do != nil {
-		return m.do(&c)
+		return m.do(c)
 	}
-	if err := m.payFor(&c); err != nil {
+	if err := m.payFor(c); err != nil {
 		return nil, err
 	}
 	return c.stock()
@@ -178,7 +187,7 @@ func methodHelpers() map[string]operation {
 	for _, rows := range methods {
 		for name, row := range rows {
 			row.bound = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-				return row.call(call{workerOf(th), row, name, b.Receiver(), args, kwargs})
+				return row.call(workerOf(th), name, b.Receiver(), args, kwargs)
 			})
 			m[name] = methodHelper(name)
 		}
@@ -210,7 +219,7 @@ func methodHelper(name string) operation {
 		if row == nil {
 			return callAttr(th, recv, name, args[1:], kwargs)
 		}
-		return row.call(call{workerOf(th), row, name, recv, args[1:], kwargs})
+		return row.call(workerOf(th), name, recv, args[1:], kwargs)
 	}
 }
 

@@ -174,7 +174,7 @@ func (s *Sandbox) Call(ctx context.Context, fn starlark.Callable, args starlark.
 	if err != nil {
 		return nil, Usage{}, s.locate(err)
 	}
-	v, err := w.call(fn, args, kwargs)
+	v, err := w.invoke(fn, args, kwargs)
 	usage, err := w.leave(err)
 	if err != nil {
 		return nil, usage, s.locate(err)

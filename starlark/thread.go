@@ -28,6 +28,8 @@ type run struct {
 	// deadline is zero until the first tick: a short run never asks for the time.
 	deadline time.Time
 
+	call call // of a method that is under way
+
 	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
 	lastTable  starlark.Value             // that was inserted into, and its sketch
 	peaks      map[starlark.Value]int     // greatest lengths of tables that shrank
@@ -137,8 +139,8 @@ func (w *worker) stop(cause error) {
 	w.thread.Cancel(w.stopped.Error())
 }
 
-// call calls fn with a recovered panic as an error.
-func (w *worker) call(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+// invoke calls fn with a recovered panic as an error.
+func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	defer w.contain(&err)
 	if w.parent != nil {
 		if err := w.payCrossing("nested call", args, kwargs); err != nil {
