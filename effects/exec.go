@@ -256,7 +256,7 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	case err != nil && !errors.As(err, &exited):
 		return Output{}, errorf("E0512", "exec %s: %v", cmd.Args[0], plainError(err))
 	}
-	return Output{Code: exitCode(cmd.ProcessState), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+	return Output{Code: exitCode(cmd.ProcessState), Stdout: string(stdout.kept), Stderr: string(stderr.kept)}, nil
 }
 
 // plainError returns an error of the system without the path that it is about.

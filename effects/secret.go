@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -210,14 +209,14 @@ func runSecretCommand(argv []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	out := &bounded{most: maxSecret + 1}
+	out := &bounded{most: maxSecret + 1, onOver: cancel}
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case out.over:
-		return out.String(), nil // which is over the limit
+		return string(out.kept), nil // which is over the limit
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("its command took more than %s", secretTimeout)
 	case errors.As(err, &exited):
@@ -225,24 +224,25 @@ func runSecretCommand(argv []string) (string, error) {
 	case err != nil:
 		return "", errors.New("its command did not start")
 	}
-	return out.String(), nil
+	return string(out.kept), nil
 }
 
 // A bounded writer keeps what it is given, up to a number of bytes. More is an
 // error.
 type bounded struct {
-	bytes.Buffer
+	kept   []byte // not an embedded bytes.Buffer, whose ReadFrom has no bound
 	most   int
 	over   bool
 	onOver func() // if not nil
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - b.Len()
+	room := b.most - len(b.kept)
 	if len(p) <= room {
-		return b.Buffer.Write(p)
+		b.kept = append(b.kept, p...)
+		return len(p), nil
 	}
-	b.Buffer.Write(p[:room])
+	b.kept = append(b.kept, p[:room]...)
 	b.over = true
 	if b.onOver != nil {
 		b.onOver()
