@@ -53,6 +53,14 @@ var (
 	sorting   = price{"sorted", "elements times the logarithm of their number", 1, 0, 0}
 )
 
+// priceTable is the table of docs/sandbox.md.
+var priceTable = []price{
+	concatText, concatList, repeatText, repeatList, intProduct, intDivision, intWords, intText, intRatio, wordPair,
+	textNode, textBytes, quoting, pair, sameBytes, keyNode, keyBytes, newEntry, newTable, collision, sketchMem,
+	scanned, visited, collected, starArgs, kwArgs, extended, sliceText, sliceList, structSum, boundCopy, nameBytes, sorting,
+	jsonNode, jsonText, jsonRead, jsonList, jsonItem, jsonLines,
+}
+
 // Bounds below which work is so small that its instruction pays for it.
 const (
 	smallText  = 128 // bytes that a scan may look at for nothing

@@ -25,8 +25,8 @@ func TestEveryMethodHasAPrice(t *testing.T) {
 			switch {
 			case m == nil:
 				t.Errorf("%s.%s has no row", v.Type(), name)
-			case m.units == nil && m.do == nil && m.free == "":
-				t.Errorf("%s.%s has neither units nor code of its own, and no reason to be free", v.Type(), name)
+			case m.units == nil && m.note == "":
+				t.Errorf("%s.%s has no units, and nothing says what it pays", v.Type(), name)
 			}
 		}
 		for name := range methods[v.Type()] {
@@ -43,8 +43,8 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 		switch {
 		case !ok:
 			t.Errorf("%s has no row", name)
-		case f.pay == nil && f.do == nil && f.free == "":
-			t.Errorf("%s has no price, and no reason to be free", name)
+		case f.note == "":
+			t.Errorf("nothing says what %s pays", name)
 		}
 	}
 	for name := range functions {

@@ -17,8 +17,8 @@ type method struct {
 	// do works and pays as it goes. It is set where something is compared, hashed
 	// or looked up, and where the interpreter's method is needlessly slow.
 	do func(c *call) (starlark.Value, error)
-	// free says why a method with neither units nor do costs nothing.
-	free string
+	// note says in words what a method without a price of its own pays, or why nothing.
+	note string
 
 	bound *starlark.Builtin // the method as a value, without its receiver
 }
@@ -64,11 +64,11 @@ func (c *call) errorf(format string, args ...any) error {
 var methods = map[string]map[string]*method{
 	"string": {
 		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
-		"codepoint_ords": {free: "a view of the string; whoever iterates pays"},
-		"codepoints":     {free: "a view of the string; whoever iterates pays"},
+		"codepoint_ords": {note: "a view of the string; whoever iterates pays"},
+		"codepoints":     {note: "a view of the string; whoever iterates pays"},
 		"count":          {price: price{unit: "bytes looked at", per: 64}, units: scan},
-		"elem_ords":      {free: "a view of the string; whoever iterates pays"},
-		"elems":          {free: "a view of the string; whoever iterates pays"},
+		"elem_ords":      {note: "a view of the string; whoever iterates pays"},
+		"elems":          {note: "a view of the string; whoever iterates pays"},
 		"endswith":       {price: price{unit: "bytes compared, and 128 for each suffix", per: 128}, units: affixes, do: hasAffix},
 		"find":           {price: price{unit: "bytes looked at", per: 64}, units: scan},
 		"format":         {price: price{unit: "bytes of the result", per: 64, bytes: 1, fixed: 16}, units: formatted},
@@ -80,7 +80,7 @@ var methods = map[string]map[string]*method{
 		"isspace":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
 		"istitle":        {price: price{unit: "bytes", per: 4}, units: receiverLen},
 		"isupper":        {price: price{unit: "bytes", per: 4, bytes: 2}, units: receiverLen},
-		"join":           {do: join},
+		"join":           {do: join, note: "2 steps and 32 bytes for each string, then as +"},
 		"lower":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen, do: lower},
 		"lstrip":         {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped},
 		"partition":      {price: price{unit: "bytes looked at", per: 64, fixed: 80}, units: scan},
@@ -100,41 +100,41 @@ var methods = map[string]map[string]*method{
 		"upper":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
 	},
 	"bytes": {
-		"elems": {free: "a view of the bytes; whoever iterates pays"},
+		"elems": {note: "a view of the bytes; whoever iterates pays"},
 	},
 	"list": {
-		"append": {free: "one element, and growth is paid by the steps that lead to it", do: appendOne},
+		"append": {note: "one element, and growth is paid by the steps that lead to it", do: appendOne},
 		"clear":  {price: price{unit: "elements", per: 32}, units: receiverLen},
 		"extend": {price: price{unit: "elements", per: 1, bytes: 32}, units: elements},
-		"index":  {do: listIndex},
+		"index":  {do: listIndex, note: "half a step for each element, and the comparisons"},
 		"insert": {price: price{unit: "elements moved", per: 16, fixed: 32}, units: receiverLen},
 		"pop":    {price: price{unit: "elements moved", per: 16}, units: moved},
-		"remove": {do: listRemove},
+		"remove": {do: listRemove, note: "as index, and a step for 16 elements moved"},
 	},
 	"dict": {
-		"clear":      {do: cleared},
-		"get":        {do: dictGet},
+		"clear":      {do: cleared, note: "half a step for each entry that the dict ever had"},
+		"get":        {do: dictGet, note: "the key"},
 		"items":      {price: price{unit: "entries", per: 1, bytes: 72, fixed: 48}, units: receiverLen},
 		"keys":       {price: price{unit: "entries", per: 2, bytes: 16, fixed: 48}, units: receiverLen},
-		"pop":        {do: keyed},
-		"popitem":    {do: popFirst},
-		"setdefault": {do: inserted},
-		"update":     {do: dictUpdate},
+		"pop":        {do: keyed, note: "the key"},
+		"popitem":    {do: popFirst, note: "the first key"},
+		"setdefault": {do: inserted, note: "the key, and its collisions"},
+		"update":     {do: dictUpdate, note: "4 steps and 160 bytes for each entry, its key and its collisions"},
 		"values":     {price: price{unit: "entries", per: 1, bytes: 88, fixed: 48}, units: receiverLen},
 	},
 	"set": {
-		"add":                  {do: inserted},
-		"clear":                {do: cleared},
+		"add":                  {do: inserted, note: "the key, and its collisions"},
+		"clear":                {do: cleared, note: "half a step for each element that the set ever had"},
 		"difference":           {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
-		"discard":              {do: keyed},
+		"discard":              {do: keyed, note: "the key"},
 		"intersection":         {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
-		"issubset":             {do: isSubset},
+		"issubset":             {do: isSubset, note: "5 steps and 160 bytes for each element of the argument, and its key"},
 		"issuperset":           {price: price{unit: "elements of the set", per: 1}, units: receiverLen, do: setCombine},
-		"pop":                  {do: popFirst},
-		"remove":               {do: keyed},
+		"pop":                  {do: popFirst, note: "the first key"},
+		"remove":               {do: keyed, note: "the key"},
 		"symmetric_difference": {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
 		"union":                {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
-		"update":               {do: setCombine},
+		"update":               {do: setCombine, note: "4 steps and 160 bytes for each element of the arguments, its key and its collisions"},
 	},
 }
 
