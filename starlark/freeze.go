@@ -40,13 +40,19 @@ func freeze(file string, globals starlark.StringDict, kept []starlark.Value) err
 // checkResult makes sure that what fn returned can be frozen, stored and
 // converted.
 func checkResult(fn starlark.Callable, v starlark.Value) error {
+	var pos Pos
+	if f, ok := fn.(*starlark.Function); ok {
+		pos = posOf(f.Position())
+	}
+	return checkValue(pos, v)
+}
+
+// checkValue is checkResult for a value that comes from pos.
+func checkValue(pos Pos, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	var c freezeCheck
-	if f, ok := fn.(*starlark.Function); ok {
-		c.pos = posOf(f.Position())
-	}
+	c := freezeCheck{pos: pos}
 	return c.walk(v, 1)
 }
 

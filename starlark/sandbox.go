@@ -133,6 +133,8 @@ type Module struct {
 	Name    string
 	Globals starlark.StringDict
 	Files   []string // names of the files that were evaluated, in the order in which they ended
+
+	env starlark.StringDict // what its Exec gave it
 }
 
 // An Exec says how one file is evaluated. The zero value works.

@@ -1,0 +1,115 @@
+package starlark
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/starlark"
+)
+
+const evalModule = `
+LIMIT = 3
+seen = ["a"]
+
+def double(x):
+    return 2 * x
+
+def forever(n):
+    return [i for i in range(n) for _ in range(n)]
+`
+
+func TestEval(t *testing.T) {
+	s, m, err := runText(t, evalModule, Exec{Env: starlark.StringDict{"config": starlark.String("c")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ expr, want string }{
+		{"1 + 1", "2"},
+		{"double(LIMIT)", "6"},
+		{" [double(x) for x in range(LIMIT)]\n", "[0, 2, 4]"},
+		{"(lambda x: x + LIMIT)(1)", "4"},
+		{"config + str(LIMIT)", `"c3"`},
+		{"1, 2", "(1, 2)"},
+		{"{\n  1: 2,\n}", "{1: 2}"},
+		{`"docstring"`, `"docstring"`},
+		{"double", "<function double>"},
+		{"", "expr: got nothing, want an expression"},
+		{"# nothing", "expr: got nothing, want an expression"},
+		{"x = 1", "expr:1:1: got a statement, want an expression"},
+		{"1\n2", "expr:2:1: got more behind the expression, want one"},
+		{"1 +", "expr:1:4: got end of file, want primary expression"},
+		{"dubble(1)", "expr:1:1: undefined: dubble (did you mean double?)"},
+		{"double(None)", "f.star:6:14: unknown binary op: int * NoneType"},
+		{`seen.append("b")`, "expr:1:12: append: cannot append to frozen list"},
+		{"(lambda: [x for x in [1]] + nothing)()", "expr:1:29: undefined: nothing"},
+		{`load("x", "y")`, "expr:1:1: got a statement, want an expression"},
+		{"$result", "expr:1:1: unexpected input character '$'"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.expr, func(t *testing.T) {
+			got := ""
+			if v, _, err := s.Eval(context.Background(), m, tt.expr); err != nil {
+				got = err.Error()
+			} else {
+				got = v.String()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("Eval (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEvalIsGuarded: an expression spends a budget as files and handlers do.
+func TestEvalIsGuarded(t *testing.T) {
+	s, m, err := runText(t, evalModule, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expr := range []string{"[i for i in range(1000000) for _ in range(1000000)]", "'x' * (1 << 29)", "forever(100000)", "[[1] * 10000000] * 100"} {
+		_, usage, err := s.Eval(context.Background(), m, expr)
+		if _, ok := errors.AsType[*LimitError](err); !ok {
+			t.Errorf("%s: got %v after %d steps, want a limit", expr, err, usage.Steps)
+		}
+	}
+	_, usage, err := s.Eval(context.Background(), m, "[double(x) for x in range(100)]")
+	if err != nil || usage.Steps < 500 {
+		t.Errorf("got %d steps and %v, want more than 500", usage.Steps, err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := s.Eval(cancelled, m, "1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it is cancelled", err)
+	}
+	if _, _, err := s.Eval(context.Background(), m, strings.Repeat("(", 5000)+"1"+strings.Repeat(")", 5000)); err == nil {
+		t.Error("an expression nested too deeply was evaluated")
+	}
+}
+
+// TestEvalSharesItsModule: expressions beside each other disturb neither the module
+// nor one another.
+func TestEvalSharesItsModule(t *testing.T) {
+	s, m, err := runText(t, evalModule, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string)
+	for range 4 {
+		go func() {
+			v, _, err := s.Eval(context.Background(), m, "[double(LIMIT)] + seen")
+			if err != nil {
+				done <- err.Error()
+				return
+			}
+			done <- v.String()
+		}()
+	}
+	for range 4 {
+		if diff := cmp.Diff(`[6, "a"]`, <-done); diff != "" {
+			t.Errorf("Eval (-want +got):\n%s", diff)
+		}
+	}
+}
