@@ -30,10 +30,11 @@ const (
 
 // Bounds of one request.
 const (
-	maxBody         = 8 << 20  // bytes, of either body
-	maxRedirects    = 5        // that are followed
-	maxHeaders      = 100      // that a request has
-	maxHeaderBytes  = 64 << 10 // of a request, and of a reply
+	maxBody         = 8 << 20          // bytes, of either body
+	maxRedirects    = 5                // that are followed
+	dialTimeout     = 10 * time.Second // of each address of a host
+	maxHeaders      = 100              // that a request has
+	maxHeaderBytes  = 64 << 10         // of a request, and of a reply
 	userAgent       = "starhost"
 	jsonContentType = "application/json"
 )
@@ -473,7 +474,7 @@ func (h *HTTP) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) 
 	if h.Dial != nil {
 		return h.Dial(ctx, addr)
 	}
-	var d net.Dialer
+	d := net.Dialer{Timeout: dialTimeout}
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 

@@ -163,3 +163,6 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 // Redact takes the values of secrets out of what a plugin says: results, logs,
 // errors. See [Secrets.Redact].
 func (w *World) Redact(text string) string { return w.Secrets.Redact(text) }
+
+// RedactJSON is Redact for a JSON text, which stays one: it looks at the strings.
+func (w *World) RedactJSON(text json.RawMessage) json.RawMessage { return w.Secrets.redactJSON(text) }

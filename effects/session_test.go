@@ -319,6 +319,25 @@ func TestReferenceErrors(t *testing.T) {
 	}
 }
 
+// What the user may name by typing it, a handler may not name at all.
+func TestReferencesOfHandlers(t *testing.T) {
+	o := effects.RefOptions{FS: memory(t, refTree), Stdin: strings.NewReader("piped"), World: &effects.World{HTTP: network("")}}
+	refused := 0
+	play(t, starhost.Options{}, o, []string{"run:x", "top.md"}, nil, func(ctx context.Context, turn *starhost.Turn) {
+		for _, ref := range []string{"top.md", "file:top.md", "-", "https://a.test/", "http://127.0.0.1/"} {
+			_, err := turn.Load(ctx, []string{ref})
+			want := fmt.Sprintf("reference %q: got it from a handler, want it typed by the user", ref)
+			if message(err) != want {
+				t.Errorf("Load: got %v, want %s", err, want)
+			}
+			refused++
+		}
+	})
+	if refused != 5 {
+		t.Errorf("got %d refusals, want 5", refused)
+	}
+}
+
 func TestStdinErrors(t *testing.T) {
 	for want, stdin := range map[string]io.Reader{
 		`file "-": got more than 4 bytes`: strings.NewReader("12345"),

@@ -1,0 +1,24 @@
+package effects
+
+import (
+	"net/http"
+	"strings"
+)
+
+// CheckEndpoint says why the plugin may not have requests sent to a base URL with
+// a secret as their key, "" for none; nil if it may. Nothing is sent: whoever calls
+// the endpoint sends. So a permission for the host is enough, whatever its methods.
+func (w *World) CheckEndpoint(baseURL, secret string) error {
+	t, err := parseTarget(strings.TrimSuffix(baseURL, "/") + "/")
+	if err != nil {
+		return err
+	}
+	refused := w.mayFetch(http.MethodGet, t)
+	if refused != nil && w.mayFetch(http.MethodPost, t) != nil {
+		return refused
+	}
+	if secret == "" {
+		return nil
+	}
+	return w.mayReveal(secret, t.host)
+}

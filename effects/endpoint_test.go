@@ -1,0 +1,62 @@
+package effects_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/effects"
+)
+
+func TestCheckEndpoint(t *testing.T) {
+	tests := []struct {
+		name, url, secret string
+		grants            []string
+		want              string
+	}{
+		{"the host", "https://llm.internal/v1", "", []string{"http:llm.internal"}, ""},
+		{"its method", "https://llm.internal/v1", "", []string{"http:POST llm.internal/v1/*"}, ""},
+		{"another host", "https://llm.internal/v1", "", []string{"http:pager.internal"}, "http:llm.internal"},
+		{"another path", "https://llm.internal/v1", "", []string{"http:llm.internal/v2/*"}, "http:llm.internal"},
+		{"no https", "http://localhost:11434", "", []string{"http:http://localhost:11434"}, ""},
+		{"https only", "http://localhost:11434", "", []string{"http:localhost:11434"}, "http:http://localhost:11434"},
+		{"a key", "https://llm.internal/v1/", "LLM_KEY", []string{"http:llm.internal", "secret:LLM_KEY"}, ""},
+		{"its own key", "https://llm.internal/v1", "LLM_KEY", []string{"http:llm.internal", "secret:LLM_KEY@llm.internal"}, ""},
+		{"the key of another", "https://llm.internal/v1", "LLM_KEY", []string{"http:llm.internal", "secret:LLM_KEY@pager.internal"}, "secret:LLM_KEY@llm.internal"},
+		{"no key", "https://llm.internal/v1", "LLM_KEY", []string{"http:llm.internal"}, "secret:LLM_KEY@llm.internal"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			grants, err := effects.ParseGrants(tt.grants)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &effects.World{Plugin: "p", Declared: grants, Granted: grants}
+			got := ""
+			if err := w.CheckEndpoint(tt.url, tt.secret); err != nil {
+				refused, ok := err.(*effects.PermissionError)
+				if !ok {
+					t.Fatal(err)
+				}
+				got = refused.Permission
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("what is missing (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if err := (&effects.World{}).CheckEndpoint("llm.internal", ""); err == nil {
+		t.Error("an endpoint without a scheme was accepted")
+	}
+}
+
+func TestRedactJSON(t *testing.T) {
+	w := &effects.World{Plugin: "p", Secrets: secrets(map[string]string{"TOKEN": `hunter"2hunter`})}
+	w.Secrets.Watch("TOKEN")
+	got := string(w.RedactJSON([]byte(`{"a":"is hunter\"2hunter","b":[1,"x"]}`)))
+	if diff := cmp.Diff(`{"a":"is <secret TOKEN>","b":[1,"x"]}`, got); diff != "" {
+		t.Errorf("RedactJSON (-want +got):\n%s", diff)
+	}
+	if got := string((&effects.World{}).RedactJSON([]byte(`{"a":1}`))); got != `{"a":1}` {
+		t.Errorf("without secrets: got %s", got)
+	}
+}

@@ -1,0 +1,520 @@
+package effects_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+)
+
+// ticking is a clock that goes on by a second with each look.
+func ticking() func() time.Time {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 123456789, time.FixedZone("here", 3600))
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// A recorded turn, replayed in another place where nothing is, gives the same,
+// and does nothing.
+func TestRecordReplay(t *testing.T) {
+	server := serve(t, echo)
+	dir := folder(t, map[string]string{"notes.md": "notes", "pixel.gif": pixelGIF})
+	turn := func(o starhost.Options, w *effects.World, refs effects.RefOptions) (inHook, inLoader []string) {
+		use := func(ctx context.Context, turn *starhost.Turn) {
+			s, err := w.Secret(ctx, "TOKEN")
+			if err != nil {
+				t.Error(err)
+			}
+			r, err := w.Fetch(ctx, effects.Request{URL: "http://a.test/secret", Headers: map[string]effects.Secret{"Authorization": s}, Auth: nil, Params: map[string]effects.Secret{"k": s}})
+			inHook = append(inHook, r.Body, message(err))
+			out, err := w.Run(ctx, effects.Command{Argv: []string{"echo", "-n", "\xff"}, Stdin: s, Env: map[string]effects.Secret{"A": s}})
+			inHook = append(inHook, out.Stdout, message(err))
+			_, err = w.ReadFile(ctx, "none.md")
+			inHook = append(inHook, message(err), fmt.Sprint(isNotExist(err)))
+		}
+		play(t, o, refs, []string{"notes.md", "file:pixel.gif", "file:notes.md", "run:x", "run:y"},
+			func(ctx context.Context, turn *starhost.Turn) {
+				inHook = results(ctx, w, turn, sessional[:1], readers, writers, sessional, readers)
+				use(ctx, turn)
+			},
+			func(ctx context.Context, turn *starhost.Turn) {
+				if starhost.LaneOf(ctx).Path == "6" {
+					inLoader = append(inLoader, results(ctx, w, turn, readers)...)
+				}
+			})
+		return inHook, inLoader
+	}
+
+	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 7, Plugins: map[string]string{"p": "00"}, Input: json.RawMessage(`{"p":"hi"}`)})
+	wide := grants(t, "http:GET,POST http://a.test", "fs.read:**", "fs.write:**", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*")
+	w := everything(t, server)
+	hook, loaded := turn(starhost.Options{Record: j.Record, Clock: j.Clock(ticking())}, w, effects.RefOptions{Dir: dir, World: &effects.World{}})
+	place := filepath.Join(t.TempDir(), "turn.jsonl")
+	for range 2 { // the second replaces the first
+		if err := j.WriteFile(place); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "s3cret") || !strings.Contains(string(text), "<secret TOKEN>") {
+		t.Errorf("journal: got a secret, or no name of one:\n%s", text)
+	}
+	if info, err := os.Stat(place); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("journal: got mode %v, %v, want 0600", info.Mode(), err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(place)); len(entries) != 1 {
+		t.Errorf("journal: got %d files, want it alone", len(entries))
+	}
+
+	file, err := os.Open(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	replay, err := effects.ReadJournal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := replay.Header; h.Session != "s" || h.Turn != 1 || h.Seed != 7 || string(h.Input) != `{"p":"hi"}` || h.Plugins["p"] != "00" {
+		t.Errorf("header: got %+v", h)
+	}
+	empty := &effects.World{Plugin: "p", Declared: wide, Granted: wide, Answers: replay}
+	again := effects.NewJournal(replay.Header)
+	hook2, loaded2 := turn(starhost.Options{Record: again.Record, Clock: again.Clock(replay.Clock)}, empty, effects.RefOptions{Dir: t.TempDir(), World: &effects.World{Answers: replay}})
+	if diff := cmp.Diff(hook, hook2); diff != "" {
+		t.Errorf("in a hook (-recorded +replayed):\n%s", diff)
+	}
+	if diff := cmp.Diff(loaded, loaded2); diff != "" || len(loaded) != len(readers) {
+		t.Errorf("in a loader (-recorded +replayed):\n%s", diff)
+	}
+	if err := replay.End(); err != nil {
+		t.Errorf("End: %v", err)
+	}
+	copied, err := again.Bytes()
+	if diff := cmp.Diff(string(text), string(copied)); diff != "" || err != nil {
+		t.Errorf("journal of the replay (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+// The journal's lines, in the order of lanes, on any number of workers.
+func TestJournalLines(t *testing.T) {
+	// Times stand where they were read, which is before their lane is done.
+	want := `{"journal":1,"session":"s","turn":1,"seed":0}
+{"clock":"2025-12-31T23:00:01.123456789Z"}
+{"clock":"2025-12-31T23:00:02.123456789Z"}
+{"lane":"1","plugin":"p","state.set":{"key":"k","value":{"n":1}},"reply":{}}
+{"lane":"1","plugin":"p","tools.call":{"name":"page","arguments":{"a":"<b>"}},"reply":{}}
+{"lane":"1","plugin":"p","env":{"name":"TEAM"},"reply":"checkout"}
+{"lane":"1","plugin":"p","env":{"name":"NONE"},"reply":null}
+{"lane":"1","plugin":"p","fs.read":{"path":"none.md"},"error":{"message":"file \"none.md\": no such file or folder","code":"E0504","cause":"not-exist"}}
+{"lane":"2","plugin":"host","reference":{"ref":"a.md"},"reply":[{"source":"a.md","content":"A"}]}
+{"lane":"3","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
+{"lane":"3","plugin":"p","fragments.load":{"ref":"book:x"},"reply":{}}
+{"lane":"4","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
+{"lane":"4","plugin":"p","fragments.load":{"ref":"book:x"},"reply":{}}
+`
+	for _, o := range []starhost.Options{{Workers: 1}, {Workers: 4, LoadersLastFirst: true}} {
+		j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
+		o.Record, o.Clock = j.Record, j.Clock(ticking())
+		w := everything(t, "")
+		play(t, o, effects.RefOptions{FS: memory(t, map[string]string{"a.md": "A"}), World: &effects.World{}}, []string{"a.md", "run:x", "run:y"},
+			func(ctx context.Context, turn *starhost.Turn) {
+				if err := w.StateSet(ctx, turn.Session(), "k", value); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.CallTool(ctx, turn, "page", json.RawMessage(`{"a":"<b>"}`)); err != nil {
+					t.Error(err)
+				}
+				for _, name := range []string{"TEAM", "NONE"} {
+					if _, _, err := w.GetEnv(ctx, name); err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := w.ReadFile(ctx, "none.md"); err == nil {
+					t.Error("ReadFile: got no error")
+				}
+			},
+			func(ctx context.Context, turn *starhost.Turn) {
+				if _, _, err := w.StateGet(ctx, turn.Session(), "k"); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.LoadFragment(ctx, turn, "book:x"); err != nil {
+					t.Error(err)
+				}
+			})
+		got, err := j.Bytes()
+		if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+			t.Errorf("journal (-want +got), %v:\n%s", err, diff)
+		}
+	}
+}
+
+// replaying returns what a turn's hook and loaders say to a journal, and how the
+// replay ends.
+func replaying(t *testing.T, journal string, refs []string, hook, loader func(context.Context, *effects.World) error) (said []string, end string) {
+	t.Helper()
+	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := plugin(t, "env:*", "tool:*")
+	w.Answers = r
+	wrap := func(f func(context.Context, *effects.World) error) func(context.Context, *starhost.Turn) {
+		return func(ctx context.Context, turn *starhost.Turn) {
+			if f == nil {
+				return
+			}
+			if err := f(ctx, w); err != nil {
+				said = append(said, starhost.LaneOf(ctx).Path+" "+err.Error())
+			}
+		}
+	}
+	play(t, starhost.Options{Workers: 1, LoadersLastFirst: true}, effects.RefOptions{}, refs, wrap(hook), wrap(loader))
+	err = r.End()
+	if err != nil && code(err) != "E0516" {
+		t.Errorf("End: got %v, want code E0516", err)
+	}
+	return said, message(err)
+}
+
+func TestReplayDiverges(t *testing.T) {
+	env := func(names ...string) func(context.Context, *effects.World) error {
+		return func(ctx context.Context, w *effects.World) (err error) {
+			for _, n := range names {
+				if _, _, e := w.GetEnv(ctx, n); e != nil && err == nil {
+					err = e
+				}
+			}
+			return err
+		}
+	}
+	inLane := func(bad string) func(context.Context, *effects.World) error {
+		return func(ctx context.Context, w *effects.World) error {
+			name := "A"
+			if strings.Contains(bad, starhost.LaneOf(ctx).Path) {
+				name = "B"
+			}
+			return env(name)(ctx, w)
+		}
+	}
+	line := func(lane, name string) string {
+		return fmt.Sprintf(`{"lane":%q,"plugin":"p","env":{"name":%q},"reply":"x","more":true}`+"\n", lane, name)
+	}
+	tests := []struct {
+		name    string
+		journal string
+		refs    []string
+		hook    func(context.Context, *effects.World) error
+		loader  func(context.Context, *effects.World) error
+		said    []string
+		end     string
+	}{
+		{"the same", line("1", "A") + line("1", "B"), nil, env("A", "B"), nil, nil, ""},
+		{"another request", line("1", "A") + line("1", "B"), nil, env("A", "C"), nil,
+			[]string{`1 replay: lane 1 of p: effect 2: got env {"name":"C"}, want env {"name":"B"} as in the journal`},
+			`replay: lane 1 of p: effect 2: got env {"name":"C"}, want env {"name":"B"} as in the journal`},
+		{"another kind", `{"lane":"1","plugin":"p","uuid":{},"reply":""}`, nil, env("A"), nil,
+			[]string{`1 replay: lane 1 of p: effect 1: got env {"name":"A"}, want uuid {} as in the journal`},
+			`replay: lane 1 of p: effect 1: got env {"name":"A"}, want uuid {} as in the journal`},
+		{"another plugin", strings.Replace(line("1", "A"), `"p"`, `"q"`, 1), nil, env("A"), nil,
+			[]string{`1 replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"A"} of q as in the journal`},
+			`replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"A"} of q as in the journal`},
+		{"one more, and what comes after", line("1", "A"), nil, env("A", "B", "C"), nil,
+			[]string{`1 replay: lane 1 of p: effect 2: got env {"name":"B"}, want no further effect as in the journal`},
+			`replay: lane 1 of p: effect 2: got env {"name":"B"}, want no further effect as in the journal`},
+		{"one less", line("1", "A") + line("1", "B"), nil, env("A"), nil, nil,
+			`replay: lane 1 of p: effect 2: got no further effect, want env {"name":"B"} as in the journal`},
+		{"a lane less", line("1", "A") + line("10", "B") + line("9", "C"), nil, env("A"), nil, nil,
+			`replay: lane 9 of p: effect 1: got no further effect, want env {"name":"C"} as in the journal`},
+		// The loaders start from the last: the first divergence is that of the first lane.
+		{"beside each other", line("2", "A") + line("3", "A") + line("4", "A"), []string{"run:1", "run:2", "run:3"}, nil, inLane("23"),
+			[]string{
+				`3 replay: lane 3 of p: effect 1: got env {"name":"B"}, want env {"name":"A"} as in the journal`,
+				`2 replay: lane 2 of p: effect 1: got env {"name":"B"}, want env {"name":"A"} as in the journal`,
+			},
+			`replay: lane 2 of p: effect 1: got env {"name":"B"}, want env {"name":"A"} as in the journal`},
+		{"later lanes stop", line("1", "X") + line("2", "A"), []string{"run:1"}, env("A"), env("A"),
+			[]string{
+				`1 replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"X"} as in the journal`,
+				`2 replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"X"} as in the journal`,
+			},
+			`replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"X"} as in the journal`},
+		{"a long request", line("1", strings.Repeat("X", 600)), nil, env("A"), nil,
+			[]string{`1 replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"` + strings.Repeat("X", 491) + `... as in the journal`},
+			`replay: lane 1 of p: effect 1: got env {"name":"A"}, want env {"name":"` + strings.Repeat("X", 491) + `... as in the journal`},
+		{"a time that nobody read", `{"clock":"2026-01-01T00:00:00Z"}`, nil, nil, nil, nil, `replay: the clock was read 0 times, want 1 as in the journal`},
+		{"a reply of another type", `{"lane":"1","plugin":"p","env":{"name":"A"},"reply":[1]}`, nil, env("A"), nil,
+			[]string{`1 reply to env: got [1]: json: cannot unmarshal array into Go value of type struct { Base64 []uint8 }`}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			said, end := replaying(t, tt.journal, tt.refs, tt.hook, tt.loader)
+			if diff := cmp.Diff(tt.said, said); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.end, end); diff != "" {
+				t.Errorf("End (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// When a tool that a handler called diverges, the handler does not go on.
+func TestReplayNestedDivergence(t *testing.T) {
+	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}
+{"lane":"1/1","plugin":"p","env":{"name":"A"},"reply":"a"}
+{"lane":"1","plugin":"p","tools.call":{"name":"inner","arguments":{}},"reply":{}}
+{"lane":"1","plugin":"p","env":{"name":"A"},"reply":"a"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := plugin(t, "env:*", "tool:*")
+	w.Answers = r
+	var inner, outer error
+	h := starhost.New(starhost.Options{})
+	err = h.Add(starhost.Plugin{
+		Name: "p",
+		Tools: []starhost.Tool{{Name: "inner", Description: "Inner.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+			_, _, inner = w.GetEnv(ctx, "B")
+			return starhost.Result{}, nil
+		}}},
+		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+			if _, err := w.CallTool(ctx, turn, "inner", nil); err != nil {
+				t.Error(err)
+			}
+			_, _, outer = w.GetEnv(ctx, "A")
+			return starhost.Decision{}, nil
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), starhost.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	var d *effects.DivergenceError
+	if !errors.As(inner, &d) || outer != inner || r.End() != inner {
+		t.Errorf("got %v inside, %v outside, %v at the end, want one divergence", inner, outer, r.End())
+	}
+}
+
+func TestReadJournalErrors(t *testing.T) {
+	const header = `{"journal":1}` + "\n"
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", `journal: got no line, want a header first`},
+		{"no header", `{"lane":"1"}`, `journal: line 1: got no "journal", want a header as {"journal":1}`},
+		{"no JSON", "x", `journal: line 1: invalid character 'x' looking for beginning of value`},
+		{"another version", `{"journal":2}`, `journal: line 1: got a journal of version 2, want 1`},
+		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fragments.load, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
+			`http.get, http.post, http.request, now, random, reference, secret, state.delete, state.get, state.keys, state.set, store.delete, store.get, store.keys, store.set, tools.call, uuid`},
+		{"two effects", header + `{"env":{},"uuid":{}}`, `journal: line 2: got both env and uuid, want one effect a line`},
+		{"half a line", header + `{"env":{}`, `journal: line 2: unexpected end of JSON input`},
+		{"a time", header + `{"clock":"yesterday"}`, `journal: line 2: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`},
+		{"a lane", header + `{"lane":1,"env":{}}`, `journal: line 2: json: cannot unmarshal number into Go struct field .Lane of type string`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := effects.ReadJournal(strings.NewReader(tt.text))
+			if diff := cmp.Diff(tt.want, message(err)); diff != "" || code(err) != "E0515" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := effects.ReadJournal(iotest.ErrReader(iotest.ErrTimeout)); code(err) != "E0504" {
+		t.Errorf("ReadJournal: got %v, want E0504", err)
+	}
+}
+
+func TestJournalBounds(t *testing.T) {
+	j := effects.NewJournal(effects.Header{})
+	big := starhost.Entry{Session: "s", Turn: 1, Line: json.RawMessage(strings.Repeat("x", effects.MaxJournal/2))}
+	j.Record(big)
+	if _, err := j.Bytes(); err != nil {
+		t.Errorf("Bytes: %v", err)
+	}
+	j.Record(big)
+	j.Record(starhost.Entry{Session: "s", Turn: 2})
+	place := filepath.Join(t.TempDir(), "j")
+	if err := j.WriteFile(place); message(err) != "journal: got more than 67108864 bytes, want at most that" || code(err) != "E0506" {
+		t.Errorf("WriteFile: got %v", err)
+	}
+	if _, err := os.Stat(place); err == nil {
+		t.Error("WriteFile: wrote a part")
+	}
+	j = effects.NewJournal(effects.Header{})
+	j.Record(starhost.Entry{Session: "s", Turn: 1})
+	j.Record(starhost.Entry{Session: "s", Turn: 2})
+	want := "journal: got an effect of turn 2 of session s, want one turn alone: 1 of s"
+	if _, err := j.Bytes(); message(err) != want || code(err) != "E0515" {
+		t.Errorf("Bytes: got %v, want %s", err, want)
+	}
+	whole := effects.NewJournal(effects.Header{})
+	if err := whole.WriteFile(filepath.Join(t.TempDir(), "no", "such", "folder")); code(err) != "E0504" {
+		t.Errorf("WriteFile: got %v, want E0504", err)
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "folder", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.WriteFile(filepath.Join(dir, "folder")); code(err) != "E0504" {
+		t.Errorf("WriteFile: got %v, want E0504", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("WriteFile: got %d files, want nothing left beside", len(entries))
+	}
+}
+
+// A clock of a journal without times stands still.
+func TestReplayClock(t *testing.T) {
+	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + `{"clock":"2026-01-01T00:00:00.5Z"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := r.Clock().Format(time.RFC3339Nano); got != "2026-01-01T00:00:00.5Z" {
+			t.Errorf("Clock: got %s", got)
+		}
+	}
+	if r, err = effects.ReadJournal(strings.NewReader(`{"journal":1}`)); err != nil || r.Clock().Unix() != 0 {
+		t.Errorf("Clock: got %v, %v", r.Clock(), err)
+	}
+}
+
+// A dry run is recorded as one, and replayed as one.
+func TestReplayDryRun(t *testing.T) {
+	j := effects.NewJournal(effects.Header{})
+	w := everything(t, "")
+	w.DryRun = &effects.DryRun{}
+	var recorded, replayed []string
+	inHook(t, starhost.Options{Record: j.Record}, func(ctx context.Context, turn *starhost.Turn) { recorded = results(ctx, w, turn, writers) })
+	b, err := j.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := effects.ReadJournal(strings.NewReader(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := *w
+	again.Answers, again.DryRun = r, &effects.DryRun{}
+	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) { replayed = results(ctx, &again, turn, writers) })
+	if diff := cmp.Diff(recorded, replayed); diff != "" {
+		t.Errorf("results (-recorded +replayed):\n%s", diff)
+	}
+	if diff := cmp.Diff(w.DryRun.Effects(), again.DryRun.Effects()); diff != "" || len(again.DryRun.Effects()) != len(writers) {
+		t.Errorf("would run (-recorded +replayed):\n%s", diff)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	a, err := effects.ReadAnswers("effects.jsonl", []byte(`
+{"http.get":{"url":"https://pager.internal/oncall?team=checkout"},"reply":{"status":200,"body":"Ada"}}
+{"http.get":{"url":"https://pager.internal/down"},"error":{"message":"it is down","code":"E0511"}}
+{"http.post":{"url":"https://pager.internal/page","body":"a"},"reply":{"status":201,"headers":{"x":"1"}}}
+{"http.post":{"url":"https://pager.internal/page"},"reply":{"status":202,"body":{"base64":"/w=="}}}
+{"exec":{"argv":["kubectl","get","pods"]},"reply":{"stdout":"none"}}
+{"env":{"name":"TEAM"},"reply":"answered"}
+{"exec":{"argv":["never"]},"reply":{}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := plugin(t, "http:GET,POST,PUT pager.internal", "exec:kubectl **", "env:*", "secret:*")
+	w.Answers, w.Env, w.Secrets = a, lookup(map[string]string{"TEAM": "real", "OTHER": "real"}), secrets(map[string]string{"TOKEN": "s3cret-value"})
+	inHook(t, starhost.Options{}, func(ctx context.Context, _ *starhost.Turn) {
+		token, err := w.Secret(ctx, "TOKEN")
+		if err != nil {
+			t.Error(err)
+		}
+		fetch := func(method, path, body string) string {
+			r, err := w.Fetch(ctx, effects.Request{Method: method, URL: "https://pager.internal" + path, Body: body, Headers: map[string]effects.Secret{"Authorization": token}})
+			if err != nil {
+				return code(err) + " " + err.Error()
+			}
+			return fmt.Sprintf("%d %v %q", r.Status, r.Headers, r.Body)
+		}
+		run := func(argv ...string) string {
+			out, err := w.Run(ctx, effects.Command{Argv: argv})
+			if err != nil {
+				return code(err) + " " + err.Error()
+			}
+			return fmt.Sprintf("%d %q %q", out.Code, out.Stdout, out.Stderr)
+		}
+		env := func(name string) string {
+			value, _, err := w.GetEnv(ctx, name)
+			return value + message(err)
+		}
+		const none = "E0517 effects.jsonl does not answer an effect: add this line, with its reply: "
+		tests := []struct{ got, want string }{
+			{fetch("", "/oncall?team=checkout", ""), `200 map[] "Ada"`},
+			{fetch("GET", "/oncall?team=checkout", ""), `200 map[] "Ada"`},
+			{fetch("", "/down", ""), `E0511 it is down`},
+			{fetch("POST", "/page", "a"), `201 map[x:1] ""`},
+			{fetch("POST", "/page", "b"), `202 map[] "\xff"`},
+			{fetch("", "/oncall?team=search", ""), none + `{"http.get":{"url":"https://pager.internal/oncall?team=search","headers":{"Authorization":"<secret TOKEN>"}},"reply":{"status":200,"body":""}}`},
+			{fetch("PUT", "/oncall", "x"), none + `{"http.request":{"method":"PUT","url":"https://pager.internal/oncall","headers":{"Authorization":"<secret TOKEN>"},"body":"x"},"reply":{"status":200,"body":""}}`},
+			{run("kubectl", "get", "pods"), `0 "none" ""`},
+			{run("kubectl", "get"), none + `{"exec":{"argv":["kubectl","get"]},"reply":{"code":0,"stdout":"","stderr":""}}`},
+			{env("TEAM"), "answered"},
+			{env("OTHER"), "real"},
+		}
+		for i, tt := range tests {
+			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+				t.Errorf("effect %d (-want +got):\n%s", i+1, diff)
+			}
+		}
+	})
+	if diff := cmp.Diff([]string{`exec {"argv":["never"]}`}, a.Unused()); diff != "" {
+		t.Errorf("Unused (-want +got):\n%s", diff)
+	}
+	_, err = effects.ReadAnswers("case/effects.jsonl", []byte("\n{}"))
+	if want := "case/effects.jsonl: line 2: got no effect, want one of env"; !strings.HasPrefix(message(err), want) {
+		t.Errorf("ReadAnswers: got %v, want %s...", err, want)
+	}
+}
+
+// A recorded line answers what it was recorded from.
+func TestAnswerLine(t *testing.T) {
+	server := serve(t, echo)
+	w := everything(t, server)
+	acts := []act{readers[5], writers[1], writers[2]}
+	var file strings.Builder
+	record := func(e starhost.Entry) {
+		if line, ok := effects.AnswerLine(e.Line); ok {
+			file.WriteString(line + "\n")
+		}
+	}
+	var recorded, answered []string
+	inHook(t, starhost.Options{Record: record}, func(ctx context.Context, turn *starhost.Turn) {
+		recorded = results(ctx, w, turn, acts)
+		results(ctx, w, turn, readers[:5], sessional)
+	})
+	a, err := effects.ReadAnswers("effects.jsonl", []byte(file.String()))
+	if err != nil || strings.Count(file.String(), "\n") != len(acts) {
+		t.Fatalf("got %v from\n%s", err, file.String())
+	}
+	w.Answers, w.HTTP, w.Exec = a, nil, nil
+	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) { answered = results(ctx, w, turn, acts) })
+	if diff := cmp.Diff(recorded, answered); diff != "" {
+		t.Errorf("results (-recorded +answered):\n%s", diff)
+	}
+	if line, ok := effects.AnswerLine(json.RawMessage("{")); ok {
+		t.Errorf("AnswerLine: got %s", line)
+	}
+}

@@ -1,0 +1,99 @@
+package effects
+
+import (
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// What a permission is asked about is what is requested: a URL that is let through
+// is its own normal form, leads nowhere up, and has a host that only means itself.
+func FuzzTarget(f *testing.F) {
+	for _, text := range []string{
+		"https://pager.internal/oncall?team=checkout", "http://127.0.0.1:8080/%7e/..%2f", "http://[::1]:80", "https://u@x", "http://0x7f.1/", "http://a.b:/%25%32%65/",
+		"HTTP://A//b/;x=../c", "http://[fe80::1%25e]/", `http:\\a`, "https://a?#",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		target, err := parseTarget(text)
+		if err != nil {
+			return
+		}
+		again, err := parseTarget(target.url())
+		if err != nil || *again != *target {
+			t.Fatalf("%q: %q is read as %+v, %v, want %+v", text, target.url(), again, err, target)
+		}
+		u, err := url.Parse(target.url())
+		if err != nil || u.Host != target.authority() || u.User != nil {
+			t.Fatalf("%q: %q is sent to %q, %v, want %q", text, target.url(), u.Host, err, target.authority())
+		}
+		for name := range strings.SplitSeq(strings.ReplaceAll(u.Path, `\`, "/"), "/") {
+			if name == ".." || name == "." {
+				t.Errorf("%q: got a path with %q", text, name)
+			}
+		}
+		addr, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]"))
+		if (err == nil) != target.addr.IsValid() || err == nil && addr != target.addr {
+			t.Errorf("%q: got address %v, want %v", text, target.addr, addr)
+		}
+		rule := Permission{"http", target.pattern("GET")}
+		if p, err := ParsePermission(rule.String()); err != nil || p != rule || !(Grants{p}).http("GET", target) {
+			t.Errorf("%q: %q does not allow it: %v", text, rule, err)
+		}
+	})
+}
+
+// A line of a journal, read and written again, is the same, and no line is a panic.
+func FuzzEntry(f *testing.F) {
+	f.Add(`{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}`)
+	f.Add(`{"exec":{"argv":[{"base64":"/w=="}]},"would_run":true,"error":{"message":"<no>","code":"E0512","cause":"not-exist"}}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		var e, again entry
+		if json.Unmarshal([]byte(line), &e) != nil {
+			return
+		}
+		once := e.line()
+		if err := json.Unmarshal(once, &again); err != nil {
+			t.Fatalf("%q: written as %s: %v", line, once, err)
+		}
+		if twice := again.line(); string(twice) != string(once) {
+			t.Errorf("%q: written as %s, then %s", line, once, twice)
+		}
+		_, _ = decodeReply[Response](e)
+		_, _ = decodeReply[blobs](e)
+		_, _ = decodeReply[contextReply](e)
+	})
+}
+
+// Any bytes come back from JSON as they were.
+func FuzzBlob(f *testing.F) {
+	f.Add("text")
+	f.Add("\xff\x00")
+	f.Add(`{"base64":""}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var back blob
+		if err := json.Unmarshal(marshal(blob(text)), &back); err != nil || string(back) != text {
+			t.Errorf("%q: got %q, %v", text, back, err)
+		}
+	})
+}
+
+// Redacting JSON leaves JSON, without the value in any string of it.
+func FuzzRedactJSON(f *testing.F) {
+	f.Add(`{"a":["x s3cret-value y"],"s3cret-value":1}`, "s3cret-value")
+	f.Add(`["a\"b\\c\u0041"]`, `a"b\cA"b\c`)
+	f.Fuzz(func(t *testing.T, text, value string) {
+		if !json.Valid([]byte(text)) || len(value) < minRedacted || strings.Contains(placeholder("N")+placeholder("N"), value) {
+			return
+		}
+		s := NewSecrets(SecretOptions{LookupEnv: func(string) (string, bool) { return value, true }})
+		s.Watch("N")
+		clean := s.redactJSON([]byte(text))
+		if !json.Valid(clean) {
+			t.Fatalf("%q: got %q, want JSON", text, clean)
+		}
+	})
+}
