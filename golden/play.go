@@ -66,7 +66,7 @@ func newPlay(ctx context.Context, c *testCase, cond conditions) (*play, error) {
 	p.set, err = loader.Load(ctx, loader.Options{
 		Config:    config,
 		Sources:   sources,
-		Workspace: effects.NewFiles(p.workspace, effects.FileOptions{}),
+		World:     effects.World{Workspace: effects.NewFiles(p.workspace, effects.FileOptions{})},
 		FS:        p.workspace,
 		LookupEnv: func(name string) (string, bool) { return "test-" + name, true },
 		Host: starhost.Options{

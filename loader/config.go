@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost"
 )
 
 // ConfigName is the name of a project's config file.
@@ -47,6 +48,7 @@ type Config struct {
 	held     []given // what the project says of single plugins, until Select knows whose they are
 
 	projectGrants map[string]projectGrant // of a trusted project, by plugin
+	files         []string                // that were read, absolute
 	trusted       *trusted                // the files of a trusted project; nil if it is not trusted
 }
 
@@ -117,7 +119,7 @@ type ToolsConfig struct{ Allow, Deny []string }
 
 // SecretConfig says where a secret comes from: a file or the output of a command.
 type SecretConfig struct {
-	File    string
+	File    Path
 	Command []string
 }
 
@@ -426,7 +428,9 @@ func (c *Config) checkNames(found map[string]bool) {
 		check(name, "plugin", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Grants)) {
-		check(name, "grants", name)
+		if name != starhost.HostPlugin {
+			check(name, "grants", name)
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		},
 		Grants: map[string][]string{"oncall": {"secret:PAGER_TOKEN"}},
 		Secrets: map[string]*loader.SecretConfig{
-			"PAGER_TOKEN": {File: "/run/secrets/pager"},
+			"PAGER_TOKEN": {File: loader.Path{Shown: "/run/secrets/pager", Real: "/run/secrets/pager", Place: at(22)}},
 			"OTHER":       {Command: []string{"pass", "other"}},
 		},
 		Limits: loader.LimitsConfig{Steps: 900_000, Memory: 32 << 20, Timeout: 1500 * time.Millisecond},

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost"
 )
 
 // mainFile is the file of a plugin folder that is evaluated.
@@ -165,6 +167,8 @@ func (d *discovery) add(p Path, s *Source) {
 	case !isPluginName(s.Name):
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, want a lower-case letter, then at most 63 of a-z, 0-9, _ and - (rename it to %s)",
 			s.Name, good)
+	case s.Name == starhost.HostPlugin:
+		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, which is the host's own (rename it)", s.Name)
 	case old == nil:
 		d.byName[s.Name] = s
 		d.sources = append(d.sources, s)

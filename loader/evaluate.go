@@ -164,16 +164,13 @@ func (e *evaluation) run(ctx context.Context) error {
 
 // empty returns the plugin before its file has run.
 func (e *evaluation) empty(w *effects.World) *starhost.Plugin {
-	p := &starhost.Plugin{
+	return &starhost.Plugin{
 		Name: e.source.Name, Version: e.manifest.Version, Description: e.manifest.Description, Owner: e.manifest.Owner,
-		Warn: e.config.PluginOf(e.source.Name).Mode == "warn",
+		Warn:       e.plugin.Mode == modeWarn,
+		RespondsTo: both("respond", w.Declared, w.Granted),
+		Overrides:  both("override", w.Declared, w.Granted),
+		Resolve:    w.LoadFragment,
 	}
-	for _, g := range w.Granted {
-		if g.Kind == "respond" {
-			p.RespondsTo = append(p.RespondsTo, g.Pattern)
-		}
-	}
-	return p
 }
 
 // refused gives the host's refusal the form of all errors of plugins.
@@ -230,22 +227,6 @@ func (e *evaluation) settingError(err error) error {
 		}
 	}
 	return errorAt(Place{}, "E0303", "%v", err) // of a flag
-}
-
-// world returns what the plugin may reach.
-func (e *evaluation) world() (*effects.World, error) {
-	w := &effects.World{Plugin: e.source.Name, Workspace: e.Workspace}
-	if e.source.Folder {
-		w.Own = e.source
-	}
-	var err error
-	if w.Declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
-		return nil, err
-	}
-	if w.Granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
-		return nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
-	}
-	return w, nil
 }
 
 // load resolves a load() label: "lib/x.star" in the folder or library that the

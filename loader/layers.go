@@ -104,6 +104,7 @@ func (c *Config) read(l *layer, src []byte) error {
 	if err != nil {
 		return err
 	}
+	c.files = append(c.files, l.real)
 	if l.project {
 		c.project = filepath.Dir(l.real)
 	}

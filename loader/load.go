@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,9 +32,10 @@ type Options struct {
 	// Set are further settings, each [PLUGIN.]KEY=VALUE. Without PLUGIN it is for
 	// the only plugin.
 	Set []string
-	// Workspace are the files that plugins may be granted; nil means those of the
-	// workspace that Dir is in.
-	Workspace *effects.Files
+	// World is what plugins can be granted; each gets a copy with its own name and
+	// permissions. What is nil is not there, but for these: Workspace are the files
+	// of the workspace that Dir is in, Env is LookupEnv, Secrets are the config's.
+	World effects.World
 	// FS holds the files that references name; nil means the machine's.
 	FS afero.Fs
 	// LookupEnv tells about environment variables; nil means that none is set.
@@ -54,9 +54,17 @@ const (
 	StatusUnavailable = "unavailable" // a variable of requires_env is not set
 )
 
+// The modes of a plugin.
+const (
+	modeEnforce = "enforce"
+	modeWarn    = "warn"
+)
+
 // A Plugin is what became of one plugin that was found.
 type Plugin struct {
 	Name, Version, Description, Owner string
+	// Mode is "enforce", or "warn" where the config wants denials logged only.
+	Mode string
 	// Path is as messages show it.
 	Path string
 	// Digest is the SHA-256 of the lines that sha256sum prints for the files that
@@ -185,7 +193,7 @@ func newLoading(o Options) (*loading, error) {
 			l.libraries[name].pins = l.config.trusted.files
 		}
 	}
-	for _, step := range []func() error{l.find, l.openWorkspace, l.newSandbox, l.newHost} {
+	for _, step := range []func() error{l.find, l.openWorld, l.newSandbox, l.newHost} {
 		if err := step(); err != nil {
 			return l, err
 		}
@@ -204,7 +212,7 @@ func (l *loading) run(ctx context.Context) error {
 	var ready []*evaluation
 	for i, s := range l.sources {
 		p := &l.set.Plugins[i]
-		*p = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled}
+		*p = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.PluginOf(s.Name).Mode, modeEnforce)}
 		if slices.Contains(disabled, s) {
 			continue
 		}
@@ -231,22 +239,6 @@ func (l *loading) find() error {
 		return err
 	}
 	l.sources, l.set.Problems = Discover(paths, 0)
-	return nil
-}
-
-func (l *loading) openWorkspace() error {
-	if l.Workspace != nil {
-		return nil
-	}
-	dir, err := Workspace(l.Dir)
-	if err != nil {
-		return err
-	}
-	files, err := effects.OpenFiles(dir, effects.FileOptions{})
-	if err != nil {
-		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
-	}
-	l.Workspace, l.set.workspace = files, files
 	return nil
 }
 
@@ -287,7 +279,11 @@ func (l *loading) newHost() error {
 	}
 	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
 	l.set.Host = starhost.New(l.Host)
-	return l.set.Host.Add(effects.HostPlugin(effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin}))
+	world, err := l.hostWorld()
+	if err != nil {
+		return err
+	}
+	return l.set.Host.Add(effects.HostPlugin(effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, World: world}))
 }
 
 // flags gives the permissions and settings of the flags to the plugins they name.

@@ -132,7 +132,7 @@ func TestLoad(t *testing.T) {
 			"a failed\na.star:4:3: plugin: unexpected keyword argument \"vers\", it takes api, name, version, description, owner, permissions, requires_env, requires, config [E0203]\n" +
 				"    4 |   vers = 1)\n      |   ^\n"},
 		{"no file", "-- a/plugin.star/x --\n", "a", "a failed\na/plugin.star: got a folder, want a file [E0607]\n"},
-		{"the host's name", "-- host.star --\n", "host.star", "host failed\nhost.star: plugin \"host\" is already in this host [E0705]\n"},
+		{"the host's name", "-- host.star --\n", "host.star", "host.star: plugin name: got \"host\", which is the host's own (rename it) [E0605]\n"},
 
 		{"conflict of two plugins", "-- p/a.star --\n" + page + "-- p/b/plugin.star --\n\n" + page, "p",
 			"a loaded\nb failed\nb/plugin.star:4:14: tool \"page\" is already registered at a.star:3:14 [E0704]\n    4 | register_tool(page)\n      |              ^\n"},
@@ -322,10 +322,15 @@ func (l *loadTest) fragment(t *testing.T, ref string) string {
 }
 
 func TestGrantsThatAreReported(t *testing.T) {
-	l := loads(t, "-- config.toml --\n[grants]\na = [\"fs.read:**\"]\n"+notes, "p", "--grant", "respond:page*")
+	l := loads(t, "-- config.toml --\n[grants]\na = [\"fs.read:**\"]\n"+
+		"-- a.star --\nplugin(permissions = [\"fs.read:notes/*.md\", \"respond:page*\", \"override:page\"])\n",
+		"a.star", "--grant", "respond:page*", "--grant", "override:p*")
 	p := l.set.Plugins[0]
-	got := []any{p.Declared, p.Granted, p.Registered.RespondsTo}
-	want := []any{[]string{"fs.read:notes/*.md", "env:HOME"}, []string{"fs.read:**", "respond:page*"}, []string{"page*"}}
+	got := []any{p.Declared, p.Granted, p.Registered.RespondsTo, p.Registered.Overrides}
+	want := []any{
+		[]string{"fs.read:notes/*.md", "respond:page*", "override:page"},
+		[]string{"fs.read:**", "respond:page*", "override:p*"}, []string{"page*"}, []string{"page"},
+	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("permissions (-want +got):\n%s", diff)
 	}

@@ -49,13 +49,13 @@ var settings = []*setting{
 	{k("plugins.disabled"), ownPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
 	{k("plugins.required"), allowed, union(func(c *Config) *[]string { return &c.Plugins.Required })},
 	{k("libraries.*"), refused, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
-	{k("plugin.*.mode"), ownPlugins, value(oneOf("enforce", "warn"), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
+	{k("plugin.*.mode"), ownPlugins, value(oneOf(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
 	{k("plugin.*.limits.steps"), ownPlugins, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
 	{k("plugin.*.limits.memory"), ownPlugins, inBytes(limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
 	{k("plugin.*.limits.timeout"), ownPlugins, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
 	{k("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
 	{k("grants.*"), refused, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
-	{k("secrets.*.file"), refused, value(text, func(c *Config, name string) *string { return &entry(c.Secrets, name).File })},
+	{k("secrets.*.file"), refused, access{setSecretFile, func(c *Config, key []string) any { return entry(c.Secrets, key[1]).File.Shown }}},
 	{k("secrets.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.Secrets, name).Command })},
 	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
 	{k("limits.memory"), allowed, inBytes(limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory }))},
@@ -69,8 +69,8 @@ var settings = []*setting{
 	{k("prompt.max_attachment"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment }))},
 	{k("prompt.max_pixels"), allowed, value(count[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
 	{k("prompt.max_tokens"), allowed, value(count[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
-	{k("tools.allow"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
-	{k("tools.deny"), refused, list(func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
+	{k("tools.allow"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
+	{k("tools.deny"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
 	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{k("store.url"), refused, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
@@ -176,6 +176,15 @@ func setLibrary(c *Config, g given) error {
 		return err
 	}
 	c.Libraries[g.name()], err = g.path(folder)
+	return err
+}
+
+func setSecretFile(c *Config, g given) error {
+	file, err := text(g.value)
+	if err != nil {
+		return err
+	}
+	entry(c.Secrets, g.name()).File, err = g.path(file)
 	return err
 }
 
@@ -321,6 +330,17 @@ func texts(v any) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// globs parses patterns of names.
+func globs(v any) ([]string, error) {
+	list, err := texts(v)
+	for i, glob := range list {
+		if _, err := path.Match(glob, ""); err != nil {
+			return nil, fmt.Errorf("a list of globs, as restart_* (item %d, %q, has a bracket or backslash too much)", i+1, glob)
+		}
+	}
+	return list, err
 }
 
 func oneOf(words ...string) func(any) (string, error) {

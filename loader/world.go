@@ -1,0 +1,144 @@
+package loader
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+)
+
+// openWorld completes what all plugins share of the world.
+func (l *loading) openWorld() error {
+	w := &l.World
+	if w.Env == nil {
+		w.Env = l.LookupEnv
+	}
+	if w.Secrets == nil {
+		w.Secrets = l.secrets()
+	}
+	if w.Workspace != nil {
+		return nil
+	}
+	dir, err := Workspace(l.Dir)
+	if err != nil {
+		return err
+	}
+	if w.Workspace, err = effects.OpenFiles(dir, effects.FileOptions{}); err != nil {
+		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
+	}
+	l.set.workspace = w.Workspace
+	w.Protected = slices.Concat(w.Protected, l.protected(dir))
+	return nil
+}
+
+// secrets returns the secrets of the config.
+func (l *loading) secrets() *effects.Secrets {
+	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
+	for name, s := range l.config.Secrets {
+		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command}
+	}
+	return effects.NewSecrets(o)
+}
+
+// protected returns what of the workspace decides what plugins are and may do,
+// beside the files that are never written by their names.
+func (l *loading) protected(workspace string) []string {
+	real := slices.Clone(l.config.files)
+	for _, s := range l.sources {
+		real = append(real, s.root())
+	}
+	for _, s := range l.libraries {
+		real = append(real, s.root())
+	}
+	var inside []string
+	for _, name := range real {
+		rel, err := filepath.Rel(resolved(workspace), resolved(name))
+		if err == nil && filepath.IsLocal(rel) {
+			inside = append(inside, filepath.ToSlash(rel))
+		}
+	}
+	slices.Sort(inside)
+	return slices.Compact(inside)
+}
+
+// root returns what of the file system is the plugin: its folder, or its file.
+func (s *Source) root() string {
+	if s.Folder {
+		return filepath.Join(s.dir, s.sub)
+	}
+	return s.file()
+}
+
+// hostWorld returns what the host's own references may reach.
+func (l *loading) hostWorld() (*effects.World, error) {
+	w := l.World
+	var err error
+	if w.Granted, err = effects.ParseGrants(l.config.Grants[starhost.HostPlugin]); err != nil {
+		return nil, errorAt(l.config.Place("grants", starhost.HostPlugin), "E0603", "grants.%s: %v", starhost.HostPlugin, err)
+	}
+	return &w, nil
+}
+
+// world returns what the plugin may reach. The secrets that it may use are read,
+// so that they are known when something else says them.
+func (e *evaluation) world() (*effects.World, error) {
+	w := e.World
+	w.Plugin = e.source.Name
+	if e.source.Folder {
+		w.Own = e.source
+	}
+	var err error
+	if w.Declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
+		return nil, err
+	}
+	if w.Granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
+		return nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
+	}
+	w.Secrets.Watch(secretNames(w.Declared, w.Granted)...)
+	return &w, nil
+}
+
+// secretNames returns the secrets that a plugin declares by their full names and
+// is granted.
+func secretNames(declared, granted effects.Grants) []string {
+	var names []string
+	for _, p := range declared {
+		name, _, _ := strings.Cut(p.Pattern, "@")
+		grants := func(g effects.Permission) bool {
+			pattern, _, _ := strings.Cut(g.Pattern, "@")
+			ok, err := path.Match(pattern, name)
+			return g.Kind == p.Kind && ok && err == nil
+		}
+		if p.Kind == "secret" && !wild(name) && slices.ContainsFunc(granted, grants) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// both returns the names, as globs, that a plugin declares and is granted. Where
+// two globs overlap in part it returns neither: a glob cannot say that.
+func both(kind string, declared, granted effects.Grants) []string {
+	var names []string
+	for _, d := range declared {
+		for _, g := range granted {
+			if d.Kind != kind || g.Kind != kind {
+				continue
+			}
+			switch {
+			case d == g, g.Pattern == "*", !wild(d.Pattern) && granted.Allows(kind, d.Pattern):
+				names = append(names, d.Pattern)
+			case d.Pattern == "*", !wild(g.Pattern) && declared.Allows(kind, g.Pattern):
+				names = append(names, g.Pattern)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// wild tells whether a pattern stands for more than one name.
+func wild(pattern string) bool { return strings.ContainsAny(pattern, "*?") }

@@ -1,0 +1,86 @@
+package loader
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/effects"
+)
+
+// grants parses permissions that are separated by blanks.
+func grants(t *testing.T, texts string) effects.Grants {
+	t.Helper()
+	g, err := effects.ParseGrants(strings.Fields(texts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestBoth(t *testing.T) {
+	tests := []struct{ declared, granted, want string }{
+		{"", "respond:page", ""},
+		{"respond:page", "", ""},
+		{"override:page", "respond:page", ""},
+		{"respond:page", "respond:page", "page"},
+		{"respond:page respond:other", "respond:p*", "page"},
+		{"respond:p*", "respond:page respond:other", "page"},
+		{"respond:p*", "respond:p*", "p*"},
+		{"respond:p*", "respond:*", "p*"},
+		{"respond:*", "respond:p*", "p*"},
+		{"respond:p*", "respond:*e", ""},
+		{"respond:p?", "respond:p*", ""},
+		{"respond:b respond:a", "respond:a respond:b respond:*", "a b"},
+	}
+	for _, test := range tests {
+		t.Run(test.declared+" and "+test.granted, func(t *testing.T) {
+			got := strings.Join(both("respond", grants(t, test.declared), grants(t, test.granted)), " ")
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestSecretNames(t *testing.T) {
+	declared := grants(t, "secret:A@x.internal secret:B secret:C secret:D_* env:A")
+	granted := grants(t, "secret:A secret:B@y.internal secret:D_1 env:C")
+	if diff := cmp.Diff([]string{"A", "B"}, secretNames(declared, granted)); diff != "" {
+		t.Errorf("secretNames (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"A", "B", "C"}, secretNames(declared, grants(t, "secret:*"))); diff != "" {
+		t.Errorf("secretNames (-want +got):\n%s", diff)
+	}
+}
+
+// What decides what plugins are is protected where it lies in the workspace,
+// whatever it is called.
+func TestProtected(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	for _, name := range []string{"plugins/a/plugin.star", "b.star", "lib/x.star", "ops.toml", outside + "/c.star"} {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, err := ParseConfig("ops.toml", dir, []byte("[libraries]\nlib = \"lib\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLoading(Options{Config: c, Dir: dir, Args: []string{"plugins", "b.star", outside + "/c.star"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.set.Close()
+	if diff := cmp.Diff([]string{"b.star", "lib", "ops.toml", "plugins/a"}, l.World.Protected); diff != "" {
+		t.Errorf("protected (-want +got):\n%s", diff)
+	}
+}
