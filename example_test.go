@@ -104,3 +104,27 @@ func ExampleHost_Add() {
 	// <nil>
 	// pager.star:2:1: tool "page" is already registered at oncall/plugin.star:9:1
 }
+
+// The agent loop: the model asks for a tool, gets its answer, and says the rest.
+func ExampleSession_Turn() {
+	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "p99", Description: "The latency of a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		return starhost.Result{ForLLM: "812 ms"}, nil
+	}}}}
+	host := starhost.New(starhost.Options{})
+	if err := host.Add(ops); err != nil {
+		log.Fatal(err)
+	}
+	model := &scripted{ // stands for one that answers at an endpoint
+		{ToolCalls: []starhost.ToolCall{{ID: "call-1", Name: "p99"}}},
+		{Content: "Checkout's p99 is 812 ms."},
+	}
+	result, err := host.NewSession(starhost.SessionConfig{}).Turn(context.Background(), starhost.Request{Text: "How slow is checkout?"}, model)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Text)
+	fmt.Println(result.Rounds, "rounds,", result.Calls[0].Call.Name, "gave", result.Calls[0].Result.ForLLM)
+	// Output:
+	// Checkout's p99 is 812 ms.
+	// 2 rounds, p99 gave 812 ms
+}

@@ -310,10 +310,13 @@ func actionNames(actions []Action) string {
 	return orList(names)
 }
 
-// orList joins one or more names: "a, b or c".
+// orList joins names: "a, b or c"; "nothing" if there are none.
 func orList(names []string) string {
 	last := len(names) - 1
-	if last == 0 {
+	switch last {
+	case -1:
+		return "nothing"
+	case 0:
 		return names[0]
 	}
 	return strings.Join(names[:last], ", ") + " or " + names[last]

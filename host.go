@@ -1,13 +1,16 @@
 // Package starhost hosts plugins that decide what a language model is told and
 // what it may do.
 //
-// A [Plugin] is a set of registrations: tools, hooks and fragment loaders. A
-// [Host] holds plugins, all checked against each other. A [Session] is a
-// conversation, a [Turn] one user message up to the final answer, a round one
-// request to the model within a turn. [Turn.Prompt] gathers context from
-// references and hooks, merges it by content and returns a [Prompt] with a
-// report that explains each of its bytes; [Turn.CallTool] runs a tool through
-// the guards.
+// A [Plugin] is a set of registrations: tools, hooks, fragment and template
+// loaders, commands, skills and endpoints. A [Host] holds plugins, all checked
+// against each other. A [Session] is a conversation, a [Turn] one user message up
+// to the final answer, a round one request to the model within a turn.
+//
+// [Session.Turn] is the agent loop. Its parts are there by themselves, for
+// programs that have a loop of their own: [Turn.Prompt] gathers context from
+// references and hooks, merges it by content and returns a [Prompt] with a report
+// that explains each of its bytes; [Turn.Reply] takes what the model answered;
+// [Turn.CallTool] runs a tool through the guards.
 //
 // The central promise is that a session is append-only: each prompt is the
 // previous one with bytes added at its end, because that is what a provider's
