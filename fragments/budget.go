@@ -66,11 +66,21 @@ func DefaultBudget() Budget {
 	}
 }
 
-// CheckSize returns an error if f is over max bytes; 0 is no limit. It is for
+// A SizeError says that one fragment is over its limit.
+type SizeError struct {
+	Source    string // of the fragment
+	Need, Max int64  // bytes
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("fragment %q is %d bytes, limit %d (max_fragment)", e.Source, e.Need, e.Max)
+}
+
+// CheckSize returns a [*SizeError] if f is over max bytes; 0 is no limit. It is for
 // those who make fragments, so that the error has the maker's place.
 func CheckSize(f Fragment, max int64) error {
 	if size := int64(len(f.Content)); max > 0 && size > max {
-		return fmt.Errorf("fragment %q is %d bytes, limit %d (max_fragment)", f.Source, size, max)
+		return &SizeError{f.Source, size, max}
 	}
 	return nil
 }

@@ -376,6 +376,14 @@ var units = []struct {
 	shift int
 }{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}}
 
+// ParseSize parses a number of bytes as the command line has it: 1048576 or 1MiB.
+func ParseSize(text string) (int64, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return size(n)
+	}
+	return size(text)
+}
+
 // size parses a number of bytes from 1, as 1048576 or "1MiB".
 func size(v any) (int64, error) {
 	if n, ok := v.(int64); ok && n > 0 {

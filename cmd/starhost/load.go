@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type loadFlags struct {
 	set, grant []string
 	maxSteps   uint64
+	maxMemory  byteSize
 	timeout    time.Duration
 	now        string
 	strict     bool
@@ -28,9 +30,28 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.set, "set", nil, "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
 	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; repeatable")
 	flags.Uint64Var(&f.maxSteps, "max-steps", 0, "most interpreter `STEPS` of a load and of each call (default 1000000)")
+	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "most `TIME` of a load and of each call (default 2s)")
 	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
+}
+
+// A byteSize is the value of a flag: a number of bytes as the config writes them.
+type byteSize uint64
+
+func (b *byteSize) Type() string { return "size" }
+
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return "" // not given
+	}
+	return strconv.FormatUint(uint64(*b), 10)
+}
+
+func (b *byteSize) Set(text string) error {
+	n, err := loader.ParseSize(text)
+	*b = byteSize(n)
+	return err
 }
 
 // load reads the config and loads the plugins at the paths. The set is there even
@@ -71,6 +92,9 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 func (f *loadFlags) limits(c *loader.LimitsConfig) {
 	if f.maxSteps > 0 {
 		c.Steps = f.maxSteps
+	}
+	if f.maxMemory > 0 {
+		c.Memory = uint64(f.maxMemory)
 	}
 	if f.timeout > 0 {
 		c.Timeout = f.timeout

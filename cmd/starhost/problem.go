@@ -117,7 +117,7 @@ func describe(err error) problem {
 // kinds know one kind of error each: they fill in what is special about it and
 // report whether err is of their kind. The first that does ends the search.
 var kinds = []func(error, *problem) bool{
-	asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asCoded,
+	asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
 }
 
 func asPanic(err error, p *problem) bool {
@@ -216,6 +216,17 @@ func asOverflow(err error, p *problem) bool {
 	return true
 }
 
+func asTooLarge(err error, p *problem) bool {
+	var e *fragments.SizeError
+	if !errors.As(err, &e) {
+		return false
+	}
+	p.code = "E0712"
+	p.limit = &limitJSON{Name: "max_fragment", Op: "fragment", Need: uint64(e.Need), Max: uint64(e.Max)}
+	p.help = "[prompt] max_fragment raises it"
+	return true
+}
+
 // asCoded knows errors of the lower floors, which say their code themselves.
 func asCoded(err error, p *problem) bool {
 	var e interface{ Code() string }
@@ -237,6 +248,10 @@ var exits = map[string]int{
 	"E0504": exitOutside, "E0505": exitOutside,
 	"E0506": exitLimit,
 	"E0507": exitUsage,
+	"E0511": exitOutside, "E0512": exitOutside, "E0513": exitOutside, "E0514": exitOutside,
+	"E0515": exitUsage,    // a file that the command line names
+	"E0516": exitNegative, // a comparison
+	"E0518": exitOutside,
 	"E06":   exitUsage, // config and paths
 	"E0605": exitPlugin, "E0606": exitPlugin,
 	"E0607": exitOutside,
@@ -244,7 +259,7 @@ var exits = map[string]int{
 	"E07":   exitUsage, // codes of this package
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
-	"E0707": exitNegative,
+	"E0707": exitNegative, "E0712": exitLimit,
 	"E0708": exitOutside,
 	"E0709": exitInterrupted,
 }
@@ -278,7 +293,7 @@ var codes = []starlark.Code{
 		Bad:  "def page():\n    \"\"\"Page somebody.\"\"\"\n\nregister_tool(page, name = \"page somebody\")\n",
 		Good: "def page():\n    \"\"\"Page somebody.\"\"\"\n\nregister_tool(page, name = \"page_somebody\")\n"},
 	{Code: "E0706", Title: "a handler broke its contract",
-		Text: "A handler returned what its event, or its loader, cannot use: a decision that the event does not accept, a fragment over [prompt] max_fragment. The message says what it can be.",
+		Text: "A handler returned what its event, or its loader, cannot use: a decision that the event does not accept, a fragment that is not UTF-8. The message says what it can be.",
 		Bad:  "register_hook(\"turn_start\", lambda: deny(\"no\"))\n",
 		Good: "register_hook(\"turn_start\", lambda: abort(\"no\"))\n"},
 	{Code: "E0707", Title: "the turn was aborted",
@@ -293,4 +308,8 @@ var codes = []starlark.Code{
 	{Code: "E0710", Title: "a warning, and --strict",
 		Text: "With --strict a warning is an error. The warning says what is ignored or has no effect.",
 		Bad:  "[plugins]\ndisabled = [\"no-such-plugin\"]\n", Good: "[plugins]\ndisabled = []\n"},
+	{Code: "E0712", Title: "a fragment is too large",
+		Text: "One fragment that a handler gave is over [prompt] max_fragment, which is 256 KiB unless the config says otherwise. It is an error of the handler, so that nothing is cut without a word: give a part, or several fragments.",
+		Bad:  "register_hook(\"pre_llm_call\", lambda: \"x\" * 300000)\n",
+		Good: "register_hook(\"pre_llm_call\", lambda: text.truncate(\"x\" * 300000, 1000))\n"},
 }

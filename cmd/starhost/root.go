@@ -81,6 +81,7 @@ var habits = map[string]string{
 var valueKinds = map[string]string{
 	"bool":     "true or false",
 	"duration": "a time span as 500ms or 2s",
+	"size":     "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
 	"uint64":   "a whole number",
 }
 
