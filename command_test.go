@@ -196,3 +196,18 @@ func TestLawSplitArgs(t *testing.T) {
 		}
 	})
 }
+
+// Whatever is typed: splitting ends, and its words are split from their line again.
+func FuzzSplitArgs(f *testing.F) {
+	f.Add(`a 'b c' "d\"e" f\ g`)
+	f.Add("'")
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := starhost.SplitArgs(line)
+		if err != nil {
+			return
+		}
+		if again, err := starhost.SplitArgs(starhost.JoinArgs(words)); err != nil || !slices.Equal(words, again) {
+			t.Errorf("%q: got %q, then %q, %v", line, words, again, err)
+		}
+	})
+}

@@ -39,7 +39,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	}
 	t.fillIn(e)
 	out, err := t.fire(ctx, e)
-	if aborted := new(AbortError); errors.As(err, &aborted) && out.Decision.Action == ActionAbort {
+	if _, aborted := errors.AsType[*AbortError](err); aborted && out.Decision.Action == ActionAbort {
 		err = nil
 	}
 	return out, err
@@ -183,7 +183,7 @@ func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, 
 // cut returns the error that ends a turn after a handler failed with err: that of
 // ctx, or the *AbortError of a tool call that the handler made; else nil.
 func cut(ctx context.Context, err error) error {
-	if aborted := new(AbortError); errors.As(err, &aborted) {
+	if aborted, ok := errors.AsType[*AbortError](err); ok {
 		return aborted
 	}
 	return ctx.Err()

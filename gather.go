@@ -133,7 +133,7 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 		if j.lane != nil {
 			t.record(ctx, j.lane, loadTrace(j.loader, j.lane, j.got, j.err))
 		}
-		if failure := new(HandlerError); errors.As(j.err, &failure) && !readsOnly(ctx) {
+		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
 			t.tell(ctx, failure)
 		}
 		out[i] = j.got

@@ -43,12 +43,12 @@ func (r *registry) clone() *registry {
 	return c
 }
 
-// offer returns the tools that a filter admits, by name.
-func (r *registry) offer(f ToolFilter) []Tool {
+// offer returns the tools that may be offered, by name.
+func (r *registry) offer(may func(*Tool) bool) []Tool {
 	var tools []Tool
 	for _, name := range sortedKeys(r.tools) {
-		if f.admits(name) {
-			tools = append(tools, *r.tools[name])
+		if tool := r.tools[name]; may(tool) {
+			tools = append(tools, *tool)
 		}
 	}
 	return tools

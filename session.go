@@ -154,7 +154,7 @@ type Turn struct {
 	round    int
 	words    string       // the user's own words, as history stores them
 	refs     []reference  // of the template
-	only     []ToolFilter // of the request and the template
+	only     []ToolFilter // of the host, the request and the template
 	offers   []Context    // of the template's attachments, and of turn_start
 	messages []Message    // this turn's part of the history
 	sent     map[fragments.Hash]bool
@@ -195,7 +195,7 @@ func (s *Session) enter(ctx context.Context) (*Turn, error) {
 	h := s.live.Host()
 	return &Turn{
 		session: s, host: h, registry: h.registry.Load(), number: s.number, sent: map[fragments.Hash]bool{},
-		request: Request{Model: s.config.Model, Options: emptyObject},
+		request: Request{Model: s.config.Model, Options: emptyObject}, only: []ToolFilter{h.opts.Tools},
 	}, nil
 }
 
@@ -209,7 +209,8 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 		return nil, err
 	}
 	s.number++
-	t.number, t.request, t.words, t.only = s.number, r, r.Text, []ToolFilter{{Allow: r.OnlyTools}}
+	t.number, t.request, t.words = s.number, r, r.Text
+	t.only = append(t.only, ToolFilter{Allow: r.OnlyTools})
 	if r.History != nil {
 		s.history, s.sent = slices.Clone(r.History), held(r.History)
 	}
@@ -331,8 +332,7 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
-	tools := t.registry.offer(t.host.opts.Tools)
-	tools = slices.DeleteFunc(tools, func(own Tool) bool { return !t.mayOffer(&own) })
+	tools := t.registry.offer(t.mayOffer)
 	for _, theirs := range t.request.Tools {
 		theirs.plugin, theirs.schema, theirs.replaced = "", nil, nil
 		tools = append(tools, theirs)

@@ -236,3 +236,25 @@ func TestTemplateErrors(t *testing.T) {
 		})
 	}
 }
+
+// Whatever a plugin has as a template: with a value for every name, the text is
+// filled, unless the names cannot be told; and no value shows that was not named.
+func FuzzTemplateFill(f *testing.F) {
+	f.Add("Review $input for ${what}, $$5")
+	f.Add("${")
+	f.Fuzz(func(t *testing.T, text string) {
+		tm := starhost.Template{Prompt: text}
+		names, err := tm.Names()
+		params := map[string]string{}
+		for _, n := range names {
+			params[n] = "\x00"
+		}
+		prompt, _, fillErr := tm.Fill("", params)
+		if (err != nil) != (fillErr != nil) {
+			t.Fatalf("%q: Names says %v, Fill %v", text, err, fillErr)
+		}
+		if err == nil && len(names) == 0 && strings.Count(prompt, "\x00") > strings.Count(text, "\x00") {
+			t.Errorf("%q: got %q", text, prompt)
+		}
+	})
+}
