@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -208,7 +209,7 @@ func TestStepsGrowWithTheWork(t *testing.T) {
 // allocated beside what it paid for.
 func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 	t.Helper()
-	s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32}})
+	s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
 	defineAll(t, s, starlark.StringDict{
 		"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
 		"json":   &starlarkstruct.Module{Name: "json", Members: jsonMembers()},
@@ -239,7 +240,7 @@ func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 func BenchmarkPrices(b *testing.B) {
 	for _, op := range operationsToPrice {
 		b.Run(strings.ReplaceAll(op.name, " ", "_"), func(b *testing.B) {
-			s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32}})
+			s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
 			defineAll(b, s, starlark.StringDict{
 				"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
 				"json":   &starlarkstruct.Module{Name: "json", Members: jsonMembers()},

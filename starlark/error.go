@@ -48,7 +48,7 @@ type Error struct {
 	Source string   // text of the line at Pos, cut to 200 bytes; "" when it is not known
 	Help   string   // how it is done here, for habits of other languages; mostly ""
 	Trace  []Frame  // calls and loads that led to Pos, outermost first
-	Also   []string // further errors of the same file, each with its place
+	Also   []*Error // further errors of the same file: Pos, Msg and Code
 
 	caret int // code points of Source before Pos
 	cause error
@@ -81,7 +81,7 @@ func (e *Error) Detail() string {
 		fmt.Fprintf(&b, "%5d | %s\n      | %s^\n", e.Pos.Line, e.Source, indentOf(e.Source, e.caret))
 	}
 	for _, also := range e.Also {
-		fmt.Fprintf(&b, "  also %s\n", also)
+		fmt.Fprintf(&b, "  also %v\n", also)
 	}
 	writeTrace(&b, e.Trace)
 	if e.Help != "" {
@@ -245,7 +245,7 @@ func (e *Error) describe() {
 		e.Pos, e.Msg = posOf(syntaxErr.Pos), syntaxErr.Msg
 	case errors.As(e.cause, &list):
 		e.Pos, e.Msg = posOf(list[0].Pos), list[0].Msg
-		e.Also = also(list[1:])
+		e.Also = also(list)
 	case errors.As(e.cause, &one):
 		e.Pos, e.Msg = posOf(one.Pos), one.Msg
 	case errors.As(e.cause, &limit):
@@ -274,15 +274,16 @@ func (e *Error) placeLimit(limit *LimitError) error {
 	return &placed
 }
 
-func also(list resolve.ErrorList) []string {
-	var lines []string
-	for i, e := range list {
+// also returns the errors behind the first.
+func also(list resolve.ErrorList) []*Error {
+	var rest []*Error
+	for i, e := range list[1:] {
 		if i == maxAlso {
-			return append(lines, fmt.Sprintf("%d more", len(list)-i))
+			return append(rest, &Error{Msg: fmt.Sprintf("%d more", len(list)-1-i), Code: codeOfName(list[0].Msg)})
 		}
-		lines = append(lines, cut(posOf(e.Pos).String()+": "+e.Msg, maxSource))
+		rest = append(rest, &Error{Pos: posOf(e.Pos), Msg: cut(e.Msg, maxSource), Code: codeOfName(e.Msg)})
 	}
-	return lines
+	return rest
 }
 
 // quote fills in the source line at the error's place.

@@ -50,6 +50,7 @@ var habits = []habit{
 	{`^undefined: isinstance\b`, ``, `write type(x) == "string"`},
 	{`^undefined: sum\b`, ``, `add in a loop: for x in xs: total += x`},
 	{`^undefined: (map|filter)\b`, ``, `write a comprehension: [f(x) for x in xs if ok(x)]`},
+	{`^not an identifier`, `\.load\b`, `load is a word of the language and names no field; references are resolved by ctx.fragments.get(ref)`},
 	{`^unknown binary op: (string \+ \w+|\w+ \+ string)`, ``, `convert first: "n = " + str(n)`},
 }
 

@@ -219,8 +219,8 @@ const (
 )
 
 func testHostile(t *testing.T, dir string) {
-	if testing.Short() {
-		t.Skip("a process for each file")
+	if testing.Short() || raceEnabled {
+		t.Skip("a process for each file, in less address space than the race detector takes")
 	}
 	for _, path := range hostileFiles(t, dir) {
 		name := strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".star")
@@ -233,9 +233,9 @@ func testHostile(t *testing.T, dir string) {
 			switch {
 			case o.Class == "panic", o.Class == "time", o.Class == "completed" && !mayComplete(path):
 				t.Errorf("got %q, want a limit or an error: %s", o.Class, o.Error)
-			case o.Seconds > hostileSeconds && !raceEnabled:
+			case o.Seconds > hostileSeconds:
 				t.Errorf("took %.2f s, want at most %.1f", o.Seconds, hostileSeconds)
-			case o.MiB > hostileMiB && !raceEnabled:
+			case o.MiB > hostileMiB:
 				t.Errorf("took %d MiB, want at most %d", o.MiB, hostileMiB)
 			}
 		})

@@ -77,11 +77,24 @@ func TestTimeout(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(time.Millisecond, cancel)
-	_, _, err = s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Minute}).Call(ctx, f, nil, nil)
+	give := builtin("give_up", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) {
+		cancel()
+		return starlark.None, nil
+	})
+	if err := s.Define("give_up", give, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, m, err = evalIn(s, "def g():\n    give_up()\n    for i in range(1 << 60): pass\n", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Minute}).Call(ctx, m.Globals["g"].(starlark.Callable), nil, nil)
 	var e *Error
-	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Code != "E0410" || e.Pos.Line != 2 {
-		t.Errorf("got %v, want context.Canceled at line 2", err)
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Code != "E0410" || e.Pos.Line != 3 {
+		t.Errorf("got %v, want context.Canceled at line 3", err)
+	}
+	if _, _, err := s.Call(ctx, f, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call of a context that is over: got %v, want context.Canceled", err)
 	}
 
 	// A stopped thread does not stop the next run.
@@ -189,11 +202,11 @@ func TestHostFunctionsPay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for src, want := range map[string]string{
-		"charge()":                  "steps",
-		"shared()":                  "steps",
-		"copies('x' * 20000)":       "memory",
-		"copies(a = ['x' * 20000])": "memory",
-		"for i in range(900): copies(['abc', i])": "steps",
+		"charge()":                       "steps",
+		"shared()":                       "steps",
+		"copies('x' * 20000)":            "memory",
+		"copies(a = ['x' * 20000])":      "memory",
+		"for i in range(9000): copies()": "steps",
 	} {
 		_, _, err := evalIn(s, src, Exec{})
 		if limit := limitOf(t, err); limit.Limit != want {

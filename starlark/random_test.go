@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -120,7 +121,7 @@ func TestRandomProgramsAreThoseOfStock(t *testing.T) {
 		}
 		src := "def f(a, b):\n  c = 1\n  i = 0\n  n = 3\n  s = 'st'\n  u = 'uv'\n  xs = [3, 1]\n  ys = [4]\n  d = {1: 2}\n  ok = True\n" + p.b.String() +
 			"  return (a, b, c, i, n, s, u, xs, ys, d, ok)\nx = f(1, 5)\ny = f(1 << 70, 4)\n"
-		s := New(Options{Limits: Limits{Steps: 200_000, Memory: 8 << 20}})
+		s := New(Options{Limits: Limits{Steps: 200_000, Memory: 8 << 20, Timeout: time.Minute}})
 		_, m, err := evalIn(s, src, Exec{})
 		var e *Error
 		if errors.As(err, &e) && strings.HasPrefix(e.Code, "E04") {

@@ -210,9 +210,11 @@ func (s *Sandbox) Loading(th *starlark.Thread) (file string, module bool) {
 // Paused does work with the run's wall clock stopped, as during an effect that
 // has a deadline of its own.
 func (s *Sandbox) Paused(th *starlark.Thread, work func() error) error {
-	start := time.Now()
+	w := workerOf(th)
+	start, deadline := time.Now(), w.deadline
 	err := work()
-	workerOf(th).prolong(start)
+	w.deadline = deadline // nested calls have moved it as well
+	w.prolong(start)
 	return err
 }
 
