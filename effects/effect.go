@@ -11,7 +11,7 @@ import (
 
 // kinds are the names of all effects, as journals have them.
 var kinds = []string{
-	"env", "exec", "fragments.load", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
+	"env", "exec", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
 	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
 	"state.delete", "state.get", "state.keys", "state.set", "store.delete", "store.get", "store.keys", "store.set",
 	"tools.call", "uuid",
@@ -165,13 +165,13 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	prefix, arg, ok := strings.Cut(ref, ":")
 	switch {
 	case !ok || len(prefix) < 2:
-		return starhost.Context{}, errorf("E0503", "fragments.load: got %q, want PREFIX:ARG", ref)
+		return starhost.Context{}, errorf("E0503", "fragments.get: got %q, want PREFIX:ARG", ref)
 	case prefix == "http" || prefix == "https":
 		return w.fetchFragment(ctx, ref)
 	case prefix == "file":
 		return w.readFragment(ctx, arg)
 	}
-	c := call{kind: "fragments.load", request: request{ref}, what: ref, refused: w.mayName("fragment", prefix)}
+	c := call{kind: "fragments.get", request: request{ref}, what: ref, refused: w.mayName("fragment", prefix)}
 	if _, err := do(ctx, w, c, nothing); err != nil {
 		return starhost.Context{}, err
 	}

@@ -142,7 +142,7 @@ var readers = []act{
 		return pair(w.StoreGet(ctx, "k"))
 	}},
 	{"store.keys", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) { return w.StoreKeys(ctx) }},
-	{"fragments.load", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
 		c, err := w.LoadFragment(ctx, t, "book:x")
 		return fmt.Sprint(c.Fragments), err
 	}},

@@ -124,9 +124,9 @@ func TestJournalLines(t *testing.T) {
 {"lane":"1","plugin":"p","fs.read":{"path":"none.md"},"error":{"message":"file \"none.md\": no such file or folder","code":"E0504","cause":"not-exist"}}
 {"lane":"2","plugin":"host","reference":{"ref":"a.md"},"reply":[{"source":"a.md","content":"A"}]}
 {"lane":"3","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
-{"lane":"3","plugin":"p","fragments.load":{"ref":"book:x"},"reply":{}}
+{"lane":"3","plugin":"p","fragments.get":{"ref":"book:x"},"reply":{}}
 {"lane":"4","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
-{"lane":"4","plugin":"p","fragments.load":{"ref":"book:x"},"reply":{}}
+{"lane":"4","plugin":"p","fragments.get":{"ref":"book:x"},"reply":{}}
 `
 	for _, o := range []starhost.Options{{Workers: 1}, {Workers: 4, LoadersLastFirst: true}} {
 		j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
@@ -321,7 +321,7 @@ func TestReadJournalErrors(t *testing.T) {
 		{"no header", `{"lane":"1"}`, `journal: line 1: got no "journal", want a header as {"journal":1}`},
 		{"no JSON", "x", `journal: line 1: invalid character 'x' looking for beginning of value`},
 		{"another version", `{"journal":2}`, `journal: line 1: got a journal of version 2, want 1`},
-		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fragments.load, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
+		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fragments.get, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
 			`http.get, http.post, http.request, now, random, reference, secret, state.delete, state.get, state.keys, state.set, store.delete, store.get, store.keys, store.set, tools.call, uuid`},
 		{"two effects", header + `{"env":{},"uuid":{}}`, `journal: line 2: got both env and uuid, want one effect a line`},
 		{"half a line", header + `{"env":{}`, `journal: line 2: unexpected end of JSON input`},
