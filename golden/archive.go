@@ -18,6 +18,7 @@ import (
 const (
 	scriptSection = "case.star"
 	configSection = "config.toml"
+	envSection    = "env"
 	wantSection   = "want"
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
@@ -27,7 +28,7 @@ const (
 const base64Suffix = ".base64"
 
 var (
-	fileSections   = []string{scriptSection, configSection, wantSection}
+	fileSections   = []string{scriptSection, configSection, envSection, wantSection}
 	folderSections = []string{pluginsDir, workspaceDir}
 )
 
@@ -112,27 +113,133 @@ func (a *archive) want() (text string, ok bool) {
 	return string(data), ok
 }
 
+// env returns the variables that the case sets.
+func (a *archive) env() (map[string]string, error) {
+	vars := map[string]string{}
+	for i, line := range strings.Split(string(a.files[envSection]), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || !isVariable(name) {
+			return nil, fmt.Errorf("%s:%d: got %q, want NAME=VALUE", envSection, i+1, line)
+		}
+		if _, twice := vars[name]; twice {
+			return nil, fmt.Errorf("%s:%d: %s is there twice", envSection, i+1, name)
+		}
+		vars[name] = value
+	}
+	return vars, nil
+}
+
+// isVariable tells whether an environment variable can have this name.
+func isVariable(name string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+	return name != "" && strings.Trim(name, letters+"0123456789") == "" && strings.Trim(name[:1], letters) == ""
+}
+
+// A section is a part of a case's text: the line that begins it, and what follows.
+// The prose is one without a name and a line.
+type section struct {
+	name       string
+	head, body []byte
+}
+
+// split returns the sections of a case's text, which one after another are the
+// text.
+func split(src []byte) []section {
+	list := []section{{}}
+	for line := range bytes.Lines(src) {
+		if name := markerName(line); name != "" {
+			list = append(list, section{name: name, head: line})
+			continue
+		}
+		last := &list[len(list)-1]
+		last.body = append(last.body, line...)
+	}
+	return list
+}
+
+// joinSections returns the text of sections.
+func joinSections(list []section) []byte {
+	var out []byte
+	for _, s := range list {
+		out = append(append(out, s.head...), s.body...)
+	}
+	return out
+}
+
+// lineOf returns where in the text of a case the n-th line of a section is; n is 0
+// for the line that begins the section. It is 1 where there is no such section.
+func lineOf(src []byte, name string, n int) int {
+	line := 1
+	for _, s := range split(src) {
+		if s.name == name || s.name == name+base64Suffix {
+			return line + n
+		}
+		line += bytes.Count(s.head, []byte("\n")) + bytes.Count(s.body, []byte("\n"))
+	}
+	return 1
+}
+
 // replaceWant returns the text of a case with another want. All other bytes stay
 // as they are; a case that has no want gets it at the end.
 func replaceWant(src []byte, want string) []byte {
-	var out []byte
-	section, found := "", false
-	for line := range bytes.Lines(src) {
-		if name := markerName(line); name != "" {
-			section = name
-		} else if section == wantSection {
-			continue
-		}
-		out = append(out, line...)
-		if section == wantSection {
+	list, found := split(src), false
+	for i := range list {
+		if s := &list[i]; s.name == wantSection {
 			found = true
-			out = append(endLine(out), want...)
+			s.head, s.body = endLine(s.head), []byte(want)
 		}
 	}
-	if !found {
-		out = append(endLine(out), "-- "+wantSection+" --\n"+want...)
+	if found {
+		return joinSections(list)
+	}
+	return append(endLine(joinSections(list)), "-- "+wantSection+" --\n"+want...)
+}
+
+// prune returns the text of a case without what is unused.
+func prune(src []byte, unused []part) []byte {
+	gone := map[part]bool{}
+	for _, p := range unused {
+		gone[p] = true
+	}
+	list := slices.DeleteFunc(split(src), func(s section) bool {
+		return gone[part{section: strings.TrimSuffix(s.name, base64Suffix)}]
+	})
+	for i := range list {
+		if s := &list[i]; s.name == envSection {
+			s.body = pruneEnv(s.body, gone)
+		}
+	}
+	return joinSections(slices.DeleteFunc(list, func(s section) bool {
+		return s.name == envSection && len(bytes.TrimSpace(s.body)) == 0
+	}))
+}
+
+// pruneEnv returns the lines of the section env without those of unused variables.
+func pruneEnv(lines []byte, gone map[part]bool) []byte {
+	var out []byte
+	for line := range bytes.Lines(lines) {
+		name, _, _ := strings.Cut(string(line), "=")
+		if !gone[part{envSection, name}] {
+			out = append(out, line...)
+		}
 	}
 	return out
+}
+
+// A part of a case is what can be unused: a section, or a variable in the section
+// env.
+type part struct{ section, variable string }
+
+// String says what nothing looked at.
+func (p part) String() string {
+	if p.variable != "" {
+		return fmt.Sprintf("unused variable %s in section %q: nothing looked at it", p.variable, p.section)
+	}
+	return fmt.Sprintf("unused section %q: nothing looked at this file", p.section)
 }
 
 // endLine ends the last line of text.

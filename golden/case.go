@@ -1,7 +1,7 @@
 package golden
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +34,7 @@ type testCase struct {
 // An outcome is what one run of a case gave.
 type outcome struct {
 	output string
-	unseen []string // files of the workspace that nothing looked at
+	unused []part // what nothing looked at
 	err    error
 }
 
@@ -119,6 +119,10 @@ func pathless(err error) error {
 	return err
 }
 
+// errNoPlugin says that a case has nothing to test.
+var errNoPlugin = errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
+	"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
+
 func (c *testCase) findPlugins(known pluginCache, temp string) error {
 	if c.plugin.Real != "" {
 		p, err := known.at(c.plugin)
@@ -130,8 +134,7 @@ func (c *testCase) findPlugins(known pluginCache, temp string) error {
 	own := c.under(pluginsDir)
 	if len(own) == 0 {
 		if len(c.plugins) == 0 {
-			return errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
-				"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
+			return errNoPlugin
 		}
 		return nil
 	}
@@ -163,48 +166,118 @@ func unpack(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// run runs the case once.
-func (c *testCase) run(ctx context.Context, cond conditions) outcome {
-	if c.problem != nil {
-		return outcome{err: c.problem}
+// A mending is what is to become of a case's file: another text, or nothing.
+type mending struct {
+	text   []byte
+	remove bool
+}
+
+// apply writes what judge found to be mended. Where that cannot be written the
+// case failed.
+func (m *mending) apply(c *testCase, r *Result) {
+	var err error
+	switch {
+	case m.remove:
+		err = pathless(os.Remove(c.file.Real))
+	case !bytes.Equal(m.text, c.src):
+		err = writeFile(c.file.Real, m.text)
 	}
-	p, err := newPlay(ctx, c, cond)
 	if err != nil {
-		return outcome{err: err}
+		r.fail(1, fmt.Sprintf("%s cannot be written: %v", r.File, err), "")
 	}
-	defer p.close()
-	err = p.script(c.files[scriptSection])
-	return outcome{output: escape(p.out.String()), unseen: p.workspace.unseen, err: err}
 }
 
 // judge compares what the two runs gave with each other and with what the case
-// wants.
-func (c *testCase) judge(update bool) Result {
-	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose, Status: Failed}
-	got := c.first.output
-	want, wanted := c.want()
+// wants. It says what is to be mended, as far as the options allow that.
+func (c *testCase) judge(o *Options) (Result, mending) {
+	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
 	switch a, b := c.first.text(), c.second.text(); {
 	case c.broken:
-		r.Status, r.Text = Broken, describe(c.problem)
+		r.fail(1, "", describe(c.problem))
+		r.Status = Broken
 	case a != b:
-		r.Text = "nondeterminism: two runs of the case differ\n" + unified("first run", "second run", a, b)
+		const reason = "nondeterminism: two runs of the case differ"
+		r.fail(1, reason, reason+"\n"+unified("first run", "second run", a, b))
+	case errors.Is(c.problem, errNoPlugin) && c.inGoldenFolder() && o.Prune:
+		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
+		return r, mending{remove: true}
 	case c.first.err != nil:
-		r.Text = describe(c.first.err)
-	case len(c.first.unseen) > 0:
-		r.Text = fmt.Sprintf("unused section %q: nothing looked at this file\n", workspaceDir+"/"+c.first.unseen[0])
-	case wanted && want == got:
-		r.Status = Passed
-	case update:
-		r.Status, r.Text = Updated, unified("old want", "new want", want, got)
-		if err := writeFile(c.file.Real, replaceWant(c.src, got)); err != nil {
-			r.Status, r.Text = Failed, describe(err)
-		}
-	case !wanted:
-		r.Text = "no section \"want\": starhost test --update " + shellQuote(c.id) + " creates it from\n" + got
+		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err))
 	default:
-		r.Text = unified("want", "got", want, got)
+		m := c.compare(o, &r)
+		return r, m
 	}
-	return r
+	return r, mending{text: c.src}
+}
+
+// compare judges a case that ran to its end, twice alike.
+func (c *testCase) compare(o *Options, r *Result) mending {
+	m := mending{text: c.src}
+	got, unused := c.first.output, c.first.unused
+	want, wanted := c.want()
+	current := wanted && want == got
+	switch {
+	case len(unused) > 0 && !o.Prune:
+		r.fail(lineOf(c.src, unused[0].section, 0), "", lines(unused)+"  help: starhost test --prune "+shellQuote(c.id)+"\n")
+		return m
+	case !wanted && !o.Update:
+		const reason = "no section \"want\""
+		r.fail(1, reason, reason+": starhost test --update "+shellQuote(c.id)+" creates it from\n"+got)
+		return m
+	case !current && !o.Update:
+		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unified("want", "got", want, got))
+		return m
+	}
+	r.Status = Passed
+	if len(unused) > 0 {
+		r.Status, r.Text = Pruned, lines(unused)
+		m.text = prune(m.text, unused)
+	}
+	if !current {
+		r.Status, r.Text = Updated, r.Text+unified("old want", "new want", want, got)
+		m.text = replaceWant(m.text, got)
+	}
+	return m
+}
+
+// fails tells whether the first run is enough to know that the case does not pass.
+func (c *testCase) fails(o *Options) bool {
+	once := *c
+	once.second = once.first
+	r, _ := once.judge(o)
+	return r.Status == Failed || r.Status == Broken
+}
+
+// lines returns a line for each part.
+func lines(list []part) string {
+	text := ""
+	for _, p := range list {
+		text += p.String() + "\n"
+	}
+	return text
+}
+
+// firstDifference returns the number of the first line in which two texts differ.
+func firstDifference(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return 1 + strings.Count(a[:n], "\n")
+}
+
+// lineOfError returns the line of the case's file that an error is about, 1 if it
+// is about none.
+func (c *testCase) lineOfError(err error) int {
+	var script *starlark.Error
+	var config *loader.Error
+	switch {
+	case errors.As(err, &script) && script.Pos.File == scriptSection:
+		return lineOf(c.src, scriptSection, script.Pos.Line)
+	case errors.As(err, &config) && config.Place.File == configSection:
+		return lineOf(c.src, configSection, config.Place.Line)
+	}
+	return 1
 }
 
 // text is all that an outcome says.

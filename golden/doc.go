@@ -15,19 +15,21 @@
 //	want            what the steps print; written by Update
 //	config.toml     the operator's config, the only one that is read; its paths
 //	                begin at the case's folder
+//	env             lines NAME=VALUE: environment variables
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
 //
-// Any other section is an error, and so is a file of the workspace that nothing
-// looked at: the case would be the same without it.
+// Any other section is an error, and so is a file of the workspace or a variable
+// that nothing looked at: the case would be the same without it. Prune removes those.
 //
 // A plugin is granted what it declares, unless config.toml has grants (NAME = []
-// grants nothing). Every environment variable NAME reads as test-NAME. All steps
-// share one session of the platform "test". A turn lasts from one prompt step to
-// the next, to a step that fails or to one that moves the time, which begins at
-// 2026-01-01T00:00:00Z; a step outside of a turn begins one with an empty message.
+// grants nothing). An environment variable that env does not set reads as
+// test-NAME. All steps share one session of the platform "test". A turn lasts from
+// one prompt step to the next, to a step that fails or to one that moves the time,
+// which begins at 2026-01-01T00:00:00Z; a step outside of a turn begins one with an
+// empty message.
 //
 // # Output
 //
@@ -56,8 +58,11 @@
 //
 // # Running
 //
-// Each case runs twice: the cases one after another and then, last first, two at
-// a time, with the loaders of each prompt last first as well. Every run has a
-// host of its own. Where the outputs differ, the case fails as
-// nondeterministic, whatever it wants.
+// Each case runs twice: the cases in order and then last first, with the loaders
+// of each prompt one at a time and then last first, two at a time. Where the outputs
+// differ, the case fails as nondeterministic, whatever it wants.
+//
+// Every run has a session of its own. Cases of one plugin that have the same config
+// and environment share a host, as the sessions of a program do: what leaks from one
+// session to another is nondeterministic, too.
 package golden

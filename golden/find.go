@@ -32,6 +32,11 @@ func (l *located) name() string {
 	return strings.TrimSuffix(path.Base(filepath.ToSlash(l.file.Real)), caseSuffix)
 }
 
+// inGoldenFolder tells whether the file is where the cases of plugins are.
+func (l *located) inGoldenFolder() bool {
+	return filepath.Base(filepath.Dir(l.file.Real)) == caseFolder
+}
+
 // A finder collects cases, each once.
 type finder struct {
 	cases []*located
@@ -161,7 +166,7 @@ func locate(file loader.Path) *located {
 	dir := up(file)
 	c := &located{file: file}
 	c.id = dir.Shown + "::" + c.name()
-	if filepath.Base(dir.Real) != caseFolder {
+	if !c.inGoldenFolder() {
 		return c
 	}
 	if home := up(dir); exists(join(home, pluginFile)) {
@@ -180,9 +185,10 @@ func locate(file loader.Path) *located {
 	return c
 }
 
-// discover returns the plugin at a path.
+// discover returns the plugin at a path. Whoever led there, it is the operator of the
+// case who uses it: names in the case's config are checked, and its grants bind.
 func discover(p loader.Path) (*loader.Source, error) {
-	p.Place = loader.Place{File: p.Shown} // so that names in the case's config are checked
+	p.Place, p.Project = loader.Place{File: p.Shown}, false
 	sources, problems := loader.Discover([]loader.Path{p}, 0)
 	switch {
 	case len(problems) > 0:

@@ -3,16 +3,15 @@ package golden
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -30,9 +29,19 @@ type Options struct {
 	// Run selects the cases whose name, as "scripts/oncall::slow", matches; nil
 	// means all.
 	Run *regexp.Regexp
-	// Update rewrites the want of cases that give something else. It is refused
-	// where the environment variable CI is set.
-	Update bool
+	// Update rewrites the want of cases that give something else. Prune removes files
+	// and variables that nothing looked at from cases that pass otherwise, and cases
+	// whose plugin is gone. Both are refused where the environment variable CI is set.
+	Update, Prune bool
+	// FailFast stops at the first case that fails, in the order of the results: later
+	// ones are Skipped.
+	FailFast bool
+	// Jobs is how many cases run at a time; zero or less means one for each CPU. It
+	// changes no result.
+	Jobs int
+	// Plugins are a program's own, of Go: they are in the host of every case, after
+	// those of the case.
+	Plugins []starhost.Plugin
 	// Getenv returns environment variables: CI. Nil means an empty environment.
 	Getenv func(string) string
 	// Out receives failures, accepted differences and a last line that counts; nil
@@ -48,7 +57,9 @@ const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
 	Updated Status = "updated"     // its want was rewritten
+	Pruned  Status = "pruned"      // unused parts of it were removed, or all of it
 	Broken  Status = "not started" // its file could not be read
+	Skipped Status = "not run"     // a case before it failed, and that was enough
 )
 
 // A Result is what became of one case.
@@ -57,20 +68,33 @@ type Result struct {
 	Name string
 	// File is the case's path as messages show it.
 	File string
+	// Line is the line of File that Text is about; 0 for a case that did not fail.
+	Line int
 	// Prose is what the case says must hold.
 	Prose  string
 	Status Status
-	// Text says why the case did not pass, or shows what was accepted; "" if it
-	// passed. It ends with a line break.
+	// Reason says in one line why the case failed; "" if it did not.
+	Reason string
+	// Text says all about why the case failed, or shows what was accepted; "" if it
+	// just passed. It ends with a line break.
 	Text string
+}
+
+// fail notes why a case did not pass. The reason is the first line of the text if
+// it is "", and the other way round.
+func (r *Result) fail(line int, reason, text string) {
+	r.Status, r.Line = Failed, line
+	r.Text = cmp.Or(text, reason+"\n")
+	first, _, _ := strings.Cut(text, "\n")
+	r.Reason = cmp.Or(reason, first)
 }
 
 // A Summary is the result of [Test].
 type Summary struct {
 	// Results are in the order of paths and names.
 	Results []Result
-	// Passed, Failed, Updated and Broken count them.
-	Passed, Failed, Updated, Broken int
+	// Passed and the others count them.
+	Passed, Failed, Updated, Pruned, Broken, Skipped int
 }
 
 // A UsageError says that cases were asked for in a way that makes no sense.
@@ -83,8 +107,8 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // case that fails is no error: that is a *UsageError, of ctx, or of Out, or says
 // that no case could start.
 func Test(ctx context.Context, o Options) (Summary, error) {
-	if o.Update && o.Getenv != nil && o.Getenv("CI") != "" {
-		return Summary{}, &UsageError{errors.New("--update: got it with CI set, want it where a person looks at the difference")}
+	if err := o.checkCI(); err != nil {
+		return Summary{}, err
 	}
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.Config == nil {
@@ -106,21 +130,49 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 			cases = append(cases, prepare(l, plugins, filepath.Join(temp, fmt.Sprint(len(cases)))))
 		}
 	}
-	runAll(ctx, cases)
-	if err := ctx.Err(); err != nil {
+	ran, err := runAll(ctx, cases, &o)
+	if err != nil {
 		return Summary{}, err
 	}
-	var s Summary
-	for _, c := range cases {
-		s.add(c.judge(o.Update))
-	}
+	s := judgeAll(cases, ran, &o)
 	return s, s.write(o.Out)
 }
 
-// Run runs the cases at dir, each as a subtest.
-func Run(t *testing.T, dir string) {
+// checkCI refuses to rewrite cases where nobody looks at what is accepted.
+func (o *Options) checkCI() error {
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{{"--update", o.Update}, {"--prune", o.Prune}} {
+		if flag.set && o.Getenv != nil && o.Getenv("CI") != "" {
+			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", flag.name)}
+		}
+	}
+	return nil
+}
+
+// judgeAll judges the cases that ran, up to the first that fails if that is
+// enough, and mends them.
+func judgeAll(cases []*testCase, ran int, o *Options) (s Summary) {
+	for _, c := range cases[:ran] {
+		if o.FailFast && s.Failed+s.Broken > 0 {
+			break
+		}
+		r, m := c.judge(o)
+		m.apply(c, &r)
+		s.add(r)
+	}
+	for _, c := range cases[len(s.Results):] {
+		s.add(Result{Name: c.id, File: c.file.Shown, Prose: c.prose, Status: Skipped})
+	}
+	return s
+}
+
+// Run runs the cases at dir, each as a subtest, in hosts that have further plugins
+// of Go.
+func Run(t *testing.T, dir string, plugins ...starhost.Plugin) {
 	t.Helper()
-	summary, err := Test(t.Context(), Options{Paths: []string{dir}})
+	summary, err := Test(t.Context(), Options{Paths: []string{dir}, Plugins: plugins})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,39 +188,24 @@ func Run(t *testing.T, dir string) {
 	}
 }
 
-// runAll runs all cases twice: in order, and last first, two at a time.
-func runAll(ctx context.Context, cases []*testCase) {
-	for _, c := range cases {
-		c.first = c.run(ctx, conditions{workers: 1})
-	}
-	queue := make(chan *testCase)
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for c := range queue {
-				c.second = c.run(ctx, conditions{workers: 2, lastFirst: true})
-			}
-		})
-	}
-	for i := range cases {
-		queue <- cases[len(cases)-1-i]
-	}
-	close(queue)
-	wg.Wait()
-}
-
 func (s *Summary) add(r Result) {
 	s.Results = append(s.Results, r)
-	switch r.Status {
-	case Passed:
-		s.Passed++
-	case Updated:
-		s.Updated++
-	case Broken:
-		s.Broken++
-	default:
-		s.Failed++
+	for _, c := range s.counts() {
+		if c.status == r.Status {
+			*c.n++
+		}
 	}
+}
+
+// A count is how many cases have a status.
+type count struct {
+	status Status
+	n      *int
+}
+
+// counts returns all counts, in the order in which they are shown.
+func (s *Summary) counts() []count {
+	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Broken, &s.Broken}, {Skipped, &s.Skipped}}
 }
 
 // String counts the cases: "3 cases: 2 passed, 1 failed".
@@ -182,12 +219,9 @@ func (s *Summary) String() string {
 		text = "1 case"
 	}
 	sep := ": "
-	for _, c := range []struct {
-		n      int
-		status Status
-	}{{s.Passed, Passed}, {s.Failed, Failed}, {s.Updated, Updated}, {s.Broken, Broken}} {
-		if c.n > 0 {
-			text += fmt.Sprintf("%s%d %s", sep, c.n, c.status)
+	for _, c := range s.counts() {
+		if *c.n > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, *c.n, c.status)
 			sep = ", "
 		}
 	}
@@ -200,7 +234,7 @@ func (s *Summary) write(w io.Writer) error {
 	}
 	var b strings.Builder
 	for i := range s.Results {
-		if r := &s.Results[i]; r.Status != Passed {
+		if r := &s.Results[i]; r.Text != "" {
 			b.WriteString(r.describe() + "\n")
 		}
 	}
@@ -209,7 +243,7 @@ func (s *Summary) write(w io.Writer) error {
 	return err
 }
 
-// describe shows a case that did not just pass, with its prose above what is to
+// describe shows a case that there is something to say about, with its prose above what is to
 // be said.
 func (r *Result) describe() string {
 	text := fmt.Sprintf("%s %s (%s)\n", strings.ToUpper(string(r.Status)), r.Name, r.File)

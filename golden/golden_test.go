@@ -3,15 +3,19 @@ package golden_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/loader"
 )
@@ -112,16 +116,17 @@ case.star:1:10: assert_eq: got "HI", want "ho" [E0318]
 		{"a file that nothing looks at", "", upperCase + "-- workspace/a.md --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
 unused section "workspace/a.md": nothing looked at this file
+  help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
 `},
 		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, plugins/NAME.star, want, workspace/FILE
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, env, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},
 		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, plugins/NAME.star, want, workspace/FILE
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, env, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},
@@ -162,6 +167,33 @@ config.toml:1: plugin.q: no plugin is named q
 `},
 		{"what a plugin prints while it is loaded", "print(\"loaded\")\nprint(\"a\\nb\")\n", "-- case.star --\n-- want --\n== load\nlog info p: loaded\nlog info p: \"a\\nb\"\n", "1 case: 1 passed\n"},
 		{"the environment", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + upperWant, "1 case: 1 passed\n"},
+		{"a variable", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=a=b\n\n" + upperWant, "1 case: 1 passed\n"},
+		{"variables that nothing looks at", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=\nB=1\nA=2\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+unused variable A in section "env": nothing looked at it
+unused variable B in section "env": nothing looked at it
+  help: starhost test --prune p.star::p_case
+
+1 case: 1 failed
+`},
+		{"no variable", "", upperCase + "-- env --\nA=1\nB\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+env:2: got "B", want NAME=VALUE
+
+1 case: 1 failed
+`},
+		{"no name of a variable", "", upperCase + "-- env --\n1A=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+env:1: got "1A=1", want NAME=VALUE
+
+1 case: 1 failed
+`},
+		{"a variable twice", "", upperCase + "-- env --\nA=1\nA=1\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+env:2: A is there twice
+
+1 case: 1 failed
+`},
 		{"two plugins that do not fit together", "", upperCase + "-- plugins/q.star --\n" + upperPlugin, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
 q.star:10:14: tool "upper" is already registered at p.star:10:14 [E0704]
@@ -363,6 +395,8 @@ func TestUsageErrors(t *testing.T) {
 		{"no path", golden.Options{Paths: []string{"plugns"}}, "plugns: no such file or folder (did you mean plugins?)"},
 		{"no case of that name", golden.Options{Paths: []string{"plugins::a_on"}}, `plugins has no case "a_on" (did you mean plugins::a_one?)`},
 		{"no case near that name", golden.Options{Paths: []string{"plugins/a.star::x"}}, `plugins/a.star has no case "x"`},
+		{"prune where nobody looks", golden.Options{Prune: true, Getenv: func(string) string { return "true" }},
+			"--prune: got it with CI set, want it where a person looks at the difference"},
 		{"update where nobody looks", golden.Options{Update: true, Getenv: func(string) string { return "true" }},
 			"--update: got it with CI set, want it where a person looks at the difference"},
 		{"no plugins at all", golden.Options{Dir: t.TempDir()}, "no plugins"},
@@ -379,6 +413,292 @@ func TestUsageErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each result has the line that an editor is to jump to.
+func TestLines(t *testing.T) {
+	tests := []struct {
+		name, text string
+		line       int
+		reason     string
+	}{
+		{"the first line that differs", upperCase + "-- want --\n== call_tool upper\n\"HA\"\n", 6, "the output is not what the case wants"},
+		{"a step", "-- case.star --\nprompt(\"hi\")\nfail(\"no\")\n", 3, "case.star:2:5: fail: no [E0301]"},
+		{"a setting", upperCase + "-- config.toml --\n\n[pluginz]\n", 6, `config.toml:2: unknown key "pluginz" (did you mean plugins?) [E0602]`},
+		{"a file", upperCase + upperWant + "-- workspace/a.bin.base64 --\n", 7, `unused section "workspace/a.bin": nothing looked at this file`},
+		{"no want", upperCase, 1, `no section "want"`},
+		{"no steps", "Prose.\n", 1, `no section "case.star": it says what to do, as prompt("hello")`},
+		{"passed", upperCase + upperWant, 0, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": tt.text})
+			s, _ := test(t, golden.Options{Dir: dir})
+			if r := s.Results[0]; r.Line != tt.line || r.Reason != tt.reason {
+				t.Errorf("got line %d, %q; want %d, %q", r.Line, r.Reason, tt.line, tt.reason)
+			}
+		})
+	}
+}
+
+func TestPrune(t *testing.T) {
+	const stale = "-- env --\nA=1\n\nTOKEN=x\nB=2\n-- workspace/a.md --\ntext\n-- workspace/b.png.base64 --\nYQ==\n"
+	tests := []struct {
+		name, before string
+		o            golden.Options
+		after        string // "" if the file is gone
+		printed      string
+	}{
+		{"what is unused", "Capitals.\n" + stale + strings.TrimPrefix(upperCase, "Capitals.\n") + upperWant, golden.Options{Prune: true},
+			"Capitals.\n-- env --\n\nTOKEN=x\n" + strings.TrimPrefix(upperCase, "Capitals.\n") + upperWant, `PRUNED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+unused section "workspace/a.md": nothing looked at this file
+unused section "workspace/b.png": nothing looked at this file
+unused variable A in section "env": nothing looked at it
+unused variable B in section "env": nothing looked at it
+
+1 case: 1 pruned
+`},
+		{"a section without variables", upperCase + "-- env --\nA=1\n" + upperWant, golden.Options{Prune: true}, upperCase + upperWant, `PRUNED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+unused variable A in section "env": nothing looked at it
+
+1 case: 1 pruned
+`},
+		{"with an update", upperCase + "-- env --\nA=1\n-- want --\n", golden.Options{Prune: true, Update: true}, upperCase + upperWant, `UPDATED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+unused variable A in section "env": nothing looked at it
+--- old want
++++ new want
+@@ -0,0 +1,2 @@
++== call_tool upper
++"HI"
+
+1 case: 1 updated
+`},
+		{"not from a case that fails", upperCase + "-- env --\nA=1\n-- want --\n== call_tool upper\n", golden.Options{Prune: true},
+			upperCase + "-- env --\nA=1\n-- want --\n== call_tool upper\n", `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+--- want
++++ got
+@@ -1 +1,2 @@
+ == call_tool upper
++"HI"
+
+1 case: 1 failed
+`},
+		{"nothing", upperCase + upperWant, golden.Options{Prune: true}, upperCase + upperWant, "1 case: 1 passed\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t, map[string]string{"p.star": "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, "golden/p_case.txtar": tt.before})
+			tt.o.Dir = dir
+			_, printed := test(t, tt.o)
+			after, err := os.ReadFile(filepath.Join(dir, "golden", "p_case.txtar"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tt.after, tt.printed}, []string{string(after), printed}); diff != "" {
+				t.Errorf("case and output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A golden whose plugin is gone fails, and goes when it is asked to.
+func TestPruneWithoutPlugin(t *testing.T) {
+	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/q_case.txtar": upperCase + upperWant, "cases/q_case.txtar": upperCase})
+	o := golden.Options{Dir: dir, Paths: []string{"golden", "cases"}}
+	if s, _ := test(t, o); s.Failed != 2 {
+		t.Errorf("got %s, want 2 failed", &s)
+	}
+	o.Prune = true
+	s, printed := test(t, o)
+	if !strings.HasPrefix(printed, "PRUNED golden::q_case (golden/q_case.txtar)\n  Capitals.\nremoved: there is no plugin beside the case\n") || s.Pruned != 1 || s.Failed != 1 {
+		t.Errorf("got %s\n%s", &s, printed)
+	}
+	for name, want := range map[string]bool{"golden/q_case.txtar": false, "cases/q_case.txtar": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: got %v, want it there: %v", name, err, want)
+		}
+	}
+}
+
+// many is a tree of two plugins with 5 cases each, of which the given ones fail.
+func many(t *testing.T, failing ...string) string {
+	files := map[string]string{"a.star": upperPlugin, "b.star": upperPlugin}
+	for _, plugin := range []string{"a", "b"} {
+		for n := range 5 {
+			name, text := fmt.Sprintf("%s_%d", plugin, n), upperCase+upperWant
+			if slices.Contains(failing, name) {
+				text = upperCase + "-- want --\n"
+			}
+			files["golden/"+name+".txtar"] = text
+		}
+	}
+	return tree(t, files)
+}
+
+func TestFailFast(t *testing.T) {
+	tests := []struct {
+		name    string
+		failing []string
+		update  bool
+		want    string
+	}{
+		{"none fails", nil, false, "10 cases: 10 passed"},
+		{"the first", []string{"a_0", "b_4"}, false, "10 cases: 1 failed, 9 not run"},
+		{"two of one plugin", []string{"b_3", "b_2"}, false, "10 cases: 7 passed, 1 failed, 2 not run"},
+		{"the last", []string{"b_4"}, false, "10 cases: 9 passed, 1 failed"},
+		{"an update is no failure", []string{"a_3"}, true, "10 cases: 9 passed, 1 updated"},
+	}
+	for _, tt := range tests {
+		for jobs := range 4 {
+			t.Run(fmt.Sprintf("%s, %d jobs", tt.name, jobs), func(t *testing.T) {
+				s, _ := test(t, golden.Options{Dir: many(t, tt.failing...), FailFast: true, Jobs: jobs, Update: tt.update})
+				if s.String() != tt.want {
+					t.Errorf("got %s, want %s", &s, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// Law: however many cases run at a time, the results are the same.
+func TestJobs(t *testing.T) {
+	dir := many(t, "a_1", "b_0", "b_4")
+	want, wantPrinted := test(t, golden.Options{Dir: dir, Jobs: 1})
+	for _, jobs := range []int{-1, 0, 2, 3, 100} {
+		got, printed := test(t, golden.Options{Dir: dir, Jobs: jobs})
+		if diff := cmp.Diff(want, got) + cmp.Diff(wantPrinted, printed); diff != "" {
+			t.Errorf("%d jobs (-want +got):\n%s", jobs, diff)
+		}
+	}
+}
+
+// Cases of one plugin are played in one host, and see nothing of each other.
+func TestCasesAreApart(t *testing.T) {
+	const plugin = `
+plugin(permissions = ["fs.read:**"], config = {"greeting": "hello"}, requires_env = ["TOKEN"])
+print("loaded")
+def note(ctx):
+    """Counts, and reads what is there."""
+    n = ctx.state.get("n", 0) + 1
+    ctx.state.set("n", n)
+    return "%s %d %s %s" % (config.greeting, n, ctx.now, ctx.fs.glob("**"))
+
+register_tool(note)
+`
+	call := "-- case.star --\ncall_tool(\"note\")\n"
+	dir := tree(t, map[string]string{
+		"p.star":              plugin,
+		"golden/p_a.txtar":    "-- case.star --\nadvance(days = 1)\ncall_tool(\"note\")\n",
+		"golden/p_b.txtar":    call + "-- workspace/b.md --\n",
+		"golden/p_c.txtar":    call + "-- config.toml --\n[plugin.p]\ngreeting = \"hi\"\n",
+		"golden/p_d.txtar":    call + "-- env --\nTOKEN=x\n",
+		"golden/p_e.txtar":    call + "-- env --\nTOKEN=x\n",
+		"golden/p_full.txtar": call + "-- workspace/full.md --\n",
+	})
+	s, _ := test(t, golden.Options{Dir: dir, Update: true, Jobs: 1})
+	wants := map[string]string{
+		"a":    `"hello 1 2026-01-02T00:00:00Z []"`,
+		"b":    `"hello 1 2026-01-01T00:00:00Z [\"b.md\"]"`,
+		"c":    `"hi 1 2026-01-01T00:00:00Z []"`,
+		"d":    `"hello 1 2026-01-01T00:00:00Z []"`,
+		"e":    `"hello 1 2026-01-01T00:00:00Z []"`,
+		"full": `"hello 1 2026-01-01T00:00:00Z [\"full.md\"]"`,
+	}
+	for _, r := range s.Results {
+		_, name, _ := strings.Cut(r.Name, "::p_")
+		text, err := os.ReadFile(filepath.Join(dir, r.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(text), "-- want --\n")
+		want := "== load\nlog info p: loaded\n== call_tool note\n" + wants[name] + "\n"
+		if diff := cmp.Diff(want, got); diff != "" || r.Status != golden.Updated {
+			t.Errorf("%s: %s: want (-want +got):\n%s", name, r.Status, diff)
+		}
+	}
+}
+
+// A tool of the program that counts its calls makes a plugin nondeterministic. The
+// case that shows it fails, whatever it wants, and is not updated.
+func TestNondeterministicTool(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"p.star":              upperPlugin,
+		"golden/p_tool.txtar": "The ticket is new each time.\n-- case.star --\ncall_tool(\"ticket\")\n",
+	})
+	var calls atomic.Int64
+	ticket := starhost.Plugin{Name: "tickets", Tools: []starhost.Tool{{
+		Name: "ticket", Description: "Opens a ticket.",
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: fmt.Sprintf("T-%d", calls.Add(1))}, nil
+		},
+	}}}
+	_, got := test(t, golden.Options{Dir: dir, Update: true, Plugins: []starhost.Plugin{ticket}})
+	want := `FAILED p.star::p_tool (golden/p_tool.txtar)
+  The ticket is new each time.
+nondeterminism: two runs of the case differ
+--- first run
++++ second run
+@@ -1,2 +1,2 @@
+ == call_tool ticket
+-"T-1"
++"T-2"
+
+1 case: 1 failed
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Test (-want +got):\n%s", diff)
+	}
+}
+
+// Plugins of Go that do not fit beside the case's are why it fails.
+func TestPluginsThatDoNotFit(t *testing.T) {
+	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase})
+	s, _ := test(t, golden.Options{Dir: dir, Plugins: []starhost.Plugin{{Name: "p"}}})
+	if r := s.Results[0]; r.Status != golden.Failed || !strings.Contains(r.Text, "p") {
+		t.Errorf("got %s: %s", r.Status, r.Text)
+	}
+}
+
+// An interrupted run leaves all files as they were.
+func TestInterruptedUpdate(t *testing.T) {
+	dir := many(t, "a_0", "a_1", "b_4")
+	before := contents(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := starhost.Plugin{Name: "stop", Hooks: []starhost.Hook{{
+		Event: "pre_tool_call",
+		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+			cancel()
+			return starhost.Decision{}, nil
+		},
+	}}}
+	if _, err := golden.Test(ctx, golden.Options{Dir: dir, Update: true, Plugins: []starhost.Plugin{stop}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("files (-before +after):\n%s", diff)
+	}
+}
+
+// contents returns all files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		files[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 func TestUpdateWithoutCI(t *testing.T) {

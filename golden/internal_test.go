@@ -31,19 +31,15 @@ func newCase(t *testing.T, text string) *testCase {
 	return prepare(l, pluginCache{}, filepath.Join(t.TempDir(), "plugins"))
 }
 
-// runWith is testCase.run with a Go plugin in the host.
+// runWith plays a case once in a host with a Go plugin.
 func runWith(t *testing.T, c *testCase, cond conditions, more starhost.Plugin) outcome {
 	t.Helper()
-	p, err := newPlay(t.Context(), c, cond)
+	st, err := newStage(cond, []starhost.Plugin{more})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close()
-	if err := p.set.Host.Add(more); err != nil {
-		t.Fatal(err)
-	}
-	err = p.script(c.files[scriptSection])
-	return outcome{output: p.out.String(), err: err}
+	defer st.clear()
+	return st.run(t.Context(), c)
 }
 
 const goCase = `Nothing depends on who comes first.
@@ -69,7 +65,7 @@ func TestNondeterminism(t *testing.T) {
 	t.Run("state outside of the host", func(t *testing.T) {
 		more := counting()
 		c.first, c.second = runWith(t, c, conditions{workers: 1}, more), runWith(t, c, conditions{workers: 2}, more)
-		r := c.judge(true)
+		r, _ := c.judge(&Options{Update: true})
 		if r.Status != Failed || !strings.HasPrefix(r.Text, "nondeterminism: two runs of the case differ\n--- first run\n+++ second run\n") {
 			t.Errorf("got %s: %s", r.Status, r.Text)
 		}
@@ -82,13 +78,13 @@ func TestNondeterminism(t *testing.T) {
 	t.Run("the order of loaders", func(t *testing.T) {
 		c.first = runWith(t, c, conditions{workers: 1}, counting())
 		c.second = runWith(t, c, conditions{workers: 1, lastFirst: true}, counting())
-		if r := c.judge(false); !strings.Contains(r.Text, "nondeterminism") {
+		if r, _ := c.judge(&Options{}); !strings.Contains(r.Text, "nondeterminism") {
 			t.Errorf("got %s", r.Text)
 		}
 	})
 	t.Run("an error in one of them", func(t *testing.T) {
 		c.first, c.second = outcome{output: "a\n"}, outcome{output: "a\n", err: errors.New("late")}
-		if r := c.judge(false); !strings.Contains(r.Text, "\n+late\n") {
+		if r, _ := c.judge(&Options{}); !strings.Contains(r.Text, "\n+late\n") {
 			t.Errorf("got %s", r.Text)
 		}
 	})
@@ -120,16 +116,25 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-func TestWriteFileFails(t *testing.T) {
-	c := newCase(t, goCase)
-	c.first, c.second = outcome{output: "new\n"}, outcome{output: "new\n"}
-	if err := os.Remove(c.file.Real); err != nil {
-		t.Fatal(err)
-	}
-	r := c.judge(true)
-	if diff := cmp.Diff("no such file or directory\n", r.Text); diff != "" || r.Status != Failed {
-		t.Errorf("%s (-want +got):\n%s", r.Status, diff)
-	}
+// Law: the sections of a text are the text; what is pruned of it has nothing else
+// changed, and nothing is left to prune.
+func TestSplit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := []byte(texts.Draw(t, "case"))
+		if got := joinSections(split(src)); string(got) != string(src) {
+			t.Errorf("joinSections(split(%q)): got %q", src, got)
+		}
+		gone := []part{{section: "a"}, {envSection, "A"}}
+		once := prune(src, gone)
+		if twice := prune(once, gone); string(twice) != string(once) {
+			t.Errorf("pruned once: %q, twice: %q", once, twice)
+		}
+		for _, f := range txtar.Parse(once).Files {
+			if f.Name == "a" {
+				t.Errorf("pruned %q: got %q", src, once)
+			}
+		}
+	})
 }
 
 // texts draws texts of lines that may look like the beginning of a section.

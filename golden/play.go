@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins"
-	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/starlark"
 )
 
 // begin is the time at which every case begins.
@@ -23,100 +18,31 @@ var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // platform is what plugins see as the session's.
 const platform = "test"
 
-// conditions are what must not change what a case gives.
-type conditions struct {
-	workers   int  // loaders at a time
-	lastFirst bool // order in which the loaders of a prompt start
-}
-
-// A play is one run of a case: a host, a session, and what the steps printed. It
-// is the builtins.CaseDriver of the case's script.
+// A play is one run of a case: a session, and what the steps printed.
 type play struct {
-	ctx       context.Context
-	set       *loader.Set
-	session   *starhost.Session
-	turn      *starhost.Turn // under way, or nil
-	workspace *workspace
-	now       time.Time
-	prompts   int
-	sent      []string // what the previous prompt told the model, by message
-	logs      []starhost.LogLine
-	out       strings.Builder
+	ctx     context.Context
+	session *starhost.Session
+	turn    *starhost.Turn // under way, or nil
+	now     time.Time
+	prompts int
+	sent    []string // what the previous prompt told the model, by message
+	logs    []starhost.LogLine
+	out     strings.Builder
+
+	env    map[string]string // that the case sets
+	mu     sync.Mutex
+	looked map[string]bool // at these variables
 }
 
-// newPlay loads the case's plugins into a host of their own.
-func newPlay(ctx context.Context, c *testCase, cond conditions) (*play, error) {
-	p := &play{ctx: ctx, now: begin}
-	var err error
-	if p.workspace, err = newWorkspace(c.under(workspaceDir)); err != nil {
-		return nil, err
+// lookup returns an environment variable.
+func (p *play) lookup(name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looked[name] = true
+	if value, ok := p.env[name]; ok {
+		return value
 	}
-	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
-	if err != nil {
-		return nil, err
-	}
-	var sources []*loader.Source
-	granted := len(config.Grants) > 0
-	for _, plugin := range c.plugins {
-		sources = append(sources, plugin.source)
-		if !granted {
-			config.Grants[plugin.source.Name] = plugin.declared
-		}
-	}
-	p.set, err = loader.Load(ctx, loader.Options{
-		Config:    config,
-		Sources:   sources,
-		World:     effects.World{Workspace: effects.NewFiles(p.workspace, effects.FileOptions{})},
-		FS:        p.workspace,
-		LookupEnv: func(name string) (string, bool) { return "test-" + name, true },
-		Host: starhost.Options{
-			Clock:            func() time.Time { return p.now },
-			Log:              func(l starhost.LogLine) { p.logs = append(p.logs, l) },
-			Workers:          cond.workers,
-			LoadersLastFirst: cond.lastFirst,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	p.session = p.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
-	if warnings = append(warnings, p.set.Warnings...); len(warnings) > 0 {
-		return nil, errors.Join(errors.New(warnings[0].String()), p.set.Close())
-	}
-	if err := p.set.Err(); err != nil {
-		return nil, errors.Join(err, p.set.Close())
-	}
-	return p, nil
-}
-
-// close ends the turn under way and frees what the host holds.
-func (p *play) close() {
-	p.endTurn()
-	p.set.Close() // of files in memory alone
-}
-
-// script runs the steps.
-func (p *play) script(src []byte) error {
-	box := starlark.New(starlark.Options{
-		Print: func(_ context.Context, _ starlark.Pos, text string) { p.out.WriteString(line(text)) },
-	})
-	for _, e := range slices.Concat(builtins.Table(box), builtins.CaseTable(box, p)) {
-		if e.Value == nil { // the language's own
-			continue
-		}
-		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return err
-		}
-	}
-	file, err := box.Parse(scriptSection, src)
-	if err != nil {
-		return err
-	}
-	if logs := p.flushLogs(); logs != "" {
-		p.out.WriteString("== load\n" + logs)
-	}
-	_, _, err = box.Run(p.ctx, file, starlark.Exec{})
-	return err
+	return "test-" + name
 }
 
 // print writes a step's heading, what it gave, and what handlers logged.

@@ -12,21 +12,22 @@ import (
 
 // A workspace is an in-memory file system that knows which of its files somebody
 // looked at. To list a folder is to look at all files in it. It is safe for
-// concurrent use.
+// concurrent use, but for reset.
 type workspace struct {
 	afero.Fs
 	mu     sync.Mutex
 	unseen []string
 }
 
-func newWorkspace(files map[string][]byte) (*workspace, error) {
-	w := &workspace{Fs: afero.NewMemMapFs(), unseen: sortedKeys(files)}
+// reset replaces all files.
+func (w *workspace) reset(files map[string][]byte) error {
+	w.Fs, w.unseen = afero.NewMemMapFs(), sortedKeys(files)
 	for _, name := range w.unseen {
 		if err := afero.WriteFile(w.Fs, name, files[name], 0o644); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // Open opens a file or folder.

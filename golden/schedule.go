@@ -1,0 +1,93 @@
+package golden
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// chunkSize is the most cases of one plugin that are played on one stage: enough
+// for loading the plugin to cost little, few enough for all workers to have some.
+const chunkSize = 32
+
+// chunks splits cases into lists of neighbours with the same plugin.
+func chunks(cases []*testCase) [][]*testCase {
+	var list [][]*testCase
+	for i, c := range cases {
+		if n := len(list) - 1; n >= 0 && c.plugin == cases[i-1].plugin && len(list[n]) < chunkSize {
+			list[n] = append(list[n], c)
+			continue
+		}
+		list = append(list, []*testCase{c})
+	}
+	return list
+}
+
+// runAll runs all cases twice: in order, and last first, with the loaders of each
+// prompt last first as well. It returns how many did run, which is all but those
+// after a failure that is enough.
+func runAll(ctx context.Context, cases []*testCase, o *Options) (ran int, err error) {
+	var last atomic.Int64 // index of the last case that is of interest
+	last.Store(int64(len(cases) - 1))
+	index := map[*testCase]int64{}
+	for i, c := range cases {
+		index[c] = int64(i)
+	}
+	err = pass(ctx, cases, o, conditions{workers: 1}, func(st *stage, c *testCase) {
+		if index[c] > last.Load() {
+			return
+		}
+		if c.first = st.run(ctx, c); o.FailFast && c.fails(o) {
+			lower(&last, index[c])
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	cases = slices.Clone(cases[:last.Load()+1])
+	slices.Reverse(cases)
+	err = pass(ctx, cases, o, conditions{workers: 2, lastFirst: true}, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
+	return len(cases), err
+}
+
+// lower sets n to v unless it is lower.
+func lower(n *atomic.Int64, v int64) {
+	for old := n.Load(); v < old && !n.CompareAndSwap(old, v); old = n.Load() {
+	}
+}
+
+// pass runs cases in their order, as many at a time as the options say, each
+// worker on a stage of its own.
+func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
+	jobs := o.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	list := chunks(cases)
+	queue := make(chan []*testCase)
+	errs := make([]error, min(jobs, len(list)))
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			st, err := newStage(cond, o.Plugins)
+			errs[i] = err
+			for chunk := range queue {
+				for _, c := range chunk {
+					if err == nil && ctx.Err() == nil {
+						run(st, c)
+					}
+				}
+				st.clear()
+			}
+		})
+	}
+	for _, chunk := range list {
+		queue <- chunk
+	}
+	close(queue)
+	wg.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}

@@ -1,0 +1,186 @@
+package golden
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// conditions are what must not change what a case gives.
+type conditions struct {
+	workers   int  // loaders at a time
+	lastFirst bool // order in which the loaders of a prompt start
+}
+
+// A stage is where cases are played, one after another. It keeps what they have in
+// common: the vocabulary of their scripts, and a host for those of one plugin that
+// have the same config and environment. All that a host learns of a case, its
+// files, time and variables, it learns through the play that is on. It is the
+// builtins.CaseDriver of all scripts.
+type stage struct {
+	*play     // that is on
+	cond      conditions
+	plugins   []starhost.Plugin // of Go
+	workspace workspace
+	box       *starlark.Sandbox // of scripts
+	hosts     map[hostKey]*hosted
+}
+
+// A hostKey is what makes cases fit for one host.
+type hostKey struct {
+	plugin      string // real path, of the case if it brings plugins itself
+	config, env string
+}
+
+// A hosted is what loading gave.
+type hosted struct {
+	set    *loader.Set
+	logs   []starhost.LogLine
+	looked map[string]bool // at these variables
+	err    error
+}
+
+// newStage returns a stage whose hosts have further plugins of Go.
+func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
+	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*hosted{}}
+	st.box = starlark.New(starlark.Options{
+		Print: func(_ context.Context, _ starlark.Pos, text string) { st.out.WriteString(line(text)) },
+	})
+	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
+		if e.Value == nil { // the language's own
+			continue
+		}
+		if err := st.box.Define(e.Name, e.Value, e.Cost); err != nil {
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+// clear lets go of all hosts.
+func (st *stage) clear() {
+	for _, h := range st.hosts {
+		if h.set != nil {
+			h.set.Close() // of files in memory alone
+		}
+	}
+	clear(st.hosts)
+}
+
+// run plays a case once.
+func (st *stage) run(ctx context.Context, c *testCase) outcome {
+	if c.problem != nil {
+		return outcome{err: c.problem}
+	}
+	env, err := c.env()
+	if err != nil {
+		return outcome{err: err}
+	}
+	st.play = &play{ctx: ctx, now: begin, env: env, looked: map[string]bool{}}
+	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
+		return outcome{err: err}
+	}
+	h := st.host(ctx, c)
+	if h.err != nil {
+		return outcome{err: h.err}
+	}
+	maps.Copy(st.looked, h.looked)
+	st.logs = h.logs
+	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
+	err = st.script(c.files[scriptSection])
+	st.endTurn()
+	return outcome{output: escape(st.out.String()), unused: st.unused(), err: err}
+}
+
+// unused returns what nothing looked at, in order of files and then of variables.
+func (st *stage) unused() []part {
+	var list []part
+	for _, name := range st.workspace.unseen {
+		list = append(list, part{section: workspaceDir + "/" + name})
+	}
+	for _, name := range sortedKeys(st.env) {
+		if !st.looked[name] {
+			list = append(list, part{envSection, name})
+		}
+	}
+	return list
+}
+
+// host returns the host for a case.
+func (st *stage) host(ctx context.Context, c *testCase) *hosted {
+	key := hostKey{c.plugin.Real, string(c.files[configSection]), string(c.files[envSection])}
+	if len(c.under(pluginsDir)) > 0 {
+		key.plugin = c.file.Real
+	}
+	h, ok := st.hosts[key]
+	if !ok {
+		set, err := st.load(ctx, c)
+		h = &hosted{set: set, logs: slices.Clip(st.logs), looked: maps.Clone(st.looked), err: err}
+		st.hosts[key] = h
+	}
+	return h
+}
+
+// load loads the plugins of a case.
+func (st *stage) load(ctx context.Context, c *testCase) (*loader.Set, error) {
+	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
+	if err != nil {
+		return nil, err
+	}
+	var sources []*loader.Source
+	granted := len(config.Grants) > 0
+	for _, plugin := range c.plugins {
+		sources = append(sources, plugin.source)
+		if !granted {
+			config.Grants[plugin.source.Name] = plugin.declared
+		}
+	}
+	set, err := loader.Load(ctx, loader.Options{
+		Config:    config,
+		Sources:   sources,
+		World:     effects.World{Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{})},
+		FS:        &st.workspace,
+		LookupEnv: func(name string) (string, bool) { return st.lookup(name), true },
+		Host: starhost.Options{
+			Clock:            func() time.Time { return st.now },
+			Log:              func(l starhost.LogLine) { st.logs = append(st.logs, l) },
+			Workers:          st.cond.workers,
+			LoadersLastFirst: st.cond.lastFirst,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err = set.Host.Add(st.plugins...); err == nil {
+		err = set.Err()
+	}
+	if warnings = append(warnings, set.Warnings...); len(warnings) > 0 {
+		err = errors.New(warnings[0].String())
+	}
+	if err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	return set, nil
+}
+
+// script runs the steps.
+func (st *stage) script(src []byte) error {
+	file, err := st.box.Parse(scriptSection, src)
+	if err != nil {
+		return err
+	}
+	if logs := st.flushLogs(); logs != "" {
+		st.out.WriteString("== load\n" + logs)
+	}
+	_, _, err = st.box.Run(st.ctx, file, starlark.Exec{})
+	return err
+}
