@@ -310,57 +310,57 @@ func (e *Event) subject() string { return cmp.Or(e.Tool, e.Command) }
 // set replaces an argument by a value of a modify. It refuses a value that the
 // argument cannot have.
 func (e *Event) set(name string, value any) error {
+	ok := false
 	switch p := e.Arg(name).(type) {
 	case *string:
-		if v, ok := value.(string); ok {
-			*p = v
-			return nil
-		}
-	case *json.RawMessage:
-		if v, ok := value.(json.RawMessage); ok {
-			if len(v) == 0 {
-				v = emptyObject
-			}
-			if _, err := decodeObject(v); err != nil {
-				return fmt.Errorf("modify: %s: %w", name, err)
-			}
-			*p = v
-			return nil
-		}
-	case **Messages:
-		if v, ok := value.(*Messages); ok {
-			*p = v
-			return nil
-		}
-	case *Result:
-		switch v := value.(type) {
-		case Result:
-			*p, e.IsError = v, v.IsError
-			return nil
-		case string:
-			p.ForLLM = v
-			return nil
-		}
+		ok = assign(p, value)
 	case *[]string:
-		if v, ok := value.([]string); ok {
-			*p = v
-			return nil
+		ok = assign(p, value)
+	case **Messages:
+		ok = assign(p, value)
+	case *json.RawMessage:
+		v, isJSON := value.(json.RawMessage)
+		if !isJSON {
+			break
 		}
+		if len(v) == 0 {
+			v = emptyObject
+		}
+		if _, err := decodeObject(v); err != nil {
+			return fmt.Errorf("modify: %s: %w", name, err)
+		}
+		*p, ok = v, true
 	case *AppArg:
-		if v, ok := value.(json.RawMessage); ok && json.Valid(v) {
-			p.Value = v
-			return nil
+		v, _ := value.(json.RawMessage)
+		ok = json.Valid(v) && assign(&p.Value, value)
+	case *Result:
+		if ok = assign(&p.ForLLM, value); !ok && assign(p, value) {
+			e.IsError, ok = p.IsError, true
 		}
 	case **Tools:
-		if v, ok := value.([]string); ok {
-			kept, err := keepTools(*p, v)
-			if err == nil {
-				*p = kept
-			}
+		names, isList := value.([]string)
+		if !isList {
+			break
+		}
+		kept, err := keepTools(*p, names)
+		if err != nil {
 			return err
 		}
+		*p, ok = kept, true
 	}
-	return fmt.Errorf("modify: %s: got %T, want %s", name, value, wants(e.Arg(name)))
+	if !ok {
+		return fmt.Errorf("modify: %s: got %T, want %s", name, value, wants(e.Arg(name)))
+	}
+	return nil
+}
+
+// assign sets what p points to, if value has its type.
+func assign[T any](p *T, value any) bool {
+	v, ok := value.(T)
+	if ok {
+		*p = v
+	}
+	return ok
 }
 
 // wants says in words what the field that p points to holds.
