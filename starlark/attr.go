@@ -40,19 +40,21 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	return nil, errors.New(msg)
 }
 
-// paying returns the guarded method for a bound method of a core type, and any
-// other value as it is.
+// paying returns the guarded method for a bound method, and any other value as it
+// is.
 func (w *worker) paying(v starlark.Value) (starlark.Value, error) {
 	b, ok := v.(*starlark.Builtin)
 	if !ok || b.Receiver() == nil {
 		return v, nil
 	}
-	m := methodOf(b.Receiver(), b.Name())
-	if m == nil {
-		return v, nil
-	}
 	if err := w.pay(boundCopy, 1); err != nil {
 		return nil, err
 	}
-	return m.bound.BindReceiver(b.Receiver()), nil
+	if m := methodOf(b.Receiver(), b.Name()); m != nil {
+		return m.bound.BindReceiver(b.Receiver()), nil
+	}
+	guarded := starlark.NewBuiltin(b.Name(), func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return workerOf(th).hostMethod(b, args, kwargs)
+	})
+	return guarded.BindReceiver(b.Receiver()), nil
 }

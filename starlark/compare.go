@@ -77,6 +77,9 @@ func (w *worker) compareWhole(op syntax.Token, x, y starlark.Value, depth int) (
 	if err := w.payWhole(x, y); err != nil {
 		return false, err
 	}
+	if err := w.payHostParts("compare", x, y); err != nil {
+		return false, err
+	}
 	if reflect.TypeOf(x) != reflect.TypeOf(y) {
 		if c, ok := x.(starlark.Comparable); ok && isHost(x) {
 			return c.CompareSameType(op, y, depth)

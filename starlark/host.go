@@ -83,6 +83,35 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 	return err
 }
 
+// payHostParts walks those of the values that stand for a list or dict: the host's
+// code for their operators takes time by what they hold.
+func (w *worker) payHostParts(op string, values ...starlark.Value) error {
+	for _, v := range values {
+		if !isHost(v) {
+			continue
+		}
+		if err := w.payParts(op, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hostMethod is a call of a method of a host's value. It has no cost of its own:
+// it pays by the length of its receiver, and for what it returns.
+func (w *worker) hostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+	defer w.contain(&err)
+	n := uint64(max(starlark.Len(b.Receiver()), 0))
+	if err := w.charge(b.Name(), hostSteps+n/4, 0); err != nil {
+		return nil, err
+	}
+	v, err := starlark.Call(w.thread, b, args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return v, w.payParts(b.Name(), v)
+}
+
 // payCrossing pays for a call that goes from one plugin to another.
 func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	n, err := w.callSize(op, args, kwargs)

@@ -242,10 +242,15 @@ func callAttr(th *starlark.Thread, recv starlark.Value, name string, args starla
 	if err != nil {
 		return nil, err
 	}
-	if v, err = workerOf(th).paying(v); err != nil {
-		return nil, err
+	w := workerOf(th)
+	b, ok := v.(*starlark.Builtin)
+	if !ok || b.Receiver() == nil {
+		return starlark.Call(th, v, args, kwargs)
 	}
-	return starlark.Call(th, v, args, kwargs)
+	if m := methodOf(b.Receiver(), b.Name()); m != nil {
+		return m.call(w, b.Name(), b.Receiver(), args, kwargs)
+	}
+	return w.hostMethod(b, args, kwargs)
 }
 
 // ---- units of work ----

@@ -64,7 +64,7 @@ func (w *worker) payBinary(op syntax.Token, x, y starlark.Value) error {
 			return w.pay(structSum, uint64(x.Len()+y.Len()))
 		}
 	}
-	return nil
+	return w.payHostParts(op.String(), x, y)
 }
 
 func (w *worker) payInteger(op syntax.Token, x starlark.Int, y starlark.Value) error {
@@ -152,7 +152,7 @@ func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
 	if n := starlark.Len(y); n >= 0 && op == syntax.PLUS {
 		return w.paySequence(concatList, uint64(starlark.Len(x)+n))
 	}
-	return nil
+	return w.payHostParts(op.String(), y)
 }
 
 // payRepeat pays for v * n. Counts that the interpreter refuses are left to it.
@@ -313,6 +313,10 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 		}
 	case starlark.Bytes:
 		if err := w.payScan("in", len(y), x); err != nil {
+			return false, err
+		}
+	default:
+		if err := w.payHostParts("in", y); err != nil {
 			return false, err
 		}
 	}

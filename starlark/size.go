@@ -205,10 +205,13 @@ func (t *textWalk) fields(s *starlarkstruct.Struct) error {
 }
 
 // hostValue counts a value of the host, or one of the interpreter's that yields
-// elements when asked to, such as a range. Its text is its own: short, or as
-// long as what it holds.
+// elements when asked to. What it holds or yields is in its text; of what does
+// neither, the text itself is made to see how long it is.
 func (t *textWalk) hostValue(v starlark.Value) error {
 	t.size += 64
+	if v.Type() == "range" {
+		return nil
+	}
 	switch v := v.(type) {
 	case Holder:
 		return t.elements(slices.Values(v.Held()))
@@ -218,8 +221,23 @@ func (t *textWalk) hostValue(v starlark.Value) error {
 				return err
 			}
 		}
+		return nil
+	case starlark.Iterable:
+		return t.elements(elementsOf(v))
 	}
-	return nil
+	t.size += uint64(len(v.String()))
+	return t.tick()
+}
+
+// elementsOf ranges over the elements of v.
+func elementsOf(v starlark.Iterable) func(yield func(starlark.Value) bool) {
+	return func(yield func(starlark.Value) bool) {
+		iter := v.Iterate()
+		defer iter.Done()
+		var x starlark.Value
+		for iter.Next(&x) && yield(x) {
+		}
+	}
 }
 
 // once visits the parts of v unless they are being visited already.

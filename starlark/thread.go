@@ -180,15 +180,20 @@ func callerPos(th *starlark.Thread) Pos {
 
 // print hands on what a script prints, while the run may.
 func (w *worker) print(text string) {
+	if w.payOutput(text) && w.box.print != nil {
+		w.box.print(w.ctx, callerPos(w.thread), text)
+	}
+}
+
+// payOutput pays for a line of output, and reports whether the run may print it.
+func (w *worker) payOutput(text string) bool {
 	n := w.budget.output + uint64(len(text)) + 1
 	if n > w.budget.maxOutput {
 		w.exceed("output", "print", n, w.budget.maxOutput, w.budget.output)
-		return
+		return false
 	}
 	w.budget.output = n
-	if w.box.print != nil {
-		w.box.print(w.ctx, callerPos(w.thread), text)
-	}
+	return true
 }
 
 // Charge pays for work that a host's function is about to do: steps, at 10 to 20

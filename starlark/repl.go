@@ -1,0 +1,242 @@
+package starlark
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// replName is the file that positions in a REPL name. Its lines are those that
+// were read.
+const replName = "repl"
+
+// replDialect is the language of a REPL: what a load statement binds is there
+// in later statements too.
+var replDialect = func() syntax.FileOptions {
+	o := dialect
+	o.LoadBindsGlobally = true
+	return o
+}()
+
+// A REPL evaluates what a person types, statement by statement: [REPL.Read], then
+// [REPL.Run]. Each statement has a budget of its own. What it binds later ones see
+// and may bind again; a function keeps seeing what was bound when it was defined.
+// Nothing is frozen. A REPL is used by one goroutine at a time.
+type REPL struct {
+	// Load is what load statements ask, as in [Exec]; nil refuses them.
+	Load func(from, label string) (name string, src []byte, err error)
+
+	box   *Sandbox
+	next  func(more bool) (string, error)
+	names starlark.StringDict // over the defined ones
+	text  []byte              // of all lines that were read
+	held  string              // a line that was read and belongs to the next statement
+}
+
+// REPL returns a REPL that reads lines with next, with or without their ends; more
+// says that a statement goes on. The end is [io.EOF].
+func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
+	return &REPL{box: s, next: next, names: starlark.StringDict{}}
+}
+
+// Use gives the statements to come names, over those they have. Functions among
+// them are those of a [Module], or pay for their work themselves.
+func (r *REPL) Use(names starlark.StringDict) { maps.Copy(r.names, names) }
+
+// An Input is what is evaluated at once: a block with all its lines, or the
+// statements on one line; of a blank line nothing.
+type Input struct{ file *File }
+
+// Callee returns the name of the function if the input is a call of one and
+// nothing else, else "".
+func (in *Input) Callee() string {
+	if stmts := in.file.tree.Stmts; len(stmts) == 1 {
+		if x, ok := stmts[0].(*syntax.ExprStmt); ok {
+			if call, ok := x.X.(*syntax.CallExpr); ok {
+				if fn, ok := call.Fn.(*syntax.Ident); ok {
+					return fn.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// Mentions reports whether a name stands anywhere in the input.
+func (in *Input) Mentions(name string) bool {
+	found := false
+	syntax.Walk(in.file.tree, func(n syntax.Node) bool {
+		id, ok := n.(*syntax.Ident)
+		found = found || ok && id.Name == name
+		return !found
+	})
+	return found
+}
+
+// Text returns the lines of the input.
+func (in *Input) Text() string { return strings.TrimLeft(in.file.src, "\n") }
+
+// Read reads one input. A block ends at a blank line, or before a line that is
+// not indented. The error is an [*Error], of what cannot be parsed, or that of
+// next; after either the next line begins anew.
+func (r *REPL) Read() (*Input, error) {
+	begin := len(r.text)
+	stopped := r.readStatement()
+	if stopped != nil && !(stopped == io.EOF && len(r.text) > begin) {
+		return nil, stopped
+	}
+	// What came before is left out, but its lines count.
+	above := strings.Repeat("\n", strings.Count(string(r.text[:begin]), "\n"))
+	f, err := r.box.parse(replName, []byte(above+string(r.text[begin:])))
+	if err != nil {
+		return nil, Locate(err, r.source)
+	}
+	return &Input{f}, nil
+}
+
+// readStatement reads lines until they make up a statement, or cannot be the
+// beginning of one. The error is that of next.
+func (r *REPL) readStatement() (stopped error) {
+	begin, last := len(r.text), len(r.text)
+	f, _ := r.box.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
+		line, err := r.readLine(len(r.text) > begin)
+		if err != nil {
+			stopped = err
+			return nil, err
+		}
+		last = len(r.text)
+		r.text = append(r.text, line...)
+		if int64(len(r.text)-begin) > r.box.limits.Source {
+			return nil, io.EOF // whoever parses it says so
+		}
+		return []byte(line), nil
+	})
+	if f != nil && isBlock(f) && len(strings.TrimSpace(string(r.text[last:]))) > 0 {
+		r.held = string(r.text[last:])
+		r.text = r.text[:last]
+	}
+	return stopped
+}
+
+// isBlock reports whether a statement takes a line behind it to end it.
+func isBlock(f *syntax.File) bool {
+	if len(f.Stmts) != 1 {
+		return false
+	}
+	switch f.Stmts[0].(type) {
+	case *syntax.DefStmt, *syntax.IfStmt, *syntax.ForStmt, *syntax.WhileStmt:
+		return true
+	}
+	return false
+}
+
+// readLine returns the next line with its end.
+func (r *REPL) readLine(more bool) (string, error) {
+	if r.held != "" {
+		line := r.held
+		r.held = ""
+		return line, nil
+	}
+	line, err := r.next(more)
+	if line == "" && err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\r", "\n") + "\n", nil
+}
+
+// source returns the text of a file for an error.
+func (r *REPL) source(file string) string {
+	if file == replName {
+		return string(r.text)
+	}
+	return r.box.sources.text(file)
+}
+
+// Run evaluates an input. It returns the text of its value, as repr gives it, if
+// its last statement is an expression that is not None, else "". What it bound
+// before an error stays. The error is an [*Error], or nil.
+func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, err error) {
+	w, err := r.box.enter(ctx)
+	if err != nil {
+		return "", Usage{}, Locate(err, r.source)
+	}
+	value, err = w.input(r, in.file)
+	usage, err = w.leave(err)
+	if err != nil {
+		return "", usage, Locate(err, r.source)
+	}
+	return value, usage, nil
+}
+
+// input runs an input, and returns the text of its value.
+func (w *worker) input(r *REPL, f *File) (_ string, err error) {
+	defer w.contain(&err)
+	if len(f.tree.Stmts) == 0 {
+		return "", nil
+	}
+	f, names := r.carry(f)
+	program, err := w.box.compile(f, names)
+	if err != nil {
+		return "", err
+	}
+	w.loader = &loader{Exec: Exec{Load: r.Load}, env: w.box.env, modules: map[string]starlark.StringDict{}}
+	w.files = []string{replName}
+	globals, err := program.Init(w.thread, joined(w.box.env, names))
+	for name, v := range globals {
+		if name[0] != '$' {
+			r.names[name] = v
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return w.shown(globals[exprResult])
+}
+
+// carry returns f with its last expression assigned to exprResult, and the names
+// that it binds bound to what they are now: x += 1 goes on from there. The names
+// are those that the result may use.
+func (r *REPL) carry(f *File) (*File, starlark.StringDict) {
+	tree, names := *f.tree, maps.Clone(r.names)
+	tree.Options = &replDialect
+	tree.Stmts = nil
+	pos := syntax.Start(f.tree.Stmts[0])
+	assign := func(name string, value syntax.Expr) syntax.Stmt {
+		return &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, name), RHS: value}
+	}
+	for _, name := range slices.Sorted(maps.Keys(boundNames(f.tree))) {
+		if v, ok := r.names[name]; ok {
+			before := "$before." + name
+			names[before] = v
+			tree.Stmts = append(tree.Stmts, assign(name, ident(pos, before)))
+		}
+	}
+	tree.Stmts = append(tree.Stmts, f.tree.Stmts...)
+	last := len(tree.Stmts) - 1
+	if x, ok := tree.Stmts[last].(*syntax.ExprStmt); ok {
+		tree.Stmts[last] = assign(exprResult, x.X)
+	}
+	return &File{name: f.name, src: f.src, tree: &tree}, names
+}
+
+// shown returns the text of a value that is shown: of None none. It is paid for
+// as that of repr and print.
+func (w *worker) shown(v starlark.Value) (string, error) {
+	if v == nil || v == starlark.None {
+		return "", nil
+	}
+	text, err := starlark.Call(w.thread, universe["repr"], starlark.Tuple{v}, nil)
+	if err != nil {
+		return "", err
+	}
+	s := string(text.(starlark.String))
+	if !w.payOutput(s) {
+		return "", w.stopped
+	}
+	return s, nil
+}

@@ -1,0 +1,101 @@
+package starlark
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+)
+
+// Complete returns where in text the name at its end begins, and what the name
+// may become, sorted. Behind a dot these are members, if what stands before it
+// is made of names alone: nothing is called.
+func (r *REPL) Complete(text string) (begin int, names []string) {
+	path := text[pathBegin(text):]
+	owner, part, dotted := cutLast(path)
+	begin = len(text) - len(part)
+	var all []string
+	switch {
+	case !dotted:
+		if part == "" {
+			return begin, nil
+		}
+		all = r.known()
+	case owner != "":
+		all = members(r.value(owner))
+	}
+	for _, name := range all {
+		if strings.HasPrefix(name, part) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return begin, names
+}
+
+// pathBegin returns where the names and dots at the end of text begin.
+func pathBegin(text string) int {
+	end := len(text)
+	for end > 0 {
+		c, size := utf8.DecodeLastRuneInString(text[:end])
+		if c != '.' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			break
+		}
+		end -= size
+	}
+	return end
+}
+
+// cutLast splits a path at its last dot.
+func cutLast(path string) (owner, part string, dotted bool) {
+	i := strings.LastIndexByte(path, '.')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
+// known returns all names that a statement may use.
+func (r *REPL) known() []string {
+	var names []string
+	for _, env := range []starlark.StringDict{r.box.env, r.names} {
+		for name := range env {
+			if isIdentifier(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// value returns what a path of names stands for, or nil.
+func (r *REPL) value(path string) starlark.Value {
+	first, rest, more := strings.Cut(path, ".")
+	v := r.names[first]
+	if v == nil {
+		v = r.box.env[first]
+	}
+	for more {
+		first, rest, more = strings.Cut(rest, ".")
+		owner, ok := v.(starlark.HasAttrs)
+		if !ok {
+			return nil
+		}
+		var err error
+		if v, err = owner.Attr(first); err != nil {
+			return nil
+		}
+	}
+	return v
+}
+
+// members returns the names of the members of v.
+func members(v starlark.Value) []string {
+	if owner, ok := v.(starlark.HasAttrs); ok {
+		return owner.AttrNames()
+	}
+	return nil
+}
