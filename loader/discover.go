@@ -158,9 +158,9 @@ func holdsPlugin(dir, name string) bool {
 func (d *discovery) add(p Path, s *Source) {
 	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
 	s.Display, s.prefix = s.Name+".star", s.Name+"/"
-	good := rename(s.Name) + ".star"
+	good := PluginName(s.Name) + ".star"
 	if s.Folder {
-		s.Display, good = s.prefix+mainFile, rename(s.Name)
+		s.Display, good = s.prefix+mainFile, PluginName(s.Name)
 	}
 	old := d.byName[s.Name]
 	switch {
@@ -179,14 +179,18 @@ func (d *discovery) add(p Path, s *Source) {
 	}
 }
 
-// rename returns the allowed name that is nearest to a bad one.
-func rename(bad string) string {
+// PluginName returns the name that a plugin may have and that is nearest to one
+// that somebody wants: that name itself, if it is allowed.
+func PluginName(want string) string {
+	if isPluginName(want) {
+		return want
+	}
 	good := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(bad))
+	}, strings.ToLower(want))
 	good = strings.TrimRight(strings.TrimLeft(good, "0123456789_-"), "-")
 	return cmp.Or(good[:min(len(good), 64)], "my-plugin")
 }

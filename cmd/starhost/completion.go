@@ -51,3 +51,17 @@ func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 	}
 	return formats[:2], cobra.ShellCompDirectiveNoFileComp
 }
+
+// completionExamples gives the commands that cobra adds the examples that all have.
+func completionExamples(root *cobra.Command) {
+	shell := func(name string) string { return "  starhost completion " + name }
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Example = shell("bash") + " > starhost.bash\n" + shell("fish") + " > starhost.fish"
+		for _, sub := range cmd.Commands() {
+			sub.Example = shell(sub.Name()) + " > starhost." + sub.Name() + "\n" + shell(sub.Name()) + " --no-descriptions"
+		}
+	}
+}

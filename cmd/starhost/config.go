@@ -13,8 +13,10 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the config",
-		Args:  a.noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  starhost config show
+  starhost config show --origin -F json`,
+		Args: a.noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var origin bool
 	show := &cobra.Command{
@@ -23,6 +25,8 @@ func (a *app) configCommand() *cobra.Command {
 		Long: `Show what holds after all layers: built-in, the user's file, the project's, the
 environment. The result is a config itself; what is a comment in it holds as well,
 for plugins of the project alone.`,
+		Example: `  starhost config show
+  starhost config show --origin`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.wantFormat("pretty", "json"); err != nil {

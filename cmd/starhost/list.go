@@ -20,8 +20,10 @@ var kindsListed = []string{"plugins", "tools", "hooks", "loaders"}
 func (a *app) listCommand() *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
-		Use:       "list [tools|hooks|loaders|plugins] [PATH...]",
-		Short:     "List what plugins register, in the order in which it runs",
+		Use:   "list [tools|hooks|loaders|plugins] [PATH...]",
+		Short: "List what plugins register, in the order in which it runs",
+		Example: `  starhost list plugins
+  starhost list hooks plugins`,
 		ValidArgs: kindsListed,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.wantFormat("pretty", "json"); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,16 +107,17 @@ func cmdImage(ts *testscript.TestScript, neg bool, args []string) {
 // says something, and never has a bug.
 func TestRunOddFlags(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir) // some commands write
 	if err := os.WriteFile(dir+"/a.star", []byte(`register_hook("pre_llm_call", lambda: "hi")`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	words := []string{
-		"eval", "list", "docs", "version", "completion", "test", "--help", "a.star", "b.star", ".", "", "-", "--", "-p", "-p=", "-pé\x00", "-i", "--input=-",
+		"eval", "list", "docs", "version", "completion", "test", "check", "fmt", "new", "plugin", "--help", "a.star", "b.star", ".", "", "-", "--", "-p", "-p=", "-pé\x00", "-i", "--input=-",
 		"-f", "-f=-", "-f=a.star", "-fx:y", "--sf", "-a", "-a=a.star", "-a=;type=", "-s", "-T", "-T[", "--call", "--call=x", "--fire", "--fire=pre_send",
 		"--arg", "--arg=tool=1", "--arg==", "--args", "--args={}", "--args=[", "--args=@a.star", "-F", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic", "-Fx",
 		"--explain", "--against", "--against=a.star", "--now=2026-01-01", "--now=x", "--seed=1", "--seed=-1", "--set=x", "--set=a.x=1", "--grant=fs.read:**",
 		"--grant=x", "--max-steps=1", "--timeout=1ns", "--timeout=x", "--strict", "-q", "-v", "--log-format=json", "--log-format=x", "-c", "-c=a.star", "--no-config=x",
-		"tools", "hooks", "E0203", "register_tool", "bash", "--run=(", "__complete", "-z", "--zz", "---", "-C",
+		"tools", "hooks", "E0203", "register_tool", "bash", "--run=(", "--lint", "--stdin-path=a.star", "--check", "--diff", "-l", "--kind=tool", "--kind=x", "__complete", "-z", "--zz", "---", "-C",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "args")
@@ -127,7 +127,7 @@ func TestRunOddFlags(t *testing.T) {
 		if code < 0 || code > exitOutside {
 			t.Fatalf("exit code %d\n%s%s", code, out.String(), diagnostics.String())
 		}
-		if code > exitNegative && diagnostics.Len() == 0 {
+		if code > exitNegative && out.Len()+diagnostics.Len() == 0 {
 			t.Fatalf("exit code %d without a word", code)
 		}
 	})
@@ -217,10 +217,10 @@ func TestCodes(t *testing.T) {
 			continue
 		}
 		t.Run(c.Code, func(t *testing.T) {
-			if said := try(t, c.Bad); !strings.Contains(said, "["+c.Code+"]") {
+			if said := tryWith(t, commandOf(c.Code), c.Bad); !strings.Contains(said, "["+c.Code+"]") {
 				t.Errorf("the bad example does not fail with it:\n%s", said)
 			}
-			if said := try(t, c.Good); strings.Contains(said, "["+c.Code+"]") {
+			if said := tryWith(t, commandOf(c.Code), c.Good); strings.Contains(said, "["+c.Code+"]") {
 				t.Errorf("the good example fails:\n%s", said)
 			}
 		})
@@ -250,6 +250,23 @@ func TestCodesExplained(t *testing.T) {
 // try runs an example: a command line, a config, or a plugin that is asked for a
 // prompt. It returns the diagnostics.
 func try(t *testing.T, example string) string {
+	return tryWith(t, []string{"eval", "-p", "hi"}, example)
+}
+
+// commandOf returns the command that reports a code about plugins.
+func commandOf(code string) []string {
+	switch {
+	case code == "E0711":
+		return []string{"fmt"}
+	case strings.HasPrefix(code, "E08"), strings.HasPrefix(code, "E09"):
+		return []string{"check", "--lint"}
+	}
+	return []string{"eval", "-p", "hi"}
+}
+
+// tryWith is try with another command for the plugin. Where findings are a command's
+// result, it returns them too.
+func tryWith(t *testing.T, args []string, example string) string {
 	dir := t.TempDir()
 	files := map[string]string{
 		"oncall.star":    `register_fragment_loader("runbook", lambda arg: "read " + arg)`,
@@ -257,7 +274,6 @@ func try(t *testing.T, example string) string {
 		"logs/old.log":   strings.Repeat("noise\n", 1000),
 		"starhost.toml":  "[prompt]\nmax_bytes = 4000\n",
 	}
-	args := []string{"eval", "-p", "hi"}
 	switch {
 	case strings.HasPrefix(example, "starhost "):
 		command := strings.ReplaceAll(example, `"Why is p99 up?"`, "Why is p99 up?")
@@ -271,6 +287,9 @@ func try(t *testing.T, example string) string {
 		for _, f := range txtar.Parse([]byte(example)).Files {
 			files[f.Name] = string(f.Data)
 		}
+		if files["config.toml"] != "" {
+			args = append(args, "-c", "config.toml")
+		}
 	case strings.HasPrefix(example, "["):
 		files["starhost.toml"] = example
 		args = append(args, "--strict")
@@ -278,9 +297,12 @@ func try(t *testing.T, example string) string {
 		files["oncall.star"] = example
 	}
 	writeFiles(t, dir, files)
-	var diagnostics bytes.Buffer
-	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), io.Discard, &diagnostics)
-	return diagnostics.String()
+	var out, said bytes.Buffer
+	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &said)
+	if args[0] != "eval" {
+		return said.String() + out.String() // findings are the result
+	}
+	return said.String()
 }
 
 func writeFiles(t *testing.T, dir string, files map[string]string) {

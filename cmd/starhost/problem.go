@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -69,6 +71,7 @@ func (e *outsideError) Unwrap() error { return e.err }
 // into it; nil if err is nil.
 func outside(name string, err error) error {
 	var path *fs.PathError
+	var link *os.LinkError // of a rename
 	switch {
 	case err == nil:
 		return nil
@@ -76,6 +79,8 @@ func outside(name string, err error) error {
 		err = errors.New("no such file or folder")
 	case errors.As(err, &path):
 		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
 	return &outsideError{name, err}
 }
@@ -262,6 +267,9 @@ var exits = map[string]int{
 	"E0707": exitNegative, "E0712": exitLimit,
 	"E0708": exitOutside,
 	"E0709": exitInterrupted,
+	"E0711": exitPlugin,
+	"E08":   exitNegative, // what check warns of
+	"E09":   exitNegative,
 }
 
 func exitOf(code string) int {
@@ -274,7 +282,10 @@ func exitOf(code string) int {
 }
 
 // codes explain what this package, and the package starhost below it, report.
-var codes = []starlark.Code{
+var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lintCodes)
+
+// commonCodes explain what more than one command reports.
+var commonCodes = []starlark.Code{
 	{Code: "E0701", Title: "a mistake on the command line",
 		Text: "A command, flag, argument or value that does not exist, or that does not go with the others. starhost COMMAND --help lists what there is.",
 		Bad:  "starhost eval \"Why is p99 up?\"", Good: "starhost eval -p \"Why is p99 up?\""},

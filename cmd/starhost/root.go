@@ -43,7 +43,9 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
 	root.AddCommand(a.configCommand(), a.trustCommand())
+	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
 	root.InitDefaultCompletionCmd()
+	completionExamples(root)
 	return root
 }
 

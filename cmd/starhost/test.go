@@ -18,6 +18,8 @@ func (a *app) testCommand() *cobra.Command {
 		Short: "Run the golden cases of plugins",
 		Long: `Run the golden cases of plugins, each twice: the files NAME/golden/*.txtar of a
 plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case.`,
+		Example: `  starhost test plugins
+  starhost test plugins/oncall.star::oncall_restart`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			err := a.wantFormat("pretty")
 			if err == nil && run != "" {

@@ -24,9 +24,9 @@ func (a *app) trustCommand() *cobra.Command {
 grants, libraries, secrets, servers, higher limits. Trust is in the files as they are
 now, the config and all of its plugins and libraries; a change asks again and shows
 the difference. Cloning a repository never gives its plugins anything.`,
-		Example: `  starhost trust
-  starhost trust --path
-  starhost trust --revoke`,
+		Example: `  starhost trust --yes
+  starhost trust --path --yes
+  starhost trust --list`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.wantFormat("pretty", "json"); err != nil {

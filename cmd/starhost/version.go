@@ -12,7 +12,9 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of starhost",
-		Args:  noArgs,
+		Example: `  starhost version
+  starhost version -F json`,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.wantFormat("pretty", "json"); err != nil {
 				return err

@@ -1,0 +1,357 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bazelbuild/buildtools/build"
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// checkFlags are the flags of check.
+type checkFlags struct {
+	loadFlags
+	lint      bool
+	stdinPath string
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [PATH...]",
+		Short: "Find mistakes in plugins and in what the config makes of them",
+		Long: `Find mistakes: load the plugins, and look at what they register and at what the
+config gives them. Errors keep a plugin from working. Warnings are about hooks that
+match no tool, guards that the config does not require, permissions that only one
+side names, builtins that a file hides; --lint adds matters of style.
+
+PATH - is a file that an editor has not saved: --stdin-path says which one. It is
+checked together with the plugins of the config, and findings elsewhere are left out.
+
+The exit code is that of the first error (3 of a plugin, 2 of the config), and with
+--strict 1 if there are warnings alone.`,
+		Example: `  starhost check plugins
+  starhost check --lint --strict -F github plugins
+  starhost check - --stdin-path plugins/oncall.star -F json < plugins/oncall.star`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.check(cmd.Context(), &f, paths) },
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&f.lint, "lint", false, "warn of unused names and other matters of style, too")
+	cmd.Flags().StringVar(&f.stdinPath, "stdin-path", "", "the `FILE` that - stands for")
+	return cmd
+}
+
+// check runs the command.
+func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
+	if err := a.wantFormat("pretty", "json", "github"); err != nil {
+		return err
+	}
+	c := &checking{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
+	if err := c.run(ctx, paths); err != nil {
+		a.fail(err)
+	}
+	if c.set != nil {
+		defer c.set.Close()
+	}
+	c.judge()
+	return c.print()
+}
+
+// A finding is what check says about one place.
+type finding struct {
+	problem
+	warning bool
+	path    string // of the file, as the command line would name it
+}
+
+// A checking is one run of check.
+type checking struct {
+	*app
+	flags    *checkFlags
+	config   *loader.Config
+	sources  []*loader.Source
+	only     *loader.Source // whose findings count; nil for all
+	set      *loader.Set
+	box      *starlark.Sandbox // parses, and knows the names that every file has
+	texts    map[string]string // of files, by the name that places show
+	findings []finding
+}
+
+// run looks for everything there is to find.
+func (c *checking) run(ctx context.Context, paths []string) error {
+	clock, err := c.flags.clock()
+	if err != nil {
+		return err
+	}
+	config, warnings, err := loader.LoadConfig(c.configOptions())
+	if err != nil {
+		return err
+	}
+	c.config = config
+	c.flags.limits(&config.Limits)
+	if err := c.discover(paths); err != nil {
+		return err
+	}
+	c.set, err = loader.Load(ctx, loader.Options{
+		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv,
+		Host: starhost.Options{Clock: clock, Log: c.log},
+	})
+	if err != nil {
+		return err
+	}
+	c.loaded(append(warnings, c.set.Warnings...))
+	if err := c.files(); err != nil {
+		return err
+	}
+	c.registrations()
+	c.permissions()
+	c.sort()
+	return nil
+}
+
+// discover finds the plugins at the paths. The file that standard input stands
+// for is replaced by it.
+func (c *checking) discover(args []string) error {
+	stdin := slices.Contains(args, "-")
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" })
+	switch {
+	case stdin && c.flags.stdinPath == "":
+		return usagef("check -: got no --stdin-path, want the name of the file that standard input stands for")
+	case !stdin && c.flags.stdinPath != "":
+		return usagef("--stdin-path: got no - among the paths, want it")
+	}
+	paths, err := c.config.Paths(cmp.Or(c.dir, "."), args)
+	if err != nil && !stdin {
+		return err
+	}
+	if stdin {
+		return c.discoverEdited(paths)
+	}
+	if err := c.checkPaths(args); err != nil {
+		return err
+	}
+	sources, problems := loader.Discover(paths, 0)
+	c.sources = append([]*loader.Source{}, sources...) // not nil, so that nobody looks again
+	for _, p := range problems {
+		c.error(p, "")
+	}
+	return nil
+}
+
+// discoverEdited finds the plugin of the file that is being edited, and those at
+// the paths, which it may need or clash with.
+func (c *checking) discoverEdited(paths []loader.Path) error {
+	plugin, file := owner(loader.NewPath(c.dir, c.flags.stdinPath))
+	own, problems := loader.Discover([]loader.Path{plugin}, 0)
+	if len(problems) > 0 {
+		return problems[0]
+	}
+	all, _ := loader.Discover(append(paths, plugin), 0)
+	i := slices.IndexFunc(all, func(s *loader.Source) bool { return s.Name == own[0].Name })
+	text, err := c.read("-")
+	if err != nil {
+		return err
+	}
+	c.sources, c.only = all, all[i]
+	return c.only.Replace(file, []byte(text))
+}
+
+// owner returns the plugin that a file is part of, and the file's name in it: the
+// nearest folder around it with a plugin.star, else the file itself.
+func owner(p loader.Path) (plugin loader.Path, file string) {
+	for dir := filepath.Dir(p.Real); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "plugin.star")); err == nil {
+			file, _ := filepath.Rel(dir, p.Real) // dir is above it
+			file = filepath.ToSlash(file)
+			shown := strings.TrimSuffix(strings.TrimSuffix(p.Shown, file), "/")
+			return loader.Path{Shown: cmp.Or(shown, "."), Real: dir}, file
+		}
+		if dir == filepath.Dir(dir) {
+			return p, filepath.Base(p.Real)
+		}
+	}
+}
+
+// loaded takes what loading found out.
+func (c *checking) loaded(warnings []loader.Warning) {
+	for i := range c.set.Plugins {
+		if p := &c.set.Plugins[i]; p.Err != nil {
+			c.error(p.Err, p.Name)
+		}
+	}
+	if c.only != nil {
+		return // the config is no business of an editor
+	}
+	if err := c.set.Missing(); err != nil {
+		c.error(err, "")
+	}
+	for _, w := range warnings {
+		c.warn("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
+	}
+}
+
+// files looks at the text of all files of the plugins.
+func (c *checking) files() error {
+	for _, e := range builtins.Table(c.box) {
+		if e.Value == nil { // the language's own
+			continue
+		}
+		if err := c.box.Define(e.Name, e.Value, e.Cost); err != nil {
+			return err
+		}
+	}
+	names := map[string]bool{"config": true}
+	for _, name := range c.box.Names() {
+		names[name] = true
+	}
+	for i, s := range c.sources {
+		if c.only != nil && s != c.only || c.set.Plugins[i].Status == loader.StatusDisabled {
+			continue
+		}
+		for _, file := range starNames(s) {
+			c.file(s, file, names)
+		}
+	}
+	return nil
+}
+
+// starNames returns the names of the .star files of a plugin. What cannot be
+// listed was told when the plugin was loaded.
+func starNames(s *loader.Source) []string {
+	if !s.Folder {
+		return []string{s.Main}
+	}
+	names, _ := s.Glob("**/*.star")
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "golden/") })
+}
+
+// file looks at the text of one file.
+func (c *checking) file(s *loader.Source, name string, predeclared map[string]bool) {
+	src, err := s.Read(name)
+	if err != nil {
+		c.error(err, s.Name)
+		return
+	}
+	shown := s.File(name)
+	c.texts[shown] = lineEnds.Replace(strings.TrimPrefix(string(src), "\ufeff"))
+	if _, err := c.box.Parse(shown, src); err != nil {
+		c.error(err, s.Name)
+		return
+	}
+	f, err := build.ParseDefault(shown, []byte(c.texts[shown]))
+	if err != nil {
+		return // good Starlark that the formatter's parser does not know
+	}
+	c.lintFile(s.Name, shown, f, predeclared)
+}
+
+// error adds an error, and those that the same file has besides.
+func (c *checking) error(err error, plugin string) {
+	p := describe(err)
+	p.plugin = cmp.Or(p.plugin, plugin)
+	var e *starlark.Error
+	if errors.As(err, &e) && len(e.Also) > 0 {
+		first := *e
+		first.Also = nil
+		p.detail = first.Detail()
+		for _, also := range e.Also {
+			c.error(starlark.Locate(also, c.text), plugin)
+		}
+	}
+	c.addError(p)
+}
+
+// addError adds an error, unless it is there: what a plugin loads is looked at
+// again on its own.
+func (c *checking) addError(p problem) {
+	known := slices.ContainsFunc(c.findings, func(f finding) bool {
+		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
+	})
+	if !known {
+		c.add(finding{problem: p})
+	}
+}
+
+// warn adds a warning at a place, with the line that is there.
+func (c *checking) warn(plugin string, pos starlark.Pos, code, format string, args ...any) {
+	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
+	p := describe(starlark.Locate(e, c.text))
+	p.plugin, p.exit = plugin, exitNegative
+	c.add(finding{problem: p, warning: true})
+}
+
+// text returns a file by the name that places show.
+func (c *checking) text(file string) string { return c.texts[file] }
+
+// add adds a finding if it is one of those that were asked for.
+func (c *checking) add(f finding) {
+	f.path = c.pathOf(f.pos.File)
+	if c.only == nil || f.plugin == c.only.Name {
+		c.findings = append(c.findings, f)
+	}
+}
+
+// pathOf returns the path of a file that places show by its plugin's name.
+func (c *checking) pathOf(shown string) string {
+	for _, s := range c.sources {
+		if rest, ok := strings.CutPrefix(shown, s.Name+"/"); ok && s.Folder {
+			return filepath.ToSlash(filepath.Join(s.Path, rest))
+		}
+		if shown == s.Display {
+			return s.Path
+		}
+	}
+	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.config != nil {
+		return filepath.ToSlash(filepath.Join(c.config.Libraries[library].Shown, rest))
+	}
+	return shown
+}
+
+// sort orders the findings: by plugin, in the order of the paths, and place. What
+// is no plugin's comes first.
+func (c *checking) sort() {
+	rank := map[string]int{}
+	for i, s := range c.sources {
+		rank[s.Name] = i + 1
+	}
+	slices.SortStableFunc(c.findings, func(x, y finding) int {
+		return cmp.Or(
+			cmp.Compare(rank[x.plugin], rank[y.plugin]),
+			strings.Compare(x.pos.File, y.pos.File),
+			cmp.Compare(x.pos.Line, y.pos.Line),
+			cmp.Compare(x.pos.Col, y.pos.Col),
+		)
+	})
+}
+
+// count returns the numbers of errors and of warnings.
+func (c *checking) count() (errors, warnings int) {
+	for _, f := range c.findings {
+		if f.warning {
+			warnings++
+		}
+	}
+	return len(c.findings) - warnings, warnings
+}
+
+// judge sets the exit code.
+func (c *checking) judge() {
+	_, warnings := c.count()
+	if warnings > 0 && c.flags.strict {
+		c.code = exitNegative
+	}
+	if i := slices.IndexFunc(c.findings, func(f finding) bool { return !f.warning }); i >= 0 {
+		c.code = c.findings[i].exit
+	}
+}

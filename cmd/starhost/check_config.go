@@ -1,0 +1,155 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// deployed tells whether the config says which plugins run and what they may do.
+// Without that, there is nobody yet who could have forgotten it.
+func deployed(c *loader.Config) bool {
+	p := &c.Plugins
+	return len(p.Paths)+len(p.Enabled)+len(p.Required)+len(c.Grants) > 0
+}
+
+// registrations looks at what the plugins registered together.
+func (c *checking) registrations() {
+	var tools []string
+	for _, t := range c.set.Host.Tools() {
+		tools = append(tools, t.Name)
+	}
+	guards := map[string]bool{}
+	for _, h := range c.set.Host.Hooks() {
+		c.match(h, tools)
+		spec, err := starhost.LookupEvent(h.Event)
+		if err != nil || !spec.Guard || guards[h.Plugin] || !deployed(c.config) || slices.Contains(c.config.Plugins.Required, h.Plugin) {
+			continue
+		}
+		guards[h.Plugin] = true
+		c.warn(h.Plugin, starlark.Pos(h.Pos), "E0802",
+			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
+	}
+}
+
+// match warns of a hook that fits no tool. Tools of servers are not known here, and
+// without a config others may be anywhere: then only a name that is nearly right
+// tells that something is wrong.
+func (c *checking) match(h starhost.HookInfo, tools []string) {
+	if len(h.Match) == 0 || len(c.config.MCP) > 0 {
+		return
+	}
+	near := ""
+	for _, glob := range h.Match {
+		if slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok }) {
+			return
+		}
+		if near == "" {
+			near = didYouMean(glob, tools)
+		}
+	}
+	if near != "" || deployed(c.config) {
+		c.warn(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), near)
+	}
+}
+
+// permissions compares what the plugins declare with what they are granted.
+func (c *checking) permissions() {
+	if !deployed(c.config) && len(c.flags.grant) == 0 {
+		return
+	}
+	for i, s := range c.sources {
+		p := &c.set.Plugins[i]
+		if p.Status == loader.StatusDisabled {
+			continue
+		}
+		declared, granted := parsed(p.Declared), parsed(p.Granted)
+		for _, d := range without(declared, granted) {
+			c.warn(p.Name, c.find(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
+		}
+		for _, g := range without(granted, declared) {
+			at := c.config.Place("grants", p.Name)
+			c.warn(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
+		}
+	}
+}
+
+// parsed returns the permissions that are valid; loading tells about others.
+func parsed(texts []string) []effects.Permission {
+	var list []effects.Permission
+	for _, text := range texts {
+		if p, err := effects.ParsePermission(text); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// without returns the permissions that have nothing in common with the others.
+func without(list, others []effects.Permission) []effects.Permission {
+	return slices.DeleteFunc(slices.Clone(list), func(p effects.Permission) bool {
+		return slices.ContainsFunc(others, func(o effects.Permission) bool {
+			return p.Kind == o.Kind && overlap(subject(p), subject(o))
+		})
+	})
+}
+
+// subject returns the part of a permission that decides whether another one can
+// have to do with it: a host, a program, a name. Finer differences are left to the
+// call, which knows what it wants.
+func subject(p effects.Permission) string {
+	switch p.Kind {
+	case "http":
+		_, target, methods := strings.Cut(p.Pattern, " ")
+		if !methods {
+			target = p.Pattern
+		}
+		host, _, _ := strings.Cut(strings.TrimPrefix(target, "http://"), "/")
+		return host
+	case "secret":
+		name, _, _ := strings.Cut(p.Pattern, "@")
+		return name
+	case "exec":
+		program, _, _ := strings.Cut(p.Pattern, " ")
+		return program
+	}
+	return p.Pattern
+}
+
+// overlap reports whether some text fits both patterns, in which * stands for any
+// text and ? for one character. It takes patterns of absurd length as fitting.
+func overlap(a, b string) bool {
+	if len(a)*len(b) > 1<<20 {
+		return true
+	}
+	fits := make([][]bool, len(a)+1) // fits[i][j]: a[i:] and b[j:] overlap
+	for i := len(a); i >= 0; i-- {
+		fits[i] = make([]bool, len(b)+1)
+		for j := len(b); j >= 0; j-- {
+			switch {
+			case i == len(a) && j == len(b):
+				fits[i][j] = true
+			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // it ends, or takes what stands on the other side
+				fits[i][j] = i < len(a) && fits[i+1][j] || j < len(b) && fits[i][j+1]
+			case i < len(a) && j < len(b):
+				fits[i][j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?') && fits[i+1][j+1]
+			}
+		}
+	}
+	return fits[0][0]
+}
+
+// find returns where a plugin's main file spells a text, else the file.
+func (c *checking) find(s *loader.Source, text string) starlark.Pos {
+	before, _, ok := strings.Cut(c.texts[s.Display], `"`+text+`"`)
+	if !ok {
+		return starlark.Pos{File: s.Display}
+	}
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return starlark.Pos{File: s.Display, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(line))}
+}

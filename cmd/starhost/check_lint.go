@@ -1,0 +1,118 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bazelbuild/buildtools/build"
+
+	"github.com/starhost/starhost/cmd/starhost/lint"
+	"github.com/starhost/starhost/starlark"
+)
+
+// lintFile looks at what one file says.
+func (c *checking) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
+	for _, w := range lint.Shadows(f, predeclared) {
+		c.warn(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
+	}
+	if !c.flags.lint {
+		return
+	}
+	for _, w := range lint.File(f) {
+		c.warn(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
+	}
+}
+
+// lintCode returns the code of a warning: its name begins the title.
+func lintCode(warning string) string {
+	i := slices.IndexFunc(lintCodes, func(c starlark.Code) bool { return strings.HasPrefix(c.Title, warning+": ") })
+	return lintCodes[i].Code
+}
+
+// checkCodes explain what only check reports.
+var checkCodes = []starlark.Code{
+	{Code: "E0801", Title: "a hook that matches no tool",
+		Text: "The globs of match= fit the name of no tool that a plugin registers, so the handler never runs. Without a config the tools may be elsewhere, and only a name that is nearly right is told.",
+		Bad:  "def restart_pods():\n    \"\"\"Restarts pods.\"\"\"\n\nregister_tool(restart_pods)\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"), match = \"restart_pod\")\n",
+		Good: "def restart_pods():\n    \"\"\"Restarts pods.\"\"\"\n\nregister_tool(restart_pods)\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"), match = \"restart_*\")\n"},
+	{Code: "E0802", Title: "a guard that is not required",
+		Text: "The plugin has hooks that deny or approve calls. If it fails to load, everything else goes on without it, and calls pass. Listed in [plugins] required, nothing runs without it.",
+		Bad:  "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n-- plugins/policy.star --\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n",
+		Good: "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\nrequired = [\"policy\"]\n-- plugins/policy.star --\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"))\n"},
+	{Code: "E0803", Title: "a permission that is not granted",
+		Text: "The plugin declares a permission, and the config grants it none that has to do with it. What needs it will be refused. Grant it, or leave it out of plugin(permissions = [...]).",
+		Bad:  "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n-- plugins/oncall.star --\nplugin(permissions = [\"env:TEAM\"])\n",
+		Good: "-- starhost.toml --\n[plugins]\npaths = [\"plugins\"]\n-- plugins/oncall.star --\nplugin(permissions = [])\n"},
+	{Code: "E0804", Title: "a grant that is not declared",
+		Text: "The config, or --grant, gives a plugin what it does not ask for: a permission holds only if both sides name it. Take it back, or declare it.",
+		Bad:  "-- config.toml --\n[plugins]\npaths = [\"plugins\"]\n[grants]\noncall = [\"env:TEAM\"]\n-- plugins/oncall.star --\nplugin(permissions = [])\n",
+		Good: "-- config.toml --\n[plugins]\npaths = [\"plugins\"]\n[grants]\noncall = [\"env:TEAM\"]\n-- plugins/oncall.star --\nplugin(permissions = [\"env:TEAM\"])\n"},
+	{Code: "E0805", Title: "a builtin that a file hides",
+		Text: "A name that the file binds at its top level, or loads, is that of a builtin. All of the file sees the file's own. Inside a function such a name hides the builtin there alone, and is not told.",
+		Bad:  "text = \"on call\"\n",
+		Good: "TITLE = \"on call\"\n"},
+}
+
+// lintCodes explain the warnings of lint, whose names begin the titles.
+var lintCodes = []starlark.Code{
+	{Code: "E0901", Title: "confusing-name: a name that looks like a number",
+		Text: "l, I and O are hard to tell from 1 and 0.",
+		Bad:  "l = [1, 2]\n", Good: "levels = [1, 2]\n"},
+	{Code: "E0902", Title: "dict-concatenation: dicts that are added",
+		Text: "Dicts have no +. The operator | makes a dict of both; where they share a key, the right one's value stays.",
+		Bad:  "DEFAULTS = {\"team\": \"checkout\"}\n\ndef settings(own):\n    return DEFAULTS + dict(own)\n",
+		Good: "DEFAULTS = {\"team\": \"checkout\"}\n\ndef settings(own):\n    return DEFAULTS | dict(own)\n"},
+	{Code: "E0903", Title: "dict-method-named-arg: a named argument of a dict's method",
+		Text: "get, pop and setdefault of a dict take their arguments by place.",
+		Bad:  "def team(config):\n    return config.get(\"team\", default = \"checkout\")\n",
+		Good: "def team(config):\n    return config.get(\"team\", \"checkout\")\n"},
+	{Code: "E0904", Title: "function-docstring: a long function without a docstring",
+		Text: "A function of six statements or more says in a docstring what it does. One whose name begins with _ need not.",
+		Bad:  "def count(words):\n    seen = {}\n    for word in words:\n        if word not in seen:\n            seen[word] = 0\n        seen[word] += 1\n    return seen\n",
+		Good: "def count(words):\n    \"\"\"How often each word is there.\"\"\"\n    seen = {}\n    for word in words:\n        if word not in seen:\n            seen[word] = 0\n        seen[word] += 1\n    return seen\n"},
+	{Code: "E0905", Title: "function-docstring-args: a parameter that is not described",
+		Text: "A docstring that has Args: describes all parameters but ctx and those that begin with _. Models read it.",
+		Bad:  "def page(team, reason):\n    \"\"\"Pages a team.\n\n    Args:\n      team (string): Who.\n    \"\"\"\n    return [team, reason]\n",
+		Good: "def page(team, reason):\n    \"\"\"Pages a team.\n\n    Args:\n      team (string): Who.\n      reason (string): Why.\n    \"\"\"\n    return [team, reason]\n"},
+	{Code: "E0906", Title: "function-docstring-header: a docstring that does not begin with what the function does",
+		Text: "The first line says what the function does, right behind the quotes. Lists show it alone.",
+		Bad:  "def page(team):\n    \"\"\"\n    Pages a team.\n    \"\"\"\n    return team\n",
+		Good: "def page(team):\n    \"\"\"Pages a team.\"\"\"\n    return team\n"},
+	{Code: "E0907", Title: "list-append: a list of one element that is added",
+		Text: "append adds an element without a list around it.",
+		Bad:  "def double(x):\n    both = [x]\n    both += [x]\n    return both\n",
+		Good: "def double(x):\n    both = [x]\n    both.append(x)\n    return both\n"},
+	{Code: "E0908", Title: "load: a name that is loaded and not used",
+		Text: "Nothing in the file uses the name. Leave it out of the load statement.",
+		Bad:  "-- plugins/oncall/plugin.star --\nload(\"lib.star\", \"shorten\")\n-- plugins/oncall/lib.star --\ndef shorten(s):\n    return s[:9]\n",
+		Good: "-- plugins/oncall/plugin.star --\nload(\"lib.star\", \"shorten\")\n\nTITLE = shorten(\"on call duty\")\n-- plugins/oncall/lib.star --\ndef shorten(s):\n    return s[:9]\n"},
+	{Code: "E0909", Title: "module-docstring: a file without a docstring",
+		Text: "A file begins with a string that says what it is for. That of plugin.star is the plugin's description, which lists show.",
+		Bad:  "TEAM = \"checkout\"\n", Good: "\"\"\"Who is on call.\"\"\"\n\nTEAM = \"checkout\"\n"},
+	{Code: "E0910", Title: "name-conventions: a name in the wrong case",
+		Text: "Names are in lower_case, those of constants in UPPER_CASE.",
+		Bad:  "theTeam = \"checkout\"\n", Good: "THE_TEAM = \"checkout\"\n"},
+	{Code: "E0911", Title: "no-effect: a statement that does nothing",
+		Text: "An expression that is no call does nothing as a statement of its own. Mostly an assignment or a return is missing. A comment begins with #.",
+		Bad:  "def total(a, b):\n    a + b\n", Good: "def total(a, b):\n    return a + b\n"},
+	{Code: "E0912", Title: "redefined-variable: a function that is defined twice",
+		Text: "The second function of a name replaces the first, which nothing can call then.",
+		Bad:  "def team():\n    return \"checkout\"\n\ndef team():\n    return \"search\"\n",
+		Good: "def team():\n    return \"checkout\"\n\ndef other_team():\n    return \"search\"\n"},
+	{Code: "E0913", Title: "return-value: a return without a value, beside others with one",
+		Text: "A bare return gives None. Where other ways give a value, return None says that this is meant.",
+		Bad:  "def first(xs):\n    if not xs:\n        return\n    return xs[0]\n",
+		Good: "def first(xs):\n    if not xs:\n        return None\n    return xs[0]\n"},
+	{Code: "E0914", Title: "uninitialized: a name that may have no value yet",
+		Text: "On one of the ways to this place nothing gave the name a value: a branch was not taken, a loop ran over nothing. Reading it then is an error.",
+		Bad:  "def level(usage):\n    if usage > 0.9:\n        name = \"high\"\n    return name\n",
+		Good: "def level(usage):\n    name = \"low\"\n    if usage > 0.9:\n        name = \"high\"\n    return name\n"},
+	{Code: "E0915", Title: "unreachable: a statement that nothing reaches",
+		Text: "Every way to the statement ends before it, with return, break, continue or fail.",
+		Bad:  "def team():\n    return \"checkout\"\n    print(\"asked\")\n",
+		Good: "def team():\n    print(\"asked\")\n    return \"checkout\"\n"},
+	{Code: "E0916", Title: "unused-variable: a name of a function that nothing uses",
+		Text: "Nothing reads the variable, parameter or inner function. A hook gets only what it names, so one that it does not use costs for nothing. A name that begins with _ is not told, and neither are parameters of loaders, which are given by place.",
+		Bad:  "def team(service):\n    name = service.split(\"-\")[0]\n    return service\n",
+		Good: "def team(service):\n    name = service.split(\"-\")[0]\n    return name\n"},
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// exampleFiles are what the examples of all commands work on.
+var exampleFiles = map[string]string{
+	"starhost.toml": "[plugins]\npaths = [\"plugins\"]\n",
+	"oncall.star":   exampleLoader,
+	"plugins/oncall.star": `"""Runbooks, and what restarts pods."""
+
+def restart_pods(cluster):
+    """Restarts all pods of a cluster.
+
+    Args:
+      cluster (string): Which one.
+    """
+    return "restarted " + cluster
+
+register_tool(restart_pods)
+` + exampleLoader,
+	"plugins/golden/oncall_restart.txtar": `Pods are restarted.
+-- case.star --
+call_tool("restart_pods", cluster = "prod-1")
+-- want --
+== call_tool restart_pods
+"restarted prod-1"
+`,
+}
+
+const exampleLoader = `register_fragment_loader("runbook", lambda arg: "Read the runbook of %s." % arg)
+`
+
+// TestExamples: every command has two examples or more in its help, and they work.
+// What stands behind a pipe is another program's; < and > are files.
+func TestExamples(t *testing.T) {
+	root := (&app{}).rootCommand()
+	for _, cmd := range allCommands(root) {
+		t.Run(strings.ReplaceAll(cmd.CommandPath(), " ", "_"), func(t *testing.T) {
+			lines := strings.Split(cmd.Example, "\n")
+			if len(lines) < 2 {
+				t.Fatalf("got %d examples, want two", len(lines))
+			}
+			for _, line := range lines {
+				runExample(t, line)
+			}
+		})
+	}
+}
+
+// allCommands returns the commands below one that users see.
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range cmd.Commands() {
+		if !c.Hidden && c.Name() != "help" {
+			list = append(append(list, c), allCommands(c)...)
+		}
+	}
+	return list
+}
+
+// runExample runs one line of an example in a folder of its own.
+func runExample(t *testing.T, line string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	writeFiles(t, dir, exampleFiles)
+	line, _, _ = strings.Cut(line, " | ")
+	line, _, _ = strings.Cut(line, " > ")
+	line, from, _ := strings.Cut(line, " < ")
+	args := words(t, line)
+	if len(args) < 2 || args[0] != "starhost" {
+		t.Fatalf("%q: want starhost COMMAND", line)
+	}
+	var stdin []byte
+	if from != "" {
+		var err error
+		if stdin, err = os.ReadFile(filepath.Join(dir, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &said, &said); code != exitOK {
+		t.Errorf("%s: exit code %d\n%s", line, code, said.String())
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/bazelbuild/buildtools/build"
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// stdinName is what messages call standard input.
+const stdinName = "<stdin>"
+
+// fmtFlags are the flags of fmt.
+type fmtFlags struct{ check, diff, list bool }
+
+func (a *app) fmtCommand() *cobra.Command {
+	var f fmtFlags
+	cmd := &cobra.Command{
+		Use:   "fmt [PATH...]",
+		Short: "Format plugins in Bazel's house style",
+		Long: `Format .star files in place, in Bazel's house style. A PATH is a file or a
+folder, of which all .star files are formatted, those of libraries too; none means
+what the config names, else ./plugins or ./*.star; - filters standard input.
+
+What does not parse is reported and left alone. --check and --diff write nothing.`,
+		Example: `  starhost fmt plugins
+  starhost fmt --check --diff plugins
+  starhost fmt - < oncall.star`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.fmt(cmd.Context(), f, paths) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.check, "check", false, "write nothing, name the files that are not formatted, and exit with 1 if there are any")
+	flags.BoolVar(&f.diff, "diff", false, "write nothing, and show what would change")
+	flags.BoolVarP(&f.list, "list", "l", false, "name the files that change")
+	return cmd
+}
+
+// formattedJSON is what fmt says of one file.
+type formattedJSON struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+	Diff    string `json:"diff"`
+}
+
+// fmt runs the command.
+func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
+	if err := a.wantFormat("pretty", "json"); err != nil {
+		return err
+	}
+	if len(paths) == 1 && paths[0] == "-" {
+		return a.fmtStdin(f)
+	}
+	files, err := a.starFiles(paths)
+	if err != nil {
+		return err
+	}
+	done := []formattedJSON{}
+	for _, file := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		one, err := formatFile(file, !f.check && !f.diff)
+		if a.fail(err); err == nil {
+			done = append(done, one)
+		}
+	}
+	return a.printFormatted(f, done)
+}
+
+// fmtStdin formats standard input to standard output.
+func (a *app) fmtStdin(f fmtFlags) error {
+	if a.format == "json" {
+		return usagef("fmt -: got -F json, want pretty: the result is the file")
+	}
+	text, err := a.read("-")
+	if err != nil {
+		return err
+	}
+	out, err := formatSource(stdinName, text)
+	switch {
+	case err != nil:
+		return err
+	case f.check || f.diff || f.list:
+		return a.printFormatted(f, []formattedJSON{newFormatted(stdinName, text, out)})
+	}
+	a.out.WriteString(out)
+	return nil
+}
+
+func newFormatted(name, before, after string) formattedJSON {
+	return formattedJSON{Path: name, Changed: before != after, Diff: udiff.Unified(name, name, before, after)}
+}
+
+// printFormatted prints what changed, or would.
+func (a *app) printFormatted(f fmtFlags, files []formattedJSON) error {
+	for _, file := range files {
+		if file.Changed && f.check {
+			a.code = exitNegative
+		}
+	}
+	if a.format == "json" {
+		return a.printJSON(struct {
+			Schema string          `json:"schema"`
+			OK     bool            `json:"ok"`
+			Files  []formattedJSON `json:"files"`
+			Errors []errorJSON     `json:"errors"`
+		}{"starhost.fmt/1", len(a.problems) == 0 && a.code == 0, files, a.errorsJSON()})
+	}
+	for _, file := range files {
+		switch {
+		case !file.Changed:
+		case f.diff:
+			a.out.WriteString(file.Diff)
+		case f.check, f.list:
+			a.out.WriteString(file.Path + "\n")
+		}
+	}
+	return nil
+}
+
+// starFiles returns the .star files at the paths, each once.
+func (a *app) starFiles(names []string) ([]loader.Path, error) {
+	paths, err := a.pathsOf(names)
+	if err != nil {
+		return nil, err
+	}
+	var files []loader.Path
+	seen := map[string]bool{}
+	for _, p := range paths {
+		found, err := starFilesAt(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			if !seen[file.Real] {
+				seen[file.Real] = true
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+// pathsOf returns where plugins are: at the arguments, else where the config says.
+func (a *app) pathsOf(args []string) ([]loader.Path, error) {
+	config, warnings, err := loader.LoadConfig(a.configOptions())
+	a.warnings = append(a.warnings, warnings...)
+	if err != nil {
+		return nil, err
+	}
+	return config.Paths(cmp.Or(a.dir, "."), args)
+}
+
+func (a *app) configOptions() loader.ConfigOptions {
+	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv}
+}
+
+// starFilesAt returns the file at a path, or those in a folder and the folders in
+// it, but for hidden ones. Links in folders are not followed.
+func starFilesAt(p loader.Path) ([]loader.Path, error) {
+	info, err := os.Stat(p.Real)
+	switch {
+	case err != nil:
+		return nil, outside(p.Shown, err)
+	case !info.IsDir() && !strings.HasSuffix(p.Real, ".star"):
+		return nil, usagef("%s: got a file of another kind, want a .star file or a folder", p.Shown)
+	case !info.IsDir():
+		return []loader.Path{p}, nil
+	}
+	var files []loader.Path
+	err = filepath.WalkDir(p.Real, func(file string, d fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(d.Name(), ".") && file != p.Real
+		switch {
+		case err != nil:
+			return err
+		case hidden && d.IsDir():
+			return fs.SkipDir
+		case d.Type().IsRegular() && !hidden && strings.HasSuffix(file, ".star"):
+			rel, err := filepath.Rel(p.Real, file)
+			files = append(files, loader.Path{Shown: path.Join(p.Shown, filepath.ToSlash(rel)), Real: file})
+			return err
+		}
+		return nil
+	})
+	return files, outside(p.Shown, err)
+}
+
+// formatFile formats one file, in place if that is wanted.
+func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
+	before, err := os.ReadFile(p.Real)
+	if err != nil {
+		return formattedJSON{}, outside(p.Shown, err)
+	}
+	after, err := formatSource(p.Shown, string(before))
+	if err != nil {
+		return formattedJSON{}, err
+	}
+	out := newFormatted(p.Shown, string(before), after)
+	if out.Changed && inPlace {
+		err = outside(p.Shown, replaceFile(p.Real, []byte(after)))
+	}
+	return out, err
+}
+
+// formatSource returns a file's text in the house style. It fails for what is not
+// Starlark, and for the little of Starlark that the formatter would break.
+func formatSource(name, text string) (string, error) {
+	box := starlark.New(starlark.Options{})
+	if _, err := box.Parse(name, []byte(text)); err != nil {
+		return "", err
+	}
+	text = lineEnds.Replace(strings.TrimPrefix(text, "\ufeff"))
+	f, err := build.ParseDefault(name, []byte(text))
+	if err != nil {
+		return "", unformatted(name, text, err)
+	}
+	keepQuotes(f)
+	out := build.Format(f)
+	if _, err := starlark.New(starlark.Options{}).Parse(name, out); err != nil {
+		return "", unformatted(name, text, err)
+	}
+	return string(out), nil
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// unformatted says where the formatter gave up on a file that is good Starlark.
+func unformatted(name, text string, err error) error {
+	pos := starlark.Pos{File: name}
+	msg := err.Error()
+	var parse build.ParseError
+	var located *starlark.Error
+	switch {
+	case errors.As(err, &parse):
+		pos.Line, pos.Col, msg = parse.Pos.Line, parse.Pos.LineRune, parse.Message
+	case errors.As(err, &located):
+		pos, msg = located.Pos, located.Msg
+	}
+	e := &starlark.Error{Pos: pos, Code: "E0711", Msg: "the formatter cannot keep this: " + msg}
+	return starlark.Locate(e, func(string) string { return text })
+}
+
+// keepQuotes puts double quotes around the strings that have single ones, and
+// leaves the text between them alone: the formatter would spell it anew, with
+// escapes that only Bazel reads.
+func keepQuotes(f *build.File) {
+	build.Walk(f, func(x build.Expr, _ []build.Expr) {
+		s, ok := x.(*build.StringExpr)
+		if !ok || !strings.HasPrefix(s.Token, "'") || strings.Contains(s.Value, `"`) {
+			return
+		}
+		n := 1
+		if s.TripleQuote {
+			n = 3
+		}
+		quotes := strings.Repeat(`"`, n)
+		s.Token = quotes + plainQuotes(s.Token[n:len(s.Token)-n]) + quotes
+	})
+}
+
+// plainQuotes takes the escapes from the single quotes in a string's spelling.
+func plainQuotes(spelling string) string {
+	var b strings.Builder
+	for i := 0; i < len(spelling); i++ {
+		if spelling[i] == '\\' && i+1 < len(spelling) {
+			if i++; spelling[i] != '\'' {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteByte(spelling[i])
+	}
+	return b.String()
+}
+
+// replaceFile gives a file new contents, all of them or none: whoever reads it
+// meanwhile, and whatever stops the program, sees the old file or the new one. A
+// link stays one.
+func replaceFile(name string, data []byte) (err error) {
+	if name, err = filepath.EvalSymlinks(name); err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(info.Mode().Perm()), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	return nil
+}
+
+// formatCodes explain what only fmt reports.
+var formatCodes = []starlark.Code{
+	{Code: "E0711", Title: "a file that the formatter cannot keep",
+		Text: "The file is good Starlark, and has something that the formatter does not know or would spell in a way that Starlark does not read. " +
+			"The file stays as it is. Write that part in another way: bytes have no literal in Bazel's Starlark.",
+		Bad:  "MAGIC = b\"PNG\"\n",
+		Good: "MAGIC = bytes(\"PNG\")\n"},
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bazelbuild/buildtools/build"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/starlark"
+)
+
+func TestFormatSource(t *testing.T) {
+	tests := []struct{ name, src, want string }{
+		{"nothing", "", ""},
+		{"blanks", "x=[1,2 , 3]\n\n\n\n\ny = {'a':1}", "x = [1, 2, 3]\n\ny = {\"a\": 1}\n"},
+		{"comments stay", "# first\nx = 1 # one\n# last\n", "# first\nx = 1  # one\n# last\n"},
+		{"line ends", "\ufeffx=1\r\ny=2\r", "x = 1\ny = 2\n"},
+		{"text that is not ASCII", "x = 'café'\ny = 'a\\u00e9\\'\"'\nz = '''d'é'''\n", "x = \"café\"\ny = 'a\\u00e9\\'\"'\nz = \"\"\"d'é\"\"\"\n"},
+		{"escapes", "x = 'it\\'s \\\\ \\x41 \\n'\ny = r'\\d'\n", "x = \"it's \\\\ \\x41 \\n\"\ny = r\"\\d\"\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := formatSource("x.star", tt.src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("formatted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzFormat: what is formatted once is formatted; comments and strings stay, as
+// many and as they were.
+func FuzzFormat(f *testing.F) {
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(file, ".star") {
+			src, err := os.ReadFile(file)
+			f.Add(string(src))
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("x = 'é\\'' # a\nload('b', 'c') # d\nf(a = 1, *b)\nx = (lambda: 1)\n")
+	f.Fuzz(func(t *testing.T, src string) {
+		once, err := formatSource("x.star", src)
+		if err != nil {
+			var located *starlark.Error
+			if !errors.As(err, &located) {
+				t.Fatalf("no located error: %v", err)
+			}
+			return
+		}
+		twice, err := formatSource("x.star", once)
+		if err != nil || once != twice {
+			t.Fatalf("formatted again: %v\n%s", err, cmp.Diff(once, twice))
+		}
+	})
+}
+
+// TestCommentsStay: every comment of the plugins here is there when they are
+// formatted from a text without any blank lines.
+func TestCommentsStay(t *testing.T) {
+	files, err := filepath.Glob("../../scripts/*/*.star")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no plugins: %v", err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		squeezed := strings.ReplaceAll(string(src), "\n\n", "\n")
+		got, err := formatSource(file, squeezed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(comments(t, squeezed), comments(t, got)); diff != "" {
+			t.Errorf("%s: comments (-before +after):\n%s", file, diff)
+		}
+	}
+}
+
+// comments returns the comments of a file in the order of its tree.
+func comments(t *testing.T, src string) []string {
+	t.Helper()
+	f, err := build.ParseDefault("x.star", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	build.Walk(f, func(x build.Expr, _ []build.Expr) {
+		c := x.Comment()
+		for _, group := range [][]build.Comment{c.Before, c.Suffix, c.After} {
+			for _, one := range group {
+				list = append(list, one.Token)
+			}
+		}
+	})
+	return list
+}
+
+// TestReplaceFile: the mode stays and a link stays one; where nothing can be
+// written, the file stays as it is and nothing lies beside it.
+func TestReplaceFile(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.star"), filepath.Join(dir, "b.star")
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), os.Symlink("a.star", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is none: %v, %v", info, err)
+	}
+	text, err := os.ReadFile(file)
+	if info, _ := os.Stat(file); err != nil || string(text) != "new" || info.Mode().Perm() != 0o640 {
+		t.Errorf("got %q, %v, %v; want new and mode 0640", text, info.Mode(), err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("got %v, %v; want two files", entries, err)
+	}
+}
+
+// TestFmtInterrupted: an interrupt leaves every file as it was, or formatted.
+func TestFmtInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": "x=1"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var said strings.Builder
+	if code := run(ctx, []string{"-C", dir, "fmt", "."}, nil, &said, &said); code != exitInterrupted {
+		t.Errorf("exit code: got %d, want %d\n%s", code, exitInterrupted, said.String())
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "a.star")); err != nil || string(text) != "x=1" {
+		t.Errorf("got %q, %v; want the file as it was", text, err)
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestFullDisk: on a full disk each command that writes says so in one line, and
+// leaves what was there as it was.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	writeFiles(t, dir, map[string]string{"a.star": "x=1\n"})
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	filler.Close() // it is full
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"a.star: no space left on device [E0708]", []string{"fmt", "a.star"}},
+		{"policy: no space left on device [E0708]", []string{"new", "plugin", "policy"}},
+	} {
+		var out, said bytes.Buffer
+		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &said)
+		first, _, _ := strings.Cut(said.String(), "\n")
+		if code != exitOutside || first != tt.want || out.Len() > 0 {
+			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, said.String(), exitOutside, tt.want, out.String())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if text, readErr := os.ReadFile(filepath.Join(dir, "a.star")); err != nil || readErr != nil || len(entries) != 2 || string(text) != "x=1\n" {
+		t.Errorf("got %v and %q, want a.star as it was, and filler", entries, text)
+	}
+}

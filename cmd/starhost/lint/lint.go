@@ -1,0 +1,348 @@
+// Package lint finds what runs and is probably not meant: a variable that
+// nothing reads, a statement that nothing reaches, a name that may have no value
+// yet.
+//
+// The warnings are those of Bazel's buildifier that make sense outside of Bazel,
+// under the same names. They are written anew over its syntax tree, because its
+// own package for them brings a third of a program that merely starts: it links
+// protocol buffers, and their tables are built before main.
+//
+// What is wrong whatever its author meant (names, types, handlers, schemas) is no
+// business of this package: loading a plugin tells that.
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bazelbuild/buildtools/build"
+)
+
+// A Finding is one warning at its place.
+type Finding struct {
+	// Warning is one of the names that [Warnings] lists.
+	Warning string
+	// Line and Col count from 1; Col counts code points.
+	Line, Col int
+	// Msg is one line.
+	Msg string
+}
+
+// checks find the warnings of each name.
+var checks = []struct {
+	warning string
+	find    func(*file)
+}{
+	{"confusing-name", confusingNames},
+	{"dict-concatenation", dictConcatenation},
+	{"dict-method-named-arg", dictMethods},
+	{"function-docstring", functionDocstrings},
+	{"function-docstring-args", docstringArgs},
+	{"function-docstring-header", docstringHeaders},
+	{"list-append", listAppend},
+	{"load", unusedLoads},
+	{"module-docstring", moduleDocstring},
+	{"name-conventions", nameConventions},
+	{"no-effect", noEffect},
+	{"redefined-variable", redefinedFunctions},
+	{"return-value", returnValues},
+	{"uninitialized", uninitialized},
+	{"unreachable", unreachable},
+	{"unused-variable", unusedVariables},
+}
+
+// Warnings returns the names of all warnings, sorted.
+func Warnings() []string {
+	names := make([]string, len(checks))
+	for i, c := range checks {
+		names[i] = c.warning
+	}
+	return names
+}
+
+// File returns the warnings about a file, in the order of their places. The file
+// must be one that Starlark's own parser takes.
+func File(f *build.File) []Finding {
+	x := &file{File: f, names: bindings(f)}
+	x.flow()
+	for _, c := range checks {
+		x.warning = c.warning
+		c.find(x)
+	}
+	slices.SortStableFunc(x.found, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	return x.found
+}
+
+// A file is one that is being looked at.
+type file struct {
+	*build.File
+	names   []*binding // in the order of the text
+	unset   []*build.Ident
+	dead    []build.Expr // the first statement behind each end
+	warning string       // that is being looked for
+	found   []Finding
+}
+
+func (f *file) warn(x build.Expr, format string, args ...any) {
+	start, _ := x.Span()
+	f.warnAt(start, format, args...)
+}
+
+func (f *file) warnAt(at build.Position, format string, args ...any) {
+	f.found = append(f.found, Finding{f.warning, at.Line, at.LineRune, fmt.Sprintf(format, args...)})
+}
+
+// each calls do for each part of the file that is of one kind.
+func each[T build.Expr](f *file, do func(T)) {
+	build.Walk(f.File, func(x build.Expr, _ []build.Expr) {
+		if t, ok := x.(T); ok {
+			do(t)
+		}
+	})
+}
+
+func confusingNames(f *file) {
+	for _, b := range f.names {
+		if b.name == "l" || b.name == "I" || b.name == "O" {
+			f.warnAt(b.at, "%s is a name that looks like a number: choose another", b.name)
+		}
+	}
+}
+
+// nameConventions: names of things that change are in lower case, of constants in
+// upper case.
+func nameConventions(f *file) {
+	for _, b := range f.names {
+		lower, upper := strings.ToLower(b.name), strings.ToUpper(b.name)
+		switch {
+		case b.kind == loaded, b.name == lower, b.name == upper && b.kind == variable:
+		case b.kind == variable:
+			f.warnAt(b.at, "variable %s: want lower_case, or UPPER_CASE of a constant", b.name)
+		default:
+			f.warnAt(b.at, "%s %s: want lower_case", b.kind, b.name)
+		}
+	}
+}
+
+func unusedLoads(f *file) {
+	for _, b := range f.names {
+		if b.kind == loaded && !b.used {
+			f.warnAt(b.at, "%s is loaded and not used", b.name)
+		}
+	}
+}
+
+// unusedVariables: names of functions alone. What stands at the top level may be
+// loaded by another file.
+func unusedVariables(f *file) {
+	byPlace := positional(f)
+	for _, b := range f.names {
+		switch {
+		case b.used, b.global, b.kind == loaded, strings.HasPrefix(b.name, "_"), b.kind == parameter && byPlace[b.owner]:
+		case b.kind == parameter:
+			f.warnAt(b.at, "parameter %s is not used", b.name)
+		default:
+			f.warnAt(b.at, "%s %s is not used: drop it, or call it _%s", b.kind, b.name, b.name)
+		}
+	}
+}
+
+// positional returns the functions whose parameters are given by place, so that
+// none can be left out: handlers of loaders.
+func positional(f *file) map[string]bool {
+	names := map[string]bool{}
+	each(f, func(c *build.CallExpr) {
+		if fn, ok := c.X.(*build.Ident); !ok || !strings.HasSuffix(fn.Name, "_loader") {
+			return
+		}
+		for _, arg := range c.List {
+			if named, ok := arg.(*build.AssignExpr); ok {
+				arg = named.RHS
+			}
+			if id, ok := arg.(*build.Ident); ok {
+				names[id.Name] = true
+			}
+		}
+	})
+	return names
+}
+
+// redefinedFunctions: the first of two functions of one name is lost.
+func redefinedFunctions(f *file) {
+	first := map[string]*build.DefStmt{}
+	for _, stmt := range f.Stmt {
+		def, ok := stmt.(*build.DefStmt)
+		if !ok {
+			continue
+		}
+		if old := first[def.Name]; old != nil {
+			f.warn(def, "function %s is already defined in line %d", def.Name, old.StartPos.Line)
+			continue
+		}
+		first[def.Name] = def
+	}
+}
+
+func dictConcatenation(f *file) {
+	each(f, func(x *build.BinaryExpr) {
+		if x.Op == "+" && (isDict(x.X) || isDict(x.Y)) {
+			f.warnAt(x.OpStart, "dicts are not added: write a | b")
+		}
+	})
+}
+
+// isDict reports whether an expression is a dict by its looks.
+func isDict(x build.Expr) bool {
+	switch x := x.(type) {
+	case *build.DictExpr:
+		return true
+	case *build.Comprehension:
+		return x.Curly
+	case *build.ParenExpr:
+		return isDict(x.X)
+	case *build.CallExpr:
+		fn, ok := x.X.(*build.Ident)
+		return ok && fn.Name == "dict"
+	}
+	return false
+}
+
+// dictMethods: Python names the default of get and pop as well, Starlark does not.
+func dictMethods(f *file) {
+	each(f, func(c *build.CallExpr) {
+		fn, ok := c.X.(*build.DotExpr)
+		if !ok || fn.Name != "get" && fn.Name != "pop" && fn.Name != "setdefault" || ofContext(fn.X) {
+			return
+		}
+		for _, arg := range c.List {
+			if named, ok := arg.(*build.AssignExpr); ok {
+				f.warn(named, "%s of a dict takes its arguments by place: write %s(key, default)", fn.Name, fn.Name)
+			}
+		}
+	})
+}
+
+// ofContext reports whether an expression begins with ctx, whose members take
+// names.
+func ofContext(x build.Expr) bool {
+	for {
+		switch y := x.(type) {
+		case *build.DotExpr:
+			x = y.X
+		case *build.Ident:
+			return y.Name == "ctx"
+		default:
+			return false
+		}
+	}
+}
+
+func listAppend(f *file) {
+	each(f, func(a *build.AssignExpr) {
+		list, ok := a.RHS.(*build.ListExpr)
+		if ok && a.Op == "+=" && len(list.List) == 1 {
+			f.warnAt(a.OpPos, "+= of one element: write append(...)")
+		}
+	})
+}
+
+// noEffect: an expression as a statement does nothing unless it is a call.
+func noEffect(f *file) {
+	f.idle(f.Stmt, true)
+	each(f, func(d *build.DefStmt) { f.idle(d.Body, true) })
+	each(f, func(s *build.ForStmt) { f.idle(s.Body, false) })
+	each(f, func(s *build.IfStmt) {
+		f.idle(s.True, false)
+		f.idle(s.False, false)
+	})
+}
+
+// idle warns of the statements of one block that do nothing; the first one may be
+// a docstring.
+func (f *file) idle(block []build.Expr, docstring bool) {
+	for _, stmt := range block {
+		_, comment := stmt.(*build.CommentBlock)
+		text, isText := stmt.(*build.StringExpr)
+		switch {
+		case comment:
+			continue
+		case isText && docstring:
+		case isText:
+			f.warn(text, "a string as a statement does nothing: a docstring stands first, a comment begins with #")
+		case isComprehension(stmt):
+			f.warn(stmt, "nothing uses the result: write a for loop")
+		case isValue(stmt):
+			f.warn(stmt, "nothing uses the result")
+		}
+		docstring = false
+	}
+}
+
+func isComprehension(x build.Expr) bool {
+	_, ok := x.(*build.Comprehension)
+	return ok
+}
+
+// isValue reports whether a statement is an expression other than a call.
+func isValue(x build.Expr) bool {
+	switch x := x.(type) {
+	case *build.Ident, *build.LiteralExpr, *build.DotExpr, *build.BinaryExpr, *build.UnaryExpr, *build.DictExpr, *build.ListExpr,
+		*build.SetExpr, *build.TupleExpr, *build.IndexExpr, *build.SliceExpr, *build.LambdaExpr, *build.ConditionalExpr:
+		return true
+	case *build.ParenExpr:
+		return isValue(x.X)
+	}
+	return false
+}
+
+// returnValues: a bare return beside others reads as if the value was forgotten.
+func returnValues(f *file) {
+	each(f, func(d *build.DefStmt) {
+		var bare []*build.ReturnStmt
+		valued := false
+		for _, r := range returns(d.Body) {
+			if r.Result == nil {
+				bare = append(bare, r)
+			} else {
+				valued = true
+			}
+		}
+		if valued {
+			for _, r := range bare {
+				f.warn(r, "%s returns a value elsewhere: write return None", d.Name)
+			}
+		}
+	})
+}
+
+// returns returns the return statements of a function's body, without those of
+// functions inside.
+func returns(block []build.Expr) []*build.ReturnStmt {
+	var list []*build.ReturnStmt
+	for _, stmt := range block {
+		switch s := stmt.(type) {
+		case *build.ReturnStmt:
+			list = append(list, s)
+		case *build.ForStmt:
+			list = append(list, returns(s.Body)...)
+		case *build.IfStmt:
+			list = append(list, returns(s.True)...)
+			list = append(list, returns(s.False)...)
+		}
+	}
+	return list
+}
+
+func unreachable(f *file) {
+	for _, stmt := range f.dead {
+		f.warn(stmt, "nothing reaches this statement")
+	}
+}
+
+func uninitialized(f *file) {
+	for _, id := range f.unset {
+		f.warn(id, "%s may have no value here: give it one on every way", id.Name)
+	}
+}

@@ -1,0 +1,35 @@
+package loader_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/starhost/starhost/loader"
+)
+
+// TestReplace: what an editor holds counts instead of the file, for the plugin and
+// for what it loads.
+func TestReplace(t *testing.T) {
+	dir := tree(t, "-- a/plugin.star --\nx = 1\n-- a/lib.star --\ny = 1\n")
+	sources, errs := loader.Discover([]loader.Path{loader.NewPath(dir, "a")}, 0)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for name, text := range map[string]string{"plugin.star": "load(\"lib.star\", \"z\")\n", "lib.star": "z = fail(\"seen\")\n"} {
+		if err := sources[0].Replace(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Dir: dir, Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	if diff := cmp.Diff("a/lib.star:1:9: fail: seen", set.Err().Error()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+	if err := sources[0].Replace("../b.star", nil); err == nil {
+		t.Error("a file outside of the folder was replaced")
+	}
+}
