@@ -55,14 +55,20 @@ type Input struct{ file *File }
 // Callee returns the name of the function if the input is a call of one and
 // nothing else, else "".
 func (in *Input) Callee() string {
-	if stmts := in.file.tree.Stmts; len(stmts) == 1 {
-		if x, ok := stmts[0].(*syntax.ExprStmt); ok {
-			if call, ok := x.X.(*syntax.CallExpr); ok {
-				if fn, ok := call.Fn.(*syntax.Ident); ok {
-					return fn.Name
-				}
-			}
-		}
+	stmts := in.file.tree.Stmts
+	if len(stmts) != 1 {
+		return ""
+	}
+	x, _ := stmts[0].(*syntax.ExprStmt)
+	if x == nil {
+		return ""
+	}
+	call, _ := x.X.(*syntax.CallExpr)
+	if call == nil {
+		return ""
+	}
+	if fn, ok := call.Fn.(*syntax.Ident); ok {
+		return fn.Name
 	}
 	return ""
 }
