@@ -143,7 +143,7 @@ func (w *worker) grown(op string, t table, k starlark.Value, n int, weight uint6
 const (
 	floodFrom  = 64
 	floodLarge = 1024
-	heavy      = 8
+	heavy      = 2
 	seeded     = 12
 )
 
@@ -175,8 +175,8 @@ func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, wei
 	if chain > fair+floodFrom {
 		steps = chain
 	}
-	if same > fair+floodFrom/2 || same > fair+heavy && weight >= heavy {
-		steps = times(4*same*same, weight)
+	if same > fair+floodFrom/2 || same > fair+floodFrom/8 && weight >= heavy {
+		steps = times(32*same*same, weight)
 	}
 	if steps == 0 {
 		return nil

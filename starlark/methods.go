@@ -66,7 +66,7 @@ var methods = map[string]map[string]*method{
 		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
 		"codepoint_ords": {note: "a view of the string; whoever iterates pays"},
 		"codepoints":     {note: "a view of the string; whoever iterates pays"},
-		"count":          {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"count":          {price: price{unit: "bytes looked at", per: 16}, units: scan},
 		"elem_ords":      {note: "a view of the string; whoever iterates pays"},
 		"elems":          {note: "a view of the string; whoever iterates pays"},
 		"endswith":       {price: price{unit: "bytes compared, and 128 for each suffix", per: 128}, units: affixes, do: hasAffix},
@@ -298,13 +298,18 @@ func stripped(c *call) (uint64, error) {
 	return times(n, 1+uint64(len(c.stringArg(0)))/8), nil
 }
 
-// replaced counts the bytes of the result, after it paid for the search.
+// replaced counts the bytes of the result, after it paid for the search and for
+// each place that is replaced.
 func replaced(c *call) (uint64, error) {
 	s, from, to := c.text(), c.stringArg(0), c.stringArg(1)
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
 		return 0, err
 	}
-	return saturate(uint64(len(s)), times(uint64(strings.Count(s, from)), uint64(len(to)))), nil
+	n := uint64(strings.Count(s, from))
+	if err := c.w.charge(c.name, n/8, 0); err != nil {
+		return 0, err
+	}
+	return saturate(uint64(len(s)), times(n, uint64(len(to)))), nil
 }
 
 // pieces counts what a split yields, after it paid for the search. It lowers a

@@ -1,0 +1,174 @@
+package starlark
+
+import (
+	"fmt"
+	"sort"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// quantify is any and all: it looks at elements until the answer is known.
+func quantify(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var xs starlark.Iterable
+	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &xs); err != nil {
+		return nil, err
+	}
+	stop := starlark.Bool(name == "any")
+	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
+		if x.Truth() == stop {
+			return errEnough
+		}
+		return nil
+	})
+	switch err {
+	case errEnough:
+		return stop, nil
+	case nil:
+		return !stop, nil
+	}
+	return nil, err
+}
+
+// extreme is min and max.
+func extreme(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 0 {
+		return nil, fmt.Errorf("%s requires at least one positional argument", name)
+	}
+	var key starlark.Callable
+	if err := starlark.UnpackArgs(name, nil, kwargs, "key?", &key); err != nil {
+		return nil, err
+	}
+	xs := starlark.Value(args)
+	if len(args) == 1 {
+		xs = args[0]
+	}
+	if _, ok := xs.(starlark.Iterable); !ok {
+		return nil, fmt.Errorf("%s: %s value is not iterable", name, xs.Type())
+	}
+	op := syntax.LT
+	if name == "max" {
+		op = syntax.GT
+	}
+	var best, bestKey starlark.Value
+	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
+		k, err := w.keyOf(key, x)
+		if err != nil {
+			return err
+		}
+		if best == nil {
+			best, bestKey = x, k
+			return nil
+		}
+		better, err := w.compare(op, k, bestKey)
+		if err != nil {
+			return w.prefixed(name, err)
+		}
+		if better {
+			best, bestKey = x, k
+		}
+		return nil
+	})
+	if err == nil && best == nil {
+		err = fmt.Errorf("%s: argument is an empty sequence", name)
+	}
+	return best, err
+}
+
+// keyOf applies an optional key function.
+func (w *worker) keyOf(key starlark.Callable, x starlark.Value) (starlark.Value, error) {
+	if key == nil {
+		return x, nil
+	}
+	return starlark.Call(w.thread, key, starlark.Tuple{x}, nil)
+}
+
+// prefixed puts a name in front of an error, unless the run is stopped.
+func (w *worker) prefixed(name string, err error) error {
+	if w.stopped != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %v", name, err)
+}
+
+// sorted is the function: a stable sort with paid comparisons.
+func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var xs starlark.Iterable
+	var key starlark.Callable
+	var reverse bool
+	if err := starlark.UnpackArgs(name, args, kwargs, "iterable", &xs, "key?", &key, "reverse?", &reverse); err != nil {
+		return nil, err
+	}
+	values, err := w.collect(name, price{name, "elements", 1, 64, 48}, xs)
+	if err != nil {
+		return nil, err
+	}
+	s := &sortable{w: w, values: values, keys: values, op: syntax.LT}
+	if reverse {
+		s.op = syntax.GT
+	}
+	if key != nil {
+		if s.keys, err = w.keysOf(key, values); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.pay(sorting, times(uint64(len(values)), logarithm(len(values)))); err != nil {
+		return nil, err
+	}
+	sort.Stable(s)
+	if s.err != nil {
+		return nil, s.err
+	}
+	return starlark.NewList(values), nil
+}
+
+func (w *worker) keysOf(key starlark.Callable, values []starlark.Value) ([]starlark.Value, error) {
+	keys := make([]starlark.Value, len(values))
+	for i, x := range values {
+		k, err := w.keyOf(key, x)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = k
+	}
+	return keys, nil
+}
+
+// logarithm returns the number of bits of n.
+func logarithm(n int) uint64 {
+	lg := uint64(0)
+	for ; n > 0; n >>= 1 {
+		lg++
+	}
+	return lg
+}
+
+// A sortable sorts values by keys, which may be the values themselves. Like the
+// interpreter's it goes on after an error and reports the last; when the run is
+// stopped it calls everything sorted, so that the sort ends.
+type sortable struct {
+	w            *worker
+	values, keys []starlark.Value
+	op           syntax.Token
+	err          error
+}
+
+func (s *sortable) Len() int { return len(s.values) }
+
+func (s *sortable) Less(i, j int) bool {
+	if s.w.stopped != nil {
+		return false
+	}
+	less, err := s.w.compare(s.op, s.keys[i], s.keys[j])
+	if err != nil {
+		s.err = err
+	}
+	return less
+}
+
+func (s *sortable) Swap(i, j int) {
+	s.values[i], s.values[j] = s.values[j], s.values[i]
+	if &s.keys[0] != &s.values[0] {
+		s.keys[i], s.keys[j] = s.keys[j], s.keys[i]
+	}
+}
