@@ -1,10 +1,12 @@
 package builtins
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
 )
 
@@ -22,6 +24,7 @@ func (p param) private() bool { return strings.HasPrefix(p.name, "_") }
 
 // A signature is what a handler's def or lambda line says.
 type signature struct {
+	arg    string // that the handler was given as: "handler", "complete"
 	fn     *starlark.Function
 	params []param // in order, private ones too
 	rest   bool    // it has **kwargs
@@ -30,19 +33,19 @@ type signature struct {
 // signatureOf reads a handler's parameters. What no handler may have is an error:
 // a builtin has no parameters to read, *args has no names, and a private
 // parameter would stay empty without a default.
-func (c modCall) signatureOf(r *Recorder, handler starlark.Callable) (*signature, error) {
+func (c modCall) signatureOf(r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
-		return nil, c.fail("E0307", "handler: got the builtin %s, want a def or a lambda: lambda x: %s(x)", handler.Name(), handler.Name())
+		return nil, c.fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
 	}
 	if trap, ok := r.captures[posOf(fn.Position())]; ok {
-		return nil, c.fail("E0309", "handler: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", fn.Name(), trap.name, trap.loop).
+		return nil, c.fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.name, trap.loop).
 			way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.name, trap.name, trap.name))
 	}
 	if fn.HasVarargs() {
-		return nil, c.fail("E0307", "handler: %s has *args, but arguments arrive by name: use **kwargs", fn.Name())
+		return nil, c.fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
 	}
-	s := &signature{fn: fn, rest: fn.HasKwargs()}
+	s := &signature{arg: arg, fn: fn, rest: fn.HasKwargs()}
 	n := fn.NumParams()
 	if s.rest {
 		n--
@@ -51,7 +54,7 @@ func (c modCall) signatureOf(r *Recorder, handler starlark.Callable) (*signature
 		name, _ := fn.Param(i)
 		p := param{name, fn.ParamDefault(i)}
 		if p.private() && p.value == nil {
-			return nil, c.fail("E0307", "handler: parameter %s of %s is private, as its name begins with _, so it needs a default", name, fn.Name())
+			return nil, c.fail("E0307", "%s: parameter %s of %s is private, as its name begins with _, so it needs a default", arg, name, fn.Name())
 		}
 		s.params = append(s.params, p)
 	}
@@ -82,7 +85,7 @@ func (s *signature) has(name string) bool {
 func (c modCall) checkNames(s *signature, what string, offered []string) error {
 	for _, p := range s.offered() {
 		if !slices.Contains(offered, p.name) {
-			return c.fail("E0307", "handler: %s offers no %q%s; it offers ctx, %s", what, p.name, didYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
+			return c.fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, didYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
 				way("a parameter that is only for a default begins with _")
 		}
 	}
@@ -109,21 +112,55 @@ func (s *signature) named(h *handlerCall, names []string, get func(name string) 
 	return kwargs, nil
 }
 
-// checkPlaces reports a handler that does not take (arg) or (ctx, arg), and
-// returns whether it takes ctx.
-func (c modCall) checkPlaces(s *signature) (takesCtx bool, err error) {
+// A placed handler takes its arguments by place: (arg) or (ctx, arg).
+type placed struct {
+	*signature
+	ctx  bool // it takes ctx
+	args int  // beside ctx: 1 or 0
+}
+
+// placed reads the parameters of a handler that takes so many arguments by place,
+// 1 or 0, and ctx in front of them if it wants to.
+func (c modCall) placed(r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
+	s, err := c.signatureOf(r, arg, handler)
+	if err != nil {
+		return nil, err
+	}
 	var places []param
 	for _, p := range s.params {
 		if !p.private() {
 			places = append(places, p)
 		}
 	}
-	switch {
-	case len(places) == 1 && places[0].name != ctxName:
-		return false, nil
-	case len(places) == 2 && places[0].value == nil && (places[1].value == nil || places[0].name == ctxName) && s.fn.NumKwonlyParams() == 0:
-		return true, nil
+	switch n := len(places); {
+	case n == args && (n == 0 || places[0].name != ctxName):
+		return &placed{s, false, args}, nil
+	case n == args+1 && s.takesFirst(places):
+		return &placed{s, true, args}, nil
 	}
-	return false, c.fail("E0307", "handler: %s has the parameters (%s), want (arg) or (ctx, arg)", s.fn.Name(), strings.Join(paramList(places), ", ")).
+	want := []string{"() or (ctx)", "(arg) or (ctx, arg)"}[args]
+	return nil, c.fail("E0307", "%s: %s has the parameters (%s), want %s", arg, s.fn.Name(), strings.Join(paramList(places), ", "), want).
 		way("a parameter that is only for a default begins with _")
+}
+
+// takesFirst reports whether the first of the parameters takes ctx: the one before
+// an argument, or the only one if it is called so.
+func (s *signature) takesFirst(places []param) bool {
+	first, last := places[0], places[len(places)-1]
+	return s.fn.NumKwonlyParams() == 0 && first.value == nil && (first.name == ctxName || len(places) > 1 && last.value == nil)
+}
+
+// call calls the handler for a turn. Of arg there is none if it takes none.
+func (p *placed) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
+	v, _, err := r.call(ctx, t, p.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
+		var args starlark.Tuple
+		if p.ctx {
+			args = append(args, &ctxValue{h, ""})
+		}
+		if p.args > 0 {
+			args = append(args, starlark.String(arg))
+		}
+		return args, nil, nil
+	})
+	return v, err
 }

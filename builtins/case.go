@@ -101,10 +101,7 @@ assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 
 // step runs a step of the driver, with the case's own clock stopped.
 func step[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, err error) {
-	err = c.rt.Paused(c.th, func() (err error) {
-		got, err = work(c.rt.Context(c.th))
-		return err
-	})
+	got, err = reach(c, work)
 	if err != nil && !isCoded(err) {
 		err = c.fail("E0319", "%v", err)
 	}
@@ -124,25 +121,18 @@ func structOf(name string, fields starlark.StringDict) starlark.Value {
 func casePrompt(c modCall, d CaseDriver) (starlark.Value, error) {
 	var (
 		r                       starhost.Request
-		refs, systemRefs, tools globs
-		attachments             starlark.Value = starlark.None
+		refs, systemRefs, tools texts
+		attachments             attachmentArg
 		options                 *starlark.Dict
 	)
-	err := c.bind("text", &r.Text, "fragments?", &refs, "system_fragments?", &systemRefs, "attachments?", &attachments,
+	err := c.bind("text", &r.Text, "fragments?", &refs, "system_fragments?", &systemRefs, "attachments??", &attachments,
 		"system?", &r.System, "tools?", &tools, "model?", &r.Model, "options?", &options)
 	if err != nil {
 		return nil, err
 	}
-	r.Fragments, r.SystemFragments, r.OnlyTools = refs, systemRefs, tools
-	given, err := toContext(attachments)
-	if err != nil || len(given.Fragments) > 0 {
-		return nil, c.fail("E0201", "attachments: got %s, want a list of attachments", attachments.Type())
-	}
-	r.Attachments = given.Attachments
-	if options != nil {
-		if r.Options, err = appendJSON(nil, options); err != nil {
-			return nil, c.fail("E0204", "options: %v", err)
-		}
+	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = refs, systemRefs, tools, attachments
+	if r.Options, err = c.optionsJSON(options); err != nil {
+		return nil, err
 	}
 	p, err := step(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
 	if err != nil {

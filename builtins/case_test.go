@@ -200,7 +200,7 @@ func TestCaseErrors(t *testing.T) {
 		{`load_fragments()`, "E0201", `load_fragments: missing argument for ref`},
 		{`prompt()`, "E0201", `prompt: missing argument for text`},
 		{`prompt("x", fragments = ["none"])`, "E0319", `prompt: unknown fragment reference "none": no loader has its prefix and there is no such file; prefixes: runbook:`},
-		{`prompt("x", attachments = ["y"])`, "E0201", `prompt: attachments: got list, want a list of attachments`},
+		{`prompt("x", attachments = ["y"])`, "E0201", `prompt: for parameter "attachments": got list, want a list of attachments`},
 		{`prompt("x", options = {"a": len})`, "E0204", `prompt: options: at .a: got builtin_function_or_method, want a JSON value`},
 		{`advance(hours = -1)`, "E0202", `advance: hours: got -1, want a number from 0 to 1e9`},
 		{`advance(hours = "1")`, "E0202", `advance: hours: got "1", want a number from 0 to 1e9`},

@@ -30,6 +30,34 @@ class Result:
     attachments: list[Attachment]
     handled: bool
 
+class Template:
+    """What template(...) returns."""
+
+    prompt: str
+    system: str
+    model: str
+    fragments: list[str]
+    system_fragments: list[str]
+    attachments: list[Attachment]
+    tools: list[str]
+    options: dict[str, Any]
+    defaults: dict[str, str]
+
+class Secret:
+    """What ctx.secret(...) returns: a text that can be sent and not be read."""
+
+    def __add__(self, other: str | Secret) -> Secret: ...
+    def __radd__(self, other: str) -> Secret: ...
+
+class Response:
+    """What a request of ctx.http gives."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+    body: Bytes
+    def json(self) -> Any: ...
+
 class Message(Mapping[str, Any]):
     """A message of the conversation: a dict that cannot be changed."""
 

@@ -143,6 +143,10 @@ register_hook("pre_tool_call", guard)`,
 		Good: `register_hook("turn_start", lambda: "The answer is 42.")`,
 	},
 	{
+		Code: "E0313", Title: "error that quoted a secret",
+		Text: "The message of an error had the value of a secret in it. The secret's name stands there instead, and the source line and the calls are left out where they had it as well.",
+	},
+	{
 		Code: "E0314", Title: "loaders only read",
 		Text: "Loaders of one prompt run beside each other. What one writes could be seen by another or not, so members of ctx that write are errors in loaders.",
 		Bad: `def note(ctx, arg):

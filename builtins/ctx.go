@@ -5,19 +5,15 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
-	"go.starlark.net/starlarkstruct"
 )
 
 // A ctxValue is `ctx`, or a group of its members such as `ctx.state`. It belongs
 // to one call of a handler.
 type ctxValue struct {
 	call  *handlerCall
-	group string // "", "state", "fs"
+	group string // "", "state", "http"
 }
 
 func (v *ctxValue) String() string        { return "<" + v.Type() + ">" }
@@ -50,7 +46,7 @@ func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	for _, m := range ctxMembers {
 		switch {
 		case m.name == full && m.get != nil:
-			return m.get(v.call), nil
+			return m.get(v.call)
 		case m.name == full:
 			return v.method(m), nil
 		case strings.HasPrefix(m.name, full+"."):
@@ -83,7 +79,7 @@ type ctxMember struct {
 	params  string // of a member that is called
 	doc     string
 	example string
-	get     func(*handlerCall) starlark.Value
+	get     func(*handlerCall) (starlark.Value, error)
 	call    func(modCall, *handlerCall) (starlark.Value, error)
 	writes  bool // not for loaders
 }
@@ -105,20 +101,20 @@ func (m ctxMember) entry() Entry {
 var ctxMembers = []ctxMember{
 	{name: "session", doc: "The id of the session, a string.",
 		example: `assert_eq(type(ctx.session), "string")`,
-		get:     func(h *handlerCall) starlark.Value { return starlark.String(h.turn.Session().ID()) }},
+		get:     func(h *handlerCall) (starlark.Value, error) { return starlark.String(h.turn.Session().ID()), nil }},
 	{name: "turn", doc: "The number of the turn in its session, from 1.",
 		example: `assert_eq(ctx.turn, 1)`,
-		get:     func(h *handlerCall) starlark.Value { return starlark.MakeInt(h.turn.Number()) }},
+		get:     func(h *handlerCall) (starlark.Value, error) { return starlark.MakeInt(h.turn.Number()), nil }},
 	{name: "plugin", doc: "The name of the plugin.",
 		example: `assert_eq(type(ctx.plugin), "string")`,
-		get:     func(h *handlerCall) starlark.Value { return starlark.String(h.rec.plugin.Name) }},
+		get:     func(h *handlerCall) (starlark.Value, error) { return starlark.String(h.rec.plugin.Name), nil }},
 	{name: "config", doc: "The plugin's settings: the same value as config.",
 		example: `assert_eq(ctx.config, config)`,
-		get:     func(h *handlerCall) starlark.Value { return h.rec.config }},
+		get:     func(h *handlerCall) (starlark.Value, error) { return h.rec.config, nil }},
 	{name: "now", doc: "The time of the turn, as RFC 3339 text in UTC.\nIt is one value for the whole turn, whichever handler asks.",
 		example: `assert_eq(ctx.now[10], "T")
 assert_eq(ctx.now[-1], "Z")`,
-		get: func(h *handlerCall) starlark.Value { return starlark.String(h.turn.Now().UTC().Format(time.RFC3339)) }},
+		get: ctxNow},
 	{name: "log", params: "level, msg, **fields",
 		doc: `Writes a line to the host's log, with fields by name.
 level is "debug", "info", "warn" or "error"; fields are JSON values. A call of a
@@ -139,25 +135,106 @@ assert_eq(ctx.random(6) < 6, True)`,
 	{name: "state.get", params: "key, default=None",
 		doc:     "Returns what the plugin keeps in this session under a key, or the default.\nThe value is a new one each time.",
 		example: "assert_eq(ctx.state.get(\"seen\", []), [])",
-		call:    stateGet},
+		call:    stateShelf.getKept},
 	{name: "state.set", params: "key, value", writes: true,
 		doc: `Keeps a JSON value under a key, for this plugin and session.
 All keys and values of a plugin may take 1 MiB in a session, and end with it.`,
 		example: `ctx.state.set("seen", ["checkout"])
 assert_eq(ctx.state.get("seen"), ["checkout"])`,
-		call: stateSet},
+		call: stateShelf.setKept},
 	{name: "state.delete", params: "key", writes: true,
 		doc: "Forgets a key, and returns whether it was there.",
 		example: `ctx.state.set("seen", 1)
 assert_eq(ctx.state.delete("seen"), True)
 assert_eq(ctx.state.delete("seen"), False)`,
-		call: stateDelete},
+		call: stateShelf.deleteKept},
 	{name: "state.keys",
 		doc: "Returns the keys that are kept, sorted.",
 		example: `ctx.state.set("b", 1)
 ctx.state.set("a", 2)
 assert_eq(ctx.state.keys(), ["a", "b"])`,
-		call: stateKeys},
+		call: stateShelf.keptKeys},
+	{name: "store.get", params: "key, default=None",
+		doc: `Returns what the plugin keeps across sessions under a key, or the default.
+The value is a new one each time. Needs the permission store, as all of ctx.store.`,
+		example: "assert_eq(ctx.store.get(\"seen\", []), [])",
+		call:    storeShelf.getKept},
+	{name: "store.set", params: "key, value", writes: true,
+		doc: `Keeps a JSON value under a key, for this plugin, across sessions.
+A key has at most 512 bytes, a value 1 MiB.`,
+		example: `ctx.store.set("seen", ["checkout"])
+assert_eq(ctx.store.get("seen"), ["checkout"])`,
+		call: storeShelf.setKept},
+	{name: "store.delete", params: "key", writes: true,
+		doc: "Forgets a key, and returns whether it was there.",
+		example: `ctx.store.set("seen", 1)
+assert_eq(ctx.store.delete("seen"), True)`,
+		call: storeShelf.deleteKept},
+	{name: "store.keys",
+		doc:     "Returns the keys that are kept, sorted.",
+		example: `assert_eq(ctx.store.keys(), [])`,
+		call:    storeShelf.keptKeys},
+	{name: "env", params: "name",
+		doc: `Returns an environment variable, or None if it is not set.
+Needs the permission env:NAME. What must stay secret is for ctx.secret.`,
+		example: `assert_eq(ctx.env("REGION"), "eu-1")
+assert_eq(ctx.env("ZONE") or "a", "a")`,
+		call: ctxEnv},
+	{name: "secret", params: "name",
+		doc: `Returns a secret, which can be sent where it belongs and read by nobody.
+It is joined with strings by +, and goes into headers, params and auth of ctx.http and
+env and stdin of ctx.exec, nowhere else; printed it is "<secret NAME>". Needs the
+permission secret:NAME, or secret:NAME@HOST for requests to one host.`,
+		example: `token = "Bearer " + ctx.secret("PAGER_TOKEN")
+assert_eq(str(token), "Bearer <secret PAGER_TOKEN>")
+assert_fails(lambda: json.encode(token), "secret")`,
+		call: ctxSecret},
+	{name: "http.get", params: httpParams,
+		doc: `Sends a GET request, and returns the response whatever its status.
+params are added to the URL; auth is a pair (user, password); timeout is in seconds, 30
+without it. A response has .status, .headers (names in lower case), .text, .body (bytes)
+and .json(). Redirects are followed, each under the plugin's permissions. Needs the
+permission http:HOST, or http:[METHODS ]HOST[:PORT][/PATH*].`,
+		example: `reply = ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"},
+                     headers = {"Authorization": "Bearer " + ctx.secret("PAGER_TOKEN")})
+assert_eq(reply.status, 200)
+assert_eq(reply.json()["name"], "Ada")`,
+		call: sendRequest("GET")},
+	{name: "http.post", params: httpBodyParams, writes: true,
+		doc: `Sends a POST request with a body, text or bytes, or with a value as JSON.
+It is as ctx.http.get beside that. Needs the permission http:POST HOST.`,
+		example: `reply = ctx.http.post("https://pager.internal/page", json = {"team": "checkout"})
+assert_eq((reply.status, reply.text), (201, "paged"))`,
+		call: sendRequest("POST")},
+	{name: "http.request", params: "method, " + httpBodyParams,
+		doc: `Sends a request with any method.
+It is as ctx.http.post beside that. Loaders only send GET and HEAD.`,
+		example: `reply = ctx.http.request("HEAD", "https://pager.internal/oncall")
+assert_eq(reply.headers["content-type"], "application/json")`,
+		call: sendRequest("")},
+	{name: "exec", params: `argv, stdin="", env={}, timeout=None`, writes: true,
+		doc: `Runs a program and waits for its end, whatever its code.
+argv is a list: there is no shell. The program is looked for in a fixed PATH and gets a
+clean environment with env added; timeout is in seconds, 30 without it, and kills all that
+the program started. Returns .stdout, .stderr, at most 1 MiB of text each, and .code.
+Needs the permission exec:ARGV.`,
+		example: `out = ctx.exec(["kubectl", "get", "pods"])
+assert_eq((out.code, out.stdout), (0, "checkout-1\n"))`,
+		call: ctxExec},
+	{name: "tools.call", params: "name, **arguments", writes: true,
+		doc: `Calls a tool as the model would: schema, hooks, approval and limits included.
+Returns .output, the text that the model would read, .is_error and .attachments; that a
+hook denied the call is an is_error as well. Calls nest at most 8 deep and share the
+caller's budget. Needs the permission tool:NAME.`,
+		example: `reply = ctx.tools.call("echo", text = "hi")
+assert_eq((reply.output, reply.is_error), ("hi", False))`,
+		call: toolsCall},
+	{name: "fragments.get", params: "ref",
+		doc: `Resolves a reference, and returns its fragments and attachments as a list.
+Needs the permission fragment:PREFIX; files and URLs are read with the plugin's own
+permissions.`,
+		example: `assert_eq([f.content for f in ctx.fragments.get("greeting:Ada")], ["Hello Ada."])`,
+		call:    fragmentsGet},
 	{name: "fs.read", params: "path",
 		doc: `Returns the text of a file of the workspace.
 path is relative to the workspace, with "/". Needs the permission fs.read:GLOB.`,
@@ -181,6 +258,13 @@ where the pattern spells the dot. Files that the plugin may not read are left ou
 		doc:     "Returns name, size in bytes and is_dir of a file of the workspace.\nNeeds the permission fs.read:GLOB.",
 		example: `assert_eq(ctx.fs.stat("runbooks/checkout.md").size, 18)`,
 		call:    fsStat},
+	{name: "fs.write", params: "path, content", writes: true,
+		doc: `Writes a file of the workspace, text or bytes: the whole of it or nothing.
+Folders on the way are made. Config, plugins and names that begin with a dot are never
+written, unless the permission spells the dot. Needs the permission fs.write:GLOB.`,
+		example: `ctx.fs.write("reports/today.md", "All is well.")
+assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
+		call: fsWrite},
 }
 
 // ctxEntries describe ctx and its members. They have no values: ctx is a
@@ -199,191 +283,48 @@ write are errors, as loaders run beside each other.`,
 	return entries
 }
 
-var logLevels = []string{"debug", "info", "warn", "error"}
+// reach does an effect with the run's clock stopped: what is out there has a
+// deadline of its own.
+func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, err error) {
+	err = c.rt.Paused(c.th, func() (err error) {
+		got, err = work(c.rt.Context(c.th))
+		return err
+	})
+	return got, err
+}
 
-// ctxLog implements
-//
-//	ctx.log(level, msg, **fields)
-func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
-	var level, msg string
-	own, fields := splitNamed(c.kwargs, "level", "msg")
-	if err := unpackArgs(c.name, c.args, own, "level", &level, "msg", &msg); err != nil {
+// toJSON converts an argument, "" for the call's own, and pays for each of its
+// parts before it is written.
+func (c modCall) toJSON(arg string, v starlark.Value) (json.RawMessage, error) {
+	p := jsonPayer{modCall: c}
+	if err := p.value(v, 0); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(logLevels, level) {
-		return nil, c.fail("E0202", "level: got %q, want %s%s", level, strings.Join(logLevels, ", "), didYouMean(level, logLevels))
+	raw, err := appendJSON(nil, v)
+	if err != nil {
+		return nil, c.fail("E0204", "%s%v", prefixed(arg), err)
 	}
-	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.th)}
-	if fields.Len() > 0 {
-		raw, err := appendJSON(nil, fields)
-		if err != nil {
-			return nil, c.fail("E0204", "%v", err)
-		}
-		line.Fields = raw
+	return raw, nil
+}
+
+// prefixed returns what stands in front of a message about an argument.
+func prefixed(arg string) string {
+	if arg == "" {
+		return ""
 	}
-	if err := c.pay(2, len(msg)+len(line.Fields)); err != nil {
+	return arg + ": "
+}
+
+// fromJSON converts JSON text, and pays for what it will be before it is read.
+func (c modCall) fromJSON(raw []byte) (starlark.Value, error) {
+	shape, err := jsonScan(c, string(raw))
+	if err != nil {
 		return nil, err
 	}
-	if limit := h.write(line); limit != "" {
-		return nil, c.fail("E0317", "over the limit of %s a call", limit)
-	}
-	return starlark.None, nil
-}
-
-// splitNamed separates the arguments of a function's own parameters from the
-// rest, which comes as a dict.
-func splitNamed(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
-	rest = starlark.NewDict(len(kwargs))
-	for _, kv := range kwargs {
-		if slices.Contains(names, string(kv[0].(starlark.String))) {
-			own = append(own, kv)
-			continue
-		}
-		rest.SetKey(kv[0], kv[1]) // a string, in a new dict
-	}
-	return own, rest
-}
-
-// Bounds of what one call of a handler logs.
-const (
-	maxLogLines = 1000
-	maxLogBytes = 256 << 10
-)
-
-// A logBook counts what a call logged.
-type logBook struct {
-	lines []starhost.LogLine // of the evaluation of files, which has no lane
-	count int
-	bytes int
-	full  bool
-}
-
-// write logs a line, or returns the limit that it is over.
-func (h *handlerCall) write(line starhost.LogLine) (limit string) {
-	b := &h.logs
-	switch {
-	case b.count == maxLogLines:
-		return "1,000 lines"
-	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
-		return "256 KiB"
-	}
-	b.count++
-	b.bytes += len(line.Text) + len(line.Fields)
-	h.keep(line)
-	return ""
-}
-
-func (h *handlerCall) keep(line starhost.LogLine) {
-	if h.lane == nil {
-		h.logs.lines = append(h.logs.lines, line)
-		return
-	}
-	h.lane.Logs = append(h.lane.Logs, line)
-}
-
-// PrintTo logs what a plugin printed, with the place of the print, in the log of
-// the call or evaluation that ctx belongs to. What is over the limits of a call
-// is dropped, and a last line says so.
-func PrintTo(ctx context.Context, file string, line, col int, text string) {
-	h, _ := ctx.Value(handlerKey{}).(*handlerCall)
-	if h == nil {
-		return
-	}
-	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
-	if limit := h.write(l); limit != "" && !h.logs.full {
-		h.logs.full = true
-		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
-		h.keep(l)
-	}
-}
-
-// ctxRandom implements
-//
-//	ctx.random(n)
-func ctxRandom(c modCall, h *handlerCall) (starlark.Value, error) {
-	var n int64
-	if err := c.bind("n", &n); err != nil {
-		return nil, err
-	}
-	x, err := effects.RandomInt(h.turn, h.lane, n)
-	return starlark.MakeInt64(x), err
-}
-
-// ctxUUID implements
-//
-//	ctx.uuid()
-func ctxUUID(c modCall, h *handlerCall) (starlark.Value, error) {
-	if err := c.bind(); err != nil {
-		return nil, err
-	}
-	return starlark.String(effects.UUID(h.turn, h.lane)), nil
-}
-
-func (h *handlerCall) state() *effects.State {
-	return effects.StateOf(h.turn.Session(), h.rec.plugin.Name)
-}
-
-// stateGet implements
-//
-//	ctx.state.get(key, default=None)
-func stateGet(c modCall, h *handlerCall) (starlark.Value, error) {
-	var (
-		key  string
-		none starlark.Value = starlark.None
-	)
-	if err := c.bind("key", &key, "default?", &none); err != nil {
-		return nil, err
-	}
-	raw, ok := h.state().Get(key)
-	if !ok {
-		return none, nil
-	}
-	if err := c.pay(1+len(raw)/16, 16*len(raw)); err != nil {
+	if err := c.pay(len(raw)/16+shape.bytes/128, shape.bytes); err != nil {
 		return nil, err
 	}
 	return fromJSON(raw)
-}
-
-// stateSet implements
-//
-//	ctx.state.set(key, value)
-func stateSet(c modCall, h *handlerCall) (starlark.Value, error) {
-	var (
-		key   string
-		value starlark.Value
-	)
-	if err := c.bind("key", &key, "value", &value); err != nil {
-		return nil, err
-	}
-	raw, err := appendJSON(nil, value)
-	if err != nil {
-		return nil, c.fail("E0204", "value: %v", err)
-	}
-	if err := c.pay(1+len(raw)/16, len(raw)); err != nil {
-		return nil, err
-	}
-	return starlark.None, h.state().Set(key, json.RawMessage(raw))
-}
-
-// stateDelete implements
-//
-//	ctx.state.delete(key)
-func stateDelete(c modCall, h *handlerCall) (starlark.Value, error) {
-	var key string
-	if err := c.bind("key", &key); err != nil {
-		return nil, err
-	}
-	return starlark.Bool(h.state().Delete(key)), nil
-}
-
-// stateKeys implements
-//
-//	ctx.state.keys()
-func stateKeys(c modCall, h *handlerCall) (starlark.Value, error) {
-	if err := c.bind(); err != nil {
-		return nil, err
-	}
-	return stringList(h.state().Keys()), nil
 }
 
 func stringList(list []string) *starlark.List {
@@ -392,75 +333,4 @@ func stringList(list []string) *starlark.List {
 		elems[i] = starlark.String(s)
 	}
 	return starlark.NewList(elems)
-}
-
-// effect does work in the workspace, named by the argument that want is called,
-// with the run's clock stopped.
-func effect[T any](c modCall, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
-	var (
-		arg string
-		got T
-	)
-	if err := c.bind(want, &arg); err != nil {
-		return got, err
-	}
-	err := c.rt.Paused(c.th, func() (err error) {
-		got, err = work(c.rt.Context(c.th), arg)
-		return err
-	})
-	return got, err
-}
-
-// fsRead implements
-//
-//	ctx.fs.read(path)
-func fsRead(c modCall, h *handlerCall) (starlark.Value, error) {
-	text, err := effect(c, "path", h.rec.world.ReadFile)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.String(text), c.pay(1+len(text)/64, len(text))
-}
-
-// fsReadBytes implements
-//
-//	ctx.fs.read_bytes(path)
-func fsReadBytes(c modCall, h *handlerCall) (starlark.Value, error) {
-	data, err := effect(c, "path", h.rec.world.ReadFileBytes)
-	if err != nil {
-		return nil, err
-	}
-	return starlark.Bytes(data), c.pay(1+len(data)/64, len(data))
-}
-
-// fsGlob implements
-//
-//	ctx.fs.glob(pattern)
-func fsGlob(c modCall, h *handlerCall) (starlark.Value, error) {
-	names, err := effect(c, "pattern", h.rec.world.GlobFiles)
-	if err != nil {
-		return nil, err
-	}
-	return stringList(names), c.pay(1+len(names), 64*len(names))
-}
-
-// fsExists implements
-//
-//	ctx.fs.exists(path)
-func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
-	ok, err := effect(c, "path", h.rec.world.FileExists)
-	return starlark.Bool(ok), err
-}
-
-// fsStat implements
-//
-//	ctx.fs.stat(path)
-func fsStat(c modCall, h *handlerCall) (starlark.Value, error) {
-	info, err := effect(c, "path", h.rec.world.StatFile)
-	if err != nil {
-		return nil, err
-	}
-	return starlarkstruct.FromStringDict(starlark.String("stat"), starlark.StringDict{
-		"name": starlark.String(info.Name), "size": starlark.MakeInt64(info.Size), "is_dir": starlark.Bool(info.IsDir),
-	}), nil
 }

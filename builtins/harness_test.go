@@ -26,6 +26,11 @@ type script struct {
 	workspace map[string]string
 	granted   []string // beside what it declares; nil grants what it declares
 	settings  []builtins.Setting
+	answers   string            // to effects that go out, a JSON line each; "" for none
+	env       map[string]string // variables, and the values of secrets
+	others    []starhost.Plugin // that are in the host as well
+	events    []starhost.EventSpec
+	dryRun    bool
 	cases     bool // it can say what cases can
 }
 
@@ -33,6 +38,7 @@ type script struct {
 type loaded struct {
 	*starhost.Host
 	plugin *starhost.Plugin
+	world  *effects.World
 	rec    *builtins.Recorder
 	logs   []starhost.LogLine
 }
@@ -75,10 +81,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if err != nil {
 		return nil, locate(err, s.src)
 	}
-	world := &effects.World{Plugin: "test", Workspace: effects.NewFiles(memory(t, s.workspace), effects.FileOptions{})}
-	if s.files != nil {
-		world.Own = own(s.files)
-	}
+	world := s.world(t)
 	if world.Declared, err = effects.ParseGrants(m.Permissions); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +91,8 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if s.granted == nil {
 		world.Granted = world.Declared
 	}
-	l := &loaded{plugin: &starhost.Plugin{Name: "test"}}
-	l.rec = builtins.Record(l.plugin, box, world, config)
+	l := &loaded{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world}
+	l.rec = builtins.Record(l.plugin, box, world, config, s.events...)
 	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
 		Env: l.rec.Env(), Check: l.rec.Check, Kept: l.rec.Kept,
 		Load: func(_, label string) (string, []byte, error) {
@@ -104,10 +107,38 @@ func (s script) load(t testing.TB) (*loaded, error) {
 		return l, err
 	}
 	l.Host = starhost.New(starhost.Options{
-		Clock: func() time.Time { return begin },
-		Log:   func(line starhost.LogLine) { l.logs = append(l.logs, line) },
+		Clock:     func() time.Time { return begin },
+		Log:       func(line starhost.LogLine) { l.logs = append(l.logs, line) },
+		AppEvents: s.events,
 	})
-	return l, l.Add(*l.plugin)
+	return l, l.Add(append(s.others, *l.plugin)...)
+}
+
+// world returns what the script may reach, but for its permissions.
+func (s script) world(t testing.TB) *effects.World {
+	t.Helper()
+	lookup := func(name string) (string, bool) {
+		value, ok := s.env[name]
+		return value, ok
+	}
+	w := &effects.World{
+		Plugin: "test", Workspace: effects.NewFiles(memory(t, s.workspace), effects.FileOptions{}),
+		Env: lookup, Secrets: effects.NewSecrets(effects.SecretOptions{LookupEnv: lookup}), Store: &effects.MemoryKV{},
+	}
+	if s.files != nil {
+		w.Own = own(s.files)
+	}
+	if s.answers != "" {
+		answers, err := effects.ReadAnswers("effects.jsonl", []byte(s.answers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Answers = answers
+	}
+	if s.dryRun {
+		w.DryRun = new(effects.DryRun)
+	}
+	return w
 }
 
 // locate is what a program does with an error that has a place.
@@ -203,6 +234,12 @@ func (o own) Read(name string) ([]byte, error) {
 func (o own) Glob(pattern string) ([]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if dir, all := strings.CutSuffix(pattern, "**"); all {
+			if strings.HasPrefix(name, dir) {
+				names = append(names, name)
+			}
+			continue
+		}
 		ok, err := path.Match(pattern, name)
 		if err != nil {
 			return nil, err
@@ -220,4 +257,9 @@ func (o own) Exists(name string) (bool, error) {
 	}
 	_, ok := o[name]
 	return ok, nil
+}
+
+// goHook is a hook of a Go program that always decides the same.
+func goHook(d starhost.Decision) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	return func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return d, nil }
 }

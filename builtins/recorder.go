@@ -17,6 +17,7 @@ type Recorder struct {
 	rt       Runtime
 	world    *effects.World
 	config   starlark.Value
+	declared []starhost.EventSpec
 	kept     []starlark.Value
 	names    map[string]starhost.Pos  // what is registered, such as `tool "page"`
 	captures map[starhost.Pos]capture // by the place of the function
@@ -24,9 +25,10 @@ type Recorder struct {
 }
 
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
-// config is what [Manifest.Configure] returned.
-func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value) *Recorder {
-	r := &Recorder{plugin: p, rt: rt, world: w, config: config, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
+// config is what [Manifest.Configure] returned; declared are the events of the
+// program's own, as in starhost.Options.AppEvents.
+func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
+	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
 	r.loading.rec = r
 	return r
 }
@@ -57,6 +59,7 @@ func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
 // files, which has neither turn nor lane.
 type handlerCall struct {
 	rec  *Recorder
+	ctx  context.Context // of the call, for what ctx gives without being called
 	turn *starhost.Turn
 	lane *starhost.Lane
 	made *decision // the last decision that the handler made, or nil
@@ -82,13 +85,14 @@ func (r *Recorder) call(ctx context.Context, t *starhost.Turn, fn *starlark.Func
 	if h.lane == nil {
 		h.lane = &starhost.Lane{Plugin: r.plugin.Name}
 	}
+	h.ctx = h.with(ctx)
 	positional, named, err := args(h)
 	if err != nil {
-		return nil, h, err
+		return nil, h, r.cleanError(err)
 	}
-	v, usage, err := r.rt.Call(h.with(ctx), fn, positional, named)
+	v, usage, err := r.rt.Call(h.ctx, fn, positional, named)
 	h.lane.Spent(usage.Steps, usage.Bytes)
-	return v, h, err
+	return v, h, r.cleanError(err)
 }
 
 // callerOf returns the place of the innermost frame of Starlark code.
@@ -121,7 +125,7 @@ func (c modCall) recorder() (*Recorder, error) {
 	}
 	file, module := c.rt.Loading(c.th)
 	switch {
-	case file == "":
+	case file == "" || h.turn != nil:
 		return nil, c.fail("E0304", "got a registration in a handler, want it while the plugin is loaded: move it to the top level")
 	case module:
 		return nil, c.fail("E0304", "got a registration while %s is being loaded as a module: put it into a function that plugin.star calls", file)

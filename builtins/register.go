@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
@@ -29,13 +29,13 @@ func declarePlugin(c modCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// globs is an argument that is one glob or several.
-type globs []string
+// texts is an argument that is one string or several.
+type texts []string
 
 // Unpack implements starlark.Unpacker.
-func (g *globs) Unpack(v starlark.Value) error {
+func (t *texts) Unpack(v starlark.Value) error {
 	if s, ok := starlark.AsString(v); ok {
-		*g = globs{s}
+		*t = texts{s}
 		return nil
 	}
 	list, ok := v.(starlark.Iterable)
@@ -45,24 +45,43 @@ func (g *globs) Unpack(v starlark.Value) error {
 	for e := range starlark.Elements(list) {
 		s, ok := starlark.AsString(e)
 		if !ok {
-			return fmt.Errorf("[%d]: got %s, want string", len(*g), e.Type())
+			return fmt.Errorf("[%d]: got %s, want string", len(*t), e.Type())
 		}
-		*g = append(*g, s)
+		*t = append(*t, s)
 	}
+	return nil
+}
+
+// seconds is an argument that is a time in seconds.
+type seconds time.Duration
+
+// Unpack implements starlark.Unpacker.
+func (s *seconds) Unpack(v starlark.Value) error {
+	f, ok := starlark.AsFloat(v)
+	if !ok {
+		return fmt.Errorf("got %s, want a number of seconds", v.Type())
+	}
+	if most := 24 * time.Hour; !(f > 0 && f <= most.Seconds()) {
+		return fmt.Errorf("got %s, want more than 0 seconds, at most %.0f", v, most.Seconds())
+	}
+	*s = seconds(max(1, time.Duration(f*float64(time.Second))))
 	return nil
 }
 
 // registerTool implements
 //
-//	register_tool(handler, name=None, description=None, parameters=None, toolset=None, approval="auto")
+//	register_tool(handler, name=None, description=None, parameters=None, toolset=None, timeout=None,
+//	              approval="auto", available=None, roles=None, override=False)
 func registerTool(c modCall) (starlark.Value, error) {
 	var (
-		handler                    starlark.Callable
-		name, description, toolset string
-		parameters                 *starlark.Dict
-		approval                   = string(starhost.ApprovalAuto)
+		handler, available starlark.Callable
+		parameters         *starlark.Dict
+		timeout            seconds
+		roles              texts
+		t                  = starhost.Tool{Approval: starhost.ApprovalAuto}
 	)
-	err := c.bind("handler", &handler, "name??", &name, "description??", &description, "parameters??", &parameters, "toolset??", &toolset, "approval??", &approval)
+	err := c.bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
+		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override)
 	if err != nil {
 		return nil, err
 	}
@@ -70,32 +89,54 @@ func registerTool(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	sig, err := c.signatureOf(r, handler)
+	sig, err := c.signatureOf(r, "handler", handler)
 	if err != nil {
 		return nil, err
 	}
-	if name == "" {
-		if name, err = c.defaultName(sig.fn, toolset); err != nil {
+	if t.Name == "" {
+		if t.Name, err = c.defaultName(sig.fn, t.Toolset); err != nil {
 			return nil, err
 		}
 	}
-	if description == "" {
-		description = firstParagraph(sig.fn.Doc())
+	if t.Description == "" {
+		t.Description = firstParagraph(sig.fn.Doc())
+	}
+	if available != nil {
+		if t.Available, err = c.availability(r, available); err != nil {
+			return nil, err
+		}
 	}
 	raw, shape, err := c.schemaOf(sig, parameters)
 	if err != nil {
 		return nil, err
 	}
-	pos, err := c.claim(r, fmt.Sprintf("tool %q", name))
-	if err != nil {
+	if t.Pos, err = c.claim(r, fmt.Sprintf("tool %q", t.Name)); err != nil {
 		return nil, err
 	}
 	r.keep(sig.fn)
-	r.plugin.Tools = append(r.plugin.Tools, starhost.Tool{
-		Name: name, Description: description, Parameters: raw, Approval: starhost.Approval(approval),
-		Call: r.toolCall(sig, shape), Pos: pos,
-	})
+	t.Parameters, t.Timeout, t.Roles, t.Call = raw, time.Duration(timeout), roles, r.toolCall(sig, shape)
+	r.plugin.Tools = append(r.plugin.Tools, t)
 	return starlark.None, c.pay(20, 4096)
+}
+
+// availability returns the Go side of a tool's question whether it is available.
+func (c modCall) availability(r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
+	p, err := c.placed(r, "available", handler, 0)
+	if err != nil {
+		return nil, err
+	}
+	r.keep(p.fn)
+	return func(ctx context.Context, t *starhost.Turn) (bool, error) {
+		v, err := p.call(ctx, r, t, "")
+		if err != nil {
+			return false, err
+		}
+		yes, ok := v.(starlark.Bool)
+		if !ok {
+			err = errorf("E0312", "got %s, want True or False", v.Type())
+		}
+		return bool(yes), r.returned(p.fn, err)
+	}, nil
 }
 
 // defaultName is the tool's name where none is given: the function's, behind
@@ -116,16 +157,21 @@ func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, 
 		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
 			return toolArguments(h, sig, shape, call.Arguments)
 		})
-		var failed *failError
-		switch {
-		case errors.As(err, &failed):
-			return starhost.Result{ForLLM: failed.message, IsError: true}, nil
-		case err != nil:
-			return starhost.Result{}, err
-		}
-		result, err := toResult(v)
-		return result, returned(sig.fn, err)
+		return r.resultOf(sig.fn, v, err)
 	}
+}
+
+// resultOf converts what the handler of a tool or a command came to: fail(...) is a
+// result as well.
+func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) (starhost.Result, error) {
+	if failed := new(failError); errors.As(err, &failed) {
+		return r.cleanResult(starhost.Result{ForLLM: failed.message, IsError: true}), nil
+	}
+	if err != nil {
+		return starhost.Result{}, err
+	}
+	result, err := toResult(v)
+	return r.cleanResult(result), r.returned(fn, err)
 }
 
 // toolArguments converts a call's arguments, in the order of the model.
@@ -162,11 +208,11 @@ func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
 }
 
 // returned gives an error about what fn returned the function's name and place.
-func returned(fn *starlark.Function, err error) error {
+func (r *Recorder) returned(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
 	}
-	return errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).at(fn.Position())
+	return r.cleanError(errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).at(fn.Position()))
 }
 
 // registerHook implements
@@ -177,7 +223,7 @@ func registerHook(c modCall) (starlark.Value, error) {
 		event    string
 		handler  starlark.Callable
 		priority int
-		match    globs
+		match    texts
 		onError  string
 	)
 	if err := c.bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
@@ -187,11 +233,11 @@ func registerHook(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := starhost.LookupEvent(event)
+	spec, err := starhost.LookupEvent(event, r.declared...)
 	if err != nil {
 		return nil, c.fail("E0306", "%v", err)
 	}
-	sig, err := c.signatureOf(r, handler)
+	sig, err := c.signatureOf(r, "handler", handler)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +266,7 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
 		}
 		d, err := toDecision(spec, v)
-		return d, returned(sig.fn, err)
+		return r.cleanDecision(d), r.returned(sig.fn, err)
 	}
 }
 
@@ -239,42 +285,32 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	sig, err := c.signatureOf(r, handler)
-	if err != nil {
-		return nil, err
-	}
-	takesCtx, err := c.checkPlaces(sig)
+	p, err := c.placed(r, "handler", handler, 1)
 	if err != nil {
 		return nil, err
 	}
 	if description == "" {
-		description = firstParagraph(sig.fn.Doc())
+		description = firstParagraph(p.fn.Doc())
 	}
 	pos, err := c.claim(r, fmt.Sprintf("fragment loader %q", prefix))
 	if err != nil {
 		return nil, err
 	}
-	r.keep(sig.fn)
+	r.keep(p.fn)
 	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
-		Prefix: prefix, Description: description, Load: r.loaderCall(sig, takesCtx), Pos: pos,
+		Prefix: prefix, Description: description, Load: r.loaderCall(p), Pos: pos,
 	})
 	return starlark.None, c.pay(10, 1024)
 }
 
 // loaderCall returns the Go side of a fragment loader.
-func (r *Recorder) loaderCall(sig *signature, takesCtx bool) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+func (r *Recorder) loaderCall(p *placed) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
-		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
-			args := starlark.Tuple{starlark.String(arg)}
-			if takesCtx {
-				args = slices.Insert(args, 0, starlark.Value(&ctxValue{h, ""}))
-			}
-			return args, nil, nil
-		})
+		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Context{}, err
 		}
 		got, err := toContext(v)
-		return got, returned(sig.fn, err)
+		return r.cleanContext(got), r.returned(p.fn, err)
 	}
 }

@@ -17,15 +17,18 @@ assert_eq(config.team, "checkout")`,
 		fn: declarePlugin,
 	},
 	{
-		name: "register_tool", params: `handler, name=None, description=None, parameters=None, toolset=None, approval="auto"`,
+		name: "register_tool", params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
 		doc: `Offers a function to the model.
 The name is the function's, behind "TOOLSET_" if a toolset is given; the description
 is the first paragraph of the docstring. parameters is a JSON Schema; without one it
 is derived: a default makes a parameter optional and gives its type, lines
 "name (type): text" under "Args:" in the docstring describe it, with the types
 string, integer, number, boolean, object and array of TYPE, and one of "a", "b" for an
-enum. approval = "ask" wants a person's yes before each call. The function returns a
-string, a JSON value, None, an attachment or result(...).`,
+enum. The function returns a string, a JSON value, None, an attachment or result(...).
+timeout is the most seconds of one call. approval = "ask" wants a person's yes before
+each call. available, a function of (ctx) or of nothing, says True or False when a
+session starts. roles limit the tool to sessions that have one of them. override = True
+takes the place of another plugin's tool, with the grant override:NAME.`,
 		example: `def greet(name, times = 1):
     """Greets somebody.
 
@@ -44,7 +47,9 @@ register_tool(greet)`,
 		doc: `Calls a function whenever an event fires.
 The function names the arguments that it wants, among those that the event offers;
 ctx is always on offer. Lower priorities run first. match holds globs on the tool's
-name. on_error = "skip", "deny" or "abort" says what a failure of the function means.`,
+or the command's name. on_error = "skip", "deny" or "abort" says what a failure of the
+function means. Events whose names begin with "app." are those that the program
+declares.`,
 		example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):
         return deny("restarts in prod need a change ticket")
@@ -65,6 +70,53 @@ other, so ctx only reads.`,
 assert_eq(runbook("checkout").source, "checkout.md")
 register_fragment_loader("runbook", runbook)`,
 		fn: registerFragmentLoader,
+	},
+	{
+		name: "register_template_loader", params: "prefix, handler",
+		doc: `Makes templates from references of the form prefix:arg.
+The function takes (arg) or (ctx, arg), under any names, and returns template(...).
+ctx only reads.`,
+		example: `def review(language):
+    return template(prompt = "Review this $what in %s:" % language, defaults = {"what": "change"})
+
+assert_eq(review("Go").prompt, "Review this $what in Go:")
+register_template_loader("review", review)`,
+		fn: registerTemplateLoader,
+	},
+	{
+		name: "register_command", params: "name, handler, description=None, aliases=[], complete=None",
+		doc: `Offers a command to the user: /name in a session, starhost command NAME.
+The function may name ctx, args, the words as a shell splits them, and full_args, the
+line as typed. What it returns is for the user: a string, a value or result(...).
+complete takes (typed) or (ctx, typed) and returns what the arguments may become.`,
+		example: `def deliver(args):
+    """Delivers to a team."""
+    return "delivered to " + ", ".join(args)
+
+assert_eq(deliver(["checkout"]), "delivered to checkout")
+register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed: [t for t in ["checkout", "search"] if t.startswith(typed)])`,
+		fn: registerCommand,
+	},
+	{
+		name: "register_skill", params: "path, name=None, description=None",
+		doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
+path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
+has name and description, where these are not given here. The files beside it are listed
+in front of the text.`,
+		example: `register_skill("skills/triage/SKILL.md")
+assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
+		fn: registerSkill,
+	},
+	{
+		name: "register_model", params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
+		doc: `Offers an endpoint where language models answer, as data: NAME/MODEL.
+models are their names, the first one the default; api is the form of requests, "openai"
+or "anthropic"; api_key is the name of a secret. Without the permissions http:HOST and
+secret:NAME it is listed as unavailable.`,
+		example: `MODELS = ["small", "large"]
+register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")
+assert_eq(len(MODELS), 2)`,
+		fn: registerModel,
 	},
 }
 
@@ -102,6 +154,18 @@ handled: it is the turn's final answer, no further request is made.`,
 assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
 assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
 		fn: makeResult,
+	},
+	{
+		name: "template", params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
+		doc: `What a request starts from.
+prompt and system name parameters as $name or ${name}, $$ is a dollar; $input is the
+user's own words, which follow a prompt that does not name them. defaults are values of
+parameters; those that are missing are listed together. fragments and system_fragments
+are references, resolved with the plugin's own permissions. tools are globs on names.`,
+		example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})
+assert_eq(t.prompt, "Summarise $what.")
+assert_eq(t.defaults, {"what": "the incident"})`,
+		fn: makeTemplate,
 	},
 }
 

@@ -1,6 +1,7 @@
 package builtins_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -8,13 +9,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/fragments"
 )
 
 // exampleWorld is what the examples of the table may rely on.
 var exampleWorld = script{
-	files:     map[string]string{"data/teams.txt": "checkout\n"},
+	files: map[string]string{
+		"data/teams.txt": "checkout\n", "skills/triage/checklist.md": "- Look.",
+		"skills/triage/SKILL.md": "---\nname: triage\ndescription: How to sort incidents.\n---\nSort them.\n",
+	},
 	workspace: map[string]string{"runbooks/checkout.md": "Check the gateway.", "secret.md": "x"},
+	env:       map[string]string{"REGION": "eu-1", "PAGER_TOKEN": "correct horse"},
+	answers: `{"http.get":{"url":"https://pager.internal/oncall?team=checkout"},"reply":{"status":200,"body":"{\"name\":\"Ada\"}"}}
+{"http.post":{"url":"https://pager.internal/page"},"reply":{"status":201,"body":"paged"}}
+{"http.request":{"method":"HEAD","url":"https://pager.internal/oncall"},"reply":{"status":200,"headers":{"content-type":"application/json"},"body":""}}
+{"exec":{"argv":["kubectl","get","pods"]},"reply":{"code":0,"stdout":"checkout-1\n","stderr":""}}`,
+	others: []starhost.Plugin{{
+		Name: "other",
+		Tools: []starhost.Tool{{
+			Name: "echo", Description: "Echoes.", Parameters: json.RawMessage(`{"type":"object"}`),
+			Call: func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+				var args struct{ Text string }
+				err := json.Unmarshal(c.Arguments, &args)
+				return starhost.Result{ForLLM: args.Text, IsError: args.Text == "", Attachments: []fragments.Attachment{{Content: "a", Name: "a.txt"}}}, err
+			},
+		}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "greeting", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: "Hello " + arg + "."}}}, nil
+		}}},
+	}},
 }
+
+// examplePermissions are those of all examples.
+const examplePermissions = `plugin(permissions = ["fs.read:runbooks/**", "fs.read:reports/*", "fs.write:reports/*", "store", "env:*", "secret:PAGER_TOKEN@pager.internal",
+    "http:GET,HEAD,POST pager.internal", "exec:kubectl get **", "tool:echo", "fragment:greeting"])
+`
 
 // TestExamples runs the example of every entry in a plugin, the tool "example" if
 // it registers one, and its hooks with a prompt.
@@ -24,7 +53,7 @@ func TestExamples(t *testing.T) {
 			s := exampleWorld
 			s.src = e.Example
 			if !strings.Contains(e.Example, "plugin(") {
-				s.src = `plugin(permissions = ["fs.read:runbooks/**"])` + "\n" + e.Example
+				s.src = examplePermissions + e.Example
 			}
 			l := s.mustLoad(t)
 			for _, tool := range l.Tools() {

@@ -9,10 +9,11 @@ import (
 // a secret as their key, "" for none; nil if it may. Nothing is sent: whoever calls
 // the endpoint sends. So a permission for the host is enough, whatever its methods.
 func (w *World) CheckEndpoint(baseURL, secret string) error {
-	t, err := parseTarget(strings.TrimSuffix(baseURL, "/") + "/")
+	t, err := parseTarget(baseURL)
 	if err != nil {
 		return err
 	}
+	t.path = strings.TrimSuffix(t.path, "/") + "/"
 	refused := w.mayFetch(http.MethodGet, t)
 	if refused != nil && w.mayFetch(http.MethodPost, t) != nil {
 		return refused

@@ -1,0 +1,91 @@
+package builtins
+
+import (
+	"context"
+
+	"go.starlark.net/starlark"
+)
+
+// onPath does an effect on a file, named by the argument that want is called.
+func onPath[T any](c modCall, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
+	var arg string
+	if err := c.bind(want, &arg); err != nil {
+		var none T
+		return none, err
+	}
+	return reach(c, func(ctx context.Context) (T, error) { return work(ctx, arg) })
+}
+
+// fsRead implements
+//
+//	ctx.fs.read(path)
+func fsRead(c modCall, h *handlerCall) (starlark.Value, error) {
+	text, err := onPath(c, "path", h.rec.world.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.String(text), c.pay(1+len(text)/64, len(text))
+}
+
+// fsReadBytes implements
+//
+//	ctx.fs.read_bytes(path)
+func fsReadBytes(c modCall, h *handlerCall) (starlark.Value, error) {
+	data, err := onPath(c, "path", h.rec.world.ReadFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.Bytes(data), c.pay(1+len(data)/64, len(data))
+}
+
+// fsGlob implements
+//
+//	ctx.fs.glob(pattern)
+func fsGlob(c modCall, h *handlerCall) (starlark.Value, error) {
+	names, err := onPath(c, "pattern", h.rec.world.GlobFiles)
+	if err != nil {
+		return nil, err
+	}
+	return stringList(names), c.pay(1+len(names), 64*len(names))
+}
+
+// fsExists implements
+//
+//	ctx.fs.exists(path)
+func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
+	ok, err := onPath(c, "path", h.rec.world.FileExists)
+	return starlark.Bool(ok), err
+}
+
+// fsStat implements
+//
+//	ctx.fs.stat(path)
+func fsStat(c modCall, h *handlerCall) (starlark.Value, error) {
+	info, err := onPath(c, "path", h.rec.world.StatFile)
+	if err != nil {
+		return nil, err
+	}
+	return structOf("stat", starlark.StringDict{
+		"name": starlark.String(info.Name), "size": starlark.MakeInt64(info.Size), "is_dir": starlark.Bool(info.IsDir),
+	}), nil
+}
+
+// fsWrite implements
+//
+//	ctx.fs.write(path, content)
+func fsWrite(c modCall, h *handlerCall) (starlark.Value, error) {
+	var (
+		name    string
+		content textOrBytes
+	)
+	if err := c.bind("path", &name, "content", &content); err != nil {
+		return nil, err
+	}
+	if err := c.pay(1+len(content)/64, len(content)); err != nil {
+		return nil, err
+	}
+	_, err := reach(c, func(ctx context.Context) (none struct{}, err error) {
+		return none, h.rec.world.WriteFile(ctx, name, string(content))
+	})
+	return starlark.None, err
+}

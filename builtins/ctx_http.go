@@ -1,0 +1,114 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+)
+
+// Parameters of ctx.http: of requests without a body, and of others.
+const (
+	httpParams     = "url, params={}, headers={}, auth=None, timeout=None"
+	httpBodyParams = "url, body=None, json=None, params={}, headers={}, auth=None, timeout=None"
+)
+
+// sendRequest makes the members of ctx.http:
+//
+//	ctx.http.get(url, params={}, headers={}, auth=None, timeout=None)
+//	ctx.http.post(url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
+//	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
+//
+// where method is "" if it is an argument.
+func sendRequest(method string) func(modCall, *handlerCall) (starlark.Value, error) {
+	return func(c modCall, h *handlerCall) (starlark.Value, error) {
+		var (
+			r               = effects.Request{Method: method}
+			params, headers secretsArg
+			auth            authArg
+			body            textOrBytes
+			data            starlark.Value
+			timeout         seconds
+		)
+		pairs := []any{"url", &r.URL}
+		if method == "" {
+			pairs = []any{"method", &r.Method, "url", &r.URL}
+		}
+		if method != "GET" {
+			pairs = append(pairs, "body??", &body, "json??", &data)
+		}
+		if err := c.bind(append(pairs, "params??", &params, "headers??", &headers, "auth??", &auth, "timeout??", &timeout)...); err != nil {
+			return nil, err
+		}
+		r.Params, r.Headers, r.Auth, r.Body, r.Timeout = params, headers, auth.Auth, string(body), time.Duration(timeout)
+		if data != nil {
+			var err error
+			if r.JSON, err = c.toJSON("json", data); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.pay(20+len(r.Body)/64, len(r.Body)); err != nil {
+			return nil, err
+		}
+		reply, err := reach(c, func(ctx context.Context) (effects.Response, error) { return h.rec.world.Fetch(ctx, r) })
+		if err != nil {
+			return nil, err
+		}
+		return &responseValue{rt: c.rt, r: reply, text: asText(reply.Body)}, c.pay(4+len(reply.Body)/32, 512+2*len(reply.Body))
+	}
+}
+
+// asText returns text as it is, and any other bytes with U+FFFD in place of what is
+// none.
+func asText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// A responseValue is what a request gives. It is immutable.
+type responseValue struct {
+	rt   Runtime
+	r    effects.Response
+	text string
+}
+
+var responseFields = []field[responseValue]{
+	{"status", func(v *responseValue) starlark.Value { return starlark.MakeInt(v.r.Status) }},
+	{"headers", func(v *responseValue) starlark.Value { return textDict(v.r.Headers) }},
+	{"text", func(v *responseValue) starlark.Value { return starlark.String(v.text) }},
+	{"body", func(v *responseValue) starlark.Value { return starlark.Bytes(v.r.Body) }},
+}
+
+// String leaves out the body: it may be megabytes of no use to a reader.
+func (v *responseValue) String() string {
+	return fmt.Sprintf("<response %d %d B>", v.r.Status, len(v.r.Body))
+}
+func (v *responseValue) Type() string          { return "response" }
+func (v *responseValue) Freeze()               {}
+func (v *responseValue) Truth() starlark.Bool  { return true }
+func (v *responseValue) Hash() (uint32, error) { return unhashable("response") }
+func (v *responseValue) AttrNames() []string {
+	return []string{"body", "headers", "json", "status", "text"}
+}
+
+func (v *responseValue) Attr(name string) (starlark.Value, error) {
+	if name != "json" {
+		return fieldOf(responseFields, v, name), nil
+	}
+	return modBuiltin(v.rt, "response.json", func(c modCall) (starlark.Value, error) {
+		if err := c.bind(); err != nil {
+			return nil, err
+		}
+		x, err := c.fromJSON([]byte(v.r.Body))
+		if err != nil && !isCoded(err) {
+			err = c.fail("E0202", "got status %d and a body that is no JSON: %v", v.r.Status, err)
+		}
+		return x, err
+	}).BindReceiver(v), nil
+}

@@ -1,0 +1,71 @@
+package builtins
+
+import (
+	"context"
+	"time"
+
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+)
+
+// ctxNow is the time of the turn.
+func ctxNow(h *handlerCall) (starlark.Value, error) {
+	now, err := h.rec.world.Now(h.ctx, h.turn)
+	return starlark.String(now.UTC().Format(time.RFC3339)), err
+}
+
+// ctxRandom implements
+//
+//	ctx.random(n)
+func ctxRandom(c modCall, h *handlerCall) (starlark.Value, error) {
+	var n int64
+	if err := c.bind("n", &n); err != nil {
+		return nil, err
+	}
+	x, err := reach(c, func(ctx context.Context) (int64, error) { return h.rec.world.Random(ctx, h.turn, n) })
+	return starlark.MakeInt64(x), err
+}
+
+// ctxUUID implements
+//
+//	ctx.uuid()
+func ctxUUID(c modCall, h *handlerCall) (starlark.Value, error) {
+	if err := c.bind(); err != nil {
+		return nil, err
+	}
+	id, err := reach(c, func(ctx context.Context) (string, error) { return h.rec.world.UUID(ctx, h.turn) })
+	return starlark.String(id), err
+}
+
+// ctxEnv implements
+//
+//	ctx.env(name)
+func ctxEnv(c modCall, h *handlerCall) (starlark.Value, error) {
+	var (
+		name string
+		set  bool
+	)
+	if err := c.bind("name", &name); err != nil {
+		return nil, err
+	}
+	value, err := reach(c, func(ctx context.Context) (value string, err error) {
+		value, set, err = h.rec.world.GetEnv(ctx, name)
+		return value, err
+	})
+	if err != nil || !set {
+		return starlark.None, err
+	}
+	return starlark.String(value), c.pay(1+len(value)/64, len(value))
+}
+
+// ctxSecret implements
+//
+//	ctx.secret(name)
+func ctxSecret(c modCall, h *handlerCall) (starlark.Value, error) {
+	var name string
+	if err := c.bind("name", &name); err != nil {
+		return nil, err
+	}
+	s, err := reach(c, func(ctx context.Context) (effects.Secret, error) { return h.rec.world.Secret(ctx, name) })
+	return &secretValue{s: s, parts: 1}, err
+}

@@ -1,0 +1,116 @@
+package builtins
+
+import (
+	"context"
+	"encoding/json"
+
+	"go.starlark.net/starlark"
+)
+
+// A shelf is where a plugin keeps values by key: ctx.state for the session,
+// ctx.store across sessions.
+type shelf struct {
+	get    func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error)
+	set    func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error
+	delete func(ctx context.Context, h *handlerCall, key string) (bool, error)
+	keys   func(ctx context.Context, h *handlerCall) ([]string, error)
+}
+
+var stateShelf = shelf{
+	get: func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error) {
+		return h.rec.world.StateGet(ctx, h.turn.Session(), key)
+	},
+	set: func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error {
+		return h.rec.world.StateSet(ctx, h.turn.Session(), key, value)
+	},
+	delete: func(ctx context.Context, h *handlerCall, key string) (bool, error) {
+		return h.rec.world.StateDelete(ctx, h.turn.Session(), key)
+	},
+	keys: func(ctx context.Context, h *handlerCall) ([]string, error) {
+		return h.rec.world.StateKeys(ctx, h.turn.Session())
+	},
+}
+
+var storeShelf = shelf{
+	get: func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error) {
+		return h.rec.world.StoreGet(ctx, key)
+	},
+	set: func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error {
+		return h.rec.world.StoreSet(ctx, key, value)
+	},
+	delete: func(ctx context.Context, h *handlerCall, key string) (bool, error) {
+		return h.rec.world.StoreDelete(ctx, key)
+	},
+	keys: func(ctx context.Context, h *handlerCall) ([]string, error) { return h.rec.world.StoreKeys(ctx) },
+}
+
+// getKept implements
+//
+//	ctx.state.get(key, default=None)
+//	ctx.store.get(key, default=None)
+func (s *shelf) getKept(c modCall, h *handlerCall) (starlark.Value, error) {
+	var (
+		key  string
+		none starlark.Value = starlark.None
+		ok   bool
+	)
+	if err := c.bind("key", &key, "default?", &none); err != nil {
+		return nil, err
+	}
+	raw, err := reach(c, func(ctx context.Context) (raw json.RawMessage, err error) {
+		raw, ok, err = s.get(ctx, h, key)
+		return raw, err
+	})
+	if err != nil || !ok {
+		return none, err
+	}
+	return c.fromJSON(raw)
+}
+
+// setKept implements
+//
+//	ctx.state.set(key, value)
+//	ctx.store.set(key, value)
+func (s *shelf) setKept(c modCall, h *handlerCall) (starlark.Value, error) {
+	var (
+		key   string
+		value starlark.Value
+	)
+	if err := c.bind("key", &key, "value", &value); err != nil {
+		return nil, err
+	}
+	raw, err := c.toJSON("value", value)
+	if err != nil {
+		return nil, err
+	}
+	_, err = reach(c, func(ctx context.Context) (none struct{}, err error) { return none, s.set(ctx, h, key, raw) })
+	return starlark.None, err
+}
+
+// deleteKept implements
+//
+//	ctx.state.delete(key)
+//	ctx.store.delete(key)
+func (s *shelf) deleteKept(c modCall, h *handlerCall) (starlark.Value, error) {
+	var key string
+	if err := c.bind("key", &key); err != nil {
+		return nil, err
+	}
+	ok, err := reach(c, func(ctx context.Context) (bool, error) { return s.delete(ctx, h, key) })
+	return starlark.Bool(ok), err
+}
+
+// keptKeys implements
+//
+//	ctx.state.keys()
+//	ctx.store.keys()
+func (s *shelf) keptKeys(c modCall, h *handlerCall) (starlark.Value, error) {
+	if err := c.bind(); err != nil {
+		return nil, err
+	}
+	keys, err := reach(c, func(ctx context.Context) ([]string, error) { return s.keys(ctx, h) })
+	if err != nil {
+		return nil, err
+	}
+	return stringList(keys), c.pay(1+len(keys), 64*len(keys))
+}

@@ -1,0 +1,109 @@
+package builtins
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+// ctxLog implements
+//
+//	ctx.log(level, msg, **fields)
+func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
+	var level, msg string
+	own, fields := splitNamed(c.kwargs, "level", "msg")
+	if err := unpackArgs(c.name, c.args, own, "level", &level, "msg", &msg); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(logLevels, level) {
+		return nil, c.fail("E0202", "level: got %q, want %s%s", level, strings.Join(logLevels, ", "), didYouMean(level, logLevels))
+	}
+	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.th)}
+	if fields.Len() > 0 {
+		raw, err := c.toJSON("", fields)
+		if err != nil {
+			return nil, err
+		}
+		line.Fields = raw
+	}
+	if err := c.pay(2, len(msg)+len(line.Fields)); err != nil {
+		return nil, err
+	}
+	if limit := h.write(line); limit != "" {
+		return nil, c.fail("E0317", "over the limit of %s a call", limit)
+	}
+	return starlark.None, nil
+}
+
+// splitNamed separates the arguments of a function's own parameters from the
+// rest, which comes as a dict.
+func splitNamed(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
+	rest = starlark.NewDict(len(kwargs))
+	for _, kv := range kwargs {
+		if slices.Contains(names, string(kv[0].(starlark.String))) {
+			own = append(own, kv)
+			continue
+		}
+		rest.SetKey(kv[0], kv[1]) // a string, in a new dict
+	}
+	return own, rest
+}
+
+// Bounds of what one call of a handler logs.
+const (
+	maxLogLines = 1000
+	maxLogBytes = 256 << 10
+)
+
+// A logBook counts what a call logged.
+type logBook struct {
+	lines []starhost.LogLine // of the evaluation of files, which has no lane
+	count int
+	bytes int
+	full  bool
+}
+
+// write logs a line, or returns the limit that it is over.
+func (h *handlerCall) write(line starhost.LogLine) (limit string) {
+	b := &h.logs
+	line.Text, line.Fields = h.rec.world.Redact(line.Text), h.rec.world.RedactJSON(line.Fields)
+	switch {
+	case b.count == maxLogLines:
+		return "1,000 lines"
+	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
+		return "256 KiB"
+	}
+	b.count++
+	b.bytes += len(line.Text) + len(line.Fields)
+	h.keep(line)
+	return ""
+}
+
+func (h *handlerCall) keep(line starhost.LogLine) {
+	if h.lane == nil {
+		h.logs.lines = append(h.logs.lines, line)
+		return
+	}
+	h.lane.Logs = append(h.lane.Logs, line)
+}
+
+// PrintTo logs what a plugin printed, with the place of the print, in the log of
+// the call or evaluation that ctx belongs to. What is over the limits of a call
+// is dropped, and a last line says so.
+func PrintTo(ctx context.Context, file string, line, col int, text string) {
+	h, _ := ctx.Value(handlerKey{}).(*handlerCall)
+	if h == nil {
+		return
+	}
+	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
+	if limit := h.write(l); limit != "" && !h.logs.full {
+		h.logs.full = true
+		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
+		h.keep(l)
+	}
+}

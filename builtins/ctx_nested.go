@@ -1,0 +1,52 @@
+package builtins
+
+import (
+	"context"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+// toolsCall implements
+//
+//	ctx.tools.call(name, **arguments)
+func toolsCall(c modCall, h *handlerCall) (starlark.Value, error) {
+	name, args, err := c.named("name")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.toJSON("", args)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := reach(c, func(ctx context.Context) (starhost.ToolReply, error) {
+		return h.rec.world.CallTool(ctx, h.turn, name, raw)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &reply.Result
+	return structOf("reply", starlark.StringDict{
+		"output": starlark.String(r.ForLLM), "is_error": starlark.Bool(r.IsError), "attachments": attachmentList(r.Attachments),
+	}), c.pay(2+len(r.ForLLM)/64, 512+len(r.ForLLM))
+}
+
+// fragmentsGet implements
+//
+//	ctx.fragments.get(ref)
+//
+// which is not called load, as that is a word of the language.
+func fragmentsGet(c modCall, h *handlerCall) (starlark.Value, error) {
+	var ref string
+	if err := c.bind("ref", &ref); err != nil {
+		return nil, err
+	}
+	got, err := reach(c, func(ctx context.Context) (starhost.Context, error) {
+		return h.rec.world.LoadFragment(ctx, h.turn, ref)
+	})
+	if err != nil {
+		return nil, err
+	}
+	values, size := contextValues(got), int(got.Bytes())
+	return starlark.NewList(values), c.pay(1+len(values)+size/64, 256*len(values)+size)
+}

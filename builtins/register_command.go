@@ -1,0 +1,91 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+// commandArgs are what the handler of a command may name beside ctx.
+var commandArgs = []string{"args", "full_args"}
+
+// registerCommand implements
+//
+//	register_command(name, handler, description=None, aliases=[], complete=None)
+func registerCommand(c modCall) (starlark.Value, error) {
+	var (
+		cmd               starhost.Command
+		handler, complete starlark.Callable
+		aliases           texts
+	)
+	err := c.bind("name", &cmd.Name, "handler", &handler, "description??", &cmd.Description, "aliases??", &aliases, "complete??", &complete)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	sig, err := c.signatureOf(r, "handler", handler)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkNames(sig, "a command", commandArgs); err != nil {
+		return nil, err
+	}
+	if cmd.Description == "" {
+		cmd.Description = firstParagraph(sig.fn.Doc())
+	}
+	if complete != nil {
+		if cmd.Complete, err = c.completion(r, complete); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range append([]string{cmd.Name}, aliases...) {
+		if cmd.Pos, err = c.claim(r, fmt.Sprintf("command %q", name)); err != nil {
+			return nil, err
+		}
+	}
+	r.keep(sig.fn)
+	cmd.Aliases, cmd.Call = aliases, r.commandCall(sig)
+	r.plugin.Commands = append(r.plugin.Commands, cmd)
+	return starlark.None, c.pay(10, 1024)
+}
+
+// commandCall returns the Go side of a command.
+func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
+	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
+		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
+			kwargs, err := sig.named(h, commandArgs, func(name string) (starlark.Value, error) {
+				if name == "args" {
+					return stringList(call.Args), nil
+				}
+				return starlark.String(call.Line), nil
+			})
+			return nil, kwargs, err
+		})
+		return r.resultOf(sig.fn, v, err)
+	}
+}
+
+// completion returns the Go side of what completes a command's arguments.
+func (c modCall) completion(r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+	p, err := c.placed(r, "complete", handler, 1)
+	if err != nil {
+		return nil, err
+	}
+	r.keep(p.fn)
+	return func(ctx context.Context, t *starhost.Turn, typed string) ([]string, error) {
+		v, err := p.call(ctx, r, t, typed)
+		if err != nil || v == starlark.None {
+			return nil, err
+		}
+		var list texts
+		if err := list.Unpack(v); err != nil {
+			return nil, r.returned(p.fn, err)
+		}
+		return r.cleanTexts(list), nil
+	}, nil
+}

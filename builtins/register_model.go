@@ -1,0 +1,48 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"go.starlark.net/starlark"
+)
+
+// registerModel implements
+//
+//	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None)
+func registerModel(c modCall) (starlark.Value, error) {
+	var (
+		e               starhost.Endpoint
+		models, aliases texts
+		headers         *starlark.Dict
+	)
+	err := c.bind("name", &e.Name, "base_url", &e.BaseURL, "models", &models, "api?", &e.API, "api_key??", &e.APIKey,
+		"aliases??", &aliases, "headers??", &headers, "default_model??", &e.DefaultModel)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	if e.Headers, err = c.parameters("headers", headers); err != nil {
+		return nil, err
+	}
+	for _, name := range append([]string{e.Name}, aliases...) {
+		if e.Pos, err = c.claim(r, fmt.Sprintf("model %q", name)); err != nil {
+			return nil, err
+		}
+	}
+	e.Models, e.Aliases = models, aliases
+	refused := new(effects.PermissionError)
+	switch err := r.world.CheckEndpoint(e.BaseURL, e.APIKey); {
+	case errors.As(err, &refused):
+		e.Unavailable = refused.Error()
+	case err != nil:
+		return nil, c.fail("E0202", "base_url: %v", err)
+	}
+	r.plugin.Endpoints = append(r.plugin.Endpoints, e)
+	return starlark.None, c.pay(10, 1024)
+}

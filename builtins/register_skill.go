@@ -1,0 +1,128 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFrontMatter is the most bytes of what a skill says of itself.
+const maxFrontMatter = 16 << 10
+
+// registerSkill implements
+//
+//	register_skill(path, name=None, description=None)
+//
+// The file is read at once, as all of a plugin is.
+func registerSkill(c modCall) (starlark.Value, error) {
+	var (
+		file  string
+		skill starhost.Skill
+	)
+	if err := c.bind("path", &file, "name??", &skill.Name, "description??", &skill.Description); err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	text, err := c.readSkill(file, &skill)
+	if err != nil {
+		return nil, err
+	}
+	if skill.Files, err = c.besideSkill(path.Clean(file)); err != nil {
+		return nil, err
+	}
+	if skill.Pos, err = c.claim(r, fmt.Sprintf("skill %q", skill.Name)); err != nil {
+		return nil, err
+	}
+	skill.Load = func(context.Context, *starhost.Turn) (string, error) { return text, nil }
+	r.plugin.Skills = append(r.plugin.Skills, skill)
+	return starlark.None, c.pay(10, 1024)
+}
+
+// readSkill returns the text of a skill behind its front matter, which gives name
+// and description where the skill has none.
+func (c modCall) readSkill(file string, skill *starhost.Skill) (string, error) {
+	data, err := readOwn(c, file)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(data) {
+		return "", c.fail("E0316", "path: %s: got bytes that are not UTF-8, want text", file)
+	}
+	head, text := frontMatter(string(data))
+	if len(head) > maxFrontMatter {
+		return "", c.fail("E0316", "path: %s: the front matter has %d bytes, limit %d", file, len(head), maxFrontMatter)
+	}
+	if err := c.pay(1+8*len(head), 64*len(head)); err != nil {
+		return "", err
+	}
+	var says struct{ Name, Description string }
+	if err := yaml.Unmarshal([]byte(head), &says); err != nil {
+		return "", c.fail("E0202", "path: %s: front matter: %s", file, cut(strings.TrimPrefix(err.Error(), "yaml: ")))
+	}
+	for _, f := range []struct {
+		name, says string
+		given      *string
+	}{
+		{"name", says.Name, &skill.Name}, {"description", says.Description, &skill.Description},
+	} {
+		if *f.given == "" {
+			*f.given = strings.TrimSpace(f.says)
+		}
+		if *f.given == "" {
+			return "", c.fail("E0202", "path: %s has no %s in its front matter, and no %s is given", file, f.name, f.name)
+		}
+	}
+	return text, nil
+}
+
+// frontMatter splits what stands between the lines "---" at the start of a text
+// from what follows; without these lines all is text.
+func frontMatter(text string) (head, rest string) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	inner, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return "", text
+	}
+	head, rest, ok = strings.Cut("\n"+inner, "\n---\n")
+	if !ok {
+		head, ok = strings.CutSuffix("\n"+inner, "\n---")
+		rest = ""
+	}
+	if !ok {
+		return "", text
+	}
+	return head, strings.TrimLeft(rest, "\n")
+}
+
+// besideSkill returns the other files of a skill's folder and those below it, as
+// the skill calls them.
+func (c modCall) besideSkill(file string) ([]string, error) {
+	own, err := c.ownFiles()
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Dir(file)
+	names, err := own.Glob(path.Join(globQuoter.Replace(dir), "**"))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	var beside []string
+	for _, name := range names {
+		if name != file {
+			beside = append(beside, strings.TrimPrefix(name, dir+"/"))
+		}
+	}
+	return beside, c.pay(1+len(names), 64*len(names))
+}
+
+// globQuoter makes a path a pattern that matches it.
+var globQuoter = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)

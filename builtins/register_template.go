@@ -1,0 +1,192 @@
+package builtins
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// registerTemplateLoader implements
+//
+//	register_template_loader(prefix, handler)
+func registerTemplateLoader(c modCall) (starlark.Value, error) {
+	var (
+		prefix  string
+		handler starlark.Callable
+	)
+	if err := c.bind("prefix", &prefix, "handler", &handler); err != nil {
+		return nil, err
+	}
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.placed(r, "handler", handler, 1)
+	if err != nil {
+		return nil, err
+	}
+	pos, err := c.claim(r, fmt.Sprintf("template loader %q", prefix))
+	if err != nil {
+		return nil, err
+	}
+	r.keep(p.fn)
+	r.plugin.TemplateLoaders = append(r.plugin.TemplateLoaders, starhost.TemplateLoader{
+		Prefix: prefix, Description: firstParagraph(p.fn.Doc()), Load: r.templateCall(p), Pos: pos,
+	})
+	return starlark.None, c.pay(10, 1024)
+}
+
+// templateCall returns the Go side of a template loader.
+func (r *Recorder) templateCall(p *placed) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Template, error) {
+		v, err := p.call(ctx, r, t, arg)
+		if err != nil {
+			return starhost.Template{}, err
+		}
+		tm, ok := v.(*templateValue)
+		if !ok {
+			return starhost.Template{}, r.returned(p.fn, errorf("E0312", "got %s, want template(...)", v.Type()))
+		}
+		made := tm.t
+		made.Attachments = slices.Clone(made.Attachments) // the value may be a global
+		return r.cleanTemplate(made), nil
+	}
+}
+
+// A templateValue is what template(...) returns. It is immutable.
+type templateValue struct{ t starhost.Template }
+
+var templateFields = []field[starhost.Template]{
+	{"prompt", func(t *starhost.Template) starlark.Value { return starlark.String(t.Prompt) }},
+	{"system", func(t *starhost.Template) starlark.Value { return starlark.String(t.System) }},
+	{"model", func(t *starhost.Template) starlark.Value { return starlark.String(t.Model) }},
+	{"fragments", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.Fragments)) }},
+	{"system_fragments", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.SystemFragments)) }},
+	{"attachments", func(t *starhost.Template) starlark.Value { return attachmentList(t.Attachments) }},
+	{"tools", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.Tools)) }},
+	{"options", func(t *starhost.Template) starlark.Value { return objectOrText(t.Options) }},
+	{"defaults", func(t *starhost.Template) starlark.Value { return textDict(t.Defaults) }},
+}
+
+// textDict returns texts by name as a frozen dict, sorted by name.
+func textDict(texts map[string]string) starlark.Value {
+	d := starlark.NewDict(len(texts))
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		put(d, name, starlark.String(texts[name]))
+	}
+	return frozen(d)
+}
+
+func (v *templateValue) String() string        { return printFields("template", templateFields, &v.t) }
+func (v *templateValue) Type() string          { return "template" }
+func (v *templateValue) Freeze()               {}
+func (v *templateValue) Truth() starlark.Bool  { return true }
+func (v *templateValue) Hash() (uint32, error) { return unhashable("template") }
+func (v *templateValue) AttrNames() []string   { return fieldNames(templateFields) }
+func (v *templateValue) Attr(name string) (starlark.Value, error) {
+	return fieldOf(templateFields, &v.t, name), nil
+}
+func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
+	return sameFields(op, "template", templateFields, &v.t, &y.(*templateValue).t, depth)
+}
+
+// makeTemplate implements
+//
+//	template(prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={})
+func makeTemplate(c modCall) (starlark.Value, error) {
+	var (
+		t                 starhost.Template
+		refs, systemRefs  texts
+		tools             texts
+		attachments       attachmentArg
+		options, defaults *starlark.Dict
+	)
+	err := c.bind("prompt?", &t.Prompt, "system?", &t.System, "model??", &t.Model, "fragments??", &refs, "system_fragments??", &systemRefs,
+		"attachments??", &attachments, "tools??", &tools, "options??", &options, "defaults??", &defaults)
+	if err != nil {
+		return nil, err
+	}
+	t.Fragments, t.SystemFragments, t.Tools, t.Attachments = refs, systemRefs, tools, attachments
+	if err := c.pay(4+(len(t.Prompt)+len(t.System))/64, 512+len(t.Prompt)+len(t.System)); err != nil {
+		return nil, err
+	}
+	if t.Options, err = c.optionsJSON(options); err != nil {
+		return nil, err
+	}
+	names, err := t.Names()
+	if err != nil {
+		return nil, c.fail("E0202", "%v", err)
+	}
+	if t.Defaults, err = c.parameters("defaults", defaults); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
+		if !slices.Contains(names, name) {
+			return nil, c.fail("E0202", "defaults: the template does not name %q%s", "$"+name, didYouMean(name, names))
+		}
+	}
+	return &templateValue{t}, nil
+}
+
+// optionsJSON returns a dict of options as JSON; nil is none.
+func (c modCall) optionsJSON(options *starlark.Dict) (json.RawMessage, error) {
+	if options == nil {
+		return nil, nil
+	}
+	return c.toJSON("options", options)
+}
+
+// parameters converts the values of a template's parameters: text, and what is
+// written as text without a doubt.
+func (c modCall) parameters(arg string, d *starlark.Dict) (map[string]string, error) {
+	if d == nil {
+		return nil, nil
+	}
+	params := make(map[string]string, d.Len())
+	for k, v := range d.Entries() {
+		name, ok := starlark.AsString(k)
+		if !ok {
+			return nil, c.fail("E0201", "%s: got a key that is %s, want string", arg, k.Type())
+		}
+		text, ok := plainText(v)
+		if !ok {
+			return nil, c.fail("E0201", "%s: %s: got %s, want a string, a number or a bool", arg, name, v.Type())
+		}
+		params[name] = text
+	}
+	return params, nil
+}
+
+// plainText returns the text of a string, a number or a bool.
+func plainText(v starlark.Value) (string, bool) {
+	switch v := v.(type) {
+	case starlark.String:
+		return string(v), true
+	case starlark.Int, starlark.Float:
+		return v.String(), true
+	case starlark.Bool:
+		return strings.ToLower(v.String()), true
+	}
+	return "", false
+}
+
+// attachmentArg is an argument that is an attachment or a list of them.
+type attachmentArg []fragments.Attachment
+
+// Unpack implements starlark.Unpacker.
+func (a *attachmentArg) Unpack(v starlark.Value) error {
+	got, err := toContext(v)
+	if err != nil || len(got.Fragments) > 0 {
+		return fmt.Errorf("got %s, want a list of attachments", v.Type())
+	}
+	*a = got.Attachments
+	return nil
+}
