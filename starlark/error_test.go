@@ -191,6 +191,7 @@ func TestSourceText(t *testing.T) {
 		{"too deep", "x = " + strings.Repeat("a + ", 900) + "1", "syntax limit exceeded: nesting of the source is 801, limit 800"},
 		{"parameters", "def f(" + strings.Repeat("a, ", 200) + "): pass", "f.star:1:1: syntax limit exceeded: number of parameters is 200, limit 128"},
 		{"long name", strings.Repeat("a", 200) + " = 1", "f.star:1:1: syntax limit exceeded: length of a name is 200, limit 128"},
+		{"literal", "x = 1\ny = [0x" + strings.Repeat("f", 20000) + "]", `f.star:2:6: integer size limit exceeded: "literal" needs 80000 bits, limit 65536`},
 		{"functions", strings.Repeat("lambda: 1\n", 2001), "f.star:2001:1: syntax limit exceeded: number of functions in a file is 2001, limit 2000"},
 		{"loads", strings.Repeat("load('a', 'b')\n", 65), "f.star:65:1: syntax limit exceeded: number of load statements is 65, limit 64"},
 	}

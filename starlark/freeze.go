@@ -37,17 +37,8 @@ func freeze(file string, globals starlark.StringDict, kept []starlark.Value) err
 	return nil
 }
 
-// checkResult makes sure that what fn returned can be frozen, stored and
-// converted.
-func checkResult(fn starlark.Callable, v starlark.Value) error {
-	var pos Pos
-	if f, ok := fn.(*starlark.Function); ok {
-		pos = posOf(f.Position())
-	}
-	return checkValue(pos, v)
-}
-
-// checkValue is checkResult for a value that comes from pos.
+// checkValue makes sure that what the function at pos returned can be frozen,
+// stored and converted.
 func checkValue(pos Pos, v starlark.Value) error {
 	if isAtom(v) {
 		return nil

@@ -41,6 +41,19 @@ func TestLimitErrorSaysWhatWhereAndHowMuch(t *testing.T) {
 	}
 }
 
+// TestLimitsOfResultsHaveAPlace: what a handler returned is looked at when it has
+// ended, and reported at its definition.
+func TestLimitsOfResultsHaveAPlace(t *testing.T) {
+	s, m, err := runText(t, "x = 1\ndef f():\n    x = [1]\n    for _ in range(40):\n        x = [x, x]\n    return x\n", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = s.Call(context.Background(), m.Globals["f"].(starlark.Callable), nil, nil)
+	if limit := limitOf(t, err); limit.Op != "result" || !strings.HasPrefix(err.Error(), "f.star:2:1: steps limit exceeded") {
+		t.Errorf("got %v, want the result of f at f.star:2:1", err)
+	}
+}
+
 // TestNothingSwallowsALimit: places that take an error for an answer meet the
 // stopped run at the next step.
 func TestNothingSwallowsALimit(t *testing.T) {

@@ -1,6 +1,8 @@
 package starlark
 
 import (
+	"math/big"
+
 	"go.starlark.net/syntax"
 )
 
@@ -50,6 +52,10 @@ func (c *treeCheck) check(n syntax.Node) {
 			for _, id := range ids {
 				c.loaded(id)
 			}
+		}
+	case *syntax.Literal:
+		if v, ok := n.Value.(*big.Int); ok && v.BitLen() > maxBits && c.err == nil {
+			c.err = &LimitError{Limit: "integer size", Op: "literal", Need: uint64(v.BitLen()), Max: maxBits, Pos: posOf(n.TokenPos)}
 		}
 	case *syntax.Ident:
 		if len(n.Name) > maxIdentifier {

@@ -23,6 +23,7 @@ type run struct {
 	budget budget
 	parent *worker // that made the nested call, or nil
 	depth  int     // of nested calls
+	at     Pos     // of the function whose result is looked at
 	link   *link   // what Context handed out, or nil
 
 	// deadline is zero until the first tick: a short run never asks for the time.
@@ -151,7 +152,10 @@ func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []star
 	if err != nil {
 		return nil, err
 	}
-	if err := checkResult(fn, v); err != nil {
+	if f, ok := fn.(*starlark.Function); ok {
+		w.at = posOf(f.Position())
+	}
+	if err := checkValue(w.at, v); err != nil {
 		return nil, err
 	}
 	return v, w.payResult(v)
