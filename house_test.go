@@ -16,6 +16,8 @@ import (
 const (
 	module   = "github.com/starhost/starhost"
 	upstream = "go.starlark.net"
+	// buildtools formats files, which no embedder wants to link.
+	buildtools = "github.com/bazelbuild/buildtools"
 )
 
 // A floor says what packages in a folder may import, and why not more. Who may
@@ -40,7 +42,7 @@ var floors = []floor{
 	{"model", []string{"", "effects"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},
 	{"serve", []string{"", "effects"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
-	{"cmd", []string{"*"}, false, nil, "it only wires: Starlark's own types end at builtins"},
+	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},
 }
 
 // floorOf returns the floor of a folder of the module.
@@ -75,6 +77,8 @@ func (f floor) allows(folder, imported string) string {
 			return ""
 		}
 		return "is Starlark's own package"
+	case strings.HasPrefix(imported, buildtools+"/") && f.folder != "cmd":
+		return "is the command's alone"
 	case slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }):
 		return "is what this floor must not depend on"
 	case strings.Contains(host, ".") && (f.folder == "fragments" || f.folder == "starlark"):
@@ -132,6 +136,9 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"model/openai", module + "/model/anthropic", false},
 		{"cmd/starhost", module + "/loader", true},
 		{"cmd/starhost", upstream + "/starlark", false},
+		{"cmd/starhost", buildtools + "/build", true},
+		{"cmd/starhost", buildtools + "/warn", false},
+		{"loader", buildtools + "/build", false},
 	}
 	for _, tt := range tests {
 		f, _ := floorOf(tt.folder)

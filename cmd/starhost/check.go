@@ -52,9 +52,12 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 	return cmd
 }
 
+// checkFormats are those of check, its default first.
+var checkFormats = []string{"pretty", "json", "github"}
+
 // check runs the command.
 func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
-	if err := a.wantFormat("pretty", "json", "github"); err != nil {
+	if err := a.wantFormat(checkFormats...); err != nil {
 		return err
 	}
 	c := &checking{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
@@ -79,7 +82,7 @@ type finding struct {
 type checking struct {
 	*app
 	flags    *checkFlags
-	config   *loader.Config
+	settings *loader.Config
 	sources  []*loader.Source
 	only     *loader.Source // whose findings count; nil for all
 	set      *loader.Set
@@ -98,7 +101,7 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	c.config = config
+	c.settings = config
 	c.flags.limits(&config.Limits)
 	if err := c.discover(paths); err != nil {
 		return err
@@ -131,7 +134,7 @@ func (c *checking) discover(args []string) error {
 	case !stdin && c.flags.stdinPath != "":
 		return usagef("--stdin-path: got no - among the paths, want it")
 	}
-	paths, err := c.config.Paths(cmp.Or(c.dir, "."), args)
+	paths, err := c.settings.Paths(cmp.Or(c.dir, "."), args)
 	if err != nil && !stdin {
 		return err
 	}
@@ -197,7 +200,7 @@ func (c *checking) loaded(warnings []loader.Warning) {
 		c.error(err, "")
 	}
 	for _, w := range warnings {
-		c.warn("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
+		c.warning("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
 	}
 }
 
@@ -283,8 +286,8 @@ func (c *checking) addError(p problem) {
 	}
 }
 
-// warn adds a warning at a place, with the line that is there.
-func (c *checking) warn(plugin string, pos starlark.Pos, code, format string, args ...any) {
+// warning adds a warning at a place, with the line that is there.
+func (c *checking) warning(plugin string, pos starlark.Pos, code, format string, args ...any) {
 	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
 	p := describe(starlark.Locate(e, c.text))
 	p.plugin, p.exit = plugin, exitNegative
@@ -312,8 +315,8 @@ func (c *checking) pathOf(shown string) string {
 			return s.Path
 		}
 	}
-	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.config != nil {
-		return filepath.ToSlash(filepath.Join(c.config.Libraries[library].Shown, rest))
+	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.settings != nil {
+		return filepath.ToSlash(filepath.Join(c.settings.Libraries[library].Shown, rest))
 	}
 	return shown
 }
@@ -336,7 +339,7 @@ func (c *checking) sort() {
 }
 
 // count returns the numbers of errors and of warnings.
-func (c *checking) count() (errors, warnings int) {
+func (c *checking) count() (errs, warnings int) {
 	for _, f := range c.findings {
 		if f.warning {
 			warnings++

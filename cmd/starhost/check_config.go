@@ -28,11 +28,11 @@ func (c *checking) registrations() {
 	for _, h := range c.set.Host.Hooks() {
 		c.match(h, tools)
 		spec, err := starhost.LookupEvent(h.Event)
-		if err != nil || !spec.Guard || guards[h.Plugin] || !deployed(c.config) || slices.Contains(c.config.Plugins.Required, h.Plugin) {
+		if err != nil || !spec.Guard || guards[h.Plugin] || !deployed(c.settings) || slices.Contains(c.settings.Plugins.Required, h.Plugin) {
 			continue
 		}
 		guards[h.Plugin] = true
-		c.warn(h.Plugin, starlark.Pos(h.Pos), "E0802",
+		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0802",
 			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
 	}
 }
@@ -41,7 +41,7 @@ func (c *checking) registrations() {
 // without a config others may be anywhere: then only a name that is nearly right
 // tells that something is wrong.
 func (c *checking) match(h starhost.HookInfo, tools []string) {
-	if len(h.Match) == 0 || len(c.config.MCP) > 0 {
+	if len(h.Match) == 0 || len(c.settings.MCP) > 0 {
 		return
 	}
 	near := ""
@@ -53,14 +53,14 @@ func (c *checking) match(h starhost.HookInfo, tools []string) {
 			near = didYouMean(glob, tools)
 		}
 	}
-	if near != "" || deployed(c.config) {
-		c.warn(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), near)
+	if near != "" || deployed(c.settings) {
+		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), near)
 	}
 }
 
 // permissions compares what the plugins declare with what they are granted.
 func (c *checking) permissions() {
-	if !deployed(c.config) && len(c.flags.grant) == 0 {
+	if !deployed(c.settings) && len(c.flags.grant) == 0 {
 		return
 	}
 	for i, s := range c.sources {
@@ -70,11 +70,11 @@ func (c *checking) permissions() {
 		}
 		declared, granted := parsed(p.Declared), parsed(p.Granted)
 		for _, d := range without(declared, granted) {
-			c.warn(p.Name, c.find(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
+			c.warning(p.Name, c.find(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
 		}
 		for _, g := range without(granted, declared) {
-			at := c.config.Place("grants", p.Name)
-			c.warn(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
+			at := c.settings.Place("grants", p.Name)
+			c.warning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
 		}
 	}
 }

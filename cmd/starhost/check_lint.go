@@ -13,13 +13,13 @@ import (
 // lintFile looks at what one file says.
 func (c *checking) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
 	for _, w := range lint.Shadows(f, predeclared) {
-		c.warn(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
+		c.warning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
 	if !c.flags.lint {
 		return
 	}
 	for _, w := range lint.File(f) {
-		c.warn(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
+		c.warning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
 	}
 }
 

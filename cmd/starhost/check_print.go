@@ -51,8 +51,8 @@ func (c *checking) print() error {
 		if c.only != nil {
 			plugins = 1
 		}
-		errors, warnings := c.count()
-		fmt.Fprintf(&c.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errors, "error"), plural(warnings, "warning"))
+		errs, warnings := c.count()
+		fmt.Fprintf(&c.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errs, "error"), plural(warnings, "warning"))
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 	switch cmd.Name() {
 	case "eval":
 		return formats, cobra.ShellCompDirectiveNoFileComp
+	case "check":
+		return checkFormats, cobra.ShellCompDirectiveNoFileComp
 	case "docs":
 		return docsFormatNames(), cobra.ShellCompDirectiveNoFileComp
 	}
