@@ -38,6 +38,8 @@ func (e *UnknownRefError) Error() string {
 	switch {
 	case e.Near != "":
 		return msg + " (did you mean " + e.Near + "?)"
+	case e.What == "template" && len(e.Prefixes) == 0:
+		return msg + ": no plugin registers templates"
 	case e.What == "template":
 		return msg + ": no template loader has its prefix; prefixes: " + strings.Join(e.Prefixes, ", ")
 	}

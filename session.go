@@ -295,6 +295,9 @@ func (t *Turn) End(ctx context.Context) {
 	s.slot <- struct{}{}
 }
 
+// Request returns what the turn starts from, as its template made it.
+func (t *Turn) Request() Request { return t.request }
+
 // Session returns the session that the turn belongs to.
 func (t *Turn) Session() *Session { return t.session }
 

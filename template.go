@@ -262,7 +262,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	if err != nil {
 		return &RefError{Ref: r.Template, Err: fmt.Errorf("template %q: %w", r.Template, err)}
 	}
-	t.words = prompt
+	t.words, r.Text = prompt, prompt
 	r.System, r.Model = cmp.Or(r.System, system), cmp.Or(r.Model, tm.Model)
 	r.Options = mergeObjects(tm.Options, r.Options)
 	t.only = append(t.only, ToolFilter{Allow: tm.Tools})

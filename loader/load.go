@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -92,8 +93,22 @@ type Set struct {
 	Warnings []Warning
 	Config   *Config
 
+	inputs    Inputs
 	workspace *effects.Files
+	secrets   *effects.Secrets
 }
+
+// Inputs are the files that decide what Load gives, by absolute paths.
+type Inputs struct {
+	// Files are the config's and plugins that are single files.
+	Files []string
+	// Folders are folders of plugins, plugins that are folders, and libraries: all
+	// that is in them counts.
+	Folders []string
+}
+
+// Inputs returns what the set was loaded from.
+func (s *Set) Inputs() Inputs { return s.inputs }
 
 // Err returns the first error in path order: of a path, of a plugin, of a plugin
 // that is required and not loaded. Nil means that all is well.
@@ -129,6 +144,10 @@ func (s *Set) status(name string) string {
 	}
 	return ""
 }
+
+// Redact takes the values of secrets out of a text: of those that were read, which
+// at least those are that plugins may use.
+func (s *Set) Redact(text string) string { return s.secrets.Redact(text) }
 
 // Close frees what the set holds open.
 func (s *Set) Close() error {
@@ -239,7 +258,23 @@ func (l *loading) find() error {
 		return err
 	}
 	l.sources, l.set.Problems = Discover(paths, 0)
+	l.set.inputs = l.inputs(paths)
 	return nil
+}
+
+func (l *loading) inputs(paths []Path) Inputs {
+	in := Inputs{Files: slices.Clone(l.config.files)}
+	for _, p := range paths {
+		if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
+			in.Folders = append(in.Folders, p.Real)
+		} else {
+			in.Files = append(in.Files, p.Real)
+		}
+	}
+	for _, name := range sortedKeys(l.config.Libraries) {
+		in.Folders = append(in.Folders, l.config.Libraries[name].Real)
+	}
+	return in
 }
 
 // newSandbox makes the sandbox with everything that a plugin file can say.

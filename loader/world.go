@@ -19,6 +19,7 @@ func (l *loading) openWorld() error {
 	if w.Secrets == nil {
 		w.Secrets = l.secrets()
 	}
+	l.set.secrets = w.Secrets
 	if w.Workspace != nil {
 		return nil
 	}

@@ -19,24 +19,40 @@ type callResult struct {
 // callID is the id of the one call that --call makes.
 const callID = "call-1"
 
+// readArguments reads the arguments of the tool or event that the flags name.
+func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
+	var types map[string]string
+	switch {
+	case f.callGiven:
+		types, err = toolTypes(e.set.Host, f.call)
+	case f.fireGiven:
+		types, err = eventTypes(f.fire)
+	default:
+		return nil
+	}
+	if err == nil {
+		e.arguments, err = a.arguments(&f.requestFlags, types)
+	}
+	return err
+}
+
+// toolTypes returns the JSON Schema types of a tool's parameters.
+func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
+	var names []string
+	for _, t := range h.Tools() {
+		if t.Name == name {
+			return t.ParameterTypes(), nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, usagef("--call: unknown tool %q%s", name, didYouMean(name, names))
+}
+
 // callTool calls the tool that the flags name.
 func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
-	var tool *starhost.Tool
-	var names []string
-	for _, t := range e.set.Host.Tools() {
-		if names = append(names, t.Name); t.Name == f.call {
-			tool = &t
-		}
-	}
-	if tool == nil {
-		return nil, usagef("--call: unknown tool %q%s", f.call, didYouMean(f.call, names))
-	}
-	args, err := a.arguments(&f.requestFlags, tool.ParameterTypes())
-	if err != nil {
-		return nil, err
-	}
 	seen := len(e.turn.Hooks())
-	c := &callResult{asked: mustJSON(args)}
+	c := &callResult{asked: mustJSON(e.arguments)}
+	var err error
 	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.asked})
 	c.hooks = e.turn.Hooks()[seen:]
 	if err == nil && c.reply.Result.IsError {
@@ -54,26 +70,22 @@ type fireResult struct {
 
 // fireEvent fires the event that the flags name.
 func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
-	spec, err := starhost.LookupEvent(f.fire)
-	if err != nil {
-		return nil, usagef("--fire: %v", err)
-	}
-	args, err := a.arguments(&f.requestFlags, eventTypes(spec))
-	if err != nil {
-		return nil, err
-	}
-	event, err := starhost.NewEvent(spec.Name, args)
+	event, err := starhost.NewEvent(f.fire, e.arguments)
 	if err != nil {
 		return nil, usagef("--fire: %v", err)
 	}
 	seen := len(e.turn.Hooks())
 	out, err := e.turn.Fire(ctx, event)
-	return &fireResult{spec.Name, out, e.turn.Hooks()[seen:]}, err
+	return &fireResult{event.Name, out, e.turn.Hooks()[seen:]}, err
 }
 
 // eventTypes returns the JSON Schema types of an event's arguments, "" for those
 // that JSON itself says.
-func eventTypes(spec *starhost.EventSpec) map[string]string {
+func eventTypes(name string) (map[string]string, error) {
+	spec, err := starhost.LookupEvent(name)
+	if err != nil {
+		return nil, usagef("--fire: %v", err)
+	}
 	types := map[string]string{}
 	for _, arg := range spec.Args {
 		switch new(starhost.Event).Arg(arg).(type) {
@@ -89,7 +101,7 @@ func eventTypes(spec *starhost.EventSpec) map[string]string {
 			types[arg] = "array"
 		}
 	}
-	return types
+	return types, nil
 }
 
 // mustJSON returns v as compact JSON. It is for values that always have one.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
@@ -24,8 +25,14 @@ type evalFlags struct {
 	requestFlags
 	seed             uint64
 	against          string
+	record, replay   string
+	allowEffects     bool
 	explain, timings bool
+	watch            bool
 }
+
+// asks tells whether there is anything to do but to list.
+func (f *evalFlags) asks() bool { return f.requestFlags.asks() || f.replay != "" }
 
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
@@ -37,11 +44,18 @@ prompt, print a report and the prompt. No model is called.
 
 Without a prompt, call or fire it prints what the plugins register. A PATH is a
 .star file, a plugin folder, or a folder of plugins; none means what the config
-names, else ./plugins or ./*.star.`,
+names, else ./plugins or ./*.star.
+
+What plugins may read, they read. What would outlive the run (exec, fs.write, http
+beyond GET, store.set) is done with --allow-effects alone; without, the report lists
+it. --record writes every effect to a journal. --replay runs the same again without
+any effect, byte for byte, and says where the plugins do something else.`,
 		Example: `  starhost eval oncall.star
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
-  starhost eval plugins -p "Why?" -F anthropic | curl -d @- ...`,
+  starhost eval plugins -p "Why?" -F anthropic | curl -d @- ...
+  starhost eval plugins -p "Why?" --record turn.jsonl
+  starhost eval plugins --replay turn.jsonl`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
 			f.callGiven, f.fireGiven = cmd.Flags().Changed("call"), cmd.Flags().Changed("fire")
@@ -54,6 +68,10 @@ names, else ./plugins or ./*.star.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
 	flags.BoolVar(&f.explain, "explain", false, "show each step: who added, changed and dropped what, and what it cost")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier -F json in `FILE`: where would a prompt cache break?")
+	flags.BoolVar(&f.allowEffects, "allow-effects", false, "do what outlives the run as well: exec, fs.write, http beyond GET, store.set")
+	flags.StringVar(&f.record, "record", "", "write a journal of the run to `FILE`")
+	flags.StringVar(&f.replay, "replay", "", "run again what the journal in `FILE` has, without effects")
+	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
 	flags.BoolVar(&f.timings, "timings", false, "say on standard error how long it took")
 	a.completeEval(cmd, &f)
 	return cmd
@@ -67,6 +85,8 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.systemFragments, "sf", nil, "fragment `REF` for the system text; repeatable")
 	flags.StringArrayVarP(&f.attachments, "attachment", "a", nil, "attachment `REF[;type=TYPE]`, a path or URL; repeatable")
 	flags.StringVarP(&f.system, "system", "s", "", "system `TEXT`")
+	flags.StringVarP(&f.template, "template", "t", "", "begin with the template `REF`, PREFIX:ARG")
+	flags.StringArrayVar(&f.params, "param", nil, "a template's parameter, `NAME=VALUE`; repeatable")
 	flags.StringArrayVarP(&f.tools, "tool", "T", nil, "offer only tools whose name matches this `GLOB`; repeatable")
 	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
 	flags.StringVar(&f.call, "call", "", "call one `TOOL`")
@@ -77,15 +97,20 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 
 // An evaluation is what eval found out, as far as it came.
 type evaluation struct {
-	set     *loader.Set
-	config  starhost.SessionConfig
-	request starhost.Request
-	turn    *starhost.Turn
-	prompt  *starhost.Prompt
-	call    *callResult
-	fire    *fireResult
-	against *comparison
-	clock   bool // a handler read the clock itself
+	set       *loader.Set
+	config    starhost.SessionConfig
+	request   starhost.Request
+	arguments map[string]json.RawMessage // of the call or event
+	turn      *starhost.Turn
+	prompt    *starhost.Prompt
+	call      *callResult
+	fire      *fireResult
+	against   *comparison
+	clock     bool // a handler read the clock itself
+
+	effects   effects.DryRun  // what was not done
+	recording *recording      // nil unless it is recorded
+	replay    *effects.Replay // nil unless it is replayed
 
 	loading, assembling time.Duration
 }
@@ -95,17 +120,41 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 	if err := a.wantFormat(formats...); err != nil {
 		return err
 	}
-	if !f.asks() && a.format != "pretty" && a.format != "json" {
-		return usagef("-F %s: got no prompt to write, want -p or -i", a.format)
+	if err := f.check(a.format); err != nil {
+		return err
 	}
-	if f.explain && a.format != "pretty" {
-		return usagef("--explain: got -F %s, want pretty", a.format)
+	if f.watch {
+		return a.watchEval(ctx, f, paths)
 	}
 	var e evaluation
 	a.fail(a.evaluate(ctx, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
 	}
+	return a.finish(f, &e)
+}
+
+// check refuses flags that do not go together.
+func (f *evalFlags) check(format string) error {
+	switch {
+	case !f.asks() && format != "pretty" && format != "json":
+		return usagef("-F %s: got no prompt to write, want -p or -i", format)
+	case f.explain && format != "pretty":
+		return usagef("--explain: got -F %s, want pretty", format)
+	case f.record != "" && f.replay != "":
+		return usagef("got --record and --replay, want one of them")
+	case f.record != "" && !f.asks():
+		return usagef("--record: got nothing to record, want -p, -t, -i, --call, --fire or -e beside it")
+	case f.watch && (f.record != "" || f.replay != ""):
+		return usagef("--watch: got --record or --replay, want neither: these are about one run")
+	case f.watch && f.stdin():
+		return usagef("--watch: got - for standard input, want a file: it is read again")
+	}
+	return nil
+}
+
+// finish prints what was found out.
+func (a *app) finish(f *evalFlags, e *evaluation) error {
 	if f.timings {
 		fmt.Fprintf(a.stderr, "timings: load %s, prompt %s\n", e.loading, e.assembling)
 	}
@@ -115,31 +164,102 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 			a.fail(err)
 		}
 	}
-	return a.printEvaluation(f, &e)
+	return a.printEvaluation(f, e)
 }
 
 // evaluate loads the plugins and does what the flags ask.
 func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (err error) {
-	if e.request, e.config, err = a.request(&f.requestFlags); err != nil {
+	if err := a.ask(f, e); err != nil {
 		return err
 	}
 	start := time.Now()
-	if e.set, err = a.load(ctx, &f.loadFlags, paths); err != nil || !f.asks() {
+	e.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
+	e.loading = time.Since(start)
+	if err != nil {
 		return err
 	}
-	e.loading = time.Since(start)
 	defer func() { e.assembling = time.Since(start) - e.loading }()
+	return a.answer(ctx, f, e)
+}
+
+// ask reads what is asked, from the flags or the journal.
+func (a *app) ask(f *evalFlags, e *evaluation) (err error) {
+	if err := f.requestFlags.check(); err != nil {
+		return err
+	}
+	if f.replay != "" {
+		asked := f.requestFlags.asks()
+		if e.replay, err = a.openJournal(f.replay); err == nil {
+			err = e.recall(f)
+		}
+		if err != nil || !asked {
+			return err
+		}
+	}
+	e.request, e.config, err = a.request(&f.requestFlags)
+	return err
+}
+
+// outside says what plugins can reach in this run.
+func (e *evaluation) outside(f *evalFlags, o *loader.Options) {
+	if !f.allowEffects {
+		o.World.DryRun = &e.effects
+	}
+	if e.replay != nil {
+		replayed(e.replay, o)
+	}
+	if f.record != "" {
+		e.recording = new(recording)
+		e.recording.options(o)
+	}
+}
+
+// answer runs a turn with all that is asked, if anything is.
+func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
+	if !f.asks() {
+		return nil
+	}
 	e.config.Seed = f.seed
-	e.config.Model = cmp.Or(e.request.Model, e.set.Config.Model.Default)
-	if e.turn, err = e.set.Host.NewSession(e.config).Begin(ctx, e.request); err != nil {
+	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
+	if err := a.readArguments(f, e); err != nil {
+		return err
+	}
+	session := e.set.Host.NewSession(e.config)
+	if e.replay != nil {
+		if err := e.checkQuestion(f); err != nil {
+			return err
+		}
+	}
+	if e.recording != nil {
+		e.recording.begin(e.header(f, session))
+	}
+	err := a.runTurn(ctx, f, e, session)
+	failures := []error{err}
+	if e.turn != nil {
+		failures = append(e.turn.Errors(), err)
+	}
+	if e.recording != nil {
+		failures = append(failures, a.writeJournal(f.record, e.recording.journal))
+	}
+	if e.replay != nil {
+		if err := e.diverged(failures); err != nil {
+			a.failDiverged(f, e, err)
+			return nil
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// runTurn begins a turn, does what is asked in it, and ends it.
+func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *starhost.Session) (err error) {
+	if e.turn, err = session.Begin(ctx, e.request); err != nil {
 		return err
 	}
 	defer func() {
-		a.fail(errors.Join(e.turn.Errors()...))
-		e.clock = e.turn.AskedNow() && f.now == ""
 		e.turn.End(ctx)
+		e.clock = e.turn.AskedNow() && f.now == ""
 	}()
-	if f.promptGiven || f.input != "" {
+	if f.prompts() {
 		if e.prompt, err = e.turn.Prompt(ctx); err != nil {
 			return err
 		}

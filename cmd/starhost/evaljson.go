@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/loader"
@@ -21,6 +22,8 @@ type (
 		Attachments []attachmentJSON `json:"attachments"`
 		Tools       []toolJSON       `json:"tools"`
 		Hooks       []traceJSON      `json:"hooks"`
+		Loads       []traceJSON      `json:"loads"` // calls of loaders
+		WouldRun    []effectJSON     `json:"would_run"`
 		Call        *callJSON        `json:"call"`
 		Fire        *fireJSON        `json:"fire"`
 		Expr        *struct{}        `json:"expr"` // of a later version
@@ -32,6 +35,7 @@ type (
 		Name        string          `json:"name"`
 		Version     string          `json:"version"`
 		Path        string          `json:"path"`
+		Mode        string          `json:"mode"`
 		SHA256      string          `json:"sha256"`
 		Status      string          `json:"status"`
 		Error       *errorJSON      `json:"error"`
@@ -43,6 +47,8 @@ type (
 		Skills      []string        `json:"skills"`
 		Models      []string        `json:"models"`
 		Permissions permissionsJSON `json:"permissions"`
+		Steps       uint64          `json:"steps"` // of loading it
+		AllocBytes  uint64          `json:"alloc_bytes"`
 	}
 	hookJSON struct {
 		Event    string `json:"event"`
@@ -116,6 +122,11 @@ type (
 		Detail     string `json:"detail"`
 		Steps      uint64 `json:"steps"`
 		AllocBytes uint64 `json:"alloc_bytes"`
+	}
+	effectJSON struct {
+		Plugin string `json:"plugin"`
+		Effect string `json:"effect"`
+		What   string `json:"what"`
 	}
 	callJSON struct {
 		Tool        string           `json:"tool"`
@@ -193,7 +204,8 @@ type (
 func (a *app) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
-		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{}, Hooks: []traceJSON{},
+		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
+		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.effects.Effects(), newEffectJSON),
 		Call: e.call.json(), Fire: e.fire.json(),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
@@ -207,7 +219,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 		out.Stats.AllocBytes += p.Bytes
 	}
 	if e.turn != nil {
-		out.Hooks = list(hookTraces(e.turn.Hooks()), newTraceJSON)
+		out.Hooks, out.Loads = tracesJSON(e.turn.Hooks())
 		out.Stats.spend(e)
 	}
 	if p := e.prompt; p != nil {
@@ -245,22 +257,28 @@ func (s *statsJSON) spend(e *evaluation) {
 	}
 }
 
-// hookTraces returns the traces of hooks: without those of loaders.
-func hookTraces(traces []starhost.HookTrace) []starhost.HookTrace {
-	var hooks []starhost.HookTrace
-	for _, t := range traces {
-		if t.Event != starhost.EventLoad {
-			hooks = append(hooks, t)
+// tracesJSON returns what hooks did, and what loaders did.
+func tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
+	hooks, loads = []traceJSON{}, []traceJSON{}
+	for i := range traces {
+		trace := newTraceJSON(&traces[i])
+		if event := traces[i].Event; event == starhost.EventLoad || event == starhost.EventTemplate {
+			loads = append(loads, trace)
+		} else {
+			hooks = append(hooks, trace)
 		}
 	}
-	return hooks
+	return hooks, loads
 }
+
+func newEffectJSON(e *effects.Effect) effectJSON { return effectJSON{e.Plugin, e.Kind, e.What} }
 
 func newPluginJSON(p *loader.Plugin) pluginJSON {
 	out := pluginJSON{
-		Name: p.Name, Version: p.Version, Path: p.Path, SHA256: p.Digest.String(), Status: p.Status,
+		Name: p.Name, Version: p.Version, Path: p.Path, Mode: p.Mode, SHA256: p.Digest.String(), Status: p.Status,
 		Tools: []string{}, Hooks: []hookJSON{}, Loaders: []string{}, Templates: []string{}, Commands: []string{}, Skills: []string{}, Models: []string{},
 		Permissions: permissionsJSON{Declared: append([]string{}, p.Declared...), Granted: append([]string{}, p.Granted...)},
+		Steps:       p.Steps, AllocBytes: p.Bytes,
 	}
 	if p.Err != nil {
 		problem := describe(p.Err)
@@ -272,6 +290,10 @@ func newPluginJSON(p *loader.Plugin) pluginJSON {
 		out.Tools = list(r.Tools, func(t *starhost.Tool) string { return t.Name })
 		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON { return hookJSON{h.Event, h.Priority, h.Pos.String()} })
 		out.Loaders = list(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
+		out.Templates = list(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
+		out.Commands = list(r.Commands, func(c *starhost.Command) string { return c.Name })
+		out.Skills = list(r.Skills, func(s *starhost.Skill) string { return s.Name })
+		out.Models = list(r.Endpoints, func(m *starhost.Endpoint) string { return m.Name })
 	}
 	return out
 }

@@ -127,9 +127,9 @@ func messagesText(messages []starhost.Message) string {
 // newValues returns what events can modify as it is before any handler does.
 func newValues(e *evaluation) map[string]string {
 	values := map[string]string{
-		"user_message": e.request.Text,
-		"model":        e.config.Model,
-		"options":      string(e.request.Options),
+		"user_message": e.turn.Request().Text,
+		"model":        e.turn.Request().Model,
+		"options":      string(e.turn.Request().Options),
 		"tools":        valueText(list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })),
 	}
 	if e.call != nil {
@@ -155,7 +155,7 @@ func assembled(e *evaluation) (system, messages string) {
 	system, text := set.Render(rendering, 0)
 	parts := []string{text, attachmentNotes(e.prompt), e.words()}
 	text = joinTexts("\n", parts...)
-	system = joinTexts("\n\n", system, e.request.System)
+	system = joinTexts("\n\n", system, e.turn.Request().System)
 	user := starhost.Message{Role: starhost.RoleUser, Content: text}
 	return system, messagesText(append(slices.Clone(e.request.History), user))
 }
@@ -174,7 +174,7 @@ func attachmentNotes(p *starhost.Prompt) string {
 
 // words returns the user's own words as turn_start left them.
 func (e *evaluation) words() string {
-	words := e.request.Text
+	words := e.turn.Request().Text
 	for _, t := range e.turn.Hooks() {
 		if v, ok := t.Changes["user_message"].(string); ok {
 			words = v

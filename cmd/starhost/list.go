@@ -15,12 +15,12 @@ import (
 )
 
 // kindsListed are what list can be limited to, in the order in which it prints.
-var kindsListed = []string{"plugins", "tools", "hooks", "loaders"}
+var kindsListed = []string{"plugins", "tools", "hooks", "loaders", "templates", "commands", "skills", "models"}
 
 func (a *app) listCommand() *cobra.Command {
 	var f loadFlags
 	cmd := &cobra.Command{
-		Use:   "list [tools|hooks|loaders|plugins] [PATH...]",
+		Use:   "list [tools|hooks|loaders|commands|templates|skills|models|plugins] [PATH...]",
 		Short: "List what plugins register, in the order in which it runs",
 		Example: `  starhost list plugins
   starhost list hooks plugins`,
@@ -67,14 +67,18 @@ func (a *app) kindOf(args []string) (kind string, paths []string, err error) {
 // listJSON is what list prints as JSON. Of kinds that are not asked for it has
 // nothing.
 type listJSON struct {
-	Schema   string         `json:"schema"`
-	OK       bool           `json:"ok"`
-	Plugins  []pluginJSON   `json:"plugins"`
-	Tools    []toolJSON     `json:"tools"`
-	Hooks    []hookInfoJSON `json:"hooks"`
-	Loaders  []loaderJSON   `json:"loaders"`
-	Warnings []warningJSON  `json:"warnings"`
-	Errors   []errorJSON    `json:"errors"`
+	Schema    string         `json:"schema"`
+	OK        bool           `json:"ok"`
+	Plugins   []pluginJSON   `json:"plugins"`
+	Tools     []toolJSON     `json:"tools"`
+	Hooks     []hookInfoJSON `json:"hooks"`
+	Loaders   []loaderJSON   `json:"loaders"`
+	Templates []loaderJSON   `json:"templates"`
+	Commands  []commandJSON  `json:"commands"`
+	Skills    []skillJSON    `json:"skills"`
+	Models    []modelJSON    `json:"models"`
+	Warnings  []warningJSON  `json:"warnings"`
+	Errors    []errorJSON    `json:"errors"`
 }
 
 type hookInfoJSON struct {
@@ -90,6 +94,34 @@ type loaderJSON struct {
 	Plugin      string `json:"plugin"`
 	Description string `json:"description"`
 	Pos         string `json:"pos"`
+}
+
+type commandJSON struct {
+	Name        string   `json:"name"`
+	Aliases     []string `json:"aliases"`
+	Plugin      string   `json:"plugin"`
+	Description string   `json:"description"`
+	Pos         string   `json:"pos"`
+}
+
+type skillJSON struct {
+	Name        string `json:"name"`
+	Reference   string `json:"reference"`
+	Plugin      string `json:"plugin"`
+	Description string `json:"description"`
+	Pos         string `json:"pos"`
+}
+
+type modelJSON struct {
+	Name         string   `json:"name"`
+	Aliases      []string `json:"aliases"`
+	Plugin       string   `json:"plugin"`
+	API          string   `json:"api"`
+	BaseURL      string   `json:"base_url"`
+	Models       []string `json:"models"`
+	DefaultModel string   `json:"default_model"`
+	Unavailable  string   `json:"unavailable"` // why; "" if it can be used
+	Pos          string   `json:"pos"`
 }
 
 // printList prints what is registered of a kind, "" for all kinds. set is nil if
@@ -128,6 +160,7 @@ func (a *app) printTable(rows [][]string) {
 // itself.
 var rowsOf = map[string]func(*loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
+	"templates": templateRows, "commands": commandRows, "skills": skillRows, "models": modelRows,
 }
 
 func pluginRows(set *loader.Set) [][]string {
@@ -135,8 +168,11 @@ func pluginRows(set *loader.Set) [][]string {
 	for _, p := range set.Plugins {
 		name := strings.TrimSpace(p.Name + " " + p.Version)
 		about := firstLine(p.Description)
-		if p.Status != loader.StatusLoaded {
+		switch {
+		case p.Status != loader.StatusLoaded:
 			about = p.Status
+		case p.Mode == "warn":
+			about = strings.TrimSpace("(only warns) " + about)
 		}
 		rows = append(rows, []string{"plugin", name, p.Path, about})
 	}
@@ -171,6 +207,46 @@ func loaderRows(set *loader.Set) [][]string {
 	return rows
 }
 
+func templateRows(set *loader.Set) [][]string {
+	var rows [][]string
+	for _, l := range set.Host.TemplateLoaders() {
+		rows = append(rows, []string{"template", l.Prefix + ":", l.Pos.String(), firstLine(l.Description)})
+	}
+	return rows
+}
+
+func commandRows(set *loader.Set) [][]string {
+	var rows [][]string
+	for _, c := range set.Host.Commands() {
+		names := []string{"/" + c.Name}
+		for _, alias := range c.Aliases {
+			names = append(names, "/"+alias)
+		}
+		rows = append(rows, []string{"command", strings.Join(names, ", "), c.Pos.String(), firstLine(c.Description)})
+	}
+	return rows
+}
+
+func skillRows(set *loader.Set) [][]string {
+	var rows [][]string
+	for _, s := range set.Host.Skills() {
+		rows = append(rows, []string{"skill", s.Reference(), s.Pos.String(), firstLine(s.Description)})
+	}
+	return rows
+}
+
+func modelRows(set *loader.Set) [][]string {
+	var rows [][]string
+	for _, m := range set.Host.Endpoints() {
+		about := m.Plugin() + ": " + strings.Join(m.Models, ", ")
+		if m.Unavailable != "" {
+			about += " (unavailable: " + m.Unavailable + ")"
+		}
+		rows = append(rows, []string{"model", strings.Join(append([]string{m.Name}, m.Aliases...), ", "), m.Pos.String(), about})
+	}
+	return rows
+}
+
 // ownLoaders returns the loaders of plugins: not the host's own references.
 func ownLoaders(set *loader.Set) []starhost.LoaderInfo {
 	return slices.DeleteFunc(set.Host.FragmentLoaders(), func(l starhost.LoaderInfo) bool { return l.Plugin == starhost.HostPlugin })
@@ -185,6 +261,7 @@ func (a *app) listJSON(set *loader.Set, kind string) listJSON {
 	out := listJSON{
 		Schema: "starhost.list/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Tools: []toolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []loaderJSON{},
+		Templates: []loaderJSON{}, Commands: []commandJSON{}, Skills: []skillJSON{}, Models: []modelJSON{},
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if set == nil {
@@ -203,9 +280,33 @@ func (a *app) listJSON(set *loader.Set, kind string) listJSON {
 		})
 	}
 	if wants("loaders") {
-		out.Loaders = list(ownLoaders(set), func(l *starhost.LoaderInfo) loaderJSON {
-			return loaderJSON{l.Prefix, l.Plugin, l.Description, l.Pos.String()}
+		out.Loaders = list(ownLoaders(set), newLoaderJSON)
+	}
+	if wants("templates") {
+		out.Templates = list(set.Host.TemplateLoaders(), newLoaderJSON)
+	}
+	if wants("commands") {
+		out.Commands = list(set.Host.Commands(), func(c *starhost.Command) commandJSON {
+			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin(), c.Description, c.Pos.String()}
 		})
 	}
+	if wants("skills") {
+		out.Skills = list(set.Host.Skills(), func(s *starhost.SkillInfo) skillJSON {
+			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, s.Pos.String()}
+		})
+	}
+	if wants("models") {
+		out.Models = list(set.Host.Endpoints(), newModelJSON)
+	}
 	return out
+}
+
+func newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
+	return loaderJSON{l.Prefix, l.Plugin, l.Description, l.Pos.String()}
+}
+
+func newModelJSON(m *starhost.Endpoint) modelJSON {
+	return modelJSON{
+		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL, append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, m.Pos.String(),
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -57,6 +59,11 @@ func (b *byteSize) Set(text string) error {
 // load reads the config and loads the plugins at the paths. The set is there even
 // if some plugins failed: those are reported.
 func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.Set, error) {
+	return a.loadWith(ctx, f, paths, func(*loader.Options) {})
+}
+
+// loadWith is load with options that change changes.
+func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	clock, err := f.clock()
 	if err != nil {
 		return nil, err
@@ -70,10 +77,16 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 		return nil, err
 	}
 	f.limits(&config.Limits)
-	set, err := loader.Load(ctx, loader.Options{
+	world, err := a.world(config)
+	if err != nil {
+		return nil, err
+	}
+	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
-		Host: starhost.Options{Clock: clock, Log: a.log},
-	})
+		World: world, Host: starhost.Options{Clock: clock, Log: a.log},
+	}
+	change(&options)
+	set, err := loader.Load(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +99,19 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 	}
 	a.fail(set.Missing())
 	return set, nil
+}
+
+// world returns what this machine has for plugins that may reach it.
+func (a *app) world(c *loader.Config) (w effects.World, err error) {
+	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
+	if err != nil {
+		return w, err
+	}
+	w.HTTP, w.Exec = new(effects.HTTP), &effects.Exec{Dir: dir}
+	if c.Store.URL != "none" {
+		w.Store = new(effects.MemoryKV)
+	}
+	return w, nil
 }
 
 // limits sets the limits that flags give.

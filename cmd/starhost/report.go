@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 )
 
@@ -31,6 +32,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	if e.prompt != nil {
 		a.out.WriteString(golden.Report(e.prompt))
 	}
+	a.line("would run", list(e.effects.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
 	if e.against != nil {
 		a.line("against", e.against.text)
 		a.out.WriteString(e.against.diff)

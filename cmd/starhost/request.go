@@ -18,6 +18,8 @@ import (
 // requestFlags are the flags that say what the user asks.
 type requestFlags struct {
 	prompt, promptFile, input, system string
+	template, expr                    string
+	params                            []string
 	fragments, systemFragments        []string
 	attachments, tools                []string
 	call, fire, args                  string
@@ -39,15 +41,29 @@ type input struct {
 
 // asks tells whether the flags ask for anything but a list.
 func (f *requestFlags) asks() bool {
-	return f.promptGiven || f.input != "" || f.callGiven || f.fireGiven
+	return f.prompts() || f.callGiven || f.fireGiven || f.expr != ""
+}
+
+// prompts tells whether a prompt is wanted.
+func (f *requestFlags) prompts() bool { return f.promptGiven || f.input != "" || f.template != "" }
+
+// stdin tells whether standard input is read.
+func (f *requestFlags) stdin() bool { return f.readers() > 0 }
+
+// readers counts what is read from standard input.
+func (f *requestFlags) readers() int {
+	n := 0
+	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
+		if name == "-" {
+			n++
+		}
+	}
+	return n
 }
 
 // request returns what the flags ask, and of which session.
 func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
 	c.Platform = "cli"
-	if err := f.check(); err != nil {
-		return r, c, err
-	}
 	if f.input != "" {
 		if err := a.readInput(f, &r, &c); err != nil {
 			return r, c, err
@@ -68,6 +84,10 @@ func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionCo
 		r.System = f.system
 	}
 	r.Fragments, r.SystemFragments, r.OnlyTools = f.fragments, f.systemFragments, f.tools
+	r.Template = f.template
+	if r.Params, err = f.parameters(); err != nil {
+		return r, c, err
+	}
 	for _, ref := range f.attachments {
 		at, err := effects.ReadAttachment(a.dir, ref)
 		if err != nil {
@@ -78,30 +98,45 @@ func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionCo
 	return r, c, nil
 }
 
+// parameters returns those of the template; nil are none.
+func (f *requestFlags) parameters() (map[string]string, error) {
+	var params map[string]string
+	for _, pair := range f.params {
+		name, value, ok := strings.Cut(pair, "=")
+		_, twice := params[name]
+		switch {
+		case !ok || name == "":
+			return nil, usagef("--param: got %q, want NAME=VALUE", pair)
+		case twice:
+			return nil, usagef("--param: got %s twice", name)
+		case params == nil:
+			params = map[string]string{}
+		}
+		params[name] = value
+	}
+	return params, nil
+}
+
 // formats are those of eval, its default first.
 var formats = []string{"pretty", "json", "text", "openai", "anthropic"}
 
 // check refuses flags that do not go together.
 func (f *requestFlags) check() error {
-	readers := 0
-	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
-		if name == "-" {
-			readers++
-		}
-	}
 	switch {
-	case readers > 1:
-		return usagef("standard input (-) is asked for %d times, want once", readers)
+	case f.readers() > 1:
+		return usagef("standard input (-) is asked for %d times, want once", f.readers())
 	case f.prompt != "" && f.promptFile != "":
 		return usagef("got --prompt and --prompt-file, want one of them")
-	case f.callGiven && f.fireGiven:
-		return usagef("got --call and --fire, want one of them")
+	case f.callGiven && f.fireGiven, f.expr != "" && (f.callGiven || f.fireGiven):
+		return usagef("got more than one of --call, --fire and -e, want one of them")
+	case len(f.params) > 0 && f.template == "":
+		return usagef("--param: got no --template that takes it")
 	case (f.args != "" || len(f.arg) > 0) && !f.callGiven && !f.fireGiven:
 		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
 	case len(f.fragments) > 0 && !f.asks() && slices.Contains(formats, f.fragments[0]):
 		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
 	case !f.asks() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
-		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -i, --call or --fire beside them (-p \"\" is an empty prompt)")
+		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -t, -i, --call or --fire beside them (-p \"\" is an empty prompt)")
 	}
 	return nil
 }

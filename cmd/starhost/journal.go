@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/loader"
+)
+
+// A recording writes down a turn. Its journal begins when the plugins are loaded,
+// which nothing that is written down can come before.
+type recording struct {
+	journal *effects.Journal
+	clock   func() time.Time
+}
+
+// options makes a host record.
+func (r *recording) options(o *loader.Options) {
+	clock := o.Host.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	r.clock = clock
+	o.Host.Clock = func() time.Time { return r.clock() }
+	o.Host.Record = func(e starhost.Entry) { r.journal.Record(e) }
+}
+
+// begin starts the journal.
+func (r *recording) begin(h effects.Header) {
+	r.journal = effects.NewJournal(h)
+	r.clock = r.journal.Clock(r.clock)
+}
+
+// openJournal reads the journal that is replayed.
+func (a *app) openJournal(name string) (*effects.Replay, error) {
+	file, err := os.Open(a.path(name))
+	if err != nil {
+		return nil, outside(name, err)
+	}
+	defer file.Close()
+	replay, err := effects.ReadJournal(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return replay, nil
+}
+
+// replayed makes a host take its effects from a journal. It needs no secrets: the
+// journal has none, and no effect is done.
+func replayed(r *effects.Replay, o *loader.Options) {
+	o.World.Answers = r
+	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
+	o.Host.Clock = r.Clock
+}
+
+// recall takes over what the journal says was asked. What the flags ask as well
+// must be the same, which is checked when all of it is known.
+func (e *evaluation) recall(f *evalFlags) error {
+	var q question
+	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
+		return fmt.Errorf("%s: %w", f.replay, &replayError{code: "E0515", msg: "the first line does not say what was asked"})
+	}
+	f.seed = e.replay.Header.Seed
+	if f.now == "" {
+		f.now = q.Now
+	}
+	if !f.requestFlags.asks() {
+		q.recall(f, e)
+	}
+	return nil
+}
+
+// A replayError says why a journal cannot be replayed, apart from its effects.
+type replayError struct{ code, msg string }
+
+func (e *replayError) Error() string { return e.msg }
+func (e *replayError) Code() string  { return e.code }
+
+// header returns the first line of a journal of this turn.
+func (e *evaluation) header(f *evalFlags, session *starhost.Session) effects.Header {
+	return effects.Header{
+		Starhost: version(), Sandbox: dependency("go.starlark.net"),
+		Session: session.ID(), Turn: 1, Seed: f.seed,
+		Config: configDigest(e.set.Config, &f.loadFlags), Plugins: pluginDigests(e.set),
+		Input: json.RawMessage(e.set.Redact(string(mustJSON(e.question(f))))),
+	}
+}
+
+// configDigest returns the hash of what the operator decided that a turn depends
+// on, wherever the files are.
+func configDigest(c *loader.Config, f *loadFlags) string {
+	var b strings.Builder
+	for _, s := range c.Settings() {
+		table, _, _ := strings.Cut(s.Key, ".")
+		if slices.Contains([]string{"grants", "limits", "plugin", "prompt", "tools"}, table) {
+			fmt.Fprintln(&b, s)
+		}
+	}
+	fmt.Fprintln(&b, f.grant, f.set)
+	return fragments.Sum(b.String()).String()
+}
+
+func pluginDigests(set *loader.Set) map[string]string {
+	digests := map[string]string{}
+	for _, p := range set.Plugins {
+		if p.Status == loader.StatusLoaded {
+			digests[p.Name] = p.Digest.String()
+		}
+	}
+	return digests
+}
+
+// checkQuestion refuses to replay a journal of another question.
+func (e *evaluation) checkQuestion(f *evalFlags) error {
+	got := mustJSON(e.question(f))
+	if d := difference(e.replay.Header.Input, got); d != "" {
+		return &replayError{code: "E0516", msg: "replay: another question: " + d + " as in the journal"}
+	}
+	return nil
+}
+
+// diverged returns where a replay did other than its journal says, with the place
+// in the plugin where one of the failures knows it, or nil.
+func (e *evaluation) diverged(failures []error) error {
+	err := e.replay.End()
+	var first *effects.DivergenceError
+	if !errors.As(err, &first) {
+		return err
+	}
+	for _, failure := range failures {
+		var d *effects.DivergenceError
+		if errors.As(failure, &d) && d == first {
+			return failure
+		}
+	}
+	return err
+}
+
+// otherwise names what is not as it was recorded, for the report of a divergence.
+func (e *evaluation) otherwise(f *evalFlags) string {
+	h := &e.replay.Header
+	now := pluginDigests(e.set)
+	names := maps.Clone(now)
+	maps.Copy(names, h.Plugins)
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if now[name] != h.Plugins[name] {
+			changed = append(changed, "plugin "+name)
+		}
+	}
+	if configDigest(e.set.Config, &f.loadFlags) != h.Config {
+		changed = append(changed, "the config")
+	}
+	if len(changed) == 0 {
+		return ""
+	}
+	return "not as it was recorded: " + strings.Join(changed, ", ")
+}
+
+// failDiverged reports a divergence, and nothing that came of the turn.
+func (a *app) failDiverged(f *evalFlags, e *evaluation, err error) {
+	e.turn, e.prompt, e.call, e.fire, a.logs = nil, nil, nil, nil, nil
+	p := describe(err)
+	p.help = e.otherwise(f)
+	a.problems = append(a.problems, p)
+}
+
+// writeJournal writes the file that --record names.
+func (a *app) writeJournal(name string, j *effects.Journal) error {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(a.dir, name)
+	}
+	return j.WriteFile(name)
+}

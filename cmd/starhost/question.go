@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// A question is what eval is asked, apart from the plugins: with these and a
+// journal's effects, the answer is the same again.
+type question struct {
+	Prompt      bool             `json:"prompt"` // one is assembled
+	Request     requestJSON      `json:"request"`
+	Attachments []attachmentData `json:"attachments,omitempty"`
+	Session     sessionJSON      `json:"session"`
+	Call        *callQuestion    `json:"call,omitempty"`
+	Fire        *fireQuestion    `json:"fire,omitempty"`
+	Expr        string           `json:"expr,omitempty"`
+	Now         string           `json:"now,omitempty"` // --now
+}
+
+// A requestJSON is a starhost.Request with the names of its JSON.
+type requestJSON struct {
+	Text            string                 `json:"text"`
+	System          string                 `json:"system,omitempty"`
+	Template        string                 `json:"template,omitempty"`
+	Params          map[string]string      `json:"params,omitempty"`
+	Fragments       []string               `json:"fragments,omitempty"`
+	SystemFragments []string               `json:"system_fragments,omitempty"`
+	Attachments     []fragments.Attachment `json:"-"` // see attachmentData
+	Tools           []starhost.Tool        `json:"tools,omitempty"`
+	OnlyTools       []string               `json:"only_tools,omitempty"`
+	Model           string                 `json:"model,omitempty"`
+	Options         json.RawMessage        `json:"options,omitempty"`
+	History         []starhost.Message     `json:"history,omitempty"`
+}
+
+// A sessionJSON is a starhost.SessionConfig likewise.
+type sessionJSON struct {
+	ID       string   `json:"id,omitempty"`
+	Platform string   `json:"platform"`
+	Model    string   `json:"model,omitempty"`
+	Roles    []string `json:"roles,omitempty"`
+	Seed     uint64   `json:"-"` // the journal's header has it
+}
+
+// An attachmentData is an attachment with its bytes.
+type attachmentData struct {
+	Name    string `json:"name,omitempty"`
+	Type    string `json:"type,omitempty"`
+	URL     string `json:"url,omitempty"`
+	Source  string `json:"source,omitempty"`
+	Width   int    `json:"width,omitempty"`
+	Height  int    `json:"height,omitempty"`
+	Content []byte `json:"content,omitempty"` // base64
+}
+
+type callQuestion struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+type fireQuestion struct {
+	Event     string          `json:"event"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// question returns what is asked, when all of it is known.
+func (e *evaluation) question(f *evalFlags) question {
+	q := question{
+		Prompt: f.prompts(), Request: requestJSON(e.request), Session: sessionJSON(e.config), Expr: f.expr, Now: f.now,
+	}
+	for _, a := range e.request.Attachments {
+		q.Attachments = append(q.Attachments, attachmentData{a.Name, a.Type, a.URL, a.Source, a.Width, a.Height, []byte(a.Content)})
+	}
+	switch {
+	case f.callGiven:
+		q.Call = &callQuestion{f.call, mustJSON(e.arguments)}
+	case f.fireGiven:
+		q.Fire = &fireQuestion{f.fire, mustJSON(e.arguments)}
+	}
+	return q
+}
+
+// recall makes the flags ask what a question is.
+func (q *question) recall(f *evalFlags, e *evaluation) {
+	e.request, e.config = starhost.Request(q.Request), starhost.SessionConfig(q.Session)
+	for _, a := range q.Attachments {
+		e.request.Attachments = append(e.request.Attachments, fragments.Attachment{
+			Name: a.Name, Type: a.Type, URL: a.URL, Source: a.Source, Width: a.Width, Height: a.Height, Content: string(a.Content),
+		})
+	}
+	for i := range e.request.Tools {
+		if t := &e.request.Tools[i]; string(t.Parameters) == "null" { // which says nothing
+			t.Parameters = nil
+		}
+	}
+	f.promptGiven, f.expr = q.Prompt, q.Expr
+	if q.Call != nil {
+		f.callGiven, f.call, f.args = true, q.Call.Tool, string(q.Call.Arguments)
+	}
+	if q.Fire != nil {
+		f.fireGiven, f.fire, f.args = true, q.Fire.Event, string(q.Fire.Arguments)
+	}
+}
+
+// difference returns the first member, by name, in which two JSON values differ,
+// as "request.text: got "b", want "a"", or "".
+func difference(want, got []byte) string {
+	return differs("", decoded(want), decoded(got))
+}
+
+// decoded returns JSON as Go values that compare: numbers are their text.
+func decoded(text []byte) (v any) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+func differs(path string, want, got any) string {
+	w, isObject := want.(map[string]any)
+	g, alike := got.(map[string]any)
+	switch {
+	case reflect.DeepEqual(want, got):
+		return ""
+	case !isObject || !alike:
+		return fmt.Sprintf("%s: got %s, want %s", path, short(got), short(want))
+	}
+	names := slices.Sorted(maps.Keys(w))
+	for name := range g {
+		if _, known := w[name]; !known {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		below := name
+		if path != "" {
+			below = path + "." + name
+		}
+		if text := differs(below, w[name], g[name]); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// short returns a value for a message.
+func short(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	text := string(mustJSON(v))
+	if len(text) > 60 {
+		return strconv.Quote(text[:60]) + "..."
+	}
+	return text
+}

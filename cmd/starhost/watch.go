@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/starhost/starhost/loader"
+)
+
+// watchEval evaluates, and again whenever a file changes that the result depends
+// on, until ctx ends. Plugins that cannot be loaded are reported, and nothing else
+// is printed until they can.
+func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error {
+	w, err := newWatcher()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var round *app
+	var e *evaluation
+	load := func(ctx context.Context) (*loader.Set, error) {
+		e = new(evaluation)
+		if err := round.ask(f, e); err != nil {
+			return nil, err
+		}
+		set, err := round.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
+		if err != nil {
+			return nil, err
+		}
+		return set, w.watch(a.inputs(f, set))
+	}
+	round = a.again()
+	live, err := loader.NewLive(ctx, load)
+	if live.Set() == nil && len(w.files)+len(w.folders) == 0 {
+		return err // there is nothing to watch
+	}
+	for {
+		if err == nil {
+			e.set = live.Set()
+			round.fail(round.answer(ctx, f, e))
+			round.fail(round.finish(f, e))
+		} else if len(round.problems) == 0 {
+			round.fail(err)
+		}
+		round.end()
+		changed, failed := w.wait(ctx)
+		switch {
+		case ctx.Err() != nil:
+			a.code = exitInterrupted
+			return nil
+		case failed != nil:
+			return outside("--watch", failed)
+		}
+		round = a.again()
+		round.note("changed: " + a.relative(changed))
+		err = live.Reload(ctx)
+	}
+}
+
+// again returns the program as it was before it did anything.
+func (a *app) again() *app {
+	b := *a
+	b.out, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, 0, nil, nil, nil
+	return &b
+}
+
+// note tells people something that is no result.
+func (a *app) note(text string) {
+	if !a.quiet {
+		fmt.Fprintln(a.stderr, text)
+	}
+}
+
+// relative returns a path as seen from the current folder.
+func (a *app) relative(name string) string {
+	if rel, err := filepath.Rel(a.path("."), name); err == nil {
+		name = rel
+	}
+	return filepath.ToSlash(name)
+}
+
+// inputs returns what an evaluation depends on: what the set was loaded from, and
+// the files that the flags name.
+func (a *app) inputs(f *evalFlags, set *loader.Set) loader.Inputs {
+	in := set.Inputs()
+	names := slices.Concat([]string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}, f.fragments, f.systemFragments)
+	for _, ref := range f.attachments {
+		name, _, _ := strings.Cut(ref, ";type=")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		info, err := os.Stat(a.path(name))
+		switch {
+		case name == "" || err != nil: // no path
+		case info.IsDir():
+			in.Folders = append(in.Folders, a.path(name))
+		default:
+			in.Files = append(in.Files, a.path(name))
+		}
+	}
+	return in
+}
+
+// A watcher tells when files change. Folders are watched, not files: editors
+// replace these.
+type watcher struct {
+	*fsnotify.Watcher
+	files, folders []string // absolute
+}
+
+func newWatcher() (*watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, outside("--watch", err)
+	}
+	return &watcher{Watcher: w}, nil
+}
+
+// Bounds of what is watched, and how long it must be quiet: who saves several
+// files wants one result.
+const (
+	maxWatched = 1000 // folders
+	quietTime  = 100 * time.Millisecond
+)
+
+// watch makes the watcher look at files and folders, whatever it looked at before.
+func (w *watcher) watch(in loader.Inputs) error {
+	w.files, w.folders = in.Files, in.Folders
+	dirs := map[string]bool{}
+	for _, file := range in.Files {
+		dirs[filepath.Dir(file)] = true
+	}
+	for _, folder := range in.Folders {
+		if err := below(folder, dirs); err != nil {
+			return err
+		}
+	}
+	for dir := range dirs {
+		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return outside("--watch", err)
+		}
+	}
+	return nil
+}
+
+// below adds a folder and those in it, but those whose name begins with a dot.
+func below(folder string, dirs map[string]bool) error {
+	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return nil // what cannot be read is not watched
+		case name != folder && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case len(dirs) == maxWatched:
+			return usagef("--watch: got more than %d folders, want less", maxWatched)
+		}
+		dirs[name] = true
+		return nil
+	})
+}
+
+// wait returns the first file that changes, when nothing has changed for a moment.
+func (w *watcher) wait(ctx context.Context) (string, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case err := <-w.Errors:
+			return "", err
+		case event := <-w.Events:
+			if w.concerns(event) {
+				return event.Name, w.settle(ctx)
+			}
+		}
+	}
+}
+
+// concerns tells whether an event is about what is watched.
+func (w *watcher) concerns(event fsnotify.Event) bool {
+	return event.Op != fsnotify.Chmod && (slices.Contains(w.files, event.Name) ||
+		slices.ContainsFunc(w.folders, func(f string) bool { return strings.HasPrefix(event.Name, f+string(filepath.Separator)) }))
+}
+
+// settle waits until nothing changes any more.
+func (w *watcher) settle(ctx context.Context) error {
+	quiet := time.NewTimer(quietTime)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-w.Errors:
+			return err
+		case <-w.Events:
+			quiet.Reset(quietTime)
+		case <-quiet.C:
+			return nil
+		}
+	}
+}
