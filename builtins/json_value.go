@@ -172,15 +172,15 @@ const (
 )
 
 // add counts one key.
-func (f *keyFlood) add(key starlark.String) error {
+func (f *keyFlood) add(key starlark.Value) error {
 	f.keys++
-	if f.keys < floodFrom || len(key) >= seededHashLen {
+	if s, ok := key.(starlark.String); f.keys < floodFrom || ok && len(s) >= seededHashLen {
 		return nil
 	}
 	if f.slots == nil {
 		f.slots = make([]uint16, floodSlots)
 	}
-	hash, _ := key.Hash() // strings always have one
+	hash, _ := key.Hash() // keys always have one
 	slot := &f.slots[hash%floodSlots]
 	*slot++
 	if int(*slot) > floodPerSlot+8*f.keys/floodSlots {
@@ -291,6 +291,8 @@ func notJSON(v starlark.Value) error {
 		return jsonErrorf("got nothing, want a JSON value")
 	case starlark.Bytes:
 		return jsonErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
+	case timeValue, durationValue:
+		return jsonErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
 		return jsonErrorf("got %s, want a JSON value", v.Type())
 	}

@@ -58,6 +58,7 @@ func TestAppendJSONErrors(t *testing.T) {
 		{"in a struct", `x = struct(a = (1, {"b c": len}))`, `at .a[1]["b c"]: got builtin_function_or_method, want a JSON value`},
 		{"names of keys", `x = {"a_1": {"1a": {"": {"é": len}}}}`, `at .a_1["1a"][""]["é"]: got builtin_function_or_method, want a JSON value`},
 		{"bytes", `x = [b"a"]`, `at [0]: got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)`},
+		{"a time", `x = [time.hour]`, `at [0]: got time.duration, want a JSON value (str(x) for text)`},
 		{"nan", `x = {"a": float("nan")}`, `at .a: got float nan, want a finite number`},
 		{"infinity", `x = float("-inf")`, `got float -inf, want a finite number`},
 		{"a key", `x = {"a": {1: 2}}`, `at .a: got a key that is int, want string`},

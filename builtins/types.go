@@ -165,6 +165,18 @@ var types = []typeRow{
 	{"math.e", "float"},
 	{"math.pi", "float"},
 
+	{"time.parse_time", "str, str, str -> Time"},
+	{"time.time", "int, int, int, int, int, int, int, str -> Time"},
+	{"time.from_timestamp", "int, int -> Time"},
+	{"time.is_valid_timezone", "str -> bool"},
+	{"time.parse_duration", "str -> Duration"},
+	{"time.nanosecond", "Duration"},
+	{"time.microsecond", "Duration"},
+	{"time.millisecond", "Duration"},
+	{"time.second", "Duration"},
+	{"time.minute", "Duration"},
+	{"time.hour", "Duration"},
+
 	{"re.search", "str, str -> Match | None"},
 	{"re.match", "str, str -> Match | None"},
 	{"re.fullmatch", "str, str -> Match | None"},
@@ -183,6 +195,16 @@ var types = []typeRow{
 	{"text.format_number", "float, int | None, str -> str"},
 	{"text.markdown_table", "Sequence[Any], Sequence[str] | None -> str"},
 	{"text.split_sections", "str -> list[Any]"},
+
+	{"yaml.decode", "str -> Any"},
+	{"yaml.decode_all", "str -> list[Any]"},
+	{"yaml.encode", "Any -> str"},
+
+	{"toml.decode", "str -> dict[str, Any]"},
+	{"toml.encode", "Any -> str"},
+
+	{"csv.decode", "str, bool, str -> list[Any]"},
+	{"csv.encode", "Iterable[Any], str -> str"},
 
 	{"base64.encode", "str | Bytes, bool, bool -> str"},
 	{"base64.decode", "str | Bytes, bool -> Bytes"},

@@ -101,6 +101,8 @@ func TestClasses(t *testing.T) {
 		"FragmentRow":  own(row.AttrNames(), dictMethods),
 		"FragmentRows": own((&listView[fragments.Row]{kind: &rowKind}).AttrNames(), listMethods),
 		"Match":        (&reMatch{}).AttrNames(),
+		"Time":         timeValue{}.AttrNames(),
+		"Duration":     durationValue(0).AttrNames(),
 	}
 	for name := range want {
 		if diff := cmp.Diff(want[name], declared[name]); diff != "" {
