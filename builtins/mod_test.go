@@ -185,6 +185,16 @@ func TestModulesPayForOutput(t *testing.T) {
 		{`json.indent("[" * 100 + "]" * 100, indent = " " * 50)`},
 		{`json.decode("[" + "{}," * 500 + "{}]")`},
 		{`base64.encode("x" * 1000)`},
+		{`yaml.encode(["\x01" * 10] * 300)`},
+		{`yaml.encode([[[["a\nb"]]]] * 300)`},
+		{`yaml.decode("[" + "{}," * 500 + "]")`},
+		{`yaml.decode("- &a [x, y, z]\n" + "- *a\n" * 500)`},
+		{`toml.encode({"a": ["\x01" * 10] * 300})`},
+		{`toml.encode({"a" * 100: [{"b" * 100: {"c": 1}}] * 100})`},
+		{`toml.decode("a = [" + "[]," * 500 + "]")`},
+		{`csv.encode([["\"" * 10] * 10] * 30)`},
+		{`csv.decode("a,b\n" * 500, header = False)`},
+		{`time.time(2026).format("January" * 500)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {
