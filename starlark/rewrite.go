@@ -18,6 +18,8 @@ func rewrite(f *syntax.File, predeclared func(name string) bool) (*syntax.File, 
 	r := &rewriter{
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
 		used:     map[string]bool{},
+		globals:  map[string]bool{},
+		control:  f.Options.TopLevelControl,
 	}
 	r.scope = r.numbersOf(f.Stmts, nil)
 	out := *f
@@ -35,9 +37,14 @@ type rewriter struct {
 	scope    numbers                // of the function that is being rewritten
 	nodes    int                    // statements and expressions so far
 	temps    int                    // temporaries so far
-	used     map[string]bool        // helpers, and
-	order    []string               // the order of their first use
-	err      error                  // the first of what cannot be rewritten
+
+	control   bool            // statements outside of functions may be conditional
+	functions int             // around the statement, and
+	globals   map[string]bool // names that statements outside of functions assigned to so far
+
+	used  map[string]bool // helpers, and
+	order []string        // the order of their first use
+	err   error           // the first of what cannot be rewritten
 }
 
 // bigBody is the number of nodes from which a function pays for its frame, which
@@ -101,7 +108,7 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	switch s := s.(type) {
 	case *syntax.AssignStmt:
 		if s.Op != syntax.EQ {
-			return append(out, r.augmented(s))
+			return append(r.bindFirst(out, s), r.augmented(s))
 		}
 		return r.assign(out, s)
 	case *syntax.ExprStmt:
@@ -164,7 +171,9 @@ func (r *rewriter) def(s *syntax.DefStmt) *syntax.DefStmt {
 	c.Params = r.params(s.Params)
 	saved, start := r.scope, r.nodes
 	r.scope = r.numbersOf(s.Body, s.Params)
+	r.functions++
 	c.Body = r.stmts(s.Body)
+	r.functions--
 	r.scope = saved
 	if enter := r.enter(s.Def, r.nodes-start, s.Params); enter != nil {
 		c.Body = afterDoc(c.Body, &syntax.ExprStmt{X: enter})
@@ -226,6 +235,19 @@ func (r *rewriter) params(list []syntax.Expr) []syntax.Expr {
 
 // ---- assignments ----
 
+// bindFirst makes a global of a name that a file assigns to with an operator
+// before all else. The assignment that replaces it would else find a predeclared
+// name of that spelling on its right side. A statement that never runs is enough.
+func (r *rewriter) bindFirst(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
+	id, ok := unparen(s.LHS).(*syntax.Ident)
+	if !ok || r.functions > 0 || r.globals[id.Name] || !r.control {
+		return out
+	}
+	r.globals[id.Name] = true
+	never := &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(id.NamePos, id.Name), RHS: intLiteral(s.OpPos, 0)}
+	return append(out, &syntax.IfStmt{If: id.NamePos, Cond: intLiteral(id.NamePos, 0), True: []syntax.Stmt{never}})
+}
+
 func (r *rewriter) augmented(s *syntax.AssignStmt) syntax.Stmt {
 	switch lhs := unparen(s.LHS).(type) {
 	case *syntax.Ident:
@@ -252,6 +274,9 @@ func (r *rewriter) augment(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
 
 func (r *rewriter) assign(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	rhs := r.expr(s.RHS)
+	if r.functions == 0 {
+		bindTarget(r.globals, s.LHS)
+	}
 	if x, ok := unparen(s.LHS).(*syntax.IndexExpr); ok {
 		return append(out, r.store(x, rhs))
 	}

@@ -111,6 +111,11 @@ var backtraceExamples = []string{
 	"x = [x for x in 5]",
 	"x = 1 + (2 + (3 + 'a'))",
 	"def f():\n  x += 1\nf()",
+	"x %= {}",
+	"len += 1",
+	"len |= {}",
+	"y = len([1])\nlen += y",
+	"if True:\n  x += 1",
 	"def f():\n  y = x\n  x = 1\nf()",
 }
 
