@@ -123,6 +123,15 @@ func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
 	t.trace = append(append(t.trace, l.trace...), own...)
 }
 
+// As does work as a handler of plugin would: in a lane of its own, whose logs and
+// effects are passed on.
+func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
+	lane := t.lane(ctx, plugin, false)
+	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
+	t.record(ctx, lane)
+	return err
+}
+
 // maxDepth is the most handlers that wait for each other.
 const maxDepth = 8
 

@@ -146,8 +146,8 @@ func (e *evaluation) run(ctx context.Context) error {
 		return err
 	}
 	registered := e.empty(world)
-	record := builtins.Record(registered, e.box, world, config)
-	_, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept})
+	record := builtins.Record(registered, e.box, world, config, e.Host.AppEvents...)
+	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept})
 	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
 	for _, line := range record.Logs() {
 		e.Host.Log(line)
@@ -159,6 +159,7 @@ func (e *evaluation) run(ctx context.Context) error {
 		return e.refused(err)
 	}
 	e.plugin.Registered = registered
+	e.plugin.Inside = &Inside{Module: module, Recorder: record, Load: e.load}
 	return nil
 }
 

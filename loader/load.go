@@ -79,8 +79,18 @@ type Plugin struct {
 	Declared, Granted []string
 	// Registered is what the plugin offers; nil unless it is loaded.
 	Registered *starhost.Plugin
+	// Inside is what its own file sees; nil unless it is loaded.
+	Inside *Inside
 	// Steps and Bytes are what its evaluation spent.
 	Steps, Bytes uint64
+}
+
+// An Inside is what is needed to evaluate something as a part of a plugin.
+type Inside struct {
+	Module   *starlark.Module
+	Recorder *builtins.Recorder
+	// Load is what load statements ask, as in [starlark.Exec].
+	Load func(from, label string) (name string, src []byte, err error)
 }
 
 // A Set is a host with its plugins.

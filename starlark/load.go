@@ -35,7 +35,7 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err := freeze(f.name, globals, kept); err != nil {
 		return nil, err
 	}
-	return &Module{Name: f.name, Globals: globals, Files: w.loader.done, env: e.Env}, nil
+	return &Module{Name: f.name, Globals: globals, Files: w.loader.done, env: e.Env, sources: &w.box.sources}, nil
 }
 
 // joined returns the names of both, those of over first. It is base itself

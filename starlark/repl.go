@@ -34,6 +34,7 @@ type REPL struct {
 	box   *Sandbox
 	next  func(more bool) (string, error)
 	names starlark.StringDict // over the defined ones
+	mods  []*Module           // that it uses
 	text  []byte              // of all lines that were read
 	held  string              // a line that was read and belongs to the next statement
 }
@@ -44,9 +45,17 @@ func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
 	return &REPL{box: s, next: next, names: starlark.StringDict{}}
 }
 
-// Use gives the statements to come names, over those they have. Functions among
-// them are those of a [Module], or pay for their work themselves.
-func (r *REPL) Use(names starlark.StringDict) { maps.Copy(r.names, names) }
+// Use gives the statements to come the names that m's file has, over those they
+// have, but not what it loads.
+func (r *REPL) Use(m *Module) {
+	r.mods = append(r.mods, m)
+	r.Set(m.env)
+	r.Set(m.Globals)
+}
+
+// Set gives the statements to come names, over those they have. No function of the
+// host is among them: those are given with their cost to [Sandbox.Define].
+func (r *REPL) Set(names starlark.StringDict) { maps.Copy(r.names, names) }
 
 // An Input is what is evaluated at once: a block with all its lines, or the
 // statements on one line; of a blank line nothing.
@@ -160,7 +169,11 @@ func (r *REPL) source(file string) string {
 	if file == replName {
 		return string(r.text)
 	}
-	return r.box.sources.text(file)
+	text := r.box.sources.text(file)
+	for _, m := range r.mods {
+		text = either(text, m.sources.text(file))
+	}
+	return text
 }
 
 // Run evaluates an input. It returns the text of its value, as repr gives it, if

@@ -192,6 +192,30 @@ func TestREPLStops(t *testing.T) {
 	}
 }
 
+// TestREPLUse: a module's names are at hand, and its errors show its lines.
+func TestREPLUse(t *testing.T) {
+	_, m, err := runText(t, "LIMIT = 3\ndef bad(x):\n    return x // 0\n", Exec{Env: starlark.StringDict{"config": starlark.String("c")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{}).REPL(linesOf("config, LIMIT\nbad(LIMIT)\n", io.EOF))
+	r.Use(m)
+	in, err := r.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, err := r.Run(context.Background(), in); v != `("c", 3)` || err != nil {
+		t.Errorf("got %s and %v, want the module's names", v, err)
+	}
+	if in, err = r.Read(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = r.Run(context.Background(), in)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Source != "    return x // 0" || e.Pos.File != "f.star" {
+		t.Errorf("got %v, want an error with its line of the module", err)
+	}
+}
+
 func TestInput(t *testing.T) {
 	tests := []struct {
 		text, callee string
@@ -237,7 +261,7 @@ func TestComplete(t *testing.T) {
 	s := New(Options{})
 	defineAll(t, s, starlark.StringDict{"page": starlark.None, "mod.one": starlark.None, "mod.other": starlark.None})
 	r := s.REPL(linesOf("", io.EOF))
-	r.Use(starlark.StringDict{"package": starlark.String("x"), "né": starlark.None})
+	r.Set(starlark.StringDict{"package": starlark.String("x"), "né": starlark.None})
 	tests := []struct {
 		text  string
 		begin int

@@ -134,7 +134,8 @@ type Module struct {
 	Globals starlark.StringDict
 	Files   []string // names of the files that were evaluated, in the order in which they ended
 
-	env starlark.StringDict // what its Exec gave it
+	env     starlark.StringDict // what its Exec gave it
+	sources *sources            // of its sandbox
 }
 
 // An Exec says how one file is evaluated. The zero value works.

@@ -1,0 +1,42 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// TestAs: work that is done as a plugin has a lane of the turn, what it logs and
+// records arrives, and its panic is an error.
+func TestAs(t *testing.T) {
+	var logs []string
+	var recorded []string
+	h := newHost(t, starhost.Options{
+		Log:    func(l starhost.LogLine) { logs = append(logs, l.Plugin+": "+l.Text) },
+		Record: func(e starhost.Entry) { recorded = append(recorded, string(e.Line)) },
+	})
+	turn := begin(t, h, starhost.Request{})
+	var lanes []string
+	for range 2 {
+		err := turn.As(context.Background(), "p", func(ctx context.Context) error {
+			lane := starhost.LaneOf(ctx)
+			lanes = append(lanes, lane.Plugin+" "+lane.Path)
+			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Text: "done"})
+			lane.Record(json.RawMessage(`{}`))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	diff(t, "lanes", []string{"p 1", "p 2"}, lanes)
+	diff(t, "logs", []string{"p: done", "p: done"}, logs)
+	diff(t, "recorded", []string{"{}", "{}"}, recorded)
+	var panicked *starhost.PanicError
+	if err := turn.As(context.Background(), "p", func(context.Context) error { panic("x") }); !errors.As(err, &panicked) {
+		t.Errorf("got %v, want a *PanicError", err)
+	}
+}
