@@ -27,6 +27,12 @@ type CaseDriver interface {
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
 	// LoadFragments resolves one reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
+	// Turn runs a whole turn with a model that gives these replies, all of them.
+	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error)
+	// Command runs a line such as "/deliver checkout".
+	Command(ctx context.Context, line string) (starhost.CommandReply, error)
+	// RenderTemplate loads a template and fills in the user's words and parameters.
+	RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error)
 	// Advance moves the time that handlers see.
 	Advance(ctx context.Context, d time.Duration) error
 }
@@ -37,15 +43,32 @@ func CaseTable(rt Runtime, d CaseDriver) []Entry {
 	return entriesOf(rt, []modMember{
 		{
 			name:   "prompt",
-			params: `text, fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}`,
+			params: "text, " + requestParams,
 			doc: `Begins a turn with the user's words and builds its prompt.
 fragments and system_fragments are references, tools are globs on the names of what
-is offered. Returns what was built: .text, .system, .messages, .tools, .fragments,
+is offered, template is a reference with params for its parameters. Returns what was built: .text, .system, .messages, .tools, .fragments,
 .attachments, .model and .bytes.`,
 			example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")
 assert_eq(p.fragments.sources, ["runbook:checkout"])`,
 			fn: func(c modCall) (starlark.Value, error) { return casePrompt(c, d) },
+		},
+		{
+			name: "turn", params: "text, model_replies=[], " + requestParams,
+			doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
+model_replies is what the model answers, an element a round: a string, tool_call(...), or
+a list of these; all are used. The other arguments are those of prompt. Returns .text, the
+answer, .completed, .rounds, and .calls with what call_tool returns of each, and .name.`,
+			example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
+assert_eq((t.text, t.completed, t.rounds), ("I said it.", True, 2))
+assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
+			fn: func(c modCall) (starlark.Value, error) { return caseTurn(c, d) },
+		},
+		{
+			name: "tool_call", params: "name, **arguments",
+			doc:     "A call that the model of turn asks for.",
+			example: `assert_eq(type(tool_call("echo", text = "hi")), "tool_call")`,
+			fn:      makeToolCall,
 		},
 		{
 			name: "call_tool", params: "name, **arguments",
@@ -62,6 +85,21 @@ Returns what its handlers decided together: .action, .reason, .changes, .result,
 .context, and .decisions with one struct(plugin, action, reason) a handler.`,
 			example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
 			fn:      func(c modCall) (starlark.Value, error) { return caseFire(c, d) },
+		},
+		{
+			name: "command", params: "line",
+			doc: `Runs a command, as the user would who types the line.
+Returns .name, .args, and the other fields that call_tool returns.`,
+			example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseCommand(c, d) },
+		},
+		{
+			name: "render_template", params: `ref, input="", **params`,
+			doc: `Loads a template and fills in parameters, and $input with the user's words.
+Returns the template: .prompt and .system as they will be sent, .model, .fragments and
+the other fields of template(...).`,
+			example: `assert_eq(render_template("review:Go", what = "change").prompt, "Review this change in Go.")`,
+			fn:      func(c modCall) (starlark.Value, error) { return caseTemplate(c, d) },
 		},
 		{
 			name: "load_fragments", params: "ref",
@@ -119,19 +157,12 @@ func structOf(name string, fields starlark.StringDict) starlark.Value {
 }
 
 func casePrompt(c modCall, d CaseDriver) (starlark.Value, error) {
-	var (
-		r                       starhost.Request
-		refs, systemRefs, tools texts
-		attachments             attachmentArg
-		options                 *starlark.Dict
-	)
-	err := c.bind("text", &r.Text, "fragments?", &refs, "system_fragments?", &systemRefs, "attachments??", &attachments,
-		"system?", &r.System, "tools?", &tools, "model?", &r.Model, "options?", &options)
-	if err != nil {
+	var args requestArgs
+	if err := args.bind(c); err != nil {
 		return nil, err
 	}
-	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = refs, systemRefs, tools, attachments
-	if r.Options, err = c.optionsJSON(options); err != nil {
+	r, err := args.request(c)
+	if err != nil {
 		return nil, err
 	}
 	p, err := step(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
@@ -180,9 +211,9 @@ func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := appendJSON(nil, args)
+	raw, err := c.toJSON("", args)
 	if err != nil {
-		return nil, c.fail("E0204", "%v", err)
+		return nil, err
 	}
 	reply, err := step(c, func(ctx context.Context) (starhost.ToolReply, error) {
 		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw})
@@ -190,20 +221,7 @@ func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	denied := ""
-	if reply.Denied != nil {
-		denied = reply.Denied.Reason
-	}
-	return structOf("reply", starlark.StringDict{
-		"output":      starlark.String(reply.Result.ForLLM),
-		"is_error":    starlark.Bool(reply.Result.IsError),
-		"for_user":    starlark.String(reply.Result.ForUser),
-		"silent":      starlark.Bool(reply.Result.Silent),
-		"handled":     starlark.Bool(reply.Result.Handled),
-		"attachments": attachmentList(reply.Result.Attachments),
-		"arguments":   objectOrText(reply.Call.Arguments),
-		"denied":      starlark.String(denied),
-	}), nil
+	return replyValue(&reply), nil
 }
 
 func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {
@@ -260,7 +278,7 @@ func changeValue(v any) starlark.Value {
 	case string:
 		return starlark.String(v)
 	case json.RawMessage:
-		return objectOrText(v)
+		return jsonOrText(v)
 	case starhost.Result:
 		return &resultValue{v}
 	case []string:
@@ -269,6 +287,15 @@ func changeValue(v any) starlark.Value {
 		return viewOf(v, &messageKind)
 	}
 	return starlark.None
+}
+
+// jsonOrText converts JSON text; what is none is shown as it is.
+func jsonOrText(raw json.RawMessage) starlark.Value {
+	v, err := fromJSON(raw)
+	if err != nil {
+		return starlark.String(raw)
+	}
+	return frozen(v)
 }
 
 func caseLoad(c modCall, d CaseDriver) (starlark.Value, error) {

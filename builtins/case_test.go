@@ -63,6 +63,39 @@ func (d *driver) LoadFragments(ctx context.Context, ref string) (starhost.Contex
 	return got[0], nil
 }
 
+// A scripted model gives replies in their order.
+type scripted []starhost.Reply
+
+func (m *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+	if len(*m) == 0 {
+		return starhost.Reply{}, errors.New("the model has said all")
+	}
+	r := (*m)[0]
+	*m = (*m)[1:]
+	return r, nil
+}
+
+func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
+	if d.turn != nil {
+		d.turn.End(ctx)
+		d.turn = nil
+	}
+	return d.session.Turn(ctx, r, (*scripted)(&replies))
+}
+
+func (d *driver) Command(ctx context.Context, line string) (starhost.CommandReply, error) {
+	return d.current(ctx).Command(ctx, line)
+}
+
+func (d *driver) RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error) {
+	tm, err := d.current(ctx).LoadTemplate(ctx, ref)
+	if err != nil {
+		return tm, err
+	}
+	tm.Prompt, tm.System, err = tm.Fill(input, params)
+	return tm, err
+}
+
 func (d *driver) Advance(_ context.Context, by time.Duration) error {
 	d.advanced += by
 	return nil
@@ -78,6 +111,9 @@ def echo(text, name = ""):
 
 register_tool(echo)
 register_fragment_loader("runbook", lambda arg: ["Runbook of %s." % arg, attachment(content = "a")])
+register_command("greet", lambda args: "Hello %s." % args[0] if args else fail("whom?"))
+register_hook("pre_command", lambda args: deny("not him") if args == ["Bob"] else None)
+register_template_loader("review", lambda arg: template(prompt = "Review this $what in %s." % arg, system = "Be $tone.", defaults = {"tone": "kind"}))
 register_hook("pre_tool_call", lambda arguments: deny("no rm") if arguments.get("text") == "rm" else None)
 register_hook("pre_tool_call", lambda arguments: modify(arguments = dict(arguments, text = "new")) if arguments.get("text") == "old" else None)
 register_hook("pre_llm_call", lambda model: modify(model = "big", options = {"t": 1}) if model == "small" else None)
@@ -169,6 +205,23 @@ assert_eq(fire(event = "turn_start").action, "")
 
 parts = load_fragments("runbook:c")
 assert_eq((parts[0].content, parts[0].source, str(parts[1].content)), ("Runbook of c.", "runbook:c", "a"))
+p = prompt("x", template = "review:Go", params = {"what": "change"})
+assert_eq((p.text, p.system), ("Review this change in Go.\nx!", "Runbook of b.\n\nBe kind."))
+
+t = turn("Go.", [["Wait.", tool_call("echo", text = "hi", name = "!"), tool_call("echo", text = "rm")], tool_call(name = "echo", text = "old"), "Done."],
+    fragments = ["runbook:d"], options = {"a": 1})
+assert_eq((t.text, t.completed, t.rounds), ("Done.", True, 3))
+assert_eq([(c.output, c.denied, c.arguments) for c in t.calls], [("HI!", "", {"text": "hi", "name": "!"}), ("denied by test: no rm", "no rm", {"text": "rm"}), ("NEW\n[attachment \"x.txt\" is in an earlier message]", "", {"text": "new"})])
+assert_eq((str(tool_call("echo", a = 1)), bool(tool_call("x"))), ('<tool_call echo {"a":1}>', True))
+assert_fails(lambda: {tool_call("x"): 1}, "unhashable type: tool_call")
+
+c = command("/greet Ada now")
+assert_eq((c.name, c.args, c.output, c.is_error, c.denied), ("greet", ["Ada", "now"], "Hello Ada.", False, ""))
+assert_eq((command("/greet Bob").denied, command("greet").output), ("not him", "whom?"))
+
+tm = render_template("review:Go", what = 5, tone = "brief")
+assert_eq((tm.prompt, tm.system), ("Review this 5 in Go.", "Be brief."))
+assert_eq(render_template("review:Go", "words", what = True).prompt, "Review this true in Go.\nwords")
 advance(seconds = 1, minutes = 1.5, hours = 1, days = 2)
 `)
 	if err != nil {
@@ -202,6 +255,21 @@ func TestCaseErrors(t *testing.T) {
 		{`prompt("x", fragments = ["none"])`, "E0319", `prompt: unknown fragment reference "none": no loader has its prefix and there is no such file; prefixes: runbook:`},
 		{`prompt("x", attachments = ["y"])`, "E0201", `prompt: for parameter "attachments": got list, want a list of attachments`},
 		{`prompt("x", options = {"a": len})`, "E0204", `prompt: options: at .a: got builtin_function_or_method, want a JSON value`},
+		{`prompt("x", template = "reviw:Go")`, "E0319", `prompt: unknown template "reviw:Go" (did you mean review:Go?)`},
+		{`prompt("x", template = "review:Go", params = {"what": []})`, "E0201", `prompt: params: what: got list, want a string, a number or a bool`},
+		{`prompt("x", params = {"what": "y"})`, "E0319", `prompt: got parameters what, but no template`},
+		{`turn("x")`, "E0319", `turn: model : the model has said all`},
+		{`turn("x", "y")`, "E0201", `turn: for parameter model_replies: got string, want a list with a reply a round`},
+		{`turn("x", [["y", 1]])`, "E0201", `turn: for parameter model_replies: [0]: got int, want a string, tool_call(...) or a list of these`},
+		{`turn("x", options = {"a": len})`, "E0204", `turn: options: at .a: got builtin_function_or_method, want a JSON value`},
+		{`tool_call()`, "E0201", `tool_call: missing argument for name`},
+		{`tool_call("x", a = len)`, "E0204", `tool_call: at .a: got builtin_function_or_method, want a JSON value`},
+		{`command()`, "E0201", `command: missing argument for line`},
+		{`command("/gret x")`, "E0319", `command: unknown command "/gret" (did you mean /greet?)`},
+		{`command("/greet 'x")`, "E0319", `command: /greet: unbalanced ' in the arguments`},
+		{`render_template()`, "E0201", `render_template: missing argument for ref`},
+		{`render_template("review:Go")`, "E0319", `render_template: missing parameters: what`},
+		{`render_template("review:Go", what = len)`, "E0201", `render_template: params: what: got builtin_function_or_method, want a string, a number or a bool`},
 		{`advance(hours = -1)`, "E0202", `advance: hours: got -1, want a number from 0 to 1e9`},
 		{`advance(hours = "1")`, "E0202", `advance: hours: got "1", want a number from 0 to 1e9`},
 		{`advance(weeks = 1)`, "E0203", `advance: unexpected keyword argument "weeks"`},

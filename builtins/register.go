@@ -52,12 +52,16 @@ func (t *texts) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// seconds is an argument that is a time in seconds.
+// seconds is an argument that is a time in seconds, or a duration of the module
+// time.
 type seconds time.Duration
 
 // Unpack implements starlark.Unpacker.
 func (s *seconds) Unpack(v starlark.Value) error {
 	f, ok := starlark.AsFloat(v)
+	if d, isDuration := v.(durationValue); isDuration {
+		f, ok = time.Duration(d).Seconds(), true
+	}
 	if !ok {
 		return fmt.Errorf("got %s, want a number of seconds", v.Type())
 	}

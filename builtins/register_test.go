@@ -19,6 +19,7 @@ def recall(ctx):
     return "r"
 
 register_tool(recall, toolset = "memory", timeout = 1.5, approval = "ask", roles = ["admin", "ops"], available = lambda ctx: ctx.plugin == "test")
+register_tool(recall, name = "minute", timeout = time.minute, available = lambda: False)
 register_tool(recall, name = "never", available = lambda: False, roles = "ops")
 register_tool(recall, name = "odd", available = lambda: 1)
 register_tool(recall, name = "broken", available = lambda: fail("no idea"))
@@ -27,6 +28,9 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(starhost.Tool{}), cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos")); diff != "" {
 		t.Errorf("tool (-want +got):\n%s", diff)
+	}
+	if got := l.plugin.Tools[1].Timeout; got != time.Minute {
+		t.Errorf("a duration: got %v, want a minute", got)
 	}
 	turn, err := l.NewSession(starhost.SessionConfig{Roles: []string{"ops"}}).Begin(t.Context(), starhost.Request{})
 	if err != nil {
@@ -48,7 +52,7 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 	for _, err := range turn.Errors() {
 		failures = append(failures, err.Error())
 	}
-	wantFailures := []string{"test.star:9:64: fail: no idea", "lambda returned a value of no use here: got int, want True or False"}
+	wantFailures := []string{"test.star:10:64: fail: no idea", "lambda returned a value of no use here: got int, want True or False"}
 	if diff := cmp.Diff(wantFailures, failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}

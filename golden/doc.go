@@ -51,6 +51,10 @@
 //	  1  9f2c41d07ab3  latency.md  33 B
 //	     | Check the payment gateway first.
 //	log warn oncall: the runbook is old {"days":400}
+//	== turn 1 request 1
+//	…each request, as of prompt; replies and results are in the next one…
+//	== turn 1 answer
+//	"Ada is on call."
 //
 // A text of one line is quoted, a JSON object or list is not, and the lines of a
 // longer text follow a "|". A line that would begin a section of the archive

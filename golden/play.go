@@ -25,6 +25,7 @@ type play struct {
 	turn    *starhost.Turn // under way, or nil
 	now     time.Time
 	prompts int
+	turns   int
 	sent    []string // what the previous prompt told the model, by message
 	logs    []starhost.LogLine
 	out     strings.Builder

@@ -1,0 +1,189 @@
+package builtins
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"go.starlark.net/starlark"
+)
+
+// requestParams are the parameters that say what a request is, behind its text.
+const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}`
+
+// requestArgs are the arguments of a step that makes a request.
+type requestArgs struct {
+	r                       starhost.Request
+	refs, systemRefs, tools texts
+	attachments             attachmentArg
+	options, params         *starlark.Dict
+}
+
+// bind binds the text, what stands behind it, and the rest of the request.
+func (a *requestArgs) bind(c modCall, behind ...any) error {
+	pairs := append([]any{"text", &a.r.Text}, behind...)
+	return c.bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
+		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params)...)
+}
+
+// request returns what was bound.
+func (a *requestArgs) request(c modCall) (r starhost.Request, err error) {
+	r = a.r
+	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
+	if r.Options, err = c.optionsJSON(a.options); err != nil {
+		return r, err
+	}
+	r.Params, err = c.parameters("params", a.params)
+	return r, err
+}
+
+// A toolCallValue is what tool_call(...) returns: a call that a scripted model asks
+// for. It is immutable.
+type toolCallValue struct{ call starhost.ToolCall }
+
+func (v *toolCallValue) String() string {
+	return fmt.Sprintf("<tool_call %s %s>", v.call.Name, v.call.Arguments)
+}
+func (v *toolCallValue) Type() string          { return "tool_call" }
+func (v *toolCallValue) Freeze()               {}
+func (v *toolCallValue) Truth() starlark.Bool  { return true }
+func (v *toolCallValue) Hash() (uint32, error) { return unhashable("tool_call") }
+
+// makeToolCall implements
+//
+//	tool_call(name, **arguments)
+func makeToolCall(c modCall) (starlark.Value, error) {
+	name, args, err := c.named("name")
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.toJSON("", args)
+	if err != nil {
+		return nil, err
+	}
+	return &toolCallValue{starhost.ToolCall{Name: name, Arguments: raw}}, nil
+}
+
+// repliesArg is an argument that lists what a model answers, an element a round.
+type repliesArg []starhost.Reply
+
+// Unpack implements starlark.Unpacker.
+func (a *repliesArg) Unpack(v starlark.Value) error {
+	list, ok := elementsOf(v)
+	if !ok {
+		return fmt.Errorf("got %s, want a list with a reply a round", v.Type())
+	}
+	calls := 0
+	for i, e := range list {
+		r, err := toReply(e)
+		if err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+		for j := range r.ToolCalls {
+			calls++
+			r.ToolCalls[j].ID = "call_" + strconv.Itoa(calls)
+		}
+		*a = append(*a, r)
+	}
+	return nil
+}
+
+// toReply converts one reply: text, a tool call, or a list of these.
+func toReply(v starlark.Value) (starhost.Reply, error) {
+	parts, ok := elementsOf(v)
+	if !ok {
+		parts = []starlark.Value{v}
+	}
+	var r starhost.Reply
+	var said []string
+	for _, p := range parts {
+		switch p := p.(type) {
+		case starlark.String:
+			said = append(said, string(p))
+		case *toolCallValue:
+			r.ToolCalls = append(r.ToolCalls, p.call)
+		default:
+			return r, fmt.Errorf("got %s, want a string, tool_call(...) or a list of these", p.Type())
+		}
+	}
+	r.Content = strings.Join(said, "\n")
+	return r, nil
+}
+
+func caseTurn(c modCall, d CaseDriver) (starlark.Value, error) {
+	var (
+		args    requestArgs
+		replies repliesArg
+	)
+	if err := args.bind(c, "model_replies??", &replies); err != nil {
+		return nil, err
+	}
+	r, err := args.request(c)
+	if err != nil {
+		return nil, err
+	}
+	result, err := step(c, func(ctx context.Context) (*starhost.TurnResult, error) { return d.Turn(ctx, r, replies) })
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]starlark.Value, len(result.Calls))
+	for i := range result.Calls {
+		calls[i] = replyValue(&result.Calls[i])
+	}
+	return structOf("turn", starlark.StringDict{
+		"text": starlark.String(result.Text), "completed": starlark.Bool(result.Completed), "rounds": starlark.MakeInt(result.Rounds),
+		"calls": starlark.NewList(calls),
+	}), nil
+}
+
+// replyValue converts what became of a tool's call.
+func replyValue(reply *starhost.ToolReply) starlark.Value {
+	fields := resultDict(&reply.Result, reply.Denied)
+	fields["name"] = starlark.String(reply.Call.Name)
+	fields["arguments"] = objectOrText(reply.Call.Arguments)
+	return structOf("reply", fields)
+}
+
+// resultDict are the fields of a result, and of the decision that denied it.
+func resultDict(r *starhost.Result, denied *starhost.Decision) starlark.StringDict {
+	reason := ""
+	if denied != nil {
+		reason = denied.Reason
+	}
+	return starlark.StringDict{
+		"output": starlark.String(r.ForLLM), "is_error": starlark.Bool(r.IsError), "for_user": starlark.String(r.ForUser),
+		"silent": starlark.Bool(r.Silent), "handled": starlark.Bool(r.Handled), "attachments": attachmentList(r.Attachments),
+		"denied": starlark.String(reason),
+	}
+}
+
+func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
+	var line string
+	if err := c.bind("line", &line); err != nil {
+		return nil, err
+	}
+	reply, err := step(c, func(ctx context.Context) (starhost.CommandReply, error) { return d.Command(ctx, line) })
+	if err != nil {
+		return nil, err
+	}
+	fields := resultDict(&reply.Result, reply.Denied)
+	fields["name"] = starlark.String(reply.Call.Name)
+	fields["args"] = stringList(reply.Call.Args)
+	return structOf("reply", fields), nil
+}
+
+func caseTemplate(c modCall, d CaseDriver) (starlark.Value, error) {
+	var ref, input string
+	own, rest := splitNamed(c.kwargs, "ref", "input")
+	if err := unpackArgs(c.name, c.args, own, "ref", &ref, "input?", &input); err != nil {
+		return nil, err
+	}
+	params, err := c.parameters("params", rest)
+	if err != nil {
+		return nil, err
+	}
+	tm, err := step(c, func(ctx context.Context) (starhost.Template, error) { return d.RenderTemplate(ctx, ref, input, params) })
+	return &templateValue{tm}, err
+}

@@ -1,0 +1,105 @@
+package golden
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost"
+)
+
+// A scripted model gives the replies of a case, and prints what it is asked.
+type scripted struct {
+	*play
+	heading string
+	replies []starhost.Reply
+	asked   int   // requests
+	hooks   int   // that the requests have printed
+	err     error // of the last request
+}
+
+// Complete prints the request and gives the next reply.
+func (m *scripted) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+	m.asked++
+	m.hooks += len(p.Hooks)
+	before := m.sent
+	m.sent = blocks(p)
+	if m.err = m.print(fmt.Sprintf("%s request %d", m.heading, m.asked), news(before, m.sent)+"\n"+Report(p)); m.err != nil {
+		return starhost.Reply{}, m.err
+	}
+	if m.asked > len(m.replies) {
+		m.err = fmt.Errorf("model_replies has %d, want one more: the turn goes on", len(m.replies))
+		return starhost.Reply{}, m.err
+	}
+	return m.replies[m.asked-1], nil
+}
+
+// Turn runs a whole turn with a scripted model. A turn that a handler ended gives
+// an empty result.
+func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
+	p.endTurn()
+	p.turns++
+	m := &scripted{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
+	result, err := p.session.Turn(p.ctx, r, m)
+	switch {
+	case m.err != nil:
+		return nil, p.failed(m.heading, m.err)
+	case err != nil:
+		return &starhost.TurnResult{}, p.failed(m.heading, err)
+	case m.asked < len(replies):
+		return nil, p.failed(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.asked))
+	}
+	return result, p.print(m.heading+" answer", quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
+}
+
+// Command runs a command in the turn under way.
+func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, error) {
+	heading := "command " + oneLine(line)
+	t, err := p.current()
+	if err != nil {
+		return starhost.CommandReply{}, p.failed(heading, err)
+	}
+	before := len(t.Hooks())
+	reply, err := t.Command(p.ctx, line)
+	if err != nil {
+		return reply, p.failed(heading, err)
+	}
+	text := resultText(&reply.Result)
+	if reply.Denied != nil {
+		text = decisionText(*reply.Denied)
+	}
+	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
+}
+
+// RenderTemplate loads a template and fills it in. Its references are not resolved:
+// prompt and turn do that.
+func (p *play) RenderTemplate(_ context.Context, ref, input string, params map[string]string) (starhost.Template, error) {
+	heading := "render_template " + oneLine(ref)
+	t, err := p.current()
+	if err != nil {
+		return starhost.Template{}, p.failed(heading, err)
+	}
+	tm, err := t.LoadTemplate(p.ctx, ref)
+	if err == nil {
+		tm.Prompt, tm.System, err = tm.Fill(input, params)
+	}
+	if err != nil {
+		return starhost.Template{}, p.failed(heading, err)
+	}
+	return tm, p.print(heading, templateText(&tm))
+}
+
+// templateText shows a template that was filled in, without what is empty.
+func templateText(tm *starhost.Template) string {
+	list := func(names []string) string { return strings.Join(names, ", ") }
+	text := ""
+	for _, f := range []struct{ name, value string }{
+		{"prompt", tm.Prompt}, {"system", tm.System}, {"model", tm.Model}, {"fragments", list(tm.Fragments)},
+		{"system fragments", list(tm.SystemFragments)}, {"tools", list(tm.Tools)}, {"options", string(tm.Options)},
+	} {
+		if f.value != "" {
+			text += labelled(f.name, quote(f.value))
+		}
+	}
+	return text + attachmentOffers(tm.Attachments)
+}
