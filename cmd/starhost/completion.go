@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
@@ -19,13 +21,7 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 		}
 	}
 	loaded := func(paths []string, names func(*loader.Set) []string) []string {
-		set, err := a.load(cmd.Context(), &f.loadFlags, paths)
-		a.problems, a.warnings, a.logs = nil, nil, nil
-		if err != nil {
-			return nil
-		}
-		defer set.Close()
-		return names(set)
+		return a.loaded(cmd.Context(), &f.loadFlags, paths, names)
 	}
 	complete("fire", func([]string) []string {
 		return list(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
@@ -35,11 +31,27 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 			return list(set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
 		})
 	})
+	complete("template", func(paths []string) []string {
+		return loaded(paths, func(set *loader.Set) []string {
+			return list(set.Host.TemplateLoaders(), func(l *starhost.LoaderInfo) string { return l.Prefix + ":" })
+		})
+	})
 	complete("fragment", func(paths []string) []string {
 		return loaded(paths, func(set *loader.Set) []string {
 			return list(ownLoaders(set), func(l *starhost.LoaderInfo) string { return l.Prefix + ":" })
 		})
 	})
+}
+
+// loaded returns names of what plugins register, none if these cannot be loaded.
+func (a *app) loaded(ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string) []string {
+	set, err := a.load(ctx, f, paths)
+	a.problems, a.warnings, a.logs = nil, nil, nil
+	if err != nil {
+		return nil
+	}
+	defer set.Close()
+	return names(set)
 }
 
 func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -25,6 +25,7 @@ def restart_pods(cluster):
     return "restarted " + cluster
 
 register_tool(restart_pods)
+register_command("page", lambda args: "paged " + args[0])
 ` + exampleLoader,
 	"turn.jsonl": `{"journal":1,"session":"session-1","turn":1,"seed":0,"input":{"prompt":true,"request":{"text":"Why?"},"session":{"platform":"cli"}}}
 `,

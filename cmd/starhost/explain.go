@@ -51,6 +51,9 @@ func outcome(t *starhost.HookTrace) string {
 		return "failed"
 	}
 	did := strings.TrimSpace(actionName(t.Action) + " " + t.Detail)
+	if t.Action == starhost.ActionNone && t.Detail != "" { // of a template: which
+		did = t.Detail
+	}
 	if t.Again {
 		did += ", asked again"
 	}

@@ -146,7 +146,7 @@ func (e *evaluation) diverged(failures []error) error {
 	return err
 }
 
-// otherwise names what is not as it was recorded, for the report of a divergence.
+// otherwise names what is not as it was recorded, "" if all is.
 func (e *evaluation) otherwise(f *evalFlags) string {
 	h := &e.replay.Header
 	now := pluginDigests(e.set)
@@ -161,18 +161,16 @@ func (e *evaluation) otherwise(f *evalFlags) string {
 	if configDigest(e.set.Config, &f.loadFlags) != h.Config {
 		changed = append(changed, "the config")
 	}
-	if len(changed) == 0 {
-		return ""
-	}
-	return "not as it was recorded: " + strings.Join(changed, ", ")
+	return strings.Join(changed, ", ")
 }
 
 // failDiverged reports a divergence, and nothing that came of the turn.
 func (a *app) failDiverged(f *evalFlags, e *evaluation, err error) {
 	e.turn, e.prompt, e.call, e.fire, a.logs = nil, nil, nil, nil, nil
-	p := describe(err)
-	p.help = e.otherwise(f)
-	a.problems = append(a.problems, p)
+	a.fail(err)
+	if changed := e.otherwise(f); changed != "" {
+		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})
+	}
 }
 
 // writeJournal writes the file that --record names.

@@ -42,7 +42,7 @@ func (a *app) rootCommand() *cobra.Command {
 		panic(err) // there is no such flag
 	}
 	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
-	root.AddCommand(a.configCommand(), a.trustCommand())
+	root.AddCommand(a.configCommand(), a.trustCommand(), a.commandCommand())
 	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
 	root.InitDefaultCompletionCmd()
 	completionExamples(root)

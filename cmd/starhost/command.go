@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+func (a *app) commandCommand() *cobra.Command {
+	var f loadFlags
+	cmd := &cobra.Command{
+		Use:   "command NAME [ARG...]",
+		Short: "Run a plugin's command",
+		Long: `Run a command that a plugin registers, as /NAME does in a conversation, in a session
+of its own. The plugins are those that the config names, else ./plugins or ./*.star.
+Flags come before NAME: what follows it is the command's. What the command does
+outside of its plugin is done, as far as it is granted.
+
+The exit code is 1 if the command was denied, or says that it failed.`,
+		Example: `  starhost command page checkout
+  starhost command -F json page checkout --urgent`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("command: got no name, want one that starhost list commands shows")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCommand(cmd.Context(), &f, args) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return a.completeCommand(cmd.Context(), &f, args, typed), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// runCommand runs the command that the arguments begin with.
+func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error {
+	if err := a.wantFormat("pretty", "json"); err != nil {
+		return err
+	}
+	var reply starhost.CommandReply
+	set, err := a.load(ctx, f, nil)
+	if err == nil {
+		defer set.Close()
+		reply, err = a.command(ctx, set, args)
+	}
+	a.fail(err)
+	if a.format == "json" {
+		return a.printJSON(a.commandJSON(&reply))
+	}
+	if text := told(&reply.Result); text != "" {
+		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
+	}
+	return nil
+}
+
+// command runs a command in a session of its own.
+func (a *app) command(ctx context.Context, set *loader.Set, args []string) (reply starhost.CommandReply, err error) {
+	if err := knownCommand(set.Host, args[0]); err != nil {
+		return reply, err
+	}
+	session := set.Host.NewSession(commandSession(set))
+	reply, err = session.Command(ctx, starhost.JoinArgs(args))
+	err = cmp.Or(err, reply.Err)
+	if err == nil && reply.Result.IsError {
+		a.code = exitNegative
+	}
+	return reply, errors.Join(err, session.Close(context.WithoutCancel(ctx)))
+}
+
+// commandSession is the session of a command that a shell runs.
+func commandSession(set *loader.Set) starhost.SessionConfig {
+	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default}
+}
+
+// knownCommand refuses a name that no plugin has.
+func knownCommand(h *starhost.Host, name string) error {
+	name = strings.TrimPrefix(name, "/")
+	names := commandNames(h)
+	switch {
+	case slices.Contains(names, name):
+		return nil
+	case len(names) == 0:
+		return usagef("command: unknown command %q: no plugin registers any", name)
+	}
+	return usagef("command: unknown command %q%s, want %s", name, didYouMean(name, names), strings.Join(names, ", "))
+}
+
+// commandNames returns the names and aliases of all commands, each name before its
+// aliases.
+func commandNames(h *starhost.Host) []string {
+	var names []string
+	for _, c := range h.Commands() {
+		names = append(append(names, c.Name), c.Aliases...)
+	}
+	return names
+}
+
+// told returns what the user is told of a result.
+func told(r *starhost.Result) string {
+	if r.Silent {
+		return ""
+	}
+	return cmp.Or(r.ForUser, r.ForLLM)
+}
+
+// A commandReplyJSON is what command prints as JSON.
+type commandReplyJSON struct {
+	Schema      string           `json:"schema"`
+	OK          bool             `json:"ok"`
+	Command     string           `json:"command"`
+	Args        []string         `json:"args"`
+	Output      string           `json:"output"`
+	ForUser     string           `json:"for_user"`
+	IsError     bool             `json:"is_error"`
+	Denied      *decisionJSON    `json:"denied"`
+	Attachments []attachmentJSON `json:"attachments"`
+	Steps       uint64           `json:"steps"`
+	AllocBytes  uint64           `json:"alloc_bytes"`
+	Warnings    []warningJSON    `json:"warnings"`
+	Errors      []errorJSON      `json:"errors"`
+}
+
+func (a *app) commandJSON(r *starhost.CommandReply) commandReplyJSON {
+	out := commandReplyJSON{
+		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
+		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
+		Attachments: list(r.Result.Attachments, newAttachmentJSON), Steps: r.Steps, AllocBytes: r.Bytes,
+		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	}
+	if d := r.Denied; d != nil {
+		out.Denied = &decisionJSON{d.Plugin, d.Pos.String(), actionName(d.Action), d.Reason}
+	}
+	return out
+}
+
+// completeCommand returns the names of commands, or what the command named first
+// says of its arguments.
+func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, typed string) []string {
+	return a.loaded(ctx, f, nil, func(set *loader.Set) []string {
+		if len(args) == 0 {
+			return commandNames(set.Host)
+		}
+		before := strings.TrimPrefix(starhost.JoinArgs(args[1:])+" ", " ") // the command sees all that is typed
+		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+typed)
+		if err != nil { // nothing is known
+			return nil
+		}
+		return list(words, func(w *string) string { return strings.TrimPrefix(*w, before) })
+	})
+}

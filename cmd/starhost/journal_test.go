@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// turnPlugin is a plugin whose turn needs the network, the environment, a secret, a
+// program, files and what it keeps.
+const turnPlugin = `plugin(permissions = ["http:GET,POST http://127.0.0.1:*", "secret:PAGER_TOKEN", "env:REGION", "exec:cat", "fs.read:notes/*", "fs.write:out/*", "store"])
+
+def on_call(ctx, team):
+    """Who is on call.
+
+    Args:
+      team (string): The team.
+    """
+    token = ctx.secret("PAGER_TOKEN")
+    reply = ctx.http.get("BASE/oncall", params = {"team": team}, headers = {"Authorization": "Bearer " + token})
+    paged = ctx.http.post("BASE/page", json = reply.json(), auth = ("bot", token))
+    echoed = ctx.exec(["cat"], stdin = "token " + token, env = {"TOKEN": token})
+    ctx.state.set("who", reply.json()["name"])
+    ctx.store.set("who", reply.json()["name"])
+    ctx.fs.write("out/who.md", reply.text)
+    return "%s %s, %d %s, %r, %s" % (team, reply.text, paged.status, paged.text, echoed.stdout, token)
+
+def facts(ctx):
+    notes = [ctx.fs.read(p) for p in ctx.fs.glob("notes/*.md")]
+    kept = ctx.state.get("who", "nobody"), ctx.store.keys()
+    return ["region " + ctx.env("REGION")] + notes + ["%s %s at %s, %d" % (kept + (ctx.now, ctx.random(100)))]
+
+register_tool(on_call)
+register_hook("pre_llm_call", facts)
+register_hook("post_tool_call", lambda ctx, result, duration_ms: ctx.log("info", "took", kept = ctx.state.keys()))
+`
+
+// pager is a server that says back what it is sent, the secret among it.
+func pager(t *testing.T) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		switch r.URL.Path {
+		case "/oncall":
+			io.WriteString(w, `{"name": "Ada", "team": "`+r.URL.Query().Get("team")+`", "you": "`+r.Header.Get("Authorization")+`"}`)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			io.WriteString(w, r.Header.Get("Authorization")+" sent "+string(body))
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A machine is a folder to run the program in.
+type machine struct{ dir string }
+
+// run runs the program and returns what it printed, and its diagnostics.
+func (m machine) run(t *testing.T, code int, args ...string) (out, said string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	got := run(t.Context(), append([]string{"-C", m.dir}, args...), strings.NewReader(""), &stdout, &stderr)
+	if got != code {
+		t.Fatalf("starhost %s: got exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout.String(), stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+// TestReplayElsewhere records a turn that uses the network, the environment, a
+// secret, a program, files and state. In another folder, without the server, the
+// files, the variables and the secret, it is the same again, byte for byte; and the
+// journal holds no secret, in any of its forms.
+func TestReplayElsewhere(t *testing.T) {
+	const secret = `p4ger/"token"+1234`
+	server := pager(t)
+	plugin := strings.ReplaceAll(turnPlugin, "BASE", server.URL)
+	plugin = strings.ReplaceAll(plugin, "127.0.0.1:*", strings.TrimPrefix(server.URL, "http://"))
+	home, away := machine{t.TempDir()}, machine{t.TempDir()}
+	writeFiles(t, home.dir, map[string]string{"oncall.star": plugin, "notes/a.md": "A note.", "notes/b.md": "Another note.", "typed.md": "Typed."})
+	writeFiles(t, away.dir, map[string]string{"oncall.star": plugin})
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("PAGER_TOKEN", secret)
+	t.Setenv("REGION", "eu-1")
+	journal := filepath.Join(t.TempDir(), "turn.jsonl")
+	args := []string{"eval", "oncall.star", "-p", "Who is on call?", "-f", "typed.md", "--call", "on_call", "--arg", "team=checkout", "--allow-effects"}
+	for _, permission := range []string{
+		"http:GET,POST " + server.URL, "secret:PAGER_TOKEN", "env:REGION", "exec:cat", "fs.read:notes/*", "fs.write:out/*", "store",
+	} {
+		args = append(args, "--grant", permission)
+	}
+	recorded := map[string]string{}
+	for _, format := range []string{"pretty", "json"} {
+		recorded[format], _ = home.run(t, exitOK, append(args, "-F", format, "--record", journal+format)...)
+	}
+	for _, want := range []string{"region eu-1", "A note.", "Another note.", "Typed.", `"team": "checkout"`, "202 ", "<secret PAGER_TOKEN>"} {
+		if !strings.Contains(recorded["pretty"], want) {
+			t.Errorf("the recorded turn does not say %q:\n%s", want, recorded["pretty"])
+		}
+	}
+	if _, err := os.Stat(filepath.Join(home.dir, "out/who.md")); err != nil {
+		t.Error(err)
+	}
+
+	server.Close()
+	os.Unsetenv("PAGER_TOKEN") // t.Setenv brings back what was there before
+	os.Unsetenv("REGION")
+	for format, want := range recorded {
+		got, said := away.run(t, exitOK, append(args, "-F", format, "--replay", journal+format)...)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s replayed (-recorded +replayed):\n%s", format, diff)
+		}
+		if !strings.Contains(said, `took {"kept":["who"]}`) {
+			t.Errorf("%s replayed: got logs %q", format, said)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(away.dir, "out")); err == nil {
+		t.Error("the replay wrote a file")
+	}
+	checkJournal(t, journal+"json", secret)
+}
+
+// checkJournal checks that only its owner can read a journal, and that it and its
+// parts hold no form of a secret.
+func checkJournal(t *testing.T, file, secret string) {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode: got %v, %v, want 0600", info.Mode(), err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range secretForms(secret) {
+		if strings.Contains(string(text), form) {
+			t.Errorf("the journal holds %q:\n%s", form, text)
+		}
+	}
+	for _, kind := range []string{"http.get", "http.post", "env", "secret", "exec", "fs.glob", "fs.read", "fs.write", "state.get", "state.set", "store.set", "now", "random", "reference"} {
+		if !strings.Contains(string(text), `"`+kind+`":{`) {
+			t.Errorf("the journal has no %s:\n%s", kind, text)
+		}
+	}
+}
+
+// secretForms returns ways in which programs write a secret.
+func secretForms(secret string) []string {
+	quoted, _ := json.Marshal(secret) // strings always marshal
+	again, _ := json.Marshal(string(quoted))
+	return []string{
+		secret, strings.Trim(string(quoted), `"`), strings.Trim(string(again), `"`), url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("bot:" + secret)),
+		base64.URLEncoding.EncodeToString([]byte("bot:" + secret)), base64.StdEncoding.EncodeToString([]byte("token " + secret)),
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A tap passes on each text that is written to it.
+type tap chan string
+
+func (t tap) Write(p []byte) (int, error) {
+	t <- string(p)
+	return len(p), nil
+}
+
+// next returns what is written next that says something.
+func (t tap) next() string {
+	for text := range t {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// TestWatch: a change of a plugin, of the config or of a file that a flag names
+// makes a new result; a set that cannot be loaded is reported and leaves no result.
+func TestWatch(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	dir := t.TempDir()
+	hook := func(text string) string { return "register_hook(\"pre_llm_call\", lambda: \"" + text + "\")\n" }
+	writeFiles(t, dir, map[string]string{
+		"plugins/a.star": hook("one"), "plugins/b/plugin.star": "load(\"lib/x.star\", \"x\")\n" + hook("two"), "plugins/b/lib/x.star": "x = 1\n",
+		"starhost.toml": "", "prompt.md": "Why?",
+	})
+	out, said := make(tap, 100), make(tap, 100) // more than are written
+	ctx, stop := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"-C", dir, "eval", "plugins", "--prompt-file", "prompt.md", "-F", "text", "--watch"}, strings.NewReader(""), out, said)
+	}()
+	expect := func(from tap, want string) {
+		t.Helper()
+		if got := from.next(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		// As editors do: another file, which takes the name.
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.WriteFile(file+"~", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+"~", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(out, "one\ntwo\nWhy?\n")
+	write("prompt.md", "Why not?")
+	expect(said, "changed: prompt.md\n")
+	expect(out, "one\ntwo\nWhy not?\n")
+	write("starhost.toml", "[plugins]\ndisabled = [\"b\"]\n")
+	expect(said, "changed: starhost.toml\n")
+	expect(out, "one\nWhy not?\n")
+	write("plugins/a.star", "x = \n")
+	expect(said, "changed: plugins/a.star~\n")
+	if got := said.next(); !strings.HasPrefix(got, "a.star:1:5: got newline, want primary expression [E0101]\n") {
+		t.Errorf("got %q, want the mistake", got)
+	}
+	write("plugins/a.star", hook("three"))
+	expect(said, "changed: plugins/a.star~\n")
+	expect(out, "three\nWhy not?\n")
+	stop()
+	if got := <-code; got != exitInterrupted {
+		t.Errorf("got exit code %d, want %d", got, exitInterrupted)
+	}
+}
+
+// TestWatchNothing: where there is nothing to load, there is nothing to watch.
+func TestWatchNothing(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	m := machine{t.TempDir()}
+	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch"); !strings.Contains(said, "[E0604]") {
+		t.Errorf("got %q", said)
+	}
+	if _, said := m.run(t, exitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(said, "--watch: got - for standard input") {
+		t.Errorf("got %q", said)
+	}
+	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(said, "--watch: got --record or --replay") {
+		t.Errorf("got %q", said)
+	}
+}
