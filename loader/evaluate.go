@@ -159,7 +159,7 @@ func (e *evaluation) run(ctx context.Context) error {
 		return e.refused(err)
 	}
 	e.plugin.Registered = registered
-	e.plugin.Inside = &Inside{Module: module, Recorder: record, Load: e.load}
+	e.plugin.Inside = &Inside{Module: module, Recorder: record, Load: e.load, plugin: e.source.Name, box: e.box}
 	return nil
 }
 

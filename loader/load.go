@@ -91,6 +91,20 @@ type Inside struct {
 	Recorder *builtins.Recorder
 	// Load is what load statements ask, as in [starlark.Exec].
 	Load func(from, label string) (name string, src []byte, err error)
+
+	plugin string
+	box    *starlark.Sandbox
+}
+
+// Eval evaluates an expression as a handler of the plugin would that sees the names
+// of its file, and ctx. It returns the text of the value, as repr gives it.
+func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
+	err = t.As(ctx, i.plugin, func(ctx context.Context) (err error) {
+		ctx, names := i.Recorder.Inside(ctx, t)
+		text, usage, err = i.box.Eval(ctx, i.Module, names, expr)
+		return err
+	})
+	return text, usage, err
 }
 
 // A Set is a host with its plugins.

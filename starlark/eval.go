@@ -16,24 +16,25 @@ const (
 )
 
 // Eval evaluates an expression as if it stood behind the last line of a module:
-// it sees the module's globals, and the names that its file had. It has a budget
-// of its own, or spends that of the run that ctx comes from, as a [Sandbox.Call]
-// does, and its result is as fit. The error is an [*Error], or nil.
-func (s *Sandbox) Eval(ctx context.Context, m *Module, expr string) (starlark.Value, Usage, error) {
+// it sees the module's globals, the names that its file had, and over both those
+// given. It returns the text of the value, as repr gives it. It has a budget of its
+// own, or spends that of the run that ctx comes from, as a [Sandbox.Call] does. The
+// error is an [*Error], or nil.
+func (s *Sandbox) Eval(ctx context.Context, m *Module, names starlark.StringDict, expr string) (text string, usage Usage, err error) {
 	f, err := s.parseExpr(expr)
 	if err != nil {
-		return nil, Usage{}, s.locate(err)
+		return "", Usage{}, s.locate(err)
 	}
 	w, err := s.enter(ctx)
 	if err != nil {
-		return nil, Usage{}, s.locate(err)
+		return "", Usage{}, s.locate(err)
 	}
-	v, err := w.eval(f, joined(m.env, m.Globals))
-	usage, err := w.leave(err)
+	text, err = w.eval(f, joined(joined(m.env, m.Globals), names))
+	usage, err = w.leave(err)
 	if err != nil {
-		return nil, usage, s.locate(err)
+		return "", usage, s.locate(err)
 	}
-	return v, usage, nil
+	return text, usage, nil
 }
 
 // parseExpr returns a file that assigns an expression to exprResult.
@@ -60,20 +61,17 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 	}
 }
 
-// eval runs what parseExpr returned, with names beside the defined ones.
-func (w *worker) eval(f *File, names starlark.StringDict) (_ starlark.Value, err error) {
+// eval runs what parseExpr returned, with names beside the defined ones, and returns
+// the text of the value.
+func (w *worker) eval(f *File, names starlark.StringDict) (_ string, err error) {
 	defer w.contain(&err)
 	program, err := w.box.compile(f, names)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	globals, err := program.Init(w.thread, joined(w.box.env, names))
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	v := globals[exprResult]
-	if err := checkValue(Pos{File: exprName}, v); err != nil {
-		return nil, err
-	}
-	return v, w.payResult(v)
+	return w.repr(globals[exprResult])
 }

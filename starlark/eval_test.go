@@ -32,6 +32,8 @@ func TestEval(t *testing.T) {
 		{" [double(x) for x in range(LIMIT)]\n", "[0, 2, 4]"},
 		{"(lambda x: x + LIMIT)(1)", "4"},
 		{"config + str(LIMIT)", `"c3"`},
+		{"given + config", `"gc"`},
+		{"None", "None"},
 		{"1, 2", "(1, 2)"},
 		{"{\n  1: 2,\n}", "{1: 2}"},
 		{`"docstring"`, `"docstring"`},
@@ -50,11 +52,9 @@ func TestEval(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {
-			got := ""
-			if v, _, err := s.Eval(context.Background(), m, tt.expr); err != nil {
+			got, _, err := s.Eval(context.Background(), m, starlark.StringDict{"given": starlark.String("g")}, tt.expr)
+			if err != nil {
 				got = err.Error()
-			} else {
-				got = v.String()
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("Eval (-want +got):\n%s", diff)
@@ -69,22 +69,22 @@ func TestEvalIsGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, expr := range []string{"[i for i in range(1000000) for _ in range(1000000)]", "'x' * (1 << 29)", "forever(100000)", "[[1] * 10000000] * 100"} {
-		_, usage, err := s.Eval(context.Background(), m, expr)
+	for _, expr := range []string{"[i for i in range(1000000) for _ in range(1000000)]", "'x' * (1 << 29)", "forever(100000)", "[[1] * 10000000] * 100", "(lambda x: [[x] * 1000] * 1000)([1] * 1000)"} {
+		_, usage, err := s.Eval(context.Background(), m, nil, expr)
 		if _, ok := errors.AsType[*LimitError](err); !ok {
 			t.Errorf("%s: got %v after %d steps, want a limit", expr, err, usage.Steps)
 		}
 	}
-	_, usage, err := s.Eval(context.Background(), m, "[double(x) for x in range(100)]")
+	_, usage, err := s.Eval(context.Background(), m, nil, "[double(x) for x in range(100)]")
 	if err != nil || usage.Steps < 500 {
 		t.Errorf("got %d steps and %v, want more than 500", usage.Steps, err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := s.Eval(cancelled, m, "1"); !errors.Is(err, context.Canceled) {
+	if _, _, err := s.Eval(cancelled, m, nil, "1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it is cancelled", err)
 	}
-	if _, _, err := s.Eval(context.Background(), m, strings.Repeat("(", 5000)+"1"+strings.Repeat(")", 5000)); err == nil {
+	if _, _, err := s.Eval(context.Background(), m, nil, strings.Repeat("(", 5000)+"1"+strings.Repeat(")", 5000)); err == nil {
 		t.Error("an expression nested too deeply was evaluated")
 	}
 }
@@ -99,12 +99,11 @@ func TestEvalSharesItsModule(t *testing.T) {
 	done := make(chan string)
 	for range 4 {
 		go func() {
-			v, _, err := s.Eval(context.Background(), m, "[double(LIMIT)] + seen")
+			text, _, err := s.Eval(context.Background(), m, nil, "[double(LIMIT)] + seen")
 			if err != nil {
-				done <- err.Error()
-				return
+				text = err.Error()
 			}
-			done <- v.String()
+			done <- text
 		}()
 	}
 	for range 4 {

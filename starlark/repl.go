@@ -243,12 +243,16 @@ func (r *REPL) carry(f *File) (*File, starlark.StringDict) {
 	return &File{name: f.name, src: f.src, tree: &tree}, names
 }
 
-// shown returns the text of a value that is shown: of None none. It is paid for
-// as that of repr and print.
+// shown returns the text of a value that is shown: of None none.
 func (w *worker) shown(v starlark.Value) (string, error) {
 	if v == nil || v == starlark.None {
 		return "", nil
 	}
+	return w.repr(v)
+}
+
+// repr returns the text of a value. It is paid for as that of repr and print.
+func (w *worker) repr(v starlark.Value) (string, error) {
 	text, err := starlark.Call(w.thread, universe["repr"], starlark.Tuple{v}, nil)
 	if err != nil {
 		return "", err

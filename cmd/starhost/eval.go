@@ -53,6 +53,7 @@ any effect, byte for byte, and says where the plugins do something else.`,
 		Example: `  starhost eval oncall.star
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
+  starhost eval oncall.star -e '[n for n in dir(text) if "pad" in n]'
   starhost eval plugins -p "Why?" -F anthropic | curl -d @- ...
   starhost eval plugins -p "Why?" --record turn.jsonl
   starhost eval plugins --replay turn.jsonl`,
@@ -91,6 +92,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
 	flags.StringVar(&f.call, "call", "", "call one `TOOL`")
 	flags.StringVar(&f.fire, "fire", "", "fire one `EVENT`")
+	flags.StringVarP(&f.expr, "expr", "e", "", "evaluate an expression with a plugin's names and ctx: `[PLUGIN:]EXPR`")
 	flags.StringVar(&f.args, "args", "", "arguments of --call or --fire: `JSON`, @FILE or - for standard input")
 	flags.StringArrayVar(&f.arg, "arg", nil, "one argument of --call or --fire, `NAME=VALUE`; repeatable")
 }
@@ -105,6 +107,7 @@ type evaluation struct {
 	prompt    *starhost.Prompt
 	call      *callResult
 	fire      *fireResult
+	expr      *exprResult
 	against   *comparison
 	clock     bool // a handler read the clock itself
 
@@ -269,6 +272,8 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 		e.call, err = a.callTool(ctx, f, e)
 	case f.fireGiven:
 		e.fire, err = a.fireEvent(ctx, f, e)
+	case f.expr != "":
+		e.expr, err = a.evaluateExpr(ctx, f, e)
 	}
 	return err
 }
@@ -290,6 +295,10 @@ func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
 	}
 	if e.call != nil {
 		fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
+		return nil
+	}
+	if e.expr != nil {
+		fmt.Fprintln(&a.out, e.expr.value)
 		return nil
 	}
 	if e.prompt == nil {

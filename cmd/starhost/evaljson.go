@@ -26,7 +26,7 @@ type (
 		WouldRun    []effectJSON     `json:"would_run"`
 		Call        *callJSON        `json:"call"`
 		Fire        *fireJSON        `json:"fire"`
-		Expr        *struct{}        `json:"expr"` // of a later version
+		Expr        *exprJSON        `json:"expr"`
 		Stats       statsJSON        `json:"stats"`
 		Warnings    []warningJSON    `json:"warnings"`
 		Errors      []errorJSON      `json:"errors"`
@@ -144,6 +144,13 @@ type (
 		Decision  combinedJSON   `json:"decision"`
 		Context   []contextJSON  `json:"context"`
 	}
+	exprJSON struct {
+		Plugin     string `json:"plugin"`
+		Expr       string `json:"expr"`
+		Value      string `json:"value"` // as repr gives it
+		Steps      uint64 `json:"steps"`
+		AllocBytes uint64 `json:"alloc_bytes"`
+	}
 	decisionJSON struct {
 		Plugin string `json:"plugin"`
 		Pos    string `json:"pos"`
@@ -206,7 +213,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
 		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.effects.Effects(), newEffectJSON),
-		Call: e.call.json(), Fire: e.fire.json(),
+		Call: e.call.json(), Fire: e.fire.json(), Expr: e.expr.json(),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if e.set == nil {
@@ -254,6 +261,10 @@ func (s *statsJSON) spend(e *evaluation) {
 	if e.call != nil {
 		s.Steps += e.call.reply.Steps
 		s.AllocBytes += e.call.reply.Bytes
+	}
+	if e.expr != nil {
+		s.Steps += e.expr.usage.Steps
+		s.AllocBytes += e.expr.usage.Bytes
 	}
 }
 

@@ -35,6 +35,9 @@ func (a *app) printSteps(e *evaluation) {
 		}
 	}
 	a.callStep(e)
+	if e.expr != nil {
+		a.step("expr "+e.expr.plugin, "", e.expr.usage.Steps, e.expr.usage.Bytes)
+	}
 }
 
 // callStep prints what the tool itself did, the first time that it is called.

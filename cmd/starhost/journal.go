@@ -166,7 +166,7 @@ func (e *evaluation) otherwise(f *evalFlags) string {
 
 // failDiverged reports a divergence, and nothing that came of the turn.
 func (a *app) failDiverged(f *evalFlags, e *evaluation, err error) {
-	e.turn, e.prompt, e.call, e.fire, a.logs = nil, nil, nil, nil, nil
+	e.turn, e.prompt, e.call, e.fire, e.expr, a.logs = nil, nil, nil, nil, nil, nil
 	a.fail(err)
 	if changed := e.otherwise(f); changed != "" {
 		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})

@@ -118,6 +118,7 @@ func TestRunOddFlags(t *testing.T) {
 		"--explain", "--against", "--against=a.star", "--now=2026-01-01", "--now=x", "--seed=1", "--seed=-1", "--set=x", "--set=a.x=1", "--grant=fs.read:**",
 		"--grant=x", "--max-steps=1", "--timeout=1ns", "--timeout=x", "--strict", "-q", "-v", "--log-format=json", "--log-format=x", "-c", "-c=a.star", "--no-config=x",
 		"tools", "hooks", "E0203", "register_tool", "bash", "--run=(", "--lint", "--stdin-path=a.star", "--check", "--diff", "-l", "--kind=tool", "--kind=x", "__complete", "-z", "--zz", "---", "-C",
+		"command", "list", "commands", "-e", "-e=1", "-e=a:ctx", "-t", "-t=x:y", "--param=x=1", "--param", "--allow-effects", "--record=j", "--replay=j", "--replay=a.star", "--max-memory=1KiB", "--max-memory=x",
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		args := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "args")

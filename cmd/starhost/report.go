@@ -49,6 +49,13 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	if e.fire != nil {
 		a.printFire(e)
 	}
+	if e.expr != nil {
+		if e.prompt != nil {
+			a.out.WriteString("\n")
+		}
+		a.line("expr", e.expr.plugin+": "+e.expr.expr)
+		fmt.Fprintf(&a.out, "\n%s\n", e.expr.value)
+	}
 }
 
 // printCall prints what became of a tool call.
