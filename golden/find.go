@@ -65,7 +65,19 @@ func find(o *Options) ([]*located, error) {
 			return nil, err
 		}
 	}
+	for _, p := range paths {
+		f.add(orphans(p))
+	}
 	return f.cases, nil
+}
+
+// orphans returns the cases beside a plugin that is a file that have no plugin.
+// Nobody who names a plugin means them, but they are there for nothing.
+func orphans(p loader.Path) []*located {
+	if !strings.HasSuffix(p.Real, starSuffix) {
+		return nil
+	}
+	return slices.DeleteFunc(list(join(up(p), caseFolder)), func(c *located) bool { return c.plugin.Real != "" })
 }
 
 // argument adds the cases at a path, or the one of that name.
@@ -79,13 +91,17 @@ func (f *finder) argument(p loader.Path, name string, one bool) error {
 			return err
 		}
 	}
-	for _, c := range found {
+	f.add(found)
+	return nil
+}
+
+func (f *finder) add(cases []*located) {
+	for _, c := range cases {
 		if !f.known[c.file.Real] {
 			f.known[c.file.Real] = true
 			f.cases = append(f.cases, c)
 		}
 	}
-	return nil
 }
 
 // named returns the case of that name alone.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,9 +43,6 @@ type Options struct {
 	Plugins []starhost.Plugin
 	// Getenv returns environment variables: CI. Nil means an empty environment.
 	Getenv func(string) string
-	// Out receives failures, accepted differences and a last line that counts; nil
-	// drops them.
-	Out io.Writer
 }
 
 // A Status says how a case ended.
@@ -104,8 +100,8 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
 // Test runs cases twice each and compares what they give with what they want. A
-// case that fails is no error: that is a *UsageError, of ctx, or of Out, or says
-// that no case could start.
+// case that fails is no error: that is a *UsageError, of ctx, or says that no case
+// could start.
 func Test(ctx context.Context, o Options) (Summary, error) {
 	if err := o.checkCI(); err != nil {
 		return Summary{}, err
@@ -134,8 +130,7 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s := judgeAll(cases, ran, &o)
-	return s, s.write(o.Out)
+	return judgeAll(cases, ran, &o), nil
 }
 
 // checkCI refuses to rewrite cases where nobody looks at what is accepted.
@@ -228,19 +223,15 @@ func (s *Summary) String() string {
 	return text
 }
 
-func (s *Summary) write(w io.Writer) error {
-	if w == nil {
-		return nil
-	}
+// Text shows the cases that there is something to say about, and counts all.
+func (s *Summary) Text() string {
 	var b strings.Builder
 	for i := range s.Results {
 		if r := &s.Results[i]; r.Text != "" {
 			b.WriteString(r.describe() + "\n")
 		}
 	}
-	b.WriteString(s.String() + "\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String() + s.String() + "\n"
 }
 
 // describe shows a case that there is something to say about, with its prose above what is to

@@ -64,16 +64,14 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// test runs Test and returns the summary with all that it printed.
+// test runs Test and returns the summary with its text.
 func test(t *testing.T, o golden.Options) (golden.Summary, string) {
 	t.Helper()
-	var out strings.Builder
-	o.Out = &out
 	s, err := golden.Test(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, out.String()
+	return s, s.Text()
 }
 
 func TestOutcomes(t *testing.T) {

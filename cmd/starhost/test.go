@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"regexp"
 
@@ -10,53 +11,99 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
+// testFlags are the flags of test.
+type testFlags struct {
+	run                     string
+	jobs                    uint64
+	update, prune, failFast bool
+	allowEmpty, watch       bool
+}
+
 func (a *app) testCommand() *cobra.Command {
-	o := golden.Options{Getenv: a.getenv, Out: &a.out}
-	var run string
+	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test [PATH...]",
 		Short: "Run the golden cases of plugins",
 		Long: `Run the golden cases of plugins, each twice: the files NAME/golden/*.txtar of a
-plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case.`,
+plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case.
+
+It exits with 1 if a case fails or there is none, with 3 if none could start. The
+formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		Example: `  starhost test plugins
   starhost test plugins/oncall.star::oncall_restart`,
-		RunE: func(cmd *cobra.Command, paths []string) error {
-			err := a.wantFormat("pretty")
-			if err == nil && run != "" {
-				o.Run, err = regexp.Compile(run)
-			}
-			if err != nil {
-				return usagef("%v", err)
-			}
-			o.Dir, o.Paths = a.dir, paths
-			if o.Config, a.warnings, err = loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv}); err != nil {
-				return err
-			}
-			summary, err := golden.Test(cmd.Context(), o)
-			return a.judge(&summary, err)
-		},
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.test(cmd.Context(), &f, paths) },
 	}
-	cmd.Flags().BoolVar(&o.Update, "update", false, "rewrite what the cases want, and show the difference")
-	cmd.Flags().StringVar(&run, "run", "", "run only cases whose name matches this `REGEXP`")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.update, "update", false, "rewrite what the cases want, and show the difference")
+	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files and variables that nothing looked at, cases whose plugin is gone")
+	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
+	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
+	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
+	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
+	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	return cmd
 }
 
-// judge turns the result of golden cases into an exit code or an error.
-func (a *app) judge(s *golden.Summary, err error) error {
-	var usage *golden.UsageError
-	switch {
-	case errors.As(err, &usage):
-		var located *loader.Error
-		if errors.As(err, &located) {
-			return located
-		}
-		return usagef("%v", err)
-	case err != nil:
-		return err
-	case len(s.Results) > 0 && s.Broken == len(s.Results):
-		a.code = exitPlugin
-	case s.Failed+s.Broken > 0 || len(s.Results) == 0:
-		a.code = exitNegative
+// test runs the command.
+func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
+	err := a.wantFormat("pretty", "json", "junit", "github")
+	o := golden.Options{
+		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, FailFast: f.failFast, Jobs: int(f.jobs),
+		Getenv: a.getenv,
 	}
-	return nil
+	if err == nil && f.run != "" {
+		o.Run, err = regexp.Compile(f.run)
+	}
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if f.watch {
+		return a.watchTests(ctx, f, o)
+	}
+	return a.testOnce(ctx, f, o)
+}
+
+// testOnce runs the cases and adds what became of them to the result.
+func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) error {
+	var err error
+	o.Config, a.warnings, err = a.loadConfig()
+	var s golden.Summary
+	if err == nil {
+		s, err = golden.Test(ctx, o)
+		err = testError(err)
+	}
+	a.fail(err)
+	a.code = testCode(&s, f.allowEmpty)
+	return testFormats[a.format](a, &s)
+}
+
+// loadConfig reads the config.
+func (a *app) loadConfig() (*loader.Config, []loader.Warning, error) {
+	return loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv})
+}
+
+// testError gives a mistake on the command line the form of all others.
+func testError(err error) error {
+	var usage *golden.UsageError
+	if !errors.As(err, &usage) {
+		return err
+	}
+	var located *loader.Error
+	if errors.As(err, &located) {
+		return located
+	}
+	return usagef("%v", err)
+}
+
+// testCode returns the exit code of golden cases.
+func testCode(s *golden.Summary, allowEmpty bool) int {
+	switch n := len(s.Results); {
+	case n == 0 && allowEmpty:
+		return exitOK
+	case n > 0 && s.Broken == n:
+		return exitPlugin
+	case s.Failed+s.Broken > 0 || n == 0:
+		return exitNegative
+	}
+	return exitOK
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost/golden"
+)
+
+// testFormats print what became of golden cases, by the name of the format. Where
+// no case could be looked for, all but JSON, which has errors, print nothing.
+var testFormats = map[string]func(*app, *golden.Summary) error{
+	"pretty": (*app).testPretty, "json": (*app).testJSON, "junit": (*app).testJUnit, "github": (*app).testGitHub,
+}
+
+func (a *app) testPretty(s *golden.Summary) error {
+	if len(a.problems) == 0 {
+		a.out.WriteString(s.Text())
+	}
+	return nil
+}
+
+// testJSON is what test prints as JSON.
+type testJSON struct {
+	Schema   string        `json:"schema"`
+	OK       bool          `json:"ok"`
+	Cases    []caseJSON    `json:"cases"`
+	Counts   countsJSON    `json:"counts"`
+	Warnings []warningJSON `json:"warnings"`
+	Errors   []errorJSON   `json:"errors"`
+}
+
+// A caseJSON is one case. The line is 0 and the reason "" of one that did not fail.
+type caseJSON struct {
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Prose  string `json:"prose"`
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+	Text   string `json:"text"`
+}
+
+type countsJSON struct {
+	Passed     int `json:"passed"`
+	Failed     int `json:"failed"`
+	Updated    int `json:"updated"`
+	Pruned     int `json:"pruned"`
+	NotStarted int `json:"not_started"`
+	NotRun     int `json:"not_run"`
+}
+
+func (a *app) testJSON(s *golden.Summary) error {
+	return a.printJSON(testJSON{
+		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK,
+		Cases: list(s.Results, func(r *golden.Result) caseJSON {
+			return caseJSON{r.Name, r.File, r.Line, r.Prose, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
+		}),
+		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Broken, s.Skipped},
+		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
+	})
+}
+
+// The types below are a JUnit report as Jenkins, GitLab and others read it. It has
+// no times: the same cases give the same bytes.
+type (
+	junitSuites struct {
+		XMLName  xml.Name      `xml:"testsuites"`
+		Name     string        `xml:"name,attr"`
+		Tests    int           `xml:"tests,attr"`
+		Failures int           `xml:"failures,attr"`
+		Errors   int           `xml:"errors,attr"`
+		Suites   []*junitSuite `xml:"testsuite"`
+	}
+	// A junitSuite is a plugin, or a folder of cases.
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Name      string        `xml:"name,attr"`
+		ClassName string        `xml:"classname,attr"`
+		Failure   *junitFailure `xml:"failure"`
+		Error     *junitFailure `xml:"error"`
+		Skipped   *struct{}     `xml:"skipped"`
+	}
+	junitFailure struct {
+		Type    string `xml:"type,attr"`
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+func (a *app) testJUnit(s *golden.Summary) error {
+	if len(a.problems) > 0 {
+		return nil
+	}
+	report := junitSuites{Name: "starhost test", Tests: len(s.Results), Failures: s.Failed, Errors: s.Broken}
+	byName := map[string]*junitSuite{}
+	for i := range s.Results {
+		plugin, name, _ := strings.Cut(s.Results[i].Name, "::")
+		suite := byName[plugin]
+		if suite == nil {
+			suite = &junitSuite{Name: plugin}
+			byName[plugin] = suite
+			report.Suites = append(report.Suites, suite)
+		}
+		suite.add(name, &s.Results[i])
+	}
+	data, err := xml.MarshalIndent(report, "", "  ")
+	fmt.Fprintf(&a.out, "%s%s\n", xml.Header, data)
+	return err
+}
+
+func (s *junitSuite) add(name string, r *golden.Result) {
+	c := junitCase{Name: name, ClassName: s.Name}
+	s.Tests++
+	switch r.Status {
+	case golden.Failed:
+		s.Failures++
+		c.Failure = newJUnitFailure(r)
+	case golden.Broken:
+		s.Errors++
+		c.Error = newJUnitFailure(r)
+	case golden.Skipped:
+		s.Skipped++
+		c.Skipped = &struct{}{}
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+func newJUnitFailure(r *golden.Result) *junitFailure {
+	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Text)}
+}
+
+// What must be escaped in a workflow command's text, and in its properties.
+var (
+	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// testGitHub prints a workflow command for each case that failed, which GitHub
+// Actions shows at its line, and the counts.
+func (a *app) testGitHub(s *golden.Summary) error {
+	if len(a.problems) > 0 {
+		return nil
+	}
+	for i := range s.Results {
+		if r := &s.Results[i]; r.Status == golden.Failed || r.Status == golden.Broken {
+			fmt.Fprintf(&a.out, "::error file=%s,line=%d,title=%s::%s\n",
+				githubProperty.Replace(r.File), r.Line, githubProperty.Replace(r.Name+" "+string(r.Status)), githubText.Replace(strings.TrimSuffix(r.Text, "\n")))
+		}
+	}
+	fmt.Fprintln(&a.out, s)
+	return nil
+}

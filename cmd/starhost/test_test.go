@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	helloPlugin = `register_hook("pre_llm_call", lambda: "hello")`
+	helloCase   = "A hello.\n-- case.star --\nfire(\"pre_llm_call\")\n"
+	helloWant   = "-- want --\n== fire pre_llm_call\n  1  2cf24dba5fb0  pre_llm_call  5 B\n     | hello\n"
+)
+
+// junitRules are those of Jenkins' junit-10.xsd: of each element the attributes
+// that it must and may have, and the elements that may be in it. What may hold no
+// elements may hold text.
+var junitRules = map[string]struct{ must, may, children []string }{
+	"testsuites": {nil, []string{"name", "time", "tests", "failures", "errors"}, []string{"testsuite"}},
+	"testsuite": {[]string{"name", "tests", "failures", "errors"},
+		[]string{"group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"},
+		[]string{"testsuite", "properties", "testcase", "system-out", "system-err"}},
+	"testcase": {[]string{"name"}, []string{"time", "classname", "group"},
+		[]string{"skipped", "error", "failure", "rerunFailure", "rerunError", "flakyFailure", "flakyError", "system-out", "system-err"}},
+	"failure": {nil, []string{"type", "message"}, nil},
+	"error":   {nil, []string{"type", "message"}, nil},
+	"skipped": {nil, []string{"type", "message"}, nil},
+}
+
+// checkJUnit holds a report to the rules.
+func checkJUnit(t *testing.T, report []byte) {
+	t.Helper()
+	open := []string{}
+	for d := xml.NewDecoder(bytes.NewReader(report)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, report)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			checkJUnitElement(t, open, token)
+			open = append(open, token.Name.Local)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if len(open) > 0 && junitRules[open[len(open)-1]].children != nil && len(bytes.TrimSpace(token)) > 0 {
+				t.Errorf("%s: got text %q, want elements", open, token)
+			}
+		}
+	}
+}
+
+func checkJUnitElement(t *testing.T, open []string, e xml.StartElement) {
+	t.Helper()
+	rule, ok := junitRules[e.Name.Local]
+	if !ok || len(open) == 0 && e.Name.Local != "testsuites" || len(open) > 0 && !slices.Contains(junitRules[open[len(open)-1]].children, e.Name.Local) {
+		t.Errorf("%s: got an element %s", open, e.Name.Local)
+	}
+	var got []string
+	for _, a := range e.Attr {
+		got = append(got, a.Name.Local)
+		if !slices.Contains(slices.Concat(rule.must, rule.may), a.Name.Local) {
+			t.Errorf("%s: got an attribute %s", e.Name.Local, a.Name.Local)
+		}
+	}
+	for _, name := range rule.must {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s: got no attribute %s", e.Name.Local, name)
+		}
+	}
+}
+
+// TestJUnit holds reports with cases of all statuses, and with what XML cannot
+// say, to the schema.
+func TestJUnit(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"a.star":                   helloPlugin,
+		"golden/a_hello.txtar":     helloCase + helloWant,
+		"golden/a_odd.txtar":       "-- case.star --\nprint(\"<&]]>\\x00\\x1b\\x7f\")\n",
+		"golden/a_broken.txtar/it": "",
+		"golden/a_fails.txtar":     "-- case.star --\nfail(\"no\")\n",
+	})
+	for _, args := range [][]string{nil, {"--fail-fast"}, {"--run", "nothing"}, {"--update"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var out, diagnostics bytes.Buffer
+			run(t.Context(), append([]string{"test", "-C", dir, "-F", "junit"}, args...), nil, &out, &diagnostics)
+			if diagnostics.Len() > 0 {
+				t.Error(diagnostics.String())
+			}
+			checkJUnit(t, out.Bytes())
+		})
+	}
+}
+
+// A signalWriter passes on what is written.
+type signalWriter chan string
+
+func (w signalWriter) Write(b []byte) (int, error) {
+	w <- string(b)
+	return len(b), nil
+}
+
+// TestWatch: cases run again when a plugin or a case changes, when a folder is new
+// and when the config is broken and mended.
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
+	ctx, cancel := context.WithCancel(t.Context())
+	said, code := make(signalWriter), make(chan int)
+	go func() { code <- run(ctx, []string{"test", "--watch", "-C", dir, "--update"}, nil, said, said) }()
+	steps := []struct {
+		name  string
+		files map[string]string
+		want  string // the end of what is said at last
+	}{
+		{"the first run", nil, "1 case: 1 passed\n"},
+		{"a plugin", map[string]string{"plugins/a.star": strings.Replace(helloPlugin, "hello", "bye", 1)}, "1 case: 1 updated\n"},
+		{"what that wrote", nil, "1 case: 1 passed\n"},
+		{"a broken config", map[string]string{"starhost.toml": "x = 1\n"}, "help: starhost docs E0602\n"},
+		{"a mended config", map[string]string{"starhost.toml": ""}, "1 case: 1 passed\n"},
+		{"a new folder", map[string]string{"plugins/b/plugin.star": helloPlugin}, "1 case: 1 passed\n"},
+		{"a case in it", map[string]string{"plugins/b/golden/hello.txtar": helloCase + helloWant}, "2 cases: 2 passed\n"},
+	}
+	for _, step := range steps {
+		writeFiles(t, dir, step.files)
+		for got := ""; !strings.HasSuffix(got, step.want); {
+			select {
+			case got = <-said:
+				t.Logf("%s: %s", step.name, got)
+			case got := <-code:
+				t.Fatalf("%s: it ended with exit code %d, want %q", step.name, got, step.want)
+			}
+		}
+	}
+	cancel()
+	for {
+		select {
+		case got := <-said:
+			if got != "" {
+				t.Errorf("at the end: got %q, want nothing", got)
+			}
+		case got := <-code:
+			if got != exitInterrupted {
+				t.Errorf("exit code: got %d, want %d", got, exitInterrupted)
+			}
+			return
+		}
+	}
+}
+
+// TestTestInterrupted: an interrupted run says so and has no result, in all formats.
+func TestTestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, format := range []string{"pretty", "junit", "github"} {
+		var out, diagnostics bytes.Buffer
+		code := run(ctx, []string{"test", "-C", dir, "--update", "-F", format, "-o", "out"}, nil, &out, &diagnostics)
+		want := "interrupted [E0709]\n  help: starhost docs E0709\n"
+		if code != exitInterrupted || out.Len() > 0 || diagnostics.String() != want {
+			t.Errorf("%s: got exit code %d, %q, %q; want %d, nothing, %q", format, code, out.String(), diagnostics.String(), exitInterrupted, want)
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "golden", "a_hello.txtar"))
+	if diff := cmp.Diff([]string{helloCase, "a_hello.txtar"}, []string{string(text), filepath.Base(strings.Join(names, ", "))}); diff != "" || err != nil {
+		t.Errorf("files (-want +got): %v\n%s", err, diff)
+	}
+}
+
+// TestClosedPipe: a reader that has gone is one clear line.
+func TestClosedPipe(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var diagnostics bytes.Buffer
+	code := run(t.Context(), []string{"test", "-C", dir}, nil, w, &diagnostics)
+	want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"
+	if code != exitOutside || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitOutside, want)
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/loader"
+)
+
+// watchTests runs the cases, and again whenever a case, a plugin or the config
+// changes, until ctx ends. That is how it is meant to end, so it is no error.
+func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) error {
+	w, err := newWatcher()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	output := a.output
+	a.output = "" // each round writes its own result
+	round := a.again()
+	for {
+		round.output = output
+		if err := w.watch(a.testInputs(o.Paths)); err != nil {
+			return err
+		}
+		round.fail(round.testOnce(ctx, f, o))
+		if ctx.Err() == nil {
+			round.end()
+		}
+		changed, failed := w.wait(ctx)
+		switch {
+		case ctx.Err() != nil:
+			a.code = exitInterrupted
+			return nil
+		case failed != nil:
+			return outside("--watch", failed)
+		}
+		round = a.again()
+		round.note("changed: " + a.relative(changed))
+	}
+}
+
+// testInputs returns what decides what the cases give: the config, and what is at
+// the arguments, else at the config's paths.
+func (a *app) testInputs(args []string) loader.Inputs {
+	in := loader.Inputs{Files: []string{a.path(loader.ConfigName), a.path(a.config)}}
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "::")
+		addCases(&in, a.path(name))
+	}
+	config, _, err := a.loadConfig()
+	if err != nil {
+		return in // the run says so
+	}
+	if len(args) == 0 {
+		paths, _ := config.Paths(a.dir, nil) // likewise
+		for _, p := range paths {
+			addCases(&in, p.Real)
+		}
+	}
+	for _, library := range config.Libraries {
+		in.Folders = append(in.Folders, library.Real)
+	}
+	return in
+}
+
+// addCases adds a folder, or what belongs to a file: the plugin folder that it is
+// in, or the plugins and cases beside it.
+func addCases(in *loader.Inputs, name string) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		in.Folders = append(in.Folders, name)
+		return
+	}
+	home := filepath.Dir(name)
+	if filepath.Base(home) == "golden" {
+		home = filepath.Dir(home)
+	}
+	if _, err := os.Stat(filepath.Join(home, "plugin.star")); err == nil {
+		in.Folders = append(in.Folders, home)
+		return
+	}
+	cases := filepath.Join(home, "golden")
+	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // the pattern is one
+	in.Files = append(append(in.Files, cases, name), plugins...)
+	in.Folders = append(in.Folders, cases)
+}
