@@ -113,9 +113,9 @@ func (w signalWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWatch: cases run again when a plugin or a case changes, when a folder is new
+// TestTestWatch: cases run again when a plugin or a case changes, when a folder is new
 // and when the config is broken and mended.
-func TestWatch(t *testing.T) {
+func TestTestWatch(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
