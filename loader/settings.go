@@ -337,7 +337,7 @@ func globs(v any) ([]string, error) {
 	list, err := texts(v)
 	for i, glob := range list {
 		if _, err := path.Match(glob, ""); err != nil {
-			return nil, fmt.Errorf("a list of globs, as restart_* (item %d, %q, has a bracket or backslash too much)", i+1, glob)
+			return nil, fmt.Errorf("a list of globs, as restart_* (item %d is %q)", i+1, glob)
 		}
 	}
 	return list, err
