@@ -144,7 +144,7 @@ register_hook("pre_tool_call", guard)`,
 	},
 	{
 		Code: "E0313", Title: "error that quoted a secret",
-		Text: "The message of an error had the value of a secret in it. The secret's name stands there instead, and the source line and the calls are left out where they had it as well.",
+		Text: "The message of an error, or what it shows of the plugin, had the value of a secret in it. The secret's name stands there instead.",
 	},
 	{
 		Code: "E0314", Title: "loaders only read",
