@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -172,17 +173,20 @@ func (a *app) finish(f *evalFlags, e *evaluation) error {
 
 // evaluate loads the plugins and does what the flags ask.
 func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (err error) {
-	if err := a.ask(f, e); err != nil {
+	if e.set, err = a.loadFor(ctx, f, paths, e); err != nil {
 		return err
+	}
+	return a.answer(ctx, f, e)
+}
+
+// loadFor reads what is asked, and loads the plugins for it.
+func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
+	if err := a.ask(f, e); err != nil {
+		return nil, err
 	}
 	start := time.Now()
-	e.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
-	e.loading = time.Since(start)
-	if err != nil {
-		return err
-	}
-	defer func() { e.assembling = time.Since(start) - e.loading }()
-	return a.answer(ctx, f, e)
+	defer func() { e.loading = time.Since(start) }()
+	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
 }
 
 // ask reads what is asked, from the flags or the journal.
@@ -191,12 +195,16 @@ func (a *app) ask(f *evalFlags, e *evaluation) (err error) {
 		return err
 	}
 	if f.replay != "" {
-		asked := f.requestFlags.asks()
-		if e.replay, err = a.openJournal(f.replay); err == nil {
-			err = e.recall(f)
-		}
-		if err != nil || !asked {
+		if e.replay, err = a.openJournal(f.replay); err != nil {
 			return err
+		}
+		q, err := e.recorded(f)
+		if err != nil {
+			return err
+		}
+		if !f.requestFlags.asks() {
+			q.recall(f, e)
+			return nil
 		}
 	}
 	e.request, e.config, err = a.request(&f.requestFlags)
@@ -222,6 +230,8 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 	if !f.asks() {
 		return nil
 	}
+	start := time.Now()
+	defer func() { e.assembling = time.Since(start) }()
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
 	if err := a.readArguments(f, e); err != nil {
@@ -237,10 +247,11 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 		e.recording.begin(e.header(f, session))
 	}
 	err := a.runTurn(ctx, f, e, session)
-	failures := []error{err}
+	var failures []error
 	if e.turn != nil {
-		failures = append(e.turn.Errors(), err)
+		failures = slices.Clone(e.turn.Errors())
 	}
+	failures = append(failures, err)
 	if e.recording != nil {
 		failures = append(failures, a.writeJournal(f.record, e.recording.journal))
 	}

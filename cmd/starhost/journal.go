@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,21 +64,16 @@ func replayed(r *effects.Replay, o *loader.Options) {
 	o.Host.Clock = r.Clock
 }
 
-// recall takes over what the journal says was asked. What the flags ask as well
-// must be the same, which is checked when all of it is known.
-func (e *evaluation) recall(f *evalFlags) error {
+// recorded returns what the journal says was asked, and takes over its seed and time.
+// If the flags ask anything, it must be the same, which is checked when all of it is
+// known.
+func (e *evaluation) recorded(f *evalFlags) (*question, error) {
 	var q question
 	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
-		return fmt.Errorf("%s: %w", f.replay, &replayError{code: "E0515", msg: "the first line does not say what was asked"})
+		return nil, fmt.Errorf("%s: %w", f.replay, &replayError{code: "E0515", msg: "the first line does not say what was asked"})
 	}
-	f.seed = e.replay.Header.Seed
-	if f.now == "" {
-		f.now = q.Now
-	}
-	if !f.requestFlags.asks() {
-		q.recall(f, e)
-	}
-	return nil
+	f.seed, f.now = e.replay.Header.Seed, cmp.Or(f.now, q.Now)
+	return &q, nil
 }
 
 // A replayError says why a journal cannot be replayed, apart from its effects.

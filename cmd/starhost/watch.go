@@ -30,10 +30,7 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 	var e *evaluation
 	load := func(ctx context.Context) (*loader.Set, error) {
 		e = new(evaluation)
-		if err := round.ask(f, e); err != nil {
-			return nil, err
-		}
-		set, err := round.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
+		set, err := round.loadFor(ctx, f, paths, e)
 		if err != nil {
 			return nil, err
 		}
