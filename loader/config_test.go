@@ -225,6 +225,8 @@ func TestConfigErrors(t *testing.T) {
 		{"string for a list", "[plugins]\npaths = \"plugins\"", "E0603", `starhost.toml:2: plugins.paths: got "plugins", want a list of strings`},
 		{"number in a list", "[plugins]\nrequired = [\"a\", 1]", "E0603", "starhost.toml:2: plugins.required: got a list, want a list of strings (item 2 is 1)"},
 		{"grants", "[grants]\na = \"x\"", "E0603", `starhost.toml:2: grants.a: got "x", want a list of strings`},
+		{"globs", "[tools]\ndeny = [\"a*\", \"[b\"]", "E0603", `starhost.toml:2: tools.deny: got a list, want a list of globs, as restart_* (item 2 is "[b")`},
+		{"secret file", "[secrets]\nA = { file = 1 }", "E0603", "starhost.toml:2: secrets.A.file: got 1, want a string"},
 		{"library", "[libraries]\na = 1", "E0603", "starhost.toml:2: libraries.a: got 1, want a string"},
 		{"word", "[prompt]\ndedup = \"sesion\"", "E0603", `starhost.toml:2: prompt.dedup: got "sesion", want one of session, prompt (did you mean session?)`},
 		{"size unit", "[limits]\nmemory = \"64MB\"", "E0603", `starhost.toml:2: limits.memory: got "64MB", want bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`},

@@ -584,3 +584,40 @@ func leadsIntoCycle(requires map[string][]string, name string, path []string) bo
 	}
 	return false
 }
+
+func TestInputs(t *testing.T) {
+	l := loads(t, "-- config.toml --\n[libraries]\nlib = \"lib\"\n-- p/a.star --\n-- b.star --\n-- lib/x.star --\n", "p", "b.star")
+	shown := func(paths []string) []string {
+		for i, p := range paths {
+			paths[i], _ = filepath.Rel(l.dir, p)
+		}
+		return paths
+	}
+	in := l.set.Inputs()
+	got := loader.Inputs{Files: shown(slices.Clone(in.Files)), Folders: shown(slices.Clone(in.Folders))}
+	want := loader.Inputs{Files: []string{"config.toml", "b.star"}, Folders: []string{"p", "lib"}}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+}
+
+func TestEvalInside(t *testing.T) {
+	l := loads(t, "-- a.star --\nplugin(config = {\"n\": 2})\ndef double(x): return x * config.n\n", "a.star")
+	turn, err := l.set.Host.NewSession(starhost.SessionConfig{ID: "s"}).Begin(t.Context(), starhost.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End(t.Context())
+	for expr, want := range map[string]string{
+		"double(21)": "42", "ctx.session": `"s"`, "double": "<function double>",
+		"dubble(1)": "expr:1:1: undefined: dubble (did you mean double?)", `ctx.env("HOME")`: "has no permission env:HOME",
+	} {
+		text, usage, err := l.set.Plugins[0].Inside.Eval(t.Context(), turn, expr)
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, want) || err == nil && usage.Steps == 0 {
+			t.Errorf("%s: got %q after %d steps, want %q", expr, text, usage.Steps, want)
+		}
+	}
+}
