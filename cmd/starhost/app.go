@@ -38,7 +38,7 @@ type app struct {
 	noConfig, quiet, verbose               bool
 
 	out      bytes.Buffer     // the command's result
-	code     int              // a negative result that is no error
+	code     int              // to exit with: of a negative result, or of the first problem reported
 	warnings []loader.Warning // in the order of their report
 	logs     []starhost.LogLine
 	problems []problem
@@ -73,6 +73,12 @@ func (a *app) end() int {
 	if err := a.writeResult(); err != nil {
 		a.fail(err)
 	}
+	a.report()
+	return a.code
+}
+
+// report writes the diagnostics so far, and forgets them but for the exit code.
+func (a *app) report() {
 	if !a.quiet {
 		for _, w := range a.warnings {
 			fmt.Fprintf(a.stderr, "warning: %s\n", w)
@@ -87,9 +93,9 @@ func (a *app) end() int {
 		}
 	}
 	if len(a.problems) > 0 {
-		return a.problems[0].exit
+		a.code = a.problems[0].exit
 	}
-	return a.code
+	a.warnings, a.logs, a.problems = nil, nil, nil
 }
 
 // writeResult writes what the command printed to where it belongs.

@@ -23,18 +23,26 @@ func main() {
 	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// A signalError is why the context of the program ended: the signal that asked for
+// it.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return e.String() }
+func (e signalError) Unwrap() error { return context.Canceled }
+
 // interruptible returns a context that ends when the user or the system asks the
-// program to stop; asked twice, it stops at once. Signals are caught only after a
-// moment: catching them starts a thread, which is a good part of a short run, and
-// a program that has hardly begun may as well be killed.
+// program to stop, with a signalError as its cause; asked twice, it stops at once.
+// Signals are caught only after a moment: catching them starts a thread, which is a
+// good part of a short run, and a program that has hardly begun may as well be
+// killed.
 func interruptible() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	time.AfterFunc(50*time.Millisecond, func() {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
-		<-asked
+		cause := <-asked
 		signal.Stop(asked)
-		cancel()
+		cancel(signalError{cause})
 	})
 	return ctx
 }

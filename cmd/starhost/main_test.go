@@ -112,7 +112,7 @@ func TestRunOddFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := []string{
-		"eval", "list", "docs", "version", "completion", "test", "check", "fmt", "new", "plugin", "--help", "a.star", "b.star", ".", "", "-", "--", "-p", "-p=", "-pé\x00", "-i", "--input=-",
+		"eval", "list", "docs", "version", "completion", "test", "check", "fmt", "new", "plugin", "repl", "--as=a", "--help", "a.star", "b.star", ".", "", "-", "--", "-p", "-p=", "-pé\x00", "-i", "--input=-",
 		"-f", "-f=-", "-f=a.star", "-fx:y", "--sf", "-a", "-a=a.star", "-a=;type=", "-s", "-T", "-T[", "--call", "--call=x", "--fire", "--fire=pre_send",
 		"--arg", "--arg=tool=1", "--arg==", "--args", "--args={}", "--args=[", "--args=@a.star", "-F", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic", "-Fx",
 		"--explain", "--against", "--against=a.star", "--now=2026-01-01", "--now=x", "--seed=1", "--seed=-1", "--set=x", "--set=a.x=1", "--grant=fs.read:**",

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// replFlags are the flags of repl.
+type replFlags struct {
+	loadFlags
+	as           string
+	seed         uint64
+	allowEffects bool
+}
+
+func (a *app) replCommand() *cobra.Command {
+	var f replFlags
+	cmd := &cobra.Command{
+		Use:   "repl [PATH...]",
+		Short: "Try plugins at a prompt",
+		Long: `Try plugins at a prompt: load those at the paths, and evaluate what is typed, line
+by line, each under the limits. There is all that a plugin's file can say, all steps
+of a golden case (prompt, call_tool, fire and the others), what one of the plugins
+has at its top level, and its ctx.
+
+A block ends at a blank line. Tab completes names, the arrows bring back earlier
+lines, also those of earlier sessions. Ctrl-C cuts what runs; exit or ctrl-D ends.
+What is piped in is evaluated in the same way.
+
+What plugins may read, they read. What would outlive the session is done with
+--allow-effects alone; without, it is said.`,
+		Example: `  starhost repl oncall.star
+  starhost repl plugins --as oncall`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.repl(cmd.Context(), &f, paths) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.as, "as", "", "the `PLUGIN` whose names and ctx are at hand (default the first)")
+	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
+	flags.BoolVar(&f.allowEffects, "allow-effects", false, "do what outlives the session as well: exec, fs.write, http beyond GET, store.set")
+	return cmd
+}
+
+// A console is one run of repl.
+type console struct {
+	*app
+	out    io.Writer
+	set    *loader.Set
+	plugin *loader.Plugin // whose names and ctx are at hand, or nil
+	steps  *golden.Steps
+	names  []string // of the steps
+	repl   *starlark.REPL
+	lines  lineReader
+	cut    chan os.Signal // ctrl-C
+	undone effects.DryRun // what was not done
+	told   int            // how much of it was said
+}
+
+// A lineReader reads a line; more says that a statement goes on. The errors are
+// io.EOF, and errCut where the user gave a line up.
+type lineReader func(more bool) (string, error)
+
+// errCut says that the user gave up what was typed.
+var errCut = fmt.Errorf("cut: %w", context.Canceled)
+
+// repl runs the command.
+func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
+	if err := a.wantFormat("pretty"); err != nil {
+		return err
+	}
+	c := &console{app: a, out: a.stdout, cut: make(chan os.Signal, 1)}
+	if a.output != "" {
+		c.out = &a.out
+	}
+	in := a.stdin
+	a.stdin = nil // it has the lines: no reference reads it
+	var err error
+	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { c.outside(f, o) }); err != nil {
+		return err
+	}
+	defer c.set.Close()
+	if err := c.choose(f.as); err != nil {
+		return err
+	}
+	if err := c.open(f); err != nil {
+		return err
+	}
+	signal.Notify(c.cut, os.Interrupt)
+	defer signal.Stop(c.cut)
+	c.lines = linesOf(in)
+	if t := a.terminal(in); t != nil {
+		defer t.close()
+		t.complete, c.lines = c.repl.Complete, t.line
+		fmt.Fprintln(a.stdout, c.greeting())
+	}
+	return c.loop(ctx)
+}
+
+// outside says what plugins can reach, and gives them a time that steps can move.
+func (c *console) outside(f *replFlags, o *loader.Options) {
+	if !f.allowEffects {
+		o.World.DryRun = &c.undone
+	}
+	clock := o.Host.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	o.Host.Clock = func() time.Time {
+		if c.steps == nil { // plugins are being loaded
+			return clock()
+		}
+		return clock().Add(c.steps.Ahead())
+	}
+}
+
+// choose takes the plugin that a name means, the first that loaded if it is "".
+func (c *console) choose(name string) error {
+	var names []string
+	for i := range c.set.Plugins {
+		p := &c.set.Plugins[i]
+		if p.Inside == nil {
+			continue
+		}
+		if names = append(names, p.Name); p.Name == name || name == "" && c.plugin == nil {
+			c.plugin = p
+		}
+	}
+	if name != "" && c.plugin == nil {
+		return usagef("--as %s: no plugin of that name is loaded%s", name, didYouMean(name, names))
+	}
+	return nil
+}
+
+// open makes the evaluator and the session that it talks to.
+func (c *console) open(f *replFlags) error {
+	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
+	box := starlark.New(starlark.Options{
+		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout},
+		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.Printed() + text + "\n") },
+	})
+	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
+	steps := builtins.CaseTable(box, c.steps)
+	for _, e := range slices.Concat(builtins.Table(box), steps) {
+		if e.Value == nil { // the language's own
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			return err
+		}
+	}
+	c.names = list(steps, func(e *builtins.Entry) string { return e.Name })
+	c.repl = box.REPL(func(more bool) (string, error) { return c.lines(more) })
+	if c.plugin != nil {
+		c.repl.Use(c.plugin.Inside.Module)
+		c.repl.Load = c.plugin.Inside.Load
+	}
+	return nil
+}
+
+// greeting says what is at hand.
+func (c *console) greeting() string {
+	text := "plugins " + pluginLine(c.set.Plugins)
+	if c.plugin != nil {
+		text += "; names and ctx of " + c.plugin.Name
+	}
+	return text + "; exit or ctrl-D ends"
+}
+
+// loop evaluates lines to their end. What is wrong with one is reported, and ends
+// nothing.
+func (c *console) loop(ctx context.Context) error {
+	ctx, stop := c.endless(ctx)
+	defer stop()
+	defer func() {
+		c.steps.Within(context.WithoutCancel(ctx))
+		c.steps.End()
+		c.report()
+	}()
+	c.report()
+	lines := c.lines
+	c.lines = func(more bool) (string, error) { return waitFor(ctx, func() (string, error) { return lines(more) }) }
+	for {
+		in, err := c.repl.Read()
+		switch {
+		case err == io.EOF:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == errCut:
+			continue
+		case err == nil && slices.Contains(farewells, strings.TrimSpace(in.Text())):
+			return nil
+		case err == nil:
+			err = c.evaluate(ctx, in)
+		}
+		if broken, ok := err.(*outsideError); ok {
+			return broken
+		}
+		code := c.code
+		c.fail(err)
+		c.report()
+		c.code = code // the session goes on, and its end is no failure
+	}
+}
+
+// farewells end a session, beside the end of the input.
+var farewells = []string{"exit", "exit()", "quit", "quit()"}
+
+// endless returns a context that ctrl-C does not end: it cuts what runs, and that
+// is all. What else ends ctx ends it.
+func (c *console) endless(ctx context.Context) (context.Context, func()) {
+	session, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if context.Cause(ctx) != (signalError{os.Interrupt}) {
+			end()
+		}
+	})
+	return session, func() { stop(); end() }
+}
+
+// waitFor waits for a line, but not longer than ctx lasts.
+func waitFor(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		line, err := read()
+		got <- answer{line, err}
+	}()
+	select {
+	case a := <-got:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// evaluate runs an input until ctrl-C, and prints what its steps and its value are.
+// The value of a step is what the step printed. An outsideError says that nothing
+// can be printed.
+func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
+	ctx, done := c.interruptible(ctx)
+	defer done()
+	value, err := c.run(ctx, in)
+	text := c.steps.Printed()
+	if value != "" && !(text != "" && slices.Contains(c.names, in.Callee())) {
+		text += value + "\n"
+	}
+	undone := c.undone.Effects()
+	for _, e := range undone[c.told:] {
+		text += fmt.Sprintf("%-13s%s: %s\n", "would run", e.Plugin, e)
+	}
+	c.told = len(undone)
+	return cmp.Or(c.write(text), err)
+}
+
+// write writes a part of the result, without the values of secrets.
+func (c *console) write(text string) error {
+	_, err := io.WriteString(c.out, c.set.Redact(text))
+	return outside("standard output", err)
+}
+
+// interruptible returns a context that ctrl-C ends. It does not end with the input:
+// a function may have kept the ctx of it.
+func (c *console) interruptible(ctx context.Context) (context.Context, func()) {
+	select {
+	case <-c.cut: // from before
+	default:
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-c.cut:
+			cancel()
+		case <-done:
+		}
+	}()
+	return ctx, func() { close(done) }
+}
+
+// run evaluates an input, as a handler of the plugin if it asks for ctx.
+func (c *console) run(ctx context.Context, in *starlark.Input) (value string, err error) {
+	c.steps.Within(ctx)
+	if c.plugin == nil || !in.Mentions("ctx") {
+		value, _, err = c.repl.Run(ctx, in)
+		return value, err
+	}
+	t, err := c.steps.Current()
+	if err != nil {
+		return "", err
+	}
+	err = t.As(ctx, c.plugin.Name, func(ctx context.Context) (err error) {
+		ctx, names := c.plugin.Inside.Recorder.Inside(ctx, t)
+		c.repl.Set(names)
+		value, _, err = c.repl.Run(ctx, in)
+		return err
+	})
+	return value, err
+}

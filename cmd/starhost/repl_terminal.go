@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// linesOf returns what reads lines that nobody edits.
+func linesOf(in io.Reader) lineReader {
+	lines := bufio.NewReader(in)
+	return func(bool) (string, error) {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			err = nil // the end comes with the next line
+		}
+		return line, err
+	}
+}
+
+// A terminal reads lines that the user edits, with history and completion.
+type terminal struct {
+	// complete returns where the name at the end of a text begins, and what it may
+	// become.
+	complete func(text string) (begin int, names []string)
+
+	keys    io.ReadWriter
+	raw     func() (restore func(), err error) // makes the terminal pass each key on
+	size    func() (width, height int)
+	edit    *term.Terminal
+	history history
+	cut     bool // ctrl-C was pressed
+}
+
+// terminal returns the terminal that the program talks to, or nil if it does not
+// talk to one.
+func (a *app) terminal(stdin io.Reader) *terminal {
+	in, ok := stdin.(*os.File)
+	out, also := a.stdout.(*os.File)
+	if !ok || !also || a.output != "" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return nil
+	}
+	t := &terminal{
+		keys: struct {
+			io.Reader
+			io.Writer
+		}{in, out},
+		raw: func() (func(), error) {
+			state, err := term.MakeRaw(int(in.Fd()))
+			return func() { term.Restore(int(in.Fd()), state) }, err // it was set, so it can be
+		},
+		size: func() (int, int) {
+			w, h, err := term.GetSize(int(out.Fd()))
+			if err != nil {
+				return 80, 24
+			}
+			return w, h
+		},
+		history: history{file: historyFile(a.getenv)},
+	}
+	t.history.load()
+	return t
+}
+
+// close saves the history. Without a place for it there is none.
+func (t *terminal) close() { t.history.save() }
+
+// Read reads keys, and notices ctrl-C, which the editor takes for the end.
+func (t *terminal) Read(p []byte) (int, error) {
+	n, err := t.keys.Read(p)
+	t.cut = t.cut || bytes.IndexByte(p[:n], 3) >= 0
+	return n, err
+}
+
+func (t *terminal) Write(p []byte) (int, error) { return t.keys.Write(p) }
+
+// line reads a line.
+func (t *terminal) line(more bool) (string, error) {
+	if t.edit == nil {
+		t.edit = term.NewTerminal(t, "")
+		t.edit.History = &t.history
+		t.edit.AutoCompleteCallback = t.key
+	}
+	prompt := ">>> "
+	if more {
+		prompt = "... "
+	}
+	t.edit.SetPrompt(prompt)
+	if w, h := t.size(); w > 0 {
+		t.edit.SetSize(w, h) // what it fails to write, the line would show
+	}
+	restore, err := t.raw()
+	if err != nil {
+		return "", outside("standard input", err)
+	}
+	defer restore()
+	line, err := t.edit.ReadLine()
+	if err == io.EOF {
+		mark := "\r\n"
+		if t.cut {
+			mark, err = "^C\r\n", errCut
+		}
+		t.edit, t.cut = nil, false
+		io.WriteString(t, mark)
+	}
+	return line, err
+}
+
+// tab is what the key of that name gives, and what it writes where no name is.
+const (
+	tab    = '\t'
+	spaces = "    "
+)
+
+// key completes the name before the cursor at a tab: as far as all candidates
+// agree, else it shows them.
+func (t *terminal) key(line string, pos int, key rune) (string, int, bool) {
+	if key != tab {
+		return "", 0, false
+	}
+	before, after := line[:pos], line[pos:]
+	if strings.TrimSpace(before) == "" {
+		before += spaces
+		return before + after, len(before), true
+	}
+	begin, names := t.complete(before)
+	if len(names) == 0 {
+		return line, pos, true
+	}
+	last := names[len(names)-1] // they are sorted
+	name := strings.ToValidUTF8(last[:commonPrefix(names[0], last)], "")
+	if len(names) > 1 && name == before[begin:] {
+		io.WriteString(t.edit, strings.Join(names, "  ")+"\n")
+	}
+	before = before[:begin] + name
+	return before + after, len(before), true
+}
+
+// A history holds earlier lines, the oldest first: those of earlier sessions too.
+type history struct {
+	file  string // "" for nowhere
+	lines []string
+}
+
+// maxHistory is how many lines a history holds.
+const maxHistory = 1000
+
+// historyFile returns where the history is kept: in the user's folder for state.
+func historyFile(getenv func(string) string) string {
+	state, home := getenv("XDG_STATE_HOME"), getenv("HOME")
+	if !filepath.IsAbs(state) && home == "" {
+		return ""
+	}
+	if !filepath.IsAbs(state) {
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "starhost", "history")
+}
+
+// Add adds a line, unless it says nothing or the same as the one before.
+func (h *history) Add(line string) {
+	if strings.TrimSpace(line) == "" || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
+		return
+	}
+	h.lines = append(h.lines, line)
+	h.lines = h.lines[max(0, len(h.lines)-maxHistory):]
+}
+
+// Len returns the number of lines.
+func (h *history) Len() int { return len(h.lines) }
+
+// At returns the line that was added i lines before the last.
+func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
+
+func (h *history) load() {
+	text, err := os.ReadFile(h.file)
+	if err != nil {
+		return // there is none yet
+	}
+	for line := range strings.Lines(string(text)) {
+		h.Add(strings.TrimRight(line, "\n"))
+	}
+}
+
+// save writes the history, for its owner alone.
+func (h *history) save() error {
+	if h.file == "" || len(h.lines) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(h.file), ".history-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, strings.Join(h.lines, "\n")+"\n")
+	if err = cmp.Or(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), h.file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestREPLCut: ctrl-C cuts the line that runs, and the session goes on.
+func TestREPLCut(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out := &when{word: "started", do: func() {
+		cancel(signalError{os.Interrupt}) // as interruptible does
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	}}
+	code, said := replIn(t, ctx, strings.NewReader("x = 1\n"+forever+"x + 1\nctx.turn\n"), out)
+	if want := "started\n2\n1\n"; code != exitOK || out.text.String() != want {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, out.text.String(), exitOK, want)
+	}
+	if want := "interrupted [E0709]\n  help: starhost docs E0709\n"; said != want {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
