@@ -16,21 +16,22 @@ import (
 // which is http and exec, must be answered; anything else is done. Answers are
 // safe for concurrent use.
 type Answers struct {
-	name string
-	mu   sync.Mutex
-	list []entry
-	used []bool
+	name  string
+	mu    sync.Mutex
+	list  []entry
+	lines []int // where they stand in the file
+	used  []bool
 }
 
 // ReadAnswers reads lines; name is the file's, for messages.
 func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	a := &Answers{name: name}
-	err := readLines(name, lines, func(line []byte) error {
+	err := readLines(name, lines, func(number int, line []byte) error {
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
-		a.list = append(a.list, e)
+		a.list, a.lines = append(a.list, e), append(a.lines, number)
 		return nil
 	})
 	if err != nil {
@@ -40,14 +41,20 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	return a, nil
 }
 
-// Unused returns the effects that no call asked for.
-func (a *Answers) Unused() []string {
+// An UnusedAnswer is a line that answered nothing.
+type UnusedAnswer struct {
+	Line   int    // of the file, from 1
+	Effect string // that the line answers: `exec {"argv":["date"]}`
+}
+
+// Unused returns the lines that no call asked for, in their order.
+func (a *Answers) Unused() []UnusedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var unused []string
+	var unused []UnusedAnswer
 	for i, e := range a.list {
 		if !a.used[i] {
-			unused = append(unused, describe(e.Kind, e.Request))
+			unused = append(unused, UnusedAnswer{a.lines[i], describe(e.Kind, e.Request)})
 		}
 	}
 	return unused

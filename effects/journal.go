@@ -316,14 +316,14 @@ func (j *Journal) WriteFile(name string) error {
 }
 
 // readLines calls f with each line that is not blank, and its number.
-func readLines(name string, b []byte, f func(line []byte) error) error {
+func readLines(name string, b []byte, f func(number int, line []byte) error) error {
 	number := 0
 	for line := range bytes.Lines(b) {
 		number++
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if err := f(line); err != nil {
+		if err := f(number, line); err != nil {
 			return errorf("E0515", "%s: line %d: %v", name, number, err)
 		}
 	}

@@ -480,7 +480,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff([]string{`exec {"argv":["never"]}`}, a.Unused()); diff != "" {
+	if diff := cmp.Diff([]effects.UnusedAnswer{{Line: 8, Effect: `exec {"argv":["never"]}`}}, a.Unused()); diff != "" {
 		t.Errorf("Unused (-want +got):\n%s", diff)
 	}
 	_, err = effects.ReadAnswers("case/effects.jsonl", []byte("\n{}"))

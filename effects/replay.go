@@ -60,7 +60,7 @@ func ReadJournal(r io.Reader) (*Replay, error) {
 		return nil, err
 	}
 	p := &Replay{lanes: map[string]*replayLane{}}
-	if err := readLines("journal", b, p.add); err != nil {
+	if err := readLines("journal", b, func(_ int, line []byte) error { return p.add(line) }); err != nil {
 		return nil, err
 	}
 	if p.Header.Version == 0 {

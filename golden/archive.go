@@ -19,6 +19,7 @@ const (
 	scriptSection = "case.star"
 	configSection = "config.toml"
 	envSection    = "env"
+	effectsFile   = "effects.jsonl"
 	wantSection   = "want"
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
@@ -28,7 +29,7 @@ const (
 const base64Suffix = ".base64"
 
 var (
-	fileSections   = []string{scriptSection, configSection, envSection, wantSection}
+	fileSections   = []string{scriptSection, configSection, envSection, effectsFile, wantSection}
 	folderSections = []string{pluginsDir, workspaceDir}
 )
 
@@ -209,34 +210,45 @@ func prune(src []byte, unused []part) []byte {
 		return gone[part{section: strings.TrimSuffix(s.name, base64Suffix)}]
 	})
 	for i := range list {
-		if s := &list[i]; s.name == envSection {
-			s.body = pruneEnv(s.body, gone)
+		if s := &list[i]; slices.Contains(lineSections, s.name) {
+			s.body = pruneLines(*s, gone)
 		}
 	}
 	return joinSections(slices.DeleteFunc(list, func(s section) bool {
-		return s.name == envSection && len(bytes.TrimSpace(s.body)) == 0
+		return slices.Contains(lineSections, s.name) && len(bytes.TrimSpace(s.body)) == 0
 	}))
 }
 
-// pruneEnv returns the lines of the section env without those of unused variables.
-func pruneEnv(lines []byte, gone map[part]bool) []byte {
+// lineSections are those of which single lines can be unused.
+var lineSections = []string{envSection, effectsFile}
+
+// pruneLines returns the lines of a section without the unused ones.
+func pruneLines(s section, gone map[part]bool) []byte {
 	var out []byte
-	for line := range bytes.Lines(lines) {
+	number := 0
+	for line := range bytes.Lines(s.body) {
+		number++
 		name, _, _ := strings.Cut(string(line), "=")
-		if !gone[part{envSection, name}] {
+		if !gone[part{section: s.name, variable: name}] && !gone[part{section: s.name, line: number}] {
 			out = append(out, line...)
 		}
 	}
 	return out
 }
 
-// A part of a case is what can be unused: a section, or a variable in the section
-// env.
-type part struct{ section, variable string }
+// A part of a case is what can be unused: a section, a variable in the section
+// env, or a line, counted from 1, in effects.jsonl.
+type part struct {
+	section, variable string
+	line              int
+}
 
 // String says what nothing looked at.
 func (p part) String() string {
-	if p.variable != "" {
+	switch {
+	case p.line > 0:
+		return fmt.Sprintf("unused line %d in section %q: no effect asked for it", p.line, p.section)
+	case p.variable != "":
 		return fmt.Sprintf("unused variable %s in section %q: nothing looked at it", p.variable, p.section)
 	}
 	return fmt.Sprintf("unused section %q: nothing looked at this file", p.section)

@@ -218,7 +218,7 @@ func (c *testCase) compare(o *Options, r *Result) mending {
 	current := wanted && want == got
 	switch {
 	case len(unused) > 0 && !o.Prune:
-		r.fail(lineOf(c.src, unused[0].section, 0), "", lines(unused)+"  help: starhost test --prune "+shellQuote(c.id)+"\n")
+		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+shellQuote(c.id)+"\n")
 		return m
 	case !wanted && !o.Update:
 		const reason = "no section \"want\""

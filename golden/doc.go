@@ -16,20 +16,23 @@
 //	config.toml     the operator's config, the only one that is read; its paths
 //	                begin at the case's folder
 //	env             lines NAME=VALUE: environment variables
+//	effects.jsonl   replies to effects, a line each as a journal has them; what goes
+//	                out, http and exec, is never done, and must be answered here
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
 //
-// Any other section is an error, and so is a file of the workspace or a variable
-// that nothing looked at: the case would be the same without it. Prune removes those.
+// Any other section is an error, and so is a file of the workspace, a variable or an
+// effect that nothing looked at: the case would be the same without it. Prune removes
+// those.
 //
 // A plugin is granted what it declares, unless config.toml has grants (NAME = []
 // grants nothing). An environment variable that env does not set reads as
-// test-NAME. All steps share one session of the platform "test". A turn lasts from
-// one prompt step to the next, to a step that fails or to one that moves the time,
-// which begins at 2026-01-01T00:00:00Z; a step outside of a turn begins one with an
-// empty message.
+// test-NAME, and so do secrets. All steps share one session of the platform "test",
+// and what plugins store. A turn lasts from one prompt step to the next, to a step
+// that fails or to one that moves the time, which begins at 2026-01-01T00:00:00Z; a
+// step outside of a turn begins one with an empty message.
 //
 // # Output
 //

@@ -119,12 +119,12 @@ unused section "workspace/a.md": nothing looked at this file
 1 case: 1 failed
 `},
 		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, env, plugins/NAME.star, want, workspace/FILE
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},
 		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, env, plugins/NAME.star, want, workspace/FILE
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},

@@ -124,7 +124,7 @@ func TestSplit(t *testing.T) {
 		if got := joinSections(split(src)); string(got) != string(src) {
 			t.Errorf("joinSections(split(%q)): got %q", src, got)
 		}
-		gone := []part{{section: "a"}, {envSection, "A"}}
+		gone := []part{{section: "a"}, {section: envSection, variable: "A"}, {section: effectsFile, line: 1}}
 		once := prune(src, gone)
 		if twice := prune(once, gone); string(twice) != string(once) {
 			t.Errorf("pruned once: %q, twice: %q", once, twice)

@@ -31,22 +31,27 @@ type stage struct {
 	cond      conditions
 	plugins   []starhost.Plugin // of Go
 	workspace workspace
+	store     store
 	box       *starlark.Sandbox // of scripts
 	hosts     map[hostKey]*hosted
 }
 
 // A hostKey is what makes cases fit for one host.
 type hostKey struct {
-	plugin      string // real path, of the case if it brings plugins itself
+	plugin      string // real path, of the case if it brings plugins or effects itself
 	config, env string
 }
 
+// A store is what plugins keep across sessions, empty at the start of each case.
+type store struct{ *effects.MemoryKV }
+
 // A hosted is what loading gave.
 type hosted struct {
-	set    *loader.Set
-	logs   []starhost.LogLine
-	looked map[string]bool // at these variables
-	err    error
+	set     *loader.Set
+	answers *effects.Answers // of the one case, empty if there are several
+	logs    []starhost.LogLine
+	looked  map[string]bool // at these variables
+	err     error
 }
 
 // newStage returns a stage whose hosts have further plugins of Go.
@@ -86,6 +91,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		return outcome{err: err}
 	}
 	st.play = &play{ctx: ctx, now: begin, env: env, looked: map[string]bool{}}
+	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}
 	}
@@ -98,19 +104,22 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
 	err = st.script(c.files[scriptSection])
 	st.endTurn()
-	return outcome{output: escape(st.out.String()), unused: st.unused(), err: err}
+	return outcome{output: escape(st.out.String()), unused: st.unused(h.answers), err: err}
 }
 
-// unused returns what nothing looked at, in order of files and then of variables.
-func (st *stage) unused() []part {
+// unused returns what nothing looked at, in order of files, variables and effects.
+func (st *stage) unused(answers *effects.Answers) []part {
 	var list []part
 	for _, name := range st.workspace.unseen {
 		list = append(list, part{section: workspaceDir + "/" + name})
 	}
 	for _, name := range sortedKeys(st.env) {
 		if !st.looked[name] {
-			list = append(list, part{envSection, name})
+			list = append(list, part{section: envSection, variable: name})
 		}
+	}
+	for _, u := range answers.Unused() {
+		list = append(list, part{section: effectsFile, line: u.Line})
 	}
 	return list
 }
@@ -118,20 +127,23 @@ func (st *stage) unused() []part {
 // host returns the host for a case.
 func (st *stage) host(ctx context.Context, c *testCase) *hosted {
 	key := hostKey{c.plugin.Real, string(c.files[configSection]), string(c.files[envSection])}
-	if len(c.under(pluginsDir)) > 0 {
+	if len(c.under(pluginsDir)) > 0 || len(c.files[effectsFile]) > 0 {
 		key.plugin = c.file.Real
 	}
 	h, ok := st.hosts[key]
 	if !ok {
-		set, err := st.load(ctx, c)
-		h = &hosted{set: set, logs: slices.Clip(st.logs), looked: maps.Clone(st.looked), err: err}
+		h = &hosted{}
+		if h.answers, h.err = effects.ReadAnswers(effectsFile, c.files[effectsFile]); h.err == nil {
+			h.set, h.err = st.load(ctx, c, h.answers)
+		}
+		h.logs, h.looked = slices.Clip(st.logs), maps.Clone(st.looked)
 		st.hosts[key] = h
 	}
 	return h
 }
 
-// load loads the plugins of a case.
-func (st *stage) load(ctx context.Context, c *testCase) (*loader.Set, error) {
+// load loads the plugins of a case. What needs more than the case has is answered.
+func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers) (*loader.Set, error) {
 	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
 	if err != nil {
 		return nil, err
@@ -147,7 +159,7 @@ func (st *stage) load(ctx context.Context, c *testCase) (*loader.Set, error) {
 	set, err := loader.Load(ctx, loader.Options{
 		Config:    config,
 		Sources:   sources,
-		World:     effects.World{Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{})},
+		World:     effects.World{Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{}), Store: &st.store, Answers: answers},
 		FS:        &st.workspace,
 		LookupEnv: func(name string) (string, bool) { return st.lookup(name), true },
 		Host: starhost.Options{

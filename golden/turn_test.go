@@ -1,6 +1,8 @@
 package golden_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +37,43 @@ func TestTurnBeginsAborted(t *testing.T) {
 			"-- want --\n== turn 1\nabort: closed (p.star:1:14)\n== command /x\nabort: closed (p.star:1:14)\n== render_template x:y\nabort: closed (p.star:1:14)\n",
 	})
 	if s, out := test(t, golden.Options{Dir: dir}); s.Passed != 1 {
+		t.Errorf("got %s", out)
+	}
+}
+
+// TestUnusedEffects: a line that no effect asked for is found, and pruned.
+func TestUnusedEffects(t *testing.T) {
+	const line = `{"exec":{"argv":["date"]},"reply":{"code":0,"stdout":"","stderr":""}}` + "\n"
+	before := upperCase + "-- effects.jsonl --\n" + line + "\n" + line + upperWant
+	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": before})
+	s, out := test(t, golden.Options{Dir: dir})
+	if want := "unused line 1 in section \"effects.jsonl\": no effect asked for it\nunused line 3 in"; s.Results[0].Line != 5 || !strings.Contains(out, want) {
+		t.Errorf("got line %d, %s", s.Results[0].Line, out)
+	}
+	test(t, golden.Options{Dir: dir, Prune: true})
+	if got, err := os.ReadFile(filepath.Join(dir, "golden", "p_case.txtar")); err != nil || string(got) != upperCase+upperWant {
+		t.Errorf("pruned: got %s, %v", got, err)
+	}
+	dir = tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase + "-- effects.jsonl --\n{}\n" + upperWant})
+	if _, out := test(t, golden.Options{Dir: dir}); !strings.Contains(out, "effects.jsonl: line 1: got no effect, want one of env") {
+		t.Errorf("a line that is none: got %s", out)
+	}
+}
+
+// TestStoresAreApart: what a plugin stores in one case is not there in another.
+func TestStoresAreApart(t *testing.T) {
+	const plugin = `plugin(permissions = ["store"])
+
+def count(ctx):
+    """Counts."""
+    ctx.store.set("n", ctx.store.get("n", 0) + 1)
+    return ctx.store.get("n")
+
+register_tool(count)
+`
+	const text = "-- case.star --\ncall_tool('count')\ncall_tool('count')\n-- want --\n== call_tool count\n\"1\"\n== call_tool count\n\"2\"\n"
+	dir := tree(t, map[string]string{"p.star": plugin, "golden/p_a.txtar": text, "golden/p_b.txtar": text})
+	if s, out := test(t, golden.Options{Dir: dir}); s.Passed != 2 {
 		t.Errorf("got %s", out)
 	}
 }
