@@ -296,7 +296,7 @@ func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, 
 // toJSON converts an argument, "" for the call's own, and pays for each of its
 // parts before it is written.
 func (c modCall) toJSON(arg string, v starlark.Value) (json.RawMessage, error) {
-	p := jsonPayer{modCall: c}
+	p := textPayer{modCall: c}
 	if err := p.value(v, 0); err != nil {
 		return nil, err
 	}

@@ -335,3 +335,16 @@ register_hook("pre_llm_call", check)
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A time is no JSON, and the message says what to write instead.
+func TestTimesAreNoJSON(t *testing.T) {
+	for expr, want := range map[string]string{
+		`json.encode([time.hour])`:     "json.encode: at list index 0: cannot encode time.duration as JSON (str(x) for text)",
+		`json.encode(time.time(2026))`: "json.encode: cannot encode time.time as JSON (str(x) for text)",
+	} {
+		_, err := script{src: "x = " + expr}.load(t)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", expr, err, want)
+		}
+	}
+}

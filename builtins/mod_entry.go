@@ -25,7 +25,8 @@ func (c modCall) pay(steps, bytes int) error {
 	return c.rt.Charge(c.th, c.name, uint64(steps), uint64(bytes))
 }
 
-// A modMember describes one member of a module. Exactly one of fn and value is set.
+// A modMember describes one member of a module. One of fn and value
+// is set, or none where the evaluator brings the function.
 type modMember struct {
 	name    string // without the module's
 	params  string // "text, width=80"
@@ -48,8 +49,10 @@ func modEntries(rt Runtime, module string, members []modMember) []Entry {
 // itself, so its flat cost is one step.
 func (m modMember) entry(rt Runtime, name string) Entry {
 	e := Entry{Name: name, Doc: m.doc, Example: m.example, Cost: Cost{Steps: 1}, Value: m.value}
-	if m.fn != nil {
+	if m.value == nil {
 		e.Signature = name + "(" + m.params + ")"
+	}
+	if m.fn != nil {
 		e.Value = modBuiltin(rt, name, m.fn)
 	}
 	return e

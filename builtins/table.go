@@ -74,7 +74,7 @@ func Topics(rt Runtime) []Topic {
 		{"ctx", "Everything that crosses the wall. A handler that wants it has a parameter of that name.", false, ctxEntries()},
 		{"Arguments", "Arguments of events that are more than plain values.", false, viewEntries},
 		{"files", "The files of the plugin's own folder, also while it is loaded.", true, filesModule(rt)},
-		{"json", "JSON text.", true, jsonModule(rt)},
+		{"json", "JSON text.", true, jsonModule()},
 		{"math", "Numbers: functions and constants.", true, mathModule(rt)},
 		{"time", "Times, durations and time zones; the time of the turn is ctx.now.", true, timeModule(rt)},
 		{"re", "Regular expressions, as RE2 has them.", true, reModule(rt)},

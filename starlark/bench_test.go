@@ -183,7 +183,7 @@ func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlar
 		}
 		return globals["main"], th
 	}
-	env["json"] = &starlarkstruct.Module{Name: "json", Members: jsonMembers()}
+	env["json"] = jsonModule()
 	s := New(Options{})
 	defineAll(t, s, env)
 	_, m, err := evalIn(s, src, Exec{})

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	sjson "go.starlark.net/lib/json"
 	smath "go.starlark.net/lib/math"
 	stime "go.starlark.net/lib/time"
 	"go.starlark.net/starlark"
@@ -192,7 +191,7 @@ func (r *reporter) env() starlark.StringDict {
 		"struct":    starlark.NewBuiltin("struct", starlarkstruct.Make),
 		"hasfields": builtin("hasfields", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return &hasFields{}, nil }),
 		"fibonacci": fibonacci{},
-		"json_":     &starlarkstruct.Module{Name: "json", Members: jsonMembers()},
+		"json_":     jsonModule(),
 		"math_":     smath.Module,
 		"time_":     stime.Module,
 	}
@@ -203,14 +202,6 @@ func str(v starlark.Value) string {
 		return s
 	}
 	return v.String()
-}
-
-func jsonMembers() starlark.StringDict {
-	m := starlark.StringDict{}
-	for name := range sjson.Module.Members {
-		m[name] = JSON()["json."+name]
-	}
-	return m
 }
 
 // fibonacci is an iterable without a length and without an end.

@@ -212,7 +212,7 @@ func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 	s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
 	defineAll(t, s, starlark.StringDict{
 		"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
-		"json":   &starlarkstruct.Module{Name: "json", Members: jsonMembers()},
+		"json":   jsonModule(),
 	})
 	src := fmt.Sprintf("n = %d\n%s\ndef run():\n    %s\n", n, setup, expr)
 	_, m, err := evalIn(s, src, Exec{})
@@ -243,7 +243,7 @@ func BenchmarkPrices(b *testing.B) {
 			s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
 			defineAll(b, s, starlark.StringDict{
 				"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
-				"json":   &starlarkstruct.Module{Name: "json", Members: jsonMembers()},
+				"json":   jsonModule(),
 			})
 			_, m, err := evalIn(s, fmt.Sprintf("n = 16384\n%s\ndef run():\n    %s\n", op.setup, op.expr), Exec{})
 			if err != nil {

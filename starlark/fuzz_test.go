@@ -197,11 +197,6 @@ func FuzzJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := New(Options{Limits: Limits{Timeout: 20 * time.Second}})
-		for name, v := range JSON() {
-			if err := s.Define(name, v, Cost{Steps: 1}); err != nil {
-				t.Fatal(err)
-			}
-		}
 		_, m, err := evalIn(s, "def trip(t):\n    v = json.decode(t)\n    u = json.encode(v)\n    return v == json.decode(u), u == json.encode(json.decode(u))\n", Exec{})
 		if err != nil {
 			t.Fatal(err)

@@ -1,17 +1,20 @@
 package starlark
 
-import "go.starlark.net/starlark"
+import (
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
 
-// JSON returns the functions of a json module like the interpreter's, by their
-// dotted names. They pay as they go, for what they read and for what they make.
-func JSON() starlark.StringDict {
+// jsonModule returns a module json like the interpreter's own. Its functions pay
+// as they go, for what they read and for what they make.
+func jsonModule() *starlarkstruct.Module {
 	m := starlark.StringDict{}
 	for name, do := range map[string]func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error){
-		"json.decode": jsonDecode, "json.encode": jsonEncode, "json.encode_indent": jsonEncodeIndent, "json.indent": jsonIndent,
+		"decode": jsonDecode, "encode": jsonEncode, "encode_indent": jsonEncodeIndent, "indent": jsonIndent,
 	} {
-		m[name] = starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			return do(workerOf(th), name, args, kwargs)
+		m[name] = starlark.NewBuiltin("json."+name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			return do(workerOf(th), b.Name(), args, kwargs)
 		})
 	}
-	return m
+	return &starlarkstruct.Module{Name: "json", Members: m}
 }

@@ -65,15 +65,16 @@ func New(opts Options) *Sandbox {
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,
-		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{}},
+		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}},
 	}
 }
 
-// guardedNames returns what every file has: the guarded universe, and the helpers
-// that rewritten source calls.
+// guardedNames returns what every file has: the guarded universe, the module json,
+// and the helpers that rewritten source calls.
 func guardedNames() starlark.StringDict {
 	env := maps.Clone(universe)
 	maps.Copy(env, helpers)
+	env["json"] = jsonModule()
 	return env
 }
 
@@ -83,7 +84,7 @@ func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 	return &Sandbox{limits: l.or(s.limits), print: s.print, world: s.world}
 }
 
-// Define predeclares name in every file. A dotted name, such as "json.encode",
+// Define predeclares name in every file. A dotted name, such as "text.wrap",
 // becomes a member of the module that its first part names. It is an error to
 // define a name twice, or a function without a cost. All names are defined
 // before the first file is parsed.

@@ -1,0 +1,57 @@
+package builtins
+
+// maxTextDigits is the most digits of one number in JSON text: more is quadratic
+// work.
+const maxTextDigits = 20_000
+
+// A jsonShape is what one pass over JSON text tells about the work it makes.
+type jsonShape struct {
+	depth int // deepest nesting
+	bytes int // memory of the decoded value, about
+}
+
+// What one byte of JSON text stands for in memory, beyond itself.
+var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
+
+// jsonScan looks at the text once, before anything recurses on it. It pays for
+// the look.
+func jsonScan(c modCall, text string) (jsonShape, error) {
+	shape := jsonShape{bytes: len(text)}
+	if err := c.pay(1+len(text)/16, 0); err != nil {
+		return shape, err
+	}
+	depth, digits, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		b := text[i]
+		if quoted {
+			switch b {
+			case '\\':
+				i++
+			case '"':
+				quoted = false
+			}
+			continue
+		}
+		digits++
+		switch b {
+		case '"':
+			quoted = true
+		case '[', '{':
+			depth++
+			shape.depth = max(shape.depth, depth)
+		case ']', '}':
+			depth--
+		}
+		if b < '0' || b > '9' {
+			digits = 0
+		}
+		if digits > maxTextDigits {
+			return shape, c.fail("E0202", "at offset %d, a number has more than %d digits", i, maxTextDigits)
+		}
+		shape.bytes += jsonBytePrice[b]
+	}
+	if shape.depth > maxTextDepth {
+		return shape, c.fail("E0202", "got JSON nested deeper than %d levels", maxTextDepth)
+	}
+	return shape, nil
+}
