@@ -184,20 +184,29 @@ func lineOf(src []byte, name string, n int) int {
 	return 1
 }
 
-// replaceWant returns the text of a case with another want. All other bytes stay
-// as they are; a case that has no want gets it at the end.
-func replaceWant(src []byte, want string) []byte {
+// replaceWant returns the text of a case with another want.
+func replaceWant(src []byte, want string) []byte { return replaceSection(src, wantSection, want) }
+
+// replaceSection returns the text of a case with another text of a section. All
+// other bytes stay as they are; a section that is new is in front of the want, a
+// want at the end.
+func replaceSection(src []byte, name, text string) []byte {
 	list, found := split(src), false
 	for i := range list {
-		if s := &list[i]; s.name == wantSection {
+		if s := &list[i]; s.name == name {
 			found = true
-			s.head, s.body = endLine(s.head), []byte(want)
+			s.head, s.body = endLine(s.head), []byte(text)
 		}
 	}
 	if found {
 		return joinSections(list)
 	}
-	return append(endLine(joinSections(list)), "-- "+wantSection+" --\n"+want...)
+	at := slices.IndexFunc(list, func(s section) bool { return s.name == wantSection })
+	if at < 0 {
+		at = len(list)
+	}
+	before := endLine(joinSections(list[:at]))
+	return slices.Concat(before, []byte("-- "+name+" --\n"+text), joinSections(list[at:]))
 }
 
 // prune returns the text of a case without what is unused.

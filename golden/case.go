@@ -11,6 +11,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -27,6 +28,8 @@ type testCase struct {
 	plugins []plugin
 	problem error
 	broken  bool // its file could not be read
+	// recorded is the difference that the effects made that were done, "" for none.
+	recorded string
 
 	first, second outcome
 }
@@ -183,8 +186,12 @@ func (m *mending) apply(c *testCase, r *Result) {
 		err = writeFile(c.file.Real, m.text)
 	}
 	if err != nil {
-		r.fail(1, fmt.Sprintf("%s cannot be written: %v", r.File, err), "")
+		r.fail(1, cannotWrite(r.File, err).Error(), "")
 	}
+}
+
+func cannotWrite(file string, err error) error {
+	return fmt.Errorf("%s cannot be written: %w", file, err)
 }
 
 // judge compares what the two runs gave with each other and with what the case
@@ -202,7 +209,7 @@ func (c *testCase) judge(o *Options) (Result, mending) {
 		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
 		return r, mending{remove: true}
 	case c.first.err != nil:
-		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err))
+		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err)+c.recordHelp())
 	default:
 		m := c.compare(o, &r)
 		return r, m
@@ -229,8 +236,11 @@ func (c *testCase) compare(o *Options, r *Result) mending {
 		return m
 	}
 	r.Status = Passed
+	if c.recorded != "" {
+		r.Status, r.Text = Recorded, c.recorded
+	}
 	if len(unused) > 0 {
-		r.Status, r.Text = Pruned, lines(unused)
+		r.Status, r.Text = Pruned, r.Text+lines(unused)
 		m.text = prune(m.text, unused)
 	}
 	if !current {
@@ -246,6 +256,15 @@ func (c *testCase) fails(o *Options) bool {
 	once.second = once.first
 	r, _ := once.judge(o)
 	return r.Status == Failed || r.Status == Broken
+}
+
+// recordHelp says how to answer an effect, "" if all are answered.
+func (c *testCase) recordHelp() string {
+	var unanswered *effects.UnansweredError
+	if !errors.As(c.first.err, &unanswered) {
+		return ""
+	}
+	return "  help: starhost test --record " + shellQuote(c.id) + "\n"
 }
 
 // lines returns a line for each part.

@@ -17,7 +17,8 @@
 //	                begin at the case's folder
 //	env             lines NAME=VALUE: environment variables
 //	effects.jsonl   replies to effects, a line each as a journal has them; what goes
-//	                out, http and exec, is never done, and must be answered here
+//	                out, http and exec, is never done, and a case fails that does
+//	                not answer it; written by Record, which does it once
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
@@ -70,6 +71,6 @@
 // differ, the case fails as nondeterministic, whatever it wants.
 //
 // Every run has a session of its own. Cases of one plugin that have the same config
-// and environment share a host, as the sessions of a program do: what leaks from one
-// session to another is nondeterministic, too.
+// and bring nothing but files share a host, as the sessions of a program do: what
+// leaks from one session to another is nondeterministic, too.
 package golden

@@ -30,8 +30,10 @@ type Options struct {
 	Run *regexp.Regexp
 	// Update rewrites the want of cases that give something else. Prune removes files
 	// and variables that nothing looked at from cases that pass otherwise, and cases
-	// whose plugin is gone. Both are refused where the environment variable CI is set.
-	Update, Prune bool
+	// whose plugin is gone. Record first runs the cases with the effects that they
+	// have, and rewrites their effects.jsonl. All are refused where the environment
+	// variable CI is set.
+	Update, Prune, Record bool
 	// FailFast stops at the first case that fails, in the order of the results: later
 	// ones are Skipped.
 	FailFast bool
@@ -41,7 +43,8 @@ type Options struct {
 	// Plugins are a program's own, of Go: they are in the host of every case, after
 	// those of the case.
 	Plugins []starhost.Plugin
-	// Getenv returns environment variables: CI. Nil means an empty environment.
+	// Getenv returns environment variables: CI, and secrets for Record. Nil means an
+	// empty environment.
 	Getenv func(string) string
 }
 
@@ -50,12 +53,13 @@ type Status string
 
 // The statuses of a case.
 const (
-	Passed  Status = "passed"
-	Failed  Status = "failed"
-	Updated Status = "updated"     // its want was rewritten
-	Pruned  Status = "pruned"      // unused parts of it were removed, or all of it
-	Broken  Status = "not started" // its file could not be read
-	Skipped Status = "not run"     // a case before it failed, and that was enough
+	Passed   Status = "passed"
+	Failed   Status = "failed"
+	Updated  Status = "updated"     // its want was rewritten
+	Pruned   Status = "pruned"      // unused parts of it were removed, or all of it
+	Recorded Status = "recorded"    // its effects.jsonl was rewritten
+	Broken   Status = "not started" // its file could not be read
+	Skipped  Status = "not run"     // a case before it failed, and that was enough
 )
 
 // A Result is what became of one case.
@@ -90,7 +94,7 @@ type Summary struct {
 	// Results are in the order of paths and names.
 	Results []Result
 	// Passed and the others count them.
-	Passed, Failed, Updated, Pruned, Broken, Skipped int
+	Passed, Failed, Updated, Pruned, Recorded, Broken, Skipped int
 }
 
 // A UsageError says that cases were asked for in a way that makes no sense.
@@ -126,6 +130,11 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 			cases = append(cases, prepare(l, plugins, filepath.Join(temp, fmt.Sprint(len(cases)))))
 		}
 	}
+	if o.Record {
+		if err := recordAll(ctx, cases, &o); err != nil {
+			return Summary{}, err
+		}
+	}
 	ran, err := runAll(ctx, cases, &o)
 	if err != nil {
 		return Summary{}, err
@@ -138,7 +147,7 @@ func (o *Options) checkCI() error {
 	for _, flag := range []struct {
 		name string
 		set  bool
-	}{{"--update", o.Update}, {"--prune", o.Prune}} {
+	}{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}} {
 		if flag.set && o.Getenv != nil && o.Getenv("CI") != "" {
 			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", flag.name)}
 		}
@@ -200,7 +209,7 @@ type count struct {
 
 // counts returns all counts, in the order in which they are shown.
 func (s *Summary) counts() []count {
-	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Broken, &s.Broken}, {Skipped, &s.Skipped}}
+	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Recorded, &s.Recorded}, {Broken, &s.Broken}, {Skipped, &s.Skipped}}
 }
 
 // String counts the cases: "3 cases: 2 passed, 1 failed".

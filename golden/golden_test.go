@@ -393,6 +393,8 @@ func TestUsageErrors(t *testing.T) {
 		{"no path", golden.Options{Paths: []string{"plugns"}}, "plugns: no such file or folder (did you mean plugins?)"},
 		{"no case of that name", golden.Options{Paths: []string{"plugins::a_on"}}, `plugins has no case "a_on" (did you mean plugins::a_one?)`},
 		{"no case near that name", golden.Options{Paths: []string{"plugins/a.star::x"}}, `plugins/a.star has no case "x"`},
+		{"record where nobody looks", golden.Options{Record: true, Getenv: func(string) string { return "1" }},
+			"--record: got it with CI set, want it where a person looks at the difference"},
 		{"prune where nobody looks", golden.Options{Prune: true, Getenv: func(string) string { return "true" }},
 			"--prune: got it with CI set, want it where a person looks at the difference"},
 		{"update where nobody looks", golden.Options{Update: true, Getenv: func(string) string { return "true" }},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 )
 
 // begin is the time at which every case begins.
@@ -30,6 +31,8 @@ type play struct {
 	logs    []starhost.LogLine
 	out     strings.Builder
 
+	unanswered error // of the first effect that effects.jsonl does not answer
+
 	env    map[string]string // that the case sets
 	mu     sync.Mutex
 	looked map[string]bool // at these variables
@@ -43,8 +46,11 @@ func (p *play) lookup(name string) string {
 	if value, ok := p.env[name]; ok {
 		return value
 	}
-	return "test-" + name
+	return missing(name)
 }
+
+// missing is what a variable reads as that a case does not set.
+func missing(name string) string { return "test-" + name }
 
 // print writes a step's heading, what it gave, and what handlers logged.
 func (p *play) print(heading, text string) error {
@@ -68,6 +74,7 @@ func (p *play) flushLogs() string {
 // handler ended it is an outcome as others are.
 func (p *play) failed(heading string, err error) error {
 	p.endTurn()
+	p.note(err)
 	var abort *starhost.AbortError
 	if errors.As(err, &abort) {
 		return p.print(heading, decisionText(starhost.Decision{Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos}))
@@ -92,9 +99,21 @@ func (p *play) beginTurn(r starhost.Request) (t *starhost.Turn, err error) {
 	return p.turn, err
 }
 
+// note looks for effects that are not answered among failures. Hosts live with what
+// fails in handlers; a case does not with this.
+func (p *play) note(failures ...error) {
+	for _, err := range failures {
+		var unanswered *effects.UnansweredError
+		if p.unanswered == nil && errors.As(err, &unanswered) {
+			p.unanswered = unanswered
+		}
+	}
+}
+
 func (p *play) endTurn() {
 	if p.turn != nil {
 		p.turn.End(p.ctx)
+		p.note(p.turn.Errors()...)
 		p.turn = nil
 	}
 }

@@ -41,6 +41,9 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 	p.turns++
 	m := &scripted{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
 	result, err := p.session.Turn(p.ctx, r, m)
+	if result != nil {
+		p.note(result.Turn.Errors()...)
+	}
 	switch {
 	case m.err != nil:
 		return nil, p.failed(m.heading, m.err)

@@ -1,9 +1,9 @@
 package golden
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -23,8 +23,8 @@ type conditions struct {
 
 // A stage is where cases are played, one after another. It keeps what they have in
 // common: the vocabulary of their scripts, and a host for those of one plugin that
-// have the same config and environment. All that a host learns of a case, its
-// files, time and variables, it learns through the play that is on. It is the
+// have the same config and bring nothing but files. All that a host learns of a case, its
+// files, time and store, it learns through the play that is on. It is the
 // builtins.CaseDriver of all scripts.
 type stage struct {
 	*play     // that is on
@@ -34,12 +34,13 @@ type stage struct {
 	store     store
 	box       *starlark.Sandbox // of scripts
 	hosts     map[hostKey]*hosted
+	recording *recording // of effects that are done, or nil
 }
 
 // A hostKey is what makes cases fit for one host.
 type hostKey struct {
-	plugin      string // real path, of the case if it brings plugins or effects itself
-	config, env string
+	plugin string // real path, of the case if it brings plugins, variables or effects
+	config string
 }
 
 // A store is what plugins keep across sessions, empty at the start of each case.
@@ -50,7 +51,6 @@ type hosted struct {
 	set     *loader.Set
 	answers *effects.Answers // of the one case, empty if there are several
 	logs    []starhost.LogLine
-	looked  map[string]bool // at these variables
 	err     error
 }
 
@@ -99,12 +99,11 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if h.err != nil {
 		return outcome{err: h.err}
 	}
-	maps.Copy(st.looked, h.looked)
 	st.logs = h.logs
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
 	err = st.script(c.files[scriptSection])
 	st.endTurn()
-	return outcome{output: escape(st.out.String()), unused: st.unused(h.answers), err: err}
+	return outcome{output: escape(st.out.String()), unused: st.unused(h.answers), err: cmp.Or(st.unanswered, err)}
 }
 
 // unused returns what nothing looked at, in order of files, variables and effects.
@@ -126,8 +125,8 @@ func (st *stage) unused(answers *effects.Answers) []part {
 
 // host returns the host for a case.
 func (st *stage) host(ctx context.Context, c *testCase) *hosted {
-	key := hostKey{c.plugin.Real, string(c.files[configSection]), string(c.files[envSection])}
-	if len(c.under(pluginsDir)) > 0 || len(c.files[effectsFile]) > 0 {
+	key := hostKey{c.plugin.Real, string(c.files[configSection])}
+	if len(c.under(pluginsDir))+len(c.files[envSection])+len(c.files[effectsFile]) > 0 {
 		key.plugin = c.file.Real
 	}
 	h, ok := st.hosts[key]
@@ -136,7 +135,7 @@ func (st *stage) host(ctx context.Context, c *testCase) *hosted {
 		if h.answers, h.err = effects.ReadAnswers(effectsFile, c.files[effectsFile]); h.err == nil {
 			h.set, h.err = st.load(ctx, c, h.answers)
 		}
-		h.logs, h.looked = slices.Clip(st.logs), maps.Clone(st.looked)
+		h.logs = slices.Clip(st.logs)
 		st.hosts[key] = h
 	}
 	return h
@@ -156,19 +155,30 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 			config.Grants[plugin.source.Name] = plugin.declared
 		}
 	}
-	set, err := loader.Load(ctx, loader.Options{
-		Config:    config,
-		Sources:   sources,
-		World:     effects.World{Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{}), Store: &st.store, Answers: answers},
+	lookup := func(name string) (string, bool) { return st.lookup(name), true }
+	o := loader.Options{
+		Config:  config,
+		Sources: sources,
+		World: effects.World{
+			Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{}),
+			Env:       lookup,
+			Secrets:   effects.NewSecrets(effects.SecretOptions{LookupEnv: lookup}),
+			Store:     &st.store,
+			Answers:   answers,
+		},
 		FS:        &st.workspace,
-		LookupEnv: func(name string) (string, bool) { return st.lookup(name), true },
+		LookupEnv: lookup,
 		Host: starhost.Options{
 			Clock:            func() time.Time { return st.now },
 			Log:              func(l starhost.LogLine) { st.logs = append(st.logs, l) },
 			Workers:          st.cond.workers,
 			LoadersLastFirst: st.cond.lastFirst,
 		},
-	})
+	}
+	if st.recording != nil {
+		st.recording.reach(&o, st.lookup)
+	}
+	set, err := loader.Load(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -13,10 +13,11 @@ import (
 
 // testFlags are the flags of test.
 type testFlags struct {
-	run                     string
-	jobs                    uint64
-	update, prune, failFast bool
-	allowEmpty, watch       bool
+	run                   string
+	jobs                  uint64
+	update, prune, record bool
+	failFast, allowEmpty  bool
+	watch                 bool
 }
 
 func (a *app) testCommand() *cobra.Command {
@@ -35,7 +36,8 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.update, "update", false, "rewrite what the cases want, and show the difference")
-	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files and variables that nothing looked at, cases whose plugin is gone")
+	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files, variables and effects that nothing asked for, cases whose plugin is gone")
+	flags.BoolVar(&f.record, "record", false, "run the cases with the effects that they have, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
@@ -48,7 +50,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	err := a.wantFormat("pretty", "json", "junit", "github")
 	o := golden.Options{
-		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, FailFast: f.failFast, Jobs: int(f.jobs),
+		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv,
 	}
 	if err == nil && f.run != "" {

@@ -47,6 +47,7 @@ type countsJSON struct {
 	Failed     int `json:"failed"`
 	Updated    int `json:"updated"`
 	Pruned     int `json:"pruned"`
+	Recorded   int `json:"recorded"`
 	NotStarted int `json:"not_started"`
 	NotRun     int `json:"not_run"`
 }
@@ -57,7 +58,7 @@ func (a *app) testJSON(s *golden.Summary) error {
 		Cases: list(s.Results, func(r *golden.Result) caseJSON {
 			return caseJSON{r.Name, r.File, r.Line, r.Prose, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
 		}),
-		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Broken, s.Skipped},
+		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped},
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }

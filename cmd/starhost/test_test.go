@@ -105,21 +105,13 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// A signalWriter passes on what is written.
-type signalWriter chan string
-
-func (w signalWriter) Write(b []byte) (int, error) {
-	w <- string(b)
-	return len(b), nil
-}
-
 // TestTestWatch: cases run again when a plugin or a case changes, when a folder is new
 // and when the config is broken and mended.
 func TestTestWatch(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
-	said, code := make(signalWriter), make(chan int)
+	said, code := make(tap), make(chan int)
 	go func() { code <- run(ctx, []string{"test", "--watch", "-C", dir, "--update"}, nil, said, said) }()
 	steps := []struct {
 		name  string

@@ -1,0 +1,85 @@
+package golden
+
+import (
+	"context"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/loader"
+)
+
+// A recording is what the effects of one run of a case gave, done outside: as
+// lines of effects.jsonl, each effect once.
+type recording struct {
+	getenv func(string) string // of the machine: where secrets are
+	lines  []string
+	known  map[string]bool // effects
+}
+
+// reach lets the plugins of a host out: to the network, to programs, to secrets of
+// the machine that the case does not set.
+func (r *recording) reach(o *loader.Options, lookup func(string) string) {
+	o.World.HTTP, o.World.Exec, o.World.Answers, o.World.Secrets = &effects.HTTP{}, &effects.Exec{}, nil, nil
+	o.LookupEnv = func(name string) (string, bool) {
+		value := lookup(name)
+		if real := r.getenv(name); real != "" && value == missing(name) {
+			value = real
+		}
+		return value, true
+	}
+	o.Host.Record = r.add
+}
+
+// add takes an effect, unless it is one that cases need no line for.
+func (r *recording) add(e starhost.Entry) {
+	line, ok := effects.AnswerLine(e.Line)
+	if !ok {
+		return
+	}
+	answers, err := effects.ReadAnswers(effectsFile, []byte(line))
+	if err != nil {
+		return // it is what a journal has: there is none
+	}
+	if effect := answers.Unused()[0].Effect; !r.known[effect] {
+		r.known[effect] = true
+		r.lines = append(r.lines, line+"\n")
+	}
+}
+
+// recordAll runs the cases with the effects that they have, and writes down what
+// these gave where that is not what the case says.
+func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
+	st, err := newStage(conditions{workers: 1}, o.Plugins)
+	if err != nil {
+		return err
+	}
+	for _, c := range cases {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		st.recording = &recording{getenv: o.Getenv, known: map[string]bool{}}
+		if o.Getenv == nil {
+			st.recording.getenv = func(string) string { return "" }
+		}
+		st.run(ctx, c) // what fails, fails again
+		st.clear()
+		c.record(strings.Join(st.recording.lines, ""))
+	}
+	return ctx.Err()
+}
+
+// record makes the case say what its effects gave.
+func (c *testCase) record(lines string) {
+	old := string(c.files[effectsFile])
+	if c.problem != nil || lines == old || lines == "" {
+		return
+	}
+	src := replaceSection(c.src, effectsFile, lines)
+	if err := writeFile(c.file.Real, src); err != nil {
+		c.problem = cannotWrite(c.file.Shown, err)
+		return
+	}
+	c.src, c.files[effectsFile] = src, []byte(lines)
+	c.recorded = unified("old "+effectsFile, "new "+effectsFile, old, lines)
+}
