@@ -95,6 +95,9 @@ type LimitsConfig struct {
 	Memory uint64
 	// Timeout is wall-clock time.
 	Timeout time.Duration
+	// Source and Output are the most bytes of one .star file, and of what one
+	// evaluation prints; the host has them, a plugin has none of its own.
+	Source, Output int64
 }
 
 // PromptConfig says how a prompt is put together and bounds what a turn adds.
@@ -237,7 +240,7 @@ func newConfig() *Config {
 		Plugin:    map[string]*PluginConfig{},
 		Grants:    map[string][]string{},
 		Secrets:   map[string]*SecretConfig{},
-		Limits:    LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second},
+		Limits:    LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second, Source: DefaultMaxSource, Output: 1 << 20},
 		Prompt: PromptConfig{
 			Dedup: "session", Render: "plain",
 			MaxBytes: 1 << 20, MaxFragment: 256 << 10, MaxPlugin: 512 << 10,

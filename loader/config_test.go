@@ -164,7 +164,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			"PAGER_TOKEN": {File: loader.Path{Shown: "/run/secrets/pager", Real: "/run/secrets/pager", Place: at(22)}},
 			"OTHER":       {Command: []string{"pass", "other"}},
 		},
-		Limits: loader.LimitsConfig{Steps: 900_000, Memory: 32 << 20, Timeout: 1500 * time.Millisecond},
+		Limits: loader.LimitsConfig{Steps: 900_000, Memory: 32 << 20, Timeout: 1500 * time.Millisecond, Source: 256 << 10, Output: 1 << 20},
 		Prompt: loader.PromptConfig{
 			Dedup: "prompt", Render: "xml", MaxBytes: 2 << 20, MaxFragment: 1000, MaxPlugin: 512 << 10,
 			MaxAttachments: 21, MaxAttachment: 9 << 20, MaxPixels: 41_000_000, MaxTokens: 7,
@@ -194,7 +194,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 
 func TestConfigDefaults(t *testing.T) {
 	c := parse(t, "")
-	limits := loader.LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second}
+	limits := loader.LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second, Source: 256 << 10, Output: 1 << 20}
 	if diff := gocmp.Diff(limits, c.Limits); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
@@ -219,7 +219,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown table", "\n\n[pluginz]\na = 1", "E0602", `starhost.toml:3: unknown key "pluginz" (did you mean plugins?)`},
 		{"unknown key", "[plugins]\n# one\npath = []", "E0602", `starhost.toml:3: unknown key "plugins.path" (did you mean paths?)`},
 		{"key of another table", "paths = []", "E0602", `starhost.toml:1: unknown key "paths" (did you mean plugins.paths?)`},
-		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of memory, steps, timeout)`},
+		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of memory, output, source, steps, timeout)`},
 		{"key below a value's key", "limits = { steps = { a = 1 } }", "E0603", "starhost.toml:1: limits.steps: got a table, want a whole number from 1"},
 		{"value for a table", "[plugin]\noncall = 1", "E0603", "starhost.toml:2: plugin.oncall: got 1, want a table"},
 		{"string for a list", "[plugins]\npaths = \"plugins\"", "E0603", `starhost.toml:2: plugins.paths: got "plugins", want a list of strings`},
@@ -355,7 +355,7 @@ func TestLayers(t *testing.T) {
 	}
 	got := []any{c.Limits, c.Prompt.MaxBytes, c.Model.Default, c.Store.URL, c.Plugins.Required, c.Grants["oncall"], c.Plugin["policy"] == nil}
 	wantValues := []any{
-		loader.LimitsConfig{Steps: 500, Memory: 64 << 20, Timeout: time.Second}, int64(16 << 20), "env/model", "sqlite:",
+		loader.LimitsConfig{Steps: 500, Memory: 64 << 20, Timeout: time.Second, Source: 256 << 10, Output: 1 << 20}, int64(16 << 20), "env/model", "sqlite:",
 		[]string{"policy", "other"}, []string{"store"}, true,
 	}
 	if diff := gocmp.Diff(wantValues, got); diff != "" {
@@ -484,8 +484,10 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 	repo := tree(t, "-- starhost.toml --\n")
 	rapid.Check(t, func(t *rapid.T) {
 		steps, memory := rapid.Int64Range(1, 2000).Draw(t, "steps"), rapid.Int64Range(1, 2000).Draw(t, "memory")
+		source, output := rapid.Int64Range(1, 512<<10).Draw(t, "source"), rapid.Int64Range(1, 2<<20).Draw(t, "output")
 		timeout := time.Duration(rapid.Int64Range(1, int64(2*time.Second)).Draw(t, "timeout"))
-		src := "[limits]\nsteps = " + itoa(steps) + "\nmemory = " + itoa(memory) + "\ntimeout = \"" + timeout.String() + "\"\n"
+		src := "[limits]\nsteps = " + itoa(steps) + "\nmemory = " + itoa(memory) + "\ntimeout = \"" + timeout.String() + "\"\n" +
+			"source = " + itoa(source) + "\noutput = " + itoa(output) + "\n"
 		if err := os.WriteFile(filepath.Join(repo, "starhost.toml"), []byte(src), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -493,7 +495,7 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout)}
+		want := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout), Source: min(256<<10, source), Output: min(1<<20, output)}
 		if c.Limits != want {
 			t.Fatalf("limits: got %+v, want %+v", c.Limits, want)
 		}

@@ -130,6 +130,14 @@ var keyDocs = []Key{
 		Doc: "The most time of a load, and of each call of a handler, effects not counted. A project that is not trusted may only lower it.",
 	},
 	{
+		Name: "limits.source", Default: `"256KiB"`, Example: `limits.source = "1MiB"`,
+		Doc: "The most bytes of one .star file. A project that is not trusted may only lower it.",
+	},
+	{
+		Name: "limits.output", Default: `"1MiB"`, Example: `limits.output = "64KiB"`,
+		Doc: "The most bytes that a load, or a call of a handler, may print. A project that is not trusted may only lower it.",
+	},
+	{
 		Name: "prompt.dedup", Default: `"session"`, Example: `prompt.dedup = "prompt"`,
 		Doc: "session: a fragment that the session has seen is not sent again. prompt: it is left out only within one prompt.",
 	},

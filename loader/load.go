@@ -231,7 +231,7 @@ func newLoading(o Options) (*loading, error) {
 	}
 	l.set = &Set{Config: l.config}
 	for name, folder := range l.config.Libraries {
-		l.libraries[name] = NewLibrary(name, folder, 0)
+		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		if folder.Project && l.config.trusted != nil {
 			l.libraries[name].pins = l.config.trusted.files
 		}
@@ -281,7 +281,7 @@ func (l *loading) find() error {
 	if err != nil {
 		return err
 	}
-	l.sources, l.set.Problems = Discover(paths, 0)
+	l.sources, l.set.Problems = Discover(paths, l.config.Limits.Source)
 	l.set.inputs = l.inputs(paths)
 	return nil
 }
@@ -321,7 +321,7 @@ func (l *loading) newSandbox() error {
 }
 
 func limits(c LimitsConfig) starlark.Limits {
-	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout}
+	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output}
 }
 
 // newHost makes the host with its own references.

@@ -60,6 +60,8 @@ var settings = []*setting{
 	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
 	{k("limits.memory"), allowed, inBytes(limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory }))},
 	{k("limits.timeout"), allowed, limit(duration, func(c *Config, _ string) *time.Duration { return &c.Limits.Timeout })},
+	{k("limits.source"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Source }))},
+	{k("limits.output"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Output }))},
 	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
 	{k("prompt.render"), allowed, value(oneOf("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
 	{k("prompt.max_bytes"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},

@@ -183,7 +183,7 @@ func (r *readmeRun) tables(src string) string {
 func builtinRows() string {
 	rows := "| name | what it does |\n|---|---|\n"
 	for _, e := range builtins.Table(nil) {
-		if e.Value == nil && !strings.HasPrefix(e.Name, "ctx.") {
+		if e.Value == nil && !strings.Contains(e.Name, ".") {
 			continue // the language's own
 		}
 		doc, _, _ := strings.Cut(e.Doc, "\n")
