@@ -45,6 +45,11 @@ func (c modCall) signatureOf(r *Recorder, arg string, handler starlark.Callable)
 	if fn.HasVarargs() {
 		return nil, c.fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
 	}
+	if n := len(fn.Doc()); n > 0 { // it is read for a description and for a schema
+		if err := c.pay(n/4, 6*n); err != nil {
+			return nil, err
+		}
+	}
 	s := &signature{arg: arg, fn: fn, rest: fn.HasKwargs()}
 	n := fn.NumParams()
 	if s.rest {

@@ -42,11 +42,12 @@ func (d *decision) Freeze() {
 	}
 }
 
-// Held returns the values that Freeze reaches.
+// Held returns the values that Freeze reaches, and the texts that the decision
+// prints.
 func (d *decision) Held() []starlark.Value {
-	held := make([]starlark.Value, len(d.changes))
-	for i, c := range d.changes {
-		held[i] = c[1]
+	held := append(heldTexts(d.reason), heldByResult(&d.result)...)
+	for _, c := range d.changes {
+		held = append(held, c[1])
 	}
 	return held
 }

@@ -31,8 +31,20 @@ func (e *Error) Place() syntax.Position { return e.pos }
 // Help returns one line that says what to do, or "".
 func (e *Error) Help() string { return e.help }
 
+// maxMessage is the most bytes of a message. Names and texts of a plugin in it may
+// be of any size.
+const maxMessage = 16 << 10
+
 func errorf(code, format string, args ...any) *Error {
-	return &Error{code: code, msg: fmt.Sprintf(format, args...)}
+	return &Error{code: code, msg: shortened(fmt.Sprintf(format, args...))}
+}
+
+// shortened returns a message of a size that a program may print.
+func shortened(msg string) string {
+	if len(msg) <= maxMessage {
+		return msg
+	}
+	return msg[:runeStart(msg, maxMessage)] + "…"
 }
 
 // at returns e with a place of its own.
@@ -58,7 +70,7 @@ func unpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs
 	if strings.Contains(err.Error(), "unexpected keyword argument") {
 		code = "E0203"
 	}
-	return &Error{code: code, msg: err.Error()}
+	return &Error{code: code, msg: shortened(err.Error())}
 }
 
 // bind binds the call's arguments to pairs; its errors have a code.

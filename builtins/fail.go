@@ -18,7 +18,8 @@ func (e *failError) Code() string { return "E0301" }
 //
 //	fail(*args, sep=" ")
 //
-// as upstream does, with an error that a tool can tell from others.
+// as upstream does, with an error that a tool can tell from others. Its text is
+// paid for as a whole: few values can spell much.
 func raiseFail(c modCall) (starlark.Value, error) {
 	sep := " "
 	if err := unpackArgs(c.name, nil, c.kwargs, "sep?", &sep); err != nil {
@@ -28,10 +29,7 @@ func raiseFail(c modCall) (starlark.Value, error) {
 	for i, arg := range c.args {
 		text, ok := starlark.AsString(arg)
 		if !ok {
-			var err error
-			if text, err = c.spell(arg); err != nil {
-				return nil, err
-			}
+			text = arg.String()
 		}
 		if err := c.pay(1+len(text)/64, len(text)+len(sep)); err != nil {
 			return nil, err

@@ -154,7 +154,7 @@ func attachmentFile(c modCall, name string) ([]byte, error) {
 	case noFolder != nil:
 		return nil, noFolder
 	default:
-		return nil, c.fail("E0316", "path: %q is not in the plugin's folder; files of the workspace are read in handlers", name)
+		return nil, c.fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", quoteShort(name))
 	}
 	var data []byte
 	err := c.rt.Paused(c.th, func() (err error) {
@@ -166,7 +166,7 @@ func attachmentFile(c modCall, name string) ([]byte, error) {
 	case errors.As(err, &refused) && !refused.Declared && noFolder != nil:
 		return nil, noFolder
 	case errors.As(err, &refused) && !refused.Declared:
-		return nil, c.fail("E0316", "path: %q is not in the plugin's folder; if it is the workspace's: %v", name, err)
+		return nil, c.fail("E0316", "path: %s is not in the plugin's folder; if it is the workspace's: %v", quoteShort(name), err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: path: %w", c.name, err)
 	}

@@ -113,6 +113,7 @@ func literalList(x *syntax.ListExpr) (starlark.Value, error) {
 
 func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 	dict := starlark.NewDict(len(x.List))
+	var flood keyFlood
 	for _, e := range x.List {
 		entry := e.(*syntax.DictEntry)
 		k, err := literal(entry.Key)
@@ -124,6 +125,9 @@ func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 			return nil, err
 		}
 		start, _ := entry.Span()
+		if err := flood.add(k); err != nil {
+			return nil, errorf("E0302", "plugin: %v", err).at(start)
+		}
 		if _, found, err := dict.Get(k); found || err != nil {
 			return nil, errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).at(start)
 		}

@@ -3,6 +3,7 @@ package builtins
 import (
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
@@ -34,6 +35,7 @@ type modMember struct {
 	example string
 	fn      modFunc
 	value   starlark.Value
+	whole   bool // a call pays for the text of all its arguments before fn sees them
 }
 
 // modEntries returns the entries of a module's members, in their order.
@@ -51,6 +53,9 @@ func (m modMember) entry(rt Runtime, name string) Entry {
 	e := Entry{Name: name, Doc: m.doc, Example: m.example, Cost: Cost{Steps: 1}, Value: m.value}
 	if m.value == nil {
 		e.Signature = name + "(" + m.params + ")"
+	}
+	if m.whole {
+		e.Cost.BytesPerArgByte = 1
 	}
 	if m.fn != nil {
 		e.Value = modBuiltin(rt, name, m.fn)
@@ -81,14 +86,17 @@ func (t *textOrBytes) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// quoteShort quotes s for a message, cut to a length that a reader can take in.
-func quoteShort(s string) string { return cut(strconv.Quote(s)) }
+// maxShown is the most bytes of a text that a message shows: what a reader can take in.
+const maxShown = 120
 
-// cut returns s for a message, cut to a length that a reader can take in.
+// quoteShort quotes s for a message, cut to what a reader can take in. It looks at
+// no more of s, which may be megabytes.
+func quoteShort(s string) string { return cut(strconv.Quote(s[:min(len(s), maxShown+utf8.UTFMax)])) }
+
+// cut returns s for a message, cut to what a reader can take in.
 func cut(s string) string {
-	const most = 120
-	if len(s) <= most {
+	if len(s) <= maxShown {
 		return s
 	}
-	return s[:runeStart(s, most)] + "…"
+	return s[:runeStart(s, maxShown)] + "…"
 }

@@ -146,11 +146,14 @@ func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
 	if limit == 0 {
 		limit = len(text) + 1
 	}
+	if p.far {
+		return p.each(c, text, limit)
+	}
 	if err := c.pay(p.scanSteps(text), 0); err != nil {
 		return nil, err
 	}
 	for batch := min(16, limit); ; batch = min(4*batch, limit) {
-		if err := c.pay(4*batch, batch*p.matchBytes()); err != nil {
+		if err := c.pay((4+p.rangeSteps(p.program))*batch, batch*p.matchBytes()); err != nil {
 			return nil, err
 		}
 		found := p.re.FindAllStringSubmatchIndex(text, batch)

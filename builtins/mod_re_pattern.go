@@ -44,6 +44,8 @@ type rePattern struct {
 	program int    // instructions, at most
 	ranges  int    // character ranges, which cost when compiled
 	prefix  string // every match begins with it; "" when nothing is known
+	far     bool   // a search may look far beyond a match
+	rest    reRest // finds a match behind the first
 }
 
 // sizeSteps is the price of the pattern's size, beyond that of its length.
@@ -96,6 +98,7 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	}
 	if anchor == reAnywhere {
 		p.prefix, _ = p.re.LiteralPrefix()
+		p.far, p.rest.tree = looksFar(tree, p.program), tree.String()
 	}
 	return p, nil
 }

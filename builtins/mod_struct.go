@@ -1,6 +1,8 @@
 package builtins
 
 import (
+	"math/bits"
+
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -29,7 +31,12 @@ func makeStruct(c modCall) (starlark.Value, error) {
 	if len(c.args) > 0 {
 		return nil, c.fail("E0202", "got %d positional arguments, want fields by name", len(c.args))
 	}
-	if err := c.pay(1+len(c.kwargs), 64*(1+len(c.kwargs))); err != nil {
+	names := 0 // bytes that sorting may compare: long names can differ at their ends alone
+	for _, kv := range c.kwargs {
+		names += len(kv[0].(starlark.String))
+	}
+	n := len(c.kwargs)
+	if err := c.pay(1+n+names*bits.Len(uint(n))/128, 64*(1+n)); err != nil {
 		return nil, err
 	}
 	return starlarkstruct.FromKeywords(starlarkstruct.Default, c.kwargs), nil

@@ -41,7 +41,8 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 			return nil, c.fail("E0202", "rows: row %d: %v", n, err)
 		}
 	}
-	if err := c.pay(1+t.size/8, 6*t.size); err != nil {
+	cells := len(t.header) * (2 + len(t.rows)) // short rows are filled up
+	if err := c.pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.render()), nil

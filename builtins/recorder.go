@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -133,9 +134,17 @@ func (c modCall) recorder() (*Recorder, error) {
 	return h.rec, nil
 }
 
-// claim takes a name, such as `tool "page"`, or says where it was taken.
-func (c modCall) claim(r *Recorder, what string) (starhost.Pos, error) {
+// maxName is the most bytes of the name of anything that is registered. What
+// names look like, the host says.
+const maxName = 1 << 10
+
+// claim takes a name for a thing of some kind, or says where it was taken.
+func (c modCall) claim(r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.th)
+	if len(name) > maxName {
+		return pos, c.fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
+	}
+	what := fmt.Sprintf("%s %q", kind, name)
 	if old, taken := r.names[what]; taken {
 		return pos, c.fail("E0305", "%s is already registered at %s", what, old)
 	}

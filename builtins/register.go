@@ -114,7 +114,7 @@ func registerTool(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Pos, err = c.claim(r, fmt.Sprintf("tool %q", t.Name)); err != nil {
+	if t.Pos, err = c.claim(r, "tool", t.Name); err != nil {
 		return nil, err
 	}
 	r.keep(sig.fn)
@@ -237,6 +237,9 @@ func registerHook(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(event) > maxName {
+		return nil, c.fail("E0306", "unknown event %s", quoteShort(event))
+	}
 	spec, err := starhost.LookupEvent(event, r.declared...)
 	if err != nil {
 		return nil, c.fail("E0306", "%v", err)
@@ -296,7 +299,7 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	if description == "" {
 		description = firstParagraph(p.fn.Doc())
 	}
-	pos, err := c.claim(r, fmt.Sprintf("fragment loader %q", prefix))
+	pos, err := c.claim(r, "fragment loader", prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
@@ -44,7 +43,7 @@ func registerCommand(c modCall) (starlark.Value, error) {
 		}
 	}
 	for _, name := range append([]string{cmd.Name}, aliases...) {
-		if cmd.Pos, err = c.claim(r, fmt.Sprintf("command %q", name)); err != nil {
+		if cmd.Pos, err = c.claim(r, "command", name); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -31,7 +30,7 @@ func registerModel(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	for _, name := range append([]string{e.Name}, aliases...) {
-		if e.Pos, err = c.claim(r, fmt.Sprintf("model %q", name)); err != nil {
+		if e.Pos, err = c.claim(r, "model", name); err != nil {
 			return nil, err
 		}
 	}

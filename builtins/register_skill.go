@@ -39,7 +39,7 @@ func registerSkill(c modCall) (starlark.Value, error) {
 	if skill.Files, err = c.besideSkill(path.Clean(file)); err != nil {
 		return nil, err
 	}
-	if skill.Pos, err = c.claim(r, fmt.Sprintf("skill %q", skill.Name)); err != nil {
+	if skill.Pos, err = c.claim(r, "skill", skill.Name); err != nil {
 		return nil, err
 	}
 	skill.Load = func(context.Context, *starhost.Turn) (string, error) { return text, nil }

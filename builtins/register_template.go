@@ -33,7 +33,7 @@ func registerTemplateLoader(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	pos, err := c.claim(r, fmt.Sprintf("template loader %q", prefix))
+	pos, err := c.claim(r, "template loader", prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,21 @@ func (v *templateValue) Type() string          { return "template" }
 func (v *templateValue) Freeze()               {}
 func (v *templateValue) Truth() starlark.Bool  { return true }
 func (v *templateValue) Hash() (uint32, error) { return unhashable("template") }
-func (v *templateValue) AttrNames() []string   { return fieldNames(templateFields) }
+func (v *templateValue) Held() []starlark.Value {
+	held := heldTexts(v.t.Prompt, v.t.System, v.t.Model, string(v.t.Options))
+	for _, list := range [][]string{v.t.Fragments, v.t.SystemFragments, v.t.Tools} {
+		held = append(held, heldTexts(list...)...)
+	}
+	for _, a := range v.t.Attachments {
+		held = append(held, &attachmentValue{a})
+	}
+	if len(v.t.Defaults) > 0 {
+		held = append(held, textDict(v.t.Defaults))
+	}
+	return held
+}
+func (v *templateValue) ComparedBytes() int  { return heldBytes(v.Held()) }
+func (v *templateValue) AttrNames() []string { return fieldNames(templateFields) }
 func (v *templateValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(templateFields, &v.t, name), nil
 }
@@ -115,6 +129,11 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	t.Fragments, t.SystemFragments, t.Tools, t.Attachments = refs, systemRefs, tools, attachments
+	if n := len(refs) + len(systemRefs) + len(tools) + len(attachments); n > 0 {
+		if err := c.pay(n, 64*n); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.pay(4+(len(t.Prompt)+len(t.System))/64, 512+len(t.Prompt)+len(t.System)); err != nil {
 		return nil, err
 	}

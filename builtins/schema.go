@@ -18,6 +18,9 @@ import (
 func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (json.RawMessage, *shape, error) {
 	schema := given
 	if given == nil {
+		if err := c.payDefaults(sig); err != nil {
+			return nil, nil, err
+		}
 		derived, err := deriveSchema(sig)
 		if err != nil {
 			return nil, nil, c.fail("E0308", "%v", err)
@@ -31,6 +34,21 @@ func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (json.RawMessage
 		return nil, nil, c.fail("E0308", "parameters: %v", err)
 	}
 	return raw, shapeOf(schema), nil
+}
+
+// payDefaults pays for the defaults that become parts of a schema, so that none is
+// looked at which contains itself, or is larger than it looks.
+func (c modCall) payDefaults(sig *signature) error {
+	for _, p := range sig.offered() {
+		if p.value == nil {
+			continue
+		}
+		payer := textPayer{modCall: c}
+		if err := payer.value(p.value, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkSchema reports where an explicit schema and the handler's parameters do
@@ -342,7 +360,13 @@ var oneOf = sync.OnceValue(func() *regexp.Regexp {
 // section ends where the indentation of its head returns.
 func parseArgs(doc string) ([]argDoc, error) {
 	var docs []argDoc
+	var words []string    // of the last entry, line by line
 	head, entry := -1, -1 // indentation of the head and of the entries
+	end := func() {
+		if len(docs) > 0 {
+			docs[len(docs)-1].text = strings.Join(words, " ")
+		}
+	}
 	for line := range strings.Lines(doc) {
 		text := strings.TrimSpace(line)
 		depth := indentation(line)
@@ -353,6 +377,7 @@ func parseArgs(doc string) ([]argDoc, error) {
 				head = depth
 			}
 		case depth <= head:
+			end()
 			return finish(docs)
 		case entry < 0 || depth <= entry:
 			entry = depth
@@ -360,11 +385,13 @@ func parseArgs(doc string) ([]argDoc, error) {
 			if err != nil {
 				return nil, err
 			}
-			docs = append(docs, d)
+			end()
+			docs, words = append(docs, d), []string{d.text}
 		default:
-			docs[len(docs)-1].text += " " + text
+			words = append(words, text)
 		}
 	}
+	end()
 	return finish(docs)
 }
 
@@ -407,11 +434,13 @@ func cutArg(line string) (name, typ, text string, ok bool) {
 // finish reads what can stand on several lines, and refuses an entry given twice
 // and an enum of what is no text.
 func finish(docs []argDoc) ([]argDoc, error) {
+	seen := map[string]bool{}
 	for i := range docs {
 		d := &docs[i]
-		if slices.ContainsFunc(docs[:i], func(e argDoc) bool { return e.name == d.name }) {
+		if seen[d.name] {
 			return nil, fmt.Errorf("the docstring's Args: %s is described twice", d.name)
 		}
+		seen[d.name] = true
 		if d.enum = enumOf(d.text); d.enum == nil {
 			continue
 		}

@@ -27,7 +27,7 @@ var language = []modMember{
 		example: `assert_eq("upper" in dir(""), True)`},
 	{name: "enumerate", params: "x, start=0", doc: "Returns the elements with their numbers.",
 		example: `assert_eq(enumerate(["a"], 1), [(1, "a")])`},
-	{name: "fail", params: `*args, sep=" "`, fn: raiseFail,
+	{name: "fail", params: `*args, sep=" "`, fn: raiseFail, whole: true,
 		doc: `Ends the call with a message.
 From a tool, the model gets the message alone, as a result that is an error; any
 other handler fails.`,

@@ -40,7 +40,7 @@ takes the place of another plugin's tool, with the grant override:NAME.`,
 
 assert_eq(greet("Ada"), "Hello Ada. ")
 register_tool(greet)`,
-		fn: registerTool,
+		fn: registerTool, whole: true,
 	},
 	{
 		name: "register_hook", params: "event, handler, priority=0, match=None, on_error=None",
@@ -56,7 +56,7 @@ declares.`,
 
 assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)
 register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")`,
-		fn: registerHook,
+		fn: registerHook, whole: true,
 	},
 	{
 		name: "register_fragment_loader", params: "prefix, handler, description=None",
@@ -69,7 +69,7 @@ other, so ctx only reads.`,
 
 assert_eq(runbook("checkout").source, "checkout.md")
 register_fragment_loader("runbook", runbook)`,
-		fn: registerFragmentLoader,
+		fn: registerFragmentLoader, whole: true,
 	},
 	{
 		name: "register_template_loader", params: "prefix, handler",
@@ -81,7 +81,7 @@ ctx only reads.`,
 
 assert_eq(review("Go").prompt, "Review this $what in Go:")
 register_template_loader("review", review)`,
-		fn: registerTemplateLoader,
+		fn: registerTemplateLoader, whole: true,
 	},
 	{
 		name: "register_command", params: "name, handler, description=None, aliases=[], complete=None",
@@ -95,7 +95,7 @@ complete takes (typed) or (ctx, typed) and returns what the arguments may become
 
 assert_eq(deliver(["checkout"]), "delivered to checkout")
 register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed: [t for t in ["checkout", "search"] if t.startswith(typed)])`,
-		fn: registerCommand,
+		fn: registerCommand, whole: true,
 	},
 	{
 		name: "register_skill", params: "path, name=None, description=None",
@@ -105,7 +105,7 @@ has name and description, where these are not given here. The files beside it ar
 in front of the text.`,
 		example: `register_skill("skills/triage/SKILL.md")
 assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
-		fn: registerSkill,
+		fn: registerSkill, whole: true,
 	},
 	{
 		name: "register_model", params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
@@ -116,7 +116,7 @@ secret:NAME it is listed as unavailable.`,
 		example: `MODELS = ["small", "large"]
 register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")
 assert_eq(len(MODELS), 2)`,
-		fn: registerModel,
+		fn: registerModel, whole: true,
 	},
 }
 
@@ -153,7 +153,7 @@ handled: it is the turn's final answer, no further request is made.`,
 		example: `r = result("2 pods restarted", for_user = "done", handled = True)
 assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
 assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
-		fn: makeResult,
+		fn: makeResult, whole: true,
 	},
 	{
 		name: "template", params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
@@ -214,7 +214,7 @@ one wins.`,
 
 assert_eq(type(cached("ask", {})), "decision")
 register_hook("pre_tool_call", cached)`,
-		fn: makeRespond,
+		fn: makeRespond, whole: true,
 	},
 	{
 		name: "modify", params: "**changes",

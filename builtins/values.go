@@ -70,6 +70,34 @@ func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, 
 
 func unhashable(typ string) (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", typ) }
 
+// heldTexts returns those of the texts that are not empty, for those who pay for
+// printing them.
+func heldTexts(texts ...string) []starlark.Value {
+	var held []starlark.Value
+	for _, text := range texts {
+		if text != "" {
+			held = append(held, starlark.String(text))
+		}
+	}
+	return held
+}
+
+// heldBytes returns the length of what a value holds, which a comparison looks at.
+func heldBytes(held []starlark.Value) int {
+	n := 0
+	for _, v := range held {
+		switch v := v.(type) {
+		case starlark.String:
+			n += len(v)
+		case *attachmentValue:
+			n += 64 + v.ComparedBytes()
+		case *starlark.Dict:
+			n += 64 * v.Len()
+		}
+	}
+	return n
+}
+
 // A fragmentValue is what fragment(...) returns. It is immutable.
 type fragmentValue struct{ f fragments.Fragment }
 
@@ -86,7 +114,11 @@ func (v *fragmentValue) Type() string          { return "fragment" }
 func (v *fragmentValue) Freeze()               {}
 func (v *fragmentValue) Truth() starlark.Bool  { return true }
 func (v *fragmentValue) Hash() (uint32, error) { return unhashable("fragment") }
-func (v *fragmentValue) AttrNames() []string   { return fieldNames(fragmentFields) }
+func (v *fragmentValue) Held() []starlark.Value {
+	return heldTexts(v.f.Content, v.f.Source, v.f.Title)
+}
+func (v *fragmentValue) ComparedBytes() int  { return heldBytes(v.Held()) }
+func (v *fragmentValue) AttrNames() []string { return fieldNames(fragmentFields) }
 func (v *fragmentValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(fragmentFields, &v.f, name), nil
 }
@@ -107,7 +139,7 @@ func makeFragment(c modCall) (starlark.Value, error) {
 	}
 	t, err := fragments.ParseTarget(target)
 	if err != nil {
-		return nil, c.fail("E0202", "target: got %q, want \"prompt\" or \"system\"%s", target, didYouMean(target, []string{"prompt", "system"}))
+		return nil, c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
 	}
 	f.Target = t
 	return &fragmentValue{f}, c.pay(1, 256)
@@ -136,7 +168,11 @@ func (v *attachmentValue) Type() string          { return "attachment" }
 func (v *attachmentValue) Freeze()               {}
 func (v *attachmentValue) Truth() starlark.Bool  { return true }
 func (v *attachmentValue) Hash() (uint32, error) { return unhashable("attachment") }
-func (v *attachmentValue) AttrNames() []string   { return fieldNames(attachmentFields) }
+func (v *attachmentValue) Held() []starlark.Value {
+	return heldTexts(v.a.Name, v.a.URL, v.a.Type)
+}
+func (v *attachmentValue) ComparedBytes() int  { return len(v.a.Content) + heldBytes(v.Held()) }
+func (v *attachmentValue) AttrNames() []string { return fieldNames(attachmentFields) }
 func (v *attachmentValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(attachmentFields, &v.a, name), nil
 }
@@ -238,17 +274,28 @@ func frozen[V starlark.Value](v V) V {
 	return v
 }
 
-func (v *resultValue) String() string        { return printFields("result", resultFields, &v.r) }
-func (v *resultValue) Type() string          { return "result" }
-func (v *resultValue) Freeze()               {}
-func (v *resultValue) Truth() starlark.Bool  { return true }
-func (v *resultValue) Hash() (uint32, error) { return unhashable("result") }
-func (v *resultValue) AttrNames() []string   { return fieldNames(resultFields) }
+func (v *resultValue) String() string         { return printFields("result", resultFields, &v.r) }
+func (v *resultValue) Type() string           { return "result" }
+func (v *resultValue) Freeze()                {}
+func (v *resultValue) Truth() starlark.Bool   { return true }
+func (v *resultValue) Hash() (uint32, error)  { return unhashable("result") }
+func (v *resultValue) Held() []starlark.Value { return heldByResult(&v.r) }
+func (v *resultValue) ComparedBytes() int     { return heldBytes(v.Held()) }
+func (v *resultValue) AttrNames() []string    { return fieldNames(resultFields) }
 func (v *resultValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(resultFields, &v.r, name), nil
 }
 func (v *resultValue) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return sameFields(op, "result", resultFields, &v.r, &y.(*resultValue).r, depth)
+}
+
+// heldByResult returns the texts of a result, and its attachments.
+func heldByResult(r *starhost.Result) []starlark.Value {
+	held := heldTexts(r.ForLLM, r.ForUser)
+	for _, a := range r.Attachments {
+		held = append(held, &attachmentValue{a})
+	}
+	return held
 }
 
 // makeResult implements
@@ -268,6 +315,11 @@ func makeResult(c modCall) (starlark.Value, error) {
 		return nil, c.fail("E0204", "for_llm: %v", err)
 	}
 	if attachments != nil {
+		if n := max(starlark.Len(attachments), 0); n > 0 {
+			if err := c.pay(n, 512*n); err != nil { // the list grows by copying
+				return nil, err
+			}
+		}
 		for v := range starlark.Elements(attachments) {
 			a, ok := v.(*attachmentValue)
 			if !ok {
@@ -276,7 +328,7 @@ func makeResult(c modCall) (starlark.Value, error) {
 			r.Attachments = append(r.Attachments, a.a)
 		}
 	}
-	return &resultValue{r}, c.pay(2+len(r.Attachments), 256+len(r.ForLLM))
+	return &resultValue{r}, c.pay(2, 256+len(r.ForLLM))
 }
 
 // resultText returns what a model reads for a value: a string as it is, nothing

@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -83,13 +84,13 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 	return err
 }
 
-// payHostParts walks those of the values that stand for a list or dict: the host's
-// code for their operators takes time by what they hold.
+// payHostParts walks the values if one of them stands for a list or dict: the host's
+// code for their operators takes time by what all of them hold.
 func (w *worker) payHostParts(op string, values ...starlark.Value) error {
+	if !slices.ContainsFunc(values, isHost) {
+		return nil
+	}
 	for _, v := range values {
-		if !isHost(v) {
-			continue
-		}
 		if err := w.payParts(op, v); err != nil {
 			return err
 		}

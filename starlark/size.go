@@ -214,7 +214,13 @@ func (t *textWalk) hostValue(v starlark.Value) error {
 	}
 	switch v := v.(type) {
 	case Holder:
-		return t.elements(slices.Values(v.Held()))
+		// It prints what it holds anew: that a list around it is being printed is not
+		// seen there, so that a cycle through it ends at the depth alone.
+		path := t.path
+		t.path = nil
+		err := t.elements(slices.Values(v.Held()))
+		t.path = path
+		return err
 	case starlark.IterableMapping:
 		for _, item := range v.Items() {
 			if err := t.elements(item.Elements()); err != nil {
