@@ -324,7 +324,7 @@ func (c modCall) fromJSON(raw []byte) (starlark.Value, error) {
 	if err := c.pay(len(raw)/16+shape.bytes/128, shape.bytes); err != nil {
 		return nil, err
 	}
-	return fromJSON(raw)
+	return readJSON(raw, func(steps int) error { return c.pay(steps, 0) })
 }
 
 func stringList(list []string) *starlark.List {

@@ -31,7 +31,12 @@ const (
 // stands twice in one object, nesting over jsonMaxDepth, and text after the value.
 // The work is linear in the text. The result is not frozen.
 func fromJSON(raw []byte) (starlark.Value, error) {
-	r := jsonReader{json.NewDecoder(bytes.NewReader(raw))}
+	return readJSON(raw, func(int) error { return nil })
+}
+
+// readJSON is fromJSON that pays steps for keys that share a hash.
+func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
+	r := jsonReader{json.NewDecoder(bytes.NewReader(raw)), pay}
 	r.dec.UseNumber()
 	v, err := r.next(0)
 	if err == nil && r.more() {
@@ -44,7 +49,10 @@ func fromJSON(raw []byte) (starlark.Value, error) {
 }
 
 // A jsonReader builds values from the tokens of one text.
-type jsonReader struct{ dec *json.Decoder }
+type jsonReader struct {
+	dec *json.Decoder
+	pay func(steps int) error
+}
 
 // more reports whether anything but space is left.
 func (r jsonReader) more() bool {
@@ -123,6 +131,9 @@ func (r jsonReader) object(depth int) (starlark.Value, error) {
 		if err := flood.add(key); err != nil {
 			return nil, err
 		}
+		if err := r.pay(flood.steps()); err != nil {
+			return nil, err
+		}
 		v, err := r.next(depth)
 		if err != nil {
 			return nil, err
@@ -160,12 +171,14 @@ func jsonNumber(s string) (starlark.Value, error) {
 // make a dict quadratic. The hash of short strings has no seed, so that a sender
 // can aim; that of longer ones does, and they do not count.
 type keyFlood struct {
-	keys  int
-	slots []uint16 // keys by the low bits of their hash, made with the 1,000th
+	keys   int
+	shared int      // keys that the last one shares a hash with, about
+	slots  []uint16 // keys by the low bits of their hash, made when there are many
 }
 
 const (
 	floodSlots    = 4096
+	floodCounted  = 64   // keys that may share anything for nothing
 	floodFrom     = 1000 // keys that may share anything
 	floodPerSlot  = 256  // keys of one slot, beyond an even share eight times over
 	seededHashLen = 12   // upstream hashes strings of this length with a seed
@@ -173,8 +186,8 @@ const (
 
 // add counts one key.
 func (f *keyFlood) add(key starlark.Value) error {
-	f.keys++
-	if s, ok := key.(starlark.String); f.keys < floodFrom || ok && len(s) >= seededHashLen {
+	f.keys, f.shared = f.keys+1, 0
+	if s, ok := key.(starlark.String); f.keys < floodCounted || ok && len(s) >= seededHashLen {
 		return nil
 	}
 	if f.slots == nil {
@@ -183,11 +196,15 @@ func (f *keyFlood) add(key starlark.Value) error {
 	hash, _ := key.Hash() // keys always have one
 	slot := &f.slots[hash%floodSlots]
 	*slot++
-	if int(*slot) > floodPerSlot+8*f.keys/floodSlots {
-		return fmt.Errorf("an object has too many keys of one hash (%d of %d)", *slot, f.keys)
+	f.shared = int(*slot)
+	if f.keys >= floodFrom && f.shared > floodPerSlot+8*f.keys/floodSlots {
+		return fmt.Errorf("an object has too many keys of one hash (%d of %d)", f.shared, f.keys)
 	}
 	return nil
 }
+
+// steps is the price of the comparisons that the last key takes.
+func (f *keyFlood) steps() int { return f.shared / 4 }
 
 // appendJSON appends v as compact JSON text. Dict keys stand in the dict's order,
 // struct fields sorted; tuples and sets are arrays; bytes of a string that are not

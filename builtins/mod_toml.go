@@ -146,6 +146,9 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 		if err := flood.add(starlark.String(key)); err != nil {
 			return nil, r.fail("E0202", "text: %v", err)
 		}
+		if err := r.pay(flood.steps(), 0); err != nil {
+			return nil, err
+		}
 		if err := dict.SetKey(starlark.String(key), v); err != nil {
 			return nil, err
 		}

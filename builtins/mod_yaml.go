@@ -289,6 +289,9 @@ func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
 	if err := b.flood.add(k); err != nil {
 		return b.trouble(n, "%v", err)
 	}
+	if err := b.pay(b.flood.steps(), 0); err != nil {
+		return err
+	}
 	return b.dict.SetKey(k, v)
 }
 

@@ -134,7 +134,9 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	if err := c.pay(4+(len(t.Prompt)+len(t.System))/64, 512+len(t.Prompt)+len(t.System)); err != nil {
+	size := len(t.Prompt) + len(t.System)
+	marks := strings.Count(t.Prompt, "$") + strings.Count(t.System, "$")
+	if err := c.pay(4+size/64+16*marks, 512+64*marks+len(t.Prompt)+len(t.System)); err != nil {
 		return nil, err
 	}
 	if t.Options, err = c.optionsJSON(options); err != nil {
@@ -148,7 +150,7 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
-		if !slices.Contains(names, name) {
+		if _, found := slices.BinarySearch(names, name); !found {
 			return nil, c.fail("E0202", "defaults: the template does not name %q%s", "$"+name, didYouMean(name, names))
 		}
 	}

@@ -137,7 +137,7 @@ func makeFragment(c modCall) (starlark.Value, error) {
 	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
-	t, err := fragments.ParseTarget(target)
+	t, err := fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
 	if err != nil {
 		return nil, c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
 	}
