@@ -44,7 +44,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
 	root.AddCommand(a.configCommand(), a.trustCommand(), a.commandCommand())
 	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
-	root.AddCommand(a.replCommand())
+	root.AddCommand(a.replCommand(), a.benchCommand())
 	root.InitDefaultCompletionCmd()
 	completionExamples(root)
 	return root

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+// benchFlags are the flags of bench.
+type benchFlags struct {
+	loadFlags
+	prompt    string
+	fragments []string
+	time      time.Duration
+	count     int
+}
+
+// benchFormats are those of bench, its default first.
+var benchFormats = []string{"pretty", "json", "gobench"}
+
+func (a *app) benchCommand() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench [PATH...]",
+		Short: "Measure what plugins cost",
+		Long: `Measure what plugins cost: loading all of them, each hook, the loader of each
+reference, merging what the references give, and a whole prompt. Steps and bytes are
+what evaluation is charged, the same everywhere; times are this machine's.
+
+Handlers run many times, so nothing leaves the machine: http, exec and what writes
+are not done. -F gobench is what benchstat reads.`,
+		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
+  starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.bench(cmd.Context(), &f, paths) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.prompt, "prompt", "p", "Why is checkout slow?", "the user's words, `TEXT`")
+	flags.StringArrayVarP(&f.fragments, "fragment", "f", nil, "fragment `REF`, for its loader, merging and the prompt; repeatable")
+	flags.DurationVar(&f.time, "time", time.Second, "`TIME` to spend on each sample")
+	flags.IntVar(&f.count, "count", 1, "take this `NUMBER` of samples of everything")
+	return cmd
+}
+
+// A benchmark is one thing that is measured.
+type benchmark struct {
+	kind    string // load, hook, loader, merge or prompt
+	plugin  string // whose it is, "" for all plugins
+	subject string // the event or the reference
+	pos     starhost.Pos
+	op      func(context.Context) error
+	inTurn  bool           // op needs a turn
+	spent   starlark.Usage // by one op
+	samples []sample
+}
+
+// A sample says how long operations took.
+type sample struct {
+	n              int
+	mean, p50, p99 time.Duration
+}
+
+// A bencher is one run of bench.
+type bencher struct {
+	*app
+	flags      *benchFlags
+	set        *loader.Set
+	request    starhost.Request
+	turn       *starhost.Turn // under way, or nil
+	benchmarks []*benchmark
+	quiet      bool // what handlers log is not for the report
+}
+
+// bench runs the command.
+func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
+	if err := a.wantFormat(benchFormats...); err != nil {
+		return err
+	}
+	switch {
+	case f.time <= 0:
+		return usagef("--time: got %s, want more than nothing", f.time)
+	case f.count < 1:
+		return usagef("--count: got %d, want 1 or more", f.count)
+	}
+	b := &bencher{app: a, flags: f, request: starhost.Request{Text: f.prompt}}
+	var err error
+	if b.set, err = a.loadWith(ctx, &f.loadFlags, paths, b.outside); err != nil {
+		return err
+	}
+	defer b.set.Close()
+	defer b.endTurn(ctx)
+	b.quiet = true
+	if err := b.collect(ctx, paths); err != nil {
+		return err
+	}
+	for range f.count {
+		for _, m := range b.benchmarks {
+			s, err := b.measure(ctx, m)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name(" "), err)
+			}
+			m.samples = append(m.samples, s)
+		}
+	}
+	return benchWriters[a.format](b)
+}
+
+// outside keeps plugins on this machine, and quiet once they are loaded.
+func (b *bencher) outside(o *loader.Options) {
+	o.World.DryRun = new(effects.DryRun)
+	o.World.HTTP = nil
+	log := o.Host.Log
+	o.Host.Log = func(l starhost.LogLine) {
+		if !b.quiet {
+			log(l)
+		}
+	}
+}
+
+// collect finds out what there is to measure, and what it spends.
+func (b *bencher) collect(ctx context.Context, paths []string) error {
+	b.addLoad(paths)
+	if err := b.beginTurn(ctx); err != nil {
+		return err
+	}
+	for _, p := range b.set.Plugins {
+		if p.Registered == nil {
+			continue
+		}
+		for i := range p.Registered.Hooks {
+			if err := b.addHook(ctx, p.Name, &p.Registered.Hooks[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.addLoaders(ctx); err != nil {
+		return err
+	}
+	return b.addPrompt(ctx)
+}
+
+// skip says that something is not measured, and why.
+func (b *bencher) skip(pos starhost.Pos, what, why string) {
+	b.warnings = append(b.warnings, loader.Warning{Place: loader.Place(pos), Msg: what + " is not measured: " + why})
+}
+
+// addLoad adds reading the config and loading all plugins.
+func (b *bencher) addLoad(paths []string) {
+	m := &benchmark{kind: "load"}
+	for i := range b.set.Plugins {
+		m.spent.Steps += b.set.Plugins[i].Steps
+		m.spent.Bytes += b.set.Plugins[i].Bytes
+	}
+	m.op = func(ctx context.Context) error {
+		again := &app{getenv: b.getenv, dir: b.dir, config: b.config, noConfig: b.noConfig}
+		set, err := again.loadWith(ctx, &b.flags.loadFlags, paths, b.outside)
+		if err != nil {
+			return err
+		}
+		return set.Close()
+	}
+	b.benchmarks = append(b.benchmarks, m)
+}
+
+// addHook adds a hook, with the first event that it runs for and does not fail at.
+func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) error {
+	m := &benchmark{kind: "hook", plugin: plugin, subject: h.Event, pos: h.Pos, inTurn: true}
+	why := "no tool or command that it matches is registered"
+	for _, e := range b.events(h.Event) {
+		seen := len(b.turn.Hooks())
+		if _, err := b.turn.Fire(ctx, e); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(b.turn.Hooks()[seen:], func(t starhost.HookTrace) bool {
+			return t.Event == h.Event && t.Plugin == plugin && t.Pos == h.Pos
+		})
+		if i < 0 {
+			continue
+		}
+		trace := b.turn.Hooks()[seen+i]
+		if trace.Action == starhost.ActionError {
+			why = trace.Detail
+			continue
+		}
+		m.spend(b.turn.Hooks()[seen+i : seen+i+1])
+		m.op = func(ctx context.Context) error {
+			return b.turn.As(ctx, plugin, func(ctx context.Context) error {
+				_, err := h.Call(ctx, b.turn, e)
+				return err
+			})
+		}
+		b.benchmarks = append(b.benchmarks, m)
+		return nil
+	}
+	b.skip(h.Pos, "hook "+h.Event, why)
+	return nil
+}
+
+// events returns one event of a name for each tool or command that it can be about.
+func (b *bencher) events(name string) []*starhost.Event {
+	spec, err := starhost.LookupEvent(name)
+	if err != nil {
+		return nil // a program's own
+	}
+	all := []*starhost.Event{spec.New()}
+	switch {
+	case spec.Tool:
+		all = list(b.set.Host.Tools(), func(t *starhost.Tool) *starhost.Event {
+			e := spec.New()
+			e.Tool, e.Arguments = t.Name, sampleArguments(t)
+			return e
+		})
+	case spec.Command:
+		all = list(b.set.Host.Commands(), func(c *starhost.Command) *starhost.Event {
+			e := spec.New()
+			e.Command = c.Name
+			return e
+		})
+	}
+	for _, e := range all {
+		e.Messages = starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: b.request.Text}})
+		e.Tools = starhost.NewList(b.set.Host.Tools())
+	}
+	return all
+}
+
+// sampleValues are values of the types of JSON Schema.
+var sampleValues = map[string]any{
+	"string": "x", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}, "null": nil,
+}
+
+// sampleArguments returns arguments for a tool that its schema's types allow.
+func sampleArguments(t *starhost.Tool) json.RawMessage {
+	args := map[string]any{}
+	for name, typ := range t.ParameterTypes() {
+		if v, ok := sampleValues[typ]; ok {
+			args[name] = v
+		}
+	}
+	return mustJSON(args)
+}
+
+// addLoaders adds each reference's loader, and merging what they give. The requests
+// to come have the references that can be loaded.
+func (b *bencher) addLoaders(ctx context.Context) error {
+	var given [][]fragments.Fragment
+	asked := map[string]bool{} // prefixes
+	for _, ref := range b.flags.fragments {
+		prefix, _, _ := strings.Cut(ref, ":")
+		asked[prefix] = true
+		seen := len(b.turn.Hooks())
+		got, err := b.turn.Load(ctx, []string{ref})
+		if _, unknown := errors.AsType[*starhost.UnknownRefError](err); unknown {
+			return err
+		}
+		if err != nil {
+			b.skip(starhost.Pos{}, "-f "+ref, err.Error())
+			continue
+		}
+		given = append(given, got[0].Fragments)
+		b.request.Fragments = append(b.request.Fragments, ref)
+		m := &benchmark{kind: "loader", subject: ref, inTurn: true}
+		traces := b.turn.Hooks()[seen:]
+		m.plugin, m.pos = traces[0].Plugin, traces[0].Pos
+		m.spend(traces)
+		m.op = func(ctx context.Context) error {
+			_, err := b.turn.Load(ctx, []string{ref})
+			return err
+		}
+		b.benchmarks = append(b.benchmarks, m)
+	}
+	for _, l := range ownLoaders(b.set) {
+		if !asked[l.Prefix] {
+			b.skip(l.Pos, "loader "+l.Prefix+":", "-f "+l.Prefix+":ARG gives it an argument")
+		}
+	}
+	if len(given) > 0 {
+		b.benchmarks = append(b.benchmarks, &benchmark{kind: "merge", op: func(context.Context) error {
+			_ = fragments.Merge(given...).Text()
+			return nil
+		}})
+	}
+	return nil
+}
+
+// addPrompt adds the first prompt of a session.
+func (b *bencher) addPrompt(ctx context.Context) error {
+	p, err := b.newSession().Prompt(ctx, b.request)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		b.skip(starhost.Pos{}, "the prompt", err.Error())
+		return nil
+	}
+	m := &benchmark{kind: "prompt"}
+	m.spend(p.Hooks)
+	m.op = func(ctx context.Context) error {
+		_, err := b.newSession().Prompt(ctx, b.request)
+		return err
+	}
+	b.benchmarks = append(b.benchmarks, m)
+	return nil
+}
+
+// spend adds what handlers spent.
+func (m *benchmark) spend(traces []starhost.HookTrace) {
+	for _, t := range traces {
+		m.spent.Steps += t.Steps
+		m.spent.Bytes += t.Bytes
+	}
+}
+
+func (b *bencher) newSession() *starhost.Session {
+	return b.set.Host.NewSession(starhost.SessionConfig{ID: "bench", Platform: "cli", Model: b.set.Config.Model.Default})
+}
+
+// beginTurn begins a turn in a new session, so that no state grows for long.
+func (b *bencher) beginTurn(ctx context.Context) (err error) {
+	b.endTurn(ctx)
+	b.turn, err = b.newSession().Begin(ctx, starhost.Request{Text: b.request.Text})
+	return err
+}
+
+func (b *bencher) endTurn(ctx context.Context) {
+	if b.turn != nil {
+		b.turn.End(ctx)
+		b.turn = nil
+	}
+}
+
+// Bounds of a sample.
+const (
+	opsInTurn    = 1000
+	opsInSamples = 1 << 20
+)
+
+// measure runs a benchmark for as long as the flags say, once at least.
+func (b *bencher) measure(ctx context.Context, m *benchmark) (sample, error) {
+	var took []time.Duration
+	var total time.Duration
+	for len(took) == 0 || total < b.flags.time && len(took) < opsInSamples {
+		if m.inTurn && len(took)%opsInTurn == 0 {
+			if err := b.beginTurn(ctx); err != nil {
+				return sample{}, err
+			}
+		}
+		start := time.Now()
+		if err := m.op(ctx); err != nil {
+			return sample{}, err
+		}
+		took = append(took, time.Since(start))
+		total += took[len(took)-1]
+	}
+	slices.Sort(took)
+	n := len(took)
+	return sample{n: n, mean: total / time.Duration(n), p50: took[n/2], p99: took[n*99/100]}, nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// name says what is measured, with a separator between its parts.
+func (m *benchmark) name(sep string) string {
+	parts := []string{m.kind}
+	for _, part := range []string{m.plugin, m.subject} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, sep)
+}
+
+// place is where it was registered, "" for what was not.
+func (m *benchmark) place() string {
+	if m.pos == (starhost.Pos{}) {
+		return ""
+	}
+	return m.pos.String()
+}
+
+// benchWriters write what was measured.
+var benchWriters = map[string]func(*bencher) error{
+	"pretty":  (*bencher).writePretty,
+	"json":    (*bencher).writeJSON,
+	"gobench": (*bencher).writeGo,
+}
+
+// writePretty writes a table: a line for each sample.
+func (b *bencher) writePretty() error {
+	rows := [][]string{{"benchmark", "n", "p50", "p99", "steps", "bytes", "place"}}
+	for _, m := range b.benchmarks {
+		for _, s := range m.samples {
+			rows = append(rows, []string{
+				m.name(" "), fmt.Sprint(s.n), threeDigits(s.p50), threeDigits(s.p99),
+				fmt.Sprint(m.spent.Steps), fmt.Sprint(m.spent.Bytes), m.place(),
+			})
+		}
+	}
+	b.printTable(rows)
+	return nil
+}
+
+// threeDigits writes a time with three digits that count.
+func threeDigits(d time.Duration) string {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit).String()
+}
+
+type (
+	benchJSON struct {
+		Schema     string          `json:"schema"`
+		OK         bool            `json:"ok"`
+		Benchmarks []benchmarkJSON `json:"benchmarks"`
+		Warnings   []warningJSON   `json:"warnings"`
+		Errors     []errorJSON     `json:"errors"`
+	}
+	benchmarkJSON struct {
+		Kind       string       `json:"kind"`
+		Plugin     string       `json:"plugin"`
+		Subject    string       `json:"subject"`
+		Pos        string       `json:"pos"`
+		Steps      uint64       `json:"steps"`
+		AllocBytes uint64       `json:"alloc_bytes"`
+		Samples    []sampleJSON `json:"samples"`
+	}
+	sampleJSON struct {
+		N    int   `json:"n"`
+		Mean int64 `json:"mean_ns"`
+		P50  int64 `json:"p50_ns"`
+		P99  int64 `json:"p99_ns"`
+	}
+)
+
+func (b *bencher) writeJSON() error {
+	return b.printJSON(benchJSON{
+		Schema: "starhost.bench/1", OK: len(b.problems) == 0,
+		Benchmarks: list(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
+		Warnings:   b.warningsJSON(), Errors: b.errorsJSON(),
+	})
+}
+
+func (m *benchmark) json() benchmarkJSON {
+	return benchmarkJSON{
+		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(), Steps: m.spent.Steps, AllocBytes: m.spent.Bytes,
+		Samples: list(m.samples, func(s *sample) sampleJSON {
+			return sampleJSON{s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds()}
+		}),
+	}
+}
+
+// writeGo writes the format of Go's own benchmarks: a line for each sample, with
+// the number of processors behind the name.
+func (b *bencher) writeGo() error {
+	fmt.Fprintf(&b.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
+	for _, m := range b.benchmarks {
+		for _, s := range m.samples {
+			fmt.Fprintf(&b.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n", m.goName(),
+				runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(), m.spent.Steps, m.spent.Bytes)
+		}
+	}
+	return nil
+}
+
+// goName is the name as Go's benchmarks have it: a capital first, no spaces. Two
+// hooks for one event differ in their place.
+func (m *benchmark) goName() string {
+	name := m.name("/")
+	if m.kind == "hook" {
+		name += "/" + m.place()
+	}
+	return strings.ToUpper(name[:1]) + strings.Join(strings.Fields(name[1:]), "_")
+}
