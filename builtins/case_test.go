@@ -272,7 +272,7 @@ func TestCaseErrors(t *testing.T) {
 		{`render_template("review:Go", what = len)`, "E0201", `render_template: params: what: got builtin_function_or_method, want a string, a number or a bool`},
 		{`advance(hours = -1)`, "E0202", `advance: hours: got -1, want a number from 0 to 1e9`},
 		{`advance(hours = "1")`, "E0202", `advance: hours: got "1", want a number from 0 to 1e9`},
-		{`advance(weeks = 1)`, "E0203", `advance: unexpected keyword argument "weeks"`},
+		{`advance(weeks = 1)`, "E0203", `advance: unexpected keyword argument "weeks", it takes seconds, minutes, hours, days`},
 		{`register_hook("turn_start", lambda: None)`, "E0304", `register_hook: this file is no plugin: only a plugin registers`},
 		{`plugin()`, "E0304", `plugin: this file is no plugin: only a plugin registers`},
 		{`files.read("x")`, "E0316", `files.read: this file is no plugin: only a plugin has files`},

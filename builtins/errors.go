@@ -1,7 +1,9 @@
 package builtins
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -66,11 +68,31 @@ func unpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs
 	if err == nil {
 		return nil
 	}
-	code := "E0201"
-	if strings.Contains(err.Error(), "unexpected keyword argument") {
-		code = "E0203"
+	if unknown := unknownArg(name, kwargs, pairs); unknown != nil {
+		return unknown
 	}
-	return &Error{code: code, msg: shortened(err.Error())}
+	return &Error{code: "E0201", msg: shortened(err.Error())}
+}
+
+// unknownArg returns the error of the first argument that has none of the names in
+// pairs, nil if all have one. Upstream looks for a near name among half of them.
+func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
+	names := make([]string, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		names = append(names, strings.TrimRight(pairs[i].(string), "?"))
+	}
+	for _, kv := range kwargs {
+		got := string(kv[0].(starlark.String))
+		if slices.Contains(names, got) {
+			continue
+		}
+		hint := didYouMean(got, names)
+		if hint == "" {
+			hint = ", it takes " + cmp.Or(strings.Join(names, ", "), "none")
+		}
+		return errorf("E0203", "%s: unexpected keyword argument %q%s", name, got, hint)
+	}
+	return nil
 }
 
 // bind binds the call's arguments to pairs; its errors have a code.

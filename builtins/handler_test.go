@@ -299,7 +299,7 @@ func TestToolResults(t *testing.T) {
 		{"decision", `return deny("x")`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: got the decision deny, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", IsError: true}},
 		{"fragment", `return fragment("x")`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: got fragment, want a result: return its .content", IsError: true}},
 		{"function", `return [len]`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: at [0]: got builtin_function_or_method, want a JSON value; or a string, None, an attachment or result(...)", IsError: true}},
-		{"fail with an option that is none", `fail("x", foo = 1)`, starhost.Result{ForLLM: `tool t failed: test.star:3:9: fail: unexpected keyword argument "foo"`, IsError: true}},
+		{"fail with an option that is none", `fail("x", foo = 1)`, starhost.Result{ForLLM: `tool t failed: test.star:3:9: fail: unexpected keyword argument "foo", it takes sep`, IsError: true}},
 		{"fail with a value too deep", "x = []\nfor _ in range(300):\n    x = [x]\nfail(x)", starhost.Result{ForLLM: "tool t failed: test.star:6:9: depth limit exceeded: \"fail\" needs 257 levels, limit 256", IsError: true}},
 	}
 	for _, tt := range tests {
