@@ -51,8 +51,12 @@ func saturate(x, y uint64) uint64 {
 // exceed stops the run at a limit. The first limit that a run reaches is the
 // one it reports.
 func (w *worker) exceed(name, op string, need, max, used uint64) error {
+	w.stop(w.limitError(name, op, need, max, used))
+	return w.stopped
+}
+
+func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
 	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(w.thread), w.at)}
 	e.inherited = w.parent != nil && !(name == "steps" && w.budget.lowSteps) && !(name == "memory" && w.budget.lowAlloc)
-	w.stop(e)
-	return w.stopped
+	return e
 }

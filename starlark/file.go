@@ -107,14 +107,16 @@ func posAt(name string, src []byte, i int) Pos {
 }
 
 // compile returns the guarded program of f for an environment of the language's
-// and the defined names, and those of extra.
-func (s *Sandbox) compile(f *File, extra starlark.StringDict) (*starlark.Program, error) {
+// and the defined names, and those of extra. Where sites is not nil, it has probes.
+func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (*starlark.Program, error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
-	tree, err := rewrite(f.tree, hosted)
+	tree, err := rewrite(f.tree, hosted, sites)
 	if err != nil {
 		return nil, err
 	}
-	known := func(name string) bool { return hosted(name) || universe.Has(name) || helpers.Has(name) }
+	known := func(name string) bool {
+		return hosted(name) || universe.Has(name) || helpers.Has(name) || isProbe(name)
+	}
 	var unknown bool
 	program, err := starlark.FileProgram(tree, func(name string) bool {
 		unknown = unknown || !known(name)

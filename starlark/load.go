@@ -61,12 +61,12 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 			return nil, err
 		}
 	}
-	program, err := w.box.compile(f, w.loader.Env)
+	program, env, err := w.program(f)
 	if err != nil {
 		return nil, err
 	}
 	w.files = append(w.files, f.name)
-	globals, err := program.Init(w.thread, w.loader.env)
+	globals, err := program.Init(w.thread, env)
 	w.files = w.files[:len(w.files)-1]
 	if err != nil {
 		return nil, err
@@ -78,6 +78,23 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 	}
 	w.loader.done = append(w.loader.done, f.name)
 	return globals, nil
+}
+
+// program returns the program of f with the names that it can use.
+func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error) {
+	c, l, path := w.box.coverage, w.loader, f.name
+	if c != nil && l.Covers != nil {
+		path = l.Covers(f.name)
+	}
+	if c == nil || path == "" {
+		program, err := w.box.compile(f, l.Env, nil)
+		return program, l.env, err
+	}
+	program, sites, err := w.box.instrument(f, l.Env)
+	if err != nil {
+		return nil, nil, err
+	}
+	return program, joined(l.env, c.counters(path, f.src, sites).names()), nil
 }
 
 // load runs a load statement of the file that is being evaluated.

@@ -199,7 +199,7 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 		return "", nil
 	}
 	f, names := r.carry(f)
-	program, err := w.box.compile(f, names)
+	program, err := w.box.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}

@@ -12,18 +12,20 @@ import (
 //
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
-// small: see numbers.go.
-func rewrite(f *syntax.File, predeclared func(name string) bool) (*syntax.File, error) {
+// small: see numbers.go. Where sites is not nil, the copy has probes, too, and sites
+// gets what they count.
+func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) (*syntax.File, error) {
 	bound := boundNames(f)
 	r := &rewriter{
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
 		used:     map[string]bool{},
 		globals:  map[string]bool{},
 		control:  f.Options.TopLevelControl,
+		sites:    sites,
 	}
 	r.scope = r.numbersOf(f.Stmts, nil)
 	out := *f
-	out.Stmts = r.stmts(f.Stmts)
+	out.Stmts = r.body(f.Stmts, fileStart(f))
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -45,6 +47,8 @@ type rewriter struct {
 	used  map[string]bool // helpers, and
 	order []string        // the order of their first use
 	err   error           // the first of what cannot be rewritten
+
+	sites *sites // what probes count, or nil
 }
 
 // bigBody is the number of nodes from which a function pays for its frame, which
@@ -117,13 +121,15 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 		return append(out, &c)
 	case *syntax.IfStmt:
 		c := *s
-		c.Cond, c.True, c.False = r.expr(s.Cond), r.stmts(s.True), r.stmts(s.False)
+		yes, no := r.branch(s.If)
+		c.Cond = r.condition(s.Cond, yes, no)
+		c.True, c.False = r.block(s.True, blockStart{arm: yes}), r.block(s.False, blockStart{arm: no})
 		return append(out, &c)
 	case *syntax.ForStmt:
 		return append(out, r.forStmt(s))
 	case *syntax.WhileStmt:
 		c := *s
-		c.Cond, c.Body = r.expr(s.Cond), r.stmts(s.Body)
+		c.Cond, c.Body = r.expr(s.Cond), r.block(s.Body, blockStart{})
 		return append(out, &c)
 	case *syntax.ReturnStmt:
 		c := *s
@@ -160,7 +166,7 @@ func (r *rewriter) forStmt(s *syntax.ForStmt) *syntax.ForStmt {
 	c.X = r.expr(s.X)
 	vars, stores := r.target(s.Vars)
 	c.Vars = vars
-	c.Body = append(stores, r.stmts(s.Body)...)
+	c.Body = append(stores, r.block(s.Body, blockStart{filled: true})...)
 	return &c
 }
 
@@ -172,7 +178,7 @@ func (r *rewriter) def(s *syntax.DefStmt) *syntax.DefStmt {
 	saved, start := r.scope, r.nodes
 	r.scope = r.numbersOf(s.Body, s.Params)
 	r.functions++
-	c.Body = r.stmts(s.Body)
+	c.Body = r.body(s.Body, s.Def)
 	r.functions--
 	r.scope = saved
 	if enter := r.enter(s.Def, r.nodes-start, s.Params); enter != nil {
@@ -213,6 +219,9 @@ func afterDoc(body []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 }
 
 func (r *rewriter) params(list []syntax.Expr) []syntax.Expr {
+	saved := r.sites
+	r.sites = nil // the compiler has a position ready for what comes first in defaults
+	defer func() { r.sites = saved }()
 	out := make([]syntax.Expr, len(list))
 	for i, p := range list {
 		switch p := p.(type) {
@@ -412,7 +421,8 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 		return &c
 	case *syntax.CondExpr:
 		c := *e
-		c.Cond, c.True, c.False = r.expr(e.Cond), r.expr(e.True), r.expr(e.False)
+		yes, no := r.branch(e.If)
+		c.Cond, c.True, c.False = r.condition(e.Cond, yes, no), r.expr(e.True), r.expr(e.False)
 		return &c
 	case *syntax.UnaryExpr:
 		return r.unary(e)
@@ -470,6 +480,7 @@ func (r *rewriter) lambda(e *syntax.LambdaExpr) syntax.Expr {
 	saved, start := r.scope, r.nodes
 	r.scope = numbers{}
 	c.Body = r.expr(e.Body)
+	enterBody(c.Body, e.Lambda)
 	r.scope = saved
 	if enter := r.enter(e.Lambda, r.nodes-start, e.Params); enter != nil {
 		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, c.Body}, Rparen: e.Lambda}
@@ -519,7 +530,8 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 			c.Clauses[i] = &cc
 		case *syntax.IfClause:
 			cc := *clause
-			cc.Cond = r.expr(clause.Cond)
+			yes, no := r.branch(clause.If)
+			cc.Cond = r.condition(clause.Cond, yes, no)
 			c.Clauses[i] = &cc
 		}
 	}

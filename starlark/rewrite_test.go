@@ -243,7 +243,7 @@ func TestNothingIsLeftUnguarded(t *testing.T) {
 			continue
 		}
 		before := fmt.Sprintf("%#v", unguarded(f.tree))
-		tree, err := rewrite(f.tree, func(string) bool { return false })
+		tree, err := rewrite(f.tree, func(string) bool { return false }, nil)
 		if err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue

@@ -42,6 +42,9 @@ type Options struct {
 	// Print receives what scripts print; nil discards it. It is called on the
 	// goroutine of the run.
 	Print func(ctx context.Context, pos Pos, text string)
+	// Coverage counts what runs reach of the files that they evaluate; nil counts
+	// nothing, and costs nothing.
+	Coverage *Coverage
 }
 
 // A Sandbox evaluates files against one set of defined names. Once all names
@@ -58,6 +61,8 @@ type world struct {
 	env     starlark.StringDict // predeclared in every file
 	defined map[string]bool     // names given to Define, also dotted ones
 	sources sources
+
+	coverage *Coverage // or nil
 }
 
 // New returns a sandbox with the language's own names only.
@@ -65,7 +70,7 @@ func New(opts Options) *Sandbox {
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,
-		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}},
+		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, coverage: opts.Coverage},
 	}
 }
 
@@ -149,6 +154,9 @@ type Exec struct {
 	Load func(from, label string) (name string, src []byte, err error)
 	// Check is asked about every file before it is evaluated, also the loaded ones.
 	Check func(*syntax.File) error
+	// Covers returns the path under which [Options.Coverage] counts a file, "" for one
+	// that it leaves out. Nil means the file's name.
+	Covers func(name string) (path string)
 	// Kept returns values besides the globals that outlive the evaluation, such
 	// as handlers that were registered. They are frozen with the globals.
 	Kept func() []starlark.Value

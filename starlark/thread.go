@@ -39,6 +39,7 @@ type run struct {
 	loader  *loader  // of a Run; nil in a Call
 	files   []string // being evaluated, the outermost first
 	stopped error    // why the thread was cancelled: a limit, or the context's error
+	halt    *halt    // where steps ran out, while coverage is measured
 	broken  bool     // a panic passed through: the thread must not be used again
 }
 
@@ -91,7 +92,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 // leave ends a run. It returns what the run used, and err or what stopped it.
 func (w *worker) leave(err error) (Usage, error) {
 	if w.stopped != nil {
-		err = stopError{err, w.stopped}
+		err = stopError{w.halted(err), w.stopped}
 	}
 	usage := Usage{Steps: w.thread.Steps - w.budget.firstStep, Bytes: w.budget.alloc - w.budget.firstByte}
 	if w.link != nil {
@@ -115,7 +116,7 @@ func (w *worker) tick() {
 	now := time.Now()
 	switch {
 	case w.thread.Steps >= w.budget.maxSteps:
-		w.exceed("steps", "the script", w.thread.Steps, w.budget.maxSteps, 0)
+		w.outOfSteps()
 		return
 	case w.ctx.Err() != nil:
 		w.stop(w.ctx.Err())

@@ -1,0 +1,146 @@
+package starlark
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.starlark.net/starlark"
+)
+
+// A Coverage counts how often runs reach the statements of files, and each way out
+// of their conditions. It changes nothing that a script or its limits can see: see
+// probe.go. The zero value is ready; it is safe for concurrent use.
+//
+// A parameter's default counts with the def that evaluates it: conditions in it are
+// no branches of their own.
+type Coverage struct {
+	mu    sync.Mutex
+	files map[string]*counted
+}
+
+// A FileCoverage is what runs reached of one file.
+type FileCoverage struct {
+	// Path is that of [Exec.Covers], or the file's name.
+	Path string
+	// Lines are those on which a statement begins, from the first to the last.
+	Lines []LineCoverage
+	// Branches are the conditions of if and elif, of conditional expressions and of
+	// comprehensions, by their places.
+	Branches []BranchCoverage
+}
+
+// A LineCoverage says how often the statements that begin on a line were reached; of
+// several the one that was reached most often.
+type LineCoverage struct {
+	Line  int
+	Count uint64
+}
+
+// A BranchCoverage says how often a condition was true, and how often false.
+type BranchCoverage struct {
+	Line, Col   int // of the word if or elif
+	True, False uint64
+}
+
+// Report returns what was counted so far, sorted by paths.
+func (c *Coverage) Report() []FileCoverage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []FileCoverage
+	for _, path := range slices.Sorted(maps.Keys(c.files)) {
+		list = append(list, c.files[path].report(path))
+	}
+	return list
+}
+
+// counters returns the counters for what was instrumented of a file. It is nil
+// where another text was counted under the path: its lines are others.
+func (c *Coverage) counters(path, text string, s *sites) *counted {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f, ok := c.files[path]; ok {
+		if f.text != text {
+			return nil
+		}
+		return f
+	}
+	if c.files == nil {
+		c.files = map[string]*counted{}
+	}
+	f := &counted{text: text, sites: s, counts: make([]atomic.Uint64, s.counters+1)}
+	c.files[path] = f
+	return f
+}
+
+// A counted file is one with counters. That of number 0 is no site's.
+type counted struct {
+	text   string
+	sites  *sites
+	counts []atomic.Uint64
+}
+
+func (f *counted) report(path string) FileCoverage {
+	out := FileCoverage{Path: path}
+	counts := map[int]uint64{}
+	for _, l := range f.sites.lines {
+		counts[l.line] = max(counts[l.line], f.counts[l.counter].Load())
+	}
+	for _, line := range slices.Sorted(maps.Keys(counts)) {
+		out.Lines = append(out.Lines, LineCoverage{line, counts[line]})
+	}
+	for _, b := range f.sites.branches {
+		out.Branches = append(out.Branches, BranchCoverage{b.line, b.col, f.counts[b.yes].Load(), f.counts[b.no].Load()})
+	}
+	slices.SortFunc(out.Branches, func(a, b BranchCoverage) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return out
+}
+
+// add counts at the counter that an argument of a probe names.
+func (f *counted) add(counter starlark.Value) {
+	n, _ := counter.(starlark.Int).Int64()
+	f.counts[n].Add(1)
+}
+
+// coveredBy returns the names that the probes of an instrumented file call. The
+// file may be nil: nothing is counted.
+func (f *counted) names() starlark.StringDict {
+	return starlark.StringDict{
+		lineProbe: &helper{lineProbe, f.line},
+		markProbe: &helper{markProbe, f.mark},
+		armProbe:  &helper{armProbe, f.arm},
+	}
+}
+
+// line counts a statement that is about to run: line(counter).
+func (f *counted) line(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	if workerOf(th).uncount(3, 4) && f != nil {
+		f.add(args[0])
+	}
+	return starlark.None, nil
+}
+
+// mark is called before the condition of an arm is evaluated.
+func (f *counted) mark(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	workerOf(th).uncount(5, 5)
+	return starlark.None, nil
+}
+
+// arm counts the outcome of a condition, which it returns: arm(yes, no, mark(),
+// condition).
+func (f *counted) arm(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	condition := args[3]
+	if !workerOf(th).uncount(1, 1) || f == nil {
+		return condition, nil
+	}
+	if condition.Truth() {
+		f.add(args[0])
+	} else {
+		f.add(args[1])
+	}
+	return condition, nil
+}
