@@ -107,7 +107,7 @@ assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
 // pattern compiles source and pays for it, the same whether it was kept
 // compiled or not: what another plugin did must not be seen.
 func (f *reFuncs) pattern(c modCall, source string, anchor reAnchor) (*rePattern, error) {
-	if err := c.pay(8+len(source)/2, 0); err != nil {
+	if err := c.pay(parseSteps(source), 0); err != nil {
 		return nil, err
 	}
 	p, err := f.cache.get(source, anchor)

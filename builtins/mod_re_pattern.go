@@ -8,6 +8,7 @@ import (
 	"regexp/syntax"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Bounds of regular expressions. RE2 runs in time linear in text times program,
@@ -46,6 +47,57 @@ type rePattern struct {
 	prefix  string // every match begins with it; "" when nothing is known
 	far     bool   // a search may look far beyond a match
 	rest    reRest // finds a match behind the first
+}
+
+// Steps of a class of Unicode, such as \pL, which has hundreds of ranges; and of one
+// of which all cases are sought.
+const (
+	reClassSteps = 2_000
+	reFoldSteps  = 30_000
+)
+
+// parseSteps is the price of parsing a pattern, by what its text shows. A range such
+// as [\x{50}-\x{ffff}] is read character by character where case does not matter.
+func parseSteps(source string) int {
+	steps := 8 + len(source)/2
+	if len(source) > reMaxSource {
+		return steps // it is refused
+	}
+	class, folds := reClassSteps, foldsCase(source)
+	if folds {
+		class = reFoldSteps
+	}
+	for i := range len(source) {
+		switch source[i] {
+		case '[':
+			steps += 32
+		case '\\':
+			steps += 32
+			if i+1 < len(source) && (source[i+1] == 'p' || source[i+1] == 'P') {
+				steps += class
+			}
+		case '-':
+			if end := source[i+1:]; folds && end != "" && (end[0] >= utf8.RuneSelf || strings.HasPrefix(end, `\x{`)) {
+				steps += class
+			}
+		}
+	}
+	return steps
+}
+
+// foldsCase reports whether a pattern may have the flag i.
+func foldsCase(source string) bool {
+	for {
+		_, rest, found := strings.Cut(source, "(?")
+		if !found {
+			return false
+		}
+		end := strings.IndexAny(rest, ":)<")
+		if strings.Contains(rest[:max(end, 0)], "i") {
+			return true
+		}
+		source = rest
+	}
 }
 
 // sizeSteps is the price of the pattern's size, beyond that of its length.
