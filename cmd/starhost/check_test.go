@@ -15,8 +15,9 @@ import (
 // TestShipped: the plugins that ship are formatted and have no findings.
 func TestShipped(t *testing.T) {
 	for _, args := range [][]string{
-		{"fmt", "--check", "../../scripts", "../../golden/testdata"},
+		{"fmt", "--check", "../../scripts", "../../golden/testdata", "../../golden/plugins"},
 		{"check", "--strict", "--no-config", "../../scripts"},
+		{"check", "--strict", "--no-config", "../../golden/plugins"},
 	} {
 		var said strings.Builder
 		if code := run(t.Context(), args, nil, &said, &said); code != exitOK {
