@@ -421,7 +421,7 @@ func textFormatNumber(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, c.fail("E0202", "x: %v", err)
 	}
-	if err := c.pay(1+size*size/4096, 2*(size+textMaxDigits+size/3*len(sep))); err != nil {
+	if err := c.pay(8+size/4+size*size/4096, 2*(size+textMaxDigits+size/3*len(sep))); err != nil {
 		return nil, err
 	}
 	return starlark.String(groupDigits(decimal(x, int(digits)), sep)), nil

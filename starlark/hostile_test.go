@@ -27,6 +27,13 @@ import (
 // does not end the test.
 const hostileEnv = "STARHOST_HOSTILE_FILE"
 
+// HostilePlugin, where it is set, loads a hostile file as a plugin and calls what it
+// registers. Files that need more than the language are run by it.
+var HostilePlugin func(path string) (Usage, error)
+
+// hostilePluginEnv is set in processes that use HostilePlugin.
+const hostilePluginEnv = "STARHOST_HOSTILE_PLUGIN"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(hostileEnv); path != "" {
 		hostileChild(path)
@@ -72,8 +79,14 @@ func hostileChild(path string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	o := runHostile(string(text))
-	o.MiB = peakMiB()
+	run := func() (Usage, error) { return runHostile(string(text)) }
+	if os.Getenv(hostilePluginEnv) != "" {
+		run = func() (Usage, error) { return HostilePlugin(path) }
+	}
+	start := time.Now()
+	usage, err := run()
+	o := outcomeOf(usage, err)
+	o.Seconds, o.MiB = time.Since(start).Seconds(), peakMiB()
 	json.NewEncoder(os.Stdout).Encode(o)
 }
 
@@ -87,19 +100,22 @@ func peakMiB() int {
 	return atoi(string(m[1])) / 1024
 }
 
-func runHostile(src string) outcome {
+func runHostile(src string) (usage Usage, err error) {
 	s := hostileSandbox()
-	start := time.Now()
-	var usage Usage
 	f, err := s.Parse("hostile.star", []byte(src))
-	if err == nil {
-		var m *Module
-		m, usage, err = s.Run(context.Background(), f, Exec{})
-		if err == nil {
-			err = callHandlers(s, m, &usage)
-		}
+	if err != nil {
+		return usage, err
 	}
-	o := outcome{Class: "completed", Steps: usage.Steps, Seconds: time.Since(start).Seconds()}
+	m, usage, err := s.Run(context.Background(), f, Exec{})
+	if err == nil {
+		err = callHandlers(s, m, &usage)
+	}
+	return usage, err
+}
+
+// outcomeOf says how a file ended with err.
+func outcomeOf(usage Usage, err error) outcome {
+	o := outcome{Class: "completed", Steps: usage.Steps}
 	var limit *LimitError
 	var internal *InternalError
 	var e *Error
@@ -211,14 +227,14 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 // logged: how long half a second takes depends on what else the machine does.
 const hostileMiB = 160
 
-func testHostile(t *testing.T, dir string) {
+func testHostile(t *testing.T, dir string, env ...string) {
 	if testing.Short() || raceEnabled {
 		t.Skip("a process for each file, in less address space than the race detector takes")
 	}
 	for _, path := range hostileFiles(t, dir) {
 		name := strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".star")
 		t.Run(name, func(t *testing.T) {
-			o := runChild(t, path)
+			o := runChild(t, path, env...)
 			if t.Failed() {
 				return
 			}
@@ -242,6 +258,12 @@ func mayComplete(path string) bool {
 }
 
 func TestHostileFiles(t *testing.T) { testHostile(t, "testdata/hostile") }
+
+// TestHostilePlugins runs attacks on what plugins can say beyond the language, with
+// everything that they can say.
+func TestHostilePlugins(t *testing.T) {
+	testHostile(t, "../builtins/testdata/hostile", hostilePluginEnv+"=1")
+}
 
 func TestSharedHostileFiles(t *testing.T) {
 	const dir = "../../shared/hostile"

@@ -1,0 +1,91 @@
+//go:build linux
+
+package starlark_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+)
+
+func init() { starlark.HostilePlugin = hostilePlugin }
+
+// hostilePlugin loads a plugin as a program does, with a clock that is too slow to
+// end it, and uses all that it registers in one turn.
+func hostilePlugin(path string) (starlark.Usage, error) {
+	ctx, dir := context.Background(), filepath.Dir(path)
+	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[limits]\ntimeout = \"15s\"\n"))
+	if err != nil {
+		return starlark.Usage{}, err
+	}
+	set, err := loader.Load(ctx, loader.Options{Config: config, Dir: dir, Args: []string{path}})
+	if err != nil {
+		return starlark.Usage{}, err
+	}
+	defer set.Close()
+	p := set.Plugins[0]
+	usage := starlark.Usage{Steps: p.Steps, Bytes: p.Bytes}
+	if p.Err != nil {
+		return usage, p.Err
+	}
+	return usage, useAll(ctx, set.Host)
+}
+
+// useAll begins a turn, calls each tool, command and loader, and fires the event of
+// each hook. It returns the first failure.
+func useAll(ctx context.Context, h *starhost.Host) error {
+	turn, err := h.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(ctx, starhost.Request{Text: "hi"})
+	if err != nil {
+		return err
+	}
+	defer turn.End(ctx)
+	for _, tool := range h.Tools() {
+		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: tool.Name})
+		if err = firstOf(err, reply.Err); err != nil {
+			return err
+		}
+	}
+	for _, c := range h.Commands() {
+		reply, err := turn.Command(ctx, "/"+c.Name)
+		if err = firstOf(err, reply.Err); err != nil {
+			return err
+		}
+	}
+	for _, l := range h.FragmentLoaders() {
+		if _, err := turn.Load(ctx, []string{l.Prefix + ":x"}); err != nil {
+			return err
+		}
+	}
+	for _, l := range h.TemplateLoaders() {
+		if _, err := turn.LoadTemplate(ctx, l.Prefix+":x"); err != nil {
+			return err
+		}
+	}
+	if _, err := turn.Prompt(ctx); err != nil {
+		return err
+	}
+	for _, hook := range h.Hooks() {
+		e, err := starhost.NewEvent(hook.Event, map[string]json.RawMessage{})
+		if err != nil {
+			return err
+		}
+		if _, err := turn.Fire(ctx, e); err != nil {
+			return err
+		}
+	}
+	return firstOf(turn.Errors()...)
+}
+
+// firstOf returns the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
