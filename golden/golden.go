@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
 )
 
 // Options say which cases run. The zero value runs those of the plugins in the
@@ -40,6 +41,8 @@ type Options struct {
 	// Jobs is how many cases run at a time; zero or less means one for each CPU. It
 	// changes no result.
 	Jobs int
+	// Coverage counts what the cases reach of their plugins. It changes no result.
+	Coverage bool
 	// Plugins are a program's own, of Go: they are in the host of every case, after
 	// those of the case.
 	Plugins []starhost.Plugin
@@ -95,6 +98,9 @@ type Summary struct {
 	Results []Result
 	// Passed and the others count them.
 	Passed, Failed, Updated, Pruned, Recorded, Broken, Skipped int
+	// Coverage is what the cases reached, if that was asked for; those that did not
+	// run to their end count as well.
+	Coverage Coverage
 }
 
 // A UsageError says that cases were asked for in a way that makes no sense.
@@ -135,11 +141,19 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 			return Summary{}, err
 		}
 	}
-	ran, err := runAll(ctx, cases, &o)
+	var coverage *starlark.Coverage
+	if o.Coverage {
+		coverage = &starlark.Coverage{}
+	}
+	ran, err := runAll(ctx, cases, &o, coverage)
 	if err != nil {
 		return Summary{}, err
 	}
-	return judgeAll(cases, ran, &o), nil
+	s := judgeAll(cases, ran, &o)
+	if o.Coverage {
+		s.Coverage = coverageOf(coverage, o.Dir, temp)
+	}
+	return s, nil
 }
 
 // checkCI refuses to rewrite cases where nobody looks at what is accepted.

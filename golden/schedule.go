@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/starhost/starhost/starlark"
 )
 
 // chunkSize is the most cases of one plugin that are played on one stage: enough
@@ -28,8 +30,10 @@ func chunks(cases []*testCase) [][]*testCase {
 
 // runAll runs all cases twice: in order, and last first, with the loaders of each
 // prompt last first as well. It returns how many did run, which is all but those
-// after a failure that is enough.
-func runAll(ctx context.Context, cases []*testCase, o *Options) (ran int, err error) {
+// after a failure that is enough. Coverage, if not nil, is that of the second runs:
+// they are the same ones whatever the number of jobs, and what it would change in
+// them would be seen as nondeterminism.
+func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
 	last.Store(int64(len(cases) - 1))
 	index := map[*testCase]int64{}
@@ -49,7 +53,8 @@ func runAll(ctx context.Context, cases []*testCase, o *Options) (ran int, err er
 	}
 	cases = slices.Clone(cases[:last.Load()+1])
 	slices.Reverse(cases)
-	err = pass(ctx, cases, o, conditions{workers: 2, lastFirst: true}, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
+	again := conditions{workers: 2, lastFirst: true, coverage: coverage}
+	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
 	return len(cases), err
 }
 

@@ -19,6 +19,7 @@ import (
 type conditions struct {
 	workers   int  // loaders at a time
 	lastFirst bool // order in which the loaders of a prompt start
+	coverage  *starlark.Coverage
 }
 
 // A stage is where cases are played, one after another. It keeps what they have in
@@ -168,6 +169,7 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 		},
 		FS:        &st.workspace,
 		LookupEnv: lookup,
+		Coverage:  st.cond.coverage,
 		Host: starhost.Options{
 			Clock:            func() time.Time { return st.now },
 			Log:              func(l starhost.LogLine) { st.logs = append(st.logs, l) },

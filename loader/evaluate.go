@@ -147,7 +147,9 @@ func (e *evaluation) run(ctx context.Context) error {
 	}
 	registered := e.empty(world)
 	record := builtins.Record(registered, e.box, world, config, e.Host.AppEvents...)
-	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept})
+	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
+		Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept, Covers: e.realPath,
+	})
 	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
 	for _, line := range record.Logs() {
 		e.Host.Log(line)
@@ -251,6 +253,15 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 		e.borrowed[name] = src
 	}
 	return name, src, err
+}
+
+// realPath returns where the file is that positions call by a name.
+func (e *evaluation) realPath(name string) string {
+	if rest, ok := strings.CutPrefix(name, "@"); ok {
+		library, _, _ := strings.Cut(rest, "//")
+		return e.libraries[library].realPath(name)
+	}
+	return e.source.realPath(name)
 }
 
 func (e *evaluation) noLibrary(label, name string, named bool) error {

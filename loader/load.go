@@ -43,6 +43,9 @@ type Options struct {
 	LookupEnv func(string) (string, bool)
 	// Stdin is what the reference "-" reads; nil is empty.
 	Stdin io.Reader
+	// Coverage counts what is reached of plugins and of what they load, by the real
+	// paths of the files; nil counts nothing.
+	Coverage *starlark.Coverage
 	// Host configures the host; Prompt and Tools come from the config.
 	Host starhost.Options
 }
@@ -308,6 +311,7 @@ func (l *loading) newSandbox() error {
 		Print: func(ctx context.Context, pos starlark.Pos, text string) {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
 		},
+		Coverage: l.Coverage,
 	})
 	for _, e := range builtins.Table(l.box) {
 		if e.Value == nil { // the language's own

@@ -80,6 +80,14 @@ func (s *Source) File(name string) string {
 	return s.prefix + name
 }
 
+// realPath returns where the file is that positions call by a name.
+func (s *Source) realPath(name string) string {
+	if name == s.Display {
+		name = s.Main
+	}
+	return filepath.Join(s.dir, s.sub, strings.TrimPrefix(name, s.prefix))
+}
+
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.
 func (s *Source) Read(name string) ([]byte, error) {

@@ -1,0 +1,191 @@
+package golden
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/starhost/starhost/starlark"
+)
+
+// A Coverage says what the cases reached of the files of plugins and of what they
+// load, by the paths of the files. What a case brings itself is not in it.
+type Coverage []starlark.FileCoverage
+
+// coverageOf returns what was counted, with paths as messages show them: below dir
+// relative to it. Files in the folder without are left out.
+func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
+	dir, without = resolved(dir), resolved(without)
+	list := Coverage{}
+	for _, f := range c.Report() {
+		real := resolved(f.Path)
+		if below(without, real) != "" {
+			continue
+		}
+		f.Path = cmp.Or(below(dir, real), filepath.ToSlash(f.Path))
+		list = append(list, f)
+	}
+	return list
+}
+
+// resolved returns a path without links, as far as it can be told.
+func resolved(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	return name
+}
+
+// below returns the path of a file relative to a folder, with "/", or "" if it is
+// not in the folder.
+func below(dir, name string) string {
+	rel, err := filepath.Rel(dir, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// Reached returns how many lines were reached, of how many.
+func (c Coverage) Reached() (lines, of int) {
+	for i := range c {
+		n, all := reachedLines(&c[i])
+		lines, of = lines+n, of+all
+	}
+	return lines, of
+}
+
+// Under tells whether less than a part of the lines was reached, in percent.
+func (c Coverage) Under(percent float64) bool {
+	lines, of := c.Reached()
+	return 100*float64(lines) < percent*float64(of)
+}
+
+func reachedLines(f *starlark.FileCoverage) (lines, of int) {
+	for _, l := range f.Lines {
+		if l.Count > 0 {
+			lines++
+		}
+	}
+	return lines, len(f.Lines)
+}
+
+// takenBranches counts both ways out of each condition.
+func takenBranches(f *starlark.FileCoverage) (taken, of int) {
+	for _, b := range f.Branches {
+		for _, n := range []uint64{b.True, b.False} {
+			if n > 0 {
+				taken++
+			}
+		}
+	}
+	return taken, 2 * len(f.Branches)
+}
+
+// Percent shows a part in percent, rounded down: 100.0 means all. Nothing of nothing is all.
+func Percent(n, of int) string {
+	if of == 0 {
+		n, of = 1, 1
+	}
+	return strconv.FormatFloat(math.Floor(1000*float64(n)/float64(of))/10, 'f', 1, 64) + " %"
+}
+
+// Text is a table with a row for each file: the part of its lines that was reached,
+// which were not, and which conditions had but one outcome. The last row is of all.
+func (c Coverage) Text() string {
+	rows := make([][]string, 0, len(c)+1)
+	var lines, ofLines, branches, ofBranches int
+	for i := range c {
+		n, of := reachedLines(&c[i])
+		taken, arms := takenBranches(&c[i])
+		rows = append(rows, append(coverageCells(oneLine(c[i].Path), n, of, taken, arms), gaps(&c[i])))
+		lines, ofLines, branches, ofBranches = lines+n, ofLines+of, branches+taken, ofBranches+arms
+	}
+	rows = append(rows, coverageCells("all", lines, ofLines, branches, ofBranches))
+	return "coverage\n" + table(rows, 1)
+}
+
+func coverageCells(name string, lines, ofLines, branches, ofBranches int) []string {
+	cells := []string{name, Percent(lines, ofLines), fmt.Sprintf("%d/%d lines", lines, ofLines), ""}
+	if ofBranches > 0 {
+		cells[3] = fmt.Sprintf("%d/%d branches", branches, ofBranches)
+	}
+	return cells
+}
+
+// gaps says what was not reached: "not run: 3, 7-9; never false: 2". Of lines that
+// were not reached, the conditions are not mentioned.
+func gaps(f *starlark.FileCoverage) string {
+	dead := map[int]bool{}
+	var lines, yes, no []string
+	for i := 0; i < len(f.Lines); i++ {
+		first := i
+		for i < len(f.Lines) && f.Lines[i].Count == 0 {
+			dead[f.Lines[i].Line] = true
+			i++
+		}
+		switch i - first {
+		case 0:
+		case 1:
+			lines = append(lines, strconv.Itoa(f.Lines[first].Line))
+		default:
+			lines = append(lines, fmt.Sprintf("%d-%d", f.Lines[first].Line, f.Lines[i-1].Line))
+		}
+	}
+	for _, b := range f.Branches {
+		line := strconv.Itoa(b.Line)
+		if b.True == 0 && !dead[b.Line] {
+			yes = append(yes, line)
+		}
+		if b.False == 0 && !dead[b.Line] {
+			no = append(no, line)
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what  string
+		where []string
+	}{{"not run", lines}, {"never true", yes}, {"never false", no}} {
+		if len(p.where) > 0 {
+			parts = append(parts, p.what+": "+strings.Join(p.where, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// LCOV is the coverage as lcov's tracefiles have it, which genhtml, editors and
+// services read. The branches of a condition are 0, where it was true, and 1.
+func (c Coverage) LCOV() string {
+	var b strings.Builder
+	for i := range c {
+		f := &c[i]
+		fmt.Fprintf(&b, "TN:\nSF:%s\n", f.Path)
+		block, line := 0, 0 // number of the condition on its line
+		for _, br := range f.Branches {
+			if block++; br.Line != line {
+				block, line = 0, br.Line
+			}
+			for arm, n := range []uint64{br.True, br.False} {
+				taken := strconv.FormatUint(n, 10)
+				if br.True+br.False == 0 {
+					taken = "-"
+				}
+				fmt.Fprintf(&b, "BRDA:%d,%d,%d,%s\n", line, block, arm, taken)
+			}
+		}
+		taken, arms := takenBranches(f)
+		fmt.Fprintf(&b, "BRF:%d\nBRH:%d\n", arms, taken)
+		for _, l := range f.Lines {
+			fmt.Fprintf(&b, "DA:%d,%d\n", l.Line, l.Count)
+		}
+		n, of := reachedLines(f)
+		fmt.Fprintf(&b, "LF:%d\nLH:%d\nend_of_record\n", of, n)
+	}
+	return b.String()
+}
