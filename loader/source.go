@@ -127,11 +127,14 @@ func (s *Source) remembered() map[string][]byte {
 
 // readFile reads a file that is small enough, as a look at it tells first.
 func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
-	most := maxPluginBytes - s.bytes
-	if strings.HasSuffix(name, ".star") {
-		most = min(most, s.maxSource)
+	at, most := Place{File: s.File(name)}, maxPluginBytes-s.bytes
+	large := func(got int64) error { return tooLarge(at, got, most) }
+	if strings.HasSuffix(name, ".star") && s.maxSource < most {
+		most = s.maxSource
+		large = func(got int64) error {
+			return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
+		}
 	}
-	at := Place{File: s.File(name)}
 	info, err := fsys.Stat(name)
 	switch {
 	case err != nil:
@@ -139,7 +142,7 @@ func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errorAt(at, "E0607", "got a %s, want a file", kindOf(info))
 	case info.Size() > most:
-		return nil, tooLarge(at, info.Size(), most)
+		return nil, large(info.Size())
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -148,7 +151,7 @@ func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(b)) > most { // it grew since
-		return nil, tooLarge(at, int64(len(b)), most)
+		return nil, large(int64(len(b)))
 	}
 	return b, err
 }

@@ -44,8 +44,9 @@ type app struct {
 	problems []problem
 }
 
-// execute runs the command that args ask for. A panic is an error like others.
-func (a *app) execute(ctx context.Context, args []string) (err error) {
+// execute runs the command that args ask for, and returns its name. A panic is an
+// error like others.
+func (a *app) execute(ctx context.Context, args []string) (name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{value: p, stack: debug.Stack()}
@@ -53,7 +54,11 @@ func (a *app) execute(ctx context.Context, args []string) (err error) {
 	}()
 	root := a.rootCommand()
 	root.SetArgs(args)
-	return root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	for cmd.HasParent() && cmd.Parent() != root {
+		cmd = cmd.Parent()
+	}
+	return cmd.Name(), err
 }
 
 // fail takes an error, or each of those that it joins, for the report.
@@ -217,6 +222,32 @@ func (a *app) printJSON(v any) error {
 	data, err := encodeJSON(v, "  ")
 	a.out.Write(data)
 	return err
+}
+
+// failureJSON is what a command prints as JSON if it could not begin.
+type failureJSON struct {
+	Schema string      `json:"schema"`
+	OK     bool        `json:"ok"`
+	Errors []errorJSON `json:"errors"`
+}
+
+// printFailure prints the problems of a command that did not begin.
+func (a *app) printFailure(command string) error {
+	return a.printJSON(failureJSON{Schema: "starhost." + cmp.Or(command, "starhost") + "/1", Errors: a.errorsJSON()})
+}
+
+// asksJSON reports whether a command line asks for JSON, also one whose flags are
+// wrong.
+func asksJSON(args []string) bool {
+	for i, arg := range args {
+		if arg == "-Fjson" || arg == "--format=json" {
+			return true
+		}
+		if arg == "json" && i > 0 && (args[i-1] == "-F" || args[i-1] == "--format") {
+			return true
+		}
+	}
+	return false
 }
 
 // Colours, as terminals name them.

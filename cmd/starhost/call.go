@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
 )
 
 // A callResult is what became of --call.
@@ -36,6 +40,23 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 	return err
 }
 
+// checkTools refuses a glob of --tool that is none, and warns of one that fits
+// nothing.
+func (a *app) checkTools(f *evalFlags, e *evaluation) error {
+	names := list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
+	names = append(names, list(e.request.Tools, func(t *starhost.Tool) string { return t.Name })...)
+	for _, glob := range f.tools {
+		if _, err := path.Match(glob, ""); err != nil {
+			return usagef("--tool: got %q, want a glob: %v", glob, err)
+		}
+		fits := func(name string) bool { ok, _ := path.Match(glob, name); return ok }
+		if !slices.ContainsFunc(names, fits) {
+			a.warn(f.strict, []loader.Warning{{Msg: "--tool: no tool fits " + quote(glob) + didYouMean(glob, names)}})
+		}
+	}
+	return nil
+}
+
 // toolTypes returns the JSON Schema types of a tool's parameters.
 func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
 	var names []string
@@ -45,7 +66,14 @@ func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return nil, usagef("--call: unknown tool %q%s", name, didYouMean(name, names))
+	hint := didYouMean(name, names)
+	switch {
+	case len(names) == 0:
+		hint = ": no plugin registers tools"
+	case hint == "":
+		hint = ", want one of " + strings.Join(names, ", ")
+	}
+	return nil, usagef("--call: unknown tool %q%s", name, hint)
 }
 
 // callTool calls the tool that the flags name.

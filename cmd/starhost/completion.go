@@ -66,13 +66,15 @@ func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.S
 	return formats[:2], cobra.ShellCompDirectiveNoFileComp
 }
 
-// completionExamples gives the commands that cobra adds the examples that all have.
-func completionExamples(root *cobra.Command) {
+// finishCompletion gives the commands that cobra adds what all others have: examples,
+// and an error for a shell that is none.
+func (a *app) finishCompletion(root *cobra.Command) {
 	shell := func(name string) string { return "  starhost completion " + name }
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {
 			continue
 		}
+		cmd.Args, cmd.RunE = a.noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		cmd.Example = shell("bash") + " > starhost.bash\n" + shell("fish") + " > starhost.fish"
 		for _, sub := range cmd.Commands() {
 			sub.Example = shell(sub.Name()) + " > starhost." + sub.Name() + "\n" + shell(sub.Name()) + " --no-descriptions"

@@ -124,13 +124,14 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 	if err := a.wantFormat(formats...); err != nil {
 		return err
 	}
+	var e evaluation
 	if err := f.check(a.format); err != nil {
-		return err
+		a.fail(err)
+		return a.printEvaluation(f, &e)
 	}
 	if f.watch {
 		return a.watchEval(ctx, f, paths)
 	}
-	var e evaluation
 	a.fail(a.evaluate(ctx, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
@@ -235,6 +236,9 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
 	if err := a.readArguments(f, e); err != nil {
+		return err
+	}
+	if err := a.checkTools(f, e); err != nil {
 		return err
 	}
 	session := e.set.Host.NewSession(e.config)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -30,25 +32,31 @@ func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*e
 }
 
 // exprPlugin returns the plugin that [PLUGIN:]EXPR names, the only one if it names
-// none, and the expression. What stands before a colon is a plugin if one has that
-// name: expressions have colons of their own.
+// none, and the expression.
 func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, error) {
-	var loaded []*loader.Plugin
-	name, expr, _ := strings.Cut(text, ":")
+	loaded := map[string]*loader.Plugin{}
 	for i := range plugins {
-		p := &plugins[i]
-		if p.Inside == nil {
-			continue
+		if p := &plugins[i]; p.Inside != nil {
+			loaded[p.Name] = p
 		}
-		if p.Name == name {
-			return p, expr, nil
-		}
-		loaded = append(loaded, p)
 	}
-	if len(loaded) != 1 {
-		return nil, "", usagef("-e: there are %d plugins, want -e PLUGIN:EXPR", len(loaded))
+	names := slices.Sorted(maps.Keys(loaded))
+	name, expr, _ := strings.Cut(text, ":")
+	switch p := loaded[name]; {
+	case p != nil:
+		return p, expr, nil
+	case name != text && namesPlugin(name):
+		return nil, "", usagef("-e: no loaded plugin is named %s%s", name, didYouMean(name, names))
+	case len(names) != 1:
+		return nil, "", usagef("-e: there are %d plugins, want -e PLUGIN:EXPR", len(names))
 	}
-	return loaded[0], text, nil
+	return loaded[names[0]], text, nil
+}
+
+// namesPlugin reports whether what stands before a colon can only be meant as a
+// plugin: no expression begins with a name and a colon but that of a lambda.
+func namesPlugin(s string) bool {
+	return s != "" && s != "lambda" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
 }
 
 func (r *exprResult) json() *exprJSON {

@@ -20,9 +20,9 @@ import (
 // loadFlags are the flags of every command that loads plugins.
 type loadFlags struct {
 	set, grant []string
-	maxSteps   uint64
+	maxSteps   stepCount
 	maxMemory  byteSize
-	timeout    time.Duration
+	timeout    timeSpan
 	now        string
 	strict     bool
 }
@@ -31,11 +31,53 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
 	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; repeatable")
-	flags.Uint64Var(&f.maxSteps, "max-steps", 0, "most interpreter `STEPS` of a load and of each call (default 1000000)")
+	flags.Var(&f.maxSteps, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
 	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
-	flags.DurationVar(&f.timeout, "timeout", 0, "most `TIME` of a load and of each call (default 2s)")
+	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
 	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
+}
+
+// A stepCount is the value of a flag: a number over 0.
+type stepCount uint64
+
+func (s *stepCount) Type() string { return "steps" }
+
+func (s *stepCount) String() string {
+	if *s == 0 {
+		return "" // not given
+	}
+	return strconv.FormatUint(uint64(*s), 10)
+}
+
+func (s *stepCount) Set(text string) error {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err == nil && n == 0 {
+		err = strconv.ErrRange
+	}
+	*s = stepCount(n)
+	return err
+}
+
+// A timeSpan is the value of a flag: a time over 0.
+type timeSpan time.Duration
+
+func (t *timeSpan) Type() string { return "span" }
+
+func (t *timeSpan) String() string {
+	if *t == 0 {
+		return "" // not given
+	}
+	return time.Duration(*t).String()
+}
+
+func (t *timeSpan) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = strconv.ErrRange
+	}
+	*t = timeSpan(d)
+	return err
 }
 
 // A byteSize is the value of a flag: a number of bytes as the config writes them.
@@ -117,13 +159,13 @@ func (a *app) world(c *loader.Config) (w effects.World, err error) {
 // limits sets the limits that flags give.
 func (f *loadFlags) limits(c *loader.LimitsConfig) {
 	if f.maxSteps > 0 {
-		c.Steps = f.maxSteps
+		c.Steps = uint64(f.maxSteps)
 	}
 	if f.maxMemory > 0 {
 		c.Memory = uint64(f.maxMemory)
 	}
 	if f.timeout > 0 {
-		c.Timeout = f.timeout
+		c.Timeout = time.Duration(f.timeout)
 	}
 }
 

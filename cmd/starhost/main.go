@@ -53,6 +53,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
-	a.fail(a.execute(ctx, args))
+	cmd, err := a.execute(ctx, args)
+	a.fail(err)
+	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
+		a.fail(a.printFailure(cmd))
+	}
 	return a.end()
 }

@@ -207,6 +207,9 @@ func asReference(err error, p *problem) bool {
 	}
 	p.code, p.plugin, p.pos = "E0702", "", starhost.Pos{}
 	p.message = e.Error()
+	if e.Near == "" && slices.Contains(formats, e.Ref) {
+		p.help = "did you mean -F " + e.Ref + "? -f is --fragment"
+	}
 	return true
 }
 

@@ -46,7 +46,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
 	root.AddCommand(a.replCommand(), a.benchCommand())
 	root.InitDefaultCompletionCmd()
-	completionExamples(root)
+	a.finishCompletion(root)
 	return root
 }
 
@@ -82,10 +82,11 @@ var habits = map[string]string{
 
 // valueKinds say what flags want whose value can be wrong, by the type of the value.
 var valueKinds = map[string]string{
-	"bool":     "true or false",
-	"duration": "a time span as 500ms or 2s",
-	"size":     "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
-	"uint64":   "a whole number",
+	"bool":   "true or false",
+	"size":   "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
+	"span":   "a time span over 0 as 500ms or 2s",
+	"steps":  "a whole number from 1",
+	"uint64": "a whole number",
 }
 
 // flagError turns what the flag parser says into a usageError with suggestions.
