@@ -132,7 +132,7 @@ func normalPath(escaped string) (string, error) {
 	plain, err := url.PathUnescape(normal)
 	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
 		if name == "." || name == ".." || err != nil {
-			return "", fmt.Errorf("got path %q, want one without . and ..", escaped)
+			return "", fmt.Errorf("got path %q, want one without a . or .. among its names", escaped)
 		}
 	}
 	return normal, nil

@@ -33,10 +33,6 @@ func TestWorld(t *testing.T) {
 	}
 	ctx := t.Context()
 
-	const (
-		notGranted  = `add to [grants] of your config: oncall = ["fs.read:%[1]s"] (or --grant oncall=fs.read:%[1]s)`
-		notDeclared = `add "fs.read:%[1]s" to plugin(permissions = [...])`
-	)
 	tests := []struct{ path, content, err string }{
 		{"runbooks/a.md", "A", ""},
 		{"./notes.md", "N", ""},
