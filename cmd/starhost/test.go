@@ -53,11 +53,13 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv,
 	}
-	if err == nil && f.run != "" {
-		o.Run, err = regexp.Compile(f.run)
-	}
 	if err != nil {
-		return usagef("%v", err)
+		return err
+	}
+	if f.run != "" {
+		if o.Run, err = regexp.Compile(f.run); err != nil {
+			return usagef("--run: %v", err)
+		}
 	}
 	if f.watch {
 		return a.watchTests(ctx, f, o)
