@@ -204,7 +204,7 @@ func (f *keyFlood) add(key starlark.Value) error {
 }
 
 // steps is the price of the comparisons that the last key takes.
-func (f *keyFlood) steps() int { return f.shared / 4 }
+func (f *keyFlood) steps() int { return f.shared }
 
 // appendJSON appends v as compact JSON text. Dict keys stand in the dict's order,
 // struct fields sorted; tuples and sets are arrays; bytes of a string that are not

@@ -1,0 +1,214 @@
+//go:build !race
+
+// The race detector allocates.
+
+package builtins_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A workload is a call of a builtin whose work grows with n, the size of what the
+// set-up makes.
+type workload struct{ name, setup, expr string }
+
+// workloads has one for each entry of the table that does more than a few steps.
+var workloads = []workload{
+	{"fail", "s = [0] * n", "assert_fails(lambda: fail(s), '')"},
+	{"fragment", "s = 'x' * n", "fragment(s)"},
+	{"attachment", "s = 'x' * n", "attachment(content = s)"},
+	{"result", "s = list(range(n))", "result(s)"},
+	{"template", "s = '$a ' * n", "template(prompt = s)"},
+	{"deny", "s = 'x' * n", "deny(s)"},
+	{"ask", "s = 'x' * n", "ask(s)"},
+	{"abort", "s = 'x' * n", "abort(s)"},
+	{"respond", "s = list(range(n))", "respond(s)"},
+	{"modify", "s = list(range(n))", "modify(a = s)"},
+	{"struct", "d = {'a%d' % i: i for i in range(n // 16)}", "struct(**d)"},
+
+	{"re.search", "s = 'ab ' * n", "re.search(r'\\d+', s)"},
+	{"re.match", "s = 'a' * n", "re.match(r'a*b', s)"},
+	{"re.fullmatch", "s = 'a' * n", "re.fullmatch(r'a*b', s)"},
+	{"re.findall", "s = 'ab ' * n", "re.findall(r'\\w+', s)"},
+	{"re.findall", "s = 'a=b ' * n", "re.findall(r'(\\w+)=(\\w+)', s)"},
+	{"re.findall", "s = '<a' * (n // 64)", "re.findall(r'<[^>]*>|a', s)"},
+	{"re.finditer", "s = 'ab ' * n", "re.finditer(r'\\w+', s)"},
+	{"re.split", "s = 'ab ' * n", "re.split(r'\\s', s)"},
+	{"re.sub", "s = 'ab ' * n", "re.sub(r'a', 'ccc', s)"},
+	{"re.sub", "s = 'ab ' * n", "re.sub(r'(a)', r'\\1\\1', s)"},
+	{"re.escape", "s = '.' * n", "re.escape(s)"},
+
+	{"text.dedent", "s = '  a\\n' * n", "text.dedent(s)"},
+	{"text.indent", "s = 'a\\n' * n", "text.indent(s, '  ')"},
+	{"text.wrap", "s = 'ab ' * n", "text.wrap(s, 20)"},
+	{"text.wrap", "s = 'ab' * n", "text.wrap(s, 1)"},
+	{"text.truncate", "s = 'x' * n", "text.truncate(s, n // 2)"},
+	{"text.fence", "s = '`' * n", "text.fence(s)"},
+	{"text.pad", "s = 'x' * n", "text.pad(s, 5)"},
+	{"text.format_number", "s = 1\nfor _ in range(n // 512): s = s << 500", "text.format_number(s, sep = ',')"},
+	{"text.markdown_table", "s = [['a', 1, None]] * n", "text.markdown_table(s)"},
+	{"text.markdown_table", "s = [{}] * (n // 64) + [{str(i): i for i in range(64)}]", "text.markdown_table(s)"},
+	{"text.split_sections", "s = '# a\\nb\\n' * n", "text.split_sections(s)"},
+
+	{"yaml.decode", "s = '- a\\n' * n", "yaml.decode(s)"},
+	{"yaml.decode", "s = ''.join(['a%d: 1\\n' % i for i in range(n // 8)])", "yaml.decode(s)"},
+	{"yaml.decode", "s = '{' + ','.join([str(i << 32) + ': 0' for i in range(n // 32)]) + '}'", "yaml.decode(s)"},
+	{"yaml.decode_all", "s = '---\\na\\n' * (n // 8)", "yaml.decode_all(s)"},
+	{"yaml.encode", "s = [{'a': 'x'}] * n", "yaml.encode(s)"},
+	{"toml.decode", "s = ''.join(['a%d = 1\\n' % i for i in range(n // 8)])", "toml.decode(s)"},
+	{"toml.decode", "s = '[[a]]\\n' * (n // 8)", "toml.decode(s)"},
+	{"toml.encode", "s = {'a': [{'b': 1}] * n}", "toml.encode(s)"},
+	{"csv.decode", "s = 'a,b\\n' * n", "csv.decode(s, header = False)"},
+	{"csv.decode", "s = 'a,b\\n' * n", "csv.decode(s)"},
+	{"csv.encode", "s = [['a', 1]] * n", "csv.encode(s)"},
+	{"base64.encode", "s = 'x' * n", "base64.encode(s)"},
+	{"base64.decode", "s = base64.encode('x' * n)", "base64.decode(s)"},
+	{"hash.sha256", "s = 'x' * n", "hash.sha256(s)"},
+	{"hash.sha512", "s = 'x' * n", "hash.sha512(s)"},
+	{"hash.sha1", "s = 'x' * n", "hash.sha1(s)"},
+	{"hash.md5", "s = 'x' * n", "hash.md5(s)"},
+	{"time.parse_time", "s = 'Monday ' * (n // 8)", "time.parse_time(s + '2006', s + '2006')"},
+	{"time.parse_duration", "s = '1ns' * n", "time.parse_duration(s)"},
+}
+
+// constant names the entries whose work is the same whatever they are given, and
+// says why; those of json and of the language are the evaluator's, and priced there.
+var constant = map[string]string{
+	"plugin":                   "its arguments are read before the file runs",
+	"register_tool":            "testdata/hostile/register",
+	"register_hook":            "as register_tool",
+	"register_fragment_loader": "as register_tool",
+	"register_template_loader": "as register_tool",
+	"register_command":         "as register_tool",
+	"register_skill":           "its files are those of the plugin's folder",
+	"register_model":           "as register_tool",
+	"approve":                  "it has no arguments",
+	"type":                     "a name",
+	"files.read":               "the files are those of the plugin's folder",
+	"files.read_bytes":         "as files.read",
+	"files.glob":               "as files.read",
+	"files.exists":             "as files.read",
+	"time.time":                "numbers that fit a machine word",
+	"time.from_timestamp":      "as time.time",
+	"time.is_valid_timezone":   "looks a name up",
+}
+
+// TestEveryBuiltinHasAWorkload: whoever adds an entry says what its work grows with.
+func TestEveryBuiltinHasAWorkload(t *testing.T) {
+	for _, e := range builtins.Table(starlark.New(starlark.Options{})) {
+		if e.Value == nil || e.Signature == "" || strings.HasPrefix(e.Name, "math.") {
+			continue
+		}
+		has := slices.ContainsFunc(workloads, func(w workload) bool { return w.name == e.Name })
+		if why := constant[e.Name]; has == (why != "") {
+			t.Errorf("%s: got a workload %v and the reason %q for having none, want one of both", e.Name, has, why)
+		}
+	}
+}
+
+// evalBytes is what it takes to evaluate the call of a function.
+const evalBytes = 32 << 10
+
+// TestBytesArePaidFor is the law of prices: what a call allocates is paid for, up to
+// a factor and to what its steps may allocate.
+func TestBytesArePaidFor(t *testing.T) {
+	for _, w := range workloads {
+		t.Run(w.name+" "+w.expr, func(t *testing.T) {
+			for _, n := range []int{2048, 4096, 8192} {
+				real, usage := w.spend(t, n)
+				if limit := 2*usage.Bytes + 72*usage.Steps + evalBytes; real > limit {
+					t.Errorf("n = %d: allocated %d bytes, paid for %d and %d steps", n, real, usage.Bytes, usage.Steps)
+				}
+			}
+		})
+	}
+}
+
+// TestChargesGrowWithTheWork makes the work of each call four times as large: what it
+// pays must follow.
+func TestChargesGrowWithTheWork(t *testing.T) {
+	for _, w := range workloads {
+		t.Run(w.name+" "+w.expr, func(t *testing.T) {
+			_, small := w.spend(t, 4096)
+			_, large := w.spend(t, 16384)
+			if large.Steps < 2*small.Steps && large.Bytes < 2*small.Bytes {
+				t.Errorf("paid %v for n, %v for 4n", small, large)
+			}
+		})
+	}
+}
+
+// spend makes the call for a size, and returns what it allocated beside what it paid:
+// the least of a few times, as pools are emptied now and then.
+func (w workload) spend(t testing.TB, n int) (uint64, starlark.Usage) {
+	t.Helper()
+	call := w.prepare(t, n)
+	least := ^uint64(0)
+	var usage starlark.Usage
+	for range 4 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		usage = call()
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least, usage
+}
+
+// prepare evaluates the set-up for a size, and returns the call.
+func (w workload) prepare(t testing.TB, n int) func() starlark.Usage {
+	t.Helper()
+	box := starlark.New(starlark.Options{Limits: starlark.Limits{Steps: 1 << 40, Memory: 1 << 40, Timeout: time.Hour}})
+	entries := builtins.Table(box)
+	for _, e := range builtins.CaseTable(box, nil) {
+		if strings.HasPrefix(e.Name, "assert_") {
+			entries = append(entries, e)
+		}
+	}
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := box.Parse("cost.star", fmt.Appendf(nil, "n = %d\n%s\n\ndef run():\n    return %s\n", n, w.setup, w.expr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := box.Run(t.Context(), file, starlark.Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() starlark.Usage {
+		_, usage, err := box.Eval(context.Background(), m, nil, "None if [run()] else None")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return usage
+	}
+}
+
+// BenchmarkPrices reports the time of a charged step.
+func BenchmarkPrices(b *testing.B) {
+	for _, w := range workloads {
+		b.Run(strings.ReplaceAll(w.name+" "+w.expr, " ", "_"), func(b *testing.B) {
+			call := w.prepare(b, 4096)
+			var usage starlark.Usage
+			for b.Loop() {
+				usage = call()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(usage.Steps), "ns/step")
+		})
+	}
+}
