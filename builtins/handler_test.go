@@ -296,6 +296,8 @@ func TestToolResults(t *testing.T) {
 		{"fail", `fail("no", "ticket", 1, {"a": None})`, starhost.Result{ForLLM: `no ticket 1 {"a": None}`, IsError: true}},
 		{"fail with sep", `fail("a", "b", sep = "")`, starhost.Result{ForLLM: "ab", IsError: true}},
 		{"error", "1 // 0", starhost.Result{ForLLM: "tool t failed: test.star:3:7: floored division by zero", IsError: true}},
+		{"not UTF-8", `return "é"[1:]`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: got text that is not UTF-8, want text (data goes into attachment(content = ...))", IsError: true}},
+		{"words for the user that are not UTF-8", `return result("a", for_user = "é"[1:])`, starhost.Result{ForLLM: "tool t failed: test.star:3:18: result: for_user: got text that is not UTF-8, want text (data goes into attachment(content = ...))", IsError: true}},
 		{"decision", `return deny("x")`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: got the decision deny, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", IsError: true}},
 		{"fragment", `return fragment("x")`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: got fragment, want a result: return its .content", IsError: true}},
 		{"function", `return [len]`, starhost.Result{ForLLM: "tool t failed: t returned a value of no use here: at [0]: got builtin_function_or_method, want a JSON value; or a string, None, an attachment or result(...)", IsError: true}},

@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -314,6 +315,12 @@ func makeResult(c modCall) (starlark.Value, error) {
 	if r.ForLLM, err = resultText(forLLM); err != nil {
 		return nil, c.fail("E0204", "for_llm: %v", err)
 	}
+	if err := c.pay(len(r.ForUser)/64, 0); err != nil { // both texts are looked through
+		return nil, err
+	}
+	if err := textError(r.ForUser); err != nil {
+		return nil, c.fail("E0204", "for_user: %v", err)
+	}
 	if attachments != nil {
 		if n := max(starlark.Len(attachments), 0); n > 0 {
 			if err := c.pay(n, 512*n); err != nil { // the list grows by copying
@@ -328,7 +335,7 @@ func makeResult(c modCall) (starlark.Value, error) {
 			r.Attachments = append(r.Attachments, a.a)
 		}
 	}
-	return &resultValue{r}, c.pay(2, 256+len(r.ForLLM))
+	return &resultValue{r}, c.pay(2+len(r.ForLLM)/64, 256+len(r.ForLLM))
 }
 
 // resultText returns what a model reads for a value: a string as it is, nothing
@@ -336,7 +343,7 @@ func makeResult(c modCall) (starlark.Value, error) {
 func resultText(v starlark.Value) (string, error) {
 	switch v := v.(type) {
 	case starlark.String:
-		return string(v), nil
+		return string(v), textError(string(v))
 	case starlark.NoneType:
 		return "", nil
 	}
@@ -357,6 +364,9 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 		return starhost.Result{}, errorf("E0312", "got fragment, want a result: return its .content")
 	}
 	text, err := resultText(v)
+	if errors.Is(err, errNotText) {
+		return starhost.Result{}, errorf("E0312", "%v", err)
+	}
 	if err != nil {
 		return starhost.Result{}, errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
 	}
@@ -394,11 +404,21 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	return nil
 }
 
-// addText adds a fragment. Strings of Starlark can hold any bytes; a prompt
-// cannot.
+var errNotText = errors.New("got text that is not UTF-8, want text (data goes into attachment(content = ...))")
+
+// textError returns errNotText for text that no model can be told: strings of
+// Starlark can hold any bytes.
+func textError(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return errNotText
+}
+
+// addText adds a fragment.
 func addText(c *starhost.Context, f fragments.Fragment) error {
-	if !utf8.ValidString(f.Content) {
-		return errorf("E0312", "got text that is not UTF-8, want text (data goes into attachment(content = ...))")
+	if err := textError(f.Content); err != nil {
+		return errorf("E0312", "%v", err)
 	}
 	if f.Content != "" {
 		c.Fragments = append(c.Fragments, f)

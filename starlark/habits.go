@@ -19,7 +19,7 @@ var habits = []habit{
 	{`^got string literal, want`, `['"]\s*[rb]?['"]`, `adjacent strings are not joined; write "a" + "b"`},
 	{`^got is, want`, ``, `Starlark has no is; write x == None, x != None`},
 	{`^got '\*\*', want`, ``, `Starlark has no ** operator; multiply, or use math.pow`},
-	{`^got (import|from), want`, ``, `Starlark has no import; write load("lib/x.star", "name")`},
+	{`^got (import|from), want`, ``, `Starlark has no import; json, math, re and the like are there without one; of a file write load("lib/x.star", "name")`},
 	{`^got class, want`, ``, `Starlark has no classes; use dicts, struct(...) and functions`},
 	{`^got (try|except|finally|raise), want`, ``, `Starlark has no exceptions; look first (if k in d, d.get(k, default)), and stop with fail("why")`},
 	{`does not support while loops`, ``, `Starlark has no while; write for _ in range(n), and break`},
