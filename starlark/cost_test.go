@@ -210,10 +210,7 @@ func TestStepsGrowWithTheWork(t *testing.T) {
 func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 	t.Helper()
 	s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
-	defineAll(t, s, starlark.StringDict{
-		"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
-		"json":   jsonModule(),
-	})
+	defineAll(t, s, starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make)})
 	src := fmt.Sprintf("n = %d\n%s\ndef run():\n    %s\n", n, setup, expr)
 	_, m, err := evalIn(s, src, Exec{})
 	if err != nil {
@@ -241,10 +238,7 @@ func BenchmarkPrices(b *testing.B) {
 	for _, op := range operationsToPrice {
 		b.Run(strings.ReplaceAll(op.name, " ", "_"), func(b *testing.B) {
 			s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
-			defineAll(b, s, starlark.StringDict{
-				"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
-				"json":   jsonModule(),
-			})
+			defineAll(b, s, starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make)})
 			_, m, err := evalIn(s, fmt.Sprintf("n = 16384\n%s\ndef run():\n    %s\n", op.setup, op.expr), Exec{})
 			if err != nil {
 				b.Fatal(err)
