@@ -32,35 +32,35 @@ func hostilePlugin(path string) (starlark.Usage, error) {
 	if p.Err != nil {
 		return usage, p.Err
 	}
-	return usage, useAll(ctx, set.Host)
+	return usage, useAll(ctx, set.Host, p.Registered)
 }
 
-// useAll begins a turn, calls each tool, command and loader, and fires the event of
-// each hook. It returns the first failure.
-func useAll(ctx context.Context, h *starhost.Host) error {
+// useAll begins a turn, calls each tool, command and loader of p, and fires the event
+// of each hook. It returns the first failure.
+func useAll(ctx context.Context, h *starhost.Host, p *starhost.Plugin) error {
 	turn, err := h.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(ctx, starhost.Request{Text: "hi"})
 	if err != nil {
 		return err
 	}
 	defer turn.End(ctx)
-	for _, tool := range h.Tools() {
+	for _, tool := range p.Tools {
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: tool.Name})
 		if err = firstOf(err, reply.Err); err != nil {
 			return err
 		}
 	}
-	for _, c := range h.Commands() {
+	for _, c := range p.Commands {
 		reply, err := turn.Command(ctx, "/"+c.Name)
 		if err = firstOf(err, reply.Err); err != nil {
 			return err
 		}
 	}
-	for _, l := range h.FragmentLoaders() {
+	for _, l := range p.FragmentLoaders {
 		if _, err := turn.Load(ctx, []string{l.Prefix + ":x"}); err != nil {
 			return err
 		}
 	}
-	for _, l := range h.TemplateLoaders() {
+	for _, l := range p.TemplateLoaders {
 		if _, err := turn.LoadTemplate(ctx, l.Prefix+":x"); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func useAll(ctx context.Context, h *starhost.Host) error {
 	if _, err := turn.Prompt(ctx); err != nil {
 		return err
 	}
-	for _, hook := range h.Hooks() {
+	for _, hook := range p.Hooks {
 		e, err := starhost.NewEvent(hook.Event, map[string]json.RawMessage{})
 		if err != nil {
 			return err

@@ -127,6 +127,9 @@ func outcomeOf(usage Usage, err error) outcome {
 	case err != nil:
 		o.Class = "error"
 	}
+	if err != nil {
+		o.Error = err.Error()
+	}
 	if errors.As(err, &e) {
 		o.Error, o.Pos = e.Error(), e.Pos.String()
 	}
