@@ -286,15 +286,17 @@ func (c *console) interruptible(ctx context.Context) (context.Context, func()) {
 	default:
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
+	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(gone)
 		select {
 		case <-c.cut:
 			cancel()
 		case <-done:
 		}
 	}()
-	return ctx, func() { close(done) }
+	// It waits until nobody else looks at ctrl-C: the next input's is not to be taken.
+	return ctx, func() { close(done); <-gone }
 }
 
 // run evaluates an input, as a handler of the plugin if it asks for ctx.
