@@ -18,6 +18,7 @@ type testFlags struct {
 	update, prune, record bool
 	failFast, allowEmpty  bool
 	watch                 bool
+	coverage              coverageFlags
 }
 
 func (a *app) testCommand() *cobra.Command {
@@ -43,6 +44,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
+	f.coverage.add(flags)
 	return cmd
 }
 
@@ -51,7 +53,10 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	err := a.wantFormat("pretty", "json", "junit", "github")
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv,
+		Getenv: a.getenv, Coverage: f.coverage.wanted(),
+	}
+	if err == nil {
+		err = f.coverage.check()
 	}
 	if err != nil {
 		return err
@@ -78,6 +83,9 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	}
 	a.fail(err)
 	a.code = testCode(&s, f.allowEmpty)
+	if err == nil {
+		f.coverage.judge(a, &s)
+	}
 	return testFormats[a.format](a, &s)
 }
 

@@ -16,9 +16,17 @@ var testFormats = map[string]func(*app, *golden.Summary) error{
 
 func (a *app) testPretty(s *golden.Summary) error {
 	if len(a.problems) == 0 {
-		a.out.WriteString(s.Text())
+		a.out.WriteString(s.Text() + coverageText(s.Coverage))
 	}
 	return nil
+}
+
+// coverageText is the table of coverage, or "".
+func coverageText(c golden.Coverage) string {
+	if c == nil {
+		return ""
+	}
+	return c.Text()
 }
 
 // testJSON is what test prints as JSON.
@@ -27,6 +35,7 @@ type testJSON struct {
 	OK       bool          `json:"ok"`
 	Cases    []caseJSON    `json:"cases"`
 	Counts   countsJSON    `json:"counts"`
+	Coverage *coverageJSON `json:"coverage"` // null without --coverage
 	Warnings []warningJSON `json:"warnings"`
 	Errors   []errorJSON   `json:"errors"`
 }
@@ -59,6 +68,7 @@ func (a *app) testJSON(s *golden.Summary) error {
 			return caseJSON{r.Name, r.File, r.Line, r.Prose, strings.ReplaceAll(string(r.Status), " ", "_"), r.Reason, r.Text}
 		}),
 		Counts:   countsJSON{s.Passed, s.Failed, s.Updated, s.Pruned, s.Recorded, s.Broken, s.Skipped},
+		Coverage: newCoverageJSON(s.Coverage),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }
@@ -157,6 +167,6 @@ func (a *app) testGitHub(s *golden.Summary) error {
 				githubProperty.Replace(r.File), r.Line, githubProperty.Replace(r.Name+" "+string(r.Status)), githubText.Replace(strings.TrimSuffix(r.Text, "\n")))
 		}
 	}
-	fmt.Fprintln(&a.out, s)
+	fmt.Fprintf(&a.out, "%s\n%s", s, coverageText(s.Coverage))
 	return nil
 }

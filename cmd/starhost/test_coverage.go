@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/starlark"
+)
+
+// coverageFlags are the flags of test about coverage.
+type coverageFlags struct {
+	show      bool
+	out       string
+	failUnder uint64
+}
+
+func (f *coverageFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.show, "coverage", false, "show which lines and branches of plugins the cases reach")
+	flags.StringVar(&f.out, "coverage-out", "", "write the coverage to a `FILE` as lcov's tracefiles have it")
+	flags.Uint64Var(&f.failUnder, "fail-under", 0, "exit with 1 if the cases reach less than `N` percent of the lines")
+}
+
+// check refuses a limit that nothing can reach.
+func (f *coverageFlags) check() error {
+	if f.failUnder > 100 {
+		return usagef("--fail-under: got %d, want percent: at most 100", f.failUnder)
+	}
+	return nil
+}
+
+// wanted reports whether coverage is to be measured.
+func (f *coverageFlags) wanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
+
+// judge writes the coverage to where the flags want it, and says if it is too low.
+func (f *coverageFlags) judge(a *app, s *golden.Summary) {
+	if f.out != "" {
+		a.fail(outside(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
+	}
+	if s.Coverage.Under(float64(f.failUnder)) {
+		a.note(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.Reached()), f.failUnder))
+		a.code = exitNegative
+	}
+	if !f.show {
+		s.Coverage = nil
+	}
+}
+
+// writeChanged writes a file unless it has that text already: --watch may see it.
+func writeChanged(name, text string) error {
+	if old, err := os.ReadFile(name); err == nil && string(old) == text {
+		return nil
+	}
+	return os.WriteFile(name, []byte(text), 0o666)
+}
+
+// A coverageJSON is the coverage as JSON.
+type coverageJSON struct {
+	Lines   int                `json:"lines"`
+	Reached int                `json:"reached"`
+	Files   []fileCoverageJSON `json:"files"`
+}
+
+type fileCoverageJSON struct {
+	Path     string               `json:"path"`
+	Lines    []lineCoverageJSON   `json:"lines"`
+	Branches []branchCoverageJSON `json:"branches"`
+}
+
+type lineCoverageJSON struct {
+	Line  int    `json:"line"`
+	Count uint64 `json:"count"`
+}
+
+type branchCoverageJSON struct {
+	Line  int    `json:"line"`
+	Col   int    `json:"col"`
+	True  uint64 `json:"true"`
+	False uint64 `json:"false"`
+}
+
+// newCoverageJSON returns nil for no coverage.
+func newCoverageJSON(c golden.Coverage) *coverageJSON {
+	if c == nil {
+		return nil
+	}
+	out := &coverageJSON{Files: list(c, func(f *starlark.FileCoverage) fileCoverageJSON {
+		return fileCoverageJSON{
+			f.Path,
+			list(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
+			list(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
+		}
+	})}
+	out.Reached, out.Lines = c.Reached()
+	return out
+}
