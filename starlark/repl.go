@@ -131,7 +131,7 @@ func (r *REPL) readStatement() (stopped error) {
 		}
 		return []byte(line), nil
 	})
-	if f != nil && isBlock(f) && len(strings.TrimSpace(string(r.text[last:]))) > 0 {
+	if f != nil && isBlock(f) && last > begin && len(strings.TrimSpace(string(r.text[last:]))) > 0 {
 		r.held = string(r.text[last:])
 		r.text = r.text[:last]
 	}
