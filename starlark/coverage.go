@@ -15,7 +15,8 @@ import (
 // probe.go. The zero value is ready; it is safe for concurrent use.
 //
 // A parameter's default counts with the def that evaluates it: conditions in it are
-// no branches of their own.
+// no branches of their own. Strings and pass are no lines, and neither is a break or
+// continue right behind an if statement: nothing stands there to be counted.
 type Coverage struct {
 	mu    sync.Mutex
 	files map[string]*counted
@@ -106,8 +107,8 @@ func (f *counted) add(counter starlark.Value) {
 	f.counts[n].Add(1)
 }
 
-// coveredBy returns the names that the probes of an instrumented file call. The
-// file may be nil: nothing is counted.
+// names returns what the probes of an instrumented file call. The file may be nil:
+// nothing is counted.
 func (f *counted) names() starlark.StringDict {
 	return starlark.StringDict{
 		lineProbe: &helper{lineProbe, f.line},
