@@ -73,4 +73,7 @@
 // Every run has a session of its own. Cases of one plugin that have the same config
 // and bring nothing but files share a host, as the sessions of a program do: what
 // leaks from one session to another is nondeterministic, too.
+//
+// Coverage is that of the second runs. It counts the lines and branches of the plugins
+// beside cases, of their modules and of libraries; not those that a case brings itself.
 package golden
