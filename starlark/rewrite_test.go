@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -25,6 +26,7 @@ func stockRun(src string) (starlark.StringDict, error) {
 	th.SetMaxExecutionSteps(1_000_000)
 	return starlark.ExecFileOptions(stockOptions(), th, "f.star", src, starlark.StringDict{
 		"struct": starlark.NewBuiltin("struct", starlarkstruct.Make),
+		"json":   json.Module,
 	})
 }
 

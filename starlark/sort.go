@@ -103,10 +103,7 @@ func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 	if err != nil {
 		return nil, err
 	}
-	s := &sortable{w: w, values: values, keys: values, op: syntax.LT}
-	if reverse {
-		s.op = syntax.GT
-	}
+	s := &sortable{w: w, values: values, keys: values}
 	if key != nil {
 		if s.keys, err = w.keysOf(key, values); err != nil {
 			return nil, err
@@ -115,7 +112,11 @@ func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 	if err := w.pay(sorting, times(uint64(len(values)), logarithm(len(values)))); err != nil {
 		return nil, err
 	}
-	sort.Stable(s)
+	if reverse {
+		sort.Stable(sort.Reverse(s))
+	} else {
+		sort.Stable(s)
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -149,7 +150,6 @@ func logarithm(n int) uint64 {
 type sortable struct {
 	w            *worker
 	values, keys []starlark.Value
-	op           syntax.Token
 	err          error
 }
 
@@ -159,7 +159,7 @@ func (s *sortable) Less(i, j int) bool {
 	if s.w.stopped != nil {
 		return false
 	}
-	less, err := s.w.compare(s.op, s.keys[i], s.keys[j])
+	less, err := s.w.compare(syntax.LT, s.keys[i], s.keys[j])
 	if err != nil {
 		s.err = err
 	}
