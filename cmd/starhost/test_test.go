@@ -93,6 +93,7 @@ func TestJUnit(t *testing.T) {
 		"golden/a_broken.txtar/it": "",
 		"golden/a_fails.txtar":     "-- case.star --\nfail(\"no\")\n",
 	})
+	t.Setenv("CI", "") // where --update is welcome
 	for _, args := range [][]string{nil, {"--fail-fast"}, {"--run", "nothing"}, {"--update"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, diagnostics bytes.Buffer
@@ -108,6 +109,7 @@ func TestJUnit(t *testing.T) {
 // TestTestWatch: cases run again when a plugin or a case changes, when a folder is new
 // and when the config is broken and mended.
 func TestTestWatch(t *testing.T) {
+	t.Setenv("CI", "") // where --update is welcome
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
