@@ -157,6 +157,7 @@ func TestTestWatch(t *testing.T) {
 
 // TestTestInterrupted: an interrupted run says so and has no result, in all formats.
 func TestTestInterrupted(t *testing.T) {
+	t.Setenv("CI", "") // where --update is welcome
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})
 	ctx, cancel := context.WithCancel(t.Context())
