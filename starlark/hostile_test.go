@@ -212,7 +212,9 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 6291456; exec "$0"`, os.Args[0])
+	// The Go runtime alone reserves up to 6 GiB of address space; what is used is
+	// measured, as MiB.
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 8388608; exec "$0"`, os.Args[0])
 	cmd.Env = append(append(os.Environ(), hostileEnv+"="+path), env...)
 	out, err := cmd.Output()
 	var o outcome
