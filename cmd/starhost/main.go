@@ -20,6 +20,7 @@ import (
 )
 
 func main() {
+	tuneGC(os.Getenv)
 	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
