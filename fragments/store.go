@@ -1,0 +1,175 @@
+package fragments
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Content is a text with its id, so that no one has to hash it again. ID is
+// Sum(Text); whoever makes a Content sees to that.
+type Content struct {
+	ID   Hash
+	Text string
+}
+
+// A Store keeps contents by their ids, each once, and names for them. Its methods
+// are safe for concurrent use. An id that begins with some digits is what people
+// type; a name, an alias, is what they remember.
+type Store interface {
+	// Put keeps contents. To put one again changes nothing.
+	Put(ctx context.Context, contents ...Content) error
+	// Get returns a content; ok is false if it is not there.
+	Get(ctx context.Context, id Hash) (text string, ok bool, err error)
+	// Find returns the ids that begin with hexadecimal digits in lower case, sorted,
+	// at most limit of them.
+	Find(ctx context.Context, digits string, limit int) ([]Hash, error)
+	// SetAlias gives a content that is there a name, which [CheckAlias] allows, and
+	// takes it from the one that had it. The zero Hash removes the name.
+	SetAlias(ctx context.Context, name string, id Hash) error
+	// Alias returns what a name stands for; ok is false if it is none.
+	Alias(ctx context.Context, name string) (id Hash, ok bool, err error)
+	// Aliases returns all names, sorted by their bytes.
+	Aliases(ctx context.Context) ([]string, error)
+}
+
+// CheckAlias says what is wrong with a name for a content: it has 1 to 64 of A-Z
+// a-z 0-9 _ - and ., the first none of - and ., so that it is neither a reference
+// with a prefix nor a path to another folder.
+func CheckAlias(name string) error {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	if name == "" || len(name) > 64 || strings.Trim(name, letters+"-.") != "" || strings.Trim(name[:1], letters) != "" {
+		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - ., the first none of - .", cut(name))
+	}
+	return nil
+}
+
+// cut returns at most the first 64 bytes of a name, for messages.
+func cut(name string) string { return name[:min(len(name), 64)] }
+
+// A MemoryStore is a Store that ends with the process. What goes over a limit is
+// an error that names it, and changes nothing. The zero value is empty and works.
+// The limits must not be changed once it is in use.
+type MemoryStore struct {
+	// MaxBytes is the most bytes of all contents; 0 means 256 MiB.
+	MaxBytes int64
+	// MaxContents is the most contents; 0 means 100,000.
+	MaxContents int
+	// MaxAliases is the most names; 0 means 10,000.
+	MaxAliases int
+
+	mu       sync.RWMutex
+	contents map[Hash]string
+	aliases  map[string]Hash
+	size     int64 // bytes of contents
+}
+
+// Put implements [Store].
+func (m *MemoryStore) Put(_ context.Context, contents ...Content) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fresh, size := map[Hash]string{}, m.size
+	for _, c := range contents {
+		if !m.has(c.ID) {
+			fresh[c.ID] = c.Text
+		}
+	}
+	for _, text := range fresh {
+		size += int64(len(text))
+	}
+	if most := cmp.Or(m.MaxBytes, 256<<20); size > most {
+		return fmt.Errorf("fragment store: got %d bytes of contents, want at most %d (MaxBytes)", size, most)
+	}
+	if n, most := len(m.contents)+len(fresh), cmp.Or(m.MaxContents, 100_000); n > most {
+		return fmt.Errorf("fragment store: got %d contents, want at most %d (MaxContents)", n, most)
+	}
+	if m.contents == nil {
+		m.contents = map[Hash]string{}
+	}
+	maps.Copy(m.contents, fresh)
+	m.size = size
+	return nil
+}
+
+func (m *MemoryStore) has(id Hash) bool {
+	_, ok := m.contents[id]
+	return ok
+}
+
+// Get implements [Store].
+func (m *MemoryStore) Get(_ context.Context, id Hash) (text string, ok bool, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	text, ok = m.contents[id]
+	return text, ok, nil
+}
+
+// Find implements [Store].
+func (m *MemoryStore) Find(_ context.Context, digits string, limit int) ([]Hash, error) {
+	first, err := padded(digits, "0")
+	if err != nil {
+		return nil, err
+	}
+	last, _ := padded(digits, "f") // is as good as the first
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []Hash
+	for id := range m.contents {
+		if bytes.Compare(first[:], id[:]) <= 0 && bytes.Compare(id[:], last[:]) <= 0 {
+			found = append(found, id)
+		}
+	}
+	slices.SortFunc(found, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
+	return found[:min(len(found), limit)], nil
+}
+
+// padded returns the id that begins with some digits and goes on with one.
+func padded(digits, digit string) (Hash, error) {
+	return ParseHash(digits + strings.Repeat(digit, max(0, hex.EncodedLen(len(Hash{}))-len(digits))))
+}
+
+// SetAlias implements [Store].
+func (m *MemoryStore) SetAlias(_ context.Context, name string, id Hash) error {
+	if err := CheckAlias(name); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id.IsZero() {
+		delete(m.aliases, name)
+		return nil
+	}
+	if !m.has(id) {
+		return fmt.Errorf("alias %s: got %s, want a content of the store", name, id)
+	}
+	_, known := m.aliases[name]
+	if most := cmp.Or(m.MaxAliases, 10_000); !known && len(m.aliases) >= most {
+		return fmt.Errorf("fragment store: got %d aliases, want at most %d (MaxAliases)", len(m.aliases)+1, most)
+	}
+	if m.aliases == nil {
+		m.aliases = map[string]Hash{}
+	}
+	m.aliases[name] = id
+	return nil
+}
+
+// Alias implements [Store].
+func (m *MemoryStore) Alias(_ context.Context, name string) (id Hash, ok bool, err error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	id, ok = m.aliases[name]
+	return id, ok, nil
+}
+
+// Aliases implements [Store].
+func (m *MemoryStore) Aliases(context.Context) ([]string, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.aliases)), nil
+}
