@@ -98,6 +98,18 @@ type LimitsConfig struct {
 	// Source and Output are the most bytes of one .star file, and of what one
 	// evaluation prints; the host has them, a plugin has none of its own.
 	Source, Output int64
+	// Raised says what raises steps, memory and time (the timeout), where that is not
+	// [limits] and a flag alike: a flag that was given, a plugin's own table.
+	Raised map[string]string
+}
+
+// Raise notes what raises a limit, without a change to copies of c.
+func (c *LimitsConfig) Raise(limit, by string) {
+	c.Raised = maps.Clone(c.Raised)
+	if c.Raised == nil {
+		c.Raised = map[string]string{}
+	}
+	c.Raised[limit] = by
 }
 
 // PromptConfig says how a prompt is put together and bounds what a turn adds.
@@ -262,10 +274,24 @@ func (c *Config) PluginOf(name string) *PluginConfig { return entry(c.Plugin, na
 // host's and its own.
 func (c *Config) LimitsOf(name string) LimitsConfig {
 	limits := c.Limits
-	if p := c.Plugin[name]; p != nil {
-		limits.Steps = tighter(limits.Steps, p.Limits.Steps)
-		limits.Memory = tighter(limits.Memory, p.Limits.Memory)
-		limits.Timeout = tighter(limits.Timeout, p.Limits.Timeout)
+	p := c.Plugin[name]
+	if p == nil {
+		return limits
+	}
+	limits.Steps = tighter(limits.Steps, p.Limits.Steps)
+	limits.Memory = tighter(limits.Memory, p.Limits.Memory)
+	limits.Timeout = tighter(limits.Timeout, p.Limits.Timeout)
+	for _, own := range []struct {
+		limit, key string
+		holds      bool
+	}{
+		{"steps", "steps", limits.Steps != c.Limits.Steps},
+		{"memory", "memory", limits.Memory != c.Limits.Memory},
+		{"time", "timeout", limits.Timeout != c.Limits.Timeout},
+	} {
+		if own.holds {
+			limits.Raise(own.limit, fmt.Sprintf("[plugin.%s] limits.%s", name, own.key))
+		}
 	}
 	return limits
 }

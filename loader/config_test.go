@@ -473,8 +473,8 @@ func TestPluginLimitOverTheHosts(t *testing.T) {
 	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if got := c.LimitsOf("a"); got != c.Limits {
-		t.Errorf("limits: got %+v, want %+v", got, c.Limits)
+	if diff := gocmp.Diff(c.Limits, c.LimitsOf("a")); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 
@@ -496,8 +496,8 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout), Source: min(256<<10, source), Output: min(1<<20, output)}
-		if c.Limits != want {
-			t.Fatalf("limits: got %+v, want %+v", c.Limits, want)
+		if diff := gocmp.Diff(want, c.Limits); diff != "" {
+			t.Fatalf("limits (-want +got):\n%s", diff)
 		}
 	})
 }

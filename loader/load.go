@@ -325,7 +325,7 @@ func (l *loading) newSandbox() error {
 }
 
 func limits(c LimitsConfig) starlark.Limits {
-	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output}
+	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output, Raised: c.Raised}
 }
 
 // newHost makes the host with its own references.

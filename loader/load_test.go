@@ -152,9 +152,9 @@ func TestLoad(t *testing.T) {
 			"a failed\na.star:5:5: fail: no [E0301]\n    5 | fail(\"no\")\n      |     ^\n  in <toplevel> a.star:5:5\na.star:1:6: a: info: one 2\na.star:3:10: a: info: three\n"},
 
 		{"limits", "-- config.toml --\n[limits]\nsteps = 20_000\n-- a.star --\nfor _ in range(1000000): pass\n", "a.star",
-			"a failed\na.star:1:1: steps limit exceeded: \"the script\" needs 20000 steps, limit 20000; [limits] steps or --max-steps raises it [E0401]\n    1 | for _ in range(1000000): pass\n      | ^\n  in <toplevel> a.star:1:1\n"},
+			"a failed\na.star:1:1: steps limit exceeded: the script used 20000 steps, limit 20000; [limits] steps or --max-steps raises it [E0401]\n    1 | for _ in range(1000000): pass\n      | ^\n  in <toplevel> a.star:1:1\n"},
 		{"limits of one plugin", "-- config.toml --\n[plugin.b]\nlimits = { steps = 2000 }\n-- p/a.star --\nfor _ in range(1000): pass\n-- p/b.star --\nfor _ in range(1000): pass\n", "p",
-			"a loaded\nb failed\nb.star:1:1: steps limit exceeded: \"the script\" needs 2000 steps, limit 2000; [limits] steps or --max-steps raises it [E0401]\n    1 | for _ in range(1000): pass\n      | ^\n  in <toplevel> b.star:1:1\n"},
+			"a loaded\nb failed\nb.star:1:1: steps limit exceeded: the script used 2000 steps, limit 2000; [plugin.b] limits.steps raises it [E0401]\n    1 | for _ in range(1000): pass\n      | ^\n  in <toplevel> b.star:1:1\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (w *worker) charge(op string, steps, bytes uint64) error {
 	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
 		return w.exceed("memory", op, saturate(b.alloc, bytes), b.maxAlloc, b.alloc)
 	}
-	if n := th.Steps + steps; n >= b.maxSteps || n < steps {
+	if n := th.Steps + steps; n > b.maxSteps || n < steps {
 		return w.exceed("steps", op, saturate(th.Steps, steps), b.maxSteps, th.Steps)
 	}
 	th.Steps += steps
@@ -57,6 +57,21 @@ func (w *worker) exceed(name, op string, need, max, used uint64) error {
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
 	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(w.thread), w.at)}
-	e.inherited = w.parent != nil && !(name == "steps" && w.budget.lowSteps) && !(name == "memory" && w.budget.lowAlloc)
+	e.inherited = w.inherits(name)
+	e.raised = w.owner(name).box.limits.Raised[name]
 	return e
+}
+
+// inherits reports whether a limit of the run is that of its caller.
+func (w *worker) inherits(name string) bool {
+	return w.parent != nil && !(name == "steps" && w.budget.lowSteps) && !(name == "memory" && w.budget.lowAlloc)
+}
+
+// owner returns the run, w or one that it is nested in, whose own limit holds. Each
+// has a clock of its own.
+func (w *worker) owner(name string) *worker {
+	for name != "time" && w.inherits(name) {
+		w = w.parent
+	}
+	return w
 }

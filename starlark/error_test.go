@@ -31,7 +31,7 @@ func TestDetail(t *testing.T) {
   also f.star:2:8: undefined: vlaue
   help: starhost docs E0102
 `},
-		{"loop", "for i in range(1 << 40):\n    pass\n", `f.star:1:1: steps limit exceeded: "the script" needs 1000000 steps, limit 1000000; [limits] steps or --max-steps raises it [E0401]
+		{"loop", "for i in range(1 << 40):\n    pass\n", `f.star:1:1: steps limit exceeded: the script used 1000000 steps, limit 1000000; [limits] steps or --max-steps raises it [E0401]
     1 | for i in range(1 << 40):
       | ^
   in <toplevel> f.star:1:1

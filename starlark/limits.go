@@ -23,6 +23,9 @@ type Limits struct {
 	Source int64
 	// Output is the most bytes that one evaluation or call may print.
 	Output int64
+	// Raised says what raises a limit, by the name that a [LimitError] has for it, where
+	// that is not what the error names by itself.
+	Raised map[string]string
 }
 
 // DefaultLimits returns the limits of an evaluation that sets none.
@@ -44,7 +47,16 @@ func (l Limits) or(d Limits) Limits {
 		Timeout: either(l.Timeout, d.Timeout),
 		Source:  either(l.Source, d.Source),
 		Output:  either(l.Output, d.Output),
+		Raised:  raised(l, d),
 	}
+}
+
+// raised returns what raises the limits of l, and of d where l has none.
+func raised(l, d Limits) map[string]string {
+	if l.Raised == nil {
+		return d.Raised
+	}
+	return l.Raised
 }
 
 // either returns x, or d when x is zero.
@@ -107,20 +119,27 @@ type LimitError struct {
 	Pos   Pos    // where the script stopped
 	Func  string // the function that was running
 
-	inherited bool // the limit is the caller's, not one of the nested call alone
+	inherited bool   // the limit is the caller's, not one of the nested call alone
+	raised    string // what raises it, if not what limits says
 }
+
+// script is the Op of a limit that no single operation reached, but all of them
+// together.
+const script = "the script"
 
 func (e *LimitError) Error() string {
 	l := limits[e.Limit]
 	text := fmt.Sprintf("%s limit exceeded: %q needs %d %s, limit %d", e.Limit, e.Op, e.Need, l.unit, e.Max)
-	if l.unit == "" {
+	switch {
+	case l.unit == "":
 		text = fmt.Sprintf("%s limit exceeded: %s is %d, limit %d", e.Limit, e.Op, e.Need, e.Max)
-	}
-	if e.Used > 0 {
+	case e.Op == script:
+		text = fmt.Sprintf("%s limit exceeded: %s used %d %s, limit %d", e.Limit, e.Op, e.Used, l.unit, e.Max)
+	case e.Used > 0:
 		text += fmt.Sprintf(" (used %d)", e.Used)
 	}
-	if l.setting != "" {
-		text += "; " + l.setting + " raises it"
+	if setting := either(e.raised, l.setting); setting != "" {
+		text += "; " + setting + " raises it"
 	}
 	return text
 }

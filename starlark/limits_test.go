@@ -54,6 +54,63 @@ func TestLimitsOfResultsHaveAPlace(t *testing.T) {
 	}
 }
 
+// TestLimitOfStepsIsTheMost: a run may take as many steps as its limit says, and one
+// that needs one more is told so.
+func TestLimitOfStepsIsTheMost(t *testing.T) {
+	const src = "x = 0\nfor i in range(30000):\n    x += i\n"
+	for _, coverage := range []*Coverage{nil, new(Coverage)} {
+		with := func(limit uint64) (uint64, error) {
+			s := New(Options{Coverage: coverage, Limits: Limits{Steps: limit}})
+			f, err := s.Parse("f.star", []byte(src))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, usage, err := s.Run(context.Background(), f, Exec{})
+			return usage.Steps, err
+		}
+		need, _ := with(0)
+		if _, err := with(need); err != nil {
+			t.Errorf("limit %d: got %v, want none", need, err)
+		}
+		_, err := with(need - 1)
+		if got := limitOf(t, err); got.Need != need || got.Used != need-1 || got.Max != need-1 {
+			t.Errorf("limit %d: got %+v, want that %d were needed", need-1, got, need)
+		}
+	}
+}
+
+// TestLimitSaysWhoseItIs: the error names what raises the limit that holds, which of
+// a nested call may be the caller's.
+func TestLimitSaysWhoseItIs(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		outer, inner uint64
+		want         string
+	}{{"the caller's", 10_000, 20_000, "outer raises it"}, {"its own", 20_000, 10_000, "inner raises it"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(Options{Limits: Limits{Steps: tt.outer, Raised: map[string]string{"steps": "outer"}}})
+			inner := s.WithLimits(Limits{Steps: tt.inner, Raised: map[string]string{"steps": "inner"}})
+			var loop starlark.Callable
+			try := builtin("try_loop", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+				_, _, err := inner.Call(s.Context(th), loop, nil, nil)
+				return nil, err
+			})
+			if err := s.Define("try_loop", try, Cost{Steps: 1}); err != nil {
+				t.Fatal(err)
+			}
+			_, m, err := evalIn(s, "def loop():\n    for i in range(1 << 40): pass\ndef outer():\n    try_loop()\n", Exec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			loop = m.Globals["loop"].(starlark.Callable)
+			_, _, err = s.Call(context.Background(), m.Globals["outer"].(starlark.Callable), nil, nil)
+			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("got %v, want ... %s", err, tt.want)
+			}
+		})
+	}
+}
+
 // TestNothingSwallowsALimit: places that take an error for an answer meet the
 // stopped run at the next step.
 func TestNothingSwallowsALimit(t *testing.T) {

@@ -276,9 +276,9 @@ type halt struct {
 func (w *worker) outOfSteps() {
 	switch {
 	case w.box.coverage == nil || w.stopped != nil && w.halt == nil:
-		w.exceed("steps", "the script", w.thread.Steps, w.budget.maxSteps, 0)
+		w.exceed("steps", script, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
 	case w.halt == nil:
-		w.stopped = w.limitError("steps", "the script", w.thread.Steps, w.budget.maxSteps, 0)
+		w.stopped = w.limitError("steps", script, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
 		w.halt = &halt{w.thread.Steps, w.thread.CallStack()}
 	case w.thread.Steps >= w.halt.steps+probeSteps:
 		w.stop(w.stopped)
@@ -289,7 +289,7 @@ func (w *worker) outOfSteps() {
 // its call the last, of total. It reports false, and takes nothing back, if the
 // script's own next instruction is one too many.
 func (w *worker) uncount(before, total uint64) bool {
-	if w.thread.Steps-before+1 >= w.budget.maxSteps {
+	if w.thread.Steps-before+1 > w.budget.maxSteps {
 		return false
 	}
 	if w.halt != nil {

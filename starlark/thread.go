@@ -85,7 +85,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 			return nil, err
 		}
 	}
-	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, w.budget.maxSteps))
+	w.wind()
 	return w, nil
 }
 
@@ -94,6 +94,7 @@ func (w *worker) leave(err error) (Usage, error) {
 	if w.stopped != nil {
 		err = stopError{w.halted(err), w.stopped}
 	}
+	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
 	usage := Usage{Steps: w.thread.Steps - w.budget.firstStep, Bytes: w.budget.alloc - w.budget.firstByte}
 	if w.link != nil {
 		w.link.cut()
@@ -115,7 +116,7 @@ func (w *worker) leave(err error) (Usage, error) {
 func (w *worker) tick() {
 	now := time.Now()
 	switch {
-	case w.thread.Steps >= w.budget.maxSteps:
+	case w.thread.Steps > w.budget.maxSteps:
 		w.outOfSteps()
 		return
 	case w.ctx.Err() != nil:
@@ -124,12 +125,17 @@ func (w *worker) tick() {
 	case w.deadline.IsZero():
 		w.deadline = now.Add(w.box.limits.Timeout)
 	case now.After(w.deadline):
-		ms := func(d time.Duration) uint64 { return uint64(d.Milliseconds()) }
 		timeout := w.box.limits.Timeout
-		w.exceed("time", "the script", ms(now.Sub(w.deadline)+timeout), ms(timeout), 0)
+		used := uint64((now.Sub(w.deadline) + timeout).Milliseconds())
+		w.exceed("time", script, used, uint64(timeout.Milliseconds()), used)
 		return
 	}
-	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, w.budget.maxSteps))
+	w.wind()
+}
+
+// wind sets the step at which the interpreter calls tick: it does so before that step.
+func (w *worker) wind() {
+	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, saturate(w.budget.maxSteps, 1)))
 }
 
 // stop cancels the run for good: what swallows the error of an operation

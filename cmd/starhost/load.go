@@ -160,12 +160,15 @@ func (a *app) world(c *loader.Config) (w effects.World, err error) {
 func (f *loadFlags) limits(c *loader.LimitsConfig) {
 	if f.maxSteps > 0 {
 		c.Steps = uint64(f.maxSteps)
+		c.Raise("steps", "--max-steps")
 	}
 	if f.maxMemory > 0 {
 		c.Memory = uint64(f.maxMemory)
+		c.Raise("memory", "--max-memory")
 	}
 	if f.timeout > 0 {
 		c.Timeout = time.Duration(f.timeout)
+		c.Raise("time", "--timeout")
 	}
 }
 
