@@ -225,3 +225,36 @@ func TestLiveConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Between two turns, tools are called and references loaded as in a turn.
+func TestAside(t *testing.T) {
+	h := newHost(t, starhost.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
+		if strings.Contains(string(e.Arguments), "secret") {
+			return starhost.Deny("secret")
+		}
+		return starhost.Decision{}
+	})))
+	s := h.NewSession(starhost.SessionConfig{})
+	var offered, answers []string
+	err := s.Aside(t.Context(), func(turn *starhost.Turn) error {
+		for _, tool := range turn.Tools().Items() {
+			offered = append(offered, tool.Name)
+		}
+		for _, text := range []string{"hello", "secret"} {
+			reply, err := turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: "echo", Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
+			if err != nil {
+				return err
+			}
+			answers = append(answers, reply.Result.ForLLM)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "tools", []string{"echo"}, offered)
+	diff(t, "answers", []string{`{"text":"hello"}`, "denied by p: secret"}, answers)
+	if turns := ask(t, s, starhost.Request{Text: "hi"}); len(turns.Messages) != 1 {
+		t.Errorf("got %d messages, want the one of the first turn", len(turns.Messages))
+	}
+}

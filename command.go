@@ -91,7 +91,7 @@ type CommandReply struct {
 // See [Turn.Command].
 func (s *Session) Command(ctx context.Context, line string) (CommandReply, error) {
 	var reply CommandReply
-	err := s.aside(ctx, func(t *Turn) (err error) {
+	err := s.Aside(ctx, func(t *Turn) (err error) {
 		reply, err = t.Command(ctx, line)
 		return err
 	})
@@ -200,7 +200,7 @@ const maxCompletions = 1000
 // command's handler, or that of ctx.
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
 	var list []string
-	err := s.aside(ctx, func(t *Turn) (err error) {
+	err := s.Aside(ctx, func(t *Turn) (err error) {
 		list, err = t.complete(ctx, line)
 		return err
 	})

@@ -295,6 +295,10 @@ func (t *Turn) End(ctx context.Context) {
 	s.slot <- struct{}{}
 }
 
+// Tools returns what the turn may offer, by name: what is for the session and the
+// request.
+func (t *Turn) Tools() *Tools { return t.tools }
+
 // Request returns what the turn starts from, as its template made it.
 func (t *Turn) Request() Request { return t.request }
 
@@ -400,9 +404,10 @@ func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
 	return ok && err == nil, nil
 }
 
-// aside uses the session between two turns, with a turn that is none: it has no
-// message and no events of its own.
-func (s *Session) aside(ctx context.Context, use func(*Turn) error) error {
+// Aside uses the session between two turns, with a turn that is none: it has no
+// message and no events of its own, and ends with use. For programs whose agent
+// calls tools and loads references without telling of the turns that they are in.
+func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
 	t, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -419,7 +424,7 @@ func (s *Session) aside(ctx context.Context, use func(*Turn) error) error {
 // Fire runs the handlers of one event between two turns. See [Turn.Fire].
 func (s *Session) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	var out Outcome
-	err := s.aside(ctx, func(t *Turn) (err error) {
+	err := s.Aside(ctx, func(t *Turn) (err error) {
 		out, err = t.Fire(ctx, e)
 		return err
 	})
@@ -438,7 +443,7 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // the request's system text. It fires session_reset. The next turn counts as the
 // first one, and what session_start offered is offered again.
 func (s *Session) Reset(ctx context.Context) error {
-	return s.aside(ctx, func(t *Turn) error {
+	return s.Aside(ctx, func(t *Turn) error {
 		s.history, s.sent, s.docs = nil, map[fragments.Hash]bool{}, 0
 		s.opening, s.base = s.welcome, s.number
 		s.system = systemText{own: s.system.own, stale: true}
