@@ -1,0 +1,4 @@
+package builtins
+
+// ArgumentValue is what handlers get for an argument of an event.
+var ArgumentValue = argumentValue
