@@ -19,20 +19,26 @@ type AppArg struct {
 
 // New returns a firing of the event with nothing filled in.
 func (s *EventSpec) New() *Event {
-	e := &Event{Name: s.Name}
-	if strings.HasPrefix(s.Name, appPrefix) {
-		for _, arg := range s.Args {
-			e.App = append(e.App, AppArg{arg, json.RawMessage("null")})
-		}
+	return &Event{Name: s.Name, App: s.blank()}
+}
+
+// blank returns the arguments of a declared event, all null.
+func (s *EventSpec) blank() []AppArg {
+	if !strings.HasPrefix(s.Name, appPrefix) {
+		return nil
 	}
-	return e
+	args := make([]AppArg, len(s.Args))
+	for i, name := range s.Args {
+		args[i] = AppArg{name, json.RawMessage("null")}
+	}
+	return args
 }
 
 // complete puts the arguments of a declared event in their order, those that are
 // missing as null.
 func (s *EventSpec) complete(e *Event) error {
 	given := e.App
-	e.App = s.New().App
+	e.App = s.blank()
 	for _, a := range given {
 		i := slices.Index(s.Args, a.Name)
 		switch {

@@ -114,27 +114,30 @@ type Outcome struct {
 // section 3: abort wins over deny, deny over all others, whatever the order; an
 // ask wins over an approve; the first respond wins.
 func (o *Outcome) combine() {
-	rank := []Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
+	rank := [...]Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
 	best := len(rank)
-	for _, d := range o.Decisions {
-		if r := slices.Index(rank, d.Action); r >= 0 && r < best {
-			best, o.Decision = r, d
+	for i := range o.Decisions {
+		d := &o.Decisions[i]
+		if r := slices.Index(rank[:], d.Action); r >= 0 && r < best {
+			best, o.Decision = r, *d
 		}
 		o.Ask = o.Ask || d.Action == ActionAsk
 	}
-	changes := map[string]any{}
-	var last Decision
-	for _, d := range o.Decisions {
-		if len(d.Changes) > 0 {
+	var changes map[string]any
+	last := -1
+	for i := range o.Decisions {
+		if d := &o.Decisions[i]; len(d.Changes) > 0 {
+			if last = i; changes == nil {
+				changes = map[string]any{}
+			}
 			maps.Copy(changes, d.Changes)
-			last = d
 		}
 	}
-	if len(changes) == 0 {
+	if changes == nil {
 		return
 	}
 	if best == len(rank) {
-		o.Decision = last
+		o.Decision = o.Decisions[last]
 	}
 	o.Decision.Changes = changes
 }

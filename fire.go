@@ -30,7 +30,7 @@ type HookTrace struct {
 // they decided; modifications are in e. What is known of the session, the turn and
 // the tool is filled in where e has none. An abort is an outcome here, no error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
-	spec, err := LookupEvent(e.Name, t.registry.events...)
+	spec, err := t.registry.event(e.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -47,19 +47,19 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 
 // fillIn sets what is known of the session, the turn and the tool.
 func (t *Turn) fillIn(e *Event) {
-	known := t.event(e.Name)
-	e.SessionID = cmp.Or(e.SessionID, known.SessionID)
-	e.Model = cmp.Or(e.Model, known.Model)
-	e.Platform = cmp.Or(e.Platform, known.Platform)
-	e.UserMessage = cmp.Or(e.UserMessage, known.UserMessage)
+	c := &t.session.config
+	e.SessionID = cmp.Or(e.SessionID, c.ID)
+	e.Model = cmp.Or(e.Model, t.request.Model)
+	e.Platform = cmp.Or(e.Platform, c.Platform)
+	e.UserMessage = cmp.Or(e.UserMessage, t.words)
 	if tool := t.registry.tools[e.Tool]; tool != nil && e.Plugin == "" {
 		e.Plugin = tool.plugin
 	}
 	if len(e.Options) == 0 {
-		e.Options = known.Options
+		e.Options = t.request.Options
 	}
 	if len(e.Arguments) == 0 {
-		e.Arguments = known.Arguments
+		e.Arguments = emptyObject
 	}
 }
 
@@ -68,12 +68,15 @@ func (t *Turn) fillIn(e *Event) {
 // *AbortError, or that of ctx; everything else a handler does wrong is traced,
 // logged and, for guards, a deny.
 func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
-	spec, err := LookupEvent(e.Name, t.registry.events...)
+	spec, err := t.registry.event(e.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
 	hooks, given := t.matching(e), e.Arguments
-	var out Outcome
+	if len(hooks) == 0 {
+		return Outcome{}, nil
+	}
+	out := Outcome{Decisions: make([]Decision, 0, len(hooks))}
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments

@@ -33,14 +33,15 @@ type Lane struct {
 	trace     []HookTrace // of nested calls, while other lanes run beside this one
 	recording bool
 	entries   []Entry // likewise, and of this call
+	ctx       laneContext
 }
 
-// An Entry is one effect of a handler: something from outside of its plugin that
-// the turn depends on.
+// An Entry is one effect of a handler, or an [Input]: something from outside of
+// the plugins that the turn depends on.
 type Entry struct {
 	Session string // its id
 	Turn    int    // its number, from 1
-	// Line is a JSON object: the effect as the layer that did it writes it down.
+	// Line is a JSON object: it as the layer that did it writes it down.
 	Line json.RawMessage
 }
 
@@ -65,6 +66,20 @@ type LogLine struct {
 }
 
 type laneKey struct{}
+
+// A laneContext is the context of a lane's call. It is a part of the lane, so that
+// a call allocates both at once.
+type laneContext struct {
+	context.Context
+	lane *Lane
+}
+
+func (c *laneContext) Value(key any) any {
+	if key == (laneKey{}) {
+		return c.lane
+	}
+	return c.Context.Value(key)
+}
 
 // LaneOf returns the lane of the handler call that ctx belongs to, or nil.
 func LaneOf(ctx context.Context) *Lane {
@@ -153,7 +168,8 @@ func readsOnly(ctx context.Context) bool {
 	return l != nil && l.ReadOnly
 }
 
-// with returns ctx carrying the lane.
+// with returns ctx carrying the lane. A lane is one call: it is carried once.
 func (l *Lane) with(ctx context.Context) context.Context {
-	return context.WithValue(ctx, laneKey{}, l)
+	l.ctx = laneContext{ctx, l}
+	return &l.ctx
 }

@@ -15,6 +15,7 @@ import (
 type registry struct {
 	plugins   []*Plugin
 	events    []EventSpec // that the program declares
+	specs     map[string]*EventSpec
 	tools     map[string]*Tool
 	hooks     map[string][]*Hook // by event, in the total order
 	loaders   map[string]*FragmentLoader
@@ -26,7 +27,7 @@ type registry struct {
 
 func newRegistry(declared []EventSpec) *registry {
 	return &registry{
-		events: declared, tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
+		events: declared, specs: specsOf(declared), tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
 		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
 	}
 }
@@ -34,13 +35,32 @@ func newRegistry(declared []EventSpec) *registry {
 // clone returns a copy that can be added to.
 func (r *registry) clone() *registry {
 	c := &registry{
-		plugins: slices.Clone(r.plugins), events: r.events, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
+		plugins: slices.Clone(r.plugins), events: r.events, specs: r.specs, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
 	for event, hooks := range r.hooks {
 		c.hooks[event] = slices.Clone(hooks)
 	}
 	return c
+}
+
+// specsOf returns all events by name. Where two have one name, the host's counts.
+func specsOf(declared []EventSpec) map[string]*EventSpec {
+	specs := make(map[string]*EventSpec, len(events)+len(declared))
+	for _, list := range [][]EventSpec{declared, events} {
+		for i := range list {
+			specs[list[i].Name] = &list[i]
+		}
+	}
+	return specs
+}
+
+// event returns the description of an event, or an error as of [LookupEvent].
+func (r *registry) event(name string) (*EventSpec, error) {
+	if spec := r.specs[name]; spec != nil {
+		return spec, nil
+	}
+	return LookupEvent(name, r.events...)
 }
 
 // offer returns the tools that may be offered, by name.

@@ -117,6 +117,35 @@ func (s *signature) named(h *handlerCall, names []string, get func(name string) 
 	return kwargs, nil
 }
 
+// inPlace reports whether [signature.inOrder] has the arguments of a call: those
+// by name alone, and those behind a private parameter, it has not.
+func (s *signature) inPlace() bool {
+	public := func(p param) bool { return !p.private() }
+	first := slices.IndexFunc(s.params, param.private)
+	return !s.rest && s.fn.NumKwonlyParams() == 0 && (first < 0 || !slices.ContainsFunc(s.params[first:], public))
+}
+
+// inOrder returns the arguments of a call by place, which are the same as those
+// by name and cost less.
+func (s *signature) inOrder(h *handlerCall, get func(name string) (starlark.Value, error)) (starlark.Tuple, error) {
+	args := h.first[:0]
+	for _, p := range s.params {
+		switch {
+		case p.private():
+			return args, nil
+		case p.name == ctxName:
+			args = append(args, &ctxValue{h, ""})
+			continue
+		}
+		v, err := get(p.name)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, v)
+	}
+	return args, nil
+}
+
 // A placed handler takes its arguments by place: (arg) or (ctx, arg).
 type placed struct {
 	*signature
@@ -157,15 +186,13 @@ func (s *signature) takesFirst(places []param) bool {
 
 // call calls the handler for a turn. Of arg there is none if it takes none.
 func (p *placed) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
-	v, _, err := r.call(ctx, t, p.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
-		var args starlark.Tuple
-		if p.ctx {
-			args = append(args, &ctxValue{h, ""})
-		}
-		if p.args > 0 {
-			args = append(args, starlark.String(arg))
-		}
-		return args, nil, nil
-	})
-	return v, err
+	h := r.begin(ctx, t)
+	args := h.first[:0]
+	if p.ctx {
+		args = append(args, &ctxValue{h, ""})
+	}
+	if p.args > 0 {
+		args = append(args, starlark.String(arg))
+	}
+	return h.run(p.fn, args, nil)
 }

@@ -10,7 +10,7 @@ import (
 
 // ctxNow is the time of the turn.
 func ctxNow(h *handlerCall) (starlark.Value, error) {
-	now, err := h.rec.world.Now(h.ctx, h.turn)
+	now, err := h.rec.world.Now(h, h.turn)
 	return starlark.String(now.UTC().Format(time.RFC3339)), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type script struct {
 	events    []starhost.EventSpec
 	dryRun    bool
 	cases     bool // it can say what cases can
+	endless   bool // its limits are such that nothing reaches them
 }
 
 // A loaded is a script in a host of its own.
@@ -40,6 +42,7 @@ type loaded struct {
 	plugin *starhost.Plugin
 	world  *effects.World
 	rec    *builtins.Recorder
+	box    *starlark.Sandbox
 	logs   []starhost.LogLine
 }
 
@@ -48,7 +51,11 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // load evaluates the script and adds what it registered to a new host.
 func (s script) load(t testing.TB) (*loaded, error) {
 	t.Helper()
-	box := starlark.New(starlark.Options{Print: func(ctx context.Context, pos starlark.Pos, text string) {
+	var limits starlark.Limits
+	if s.endless {
+		limits = starlark.Limits{Steps: math.MaxUint64 / 2, Memory: math.MaxUint64 / 2, Timeout: time.Hour}
+	}
+	box := starlark.New(starlark.Options{Limits: limits, Print: func(ctx context.Context, pos starlark.Pos, text string) {
 		builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
 	}})
 	entries := builtins.Table(box)
@@ -91,7 +98,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if s.granted == nil {
 		world.Granted = world.Declared
 	}
-	l := &loaded{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world}
+	l := &loaded{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world, box: box}
 	l.rec = builtins.Record(l.plugin, box, world, config, s.events...)
 	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
 		Env: l.rec.Env(), Check: l.rec.Check, Kept: l.rec.Kept,

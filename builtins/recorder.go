@@ -22,7 +22,7 @@ type Recorder struct {
 	kept     []starlark.Value
 	names    map[string]starhost.Pos  // what is registered, such as `tool "page"`
 	captures map[starhost.Pos]capture // by the place of the function
-	loading  handlerCall
+	loading  *handlerCall
 }
 
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
@@ -30,13 +30,16 @@ type Recorder struct {
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
-	r.loading.rec = r
+	r.loading = &handlerCall{rec: r}
 	return r
 }
 
 // Attach returns a context for the evaluation of the plugin's files, in which
 // registrations find r.
-func (r *Recorder) Attach(ctx context.Context) context.Context { return r.loading.with(ctx) }
+func (r *Recorder) Attach(ctx context.Context) context.Context {
+	r.loading.Context = ctx
+	return r.loading
+}
 
 // Check is [Check], and remembers for the registrations which functions capture
 // the variables of a loop. It must be asked about each file before it runs.
@@ -58,19 +61,26 @@ func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
 
 // A handlerCall is one call of a handler, or the evaluation of the plugin's
 // files, which has neither turn nor lane.
+//
+// It is the context of the call, too, and holds the first arguments itself, so
+// that a call allocates nothing else.
 type handlerCall struct {
-	rec  *Recorder
-	ctx  context.Context // of the call, for what ctx gives without being called
-	turn *starhost.Turn
-	lane *starhost.Lane
-	made *decision // the last decision that the handler made, or nil
-	logs logBook
+	context.Context
+	rec   *Recorder
+	turn  *starhost.Turn
+	lane  *starhost.Lane
+	made  *decision // the last decision that the handler made, or nil
+	logs  logBook
+	first [4]starlark.Value
 }
 
 type handlerKey struct{}
 
-func (h *handlerCall) with(ctx context.Context) context.Context {
-	return context.WithValue(ctx, handlerKey{}, h)
+func (h *handlerCall) Value(key any) any {
+	if key == (handlerKey{}) {
+		return h
+	}
+	return h.Context.Value(key)
 }
 
 // handler returns the call of the handler that c belongs to, or nil if no plugin
@@ -80,20 +90,20 @@ func (c modCall) handler() *handlerCall {
 	return h
 }
 
-// call runs fn for a turn. It returns what fn returned, and the call's record.
-func (r *Recorder) call(ctx context.Context, t *starhost.Turn, fn *starlark.Function, args func(*handlerCall) (starlark.Tuple, []starlark.Tuple, error)) (starlark.Value, *handlerCall, error) {
-	h := &handlerCall{rec: r, turn: t, lane: starhost.LaneOf(ctx)}
+// begin returns the record of a call for a turn.
+func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
+	h := &handlerCall{Context: ctx, rec: r, turn: t, lane: starhost.LaneOf(ctx)}
 	if h.lane == nil {
 		h.lane = &starhost.Lane{Plugin: r.plugin.Name}
 	}
-	h.ctx = h.with(ctx)
-	positional, named, err := args(h)
-	if err != nil {
-		return nil, h, r.cleanError(err)
-	}
-	v, usage, err := r.rt.Call(h.ctx, fn, positional, named)
+	return h
+}
+
+// run calls fn.
+func (h *handlerCall) run(fn *starlark.Function, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, usage, err := h.rec.rt.Call(h, fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
-	return v, h, r.cleanError(err)
+	return v, h.rec.cleanError(err)
 }
 
 // callerOf returns the place of the innermost frame of Starlark code.

@@ -158,9 +158,12 @@ func (c modCall) defaultName(fn *starlark.Function, toolset string) (string, err
 // toolCall returns the Go side of a tool.
 func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
-		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
-			return toolArguments(h, sig, shape, call.Arguments)
-		})
+		h := r.begin(ctx, t)
+		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
+		if err != nil {
+			return starhost.Result{}, r.cleanError(err)
+		}
+		v, err := h.run(sig.fn, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }
@@ -179,20 +182,19 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 }
 
 // toolArguments converts a call's arguments, in the order of the model.
-func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) (starlark.Tuple, []starlark.Tuple, error) {
+func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) ([]starlark.Tuple, error) {
 	args, err := objectOf(raw)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	names := make([]string, 0, args.Len())
 	for _, k := range args.Keys() {
 		names = append(names, string(k.(starlark.String)))
 	}
-	kwargs, err := sig.named(h, names, func(name string) (starlark.Value, error) {
+	return sig.named(h, names, func(name string) (starlark.Value, error) {
 		v, _, err := args.Get(starlark.String(name))
 		return shape.property(name).coerce(v), err
 	})
-	return nil, kwargs, err
 }
 
 // objectOf converts a JSON object; nothing is an empty one.
@@ -261,11 +263,14 @@ func registerHook(c modCall) (starlark.Value, error) {
 
 // hookCall returns the Go side of a hook.
 func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+	inPlace := sig.inPlace()
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-		v, h, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
-			kwargs, err := sig.named(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
-			return nil, kwargs, err
-		})
+		h := r.begin(ctx, t)
+		args, kwargs, err := hookArguments(h, sig, inPlace, e, spec)
+		if err != nil {
+			return starhost.Decision{}, r.cleanError(err)
+		}
+		v, err := h.run(sig.fn, args, kwargs)
 		if err != nil {
 			return starhost.Decision{}, err
 		}
@@ -275,6 +280,17 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		d, err := toDecision(spec, v)
 		return r.cleanDecision(d), r.returned(sig.fn, err)
 	}
+}
+
+// hookArguments converts those of an event's arguments that the handler names.
+func hookArguments(h *handlerCall, sig *signature, inPlace bool, e *starhost.Event, spec *starhost.EventSpec) (args starlark.Tuple, kwargs []starlark.Tuple, err error) {
+	get := func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) }
+	if inPlace {
+		args, err = sig.inOrder(h, get)
+	} else {
+		kwargs, err = sig.named(h, spec.Args, get)
+	}
+	return args, kwargs, err
 }
 
 // registerFragmentLoader implements

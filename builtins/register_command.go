@@ -56,15 +56,17 @@ func registerCommand(c modCall) (starlark.Value, error) {
 // commandCall returns the Go side of a command.
 func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
-		v, _, err := r.call(ctx, t, sig.fn, func(h *handlerCall) (starlark.Tuple, []starlark.Tuple, error) {
-			kwargs, err := sig.named(h, commandArgs, func(name string) (starlark.Value, error) {
-				if name == "args" {
-					return stringList(call.Args), nil
-				}
-				return starlark.String(call.Line), nil
-			})
-			return nil, kwargs, err
+		h := r.begin(ctx, t)
+		kwargs, err := sig.named(h, commandArgs, func(name string) (starlark.Value, error) {
+			if name == "args" {
+				return stringList(call.Args), nil
+			}
+			return starlark.String(call.Line), nil
 		})
+		if err != nil {
+			return starhost.Result{}, err
+		}
+		v, err := h.run(sig.fn, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }
