@@ -46,6 +46,9 @@ type Options struct {
 	// Coverage counts what is reached of plugins and of what they load, by the real
 	// paths of the files; nil counts nothing.
 	Coverage *starlark.Coverage
+	// Profile counts what the lines of plugins spend, of steps and bytes; nil counts
+	// nothing.
+	Profile *starlark.Profile
 	// Host configures the host; Prompt and Tools come from the config.
 	Host starhost.Options
 }
@@ -312,6 +315,7 @@ func (l *loading) newSandbox() error {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
 		},
 		Coverage: l.Coverage,
+		Profile:  l.Profile,
 	})
 	for _, e := range builtins.Table(l.box) {
 		if e.Value == nil { // the language's own

@@ -51,6 +51,9 @@ func (w *worker) join(l *link) error {
 		return p.exceed("nesting", "nested call", uint64(p.depth+1), maxNesting, 0)
 	}
 	l.start = time.Now()
+	if p.box.profile != nil {
+		p.box.profile.look(p)
+	}
 	w.parent, w.depth = p, p.depth+1
 	w.thread.Steps = p.thread.Steps
 	w.budget.share(&p.budget, p.thread.Steps)
@@ -63,6 +66,7 @@ func (w *worker) part() {
 	p := w.parent
 	p.thread.Steps = w.thread.Steps
 	p.budget.settle(&w.budget)
+	p.looked = Usage{p.thread.Steps, p.budget.alloc} // the nested call's own profile has it
 	if e, ok := w.stopped.(*LimitError); ok && e.inherited {
 		p.stop(e)
 	}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -42,9 +43,13 @@ type Options struct {
 	// Print receives what scripts print; nil discards it. It is called on the
 	// goroutine of the run.
 	Print func(ctx context.Context, pos Pos, text string)
+	// Cache remembers what became of files; nil remembers nothing.
+	Cache *Cache
 	// Coverage counts what runs reach of the files that they evaluate; nil counts
 	// nothing, and costs nothing.
 	Coverage *Coverage
+	// Profile counts what lines spend; nil counts nothing, and costs nothing.
+	Profile *Profile
 }
 
 // A Sandbox evaluates files against one set of defined names. Once all names
@@ -63,6 +68,11 @@ type world struct {
 	sources sources
 
 	coverage *Coverage // or nil
+	cache    *Cache    // or nil
+
+	keyOnce sync.Once
+	key     string // of the defined names
+	profile  *Profile  // or nil
 }
 
 // New returns a sandbox with the language's own names only.
@@ -70,7 +80,7 @@ func New(opts Options) *Sandbox {
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,
-		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, coverage: opts.Coverage},
+		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
 	}
 }
 
@@ -153,7 +163,7 @@ type Exec struct {
 	// refuses all loads.
 	Load func(from, label string) (name string, src []byte, err error)
 	// Check is asked about every file before it is evaluated, also the loaded ones.
-	Check func(*syntax.File) error
+	Check func(*File) error
 	// Covers returns the path under which [Options.Coverage] counts a file, "" for one
 	// that it leaves out. Nil means the file's name.
 	Covers func(name string) (path string)

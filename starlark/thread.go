@@ -41,6 +41,9 @@ type run struct {
 	stopped error    // why the thread was cancelled: a limit, or the context's error
 	halt    *halt    // where steps ran out, while coverage is measured
 	broken  bool     // a panic passed through: the thread must not be used again
+
+	looked Usage   // what a profile has counted
+	way    []Frame // to where it was spent last
 }
 
 // workerKey is where a thread holds its worker.
@@ -85,6 +88,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 			return nil, err
 		}
 	}
+	w.looked = Usage{w.thread.Steps, w.budget.alloc}
 	w.wind()
 	return w, nil
 }
@@ -98,6 +102,9 @@ func (w *worker) leave(err error) (Usage, error) {
 	usage := Usage{Steps: w.thread.Steps - w.budget.firstStep, Bytes: w.budget.alloc - w.budget.firstByte}
 	if w.link != nil {
 		w.link.cut()
+	}
+	if p := w.box.profile; p != nil {
+		p.look(w)
 	}
 	if w.parent != nil {
 		w.part()
@@ -114,6 +121,9 @@ func (w *worker) leave(err error) (Usage, error) {
 // spent, or it is time to look at the clock. Looking here, and not with a timer
 // of each run, no late signal can hit the next run of the thread.
 func (w *worker) tick() {
+	if p := w.box.profile; p != nil {
+		p.look(w)
+	}
 	now := time.Now()
 	switch {
 	case w.thread.Steps > w.budget.maxSteps:
@@ -135,7 +145,7 @@ func (w *worker) tick() {
 
 // wind sets the step at which the interpreter calls tick: it does so before that step.
 func (w *worker) wind() {
-	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+tickSteps, saturate(w.budget.maxSteps, 1)))
+	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+w.box.ticks(), saturate(w.budget.maxSteps, 1)))
 }
 
 // stop cancels the run for good: what swallows the error of an operation

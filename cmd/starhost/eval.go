@@ -27,6 +27,7 @@ type evalFlags struct {
 	seed             uint64
 	against          string
 	record, replay   string
+	profile          string
 	allowEffects     bool
 	explain, timings bool
 	watch            bool
@@ -74,6 +75,7 @@ any effect, byte for byte, and says where the plugins do something else.`,
 	flags.StringVar(&f.record, "record", "", "write a journal of the run to `FILE`")
 	flags.StringVar(&f.replay, "replay", "", "run again what the journal in `FILE` has, without effects")
 	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
+	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
 	flags.BoolVar(&f.timings, "timings", false, "say on standard error how long it took")
 	a.completeEval(cmd, &f)
 	return cmd
@@ -115,6 +117,7 @@ type evaluation struct {
 	effects   effects.DryRun  // what was not done
 	recording *recording      // nil unless it is recorded
 	replay    *effects.Replay // nil unless it is replayed
+	profiling *profiling      // nil unless it is profiled
 
 	loading, assembling time.Duration
 }
@@ -132,9 +135,18 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 	if f.watch {
 		return a.watchEval(ctx, f, paths)
 	}
+	if f.profile != "" {
+		e.profiling = new(profiling)
+		if err := e.profiling.start(); err != nil {
+			return err
+		}
+	}
 	a.fail(a.evaluate(ctx, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
+	}
+	if e.profiling != nil {
+		a.fail(e.profiling.finish(a, f.profile))
 	}
 	return a.finish(f, &e)
 }
@@ -150,8 +162,8 @@ func (f *evalFlags) check(format string) error {
 		return usagef("got --record and --replay, want one of them")
 	case f.record != "" && !f.asks():
 		return usagef("--record: got nothing to record, want -p, -t, -i, --call, --fire or -e beside it")
-	case f.watch && (f.record != "" || f.replay != ""):
-		return usagef("--watch: got --record or --replay, want neither: these are about one run")
+	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
+		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
 	case f.watch && f.stdin():
 		return usagef("--watch: got - for standard input, want a file: it is read again")
 	}
@@ -216,6 +228,9 @@ func (a *app) ask(f *evalFlags, e *evaluation) (err error) {
 func (e *evaluation) outside(f *evalFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &e.effects
+	}
+	if e.profiling != nil {
+		o.Profile = &e.profiling.plugins
 	}
 	if e.replay != nil {
 		replayed(e.replay, o)

@@ -1,0 +1,122 @@
+package starlark
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A Profile says which lines spend the steps and bytes of runs, and who called
+// them. It counts what the budget counts, so it is exact, and the same every time:
+// the samples of a run add up to its [Usage]. A run that is profiled stops at each
+// of its instructions, and takes several times as long. The zero value is ready; it
+// is safe for concurrent use.
+type Profile struct {
+	mu    sync.Mutex
+	spent map[string]*Sample
+}
+
+// A Sample is what one line spent when it was reached by one way.
+type Sample struct {
+	// Stack is the way, innermost call first. A nested call is inside of the call
+	// that made it.
+	Stack        []Frame
+	Steps, Bytes uint64
+}
+
+// Samples returns what was spent so far, sorted by their stacks from the outermost
+// call on.
+func (p *Profile) Samples() []Sample {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []Sample
+	for _, key := range slices.Sorted(maps.Keys(p.spent)) {
+		list = append(list, *p.spent[key])
+	}
+	slices.SortStableFunc(list, func(a, b Sample) int {
+		return slices.CompareFunc(backward(a.Stack), backward(b.Stack), compareFrames)
+	})
+	return list
+}
+
+func backward(stack []Frame) []Frame {
+	stack = slices.Clone(stack)
+	slices.Reverse(stack)
+	return stack
+}
+
+func compareFrames(a, b Frame) int {
+	return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), strings.Compare(a.Fn, b.Fn))
+}
+
+// ticks returns how many steps a run of s makes between two looks at what it does.
+func (s *Sandbox) ticks() uint64 {
+	if s.profile != nil {
+		return 1
+	}
+	return tickSteps
+}
+
+// look counts what w has spent since the last look at the place where it is now. The
+// interpreter looks before each instruction, when the place is still that of the one
+// before it.
+func (p *Profile) look(w *worker) {
+	if w.thread.CallStackDepth() > 0 {
+		w.way = w.stack(w.way[:0])
+	}
+	now := Usage{Steps: w.thread.Steps, Bytes: w.budget.alloc}
+	spent := Usage{now.Steps - w.looked.Steps, now.Bytes - w.looked.Bytes}
+	w.looked = now
+	if spent != (Usage{}) {
+		p.add(w.way, spent)
+	}
+}
+
+func (p *Profile) add(way []Frame, spent Usage) {
+	key := wayKey(way)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.spent[key]
+	if s == nil {
+		if p.spent == nil {
+			p.spent = map[string]*Sample{}
+		}
+		s = &Sample{Stack: slices.Clone(way)}
+		p.spent[key] = s
+	}
+	s.Steps += spent.Steps
+	s.Bytes += spent.Bytes
+}
+
+// wayKey tells two ways apart.
+func wayKey(way []Frame) string {
+	var key []byte
+	for _, f := range way {
+		key = append(key, f.Pos.File...)
+		key = append(key, ':')
+		key = strconv.AppendInt(key, int64(f.Pos.Line), 10)
+		key = append(key, ' ')
+		key = append(key, f.Fn...)
+		key = append(key, '\n')
+	}
+	return string(key)
+}
+
+// stack adds the calls under way to list, innermost first, without the helpers of
+// rewritten source, and by lines: a profile has no columns.
+func (w *worker) stack(list []Frame) []Frame {
+	for i := range w.thread.CallStackDepth() {
+		f := w.thread.CallFrame(i)
+		if strings.HasPrefix(f.Name, "$") {
+			continue
+		}
+		list = append(list, Frame{Fn: f.Name, Pos: Pos{File: f.Pos.Filename(), Line: int(f.Pos.Line)}})
+	}
+	if w.parent != nil {
+		list = w.parent.stack(list)
+	}
+	return list
+}
