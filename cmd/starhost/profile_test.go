@@ -15,7 +15,7 @@ import (
 func TestProfile(t *testing.T) {
 	dir := t.TempDir()
 	plugin := filepath.Join(dir, "p.star")
-	source := "def work(messages):\n    return \"x\" * len([i for i in range(1000)])\n\nregister_hook(\"pre_llm_call\", work)\n"
+	source := "def work(messages):\n    return \"x\" * len([str(i) for i in range(1000)])\n\nregister_hook(\"pre_llm_call\", work)\n"
 	if err := os.WriteFile(plugin, []byte(source), 0o666); err != nil {
 		t.Fatal(err)
 	}
