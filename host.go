@@ -24,6 +24,7 @@ package starhost
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -61,10 +62,13 @@ type Options struct {
 	// Log receives what handlers log and which ones failed, in the order of their
 	// calls. Nil drops it. It may be called by several sessions at once.
 	Log func(LogLine)
-	// Record receives the effects of handlers, in the order in which the calls of
-	// the handlers are due. Nil drops them. It may be called by several sessions at
-	// once.
+	// Record receives the effects of handlers and each [Input], in the order in which
+	// the calls of the handlers are due. Nil drops them. It may be called by several
+	// sessions at once.
 	Record func(Entry)
+	// Answer gives each [Input] in place of the model and the Approver, as the turn's
+	// record has it: for turns that run again. Nil means that these are asked.
+	Answer func(Input) (json.RawMessage, error)
 	// Workers is the most loaders of one prompt that run at a time; zero or less
 	// means 8.
 	Workers int

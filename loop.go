@@ -65,8 +65,9 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 
 // Run takes the turn up to its final answer, or up to calls that the caller must
 // Answer. Tool calls run in the order of the reply, by [Turn.CallTool]; a handled
-// result ends the turn after the reply's other calls. The error is one of
-// [Turn.Prompt] or [Turn.CallTool], or the model's; the turn can then only end.
+// result ends the turn after the reply's other calls. Where [Options.Answer] is
+// set the model is not asked, and may be nil. The error is one of [Turn.Prompt] or
+// [Turn.CallTool], or the model's; the turn can then only end.
 func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	for !t.completed {
 		if err := t.runCalls(ctx); err != nil {
@@ -122,13 +123,18 @@ func (t *Turn) ask(ctx context.Context, m Model) error {
 		return err
 	}
 	start := t.host.opts.Clock()
-	reply, err := protect(func() (Reply, error) { return m.Complete(ctx, p) })
+	asked := func() any { return modelRequest{p.Model, p.Options, p.Sum()} }
+	written, err := input(ctx, t, InputModel, asked, func() (modelReply, error) {
+		r, err := protect(func() (Reply, error) { return m.Complete(ctx, p) })
+		return writtenReply(r), err
+	})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("model %s: %w", p.Model, err)
 	}
+	reply := written.reply()
 	reply.DurationMS = int(t.host.opts.Clock().Sub(start).Milliseconds())
 	if t.toolless {
 		reply.ToolCalls = nil

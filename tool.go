@@ -247,26 +247,42 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 // askPerson asks the program's Approver; none, a no, an error, or no answer in
 // time denies.
 func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []string) (*Decision, error) {
-	why := strings.Join(reasons, "; ")
-	no := func(reason string) *Decision {
-		return &Decision{Action: ActionDeny, Reason: reason, Plugin: HostPlugin}
+	request := ApprovalRequest{
+		SessionID: pre.SessionID, Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments},
+		Plugin: tool.plugin, Reasons: reasons,
 	}
-	if t.host.opts.Approver == nil {
-		return no("approval is needed and nobody can give it: " + why), nil
-	}
-	call := ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments}
-	ok, err := t.host.askApprover(ctx, ApprovalRequest{SessionID: pre.SessionID, Call: call, Plugin: tool.plugin, Reasons: reasons})
+	asked := func() any { return approvalRequest{pre.Tool, pre.Arguments, pre.CallID, tool.plugin, reasons} }
+	got, err := input(ctx, t, InputApproval, asked, func() (approval, error) {
+		problem := t.host.person(ctx, request)
+		return approval{problem == "", problem}, nil
+	})
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded):
-		return no(fmt.Sprintf("no approval within %v: %s", t.host.opts.ApprovalTimeout, why)), nil
 	case err != nil:
-		return no("no approval: " + err.Error()), nil
-	case !ok:
-		return no("not approved: " + why), nil
+		return nil, err
+	case !got.Approved:
+		return &Decision{Action: ActionDeny, Reason: got.Reason, Plugin: HostPlugin}, nil
 	}
 	return nil, nil
+}
+
+// person returns why a person did not approve, "" for an approval.
+func (h *Host) person(ctx context.Context, r ApprovalRequest) (problem string) {
+	why := strings.Join(r.Reasons, "; ")
+	if h.opts.Approver == nil {
+		return "approval is needed and nobody can give it: " + why
+	}
+	ok, err := h.askApprover(ctx, r)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no approval within %v: %s", h.opts.ApprovalTimeout, why)
+	case err != nil:
+		return "no approval: " + err.Error()
+	case !ok:
+		return "not approved: " + why
+	}
+	return ""
 }
 
 // askApprover waits for the Approver's answer, but not for longer than it may

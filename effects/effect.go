@@ -17,6 +17,9 @@ var kinds = []string{
 	"tools.call", "uuid",
 }
 
+// inputs are what journals have beside effects.
+var inputs = []string{starhost.InputApproval, starhost.InputModel}
+
 // A call is one effect that a plugin asks for.
 type call struct {
 	kind    string // one of kinds

@@ -45,7 +45,7 @@ type Header struct {
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
-// An entry is one line of a journal after the first: an effect,
+// An entry is one line of a journal after the first: an effect or an input,
 //
 //	{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}
 //
@@ -127,7 +127,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 		return err
 	}
 	*e = entry{Lane: known.Lane, Plugin: known.Plugin, Reply: known.Reply, Err: known.Error, WouldRun: known.WouldRun}
-	for _, kind := range kinds {
+	for _, kind := range slices.Concat(kinds, inputs) {
 		request, ok := members[kind]
 		switch {
 		case ok && e.Kind != "":
@@ -220,8 +220,9 @@ func (list blobs) texts() []string {
 	return texts
 }
 
-// A Journal is the record of one turn: every effect of its handlers, in the order
-// of lanes, and every time that the host's clock was read. It is JSON lines; secrets
+// A Journal is the record of one turn: every effect of its handlers, every reply of
+// the model and every approval, in the order of lanes, and every time that the
+// host's clock was read. It is JSON lines; secrets
 // appear in it by their names. [ReadJournal] reads it back. It is safe for
 // concurrent use.
 type Journal struct {
@@ -239,7 +240,7 @@ func NewJournal(h Header) *Journal {
 	return j
 }
 
-// Record adds an effect: it is for starhost.Options.Record.
+// Record adds an effect or an input: it is for starhost.Options.Record.
 func (j *Journal) Record(e starhost.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -13,11 +13,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/starhost/starhost"
 )
 
 // A Replay runs a turn again from its journal: as a World's Answers it does no
-// effect, but gives the reply that each had, lane by lane. It is safe for
-// concurrent use, and for one turn.
+// effect, but gives the reply that each had, lane by lane. Its Clock and Answer are
+// for starhost.Options, and take the place of the model and of who approves. It is
+// safe for concurrent use, and for one turn.
 type Replay struct {
 	// Header is the journal's first line.
 	Header Header
@@ -142,6 +145,16 @@ func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
 func (p *Replay) stopped(path string) bool {
 	d := p.diverged
 	return d != nil && (compareLanes(d.Lane, path) <= 0 || strings.HasPrefix(d.Lane, path+"/"))
+}
+
+// Answer gives the replies of the model and of the person who approves, for
+// starhost.Options.Answer.
+func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
+	e, _, err := p.answer(in.Lane, starhost.HostPlugin, call{kind: in.Kind, request: in.Request})
+	if err != nil {
+		return nil, err
+	}
+	return decodeReply[json.RawMessage](e)
 }
 
 // Clock reads the times of the journal, for starhost.Options.Clock. Past the last

@@ -20,6 +20,12 @@ func (l *loading) openWorld() error {
 		w.Secrets = l.secrets()
 	}
 	l.set.secrets = w.Secrets
+	if record := l.Host.Record; record != nil {
+		l.Host.Record = func(e starhost.Entry) { // what a model says, too
+			e.Line = w.RedactJSON(e.Line)
+			record(e)
+		}
+	}
 	if w.Workspace != nil {
 		return nil
 	}

@@ -61,7 +61,7 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 func replayed(r *effects.Replay, o *loader.Options) {
 	o.World.Answers = r
 	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
-	o.Host.Clock = r.Clock
+	o.Host.Clock, o.Host.Answer = r.Clock, r.Answer
 }
 
 // recorded returns what the journal says was asked, and takes over its seed and time.

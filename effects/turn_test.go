@@ -1,0 +1,249 @@
+package effects_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"pgregory.net/rapid"
+)
+
+// A script is a model that gives replies one after another, then fails.
+type script []starhost.Reply
+
+func (s *script) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+	if len(*s) == 0 {
+		return starhost.Reply{}, errors.New("overloaded: try <again>")
+	}
+	r := (*s)[0]
+	*s = (*s)[1:]
+	return r, nil
+}
+
+// calls returns a reply that calls a tool of each name.
+func calls(names ...string) starhost.Reply {
+	r := starhost.Reply{Content: "<calling>", Usage: starhost.Usage{Input: 7, Output: 2, Cached: 1}}
+	for i, name := range names {
+		r.ToolCalls = append(r.ToolCalls, starhost.ToolCall{ID: fmt.Sprint("c", i), Name: name, Arguments: json.RawMessage(`{ "n": 1.0 }`)})
+	}
+	return r
+}
+
+// guarded is a plugin whose tools need approval: page, and relay, which calls page.
+// notes gets what a handler can see of a turn.
+func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Plugin {
+	w := plugin(t, "tool:*")
+	if answers != nil {
+		w.Answers = answers
+	}
+	page := func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		return starhost.Result{ForLLM: "paged"}, nil
+	}
+	relay := func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		r, err := w.CallTool(ctx, turn, "page", c.Arguments)
+		return starhost.Result{ForLLM: "relayed: " + r.Result.ForLLM}, err
+	}
+	seen := func(event string) starhost.Hook {
+		return starhost.Hook{Event: event, Call: func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			n, err := w.Random(ctx, turn, 1000)
+			*notes = append(*notes, fmt.Sprintf("%s: %q %q %v %v %d ms, drew %d %v", e.Name, e.Response, e.Result.ForLLM, e.ToolCalls, e.Usage, e.DurationMS, n, err))
+			return starhost.Decision{}, nil
+		}}
+	}
+	object := json.RawMessage(`{"type":"object"}`)
+	return starhost.Plugin{
+		Name: "p",
+		Tools: []starhost.Tool{
+			{Name: "page", Description: "Pages.", Parameters: object, Approval: starhost.ApprovalAsk, Call: page},
+			{Name: "relay", Description: "Relays.", Parameters: object, Call: relay},
+		},
+		Hooks: []starhost.Hook{seen("post_llm_call"), seen("post_tool_call"), seen("turn_end")},
+	}
+}
+
+// playTurn runs a whole turn and returns all that came of it, and the next prompt.
+func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effects.Replay, text string) string {
+	var notes []string
+	h := starhost.New(o)
+	if err := h.Add(guarded(t, answers, &notes)); err != nil {
+		t.Fatal(err)
+	}
+	s := h.NewSession(starhost.SessionConfig{ID: "s", Seed: 3})
+	r, err := s.Turn(t.Context(), starhost.Request{Text: text, Model: "acme/small"}, m)
+	said := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
+	return said + r.Prompt.Rendering() + fmt.Sprint(r.Turn.Errors())
+}
+
+// approvals answers one question after another: "yes", "no", "late", else with an
+// error.
+func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (bool, error) {
+	return func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
+		if len(answers) == 0 {
+			return false, errors.New("no terminal")
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		if answer == "late" {
+			<-ctx.Done()
+			return true, nil
+		}
+		return answer == "yes", nil
+	}
+}
+
+// noModel is for a turn that asks no model.
+type noModel struct{ t testing.TB }
+
+func (m noModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+	m.t.Error("the model was asked")
+	return starhost.Reply{}, nil
+}
+
+// nobody is for a turn that asks no person.
+func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool, error) {
+	return func(context.Context, starhost.ApprovalRequest) (bool, error) {
+		t.Error("a person was asked")
+		return true, nil
+	}
+}
+
+// recordTurn returns what came of a turn, and its journal.
+func recordTurn(t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error)) (said, journal string) {
+	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
+	said = playTurn(t, starhost.Options{Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: 50 * time.Millisecond}, m, nil, "hi")
+	b, err := j.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, string(b)
+}
+
+func readJournal(t testing.TB, text string) *effects.Replay {
+	r, err := effects.ReadJournal(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A whole turn runs again from its journal, in another host, without the model and
+// without whoever approves: what handlers see, what the model would be told, how
+// the turn ends and its journal are the same.
+func TestReplayTurn(t *testing.T) {
+	bad := starhost.Reply{Content: "caf\xe9", ToolCalls: []starhost.ToolCall{{ID: "c", Name: "page", Arguments: json.RawMessage(`{"n":`)}}}
+	tests := []struct {
+		name     string
+		model    script
+		approver func(context.Context, starhost.ApprovalRequest) (bool, error)
+	}{
+		{"an answer", script{{Content: "done"}}, nil},
+		{"approved, refused, late, and an error", script{calls("page", "page"), calls("page", "page"), {Content: "done"}}, approvals("yes", "no", "late")},
+		{"nobody who approves", script{calls("page"), {Content: "done"}}, nil},
+		{"approval inside of a tool", script{calls("relay", "relay"), {Content: "done"}}, approvals("no", "yes")},
+		{"the model fails", script{calls("page")}, approvals("yes")},
+		{"what is no JSON and no UTF-8", script{bad, {Content: "done"}}, approvals("yes")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			said, journal := recordTurn(t, &tt.model, tt.approver)
+			r := readJournal(t, journal)
+			again := effects.NewJournal(r.Header)
+			got := playTurn(t, starhost.Options{Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, "hi")
+			if diff := cmp.Diff(said, got); diff != "" {
+				t.Errorf("turn (-recorded +replayed):\n%s", diff)
+			}
+			copied, err := again.Bytes()
+			if diff := cmp.Diff(journal, string(copied)); diff != "" || err != nil {
+				t.Errorf("journal (-recorded +replayed), %v:\n%s", err, diff)
+			}
+			if err := r.End(); err != nil {
+				t.Errorf("End: %v", err)
+			}
+		})
+	}
+}
+
+// The lines of a turn's inputs: which prompt, not what it says.
+func TestInputLines(t *testing.T) {
+	_, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("no"))
+	var got []string
+	for line := range strings.Lines(journal) {
+		if strings.Contains(line, `"plugin":"host"`) {
+			got = append(got, line)
+		}
+	}
+	want := []string{
+		`{"lane":"1","plugin":"host","model":{"name":"acme/small","options":{},"prompt":"PROMPT"},"reply":{"content":"<calling>","tool_calls":[{"id":"c0","name":"page","arguments":"{ \"n\": 1.0 }"}],"usage":{"input_tokens":7,"output_tokens":2,"cached_tokens":1}}}` + "\n",
+		`{"lane":"3","plugin":"host","approval":{"tool":"page","arguments":{"n":1.0},"call_id":"c0","plugin":"p","reasons":["tool page asks for approval"]},"reply":{"approved":false,"reason":"not approved: tool page asks for approval"}}` + "\n",
+		`{"lane":"4","plugin":"host","model":{"name":"acme/small","options":{},"prompt":"PROMPT"},"reply":{"content":"done","usage":{"input_tokens":0,"output_tokens":0,"cached_tokens":0}}}` + "\n",
+	}
+	for i, line := range got {
+		if before, after, ok := strings.Cut(line, `"prompt":"`); ok {
+			got[i] = before + `"prompt":"PROMPT` + after[64:]
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+// A turn that is another one stops at the first input that differs.
+func TestReplayTurnDiverges(t *testing.T) {
+	said, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"))
+	digest := strings.SplitN(strings.SplitN(journal, `"prompt":"`, 2)[1], `"`, 2)[0]
+	without := func(kind string) string {
+		kept := ""
+		for line := range strings.Lines(journal) {
+			if !strings.Contains(line, `"`+kind+`":{`) {
+				kept += line
+			}
+		}
+		return kept
+	}
+	tests := []struct{ name, journal, text, want string }{
+		{"another message", journal, "ho", `replay: lane 1 of host: effect 1: got model {"name":"acme/small","options":{},"prompt":"`},
+		{"another prompt in the journal", strings.Replace(journal, digest, strings.Repeat("0", 64), 1), "hi",
+			`, want model {"name":"acme/small","options":{},"prompt":"` + strings.Repeat("0", 64) + `"} as in the journal`},
+		{"no approval in the journal", without("approval"), "hi",
+			`replay: lane 3 of host: effect 1: got approval {"tool":"page","arguments":{"n":1.0},"call_id":"c0","plugin":"p","reasons":["tool page asks for approval"]}, want no further effect as in the journal`},
+		{"an approval of another tool", strings.Replace(journal, `{"tool":"page"`, `{"tool":"relay"`, 1), "hi", `, want approval {"tool":"relay"`},
+		{"a reply of another type", strings.Replace(journal, `"content":"<calling>"`, `"content":1`, 1), "hi", ``},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := readJournal(t, tt.journal)
+			got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text)
+			if got == said {
+				t.Error("the turn is the same")
+			}
+			if err := r.End(); !strings.Contains(message(err), tt.want) || code(err) != "E0516" {
+				t.Errorf("End: got %v, want it with %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever the model replies and a person answers, the turn runs again alike.
+func TestReplayTurnProperty(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		names := rapid.SliceOfN(rapid.SampledFrom([]string{"page", "relay", "none"}), 0, 3)
+		var m script
+		for range rapid.IntRange(0, 4).Draw(rt, "rounds") {
+			m = append(m, calls(names.Draw(rt, "tools")...))
+		}
+		person := approvals(rapid.SliceOfN(rapid.SampledFrom([]string{"yes", "no"}), 0, 6).Draw(rt, "answers")...)
+		said, journal := recordTurn(t, &m, person)
+		r := readJournal(t, journal)
+		got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
+		if diff := cmp.Diff(said, got); diff != "" || r.End() != nil {
+			rt.Errorf("turn (-recorded +replayed), %v:\n%s", r.End(), diff)
+		}
+	})
+}

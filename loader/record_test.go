@@ -1,0 +1,43 @@
+package loader_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+)
+
+// gossip is a model that says a secret.
+type gossip string
+
+func (g gossip) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+	return starhost.Reply{Content: "The token is " + string(g) + "."}, nil
+}
+
+// What the model says is written down without the values of secrets.
+func TestRecordHasNoSecret(t *testing.T) {
+	const secret = `s3cret "quoted" value`
+	dir := tree(t, "-- a.star --\nplugin(permissions = [\"secret:TOKEN\"])\n")
+	o := loader.Options{Dir: dir, Args: []string{"a.star"}, Grants: []string{"secret:TOKEN"}}
+	o.LookupEnv = func(name string) (string, bool) { return secret, name == "TOKEN" }
+	var lines []string
+	o.Host.Record = func(e starhost.Entry) { lines = append(lines, string(e.Line)) }
+	c, _, err := loader.ParseConfig("config.toml", dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Config = c
+	set, err := loader.Load(t.Context(), o)
+	if err != nil || set.Err() != nil {
+		t.Fatal(err, set.Err())
+	}
+	defer set.Close()
+	if _, err := set.Host.NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{Text: "?"}, gossip(secret)); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], `"content":"The token is <secret TOKEN>."`) {
+		t.Errorf("got %q, want the name of the secret", lines)
+	}
+}
