@@ -1,0 +1,138 @@
+package starhost
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// A SavedSession is what another process needs to go on with a session whose
+// conversation somebody else keeps: an agent that starts a process for each of its
+// events. It has no messages. As JSON it comes back as it was. The zero value is a
+// session that has not begun.
+type SavedSession struct {
+	// Turns is the number of turns begun, Base how many of them were before the last
+	// reset, Asides the number of other uses.
+	Turns  int `json:"turns"`
+	Base   int `json:"base,omitempty"`
+	Asides int `json:"asides,omitempty"`
+	// Started is true once session_start has run. Completed and Interrupted say how
+	// the last turn ended, for session_end.
+	Started     bool `json:"started"`
+	Completed   bool `json:"completed,omitempty"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Welcome is what session_start offered; Offer that no prompt has it yet.
+	Welcome []SavedContext `json:"welcome,omitempty"`
+	Offer   bool           `json:"offer,omitempty"`
+	// Sent are the contents that earlier prompts brought, sorted.
+	Sent []fragments.Hash `json:"sent,omitempty"`
+	// Documents is how many numbered documents they had.
+	Documents int `json:"documents,omitempty"`
+	// System is the request's own system text, Parts what plugins added to it.
+	System string      `json:"system,omitempty"`
+	Parts  []SavedPart `json:"parts,omitempty"`
+}
+
+// A SavedContext is a [Context] that survives JSON.
+type SavedContext struct {
+	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
+	Attachments []SavedAttachment    `json:"attachments,omitempty"`
+}
+
+// A SavedAttachment is an attachment with its content, which need not be text, as
+// Bytes.
+type SavedAttachment struct {
+	fragments.Attachment
+	Bytes []byte
+}
+
+// A SavedPart is a system fragment and everybody who offers it.
+type SavedPart struct {
+	Fragment fragments.Fragment `json:"fragment"`
+	Origins  []fragments.Origin `json:"origins"`
+}
+
+// Save returns what the session is now, after the turn under way. The error is one
+// of [Session.Begin]'s.
+func (s *Session) Save(ctx context.Context) (SavedSession, error) {
+	if err := s.acquire(ctx); err != nil {
+		return SavedSession{}, err
+	}
+	defer func() { s.slot <- struct{}{} }()
+	saved := SavedSession{
+		Turns: s.number, Base: s.base, Asides: s.asides, Started: s.started, Completed: s.done, Interrupted: s.cut,
+		Offer: len(s.opening) > 0, Documents: s.docs, System: s.system.own,
+	}
+	for _, c := range s.welcome {
+		saved.Welcome = append(saved.Welcome, saveContext(c))
+	}
+	for id := range s.sent {
+		saved.Sent = append(saved.Sent, id)
+	}
+	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
+	for _, p := range s.system.parts {
+		saved.Parts = append(saved.Parts, SavedPart{p.Fragment, p.origins})
+	}
+	return saved, nil
+}
+
+// Resume goes on with a saved session, which c describes as at its beginning.
+func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
+	s := h.NewSession(c)
+	s.number, s.base, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
+	s.done, s.cut, s.docs = saved.Completed, saved.Interrupted, saved.Documents
+	for _, w := range saved.Welcome {
+		s.welcome = append(s.welcome, w.context())
+	}
+	if saved.Offer {
+		s.opening = s.welcome
+	}
+	for _, id := range saved.Sent {
+		s.sent[id] = true
+	}
+	s.system = systemText{own: saved.System, stale: true}
+	for _, p := range saved.Parts {
+		s.system.parts = append(s.system.parts, systemPart{p.Fragment, fragments.Sum(p.Fragment.Content), p.Origins})
+	}
+	return s
+}
+
+func saveContext(c Context) SavedContext {
+	saved := SavedContext{Fragments: c.Fragments}
+	for _, a := range c.Attachments {
+		bytes := []byte(a.Content)
+		a.Content = ""
+		saved.Attachments = append(saved.Attachments, SavedAttachment{a, bytes})
+	}
+	return saved
+}
+
+func (c SavedContext) context() Context {
+	out := Context{Fragments: c.Fragments}
+	for _, a := range c.Attachments {
+		a.Attachment.Content = string(a.Bytes)
+		out.Attachments = append(out.Attachments, a.Attachment)
+	}
+	return out
+}
+
+// Leave ends the host's part in a turn that goes on elsewhere, and lets the next
+// one begin: turn_end is not fired, as only the agent will know the end. It fires
+// the event by [Session.Fire].
+func (t *Turn) Leave(ctx context.Context) {
+	t.begun = false
+	t.End(ctx)
+}
+
+// Follow replaces what the turn knows of replies and of tools' answers by the
+// messages of an agent that has a loop of its own. What the turn's prompts added
+// stays, before them.
+func (t *Turn) Follow(messages []Message) {
+	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == untouched })
+	t.messages = append(own, messages...)
+}
+
+// Result says what the turn has come to so far.
+func (t *Turn) Result() *TurnResult { return t.result() }

@@ -1,0 +1,163 @@
+package starhost_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// reload saves a session and goes on with it as another process would.
+func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session {
+	saved, err := s.Save(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back starhost.SavedSession
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(saved, back, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("a saved session as JSON (-saved +loaded):\n%s", diff)
+	}
+	return h.Resume(starhost.SessionConfig{ID: s.ID()}, back)
+}
+
+// A session that is saved and loaded after everything that is done with it says
+// the same bytes as one that lives on, and tells its plugins the same.
+func TestLawSavedSession(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		offers := map[string][]starhost.Context{}
+		for _, event := range []string{"session_start", "turn_start", "pre_llm_call"} {
+			for range 6 {
+				c := drawContext(t, event)
+				for i := range c.Fragments {
+					c.Fragments[i].Target = rapid.SampledFrom([]fragments.Target{fragments.Prompt, fragments.System}).Draw(t, "target")
+				}
+				offers[event] = append(offers[event], c)
+			}
+		}
+		steps := rapid.SliceOfN(rapid.SampledFrom([]string{"prompt", "fire", "reset", "leave"}), 1, 6).Draw(t, "steps")
+		live, saved := run(t, offers, steps, false), run(t, offers, steps, true)
+		if diff := cmp.Diff(live, saved); diff != "" {
+			t.Fatalf("%q (-one process +a process for each):\n%s", steps, diff)
+		}
+	})
+}
+
+// run does steps with a session, saved and loaded after each if reloads is true,
+// and returns what was sent and what events said.
+func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloads bool) (said []string) {
+	ctx := context.Background()
+	fired := map[string]int{}
+	offer := func(e *starhost.Event) starhost.Decision {
+		text, _ := json.Marshal([]any{e.Name, e.SessionID, e.IsFirstTurn, e.Turns, e.Completed, e.Interrupted})
+		said = append(said, string(text))
+		list := offers[e.Name]
+		if len(list) == 0 {
+			return starhost.Decision{}
+		}
+		fired[e.Name]++
+		return starhost.Decision{Action: starhost.ActionContext, Context: list[(fired[e.Name]-1)%len(list)]}
+	}
+	p := plugin("p")
+	for _, event := range []string{"session_start", "turn_start", "pre_llm_call", "session_reset", "session_end", "pre_tool_call"} {
+		h := hookFunc(event, offer)
+		p.Hooks = append(p.Hooks, h)
+	}
+	h := starhost.New(starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}})
+	if err := h.Add(p); err != nil {
+		t.Fatal(err)
+	}
+	s := h.NewSession(starhost.SessionConfig{ID: "s"})
+	for _, step := range steps {
+		said = append(said, do(t, ctx, s, step)...)
+		if reloads {
+			s = reload(t, h, s)
+		}
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// do does one step and returns what it sent.
+func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []string {
+	switch step {
+	case "fire":
+		if _, err := s.Fire(ctx, &starhost.Event{Name: "pre_tool_call", Tool: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	case "reset":
+		if err := s.Reset(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	turn, err := s.Begin(ctx, starhost.Request{Text: "words"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := turn.End
+	if step == "leave" {
+		end = turn.Leave
+	}
+	defer end(ctx)
+	p, err := turn.Prompt(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{p.System, p.Text}
+}
+
+// A turn that is left says nothing of its end, and the session goes on.
+func TestTurnLeave(t *testing.T) {
+	var ends []bool
+	h := newHost(t, starhost.Options{}, plugin("p", hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
+		ends = append(ends, e.Completed)
+		return starhost.Decision{}
+	})))
+	s := h.NewSession(starhost.SessionConfig{})
+	turn := beginIn(t, s, starhost.Request{Text: "a"})
+	turn.Leave(t.Context())
+	if len(ends) > 0 {
+		t.Errorf("turn_end was fired: %v", ends)
+	}
+	if _, err := s.Fire(t.Context(), &starhost.Event{Name: "turn_end", Completed: true, Response: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "turn_end", []bool{true}, ends)
+}
+
+// What the agent's own loop added is what plugins see of it, and prompts stay.
+func TestTurnFollow(t *testing.T) {
+	var seen [][]string
+	h := newHost(t, starhost.Options{}, plugin("p", says("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+		var list []string
+		for _, m := range e.Messages.Items() {
+			list = append(list, m.Role+": "+m.Content)
+		}
+		seen = append(seen, list)
+		return starhost.TextContext([]string{"", "later"}[len(seen)-1])
+	})))
+	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: "before"}}})
+	prompt(t, turn)
+	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: "call"}})
+	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: "call"}, {Role: starhost.RoleTool, Content: "answer"}})
+	p := prompt(t, turn)
+	diff(t, "messages", [][]string{{"user: before", "user: words"}, {"user: before", "user: words", "assistant: call", "tool: answer"}}, seen)
+	diff(t, "text", "later", p.Text)
+	diff(t, "messages sent", []string{"user: before", "user: context\nwords", "assistant: call", "tool: answer", "user: later"}, roles(p.Messages))
+}
