@@ -163,6 +163,9 @@ type Hook struct {
 	// OnError says what a failure of the handler means; the zero value means the
 	// event's own rule: guards deny, others are skipped.
 	OnError FailMode
+	// Pure says that the handler is a function of the event alone: it asks nothing of
+	// its session or the world. See [Host.Hears].
+	Pure bool
 	// Call runs the handler. A returned zero Decision has no effect.
 	Call func(ctx context.Context, t *Turn, e *Event) (Decision, error)
 	// Pos is where the hook was registered.
@@ -170,6 +173,18 @@ type Hook struct {
 
 	plugin string
 	warn   bool // its plugin only warns
+}
+
+// Hears reports whether any hook is for an event about a tool or a command, "" for
+// other events, and whether one of these is not pure: then the event needs its
+// session.
+func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
+	for _, k := range h.registry.Load().hooks[event] {
+		if len(k.Match) == 0 || matchAny(k.Match, subject) {
+			hears, needsSession = true, needsSession || !k.Pure
+		}
+	}
+	return hears, needsSession
 }
 
 // FailMode says what the failure of a hook's handler means.

@@ -256,7 +256,7 @@ func registerHook(c modCall) (starlark.Value, error) {
 	r.keep(sig.fn)
 	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
 		Event: event, Priority: priority, Match: match, OnError: starhost.FailMode(onError),
-		Call: r.hookCall(spec, sig), Pos: registrationPlace(c.th),
+		Pure: !sig.has(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.th),
 	})
 	return starlark.None, c.pay(10, 1024)
 }

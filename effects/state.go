@@ -22,14 +22,60 @@ type State struct {
 	size   int // bytes of keys and values
 }
 
-// stateKey is the slot of a session that holds a plugin's State.
-type stateKey struct{ plugin string }
+// statesKey is the slot of a session that holds the States of its plugins.
+type statesKey struct{}
+
+// states are those of one session, by plugin.
+type states struct {
+	mu   sync.Mutex
+	list map[string]*State
+}
+
+func statesOf(s *starhost.Session) *states {
+	return s.Value(statesKey{}, func() any { return &states{list: map[string]*State{}} }).(*states)
+}
 
 // StateOf returns the state of a plugin in a session.
 func StateOf(s *starhost.Session, plugin string) *State {
-	return s.Value(stateKey{plugin}, func() any {
-		return &State{values: map[string]json.RawMessage{}}
-	}).(*State)
+	all := statesOf(s)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.list[plugin] == nil {
+		all.list[plugin] = &State{values: map[string]json.RawMessage{}}
+	}
+	return all.list[plugin]
+}
+
+// SavedStates are what the plugins keep for a session: values by key, by plugin.
+type SavedStates map[string]map[string]json.RawMessage
+
+// SaveStates returns what the plugins keep for a session. Those that keep nothing
+// are not in it.
+func SaveStates(s *starhost.Session) SavedStates {
+	all := statesOf(s)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	saved := SavedStates{}
+	for plugin, state := range all.list {
+		state.mu.Lock()
+		if len(state.values) > 0 {
+			saved[plugin] = maps.Clone(state.values)
+		}
+		state.mu.Unlock()
+	}
+	return saved
+}
+
+// RestoreStates gives a session what was saved of another.
+func RestoreStates(s *starhost.Session, saved SavedStates) error {
+	for plugin, values := range saved {
+		for key, value := range values {
+			if err := StateOf(s, plugin).Set(key, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Get returns the value of a key, which the caller must not change.
