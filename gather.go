@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (e *UnknownRefError) Error() string {
 	case e.What == "template":
 		return msg + ": no template loader has its prefix; prefixes: " + strings.Join(e.Prefixes, ", ")
 	}
-	return msg + ": no loader has its prefix and there is no such file; prefixes: " + strings.Join(e.Prefixes, ", ")
+	return msg + ": no loader has its prefix, and no alias or file its name; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
 // requested resolves the references of the template and the request in the first
@@ -99,8 +100,11 @@ func (t *Turn) resolve(ctx context.Context, refs []reference) ([]Context, error)
 	jobs := make([]loading, len(refs))
 	for i, ref := range refs {
 		j := &jobs[i]
-		if j.loader, j.arg, j.err = t.lookup(ref); j.err == nil {
+		switch j.loader, j.arg, j.err = t.lookup(ref); {
+		case j.err == nil:
 			j.lane = t.lane(ctx, j.loader.plugin, true)
+		case errors.Is(j.err, ErrNoReference):
+			j.err = t.unknownFragment(ctx, ref.text)
 		}
 	}
 	var wg sync.WaitGroup
@@ -168,7 +172,7 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 	}
 	got, err := protect(func() (Context, error) { return l.Load(lane.with(ctx), t, arg) })
 	if errors.Is(err, ErrNoReference) {
-		return Context{}, t.unknownFragment(ref)
+		return Context{}, t.unknownFragment(ctx, ref)
 	}
 	if err == nil && l.relays {
 		got = got.credit(ref, l.plugin, l.Pos)
@@ -194,7 +198,7 @@ func (t *Turn) lookup(ref reference) (*FragmentLoader, string, error) {
 
 // lookupRef finds the loader of a reference: "-", then a skill, then the
 // registered prefix, then the loader without one. A single letter before ":" is
-// never a prefix.
+// never a prefix. The error is ErrNoReference.
 func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
@@ -211,18 +215,24 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	if l := loaders[""]; l != nil {
 		return l, ref, nil
 	}
-	return nil, "", t.unknownFragment(ref)
+	return nil, "", ErrNoReference
 }
 
-func (t *Turn) unknownFragment(ref string) error {
+// unknownFragment explains that nobody knows a reference.
+func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
 		return fmt.Errorf("unknown skill %q%s", key, didYouMean(key, sortedKeys(t.registry.skills)))
 	}
-	return unknownRef("fragment reference", ref, sortedKeys(t.registry.loaders))
+	e := unknownRef("fragment reference", ref, sortedKeys(t.registry.loaders))
+	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
+		aliases, _ := store.Aliases(ctx) // without them there is no hint
+		e.Near = cmp.Or(Nearest(ref, aliases), e.Near)
+	}
+	return e
 }
 
 // unknownRef explains that none of the prefixes is that of a reference.
-func unknownRef(what, ref string, known []string) error {
+func unknownRef(what, ref string, known []string) *UnknownRefError {
 	e := &UnknownRefError{What: what, Ref: ref}
 	for _, p := range known {
 		if len(p) > 1 {

@@ -69,6 +69,10 @@ type Options struct {
 	// Answer gives each [Input] in place of the model and the Approver, as the turn's
 	// record has it: for turns that run again. Nil means that these are asked.
 	Answer func(Input) (json.RawMessage, error)
+	// Fragments keeps what prompts kept of fragments, so that later ones can refer
+	// to them by their ids. What it cannot keep is logged, and the prompt goes on
+	// without. Nil keeps nothing.
+	Fragments fragments.Store
 	// Workers is the most loaders of one prompt that run at a time; zero or less
 	// means 8.
 	Workers int

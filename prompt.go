@@ -151,10 +151,31 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	if err := t.send(ctx, p, m); err != nil {
 		return nil, err
 	}
+	t.store(ctx, p.Fragments)
 	p.Hooks, p.Errors = slices.Clone(t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
 	t.reported.trace, t.reported.errors = len(t.trace), len(t.errors)
 	t.prompt = p
 	return p, nil
+}
+
+// store puts the fragments that a prompt kept into the host's store.
+func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
+	store := t.host.opts.Fragments
+	if store == nil {
+		return
+	}
+	var kept []fragments.Content
+	for _, r := range rows {
+		if r.Status == fragments.Kept || r.Status == fragments.Changed {
+			kept = append(kept, fragments.Content{ID: r.ID, Text: r.Content})
+		}
+	}
+	if len(kept) == 0 {
+		return
+	}
+	if err := store.Put(ctx, kept...); err != nil {
+		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "fragments were not stored: " + err.Error()})
+	}
 }
 
 // typed returns the conversation as plugins see it before merging: with users'

@@ -252,7 +252,7 @@ func TestCaseErrors(t *testing.T) {
 		{`load_fragments("runbok:x")`, "E0319", `load_fragments: unknown fragment reference "runbok:x" (did you mean runbook:x?)`},
 		{`load_fragments()`, "E0201", `load_fragments: missing argument for ref`},
 		{`prompt()`, "E0201", `prompt: missing argument for text`},
-		{`prompt("x", fragments = ["none"])`, "E0319", `prompt: unknown fragment reference "none": no loader has its prefix and there is no such file; prefixes: runbook:`},
+		{`prompt("x", fragments = ["none"])`, "E0319", `prompt: unknown fragment reference "none": no loader has its prefix, and no alias or file its name; prefixes: runbook:`},
 		{`prompt("x", attachments = ["y"])`, "E0201", `prompt: for parameter "attachments": got list, want a list of attachments`},
 		{`prompt("x", options = {"a": len})`, "E0204", `prompt: options: at .a: got builtin_function_or_method, want a JSON value`},
 		{`prompt("x", template = "reviw:Go")`, "E0319", `prompt: unknown template "reviw:Go" (did you mean review:Go?)`},

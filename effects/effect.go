@@ -3,10 +3,13 @@ package effects
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 )
 
 // kinds are the names of all effects, as journals have them.
@@ -158,7 +161,8 @@ func checkDepth(ctx context.Context) error {
 }
 
 // LoadFragment resolves a reference on behalf of a handler. PREFIX:ARG of another
-// plugin needs fragment:PREFIX. What is the host's own, as a file or a URL, is
+// plugin needs fragment:PREFIX, and so does sha256:ID; an alias, which has no prefix,
+// stands for such an id and needs the same. What is the host's own, as a file or a URL, is
 // read as this plugin itself would read it, with its permissions: the host's
 // loaders are for what the user typed.
 func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
@@ -167,14 +171,19 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	}
 	prefix, arg, ok := strings.Cut(ref, ":")
 	switch {
+	case !ok && fragments.CheckAlias(ref) == nil:
+		prefix = "sha256"
 	case !ok || len(prefix) < 2:
-		return starhost.Context{}, errorf("E0503", "fragments.get: got %q, want PREFIX:ARG", ref)
+		return starhost.Context{}, errorf("E0503", "fragments.get: got %q, want PREFIX:ARG or an alias", ref)
 	case prefix == "http" || prefix == "https":
 		return w.fetchFragment(ctx, ref)
 	case prefix == "file":
 		return w.readFragment(ctx, arg)
 	}
 	c := call{kind: "fragments.get", request: request{ref}, what: ref, refused: w.mayName("fragment", prefix)}
+	if refused := new(PermissionError); !ok && errors.As(c.refused, &refused) {
+		refused.Why = fmt.Sprintf("%q has no prefix, so it is an alias", ref)
+	}
 	if _, err := do(ctx, w, c, nothing); err != nil {
 		return starhost.Context{}, err
 	}

@@ -196,5 +196,10 @@ var codes = []Code{
 		Text: "There is no store here, or it failed. What ends with the session belongs in ctx.state, which is always there.",
 		Bad:  `ctx.store.set("last", ctx.now)`,
 		Good: `ctx.state.set("last", ctx.now)`,
+	}, {
+		Code: "E0519", Title: "no such content",
+		Text: "sha256:ID is a fragment that the store holds: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them.",
+		Bad:  `ctx.fragments.get("sha256:9f2c")`,
+		Good: `ctx.fragments.get("sha256:9f2c41d0")`,
 	},
 }

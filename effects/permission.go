@@ -97,7 +97,7 @@ var permissionKinds = []permissionKind{
 	}, toolName.canonical, matchNames, saying("call the tool %s")},
 	{PermissionKind{
 		"fragment", "PREFIX",
-		"Another plugin's references are resolved.",
+		"Another plugin's references are resolved. The prefix sha256 is that of what the store holds, also by aliases.",
 		"fragment:runbook",
 	}, prefixName.canonical, matchNames, saying("load fragments by %s:")},
 	{PermissionKind{

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path"
 	"path/filepath"
@@ -32,6 +33,9 @@ type RefOptions struct {
 	Stdin io.Reader
 	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
 	MaxRead int64
+	// Store holds what "sha256:DIGITS" and aliases stand for; nil means that there are
+	// none.
+	Store fragments.Store
 	// World is what references go through as effects, so that they can be recorded
 	// and replayed; its Granted are what the operator grants the plugin "host". With
 	// its HTTP there are URLs. Nil means files alone, and no effects.
@@ -39,16 +43,19 @@ type RefOptions struct {
 }
 
 // HostPlugin returns the plugin that resolves the host's own references: "-",
-// standard input; "file:PATH"; a PATH without prefix; and http and https URLs. A
-// folder gives what its files do, sorted, without those whose name begins with a
-// dot and without links that lead out of it. Text becomes a fragment; a file that
-// has a NUL byte or is not UTF-8 becomes an attachment. What a URL gives must be
-// text.
+// standard input; "file:PATH"; http and https URLs; "sha256:DIGITS", what a store
+// holds under an id, of which the first eight digits are enough if no other id has
+// them; and without prefix such digits, an alias or a PATH, whichever there is
+// first. A folder gives what its files do, sorted, without those whose name begins
+// with a dot and without links that lead out of it. Text becomes a fragment; a file
+// that has a NUL byte or is not UTF-8 becomes an attachment. What a URL gives must
+// be text.
 //
 // Typing is the grant: who types a path may read it, and who types a URL may fetch
 // it and be redirected to any public address; other addresses must be the host
-// that was typed. So these loaders refuse what a handler asks for: that is for
-// [World.LoadFragment], which asks for the permissions of the plugin.
+// that was typed. So these loaders refuse what a handler asks for, but for what the
+// store holds: that is for [World.LoadFragment], which asks for the permissions of
+// the plugin.
 func HostPlugin(o RefOptions) starhost.Plugin {
 	if o.World == nil {
 		o.World = &World{}
@@ -63,9 +70,12 @@ func HostPlugin(o RefOptions) starhost.Plugin {
 	}
 	r.stdinOnce = sync.OnceValues(r.readStdin)
 	loaders := []starhost.FragmentLoader{
-		{Prefix: "-", Description: "Standard input.", Load: r.effect("-", r.loadStdin)},
-		{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.effect("file:", r.loadFile)},
-		{Prefix: "", Description: "A file, or every file of a folder, by its path.", Load: r.effect("", r.loadBare)},
+		{Prefix: "-", Description: "Standard input.", Load: r.effect("-", typed, r.loadStdin)},
+		{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.effect("file:", typed, r.loadFile)},
+		{Prefix: "", Description: "A fragment by its id or alias; a file, or every file of a folder, by its path.", Load: r.effect("", r.named, r.loadBare)},
+	}
+	if o.Store != nil {
+		loaders = append(loaders, starhost.FragmentLoader{Prefix: "sha256", Description: "A fragment by its id, or the first digits of it.", Load: r.effect("sha256:", anyone, r.loadID)})
 	}
 	if world.HTTP != nil {
 		loaders = append(loaders,
@@ -85,13 +95,14 @@ type references struct {
 // A loadFunc is what a fragment loader calls.
 type loadFunc = func(context.Context, *starhost.Turn, string) (starhost.Context, error)
 
-// effect makes a loader of references of the user, which are effects.
-func (r *references) effect(prefix string, load loadFunc) loadFunc {
+// effect makes a loader of references, which are effects. may refuses those that
+// are not for who asks.
+func (r *references) effect(prefix string, may func(ctx context.Context, ref string) error, load loadFunc) loadFunc {
 	type request struct {
 		Ref string `json:"ref"`
 	}
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
-		c := call{kind: "reference", request: request{prefix + arg}, what: prefix + arg, refused: typed(ctx, prefix+arg)}
+		c := call{kind: "reference", request: request{prefix + arg}, what: prefix + arg, refused: may(ctx, prefix+arg)}
 		got, err := do(ctx, r.World, c, func(ctx context.Context) (contextReply, error) {
 			got, err := load(ctx, t, arg)
 			return contextReply(got), err
@@ -107,6 +118,17 @@ func typed(ctx context.Context, ref string) error {
 	}
 	return nil
 }
+
+// named is typed, but lets handlers ask for what may be an id or alias.
+func (r *references) named(ctx context.Context, ref string) error {
+	if r.Store != nil && fragments.CheckAlias(ref) == nil {
+		return nil
+	}
+	return typed(ctx, ref)
+}
+
+// anyone refuses nothing.
+func anyone(context.Context, string) error { return nil }
 
 // A contextReply is what a reference of the host's own gives, in a journal.
 type contextReply starhost.Context
@@ -195,10 +217,14 @@ func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string
 	return c, err
 }
 
-// loadBare resolves a path without prefix. When there is no such file, the host
-// says what else it could have been.
+// loadBare resolves an id, an alias or, for the user, a path. When it is none of
+// these, the host says what else it could have been.
 func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
-	if name == "" || strings.Contains(name, "\x00") {
+	c, err := r.loadNamed(ctx, name)
+	if !errors.Is(err, starhost.ErrNoReference) {
+		return c, err
+	}
+	if name == "" || strings.Contains(name, "\x00") || typed(ctx, name) != nil {
 		return starhost.Context{}, starhost.ErrNoReference
 	}
 	if _, err := r.FS.Stat(r.place(name)); missing(err) {

@@ -207,7 +207,7 @@ func TestStateConcurrent(t *testing.T) {
 // fragment and attachment, a line.
 func load(t *testing.T, o effects.RefOptions, refs ...string) ([]string, error) {
 	t.Helper()
-	h := starhost.New(starhost.Options{})
+	h := starhost.New(starhost.Options{Fragments: o.Store})
 	if err := h.Add(effects.HostPlugin(o)); err != nil {
 		t.Fatal(err)
 	}
@@ -300,10 +300,10 @@ func TestReferenceErrors(t *testing.T) {
 		{"file:", `path: got none, want one as file:notes.md`},
 		{"file:a\x00b", `file "a\x00b": invalid argument`},
 		{"filee:x", `unknown fragment reference "filee:x" (did you mean file:x?)`},
-		{"runbooks/chekout.md", `unknown fragment reference "runbooks/chekout.md": no loader has its prefix and there is no such file; prefixes: file:`},
-		{"", `unknown fragment reference "": no loader has its prefix and there is no such file; prefixes: file:`},
-		{"a\x00b", `unknown fragment reference "a\x00b": no loader has its prefix and there is no such file; prefixes: file:`},
-		{"runbooks/checkout.md/x", `unknown fragment reference "runbooks/checkout.md/x": no loader has its prefix and there is no such file; prefixes: file:`},
+		{"runbooks/chekout.md", `unknown fragment reference "runbooks/chekout.md": no loader has its prefix, and no alias or file its name; prefixes: file:`},
+		{"", `unknown fragment reference "": no loader has its prefix, and no alias or file its name; prefixes: file:`},
+		{"a\x00b", `unknown fragment reference "a\x00b": no loader has its prefix, and no alias or file its name; prefixes: file:`},
+		{"runbooks/checkout.md/x", `unknown fragment reference "runbooks/checkout.md/x": no loader has its prefix, and no alias or file its name; prefixes: file:`},
 		{"big/1", `file "big/1": got 5 bytes, want at most 4`},
 		{"big", `file "big/1": got 5 bytes, want at most 4`},
 		{"-", `reference -: there is no standard input here`},

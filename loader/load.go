@@ -49,7 +49,8 @@ type Options struct {
 	// Profile counts what the lines of plugins spend, of steps and bytes; nil counts
 	// nothing.
 	Profile *starlark.Profile
-	// Host configures the host; Prompt and Tools come from the config.
+	// Host configures the host; Prompt and Tools come from the config. Without a store
+	// of fragments it gets one in memory.
 	Host starhost.Options
 }
 
@@ -345,12 +346,15 @@ func (l *loading) newHost() error {
 		},
 	}
 	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
+	if l.Host.Fragments == nil {
+		l.Host.Fragments = new(fragments.MemoryStore)
+	}
 	l.set.Host = starhost.New(l.Host)
 	world, err := l.hostWorld()
 	if err != nil {
 		return err
 	}
-	return l.set.Host.Add(effects.HostPlugin(effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, World: world}))
+	return l.set.Host.Add(effects.HostPlugin(effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: world}))
 }
 
 // flags gives the permissions and settings of the flags to the plugins they name.

@@ -1,0 +1,126 @@
+package effects
+
+import (
+	"context"
+	"strings"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+const (
+	// minDigits is the fewest digits of an id that stand for it.
+	minDigits = 8
+	// maxCandidates is the most ids that a message lists.
+	maxCandidates = 10
+)
+
+// loadID resolves sha256:DIGITS. Like an alias, it is also for handlers: these need
+// fragment:sha256, which [World.LoadFragment] asks for.
+func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string) (starhost.Context, error) {
+	if !isID(digits) {
+		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", shorten(digits), minDigits)
+	}
+	id, ok, err := r.begins(ctx, digits)
+	if err == nil && !ok {
+		err = errorf("E0519", "reference sha256:%s: the store has no such content%s", digits, didYouMean(r.nearID(ctx, digits)))
+	}
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return r.stored(ctx, id)
+}
+
+// isID reports whether a text is an id, or enough of its beginning.
+func isID(text string) bool {
+	return len(text) >= minDigits && len(text) <= 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// loadNamed resolves a reference without prefix: an id, or an alias. The error is
+// ErrNoReference if it is neither.
+func (r *references) loadNamed(ctx context.Context, name string) (starhost.Context, error) {
+	var (
+		id  fragments.Hash
+		ok  bool
+		err error
+	)
+	if r.Store == nil {
+		return starhost.Context{}, starhost.ErrNoReference
+	}
+	if isID(name) {
+		id, ok, err = r.begins(ctx, name)
+	}
+	if err == nil && !ok && fragments.CheckAlias(name) == nil {
+		id, ok, err = r.Store.Alias(ctx, name)
+		err = storeError(err)
+	}
+	switch {
+	case err != nil:
+		return starhost.Context{}, err
+	case !ok:
+		return starhost.Context{}, starhost.ErrNoReference
+	}
+	return r.stored(ctx, id)
+}
+
+// begins returns the only id that begins with some digits; ok is false if none
+// does.
+func (r *references) begins(ctx context.Context, digits string) (id fragments.Hash, ok bool, err error) {
+	ids, err := r.Store.Find(ctx, digits, maxCandidates+1)
+	switch {
+	case err != nil:
+		return id, false, storeError(err)
+	case len(ids) == 0:
+		return id, false, nil
+	case len(ids) == 1:
+		return ids[0], true, nil
+	}
+	more := ""
+	if len(ids) > maxCandidates {
+		ids, more = ids[:maxCandidates], ", …"
+	}
+	return id, false, errorf("E0519", "reference %s: got the beginning of several ids, want more of one of %s%s", digits, strings.Join(beginnings(ids, 64), ", "), more)
+}
+
+// nearID returns a reference to a content whose id digits may misspell, behind the
+// first four.
+func (r *references) nearID(ctx context.Context, digits string) string {
+	ids, err := r.Store.Find(ctx, digits[:4], maxCandidates)
+	if err != nil {
+		return ""
+	}
+	near := starhost.Nearest(digits, beginnings(ids, len(digits)))
+	if near == "" {
+		return ""
+	}
+	return "sha256:" + near
+}
+
+// beginnings returns the first digits of ids.
+func beginnings(ids []fragments.Hash, digits int) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()[:digits]
+	}
+	return texts
+}
+
+// stored returns a content. Its source is the reference.
+func (r *references) stored(ctx context.Context, id fragments.Hash) (starhost.Context, error) {
+	text, ok, err := r.Store.Get(ctx, id)
+	switch {
+	case err != nil:
+		return starhost.Context{}, storeError(err)
+	case !ok: // it was removed since
+		return starhost.Context{}, errorf("E0519", "reference sha256:%s: the store has no such content", id)
+	}
+	return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil
+}
+
+// storeError says that the store failed.
+func storeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errorf("E0518", "fragment store: %v", err)
+}
