@@ -39,8 +39,8 @@ func (c modCall) signatureOf(r *Recorder, arg string, handler starlark.Callable)
 		return nil, c.fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
 	}
 	if trap, ok := r.captures[posOf(fn.Position())]; ok {
-		return nil, c.fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.name, trap.loop).
-			way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.name, trap.name, trap.name))
+		return nil, c.fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.Name, trap.Loop).
+			way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.Name, trap.Name, trap.Name))
 	}
 	if fn.HasVarargs() {
 		return nil, c.fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())

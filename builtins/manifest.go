@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,7 +70,75 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 
 // ReadManifest returns what a plugin's file says of itself. A file without
 // plugin(...) has a manifest with the defaults. The error has a place.
-func ReadManifest(f *syntax.File) (*Manifest, error) {
+func ReadManifest(f Text) (*Manifest, error) {
+	note, err := f.Note("manifest", func(f *syntax.File) ([]byte, error) {
+		m, err := readManifest(f)
+		if err != nil {
+			return nil, err
+		}
+		return m.note()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return manifestOf(f.Name(), note)
+}
+
+// A manifestNote is how a manifest is written down.
+type manifestNote struct {
+	Name, Version, Owner, Description  string   `json:",omitzero"`
+	Permissions, RequiresEnv, Requires []string `json:",omitzero"`
+	Config                             string   `json:",omitzero"` // as a literal
+	Place, NamePlace                   [2]int32 `json:",omitzero"` // line and column
+}
+
+// note writes the manifest down.
+func (m *Manifest) note() ([]byte, error) {
+	n := manifestNote{
+		Name: m.Name, Version: m.Version, Owner: m.Owner, Description: m.Description,
+		Permissions: m.Permissions, RequiresEnv: m.RequiresEnv, Requires: m.Requires,
+		Place: [2]int32{m.Place.Line, m.Place.Col}, NamePlace: [2]int32{m.namePlace.Line, m.namePlace.Col},
+	}
+	if m.Config.Len() > 0 {
+		n.Config = m.Config.String()
+	}
+	return json.Marshal(n)
+}
+
+// manifestOf returns the manifest that a note of a file has.
+func manifestOf(file string, note []byte) (*Manifest, error) {
+	var n manifestNote
+	if err := json.Unmarshal(note, &n); err != nil {
+		return nil, err
+	}
+	place := func(at [2]int32) syntax.Position {
+		if at[0] == 0 {
+			return syntax.Position{}
+		}
+		return syntax.MakePosition(&file, at[0], at[1])
+	}
+	m := &Manifest{
+		API: APIVersion, Name: n.Name, Version: n.Version, Owner: n.Owner, Description: n.Description,
+		Permissions: n.Permissions, RequiresEnv: n.RequiresEnv, Requires: n.Requires,
+		Config: new(starlark.Dict), Place: place(n.Place), namePlace: place(n.NamePlace),
+	}
+	if n.Config != "" {
+		x, err := (&syntax.FileOptions{}).ParseExpr(file, n.Config, 0)
+		if err != nil {
+			return nil, err
+		}
+		config, err := literal(x)
+		if err != nil {
+			return nil, err
+		}
+		m.Config = config.(*starlark.Dict)
+	}
+	m.Config.Freeze()
+	return m, nil
+}
+
+// readManifest reads the manifest from the syntax of a file.
+func readManifest(f *syntax.File) (*Manifest, error) {
 	m := &Manifest{API: APIVersion, Config: new(starlark.Dict)}
 	call, err := findPlugin(f)
 	if err != nil {
@@ -83,7 +152,6 @@ func ReadManifest(f *syntax.File) (*Manifest, error) {
 	if m.Description == "" {
 		m.Description = firstParagraph(fileDoc(f))
 	}
-	m.Config.Freeze()
 	return m, nil
 }
 

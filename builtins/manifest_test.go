@@ -15,7 +15,7 @@ func manifest(t *testing.T, src string) (*builtins.Manifest, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return builtins.ReadManifest(f.Syntax())
+	return builtins.ReadManifest(f)
 }
 
 func TestReadManifest(t *testing.T) {
@@ -204,8 +204,8 @@ func FuzzReadManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		checked := builtins.Record(nil, nil, nil, nil).Check(file.Syntax())
-		m, err := builtins.ReadManifest(file.Syntax())
+		checked := builtins.Record(nil, nil, nil, nil).Check(file)
+		m, err := builtins.ReadManifest(file)
 		if err != nil {
 			if checked == nil {
 				t.Errorf("Check passes what ReadManifest refuses: %v", err)
@@ -216,7 +216,7 @@ func FuzzReadManifest(f *testing.F) {
 		if err != nil {
 			return // such as inf: the text of a float that no literal spells
 		}
-		n, err := builtins.ReadManifest(again.Syntax())
+		n, err := builtins.ReadManifest(again)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
-	"go.starlark.net/syntax"
 )
 
 // A Recorder fills a starhost.Plugin with what a plugin's file registers. One
@@ -43,11 +42,15 @@ func (r *Recorder) Attach(ctx context.Context) context.Context {
 
 // Check is [Check], and remembers for the registrations which functions capture
 // the variables of a loop. It must be asked about each file before it runs.
-func (r *Recorder) Check(f *syntax.File) error {
-	for pos, c := range captures(f) {
-		r.captures[pos] = c
+func (r *Recorder) Check(f Text) error {
+	found, err := look(f)
+	if err != nil {
+		return err
 	}
-	return Check(f)
+	for _, c := range found {
+		r.captures[starhost.Pos{File: f.Name(), Line: c.Line, Col: c.Col}] = c
+	}
+	return nil
 }
 
 // Env returns the names that this plugin alone has.

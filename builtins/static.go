@@ -1,20 +1,49 @@
 package builtins
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/syntax"
 )
 
+// A Text is a file whose syntax is looked at. It may know what was found in it before:
+// find is a function of the file's name and syntax alone, and another one for each
+// kind. A *starlark.File is one.
+type Text interface {
+	Name() string
+	Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error)
+}
+
 // Check reports mistakes that the text of a file shows before it runs: a
 // plugin(...) that cannot be read, and a decision whose value is dropped. The
 // error has a place. [Recorder.Check] does the same and more.
-func Check(f *syntax.File) error {
-	if _, err := ReadManifest(f); err != nil {
-		return err
+func Check(f Text) error {
+	_, err := look(f)
+	return err
+}
+
+// look returns what registrations must know of the text of a file, or what is wrong
+// with it.
+func look(f Text) ([]capture, error) {
+	note, err := f.Note("captures", func(f *syntax.File) ([]byte, error) {
+		if _, err := readManifest(f); err != nil {
+			return nil, err
+		}
+		if err := checkDecisions(f); err != nil {
+			return nil, err
+		}
+		if found := captures(f); len(found) > 0 {
+			return json.Marshal(found)
+		}
+		return nil, nil
+	})
+	if err != nil || len(note) == 0 {
+		return nil, err
 	}
-	return checkDecisions(f)
+	var found []capture
+	return found, json.Unmarshal(note, &found)
 }
 
 // decisionNames are the builtins that make a decision.
@@ -127,14 +156,15 @@ func bindParams(bound map[string]bool, params []syntax.Expr) {
 // A capture is a function whose text stands in a loop and whose body uses a name
 // that the loop binds: called after the loop, it sees the name's last value.
 type capture struct {
-	name string
-	loop starhost.Pos
+	Line, Col int // of the function
+	Name      string
+	Loop      starhost.Pos
 }
 
-// captures returns the captures of a file by the place of the function. Only a
+// captures returns the captures of a file, the last of each function. Only a
 // function that is called later suffers, so the file alone is no mistake.
-func captures(f *syntax.File) map[starhost.Pos]capture {
-	w := captureWalk{scope: &captureScope{}, found: map[starhost.Pos]capture{}}
+func captures(f *syntax.File) []capture {
+	w := captureWalk{scope: &captureScope{}}
 	w.stmts(f.Stmts)
 	return w.found
 }
@@ -155,7 +185,7 @@ type captureLoop struct {
 
 type captureWalk struct {
 	scope *captureScope
-	found map[starhost.Pos]capture
+	found []capture // a later one of a function wins
 }
 
 // use notes that name is used here: each function between the use and the loop
@@ -166,7 +196,7 @@ func (w *captureWalk) use(name string) {
 		for _, loop := range slices.Backward(s.loops) {
 			if loop.names[name] {
 				for _, fn := range inner {
-					w.found[fn] = capture{name, loop.pos}
+					w.found = append(w.found, capture{fn.Line, fn.Col, name, loop.pos})
 				}
 				return
 			}

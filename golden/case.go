@@ -76,7 +76,7 @@ func newPlugin(source *loader.Source) plugin {
 	if err != nil {
 		return p
 	}
-	if m, err := builtins.ReadManifest(file.Syntax()); err == nil {
+	if m, err := builtins.ReadManifest(file); err == nil {
 		p.declared = m.Permissions
 	}
 	return p

@@ -84,7 +84,7 @@ func (e *evaluation) read() error {
 	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
 		return err
 	}
-	if e.manifest, err = builtins.ReadManifest(e.file.Syntax()); err != nil {
+	if e.manifest, err = builtins.ReadManifest(e.file); err != nil {
 		return e.locate(err)
 	}
 	if err := e.manifest.CheckName(e.source.Name); err != nil {
@@ -148,7 +148,8 @@ func (e *evaluation) run(ctx context.Context) error {
 	registered := e.empty(world)
 	record := builtins.Record(registered, e.box, world, config, e.Host.AppEvents...)
 	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
-		Env: record.Env(), Load: e.load, Check: record.Check, Kept: record.Kept, Covers: e.realPath,
+		Env: record.Env(), Load: e.load, Kept: record.Kept, Covers: e.realPath,
+		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
 	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
 	for _, line := range record.Logs() {

@@ -43,6 +43,9 @@ type Options struct {
 	LookupEnv func(string) (string, bool)
 	// Stdin is what the reference "-" reads; nil is empty.
 	Stdin io.Reader
+	// Cache remembers the compiled programs of files, and may serve any number of
+	// calls of Load; nil remembers nothing.
+	Cache *starlark.Cache
 	// Coverage counts what is reached of plugins and of what they load, by the real
 	// paths of the files; nil counts nothing.
 	Coverage *starlark.Coverage
@@ -315,6 +318,7 @@ func (l *loading) newSandbox() error {
 		Print: func(ctx context.Context, pos starlark.Pos, text string) {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
 		},
+		Cache:    l.Cache,
 		Coverage: l.Coverage,
 		Profile:  l.Profile,
 	})

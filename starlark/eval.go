@@ -39,7 +39,7 @@ func (s *Sandbox) Eval(ctx context.Context, m *Module, names starlark.StringDict
 
 // parseExpr returns a file that assigns an expression to exprResult.
 func (s *Sandbox) parseExpr(expr string) (*File, error) {
-	f, err := s.parse(exprName, []byte(strings.TrimSpace(expr)))
+	f, err := s.parseOnce(exprName, []byte(strings.TrimSpace(expr)))
 	if err != nil {
 		return nil, err
 	}

@@ -12,21 +12,28 @@ import (
 
 // A File is source text that was parsed and is fit to be evaluated.
 type File struct {
-	name string
-	src  string // as evaluated: line ends normalised, no byte order mark
-	tree *syntax.File
+	name    string
+	src     string // as evaluated: line ends normalised, no byte order mark
+	options syntax.FileOptions
+	record  *record // what is known of it
+
+	mu   sync.Mutex
+	tree *syntax.File // nil until it is asked for, and once there is a program
 }
 
 // Name returns the name that positions show.
 func (f *File) Name() string { return f.name }
 
 // Syntax returns the tree of the file as it was written. It must not be changed.
-func (f *File) Syntax() *syntax.File { return f.tree }
+func (f *File) Syntax() *syntax.File {
+	tree, _ := f.syntax() // it could be parsed before
+	return tree
+}
 
 // Loads returns the labels of the file's load statements, in their order.
 func (f *File) Loads() []string {
 	var labels []string
-	for _, s := range f.tree.Stmts {
+	for _, s := range f.Syntax().Stmts {
 		if l, ok := s.(*syntax.LoadStmt); ok {
 			labels = append(labels, l.ModuleName())
 		}
@@ -48,8 +55,30 @@ func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
 	return f, nil
 }
 
-func (s *Sandbox) parse(name string, src []byte) (_ *File, err error) {
-	defer containAt(&err, Pos{File: name})
+// parse is Parse with an error that has no place yet.
+func (s *Sandbox) parse(name string, src []byte) (*File, error) {
+	f, err := s.newFile(name, src)
+	if err != nil {
+		return nil, err
+	}
+	if s.cache != nil {
+		f.record = s.cache.record(keyOf(f.options, name, f.src), len(f.src))
+	}
+	return f, f.record.parse(f)
+}
+
+// parseOnce is parse for a text that nobody will parse again.
+func (s *Sandbox) parseOnce(name string, src []byte) (*File, error) {
+	f, err := s.newFile(name, src)
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.syntax()
+	return f, err
+}
+
+// newFile returns a file that was not parsed yet.
+func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	if int64(len(src)) > s.limits.Source {
 		return nil, &LimitError{Limit: "source", Op: name, Need: uint64(len(src)), Max: uint64(s.limits.Source), Pos: Pos{File: name}}
 	}
@@ -58,15 +87,33 @@ func (s *Sandbox) parse(name string, src []byte) (_ *File, err error) {
 		return nil, err
 	}
 	s.sources.add(name, text)
-	options := s.dialect
-	tree, err := options.Parse(name, text, 0)
+	return &File{name: name, src: text, options: s.dialect, record: &record{}}, nil
+}
+
+// syntax returns the tree of the file.
+func (f *File) syntax() (_ *syntax.File, err error) {
+	defer containAt(&err, Pos{File: f.name})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tree != nil {
+		return f.tree, nil
+	}
+	tree, err := f.options.Parse(f.name, f.src, 0)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkTree(tree); err != nil {
 		return nil, err
 	}
-	return &File{name: name, src: text, tree: tree}, nil
+	f.tree = tree
+	return tree, nil
+}
+
+// forget lets go of the tree: most files are run, and looked at no more.
+func (f *File) forget() {
+	f.mu.Lock()
+	f.tree = nil
+	f.mu.Unlock()
 }
 
 // normalise returns the text of a source file with "\n" as the end of lines, so
@@ -110,7 +157,11 @@ func posAt(name string, src []byte, i int) Pos {
 // and the defined names, and those of extra. Where sites is not nil, it has probes.
 func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (*starlark.Program, error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
-	tree, err := rewrite(f.tree, hosted, sites)
+	written, err := f.syntax()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := rewrite(written, hosted, sites)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +177,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (*st
 		return nil, err
 	}
 	if unknown {
-		return nil, undefinedNames(tree, known, s.scopeNames(f.tree, extra))
+		return nil, undefinedNames(tree, known, s.scopeNames(written, extra))
 	}
 	return program, nil
 }

@@ -64,7 +64,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		tree, err := rewrite(file.tree, func(string) bool { return false }, nil)
+		tree, err := rewrite(file.Syntax(), func(string) bool { return false }, nil)
 		if err != nil {
 			return // a comprehension that assigns to elements
 		}

@@ -57,7 +57,7 @@ func joined(base, over starlark.StringDict) starlark.StringDict {
 // evaluate runs the top level of f. The globals are not frozen yet.
 func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 	if w.loader.Check != nil {
-		if err := w.loader.Check(f.tree); err != nil {
+		if err := w.loader.Check(f); err != nil {
 			return nil, err
 		}
 	}
@@ -86,15 +86,15 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	if c != nil && l.Covers != nil {
 		path = l.Covers(f.name)
 	}
-	if c == nil || path == "" {
-		program, err := w.box.compile(f, l.Env, nil)
-		return program, l.env, err
-	}
-	program, sites, err := w.box.instrument(f, l.Env)
+	covered := c != nil && path != ""
+	p, err := w.box.program(f, l.Env, covered)
 	if err != nil {
 		return nil, nil, err
 	}
-	return program, joined(l.env, c.counters(path, f.src, sites).names()), nil
+	if !covered {
+		return p.Program, l.env, nil
+	}
+	return p.Program, joined(l.env, c.counters(path, f.src, p.sites).names()), nil
 }
 
 // load runs a load statement of the file that is being evaluated.

@@ -107,7 +107,7 @@ func (r *REPL) Read() (*Input, error) {
 	}
 	// What came before is left out, but its lines count.
 	above := strings.Repeat("\n", strings.Count(string(r.text[:begin]), "\n"))
-	f, err := r.box.parse(replName, []byte(above+string(r.text[begin:])))
+	f, err := r.box.parseOnce(replName, []byte(above+string(r.text[begin:])))
 	if err != nil {
 		return nil, Locate(err, r.source)
 	}

@@ -71,8 +71,8 @@ type world struct {
 	cache    *Cache    // or nil
 
 	keyOnce sync.Once
-	key     string // of the defined names
-	profile  *Profile  // or nil
+	key     string   // of the defined names
+	profile *Profile // or nil
 }
 
 // New returns a sandbox with the language's own names only.

@@ -158,9 +158,9 @@ func TestModuleFiles(t *testing.T) {
 func TestCheckSeesEveryFileAsWritten(t *testing.T) {
 	var names []string
 	var calls int
-	check := func(f *syntax.File) error {
-		names = append(names, f.Path)
-		syntax.Walk(f, func(n syntax.Node) bool {
+	check := func(f *File) error {
+		names = append(names, f.Name())
+		syntax.Walk(f.Syntax(), func(n syntax.Node) bool {
 			if _, ok := n.(*syntax.CallExpr); ok {
 				calls++
 			}
