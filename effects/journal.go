@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -292,28 +290,6 @@ func (j *Journal) Bytes() ([]byte, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.lines.Bytes()), j.err
-}
-
-// WriteFile writes the journal to a file that only its owner can read. There is
-// never a part of it: the file is replaced when all is written.
-func (j *Journal) WriteFile(name string) error {
-	b, err := j.Bytes()
-	if err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(name), ".journal-*") // mode 0600
-	if err != nil {
-		return notRead(name, err, "")
-	}
-	_, err = file.Write(b)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		return notRead(name, err, "")
-	}
-	return nil
 }
 
 // readLines calls f with each line that is not blank, and its number.

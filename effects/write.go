@@ -21,6 +21,7 @@ const MaxWrite = DefaultMaxRead
 type writeFS interface {
 	MkdirAll(name string, mode fs.FileMode) error
 	OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error)
+	Chmod(name string, mode fs.FileMode) error
 	Rename(from, to string) error
 	Remove(name string) error
 }
@@ -155,31 +156,8 @@ func (f *Files) write(name, content string) error {
 	if err := f.out.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o644)
 	if info, err := f.fs.Stat(name); err == nil {
-		mode = info.Mode().Perm()
+		return replace(f.out, name, []byte(content), info.Mode().Perm(), true)
 	}
-	beside, file, err := f.temporary(name, mode)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = f.out.Rename(beside, name)
-	}
-	if err != nil {
-		_ = f.out.Remove(beside)
-	}
-	return err
-}
-
-// temporary makes a file beside another, under the first name that is free.
-func (f *Files) temporary(name string, mode fs.FileMode) (string, afero.File, error) {
-	for n := 0; ; n++ {
-		beside := path.Join(path.Dir(name), fmt.Sprintf(".starhost-%d.tmp", n))
-		file, err := f.out.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if err == nil || n == 100 || !errors.Is(err, fs.ErrExist) {
-			return beside, file, err
-		}
-	}
+	return replace(f.out, name, []byte(content), 0o644, false)
 }

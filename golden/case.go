@@ -183,7 +183,7 @@ func (m *mending) apply(c *testCase, r *Result) {
 	case m.remove:
 		err = pathless(os.Remove(c.file.Real))
 	case !bytes.Equal(m.text, c.src):
-		err = writeFile(c.file.Real, m.text)
+		err = pathless(effects.ReplaceFile(c.file.Real, m.text, 0o666))
 	}
 	if err != nil {
 		r.fail(1, cannotWrite(r.File, err).Error(), "")
@@ -330,25 +330,6 @@ func describe(err error) string {
 // unified shows the difference of two texts.
 func unified(oldName, newName, oldText, newText string) string {
 	return udiff.Unified(oldName, newName, oldText, newText)
-}
-
-// writeFile replaces a file's content: readers see the old or the new one.
-func writeFile(file string, content []byte) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return pathless(err)
-	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".golden-*")
-	if err != nil {
-		return pathless(err)
-	}
-	defer os.Remove(temp.Name()) // gone after the renaming
-	_, err = temp.Write(content)
-	err = errors.Join(err, temp.Chmod(info.Mode().Perm()), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	return pathless(err)
 }
 
 // plainChars mean nothing to a shell.

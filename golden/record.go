@@ -76,7 +76,7 @@ func (c *testCase) record(lines string) {
 		return
 	}
 	src := replaceSection(c.src, effectsFile, lines)
-	if err := writeFile(c.file.Real, src); err != nil {
+	if err := pathless(effects.ReplaceFile(c.file.Real, src, 0o666)); err != nil {
 		c.problem = cannotWrite(c.file.Shown, err)
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/effects"
 )
 
 // A trustBook is the file that remembers which projects are trusted.
@@ -82,31 +84,13 @@ func (b *trustBook) change(edit func(*trustBook) error) error {
 	slices.SortFunc(b.Projects, func(x, y TrustedProject) int { return strings.Compare(x.Folder, y.Folder) })
 	text, err := json.MarshalIndent(b, "", " ")
 	if err == nil {
-		err = replace(b.file, append(text, '\n'))
+		err = os.MkdirAll(filepath.Dir(b.file), 0o700)
+	}
+	if err == nil {
+		err = effects.ReplaceFile(b.file, append(text, '\n'), 0o600)
 	}
 	if err != nil {
 		return errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))
-	}
-	return nil
-}
-
-// replace writes a file that its owner alone may read, in one step.
-func replace(file string, text []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".trust-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -112,7 +113,7 @@ func (a *app) writeResult() error {
 	if a.out.Len() == 0 && len(a.problems) > 0 {
 		return nil // nothing came out: leave the file as it was
 	}
-	return outside(a.output, os.WriteFile(a.path(a.output), a.out.Bytes(), 0o666))
+	return outside(a.output, effects.ReplaceFile(a.path(a.output), a.out.Bytes(), 0o666))
 }
 
 // path returns where a file is that an argument names.

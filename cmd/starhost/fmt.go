@@ -14,6 +14,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -208,7 +209,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	}
 	out := newFormatted(p.Shown, string(before), after)
 	if out.Changed && inPlace {
-		err = outside(p.Shown, replaceFile(p.Real, []byte(after)))
+		err = outside(p.Shown, effects.ReplaceFile(p.Real, []byte(after), 0o666))
 	}
 	return out, err
 }
@@ -281,32 +282,6 @@ func plainQuotes(spelling string) string {
 		b.WriteByte(spelling[i])
 	}
 	return b.String()
-}
-
-// replaceFile gives a file new contents, all of them or none: whoever reads it
-// meanwhile, and whatever stops the program, sees the old file or the new one. A
-// link stays one.
-func replaceFile(name string, data []byte) (err error) {
-	if name, err = filepath.EvalSymlinks(name); err != nil {
-		return err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(info.Mode().Perm()), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
 }
 
 // formatCodes explain what only fmt reports.

@@ -12,6 +12,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -118,7 +119,7 @@ func TestReplaceFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o640), os.Symlink("a.star", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceFile(link, []byte("new")); err != nil {
+	if err := effects.ReplaceFile(link, []byte("new"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(link)

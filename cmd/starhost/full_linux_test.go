@@ -21,7 +21,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	writeFiles(t, dir, map[string]string{"a.star": "x=1\n"})
+	writeFiles(t, dir, map[string]string{"a.star": "x=1\n", "out": "old\n"})
 	filler, err := os.Create(filepath.Join(dir, "filler"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +36,8 @@ func TestFullDisk(t *testing.T) {
 	}{
 		{"a.star: no space left on device [E0708]", []string{"fmt", "a.star"}},
 		{"policy: no space left on device [E0708]", []string{"new", "plugin", "policy"}},
+		{"out: no space left on device [E0708]", []string{"list", "a.star", "-o", "out"}},
+		{"out: no space left on device [E0708]", []string{"eval", "a.star", "-e", "1", "-F", "text", "-o", "/dev/null", "--record", "out"}},
 	} {
 		var out, said bytes.Buffer
 		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &said)
@@ -44,8 +46,12 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, said.String(), exitOutside, tt.want, out.String())
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	if text, readErr := os.ReadFile(filepath.Join(dir, "a.star")); err != nil || readErr != nil || len(entries) != 2 || string(text) != "x=1\n" {
-		t.Errorf("got %v and %q, want a.star as it was, and filler", entries, text)
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
+		t.Errorf("got %v, %v, want a.star, filler and out", entries, err)
+	}
+	for name, want := range map[string]string{"a.star": "x=1\n", "out": "old\n"} {
+		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
+			t.Errorf("%s: got %q, %v, want it as it was", name, text, err)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -171,8 +170,9 @@ func (a *app) failDiverged(f *evalFlags, e *evaluation, err error) {
 
 // writeJournal writes the file that --record names.
 func (a *app) writeJournal(name string, j *effects.Journal) error {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(a.dir, name)
+	data, err := j.Bytes()
+	if err != nil {
+		return err
 	}
-	return j.WriteFile(name)
+	return outside(name, effects.ReplaceFile(a.path(name), data, 0o600)) // what a turn saw is its owner's
 }

@@ -3,14 +3,14 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/starhost/starhost/effects"
 )
 
 // linesOf returns what reads lines that nobody edits.
@@ -197,16 +197,5 @@ func (h *history) save() error {
 	if err := os.MkdirAll(filepath.Dir(h.file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(h.file), ".history-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, strings.Join(h.lines, "\n")+"\n")
-	if err = cmp.Or(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return effects.ReplaceFile(h.file, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
 }

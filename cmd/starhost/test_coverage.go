@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/starlark"
 )
@@ -53,7 +54,7 @@ func writeChanged(name, text string) error {
 	if old, err := os.ReadFile(name); err == nil && string(old) == text {
 		return nil
 	}
-	return os.WriteFile(name, []byte(text), 0o666)
+	return effects.ReplaceFile(name, []byte(text), 0o666)
 }
 
 // A coverageJSON is the coverage as JSON.
