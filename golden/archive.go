@@ -21,6 +21,7 @@ const (
 	envSection    = "env"
 	effectsFile   = "effects.jsonl"
 	wantSection   = "want"
+	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
 	pluginsDir    = "plugins"
 )
@@ -30,7 +31,7 @@ const base64Suffix = ".base64"
 
 var (
 	fileSections   = []string{scriptSection, configSection, envSection, effectsFile, wantSection}
-	folderSections = []string{pluginsDir, workspaceDir}
+	folderSections = []string{fragmentsDir, pluginsDir, workspaceDir}
 )
 
 // An archive is the text of one case, by section.
@@ -87,7 +88,7 @@ func checkSection(name string) error {
 		return nil
 	}
 	hint := ""
-	known := append([]string{"plugins/NAME.star", "workspace/FILE"}, fileSections...)
+	known := append([]string{"fragments/ALIAS", "plugins/NAME.star", "workspace/FILE"}, fileSections...)
 	if near := starhost.Nearest(name, fileSections); near != "" {
 		hint = " (did you mean " + near + "?)"
 	} else if near := starhost.Nearest(dir, folderSections); nested && near != "" {

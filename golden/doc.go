@@ -19,14 +19,16 @@
 //	effects.jsonl   replies to effects, a line each as a journal has them; what goes
 //	                out, http and exec, is never done, and a case fails that does
 //	                not answer it; written by Record, which does it once
+//	fragments/ALIAS a text that the store of fragments holds under that alias, beside
+//	                what the case's prompts keep
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
 //
-// Any other section is an error, and so is a file of the workspace, a variable or an
-// effect that nothing looked at: the case would be the same without it. Prune removes
-// those.
+// Any other section is an error, and so is a fragment, a file of the workspace, a
+// variable or an effect that nothing looked at: the case would be the same without
+// it. Prune removes those.
 //
 // A plugin is granted what it declares, unless config.toml has grants (NAME = []
 // grants nothing). An environment variable that env does not set reads as

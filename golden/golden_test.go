@@ -118,13 +118,26 @@ unused section "workspace/a.md": nothing looked at this file
 
 1 case: 1 failed
 `},
+		{"a fragment that nothing looks at", "", upperCase + "-- fragments/style --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+unused section "fragments/style": nothing looked at this file
+  help: starhost test --prune p.star::p_case
+
+1 case: 1 failed
+`},
+		{"a fragment whose name is no alias", "", upperCase + "-- fragments/a/b --\n", `FAILED p.star::p_case (golden/p_case.txtar)
+  Capitals.
+alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - ., the first none of - .
+
+1 case: 1 failed
+`},
 		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, plugins/NAME.star, want, workspace/FILE
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, fragments/ALIAS, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},
 		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, plugins/NAME.star, want, workspace/FILE
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, fragments/ALIAS, plugins/NAME.star, want, workspace/FILE
 
 1 case: 1 failed
 `},

@@ -36,6 +36,11 @@ func TestCombining(t *testing.T) {
 	golden.Run(t, "plugins/combining")
 }
 
+// TestReferences shows what the host's own references name.
+func TestReferences(t *testing.T) {
+	golden.Run(t, "plugins/references")
+}
+
 // TestGuidesTogether shows that the plugins fit together, and that the models of one
 // can be used once it is granted what it declares.
 func TestGuidesTogether(t *testing.T) {

@@ -32,6 +32,7 @@ type stage struct {
 	cond      conditions
 	plugins   []starhost.Plugin // of Go
 	workspace workspace
+	fragments contents
 	store     store
 	box       *starlark.Sandbox // of scripts
 	hosts     map[hostKey]*hosted
@@ -96,6 +97,9 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}
 	}
+	if err := st.fragments.reset(ctx, c.under(fragmentsDir)); err != nil {
+		return outcome{err: err}
+	}
 	h := st.host(ctx, c)
 	if h.err != nil {
 		return outcome{err: h.err}
@@ -107,9 +111,13 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	return outcome{output: escape(st.out.String()), unused: st.unused(h.answers), err: cmp.Or(st.unanswered, err)}
 }
 
-// unused returns what nothing looked at, in order of files, variables and effects.
+// unused returns what nothing looked at, in order of fragments, files, variables and
+// effects.
 func (st *stage) unused(answers *effects.Answers) []part {
 	var list []part
+	for _, name := range sortedKeys(st.fragments.unseen) {
+		list = append(list, part{section: fragmentsDir + "/" + name})
+	}
 	for _, name := range st.workspace.unseen {
 		list = append(list, part{section: workspaceDir + "/" + name})
 	}
@@ -175,6 +183,7 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 			Log:              func(l starhost.LogLine) { st.logs = append(st.logs, l) },
 			Workers:          st.cond.workers,
 			LoadersLastFirst: st.cond.lastFirst,
+			Fragments:        &st.fragments,
 		},
 	}
 	if st.recording != nil {

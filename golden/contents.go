@@ -1,0 +1,42 @@
+package golden
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// contents is a store of fragments: those that a case begins with, each under an
+// alias, and what its prompts keep. It knows which of the former nobody looked at.
+type contents struct {
+	*fragments.MemoryStore
+	mu     sync.Mutex
+	unseen map[string]fragments.Hash // by alias
+}
+
+// reset replaces what is there by texts, by alias.
+func (c *contents) reset(ctx context.Context, texts map[string][]byte) error {
+	c.MemoryStore, c.unseen = new(fragments.MemoryStore), map[string]fragments.Hash{}
+	for _, alias := range sortedKeys(texts) {
+		text := string(texts[alias])
+		id := fragments.Sum(text)
+		if err := c.Put(ctx, fragments.Content{ID: id, Text: text}); err != nil {
+			return err
+		}
+		if err := c.SetAlias(ctx, alias, id); err != nil {
+			return err
+		}
+		c.unseen[alias] = id
+	}
+	return nil
+}
+
+// Get implements fragments.Store.
+func (c *contents) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+	c.mu.Lock()
+	maps.DeleteFunc(c.unseen, func(_ string, stored fragments.Hash) bool { return stored == id })
+	c.mu.Unlock()
+	return c.MemoryStore.Get(ctx, id)
+}
