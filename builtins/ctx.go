@@ -122,6 +122,12 @@ handler may write 1,000 lines of 256 KiB together. print(...) is
 ctx.log("info", ...), and drops what is over.`,
 		example: `assert_eq(ctx.log("info", "restarted", service = "checkout"), None)`,
 		call:    ctxLog},
+	{name: "progress", params: `done, total=0, message=""`,
+		doc: `Tells whoever waits for the call how far it has come: done of total.
+Numbers count in any unit, and done grows; a total of 0 is not known. The message is
+for people. MCP clients that ask for progress are told; it changes nothing.`,
+		example: `assert_eq(ctx.progress(1, 3, "restarting checkout"), None)`,
+		call:    ctxProgress},
 	{name: "random", params: "n",
 		doc: `Draws an int from 0 up to n - 1.
 It is derived from session, turn, plugin and call, so that the same turn draws the

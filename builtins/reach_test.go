@@ -226,7 +226,7 @@ func TestLoadersOnlyRead(t *testing.T) {
 		`ctx.http.post("https://pager.internal/page")`: "E0314", `ctx.http.request("PUT", "https://pager.internal/page")`: "E0509",
 		`ctx.http.request("HEAD", "https://pager.internal/oncall")`: "", `ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"})`: "",
 		`ctx.state.get("k")`: "", `ctx.store.keys()`: "", `ctx.env("REGION")`: "", `ctx.secret("PAGER_TOKEN")`: "", `ctx.fs.read("a.md")`: "",
-		`ctx.fragments.get("greeting:Ada")`: "", `ctx.now`: "", `ctx.random(5)`: "", `ctx.log("info", "x")`: "",
+		`ctx.fragments.get("greeting:Ada")`: "", `ctx.now`: "", `ctx.random(5)`: "", `ctx.log("info", "x")`: "", `ctx.progress(1)`: "",
 	}
 	for call, want := range calls {
 		t.Run(call, func(t *testing.T) {

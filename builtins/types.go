@@ -95,6 +95,7 @@ var types = []typeRow{
 	{"ctx.config", "Any"},
 	{"ctx.now", "str"},
 	{"ctx.log", "str, str, Any -> None"},
+	{"ctx.progress", "float, float, str -> None"},
 	{"ctx.random", "int -> int"},
 	{"ctx.uuid", "-> str"},
 	{"ctx.state.get", "str, Any -> Any"},

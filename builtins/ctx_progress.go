@@ -1,0 +1,44 @@
+package builtins
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+
+	"github.com/starhost/starhost"
+)
+
+// ctxProgress implements
+//
+//	ctx.progress(done, total=0, message="")
+func ctxProgress(c modCall, h *handlerCall) (starlark.Value, error) {
+	var done, total amount
+	var message string
+	if err := c.bind("done", &done, "total?", &total, "message?", &message); err != nil {
+		return nil, err
+	}
+	if err := c.pay(progressSteps, len(message)); err != nil {
+		return nil, err
+	}
+	starhost.Progress{Done: float64(done), Total: float64(total), Message: h.rec.world.Redact(message)}.Tell(c.rt.Context(c.th))
+	return starlark.None, nil
+}
+
+// progressSteps is what it costs to say something to a client.
+const progressSteps = 100
+
+// An amount is a number from 0 to 1e15.
+type amount float64
+
+// Unpack implements [starlark.Unpacker].
+func (a *amount) Unpack(v starlark.Value) error {
+	f, ok := starlark.AsFloat(v)
+	if !ok {
+		return fmt.Errorf("got %s, want a number", v.Type())
+	}
+	if !(0 <= f && f <= 1e15) { // nor NaN
+		return fmt.Errorf("got %v, want a number from 0 to 1e15", f)
+	}
+	*a = amount(f)
+	return nil
+}

@@ -1,0 +1,41 @@
+package starhost_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// A tool says how far it has come to whoever waits for it, also through another
+// tool; without anybody, to nobody.
+func TestProgress(t *testing.T) {
+	outer := tool("outer", func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Tell(ctx)
+		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "2", Name: "inner"})
+		return reply.Result, err
+	})
+	inner := tool("inner", func(ctx context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		starhost.Progress{Done: 2, Total: 2}.Tell(ctx)
+		return starhost.Result{}, nil
+	})
+	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})
+	var told []starhost.Progress
+	call := func(ctx context.Context) error {
+		return h.NewSession(starhost.SessionConfig{}).Aside(ctx, func(turn *starhost.Turn) error {
+			_, err := turn.CallTool(ctx, starhost.ToolCall{ID: "1", Name: "outer"})
+			return err
+		})
+	}
+	if err := call(starhost.WithProgress(t.Context(), func(p starhost.Progress) { told = append(told, p) })); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "progress", []starhost.Progress{{Done: 1, Total: 2, Message: "half"}, {Done: 2, Total: 2}}, told)
+}
+
+func tool(name string, call func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error)) starhost.Tool {
+	return starhost.Tool{Name: name, Description: "A tool.", Call: call}
+}
