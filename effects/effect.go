@@ -53,6 +53,9 @@ func do[T any](ctx context.Context, w *World, c call, run func(context.Context) 
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
 	case c.refused != nil:
+		if r, ok := w.Answers.(*Replay); ok {
+			r.refuse(lane.Path, w.Plugin, c)
+		}
 		return reply, c.refused
 	case c.writes && lane.ReadOnly:
 		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)

@@ -256,6 +256,25 @@ func TestReplayDiverges(t *testing.T) {
 	}
 }
 
+// A plugin that may not do any more what its journal has is told so, and that is
+// where it diverged.
+func TestReplayRefused(t *testing.T) {
+	const line = `{"lane":"1","plugin":"p","store.get":{"key":"k"},"reply":{}}` + "\n"
+	refused := func(ctx context.Context, w *effects.World) error {
+		_, _, err := w.StoreGet(ctx, "k")
+		return err
+	}
+	for journal, want := range map[string]string{
+		line: `replay: lane 1 of p: effect 1: got no permission for store.get {"key":"k"}, want store.get {"key":"k"} as in the journal`,
+		"":   ``, // it was refused then, too
+	} {
+		said, end := replaying(t, journal, nil, refused, nil)
+		if diff := cmp.Diff(want, end); diff != "" || len(said) != 1 || !strings.HasPrefix(said[0], "1 plugin p has no permission store") {
+			t.Errorf("said %q, End (-want +got):\n%s", said, diff)
+		}
+	}
+}
+
 // When a tool that a handler called diverges, the handler does not go on.
 func TestReplayNestedDivergence(t *testing.T) {
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}

@@ -47,6 +47,9 @@ type DivergenceError struct {
 	// Want is what the journal has, Got what was asked for: the kind of the effect
 	// and its request as JSON, or that there is none.
 	Want, Got string
+	// Refused is the *[PermissionError] of an effect that the journal has and that the
+	// plugin may not do any more; else nil.
+	Refused error
 }
 
 func (e *DivergenceError) Error() string {
@@ -55,6 +58,9 @@ func (e *DivergenceError) Error() string {
 
 // Code returns "E0516".
 func (e *DivergenceError) Code() string { return "E0516" }
+
+// Unwrap returns Refused.
+func (e *DivergenceError) Unwrap() error { return e.Refused }
 
 // ReadJournal reads what a [Journal] wrote.
 func ReadJournal(r io.Reader) (*Replay, error) {
@@ -127,7 +133,7 @@ func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
 	want := "no further effect"
 	if lane.next < len(lane.entries) {
 		e := lane.entries[lane.next]
-		if e.Kind == c.kind && e.Plugin == plugin && covers(decoded(e.Request), decoded(request), false) {
+		if e.of(plugin, c.kind, request) {
 			lane.next++
 			return e, true, nil
 		}
@@ -138,6 +144,24 @@ func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
 	}
 	p.diverged = &DivergenceError{Lane: path, Plugin: plugin, Number: lane.next + 1, Want: want, Got: describe(c.kind, request)}
 	return entry{}, false, p.diverged
+}
+
+// of reports whether an entry is that of an effect.
+func (e *entry) of(plugin, kind string, request []byte) bool {
+	return e.Kind == kind && e.Plugin == plugin && covers(decoded(e.Request), decoded(request), false)
+}
+
+// refuse notes that a plugin may not do an effect. If the lane did it next, that is
+// where the turn diverges.
+func (p *Replay) refuse(path, plugin string, c call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lane, request := p.lane(path), marshal(c.request)
+	if p.stopped(path) || lane.next == len(lane.entries) || !lane.entries[lane.next].of(plugin, c.kind, request) {
+		return
+	}
+	effect := describe(c.kind, request)
+	p.diverged = &DivergenceError{Lane: path, Plugin: plugin, Number: lane.next + 1, Want: effect, Got: "no permission for " + effect, Refused: c.refused}
 }
 
 // stopped reports whether a lane's next effect comes after the divergence. That of

@@ -107,7 +107,8 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "grants.NAME", Example: `grants.oncall = ["fs.read:runbooks/**", "env:CLUSTER"]`,
-		Doc: "The permissions that the plugin gets, as far as it declares them. Nothing is granted by default.",
+		Doc: "The permissions that the plugin gets, as far as it declares them. Nothing is granted by default. " +
+			"grants.host is for the references that users type: with http:HOST they may lead to an address that is not public.",
 	},
 	{
 		Name: "secrets.NAME.file", Example: `secrets.PAGER_TOKEN.file = "/run/secrets/pager"`,

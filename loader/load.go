@@ -28,7 +28,7 @@ type Options struct {
 	// Sources are plugins that were found already, used instead of Args.
 	Sources []*Source
 	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN it
-	// is for the only plugin.
+	// is for the only plugin; with "host" for the host's own references.
 	Grants []string
 	// Set are further settings, each [PLUGIN.]KEY=VALUE. Without PLUGIN it is for
 	// the only plugin.
@@ -364,18 +364,17 @@ func (l *loading) newHost() error {
 // flags gives the permissions and settings of the flags to the plugins they name.
 func (l *loading) flags(used []*Source) error {
 	for _, text := range l.Grants {
-		name, permission, named := strings.Cut(text, "=")
-		if !named || !isPluginName(name) {
-			name, permission = "", text
-		}
-		if _, err := effects.ParsePermission(permission); err != nil {
-			return errorAt(Place{}, "E0610", "--grant %s: %v", text, err)
-		}
-		name, err := only(used, name, "--grant "+text, "--grant PLUGIN="+permission)
+		name, permission, err := parseGrant(text)
 		if err != nil {
 			return err
 		}
-		l.granted[name] = append(l.granted[name], permission)
+		if name == starhost.HostPlugin {
+			continue // see hostWorld
+		}
+		if name, err = only(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
+			return err
+		}
+		l.granted[name] = append(l.granted[name], permission.String())
 	}
 	for _, text := range l.Set {
 		key, value, ok := strings.Cut(text, "=")
@@ -393,6 +392,18 @@ func (l *loading) flags(used []*Source) error {
 		l.settings[name] = append(l.settings[name], assignment{rest, value})
 	}
 	return nil
+}
+
+// parseGrant reads [PLUGIN=]PERMISSION; name is "" if no plugin is named.
+func parseGrant(text string) (name string, p effects.Permission, err error) {
+	name, rest, named := strings.Cut(text, "=")
+	if !named || !isPluginName(name) {
+		name, rest = "", text
+	}
+	if p, err = effects.ParsePermission(rest); err != nil {
+		return "", p, errorAt(Place{}, "E0610", "--grant %s: %v", text, err)
+	}
+	return name, p, nil
 }
 
 // only returns the name of the plugin that a flag is for: the one it names, else

@@ -86,6 +86,15 @@ func (l *loading) hostWorld() (*effects.World, error) {
 	if w.Granted, err = effects.ParseGrants(l.config.Grants[starhost.HostPlugin]); err != nil {
 		return nil, errorAt(l.config.Place("grants", starhost.HostPlugin), "E0603", "grants.%s: %v", starhost.HostPlugin, err)
 	}
+	for _, text := range l.Grants {
+		name, permission, err := parseGrant(text)
+		if err != nil {
+			return nil, err
+		}
+		if name == starhost.HostPlugin {
+			w.Granted = append(w.Granted, permission)
+		}
+	}
 	return &w, nil
 }
 

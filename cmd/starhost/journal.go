@@ -124,17 +124,20 @@ func (e *evaluation) checkQuestion(f *evalFlags) error {
 	return nil
 }
 
-// diverged returns where a replay did other than its journal says, with the place
-// in the plugin where one of the failures knows it, or nil.
+// diverged returns where a replay did other than its journal says, or nil: the
+// failure that knows the place in the plugin, if there is one, and where a permission
+// is what is missing, that alone.
 func (e *evaluation) diverged(failures []error) error {
 	err := e.replay.End()
 	var first *effects.DivergenceError
 	if !errors.As(err, &first) {
 		return err
 	}
+	if first.Refused != nil {
+		err = first.Refused
+	}
 	for _, failure := range failures {
-		var d *effects.DivergenceError
-		if errors.As(failure, &d) && d == first {
+		if errors.Is(failure, err) {
 			return failure
 		}
 	}

@@ -30,7 +30,7 @@ type loadFlags struct {
 func (f *loadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
-	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; repeatable")
+	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; host=http:HOST lets references reach a private HOST; repeatable")
 	flags.Var(&f.maxSteps, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
 	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
 	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
