@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
@@ -52,11 +53,11 @@ type Decision struct {
 func (d Decision) detail() string {
 	switch d.Action {
 	case ActionContext:
-		return fmt.Sprintf("%d B", d.Context.Bytes())
+		return strconv.FormatInt(d.Context.Bytes(), 10) + " B"
 	case ActionModify:
 		return strings.Join(sortedKeys(d.Changes), ", ")
 	case ActionRespond:
-		return fmt.Sprintf("%d B", len(d.Result.ForLLM))
+		return strconv.Itoa(len(d.Result.ForLLM)) + " B"
 	}
 	return d.Reason
 }

@@ -103,6 +103,9 @@ func (l *Lane) Spent(steps, bytes uint64) {
 	l.Bytes += bytes
 }
 
+// sparedLanes is how many lanes a turn allocates at a time.
+const sparedLanes = 8
+
 // lane returns the next lane for a handler of plugin: nested in the lane that
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
@@ -116,7 +119,13 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 		}
 	}
 	t.lanes++
-	return &Lane{Path: t.aside + strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
+	if len(t.spare) == 0 {
+		t.spare = make([]Lane, sparedLanes)
+	}
+	l := &t.spare[0]
+	t.spare = t.spare[1:]
+	*l = Lane{Path: t.aside + strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
+	return l
 }
 
 // record notes what a handler did and passes on what it logged and its effects.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -31,7 +30,7 @@ func (p Pos) String() string {
 	case p.Col == 0:
 		return p.File + ":" + strconv.Itoa(p.Line)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
 }
 
 // A Plugin is a named set of registrations: what one .star file, one folder or
@@ -240,6 +239,9 @@ func (c Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachment
 // attribute returns a copy of c that says who made it: the source where c has
 // none, and always the plugin and the place. Nothing in it is pinned.
 func (c Context) attribute(source, plugin string, pos Pos) Context {
+	if c.empty() {
+		return c
+	}
 	at := pos.String()
 	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
 	for i := range out.Fragments {

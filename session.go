@@ -173,6 +173,7 @@ type Turn struct {
 	aside    string // starts the lanes' paths where this is no turn of its own
 	begun    bool   // turn_start has been fired
 	lanes    int
+	spare    []Lane // that the next calls take
 	trace    []HookTrace
 	errors   []error
 	telling  bool                        // an error event is being fired
