@@ -103,34 +103,43 @@ func (r *Recorder) cleanTexts(list []string) []string {
 	return clean
 }
 
-// A redactedError stands for an error that said a secret. Nobody finds that one
-// behind it, but what callers test for is still there.
+// A redactedError stands for an error that said a secret and has no place. Nobody
+// finds that one behind it, but what callers test for is still there.
 type redactedError struct {
-	msg, code, detail string
-	cause             error
+	msg, code string
+	cause     error
 }
 
-func (e *redactedError) Error() string  { return e.msg }
-func (e *redactedError) Unwrap() error  { return e.cause }
-func (e *redactedError) Code() string   { return e.code }
-func (e *redactedError) Detail() string { return e.detail }
+func (e *redactedError) Error() string { return e.msg }
+func (e *redactedError) Unwrap() error { return e.cause }
+func (e *redactedError) Code() string  { return e.code }
+
+// A located error knows its place and source, of which the evaluator makes what a
+// terminal shows.
+type located interface {
+	error
+	Detail() string
+	Redacted(redact func(string) string, cause error) error
+}
 
 // cleanError returns err itself if it says no secret.
 func (r *Recorder) cleanError(err error) error {
 	if err == nil {
 		return nil
 	}
-	clean := &redactedError{msg: r.world.Redact(err.Error())}
-	if detailed := interface{ Detail() string }(nil); errors.As(err, &detailed) {
-		said := detailed.Detail()
-		if clean.detail = r.world.Redact(said); clean.detail == said && clean.msg == err.Error() {
-			return err
-		}
-	} else if clean.msg == err.Error() {
-		return err
+	var at located
+	said := err.Error()
+	if errors.As(err, &at) {
+		said += at.Detail()
 	}
-	clean.code, clean.cause = codeOf(err), r.cleanCause(err)
-	return clean
+	switch clean := r.world.Redact(said); {
+	case clean == said:
+		return err
+	case at != nil:
+		return at.Redacted(r.world.Redact, r.cleanCause(err))
+	default:
+		return &redactedError{clean, codeOf(err), r.cleanCause(err)}
+	}
 }
 
 // codeOf returns the code of an error that said a secret.

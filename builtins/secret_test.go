@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/starlark"
 )
 
 // TestSecretsDoNotLeak tries every way in which a value can be looked at.
@@ -185,10 +186,11 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 		}
 		all = append(all, reply.Result)
 		if reply.Err != nil {
-			if codeOf(reply.Err) != "E0313" || !strings.Contains(reply.Err.Error(), shown) {
+			at, ok := errors.AsType[*starlark.Error](reply.Err) // it keeps its place
+			if !ok || at.Code != "E0110" || at.Pos.String() != "test.star:16:18" || !strings.Contains(at.Detail(), "\n      |                  ^\n") || !strings.Contains(at.Msg, shown) {
 				t.Errorf("the error is %v [%s]", reply.Err, codeOf(reply.Err))
 			}
-			all = append(all, reply.Err.Error(), reply.Err.(*starhost.HandlerError).Traceback())
+			all = append(all, at.Detail(), reply.Err.Error(), reply.Err.(*starhost.HandlerError).Traceback())
 		}
 	}
 	for _, call := range []string{`{}`, `{"y":"deny"}`} {

@@ -64,6 +64,27 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
+// Redacted returns the error with its texts changed, at the same place, with a
+// cause that callers may test for in place of its own. A [LimitError] stays: it says
+// nothing of a script.
+func (e *Error) Redacted(redact func(string) string, cause error) error {
+	clean := *e
+	clean.Msg, clean.Source, clean.Help = redact(e.Msg), redact(e.Source), redact(e.Help)
+	if clean.Source != e.Source {
+		before := string([]rune(e.Source)[:min(e.caret, utf8.RuneCountInString(e.Source))])
+		clean.caret = utf8.RuneCountInString(redact(before))
+	}
+	clean.Also = nil
+	for _, also := range e.Also {
+		clean.Also = append(clean.Also, also.Redacted(redact, nil).(*Error))
+	}
+	clean.cause = cause
+	if limit := new(LimitError); cause == nil && errors.As(e.cause, &limit) {
+		clean.cause = limit
+	}
+	return &clean
+}
+
 // Bounds of the text of an error, whatever a script puts into it.
 const (
 	maxMessage = 4 << 10 // bytes of Msg

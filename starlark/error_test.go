@@ -3,6 +3,7 @@ package starlark
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -206,5 +207,32 @@ func TestSourceText(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// A redacted error keeps its place, its caret and what a limit says.
+func TestRedacted(t *testing.T) {
+	hide := func(text string) string { return strings.ReplaceAll(text, "hunter22", "<the secret>") }
+	src := "def f():\n    x = \"hunter22\" + 1\nf()\n"
+	box := New(Options{})
+	file, err := box.Parse("a.star", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = box.Run(t.Context(), file, Exec{})
+	cause := errors.New("cause")
+	clean := err.(*Error).Redacted(hide, cause)
+	const want = `a.star:2:20: unknown binary op: string + int [E0110]
+    2 |     x = "<the secret>" + 1
+      |                        ^
+  in <toplevel> a.star:3:2
+  in f a.star:2:20
+`
+	if got, _, _ := strings.Cut(clean.(*Error).Detail(), "  help:"); got != want || !errors.Is(clean, cause) {
+		t.Errorf("got %v and\n%s, want\n%s", errors.Unwrap(clean), got, want)
+	}
+	limit := &LimitError{Limit: "steps", Max: 1}
+	if got := (&Error{Msg: "hunter22", cause: fmt.Errorf("x: %w", limit)}).Redacted(hide, nil); !errors.Is(got, limit) || got.Error() != "<the secret>" {
+		t.Errorf("got %v with cause %v, want the limit", got, errors.Unwrap(got))
 	}
 }
