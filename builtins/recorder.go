@@ -53,8 +53,11 @@ func (r *Recorder) Check(f Text) error {
 	return nil
 }
 
+// ConfigName is the name that [Recorder.Env] has.
+const ConfigName = "config"
+
 // Env returns the names that this plugin alone has.
-func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{"config": r.config} }
+func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{ConfigName: r.config} }
 
 // Kept returns the values that registrations keep: handlers.
 func (r *Recorder) Kept() []starlark.Value { return r.kept }

@@ -28,6 +28,7 @@ type evaluation struct {
 	manifest *builtins.Manifest
 	requires []requirement
 	borrowed map[string][]byte // files of libraries, as positions call them
+	warnings []Warning
 }
 
 // prepare reads a plugin and what it says of itself.
@@ -46,6 +47,10 @@ func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
 	}
 	if err != nil {
 		e.finish(err)
+		return e
+	}
+	if builtins.Check(e.file) == nil { // else the evaluation tells
+		e.box.Prepare(e.file, builtins.ConfigName)
 	}
 	return e
 }
@@ -122,7 +127,7 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 func (e *evaluation) available() bool {
 	for _, name := range e.manifest.RequiresEnv {
 		if _, set := e.LookupEnv(name); !set {
-			e.set.Warnings = append(e.set.Warnings, Warning{
+			e.warnings = append(e.warnings, Warning{
 				Place: Place{File: e.source.Display},
 				Msg:   fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name),
 			})

@@ -3,10 +3,15 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
@@ -46,6 +51,9 @@ type Options struct {
 	// Cache remembers the compiled programs of files, and may serve any number of
 	// calls of Load; nil remembers nothing.
 	Cache *starlark.Cache
+	// Workers is how many plugins are read and compiled at the same time; zero or less
+	// means one for each CPU. It changes no result.
+	Workers int
 	// Coverage counts what is reached of plugins and of what they load, by the real
 	// paths of the files; nil counts nothing.
 	Coverage *starlark.Coverage
@@ -261,15 +269,27 @@ func (l *loading) run(ctx context.Context) error {
 	if err := l.flags(used); err != nil {
 		return err
 	}
+	off := map[*Source]bool{}
+	for _, s := range disabled {
+		off[s] = true
+	}
 	l.set.Plugins = make([]Plugin, len(l.sources))
-	var ready []*evaluation
+	prepared := make([]*evaluation, len(l.sources))
 	for i, s := range l.sources {
-		p := &l.set.Plugins[i]
-		*p = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.PluginOf(s.Name).Mode, modeEnforce)}
-		if slices.Contains(disabled, s) {
+		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.PluginOf(s.Name).Mode, modeEnforce)}
+	}
+	l.each(len(l.sources), func(i int) {
+		if s := l.sources[i]; !off[s] {
+			prepared[i] = l.prepare(s, &l.set.Plugins[i])
+		}
+	})
+	var ready []*evaluation
+	for i, e := range prepared {
+		if e == nil {
 			continue
 		}
-		if e := l.prepare(s, p); p.Err == nil && p.Status != StatusUnavailable {
+		l.set.Warnings = append(l.set.Warnings, e.warnings...)
+		if p := &l.set.Plugins[i]; p.Err == nil && p.Status != StatusUnavailable {
 			ready = append(ready, e)
 		}
 	}
@@ -280,6 +300,35 @@ func (l *loading) run(ctx context.Context) error {
 		e.finish(e.run(ctx))
 	}
 	return nil
+}
+
+// each calls do for the numbers below n, on several goroutines at the same time. What
+// do writes for one number it keeps apart from the others, so that the order in which
+// they come does not matter. A panic of do is one of each.
+func (l *loading) each(n int, do func(i int)) {
+	workers := l.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var panicked atomic.Value
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+				}
+			}()
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 }
 
 // find looks for the plugins.
