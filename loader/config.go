@@ -144,9 +144,12 @@ type ModelConfig struct{ Default string }
 // StoreConfig is where sessions and fragments are kept.
 type StoreConfig struct{ URL string }
 
-// MCPConfig is a server whose tools are mounted.
+// MCPConfig is a server whose tools are mounted: either a program or a URL.
 type MCPConfig struct {
 	Command []string
+	// Env are the environment variables that the program gets, by name.
+	Env []string
+	URL string
 	// Approval is "ask" or "auto"; empty means ask.
 	Approval string
 }

@@ -134,7 +134,10 @@ default = "acme/small"
 url = "none"
 [mcp.github]
 command = ["github-mcp-server", "stdio"]
+env = ["GITHUB_TOKEN"]
 approval = "auto"
+[mcp.tickets]
+url = "https://tickets.internal/mcp"
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -172,7 +175,10 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}},
 		Model: loader.ModelConfig{Default: "acme/small"},
 		Store: loader.StoreConfig{URL: "none"},
-		MCP:   map[string]*loader.MCPConfig{"github": {Command: []string{"github-mcp-server", "stdio"}, Approval: "auto"}},
+		MCP: map[string]*loader.MCPConfig{
+			"github":  {Command: []string{"github-mcp-server", "stdio"}, Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
+			"tickets": {URL: "https://tickets.internal/mcp"},
+		},
 	}
 	if diff := gocmp.Diff(want, c, cmpopts.IgnoreUnexported(loader.Config{})); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)

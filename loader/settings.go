@@ -76,6 +76,8 @@ var settings = []*setting{
 	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{k("store.url"), refused, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
+	{k("mcp.*.env"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Env })},
+	{k("mcp.*.url"), refused, value(webURL, func(c *Config, name string) *string { return &entry(c.MCP, name).URL })},
 	{k("mcp.*.approval"), refused, value(oneOf("ask", "auto"), func(c *Config, name string) *string { return &entry(c.MCP, name).Approval })},
 }
 
@@ -318,6 +320,15 @@ func text(v any) (string, error) {
 		return s, nil
 	}
 	return "", errors.New("a string")
+}
+
+// webURL parses the URL of a server.
+func webURL(v any) (string, error) {
+	s, _ := v.(string)
+	if u, err := url.Parse(s); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil {
+		return s, nil
+	}
+	return "", errors.New("a URL with http or https, without a user")
 }
 
 func texts(v any) ([]string, error) {

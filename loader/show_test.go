@@ -92,7 +92,9 @@ tools.deny = ["b*"]  # config.toml:40
 model.default = "acme/small"  # config.toml:42
 store.url = "none"  # config.toml:44
 mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:46
-mcp.github.approval = "auto"  # config.toml:47
+mcp.github.env = ["GITHUB_TOKEN"]  # config.toml:47
+mcp.github.approval = "auto"  # config.toml:48
+mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:50
 `
 	if diff := gocmp.Diff(want, shown(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
