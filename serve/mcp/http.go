@@ -1,0 +1,202 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where the protocol is served over HTTP.
+const Path = "/mcp"
+
+// Bounds of HTTP.
+const (
+	maxHeader     = 32 << 10         // bytes
+	maxRequests   = 2 * maxSessions  // under way: each session may have one that waits for news
+	headerTimeout = 10 * time.Second // to send all headers
+	bodyTimeout   = 30 * time.Second // to send a body, and to take each piece of an answer
+	idleTimeout   = 2 * time.Minute  // of a connection
+	sessionIdle   = 30 * time.Minute // of a session; then it ends
+	minToken      = 16               // bytes
+)
+
+// HTTPOptions say who may reach a server over HTTP.
+type HTTPOptions struct {
+	// Token is what clients must send as a bearer token, 16 bytes at least; "" lets
+	// all programs of this machine in, and nobody else.
+	Token string
+}
+
+// Listen opens an address as HOST:PORT. Without a token it must be one that only
+// this machine reaches.
+func (o HTTPOptions) Listen(ctx context.Context, address string) (net.Listener, error) {
+	if o.Token != "" && len(o.Token) < minToken {
+		return nil, fmt.Errorf("token: got %d bytes, want at least %d", len(o.Token), minToken)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address: got %q, want HOST:PORT", address)
+	}
+	if o.Token == "" && !isLoopback(host) {
+		return nil, fmt.Errorf("address: got %q, which others reach: want one as 127.0.0.1:8080, or a token", address)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if o.Token == "" && !l.Addr().(*net.TCPAddr).IP.IsLoopback() { // what a name stands for
+		return nil, errors.Join(fmt.Errorf("address: %q is %s, which others reach: want one as 127.0.0.1:8080, or a token", address, l.Addr()), l.Close())
+	}
+	return l, nil
+}
+
+// isLoopback reports whether a host is this machine, as seen from itself.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// ServeHTTP serves clients at [Path] until ctx ends; then it answers what is under
+// way, for a moment, and closes the listener.
+func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) error {
+	server := &http.Server{
+		Handler: s.Handler(o), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	s.drain(stop)
+	if server.Shutdown(stop) != nil {
+		_ = server.Close() // who is left has had its time
+	}
+	return err
+}
+
+// Handler returns what answers HTTP requests: bounded, for the program's own
+// clients, in front of the SDK's.
+func (s *Server) Handler(o HTTPOptions) http.Handler {
+	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+		MaxRequestBodyBytes: maxMessage, SessionTimeout: sessionIdle,
+		DisableLocalhostProtection: o.Token != "", // a name in front of this machine is fine, then
+	})
+	token := sha256.Sum256([]byte("Bearer " + o.Token))
+	slots := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status, why := o.refuse(r, token); status != 0 {
+			http.Error(w, why, status)
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
+			return
+		}
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.full() {
+			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+			return
+		}
+		if status, why := readBody(w, r); status != 0 {
+			http.Error(w, why, status)
+			return
+		}
+		steady := &steadyWriter{w, http.NewResponseController(w)}
+		defer steady.extend() // for what the server itself writes at the end
+		streamable.ServeHTTP(steady, r)
+	})
+}
+
+// refuse returns the status of a request that is not to be answered, and why; 0 for
+// others. A page of the web must not get here, also under a name that it made stand
+// for this machine.
+func (o HTTPOptions) refuse(r *http.Request, token [sha256.Size]byte) (status int, why string) {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+	switch {
+	case o.Token == "" && !isLoopback(host):
+		return http.StatusForbidden, "Host: want localhost"
+	case !sameOrigin(r):
+		return http.StatusForbidden, "Origin: want none, or this server's own"
+	case o.Token != "" && subtle.ConstantTimeCompare(got[:], token[:]) == 0:
+		return http.StatusUnauthorized, "Authorization: want the bearer token"
+	case r.URL.Path != Path:
+		return http.StatusNotFound, "the protocol is at " + Path
+	}
+	return 0, ""
+}
+
+// sameOrigin reports whether a request comes from no page, or from one of this
+// server.
+func sameOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// readBody reads the body of a request, in time and whole, so that nothing slow is
+// behind it any more.
+func readBody(w http.ResponseWriter, r *http.Request) (status int, why string) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("body: got more than %d bytes, want less", maxMessage)
+	case err != nil:
+		return http.StatusBadRequest, "body: it did not arrive"
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	return 0, ""
+}
+
+// A steadyWriter gives up on clients that do not take what they asked for.
+type steadyWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (w *steadyWriter) Write(b []byte) (int, error) {
+	w.extend()
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements [http.Flusher].
+func (w *steadyWriter) Flush() {
+	w.extend()
+	_ = w.control.Flush()
+}
+
+// extend gives the client time for the next piece.
+func (w *steadyWriter) extend() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *steadyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

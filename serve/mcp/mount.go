@@ -1,0 +1,311 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+)
+
+// MountOptions say which MCP server to mount. One of Command and URL is set.
+type MountOptions struct {
+	// Name is what the names of its tools begin with, as NAME_TOOL; the plugin is
+	// mcp-NAME.
+	Name string
+	// Command is the server's program with its arguments, which it gets with a clean
+	// environment: PATH, LANG and Env. It runs in Dir.
+	Command []string
+	Env     map[string]string
+	Dir     string
+	// URL is where the server is reached by streamable HTTP.
+	URL string
+	// Approval is that of its tools; "" means ask.
+	Approval starhost.Approval
+	// Changed is told when the server has other tools than [Mount.Plugin] said. Nil
+	// drops it.
+	Changed func()
+	// Warn is told of tools that cannot be mounted, and why the server does not run.
+	// Nil drops it.
+	Warn func(text string)
+}
+
+// Bounds of what a mounted server may say, and how long it may take.
+const (
+	maxTools       = 256
+	maxPages       = 16       // of lists of tools
+	maxSchema      = 64 << 10 // bytes
+	maxDescription = 8 << 10  // bytes
+	maxText        = 1 << 20  // bytes of one result's text
+	startTimeout   = 10 * time.Second
+	callTimeout    = effects.MaxTimeout
+)
+
+// Back-off of a server that does not run.
+var (
+	firstPause = time.Second
+	mostPause  = time.Minute
+)
+
+// A Mount is the tools of an MCP server as a plugin of hosts. What the server says
+// is untrusted: it is bounded, and what no host would take is left out. A server
+// that ends is started again, ever later; its tools say so meanwhile.
+type Mount struct {
+	options MountOptions
+	stop    context.CancelFunc
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	session *sdk.ClientSession // nil while it does not run
+	why     string             // it does not run
+	tools   []*sdk.Tool
+	told    string // tools as Plugin said last
+}
+
+// OpenMount starts or reaches a server and waits until its tools are known, but not
+// for longer than ten seconds. One that does not answer has no tools yet.
+func OpenMount(ctx context.Context, o MountOptions) *Mount {
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
+	o.Approval = cmp.Or(o.Approval, starhost.ApprovalAsk)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m := &Mount{options: o, stop: stop, ended: make(chan struct{}), why: "it was not started yet"}
+	tried := make(chan struct{})
+	go m.run(running, sync.OnceFunc(func() { close(tried) }))
+	select {
+	case <-tried:
+	case <-ctx.Done():
+	}
+	return m
+}
+
+// Close ends the server. Calls under way end with it.
+func (m *Mount) Close() {
+	m.stop()
+	<-m.ended
+}
+
+// run keeps the server running until ctx ends. It tells when it has tried once.
+func (m *Mount) run(ctx context.Context, tried func()) {
+	defer close(m.ended)
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		start := time.Now()
+		err := m.serve(ctx, tried)
+		tried()
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(start) > mostPause {
+			pause = firstPause
+		}
+		m.down(fmt.Sprintf("%s; it is started again in %v", cut(err.Error(), maxDescription), pause))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// down notes why the server does not run.
+func (m *Mount) down(why string) {
+	m.mu.Lock()
+	m.session, m.why = nil, why
+	m.mu.Unlock()
+	m.options.Warn("MCP server " + m.options.Name + ": " + why)
+}
+
+// serve reaches the server once and waits for its end.
+func (m *Mount) serve(ctx context.Context, reached func()) error {
+	session, err := m.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })() // it is over either way
+	if err := m.list(ctx, session); err != nil {
+		return errors.Join(err, session.Close())
+	}
+	reached()
+	return cmp.Or(session.Wait(), errEnded)
+}
+
+var errEnded = errors.New("it ended")
+
+// connect reaches the server.
+func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "starhost", Version: "1"}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{},
+		ToolListChangedHandler: func(ctx context.Context, r *sdk.ToolListChangedRequest) {
+			go m.relist(context.WithoutCancel(ctx), r.Session) // it asks, which must not wait for itself
+		},
+	})
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
+	defer cancel()
+	session, err := client.Connect(ctx, m.transport(), nil)
+	if err != nil && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	return session, err
+}
+
+// transport returns how the server is reached.
+func (m *Mount) transport() sdk.Transport {
+	if m.options.URL == "" {
+		return &process{options: m.options}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = callTimeout
+	return &sdk.StreamableClientTransport{
+		Endpoint: m.options.URL, MaxEventSize: maxMessage,
+		HTTPClient: &http.Client{
+			Transport:     boundedTransport{transport},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// A boundedTransport ends answers that are too long; streams of events have bounds
+// of their own.
+type boundedTransport struct{ http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(resp.Body, maxMessage), resp.Body}
+	}
+	return resp, err
+}
+
+// relist asks for the tools again.
+func (m *Mount) relist(ctx context.Context, session *sdk.ClientSession) {
+	if err := m.list(ctx, session); err != nil {
+		m.options.Warn("MCP server " + m.options.Name + ": its tools: " + cut(err.Error(), maxDescription))
+	}
+}
+
+// list asks for the server's tools, and tells if they are others.
+func (m *Mount) list(ctx context.Context, session *sdk.ClientSession) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var tools []*sdk.Tool
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := session.ListTools(ctx, params)
+		if err != nil {
+			return err
+		}
+		tools = append(tools, page.Tools...)
+		if params.Cursor = page.NextCursor; params.Cursor == "" {
+			break
+		}
+	}
+	m.mu.Lock()
+	m.session, m.tools = session, tools
+	changed := m.told != "" && m.told != textOf(tools)
+	m.mu.Unlock()
+	if changed {
+		m.options.Changed()
+	}
+	return nil
+}
+
+// textOf returns what tells tools from others.
+func textOf(tools []*sdk.Tool) string {
+	data, _ := json.Marshal(tools) // they came as JSON
+	return string(data)
+}
+
+// Plugin returns the server's tools of the moment as a plugin, sorted by name. Their
+// calls go to the server of the moment.
+func (m *Mount) Plugin() starhost.Plugin {
+	m.mu.Lock()
+	all := slices.Clone(m.tools)
+	m.told = textOf(all)
+	m.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
+	p := starhost.Plugin{Name: "mcp-" + m.options.Name, Description: "The tools of the MCP server " + m.options.Name + "."}
+	skip := func(t *sdk.Tool, why any) {
+		m.options.Warn(fmt.Sprintf("MCP server %s: tool %q is left out: %v", m.options.Name, cut(t.Name, 100), why))
+	}
+	for i, t := range all {
+		tool, err := m.tool(t)
+		switch {
+		case i > 0 && t.Name == all[i-1].Name:
+			skip(t, "there are two of that name")
+		case err != nil:
+			skip(t, err)
+		case len(p.Tools) == maxTools:
+			skip(t, fmt.Sprintf("there are more than %d", maxTools))
+			return p
+		default:
+			p.Tools = append(p.Tools, tool)
+		}
+	}
+	return p
+}
+
+// tool returns a tool of the server as one of a host, if a host would take it.
+func (m *Mount) tool(t *sdk.Tool) (starhost.Tool, error) {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || len(schema) > maxSchema {
+		return starhost.Tool{}, fmt.Errorf("its schema has %d bytes, want at most %d", len(schema), maxSchema)
+	}
+	name := t.Name
+	tool := starhost.Tool{
+		Name:        m.options.Name + "_" + name,
+		Description: cut(described(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
+		Parameters:  schema, Approval: m.options.Approval, Timeout: callTimeout,
+		Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+			return m.call(ctx, name, call.Arguments)
+		},
+	}
+	return tool, starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "check", Tools: []starhost.Tool{tool}})
+}
+
+// call calls a tool of the server.
+func (m *Mount) call(ctx context.Context, name string, arguments json.RawMessage) (starhost.Result, error) {
+	m.mu.Lock()
+	session, why := m.session, m.why
+	m.mu.Unlock()
+	if session == nil {
+		return failed("MCP server %s does not run: %s", m.options.Name, why), nil
+	}
+	result, err := session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	switch {
+	case ctx.Err() != nil:
+		return starhost.Result{}, ctx.Err()
+	case err != nil:
+		return failed("MCP server %s: %s", m.options.Name, cut(err.Error(), maxDescription)), nil
+	}
+	return m.result(result), nil
+}
+
+func failed(format string, args ...any) starhost.Result {
+	return starhost.Result{ForLLM: fmt.Sprintf(format, args...), IsError: true}
+}
+
+// cut returns the start of a text that others wrote, as UTF-8.
+func cut(text string, most int) string {
+	if len(text) > most {
+		text = text[:most]
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}

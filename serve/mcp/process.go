@@ -1,0 +1,137 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost/effects"
+)
+
+// endDelay is how long a program has to end once its input has.
+const endDelay = 2 * time.Second
+
+// A process is the transport to a server that is a program.
+type process struct {
+	options MountOptions
+}
+
+// A processConn is the connection to a program that runs.
+type processConn struct {
+	*lines
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	once sync.Once
+	err  error // of its end
+	said *tail
+}
+
+// Connect implements [sdk.Transport].
+func (p *process) Connect(context.Context) (sdk.Connection, error) {
+	file, err := lookUp(p.options.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{"PATH": effects.DefaultPath, "LANG": "C.UTF-8"}
+	maps.Copy(env, p.options.Env)
+	c := &processConn{said: new(tail)}
+	c.cmd = &exec.Cmd{Path: file, Args: p.options.Command, Dir: p.options.Dir, Stderr: c.said, WaitDelay: endDelay}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
+	}
+	ownGroup(c.cmd)
+	out, outErr := c.cmd.StdoutPipe()
+	in, inErr := c.cmd.StdinPipe()
+	if err := cmp.Or(outErr, inErr); err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	c.in, c.lines = in, newLines(out, in)
+	go c.receive()
+	return c, nil
+}
+
+// Close implements [sdk.Connection]: it ends the program, and what that started.
+func (c *processConn) Close() error {
+	c.once.Do(func() {
+		_ = c.lines.Close()
+		_ = c.in.Close() // it may have ended by itself
+		late := time.AfterFunc(endDelay, func() { killGroup(c.cmd) })
+		err := c.cmd.Wait()
+		late.Stop()
+		killGroup(c.cmd) // what it left running
+		c.err = c.ending(err)
+	})
+	return c.err
+}
+
+// ending says how the program ended, with its last words.
+func (c *processConn) ending(err error) error {
+	if err == nil {
+		return nil
+	}
+	if words := c.said.last(); words != "" {
+		return fmt.Errorf("%w: %s", err, words)
+	}
+	return err
+}
+
+// lookUp returns the file of a program: in the folders where plugins' programs are,
+// or where an absolute path says.
+func lookUp(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return exec.LookPath(name)
+	}
+	if strings.ContainsAny(name, `/\`) {
+		return "", fmt.Errorf("command: got %q, want a program's name or an absolute path", name)
+	}
+	for _, dir := range filepath.SplitList(effects.DefaultPath) {
+		file, err := exec.LookPath(filepath.Join(dir, name))
+		if err == nil {
+			return file, nil
+		}
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("command: no program %q in %s", name, effects.DefaultPath)
+}
+
+// A tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	const most = 2 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	if over := len(t.kept) - most; over > 0 {
+		t.kept = append([]byte(nil), t.kept[over:]...)
+	}
+	return len(b), nil
+}
+
+// last returns the last line.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(cut(string(t.kept), len(t.kept)))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

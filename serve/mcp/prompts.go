@@ -1,0 +1,181 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// The arguments of prompts. A prompt that is a command has commandArg; one that is
+// a template has the others, and its parameters by their names.
+const (
+	commandArg  = "args"   // as typed behind the command's name
+	templateArg = "arg"    // of the reference, behind the prefix and ":"
+	inputArg    = "input"  // the user's own words
+	paramsArg   = "params" // parameters as NAME=VALUE, for clients that send no others
+)
+
+// templateSuffix is what the prompt of a template has behind its name where a
+// command has that.
+const templateSuffix = "_template"
+
+// prompts describes the commands and templates of a host.
+func prompts(h *starhost.Host) []*sdk.Prompt {
+	var list []*sdk.Prompt
+	for _, c := range h.Commands() {
+		list = append(list, &sdk.Prompt{
+			Name: c.Name, Description: described(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin()+"."),
+			Arguments: []*sdk.PromptArgument{{Name: commandArg, Description: "What follows the command's name, as a shell has it."}},
+		})
+	}
+	for _, l := range h.TemplateLoaders() {
+		list = append(list, &sdk.Prompt{
+			Name: templateName(h, l.Prefix), Description: described(l.Description, "The template "+l.Prefix+" of plugin "+l.Plugin+"."),
+			Arguments: []*sdk.PromptArgument{
+				{Name: templateArg, Description: "Which template, where " + l.Prefix + " has several."},
+				{Name: inputArg, Description: "Your own words."},
+				{Name: paramsArg, Description: "The template's parameters, as NAME=VALUE, several with blanks between them. They may be arguments of their own as well."},
+			},
+		})
+	}
+	return list
+}
+
+func promptKey(p *sdk.Prompt) string { return p.Name }
+
+func (s *Server) addPrompt(p *sdk.Prompt) { s.sdk.AddPrompt(p, nil) }
+
+// templateName returns the name of a template's prompt.
+func templateName(h *starhost.Host, prefix string) string {
+	if isCommand(h, prefix) {
+		return prefix + templateSuffix
+	}
+	return prefix
+}
+
+// isCommand reports whether a prompt is a command.
+func isCommand(h *starhost.Host, name string) bool {
+	return slices.ContainsFunc(h.Commands(), func(c starhost.Command) bool { return c.Name == name })
+}
+
+// getPrompt runs the command that a prompt is, or fills in the template.
+func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+	h, name, args := s.live.Host(), r.Params.Name, r.Params.Arguments
+	if isCommand(h, name) {
+		return s.runCommand(context.WithValue(ctx, clientKey{}, r.Session), s.session(r.Session), name, args)
+	}
+	for _, l := range h.TemplateLoaders() {
+		if templateName(h, l.Prefix) == name {
+			return s.fillTemplate(ctx, l.Prefix, args)
+		}
+	}
+	var names []string
+	for _, p := range prompts(h) {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return nil, fmt.Errorf("unknown prompt %q%s", shorten(name), didYouMean(name, names))
+}
+
+// runCommand runs a command. What it says to the user is the prompt.
+func (s *Server) runCommand(ctx context.Context, ours *session, name string, args map[string]string) (*sdk.GetPromptResult, error) {
+	for _, arg := range sortedKeys(args) {
+		if arg != commandArg {
+			return nil, fmt.Errorf("prompt %s: got argument %q, want %s", name, shorten(arg), commandArg)
+		}
+	}
+	reply, err := ours.Command(ctx, strings.TrimSpace("/"+name+" "+args[commandArg]))
+	if err != nil {
+		return nil, err
+	}
+	text := cmp.Or(reply.Result.ForUser, reply.Result.ForLLM)
+	if reply.Result.IsError {
+		return nil, errors.New(text)
+	}
+	return &sdk.GetPromptResult{Messages: messages("", text, reply.Result.Attachments)}, nil
+}
+
+// fillTemplate builds the prompt that a template starts, with all that hooks add. It
+// is the first of a session of its own: the same is given as often as it is asked
+// for.
+func (s *Server) fillTemplate(ctx context.Context, prefix string, args map[string]string) (*sdk.GetPromptResult, error) {
+	params, err := templateParams(args)
+	if err != nil {
+		return nil, err
+	}
+	config := s.options.Session
+	config.ID = ""
+	session := s.live.NewSession(config)
+	p, err := session.Prompt(ctx, starhost.Request{Template: prefix + ":" + args[templateArg], Params: params, Text: args[inputArg]})
+	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
+		return nil, err
+	}
+	var attached []fragments.Attachment
+	for _, m := range p.Messages {
+		attached = append(attached, m.Attachments...)
+	}
+	return &sdk.GetPromptResult{Messages: messages(p.System, p.Text, attached)}, nil
+}
+
+// templateParams returns the parameters of a template.
+func templateParams(args map[string]string) (map[string]string, error) {
+	params := map[string]string{}
+	words, err := starhost.SplitArgs(args[paramsArg])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", paramsArg, err)
+	}
+	for _, word := range words {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: got %q, want NAME=VALUE", paramsArg, shorten(word))
+		}
+		params[name] = value
+	}
+	for name, value := range args {
+		if name != templateArg && name != inputArg && name != paramsArg {
+			params[name] = value
+		}
+	}
+	return params, nil
+}
+
+// messages returns a prompt as messages of the user: the system text, which the
+// protocol has no role for, what is attached, the text.
+func messages(system, text string, attachments []fragments.Attachment) []*sdk.PromptMessage {
+	list := []*sdk.PromptMessage{}
+	say := func(c sdk.Content) { list = append(list, &sdk.PromptMessage{Role: "user", Content: c}) }
+	if system != "" {
+		say(&sdk.TextContent{Text: system})
+	}
+	for i := range attachments {
+		say(content(&attachments[i]))
+	}
+	if text != "" || len(list) == 0 {
+		say(&sdk.TextContent{Text: text})
+	}
+	return list
+}
+
+// complete completes the arguments of commands. Nothing is known of others.
+func (s *Server) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	name, arg := r.Params.Ref.Name, r.Params.Argument
+	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}
+	if r.Params.Ref.Type != "ref/prompt" || arg.Name != commandArg || !isCommand(s.live.Host(), name) {
+		return out, nil
+	}
+	words, err := s.session(r.Session).Complete(ctx, "/"+name+" "+arg.Value)
+	if err != nil {
+		return nil, err
+	}
+	shown := words[:min(len(words), maxCompletions)]
+	out.Completion = sdk.CompletionResultDetails{Values: append([]string{}, shown...), Total: len(words), HasMore: len(words) > len(shown)}
+	return out, nil
+}

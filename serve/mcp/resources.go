@@ -1,0 +1,221 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
+)
+
+// scheme is what the URIs of references begin with: starhost://PREFIX/ARG is the
+// reference PREFIX:ARG.
+const scheme = "starhost://"
+
+// uriOf returns the URI of a reference.
+func uriOf(ref string) string {
+	prefix, arg, _ := strings.Cut(ref, ":")
+	return scheme + prefix + "/" + (&url.URL{Path: arg}).EscapedPath()
+}
+
+// anchor returns what names a part of a resource, behind its URI; "" for no name.
+func anchor(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "#" + (&url.URL{Fragment: name}).EscapedFragment()
+}
+
+// refOf returns the reference that a URI stands for. A URI that is a reference
+// itself, as its scheme is a loader's prefix, stands for that.
+func refOf(uri string) (string, error) {
+	uri, _, _ = strings.Cut(uri, "#")
+	rest, ours := strings.CutPrefix(uri, scheme)
+	if !ours {
+		return uri, nil
+	}
+	prefix, arg, _ := strings.Cut(rest, "/")
+	arg, err := url.PathUnescape(arg)
+	return prefix + ":" + arg, err
+}
+
+// loaders returns what clients may load, by prefix: what plugins have loaders for,
+// and skills. Of the host's own loaders it is only what is stored: to type a path
+// or a URL is a person's right, not a model's.
+func loaders(h *starhost.Host) []starhost.LoaderInfo {
+	list := slices.DeleteFunc(h.FragmentLoaders(), func(l starhost.LoaderInfo) bool {
+		return l.Plugin == starhost.HostPlugin && l.Prefix != "sha256"
+	})
+	if len(h.Skills()) > 0 {
+		list = append(list, starhost.LoaderInfo{Prefix: "skill", Plugin: starhost.HostPlugin, Description: "A skill, by PLUGIN:NAME."})
+	}
+	slices.SortFunc(list, func(a, b starhost.LoaderInfo) int { return strings.Compare(a.Prefix, b.Prefix) })
+	return list
+}
+
+// resourceTemplates describes the fragment loaders of a host.
+func resourceTemplates(h *starhost.Host) []*sdk.ResourceTemplate {
+	var list []*sdk.ResourceTemplate
+	for _, l := range loaders(h) {
+		list = append(list, &sdk.ResourceTemplate{
+			Name: l.Prefix, URITemplate: scheme + l.Prefix + "/{+arg}",
+			Description: described(l.Description, "What the loader "+l.Prefix+" of plugin "+l.Plugin+" gives for arg."),
+		})
+	}
+	return list
+}
+
+func templateKey(t *sdk.ResourceTemplate) string { return t.URITemplate }
+
+func (s *Server) addTemplate(t *sdk.ResourceTemplate) { s.sdk.AddResourceTemplate(t, nil) }
+
+// resources describes the skills of a host, which are what can be listed of it.
+func resources(h *starhost.Host) []*sdk.Resource {
+	var list []*sdk.Resource
+	for _, k := range h.Skills() {
+		list = append(list, &sdk.Resource{Name: k.Name, URI: uriOf(k.Reference()), Description: k.Description, MIMEType: "text/markdown"})
+	}
+	return list
+}
+
+func resourceKey(r *sdk.Resource) string { return r.URI }
+
+func (s *Server) addResource(r *sdk.Resource) { s.sdk.AddResource(r, nil) }
+
+// maxSubscribed is the most resources that clients may subscribe to.
+const maxSubscribed = 1000
+
+// subscribe counts the clients that want to hear of a resource.
+func (s *Server) subscribe(uri string, more int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if more > 0 && s.subscribed[uri] == 0 && len(s.subscribed) == maxSubscribed {
+		return fmt.Errorf("subscribe: got more than %d resources, want less", maxSubscribed)
+	}
+	s.subscribed[uri] += more
+	if s.subscribed[uri] <= 0 {
+		delete(s.subscribed, uri)
+	}
+	return nil
+}
+
+// readResource loads the reference that a URI stands for.
+func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	uri := r.Params.URI
+	ref, err := refOf(uri)
+	if err != nil {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	if checkRef(s.live.Host(), ref) != nil {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	var got starhost.Context
+	err = s.session(r.Session).Aside(ctx, func(t *starhost.Turn) (err error) {
+		got, err = load(ctx, t, ref)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", uri, err)
+	}
+	return &sdk.ReadResourceResult{Contents: resourceContents(uri, got)}, nil
+}
+
+// load loads one reference.
+func load(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
+	got, err := t.Load(ctx, []string{ref})
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return got[0], nil
+}
+
+// checkRef refuses a reference that clients may not load.
+func checkRef(h *starhost.Host, ref string) error {
+	prefix, _, named := strings.Cut(ref, ":")
+	var prefixes []string
+	for _, l := range loaders(h) {
+		if l.Prefix == prefix && named {
+			return nil
+		}
+		prefixes = append(prefixes, l.Prefix+":")
+	}
+	return fmt.Errorf("no loader for %q%s, want one of %s", shorten(ref), didYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
+}
+
+// resourceContents returns what a loader gave. Where it gave several things, each
+// has its source behind the URI.
+func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
+	several := len(c.Fragments)+len(c.Attachments) > 1
+	at := func(source string) string {
+		if several {
+			return uri + anchor(source)
+		}
+		return uri
+	}
+	list := []*sdk.ResourceContents{}
+	for _, f := range c.Fragments {
+		list = append(list, &sdk.ResourceContents{URI: at(f.Source), MIMEType: "text/plain", Text: f.Content})
+	}
+	for i := range c.Attachments {
+		a := &c.Attachments[i]
+		if a.URL != "" {
+			list = append(list, &sdk.ResourceContents{URI: a.URL, MIMEType: a.Type})
+			continue
+		}
+		list = append(list, blob(at(described(a.Name, a.Source)), a))
+	}
+	return list
+}
+
+// LoaderTool returns the plugin with the tool load_fragment, for clients that know
+// no resources; false for a host without loaders that clients may use. As a tool of
+// the host it is guarded as others are.
+func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
+	all := loaders(h)
+	if len(all) == 0 {
+		return starhost.Plugin{}, false
+	}
+	var doc strings.Builder
+	doc.WriteString("Loads what a reference of the form PREFIX:ARGUMENT stands for. The prefixes are:")
+	for _, l := range all {
+		fmt.Fprintf(&doc, "\n%s: %s", l.Prefix, described(l.Description, "of plugin "+l.Plugin))
+	}
+	return starhost.Plugin{Name: "load-fragment", Tools: []starhost.Tool{{
+		Name: "load_fragment", Description: doc.String(),
+		Parameters: []byte(`{"type":"object","properties":{"ref":{"type":"string","description":"The reference, as PREFIX:ARGUMENT."}},"required":["ref"],"additionalProperties":false}`),
+		Call: func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
+			return loadFragment(ctx, t, h, call)
+		},
+	}}}, true
+}
+
+// loadFragment is the tool load_fragment.
+func loadFragment(ctx context.Context, t *starhost.Turn, h *starhost.Host, call starhost.ToolCall) (starhost.Result, error) {
+	var args struct{ Ref string }
+	if err := json.Unmarshal(call.Arguments, &args); err != nil { // it was checked
+		return starhost.Result{}, err
+	}
+	if err := checkRef(h, args.Ref); err != nil {
+		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
+	}
+	got, err := load(ctx, t, args.Ref)
+	var unresolved *starhost.RefError
+	if errors.As(err, &unresolved) {
+		return starhost.Result{ForLLM: err.Error(), IsError: true}, nil
+	}
+	if err != nil {
+		return starhost.Result{}, err
+	}
+	var texts []string
+	for _, f := range fragments.Merge(got.Fragments).Fragments() {
+		texts = append(texts, f.Content)
+	}
+	return starhost.Result{ForLLM: strings.Join(texts, "\n"), Attachments: got.Attachments}, nil
+}

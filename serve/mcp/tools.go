@@ -1,0 +1,169 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+)
+
+// tools describes the tools of a host.
+func tools(h *starhost.Host) []*sdk.Tool {
+	var list []*sdk.Tool
+	for _, t := range h.Tools() {
+		list = append(list, &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+	}
+	return list
+}
+
+func toolKey(t *sdk.Tool) string { return t.Name }
+
+// addTool lists a tool, if the protocol can say what it takes.
+func (s *Server) addTool(t *sdk.Tool) {
+	defer func() {
+		if p := recover(); p != nil { // how the SDK refuses a schema
+			s.options.Warn(fmt.Sprintf("tool %s is not offered: %v", t.Name, p))
+		}
+	}()
+	s.sdk.AddTool(t, nil) // calls are answered before the SDK looks for this
+}
+
+// onlyOffered leaves the tools that are for the session.
+func (s *Server) onlyOffered(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult) (sdk.Result, error) {
+	ours := s.session(ss)
+	offered, err := ours.offered(ctx, s.live.Host())
+	if err != nil {
+		return nil, err
+	}
+	list.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *sdk.Tool) bool { return !offered[t.Name] })
+	return list, nil
+}
+
+// offered returns the names of the tools that are for the session. They are asked
+// for once for each host, as that waits for what the session does.
+func (s *session) offered(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.host == h {
+		return s.tools, nil
+	}
+	names := map[string]bool{}
+	err := s.Aside(ctx, func(t *starhost.Turn) error {
+		for _, tool := range t.Tools().Items() {
+			names[tool.Name] = true
+		}
+		return nil
+	})
+	if err == nil {
+		s.host, s.tools = h, names
+	}
+	return names, err
+}
+
+// nextCall returns the id of the session's next call.
+func (s *session) nextCall() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started++
+	return fmt.Sprintf("call-%d", s.started)
+}
+
+// callTool runs a tool through the guards. What goes wrong is a result for the
+// model, but for a call that was cancelled.
+func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	ours := s.session(r.Session)
+	ctx = context.WithValue(ctx, clientKey{}, r.Session)
+	ctx, stop := showProgress(ctx, r)
+	defer stop()
+	call := starhost.ToolCall{ID: ours.nextCall(), Name: r.Params.Name, Arguments: r.Params.Arguments}
+	var reply starhost.ToolReply
+	err := ours.Aside(ctx, func(t *starhost.Turn) (err error) {
+		reply, err = t.CallTool(ctx, call)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		reply.Result = starhost.Result{ForLLM: err.Error(), IsError: true}
+	}
+	return toolResult(&reply.Result), nil
+}
+
+// toolResult returns a result as the protocol has it. A JSON object is structured
+// content as well.
+func toolResult(r *starhost.Result) *sdk.CallToolResult {
+	out := &sdk.CallToolResult{Content: contents(r.ForLLM, r.Attachments), IsError: r.IsError}
+	if !r.IsError && strings.HasPrefix(r.ForLLM, "{") && json.Valid([]byte(r.ForLLM)) {
+		out.StructuredContent = json.RawMessage(r.ForLLM)
+	}
+	return out
+}
+
+// clientKey is the key of the client's session in the context of its calls.
+type clientKey struct{}
+
+// Approve asks the person in front of the MCP client that a call comes from: it is
+// an [starhost.Options.Approver]. Clients that cannot ask, and calls that come from
+// none, get no approval.
+func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
+	client, _ := ctx.Value(clientKey{}).(*sdk.ServerSession)
+	if client == nil {
+		return false, errors.New("nobody can be asked")
+	}
+	question := fmt.Sprintf("Run %s of plugin %s with %s?\n%s", r.Call.Name, r.Plugin, shorten(string(r.Call.Arguments)), strings.Join(r.Reasons, "\n"))
+	answer, err := client.Elicit(ctx, &sdk.ElicitParams{
+		Message: question, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
+	})
+	if err != nil {
+		return false, err
+	}
+	return answer.Action == "accept", nil
+}
+
+// shorten returns the start of a text, for people.
+func shorten(text string) string {
+	const most = 2000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// aliveEvery is how often clients that want progress hear of a call that says
+// nothing itself: many give up calls of which they hear nothing for a minute.
+var aliveEvery = 5 * time.Second
+
+// showProgress tells the client how long the call has run, if it wants to know.
+// The caller must call stop.
+func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Context, stop func()) {
+	token := r.Params.GetProgressToken()
+	if token == nil {
+		return ctx, func() {}
+	}
+	p := &progress{ctx: ctx, client: r.Session, token: token, done: make(chan struct{}), over: make(chan struct{})}
+	go p.alive()
+	return starhost.WithProgress(ctx, p.tell), p.stop
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// described returns a description, or what to say without one.
+func described(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }
+
+// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
+func didYouMean(x string, candidates []string) string {
+	if near := starhost.Nearest(x, candidates); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
+}
