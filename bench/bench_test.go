@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestGoals runs each goal for a moment: that all sides work, and that those of the
+// standard hook say the same. What the figures are is not a matter of tests.
+func TestGoals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds opa and starhost")
+	}
+	for _, g := range goals {
+		t.Run(g.id, func(t *testing.T) {
+			r, err := newRig(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			if err := g.run(r); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.rows) == 0 {
+				t.Error("got no rows")
+			}
+			for _, row := range r.rows {
+				t.Log(row)
+				if !strings.HasPrefix(row.goal, g.id) {
+					t.Errorf("got a row of %s", row.goal)
+				}
+			}
+		})
+	}
+}
+
+// steady is a side of which each operation takes that long.
+func steady(d time.Duration) side {
+	return func(n int) (time.Duration, error) { return time.Duration(n) * d, nil }
+}
+
+func TestCompare(t *testing.T) {
+	tests := []struct {
+		name       string
+		want       limit
+		ours, base time.Duration
+		row        string
+	}{
+		{"a share", atMost(1.0 / 80), 10, 1000, "G0 x ≤ 1/80 met 1/100 10ns : 1µs"},
+		{"a share that is too great", atMost(1.1), 121, 100, "G0 x ≤ 1.10 NOT MET 1.21 121ns : 100ns"},
+		{"a speed", atLeast(8), 10, 90, "G0 x ≥ 8× met 9× 10ns : 90ns"},
+		{"a speed that is too small", atLeast(8), 10, 70, "G0 x ≥ 8× NOT MET 7× 10ns : 70ns"},
+		{"nothing is wanted", limit{}, 10, 20, "G0 x – – 0.50 10ns : 20ns"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &rig{pairs: 3, span: time.Microsecond, tell: func(row) {}}
+			if err := r.compare(claim{"G0", "x", tt.want}, steady(tt.ours), steady(tt.base)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.row, strings.Join(strings.Fields(r.rows[0].String()), " ")); diff != "" {
+				t.Errorf("row (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAgainstWhatIsMissing(t *testing.T) {
+	r := &rig{tell: func(row) {}}
+	err := r.against(claim{"G0", "x", atMost(1)}, steady(1), func() (side, error) { return nil, missing{"apt install python3-pluggy"} })
+	if err != nil || len(r.rows) != 1 || r.rows[0].skipped != "needs apt install python3-pluggy" {
+		t.Errorf("got %v, %v, want one row that is skipped", r.rows, err)
+	}
+	broken := errors.New("broken")
+	if err := r.against(claim{}, steady(1), func() (side, error) { return nil, broken }); err != broken {
+		t.Errorf("got %v, want %v: only what is missing is skipped", err, broken)
+	}
+}
+
+func TestPer(t *testing.T) {
+	runs := 0
+	s := side(func(n int) (time.Duration, error) {
+		runs = n
+		return time.Duration(n) * time.Second, nil
+	}).per(100)
+	for _, n := range []int{1, 50, 100, 1000} {
+		took, _ := s(n)
+		if want := time.Duration(n) * 10 * time.Millisecond; took != want {
+			t.Errorf("%d of 100 a second: got %v in %d runs, want %v", n, took, runs, want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	got := spreadOf([]float64{4, 1, 2})
+	if got != (spread{1, 2, 4}) || got.inverse() != (spread{0.25, 0.5, 1}) {
+		t.Errorf("got %v, inverse %v", got, got.inverse())
+	}
+}
+
+func TestChoose(t *testing.T) {
+	chosen, err := choose("g2, G8")
+	if err != nil || len(chosen) != 2 || chosen[0].id != "G2" || chosen[1].id != "G8" {
+		t.Errorf("got %v, %v", chosen, err)
+	}
+	const want = "-only: got G10, want one of G1, G2, G3, G4, G5, G6, G7, G8, G9"
+	if _, err := choose("G10"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWritePage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	rows := []row{
+		{claim: claim{"G1", "ours, by theirs", atMost(1)}, got: spread{0.4, 0.5, 0.6}, ours: 1, base: 2},
+		{claim: claim{"G2", "ours, by what is not here", atMost(1)}, skipped: "needs it"},
+	}
+	if err := os.WriteFile(file, []byte("# By hand\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := writePage(file, rows); err == nil || !strings.Contains(err.Error(), "got no marks") {
+		t.Errorf("a page without marks: got %v", err)
+	}
+	if err := os.WriteFile(file, []byte("# By hand\n"+beginMark+"old\n"+endMark+"More.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what was written can be replaced
+		if err := writePage(file, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# By hand\n" + beginMark + "\n" + machine() + `
+
+| goal | what is measured | wanted | got | spread | ours : base | |
+|---|---|---|---|---|---|---|
+| G1 | ours, by theirs | ≤ 1 | 0.50 | 0.40 – 0.60 | 1ns : 2ns | met |
+| G2 | ours, by what is not here | ≤ 1 | | | | skipped: needs it |
+
+1 met, 0 not met, 1 skipped.
+
+` + endMark + "More.\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("page (-want +got):\n%s", diff)
+	}
+}

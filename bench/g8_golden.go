@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const casesPerFile = 20
+
+// goldenCases compares 1,000 golden cases of 50 plugins with reading their files,
+// and with as many trivial tests of others.
+func goldenCases(r *rig) error {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return err
+	}
+	floor, err := r.program(floorProgram)
+	if err != nil {
+		return err
+	}
+	dir, err := r.cases(starhost)
+	if err != nil {
+		return err
+	}
+	twice := r.process(nil, starhost, "test", dir, "-F", "json")
+	for _, c := range []struct {
+		claim claim
+		start func() (side, error)
+	}{
+		{claim{"G8", "1,000 cases, each twice, by reading their files", limit{}}, func() (side, error) { return r.process(nil, floor, "read", dir), nil }},
+		{claim{"G8", "1,000 cases, each twice, speed by opa test", atLeast(8)}, r.opaTests},
+		{claim{"G8", "1,000 cases, each twice, speed by pytest", atLeast(20)}, r.pytests},
+	} {
+		if err := r.against(c.claim, twice, c.start); err != nil {
+			return err
+		}
+	}
+	if !r.has(starhost, "test", "--once") {
+		r.skip(claim{"G8", "1,000 cases, each once, by reading their files", atMost(3.5)}, "starhost test runs each case twice, always")
+		return nil
+	}
+	once := r.process(nil, starhost, "test", dir, "-F", "json", "--once")
+	return r.compare(claim{"G8", "1,000 cases, each once, by reading their files", atMost(3.5)}, once, r.process(nil, floor, "read", dir))
+}
+
+// files is how many plugins with cases there are.
+func (r *rig) files() int { return max(r.size(50), 2) }
+
+// cases writes plugins of a tool, a guard and a loader, and cases of one call each,
+// as the tests of others have one comparison each. What the cases want is what the first run gives.
+func (r *rig) cases(starhost string) (string, error) {
+	files := map[string]string{}
+	for p := range r.files() {
+		files[fmt.Sprintf("plugin%d/plugin.star", p)] = fmt.Sprintf(`"""Plugin %[1]d."""
+
+plugin(version = "1.0.0", config = {"team": "checkout"})
+
+def who_is_on_call_%[1]d(team = config.team):
+    """Who is on call for a team today.
+
+    Args:
+      team (string): Team name, for example "checkout".
+    """
+    return {"checkout": "Ada", "orders": "Grace"}.get(team, "nobody")
+
+register_tool(who_is_on_call_%[1]d)
+register_hook("pre_tool_call", lambda arguments: deny("no") if arguments.get("team") == "prod" else None, match = "who_*")
+register_fragment_loader("runbook%[1]d", lambda arg: "Read the runbook of %%s." %% arg)
+`, p)
+		for c := range casesPerFile {
+			files[fmt.Sprintf("plugin%d/golden/case%d.txtar", p, c)] = fmt.Sprintf(`The team of case %[2]d has somebody on call.
+-- case.star --
+call_tool("who_is_on_call_%[1]d", team = "checkout")
+-- want --
+`, p, c)
+		}
+	}
+	dir, err := r.folder("cases", files)
+	if err != nil {
+		return "", err
+	}
+	if _, err := r.output(nil, starhost, "test", dir, "--update"); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "plugin0", "golden", "case0.txtar"))
+	if err == nil && !strings.Contains(string(text), "Ada") {
+		err = fmt.Errorf("a case was not updated: %s", text)
+	}
+	return dir, err
+}
+
+// opaTests are as many tests, each of one comparison, as there are cases.
+func (r *rig) opaTests() (side, error) {
+	opa, err := r.program(opaProgram)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.folder("regotests", many(r.files(), "%d_test.rego", func(p int) string {
+		text := fmt.Sprintf("package plugin%d\n\non_call := {\"checkout\": \"Ada\", \"orders\": \"Grace\"}\n", p)
+		for c := range casesPerFile {
+			text += fmt.Sprintf("\ntest_case_%d if on_call.checkout == \"Ada\"\n", c)
+		}
+		return text
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return r.process(nil, opa, "test", dir), nil
+}
+
+// pytests are as many tests, each of one comparison, as there are cases.
+func (r *rig) pytests() (side, error) {
+	interpreter, err := python("pytest")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for p := range r.files() {
+		text := "ON_CALL = {\"checkout\": \"Ada\", \"orders\": \"Grace\"}\n"
+		for c := range casesPerFile {
+			text += fmt.Sprintf("\n\ndef test_case_%d():\n    assert ON_CALL[\"checkout\"] == \"Ada\"\n", c)
+		}
+		files[fmt.Sprintf("test_plugin%d.py", p)] = text
+	}
+	dir, err := r.folder("pytests", files)
+	if err != nil {
+		return nil, err
+	}
+	return r.process(nil, interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", dir), nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A goal is a group of rows of the table, measured together.
+type goal struct {
+	id  string
+	run func(*rig) error
+}
+
+// goals are all there are, in the order of the table.
+var goals = []goal{
+	{"G1", dispatch},
+	{"G2", hookAgainstPeers},
+	{"G3", noConversion},
+	{"G4", coldStart},
+	{"G5", mergeFragments},
+	{"G6", assembly},
+	{"G7", noStore},
+	{"G8", goldenCases},
+	{"G9", peakMemory},
+}
+
+func goalOf(id string) (goal, error) {
+	var ids []string
+	for _, g := range goals {
+		if strings.EqualFold(g.id, id) {
+			return g, nil
+		}
+		ids = append(ids, g.id)
+	}
+	return goal{}, fmt.Errorf("-only: got %s, want one of %s", id, strings.Join(ids, ", "))
+}
+
+// A claim says what is measured and what is wanted of it.
+type claim struct {
+	goal string // as "G4b"
+	what string // ours, and what it is compared with
+	want limit
+}
+
+// A limit is what a figure may be at most, or must be at least. The zero limit
+// wants nothing: the figure is there to be known.
+type limit struct {
+	sign  string // "≤" or "≥"
+	bound float64
+	unit  string // of figures that are no ratios
+}
+
+func atMost(bound float64) limit  { return limit{sign: "≤", bound: bound} }
+func atLeast(bound float64) limit { return limit{sign: "≥", bound: bound} }
+
+// of makes l a limit of figures with a unit.
+func (l limit) of(unit string) limit {
+	l.unit = unit
+	return l
+}
+
+// admits reports whether a figure is as wanted.
+func (l limit) admits(figure float64) bool {
+	switch l.sign {
+	case "≤":
+		return figure <= l.bound
+	case "≥":
+		return figure >= l.bound
+	}
+	return true
+}
+
+func (l limit) String() string {
+	if l.sign == "" {
+		return "–"
+	}
+	return l.sign + " " + l.show(l.bound)
+}
+
+// show writes a figure as the limit's kind is read: speeds as "21×", shares as
+// "1/80" where they are small, figures with their unit.
+func (l limit) show(figure float64) string {
+	switch {
+	case l.unit != "":
+		return strings.TrimSpace(digits(figure) + " " + l.unit)
+	case l.sign == "≥":
+		return digits(figure) + "×"
+	case figure > 0 && figure < 0.35:
+		return "1/" + digits(1/figure)
+	}
+	return digits(figure)
+}
+
+// digits writes three digits of a figure, or its whole part if that is longer.
+func digits(figure float64) string {
+	switch {
+	case figure == float64(int64(figure)), figure >= 100:
+		return fmt.Sprintf("%.0f", figure)
+	case figure >= 10:
+		return fmt.Sprintf("%.1f", figure)
+	}
+	return fmt.Sprintf("%.2f", figure)
+}
+
+// A row is a claim with what was measured.
+type row struct {
+	claim
+	got        spread
+	ours, base time.Duration // medians of one operation; 0 if the row has none
+	skipped    string        // why nothing was measured
+}
+
+// met says whether the goal is, in one word.
+func (r row) met() string {
+	switch {
+	case r.skipped != "":
+		return "skipped"
+	case r.want.sign == "":
+		return "–"
+	case r.want.admits(r.got.median):
+		return "met"
+	}
+	return "NOT MET"
+}
+
+func (r row) String() string {
+	if r.skipped != "" {
+		return fmt.Sprintf("%-4s %-62s %-9s %s", r.goal, r.what, r.want, "skipped: "+r.skipped)
+	}
+	text := fmt.Sprintf("%-4s %-62s %-9s %-8s %-9s", r.goal, r.what, r.want, r.met(), r.want.show(r.got.median))
+	if r.got.min != r.got.max {
+		text += fmt.Sprintf(" (%s – %s)", r.want.show(r.got.min), r.want.show(r.got.max))
+	}
+	if r.ours != 0 {
+		text += fmt.Sprintf("  %v : %v", short(r.ours), short(r.base))
+	}
+	return strings.TrimSpace(text)
+}
+
+// short rounds a duration to three digits.
+func short(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// tally counts the rows by what became of them.
+func tally(rows []row) string {
+	count := map[string]int{}
+	for _, r := range rows {
+		count[r.met()]++
+	}
+	return fmt.Sprintf("%d met, %d not met, %d skipped", count["met"], count["NOT MET"], count["skipped"])
+}

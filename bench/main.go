@@ -1,0 +1,75 @@
+// Command bench measures every goal of the project against its base and its peers,
+// and prints which are met.
+//
+// Only ratios are judged. Both sides of a ratio run in turns on the same machine,
+// A B A B, and each pair gives one ratio: a machine that is busy slows both. The
+// table has the median of the ratios and their spread. What runs in this process
+// runs under the collector's policy of the binary starhost; what is a process of
+// its own is timed from outside, from its start to its end.
+//
+// It is a module of its own, so that the product links none of its peers. It does
+// not tell what is slow: profiles do.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"runtime/debug"
+	"strings"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("bench: ")
+	quick := flag.Bool("quick", false, "run each side for a moment, to see that it works")
+	only := flag.String("only", "", "run only the goals of these `IDS`, as G2,G8")
+	page := flag.String("o", "", "put the tables into the page `FILE`, between its marks")
+	flag.Parse()
+	chosen, err := choose(*only)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := measure(chosen, *quick, *page, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// choose returns the goals with the ids of a list, all for "".
+func choose(ids string) ([]goal, error) {
+	if ids == "" {
+		return goals, nil
+	}
+	var chosen []goal
+	for id := range strings.SplitSeq(ids, ",") {
+		g, err := goalOf(strings.TrimSpace(id))
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, g)
+	}
+	return chosen, nil
+}
+
+// measure runs goals, prints each row as soon as it is known, and writes the page.
+func measure(goals []goal, quick bool, page string, out io.Writer) error {
+	debug.SetGCPercent(400) // as the binary does
+	r, err := newRig(quick)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	r.tell = func(row row) { fmt.Fprintln(out, row) }
+	for _, g := range goals {
+		if err := g.run(r); err != nil {
+			return fmt.Errorf("%s: %w", g.id, err)
+		}
+	}
+	fmt.Fprintln(out, tally(r.rows))
+	if page == "" {
+		return nil
+	}
+	return writePage(page, r.rows)
+}

@@ -1,0 +1,68 @@
+"""Assembles prompts with pluggy: 10 plugins, each with a hook and a loader of 5
+fragments of 4 KiB, of which 40 of 50 are unique; each content is sent once.
+
+"new" makes all content new in each prompt, "known" is the same every time.
+"""
+
+import hashlib
+import itertools
+import sys
+
+import pluggy
+
+from timed import serve
+
+spec = pluggy.HookspecMarker("bench")
+impl = pluggy.HookimplMarker("bench")
+BODY = "0123456789abcde\n" * 255
+
+
+class Spec:
+    @spec
+    def load(self, arg): ...
+
+    @spec
+    def pre_llm_call(self, user_message): ...
+
+
+class Plugin:
+    def __init__(self, number):
+        self.number = number
+
+    @impl
+    def load(self, arg):
+        return [("%s %d\n" % (arg, (self.number * 5 + j) % 40) + BODY, "%d/%d.md" % (self.number, j)) for j in range(5)]
+
+    @impl
+    def pre_llm_call(self, user_message):
+        return "remember %d" % self.number
+
+
+manager = pluggy.PluginManager("bench")
+manager.add_hookspecs(Spec)
+for i in range(10):
+    manager.register(Plugin(i))
+counter = itertools.count()
+
+
+def prompt():
+    arg = str(next(counter)) if sys.argv[1] == "new" else "fixed"
+    seen, pieces, report = set(), [], []
+
+    def add(content, source):
+        digest = hashlib.sha256(content.encode()).digest()
+        report.append((digest, source, len(content)))
+        if digest not in seen:
+            seen.add(digest)
+            pieces.append(content)
+
+    for fragments in manager.hook.load(arg=arg):
+        for content, source in fragments:
+            add(content, source)
+    for text in manager.hook.pre_llm_call(user_message="Why is checkout slow?"):
+        add(text, "pre_llm_call")
+    pieces.append("Why is checkout slow?")
+    return "\n".join(pieces)
+
+
+serve(prompt)

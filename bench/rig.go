@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A rig is what a run of goals needs: a folder, programs, children.
+type rig struct {
+	pairs int           // of runs that a ratio is made of
+	span  time.Duration // the least time of one run
+	quick bool
+	rows  []row
+	tell  func(row)
+
+	dir   string // scratch
+	ends  []func()
+	built map[string]string // programs, by package
+}
+
+func newRig(quick bool) (*rig, error) {
+	dir, err := os.MkdirTemp("", "starhost-bench-")
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{pairs: 15, span: 40 * time.Millisecond, quick: quick, dir: dir, tell: func(row) {}, built: map[string]string{}}
+	if quick {
+		r.pairs, r.span = 1, time.Microsecond
+	}
+	return r, nil
+}
+
+// close ends children, the last one first, and removes the folder.
+func (r *rig) close() {
+	for _, end := range slices.Backward(r.ends) {
+		end()
+	}
+	os.RemoveAll(r.dir)
+}
+
+// size returns how many of something a fixture has.
+func (r *rig) size(n int) int {
+	if r.quick {
+		return n / 50
+	}
+	return n
+}
+
+// folder writes files into a new folder.
+func (r *rig) folder(name string, files map[string]string) (string, error) {
+	dir := filepath.Join(r.dir, name)
+	for file, text := range files {
+		file = filepath.Join(dir, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// program builds a static program, once.
+func (r *rig) program(pkg string) (string, error) {
+	if file, ok := r.built[pkg]; ok {
+		return file, nil
+	}
+	file := filepath.Join(r.dir, "bin", filepath.Base(pkg))
+	cmd := exec.Command("go", "build", "-o", file, pkg)
+	if pkg == starhostProgram {
+		cmd.Dir = ".." // its own module says of what
+	}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %v: %s", pkg, err, out)
+	}
+	r.built[pkg] = file
+	return file, nil
+}
+
+// The programs that are built.
+const (
+	starhostProgram = "github.com/starhost/starhost/cmd/starhost"
+	floorProgram    = "github.com/starhost/starhost/bench/floor"
+	childProgram    = "github.com/starhost/starhost/bench/child"
+	parseProgram    = "github.com/starhost/starhost/bench/parse"
+	opaProgram      = "github.com/open-policy-agent/opa"
+)
+
+// python returns a CPython that has a module.
+func python(module string) (string, error) {
+	for _, name := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(name, "-c", "import "+module).Run() == nil {
+			return name, nil
+		}
+	}
+	return "", missing{"apt install python3-" + module}
+}
+
+// node returns the program of node.
+func node() (string, error) {
+	file, err := exec.LookPath("node")
+	if err != nil {
+		return "", missing{"apt install nodejs"}
+	}
+	return file, nil
+}
+
+// peer returns the path of a peer's source.
+func peer(name string) string {
+	file, err := filepath.Abs(filepath.Join("peers", name))
+	if err != nil {
+		return name
+	}
+	return file
+}
+
+// environment is what processes get: nothing of the user's own config or caches.
+func (r *rig) environment(more ...string) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir,
+		"XDG_CACHE_HOME=" + filepath.Join(r.dir, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(r.dir, "config"),
+	}
+	return append(env, more...)
+}
+
+// process makes a side of a whole process, which must succeed.
+func (r *rig) process(env []string, name string, args ...string) side {
+	return loop(func() error {
+		_, err := r.output(env, name, args...)
+		return err
+	})
+}
+
+// output returns what a process printed.
+func (r *rig) output(env []string, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env, cmd.Dir = r.environment(env...), r.dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %v: %.400s", filepath.Base(name), strings.Join(args, " "), err, stderr.String()+stdout.String())
+	}
+	return stdout.String(), nil
+}
+
+// A child is a process that answers lines with lines.
+type child struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// start starts a child, which ends with the rig.
+func (r *rig) start(name string, args ...string) (*child, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env, cmd.Dir, cmd.Stderr = r.environment(), r.dir, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	r.ends = append(r.ends, func() {
+		in.Close()
+		cmd.Process.Kill() // those that serve HTTP do not read
+		cmd.Wait()
+	})
+	return &child{in, bufio.NewReaderSize(out, 1<<20)}, nil
+}
+
+// ask sends a line and returns the answer.
+func (c *child) ask(line []byte) ([]byte, error) {
+	if _, err := c.in.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	answer, err := c.out.ReadBytes('\n')
+	if err != nil {
+		return nil, errors.Join(errors.New("a child did not answer"), err)
+	}
+	return answer, nil
+}
+
+// timed makes a side of a child that does its work as often as it is told, and
+// answers with the nanoseconds.
+func (r *rig) timed(name string, args ...string) (side, error) {
+	c, err := r.start(name, args...)
+	if err != nil {
+		return nil, err
+	}
+	return func(n int) (time.Duration, error) {
+		answer, err := c.ask(strconv.AppendInt(nil, int64(n), 10))
+		if err != nil {
+			return 0, err
+		}
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(answer)), 10, 64)
+		return time.Duration(ns), err
+	}, nil
+}
+
+// timedPython is timed for a peer in Python that needs a module.
+func (r *rig) timedPython(module, script string, args ...string) (side, error) {
+	interpreter, err := python(module)
+	if err != nil {
+		return nil, err
+	}
+	return r.timed(interpreter, append([]string{peer(script)}, args...)...)
+}
