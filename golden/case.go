@@ -49,30 +49,38 @@ type plugin struct {
 
 // A pluginCache holds the plugins beside cases by their real paths, so that each
 // is read once.
-type pluginCache map[string]plugin
+type pluginCache struct {
+	box   *starlark.Sandbox
+	known map[string]plugin
+}
+
+func newPluginCache(programs *starlark.Cache) pluginCache {
+	return pluginCache{starlark.New(starlark.Options{Cache: programs}), map[string]plugin{}}
+}
 
 // at returns the plugin at a path.
 func (c pluginCache) at(path loader.Path) (plugin, error) {
-	if p, ok := c[path.Real]; ok {
+	if p, ok := c.known[path.Real]; ok {
 		return p, nil
 	}
 	source, err := discover(path)
 	if err != nil {
 		return plugin{}, err
 	}
-	c[path.Real] = newPlugin(source)
-	return c[path.Real], nil
+	p := c.read(source)
+	c.known[path.Real] = p
+	return p, nil
 }
 
-// newPlugin looks up what the plugin declares: nothing if it cannot be parsed,
-// as loading it says why.
-func newPlugin(source *loader.Source) plugin {
+// read looks up what the plugin declares: nothing if it cannot be parsed, as
+// loading it says why.
+func (c pluginCache) read(source *loader.Source) plugin {
 	p := plugin{source: source}
 	src, err := source.Read(source.Main)
 	if err != nil {
 		return p
 	}
-	file, err := starlark.New(starlark.Options{}).Parse(source.Display, src)
+	file, err := c.box.Parse(source.Display, src)
 	if err != nil {
 		return p
 	}
@@ -150,7 +158,7 @@ func (c *testCase) findPlugins(known pluginCache, temp string) error {
 		return problems[0]
 	}
 	for _, s := range sources {
-		c.plugins = append(c.plugins, newPlugin(s))
+		c.plugins = append(c.plugins, known.read(s))
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ type Options struct {
 	Jobs int
 	// Coverage counts what the cases reach of their plugins. It changes no result.
 	Coverage bool
+	// Cache remembers the compiled programs of plugins and cases beyond this run; nil
+	// means one of its own.
+	Cache *starlark.Cache
 	// Plugins are a program's own, of Go: they are in the host of every case, after
 	// those of the case.
 	Plugins []starhost.Plugin
@@ -120,6 +123,9 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	if o.Config == nil {
 		o.Config, _, _ = loader.ParseConfig(loader.ConfigName, o.Dir, nil) // nothing is no mistake
 	}
+	if o.Cache == nil {
+		o.Cache = &starlark.Cache{}
+	}
 	found, err := find(&o)
 	if err != nil {
 		return Summary{}, err
@@ -130,7 +136,7 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	}
 	defer os.RemoveAll(temp)
 	var cases []*testCase
-	plugins := pluginCache{}
+	plugins := newPluginCache(o.Cache)
 	for _, l := range found {
 		if o.Run == nil || o.Run.MatchString(l.id) {
 			cases = append(cases, prepare(l, plugins, filepath.Join(temp, fmt.Sprint(len(cases)))))

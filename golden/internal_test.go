@@ -28,7 +28,7 @@ func newCase(t *testing.T, text string) *testCase {
 		t.Fatal(err)
 	}
 	l := locate(loader.Path{Shown: "cases/case.txtar", Real: file})
-	return prepare(l, pluginCache{}, filepath.Join(t.TempDir(), "plugins"))
+	return prepare(l, newPluginCache(nil), filepath.Join(t.TempDir(), "plugins"))
 }
 
 // runWith plays a case once in a host with a Go plugin.

@@ -50,7 +50,7 @@ func (r *recording) add(e starhost.Entry) {
 // recordAll runs the cases with the effects that they have, and writes down what
 // these gave where that is not what the case says.
 func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
-	st, err := newStage(conditions{workers: 1}, o.Plugins)
+	st, err := newStage(conditions{workers: 1, cache: o.Cache}, o.Plugins)
 	if err != nil {
 		return err
 	}

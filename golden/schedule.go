@@ -40,7 +40,7 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 	for i, c := range cases {
 		index[c] = int64(i)
 	}
-	err = pass(ctx, cases, o, conditions{workers: 1}, func(st *stage, c *testCase) {
+	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
 		if index[c] > last.Load() {
 			return
 		}
@@ -53,7 +53,7 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 	}
 	cases = slices.Clone(cases[:last.Load()+1])
 	slices.Reverse(cases)
-	again := conditions{workers: 2, lastFirst: true, coverage: coverage}
+	again := conditions{workers: 2, lastFirst: true, coverage: coverage, cache: o.Cache}
 	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
 	return len(cases), err
 }

@@ -20,6 +20,7 @@ type conditions struct {
 	workers   int  // loaders at a time
 	lastFirst bool // order in which the loaders of a prompt start
 	coverage  *starlark.Coverage
+	cache     *starlark.Cache // or nil
 }
 
 // A stage is where cases are played, one after another. It keeps what they have in
@@ -60,6 +61,7 @@ type hosted struct {
 func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*hosted{}}
 	st.box = starlark.New(starlark.Options{
+		Cache: cond.cache,
 		Print: func(_ context.Context, _ starlark.Pos, text string) { st.out.WriteString(line(text)) },
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
@@ -177,6 +179,7 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 		},
 		FS:        &st.workspace,
 		LookupEnv: lookup,
+		Cache:     st.cond.cache,
 		Coverage:  st.cond.coverage,
 		Host: starhost.Options{
 			Clock:            func() time.Time { return st.now },

@@ -14,6 +14,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
 )
 
 // Exit codes, as the command line page lists them.
@@ -36,8 +37,10 @@ type app struct {
 	getenv         func(string) string
 
 	dir, config, output, format, logFormat string
-	noConfig, quiet, verbose               bool
+	noConfig, noCache, quiet, verbose      bool
 
+	cache    *starlark.Cache  // of this run; see programs
+	hook     *hookFlags       // of a hook, whose failures have exit codes of their own
 	out      bytes.Buffer     // the command's result
 	code     int              // to exit with: of a negative result, or of the first problem reported
 	warnings []loader.Warning // in the order of their report

@@ -107,9 +107,10 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv,
+		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programs(),
 		Host: starhost.Options{Clock: clock, Log: c.log},
 	})
+	c.keepPrograms()
 	if err != nil {
 		return err
 	}

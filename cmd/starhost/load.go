@@ -125,10 +125,11 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
-		World: world, Host: starhost.Options{Clock: clock, Log: a.log},
+		World: world, Cache: a.programs(), Host: starhost.Options{Clock: clock, Log: a.log},
 	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
+	a.keepPrograms()
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"starhost": main}) }
+// TestMain keeps compiled plugins nowhere but where a test says.
+func TestMain(m *testing.M) {
+	if _, set := os.LookupEnv("STARHOST_CACHE"); !set {
+		os.Setenv("STARHOST_CACHE", noCacheValue)
+	}
+	testscript.Main(m, map[string]func(){"starhost": main})
+}
 
 // TestCLI runs the scripts in golden/cli. Beside testscript's own commands they
 // have:
@@ -49,6 +55,7 @@ func TestCLI(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Setenv("STARHOST_CACHE", env.WorkDir+"/home/.cache/starhost")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second
 			return nil
 		},

@@ -27,6 +27,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVarP(&a.dir, "directory", "C", "", "act as if started in this `DIR`")
 	f.StringVarP(&a.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
 	f.BoolVar(&a.noConfig, "no-config", false, "read no config file")
+	f.BoolVar(&a.noCache, "no-cache", false, "do not use or keep compiled plugins")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
 	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")
@@ -45,6 +46,8 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.configCommand(), a.trustCommand(), a.commandCommand())
 	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
 	root.AddCommand(a.replCommand(), a.benchCommand())
+	root.AddCommand(a.hookCommand())
+	root.AddCommand(a.serveCommand())
 	root.InitDefaultCompletionCmd()
 	a.finishCompletion(root)
 	return root

@@ -53,7 +53,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	err := a.wantFormat("pretty", "json", "junit", "github")
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv, Coverage: f.coverage.wanted(),
+		Getenv: a.getenv, Coverage: f.coverage.wanted(), Cache: a.programs(),
 	}
 	if err == nil {
 		err = f.coverage.check()
@@ -79,6 +79,7 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	var s golden.Summary
 	if err == nil {
 		s, err = golden.Test(ctx, o)
+		a.keepPrograms()
 		err = testError(err)
 	}
 	a.fail(err)
