@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/mcp"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	loadFlags
+	mcp       string
+	watch     bool
+	tokenFile string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [PATH...] --mcp stdio|ADDR",
+		Short: "Serve plugins to MCP clients",
+		Long: `Serve plugins to clients of the Model Context Protocol: one on standard input and
+output, or any number over HTTP at ADDR, as 127.0.0.1:8080; the protocol is at /mcp.
+Clients get the tools, the fragment loaders as resources and as the tool load_fragment,
+commands and templates as prompts. Hooks guard each call. What plugins do outside is
+done, as far as it is granted.
+
+An address that others reach needs --token-file: the file holds a token of 16 bytes or
+more, which clients send as "Authorization: Bearer TOKEN". Without one, only programs
+of this machine are answered, and no web page.
+
+With --watch, and at a hangup signal, plugins are loaded anew. Those that cannot be
+loaded are reported, and the old ones stay; calls under way end on what they began with.
+Without a plugin that the config requires, nothing is served.`,
+		Example: `  starhost serve plugins --mcp stdio
+  starhost serve --mcp stdio --watch`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.serve(cmd.Context(), &f, paths) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.mcp, "mcp", "", "serve the Model Context Protocol: `stdio|ADDR`")
+	flags.BoolVar(&f.watch, "watch", false, "load plugins anew whenever a file changes")
+	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that clients must send")
+	return cmd
+}
+
+// onStdio is the address that stands for standard input and output.
+const onStdio = "stdio"
+
+// A serving is one run of serve.
+type serving struct {
+	*app
+	flags   *serveFlags
+	paths   []string
+	live    *starhost.Live
+	mcp     *mcp.Server
+	changed chan struct{}  // holds a token if plugins must be loaded anew
+	work    sync.WaitGroup // beside the answers
+
+	reloading sync.Mutex  // holds for what follows
+	set       *loader.Set // in use
+	mounts    mounts
+}
+
+// serve runs the command.
+func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
+	if err := a.wantFormat("pretty"); err != nil {
+		return err
+	}
+	if f.mcp == "" {
+		return &usageError{msg: "serve: got nothing to serve, want --mcp stdio or --mcp 127.0.0.1:8080", help: "starhost serve --help"}
+	}
+	o, err := a.httpOptions(f)
+	if err != nil {
+		return err
+	}
+	in, out := a.stdin, a.stdout
+	a.stdin, a.stderr = nil, &steadyOutput{w: a.stderr} // the client has the input: no reference reads it
+	v := &serving{app: a, flags: f, paths: paths, changed: make(chan struct{}, 1)}
+	defer v.mounts.close()
+	if v.set, err = v.load(ctx, a); err != nil {
+		return err
+	}
+	if v.set.Missing() != nil {
+		return nil // it was reported
+	}
+	a.report()
+	a.code = exitOK // plugins that failed are reported; the others are served
+	v.live = starhost.NewLive(v.set.Host)
+	v.mcp = mcp.NewServer(v.live, mcp.Options{
+		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Warn: v.warning,
+	})
+	beside, stop := context.WithCancel(ctx)
+	defer v.work.Wait()
+	defer stop()
+	if err := v.follow(beside); err != nil {
+		return err
+	}
+	return v.answer(ctx, in, out, o)
+}
+
+// httpOptions reads what the flags say of HTTP.
+func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
+	if f.tokenFile == "" {
+		return o, nil
+	}
+	if f.mcp == onStdio {
+		return o, usagef("--token-file: got one for stdio, which has no tokens")
+	}
+	text, err := a.read(f.tokenFile)
+	o.Token = strings.TrimSpace(text)
+	if err == nil && o.Token == "" {
+		err = usagef("--token-file: %s is empty", f.tokenFile)
+	}
+	return o, err
+}
+
+// answer serves until ctx ends, or the client of stdio has nothing more to ask.
+func (v *serving) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.HTTPOptions) error {
+	if v.flags.mcp == onStdio {
+		return outside("stdio", v.mcp.ServeStdio(ctx, in, out))
+	}
+	l, err := o.Listen(ctx, v.flags.mcp)
+	if err != nil {
+		return usagef("--mcp: %v", err)
+	}
+	v.note("serving MCP at http://" + l.Addr().String() + mcp.Path)
+	return outside(v.flags.mcp, v.mcp.ServeHTTP(ctx, l, o))
+}
+
+// load loads the plugins, with the tools of other servers and load_fragment among
+// them. Problems go to the app that is given.
+func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
+	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
+		o.Host.Log, o.Host.Approver = v.logLine, mcp.Approve
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = v.mounts.join(ctx, v, set)
+	if tool, ok := mcp.LoaderTool(set.Host); ok && err == nil {
+		err = set.Host.Add(tool)
+	}
+	if err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	return set, nil
+}
+
+// follow loads the plugins anew whenever they must be, until ctx ends.
+func (v *serving) follow(ctx context.Context) error {
+	if v.flags.watch {
+		w, err := newWatcher()
+		if err == nil {
+			err = w.watch(v.set.Inputs())
+		}
+		if err != nil {
+			return err
+		}
+		v.work.Go(func() { v.watch(ctx, w) })
+	}
+	v.work.Go(func() { v.listen(ctx) })
+	return nil
+}
+
+// listen reloads at a hangup signal, and when something asks for it.
+func (v *serving) listen(ctx context.Context) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		case <-v.changed:
+		}
+		v.reload(ctx)
+	}
+}
+
+// watch reloads whenever a file changes.
+func (v *serving) watch(ctx context.Context, w *watcher) {
+	defer w.Close()
+	for {
+		file, err := w.wait(ctx)
+		if err == nil {
+			v.note("changed: " + v.relative(file))
+			err = w.watch(v.reload(ctx))
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			v.warning("files are not watched any more: " + err.Error())
+			return
+		}
+	}
+}
+
+// reloadSoon asks for a reload.
+func (v *serving) reloadSoon() {
+	select {
+	case v.changed <- struct{}{}:
+	default: // one is due
+	}
+}
+
+// reload loads the plugins anew, and serves them if all is well. It returns what
+// the plugins in use were loaded from.
+func (v *serving) reload(ctx context.Context) loader.Inputs {
+	v.reloading.Lock()
+	defer v.reloading.Unlock()
+	round := v.again()
+	set, err := v.load(ctx, round)
+	if err == nil {
+		err = set.Err()
+	}
+	if err != nil && len(round.problems) == 0 {
+		round.fail(err)
+	}
+	round.report()
+	if err != nil {
+		v.note("the plugins from before stay")
+		return v.set.Inputs()
+	}
+	v.set = set
+	v.live.Swap(set.Host)
+	v.mcp.Refresh(ctx)
+	v.mounts.settle()
+	v.note("loaded " + pluginLine(set.Plugins))
+	return set.Inputs()
+}
+
+// warning tells the operator what does not work as it should.
+func (v *serving) warning(text string) {
+	if !v.quiet {
+		fmt.Fprintf(v.stderr, "warning: %s\n", text)
+	}
+}
+
+// logLine shows what a handler logged.
+func (v *serving) logLine(line starhost.LogLine) {
+	if !v.quiet && (line.Level != "debug" || v.verbose) {
+		v.writeLog(line)
+	}
+}
+
+// A steadyOutput is written to by several goroutines.
+type steadyOutput struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *steadyOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(b)
+}
