@@ -212,5 +212,5 @@ func (w *World) readFragment(ctx context.Context, name string) (c starhost.Conte
 
 // mayName refuses a name of a kind that is about names.
 func (w *World) mayName(kind, name string) error {
-	return w.refusal(kind, name, w.Declared.Allows(kind, name), w.Granted.Allows(kind, name))
+	return w.refusal(kind, name, allows(kind, name))
 }

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 )
@@ -14,12 +15,24 @@ func (w *World) CheckEndpoint(baseURL, secret string) error {
 		return err
 	}
 	t.path = strings.TrimSuffix(t.path, "/") + "/"
-	refused := w.mayFetch(http.MethodGet, t)
-	if refused != nil && w.mayFetch(http.MethodPost, t) != nil {
-		return refused
+	if err := w.maySend(t); err != nil {
+		return err
 	}
 	if secret == "" {
 		return nil
 	}
 	return w.mayReveal(secret, t.host)
+}
+
+// maySend refuses a target for which the plugin has no permission of any method. The
+// refusal is about POST where one side names that alone, else about GET.
+func (w *World) maySend(t *target) error {
+	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
+	if get == nil || post == nil {
+		return nil
+	}
+	if half := new(PermissionError); errors.As(post, &half) && (half.Declared || half.Granted) {
+		return post
+	}
+	return get
 }

@@ -44,6 +44,17 @@ func TestCheckEndpoint(t *testing.T) {
 			}
 		})
 	}
+	for _, tt := range []struct{ declared, granted, want string }{
+		{"http:POST llm.internal", "store", `plugin p has no permission http:POST llm.internal: add to [grants] of your config: p = ["http:POST llm.internal"] (or --grant p=http:POST llm.internal)`},
+		{"store", "http:POST llm.internal", `plugin p has no permission http:POST llm.internal: add "http:POST llm.internal" to plugin(permissions = [...])`},
+		{"http:GET,POST llm.internal/v1/*", "store", `plugin p has no permission http:POST llm.internal: add to [grants] of your config: p = ["http:GET,POST llm.internal/v1/*"] (or --grant p=http:GET,POST llm.internal/v1/*)`},
+		{"http:llm.internal", "store", `plugin p has no permission http:llm.internal: add to [grants] of your config: p = ["http:llm.internal"] (or --grant p=http:llm.internal)`},
+	} {
+		w := &effects.World{Plugin: "p", Declared: grants(t, tt.declared), Granted: grants(t, tt.granted)}
+		if diff := cmp.Diff(tt.want, message(w.CheckEndpoint("https://llm.internal/v1", ""))); diff != "" {
+			t.Errorf("declared %s, granted %s (-want +got):\n%s", tt.declared, tt.granted, diff)
+		}
+	}
 	if err := (&effects.World{}).CheckEndpoint("llm.internal", ""); err == nil {
 		t.Error("an endpoint without a scheme was accepted")
 	}

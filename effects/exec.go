@@ -154,17 +154,17 @@ var (
 
 // mayRun refuses a command that the plugin has no permission for.
 func (w *World) mayRun(c Command) error {
-	if err := w.refusal("exec", argvPattern(c.Argv), w.Declared.exec(c.Argv), w.Granted.exec(c.Argv)); err != nil {
+	if err := w.refusal("exec", argvPattern(c.Argv), running(c.Argv)); err != nil {
 		return err
 	}
 	return w.mayRevealAll(here, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
 }
 
-// exec reports whether a command is allowed.
-func (g Grants) exec(argv []string) bool {
-	return slices.ContainsFunc(g, func(p Permission) bool {
+// running tells of permissions whether they allow a command.
+func running(argv []string) func(Permission) bool {
+	return func(p Permission) bool {
 		return p.Kind == "exec" && matchArgv(strings.Fields(p.Pattern), argv)
-	})
+	}
 }
 
 // matchArgv reports whether a pattern allows arguments: words allow themselves,

@@ -40,7 +40,7 @@ func FuzzTarget(f *testing.F) {
 			t.Errorf("%q: got address %v, want %v", text, target.addr, addr)
 		}
 		rule := Permission{"http", target.pattern("GET")}
-		if p, err := ParsePermission(rule.String()); err != nil || p != rule || !(Grants{p}).http("GET", target) {
+		if p, err := ParsePermission(rule.String()); err != nil || p != rule || !fetching("GET", target)(p) {
 			t.Errorf("%q: %q does not allow it: %v", text, rule, err)
 		}
 	})

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path"
@@ -248,7 +249,7 @@ func ParseGrants(texts []string) (Grants, error) {
 // Allows reports whether something may be done: for fs.read and fs.write arg is
 // a clean path with "/", for the others a name. What is asked about http, exec and
 // secret is more than a name: a [World] asks, and Allows is false.
-func (g Grants) Allows(kind, arg string) bool { return g.allowing(kind)(arg) }
+func (g Grants) Allows(kind, arg string) bool { return slices.ContainsFunc(g, allows(kind, arg)) }
 
 // allowing returns Allows for one kind, with its patterns parsed once.
 func (g Grants) allowing(kind string) func(arg string) bool {
@@ -263,12 +264,19 @@ func (g Grants) allowing(kind string) func(arg string) bool {
 	}
 }
 
-// reaches reports whether a pattern of files can have matches that are allowed.
-func (g Grants) reaches(kind string, pattern *glob) bool {
-	return slices.ContainsFunc(g, func(p Permission) bool {
+// allows tells of permissions whether they allow something of a kind, which is a
+// clean path or a name.
+func allows(kind, arg string) func(Permission) bool {
+	return func(p Permission) bool { return p.Kind == kind && p.matcher()(arg) }
+}
+
+// reaching tells of permissions whether a pattern of files can have matches that
+// they allow.
+func reaching(kind string, pattern *glob) func(Permission) bool {
+	return func(p Permission) bool {
 		own, err := parseGlob(p.Pattern)
 		return p.Kind == kind && err == nil && own.meets(pattern)
-	})
+	}
 }
 
 func matchPaths(pattern string) func(string) bool {
@@ -399,6 +407,7 @@ type PermissionError struct {
 	Permission string // the least that would be enough: "fs.read:runbooks/a.md"
 	Declared   bool   // the plugin asks for it
 	Granted    bool   // the operator allows it
+	Grant      string // what to allow: the permission that the plugin declares for it, "" for Permission
 	Why        string // why it is needed, if that is not plain; "" if it is
 }
 
@@ -411,8 +420,8 @@ func (e *PermissionError) Error() string {
 	if !e.Declared {
 		todo = append(todo, fmt.Sprintf("add %q to plugin(permissions = [...])", e.Permission))
 	}
-	if !e.Granted {
-		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s=%s)", e.Plugin, e.Permission, e.Plugin, e.Permission))
+	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
+		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s=%s)", e.Plugin, grant, e.Plugin, grant))
 	}
 	why := ""
 	if e.Why != "" {

@@ -1,6 +1,7 @@
 package effects_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -251,6 +252,23 @@ func TestPermissionError(t *testing.T) {
 		}
 		if err.Code() != "E0501" {
 			t.Errorf("code: got %q, want E0501", err.Code())
+		}
+	}
+}
+
+// What is to be granted is what the plugin declares, where that is wider.
+func TestPermissionErrorGrants(t *testing.T) {
+	w := &effects.World{
+		Plugin: "p", Declared: grants(t, "env:A*", "env:*", "tool:page_*", "exec:kubectl get **", "secret:T*@*.internal", "http:GET,POST *.internal"),
+	}
+	ctx := t.Context()
+	_, _, env := w.GetEnv(ctx, "APP")
+	_, tool := w.CallTool(ctx, nil, "page_all", nil)
+	_, run := w.Run(ctx, effects.Command{Argv: []string{"kubectl", "get", "pods", "-o", "json"}})
+	for err, want := range map[error]string{env: "env:A*", tool: "tool:page_*", run: "exec:kubectl get **"} {
+		var refused *effects.PermissionError
+		if !errors.As(err, &refused) || refused.Grant != want || !strings.HasSuffix(err.Error(), fmt.Sprintf(`: add to [grants] of your config: p = [%q] (or --grant p=%s)`, want, want)) {
+			t.Errorf("got %v, want to grant %s", err, want)
 		}
 	}
 }

@@ -257,8 +257,7 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	}
 	// What is checked here is that the name may be used at all; where, is checked
 	// when it is opened.
-	declared, granted := w.Declared.secret(name, anywhere), w.Granted.secret(name, anywhere)
-	c := call{kind: "secret", request: request{name}, what: name, refused: w.refusal("secret", name, declared, granted)}
+	c := call{kind: "secret", request: request{name}, what: name, refused: w.refusal("secret", name, revealing(name, anywhere))}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		if w.Secrets == nil {
 			return none, errorf("E0513", "secret %q: there are no secrets here", name)
@@ -287,15 +286,16 @@ const (
 	here     = ""
 )
 
-// secret reports whether a secret may be used for a host, anywhere or here.
-func (g Grants) secret(name, host string) bool {
-	return slices.ContainsFunc(g, func(p Permission) bool {
+// revealing tells of permissions whether they let a secret be used for a host,
+// anywhere or here.
+func revealing(name, host string) func(Permission) bool {
+	return func(p Permission) bool {
 		if p.Kind != "secret" {
 			return false
 		}
 		pattern, at, bound := strings.Cut(p.Pattern, "@")
 		return matchNames(pattern)(name) && (!bound || host == anywhere || host != here && matchHost(at, host))
-	})
+	}
 }
 
 // reveal returns a text with the values of its secrets, for a host or here, if the
@@ -314,7 +314,7 @@ func (w *World) mayReveal(name, host string) error {
 	if host != here {
 		pattern += "@" + host
 	}
-	return w.refusal("secret", pattern, w.Declared.secret(name, host), w.Granted.secret(name, host))
+	return w.refusal("secret", pattern, revealing(name, host))
 }
 
 // mayRevealAll refuses Secrets that may not be opened for a host or here.

@@ -249,11 +249,11 @@ func matchHost(pattern, host string) bool {
 
 var spelledAddress = lazy(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
 
-// http reports whether a method is allowed on a target.
-func (g Grants) http(method string, t *target) bool {
-	return slices.ContainsFunc(g, func(p Permission) bool {
+// fetching tells of permissions whether they allow a method on a target.
+func fetching(method string, t *target) func(Permission) bool {
+	return func(p Permission) bool {
 		return p.Kind == "http" && parseHTTPRule(p.Pattern).allows(method, t)
-	})
+	}
 }
 
 // address reports whether a method is allowed on a target, by a permission that
@@ -267,7 +267,7 @@ func (g Grants) address(method string, t *target) bool {
 
 // mayFetch refuses a method on a target that the plugin has no permission for.
 func (w *World) mayFetch(method string, t *target) error {
-	return w.refusal("http", t.pattern(method), w.Declared.http(method, t), w.Granted.http(method, t))
+	return w.refusal("http", t.pattern(method), fetching(method, t))
 }
 
 // mayDial refuses an address that the target's host leads to, or is, if it is no

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/starhost/starhost"
 )
@@ -143,7 +144,7 @@ func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	refused := w.refusal("fs.read", path.Clean(pattern), w.Declared.reaches("fs.read", g), w.Granted.reaches("fs.read", g))
+	refused := w.refusal("fs.read", path.Clean(pattern), reaching("fs.read", g))
 	c := call{kind: "fs.glob", request: request{pattern}, what: pattern, refused: refused}
 	names, err := do(ctx, w, c, func(context.Context) (blobs, error) {
 		names, err := w.glob(g)
@@ -226,15 +227,19 @@ func beside(name string, siblings []string) string {
 }
 
 func (w *World) checkRead(clean string) error {
-	return w.refusal("fs.read", quoteGlob(clean), w.Declared.Allows("fs.read", clean), w.Granted.Allows("fs.read", clean))
+	return w.refusal("fs.read", quoteGlob(clean), allows("fs.read", clean))
 }
 
-// refusal returns an error unless the plugin both declared a permission and was
-// granted it.
-func (w *World) refusal(kind, pattern string, declared, granted bool) error {
-	if declared && granted {
+// refusal returns an error unless the plugin both declared a permission that allows
+// something and was granted one. The least that would is of a kind and pattern.
+func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
+	declared, granted := slices.IndexFunc(w.Declared, may), slices.ContainsFunc(w.Granted, may)
+	if declared >= 0 && granted {
 		return nil
 	}
-	p := Permission{Kind: kind, Pattern: pattern}
-	return &PermissionError{Plugin: w.Plugin, Permission: p.String(), Declared: declared, Granted: granted}
+	e := &PermissionError{Plugin: w.Plugin, Permission: Permission{kind, pattern}.String(), Declared: declared >= 0, Granted: granted}
+	if e.Declared {
+		e.Grant = w.Declared[declared].String()
+	}
+	return e
 }

@@ -67,7 +67,7 @@ func (w *World) mayWrite(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := w.refusal("fs.write", quoteGlob(clean), w.Declared.Allows("fs.write", clean), w.Granted.Allows("fs.write", clean)); err != nil {
+	if err := w.refusal("fs.write", quoteGlob(clean), allows("fs.write", clean)); err != nil {
 		return "", err
 	}
 	if w.protects(clean) {
