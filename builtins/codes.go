@@ -187,4 +187,17 @@ register_tool(quiet)`,
 		Code: "E0319", Title: "step of a case failed",
 		Text: "A step of a golden case could not be done: an unknown event, a reference that nothing resolves.",
 	},
+	{
+		Code: "E0320", Title: "too much registered",
+		Text: "A plugin registers at most 1,000 tools, hooks, loaders, commands, skills and models together. One tool with an argument does what many of one kind do.",
+		Bad: `def page(ctx):
+    """Pages a team."""
+
+for i in range(1001):
+    register_tool(page, name = "page_%d" % i)`,
+		Good: `def page(ctx, team):
+    """Pages a team."""
+
+register_tool(page)`,
+	},
 }

@@ -237,7 +237,8 @@ assert_eq((reply.output, reply.is_error), ("hi", False))`,
 		call: toolsCall},
 	{name: "fragments.get", params: "ref",
 		doc: `Resolves a reference, and returns its fragments and attachments as a list.
-Needs the permission fragment:PREFIX; files and URLs are read with the plugin's own
+Needs the permission fragment:PREFIX, and fragment:sha256 for sha256:ID and for an alias,
+which stand for what earlier prompts kept; files and URLs are read with the plugin's own
 permissions.`,
 		example: `assert_eq([f.content for f in ctx.fragments.get("greeting:Ada")], ["Hello Ada."])`,
 		call:    fragmentsGet},

@@ -29,6 +29,39 @@ func declarePlugin(c modCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
+const (
+	// maxRegistrations is the most registrations of one plugin, of all kinds.
+	maxRegistrations = 1000
+	// maxListed is the most names in one list of a registration.
+	maxListed = 100
+)
+
+// A listArg is an argument of a registration that lists names.
+type listArg struct {
+	name   string
+	values texts
+}
+
+// registering returns the Recorder for one more registration with these lists, or
+// says why there may be none.
+func (c modCall) registering(lists ...listArg) (*Recorder, error) {
+	r, err := c.recorder()
+	if err != nil {
+		return nil, err
+	}
+	p := r.plugin
+	n := len(p.Tools) + len(p.Hooks) + len(p.FragmentLoaders) + len(p.TemplateLoaders) + len(p.Commands) + len(p.Skills) + len(p.Endpoints)
+	if n >= maxRegistrations {
+		return nil, c.fail("E0320", "got registration %d of the plugin, want at most %d of all kinds", n+1, maxRegistrations)
+	}
+	for _, l := range lists {
+		if len(l.values) > maxListed {
+			return nil, c.fail("E0202", "%s: got %d names, want at most %d", l.name, len(l.values), maxListed)
+		}
+	}
+	return r, nil
+}
+
 // texts is an argument that is one string or several.
 type texts []string
 
@@ -89,7 +122,7 @@ func registerTool(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering(listArg{"roles", roles})
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +268,7 @@ func registerHook(c modCall) (starlark.Value, error) {
 	if err := c.bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering(listArg{"match", match})
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +337,7 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	if err := c.bind("prefix", &prefix, "handler", &handler, "description??", &description); err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering()
 	if err != nil {
 		return nil, err
 	}

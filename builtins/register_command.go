@@ -23,7 +23,7 @@ func registerCommand(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering(listArg{"aliases", aliases})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func registerModel(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering(listArg{"models", models}, listArg{"aliases", aliases})
 	if err != nil {
 		return nil, err
 	}

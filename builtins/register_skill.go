@@ -28,7 +28,7 @@ func registerSkill(c modCall) (starlark.Value, error) {
 	if err := c.bind("path", &file, "name??", &skill.Name, "description??", &skill.Description); err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering()
 	if err != nil {
 		return nil, err
 	}

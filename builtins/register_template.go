@@ -25,7 +25,7 @@ func registerTemplateLoader(c modCall) (starlark.Value, error) {
 	if err := c.bind("prefix", &prefix, "handler", &handler); err != nil {
 		return nil, err
 	}
-	r, err := c.recorder()
+	r, err := c.registering()
 	if err != nil {
 		return nil, err
 	}

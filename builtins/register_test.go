@@ -2,6 +2,7 @@ package builtins_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ def recall(ctx):
     return "r"
 
 register_tool(recall, toolset = "memory", timeout = 1.5, approval = "ask", roles = ["admin", "ops"], available = lambda ctx: ctx.plugin == "test")
-register_tool(recall, name = "minute", timeout = time.minute, available = lambda: False)
+register_tool(recall, name = "minute", toolset = "memory", timeout = time.minute, available = lambda: False)
 register_tool(recall, name = "never", available = lambda: False, roles = "ops")
 register_tool(recall, name = "odd", available = lambda: 1)
 register_tool(recall, name = "broken", available = lambda: fail("no idea"))
@@ -29,8 +30,8 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(starhost.Tool{}), cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos")); diff != "" {
 		t.Errorf("tool (-want +got):\n%s", diff)
 	}
-	if got := l.plugin.Tools[1].Timeout; got != time.Minute {
-		t.Errorf("a duration: got %v, want a minute", got)
+	if got := l.plugin.Tools[1]; got.Timeout != time.Minute || got.Name != "minute" {
+		t.Errorf("got %s, %v, want the name that was given and a minute", got.Name, got.Timeout)
 	}
 	turn, err := l.NewSession(starhost.SessionConfig{Roles: []string{"ops"}}).Begin(t.Context(), starhost.Request{})
 	if err != nil {
@@ -285,6 +286,11 @@ func TestRegistrationErrors(t *testing.T) {
 		{`register_model("m", "https://x.y", ["a"], headers = {"a": None})`, "E0201", `register_model: headers: a: got NoneType, want a string, a number or a bool`},
 		{`register_model("m", "https://x.y", ["a"], aliases = ["n", "n"])`, "E0305", `register_model: model "n" is already registered at test.star:1:15`},
 		{`register_model("m", "https://x.y")`, "E0201", `register_model: missing argument for models`},
+		{`register_tool(lambda: 1, name = "a", description = "A.", roles = ["r"] * 101)`, "E0202", `register_tool: roles: got 101 names, want at most 100`},
+		{`register_hook("pre_tool_call", lambda: None, match = ["*"] * 101)`, "E0202", `register_hook: match: got 101 names, want at most 100`},
+		{`register_command("a", lambda: 1, aliases = [str(i) for i in range(101)])`, "E0202", `register_command: aliases: got 101 names, want at most 100`},
+		{`register_model("m", "https://x.y", [str(i) for i in range(101)])`, "E0202", `register_model: models: got 101 names, want at most 100`},
+		{`register_model("m", "https://x.y", ["a"], aliases = ["b"] * 101)`, "E0202", `register_model: aliases: got 101 names, want at most 100`},
 		{`register_hook("app.saved", lambda: None)`, "E0306", `register_hook: unknown event "app.saved": events app.* are those that the program declares`},
 	}
 	for _, tt := range tests {
@@ -318,6 +324,33 @@ func TestRegistrationErrors(t *testing.T) {
 	handler := script{src: `register_tool(lambda: register_command("x", lambda: 1), name = "late", description = "L.")`}.mustLoad(t).call(t, "late", "")
 	if codeOf(handler.Err) != "E0304" {
 		t.Errorf("a registration in a handler: got %v", handler.Err)
+	}
+}
+
+// TestRegistrationsAreBounded: a plugin registers a thousand things, of whatever
+// kinds; the next one is an error at its place.
+func TestRegistrationsAreBounded(t *testing.T) {
+	const thousand = `
+def f(ctx):
+    """F."""
+
+for i in range(250):
+    register_tool(f, name = "tool%d" % i)
+    register_hook("turn_start", f)
+    register_command("command%d" % i, f)
+    register_template_loader("tpl%d" % i, g)
+`
+	const loaded = "def g(arg):\n    return None\n" + thousand
+	if l := (script{src: loaded}).mustLoad(t); len(l.plugin.Tools) != 250 {
+		t.Errorf("got %d tools, want 250", len(l.plugin.Tools))
+	}
+	for _, more := range []string{`register_tool(f)`, `register_hook("turn_end", f)`, `register_fragment_loader("ldr", g)`, `register_template_loader("tpl", g)`, `register_command("a", f)`, `register_model("m", "https://x.y", ["a"])`} {
+		_, err := script{src: loaded + more}.load(t)
+		name, _, _ := strings.Cut(more, "(")
+		want := fmt.Sprintf("test.star:12:%d: %s: got registration 1001 of the plugin, want at most 1000 of all kinds", len(name)+1, name)
+		if err == nil || err.Error() != want || codeOf(err) != "E0320" {
+			t.Errorf("%s: got %v, want %s", more, err, want)
+		}
 	}
 }
 

@@ -19,7 +19,8 @@ assert_eq(config.team, "checkout")`,
 	{
 		name: "register_tool", params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
 		doc: `Offers a function to the model.
-The name is the function's, behind "TOOLSET_" if a toolset is given; the description
+The name is the function's, behind "TOOLSET_" if a toolset is given; a name that is given
+stands as it is. The description
 is the first paragraph of the docstring. parameters is a JSON Schema; without one it
 is derived: a default makes a parameter optional and gives its type, lines
 "name (type): text" under "Args:" in the docstring describe it, with the types

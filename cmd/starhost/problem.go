@@ -259,7 +259,7 @@ var exits = map[string]int{
 	"E0511": exitOutside, "E0512": exitOutside, "E0513": exitOutside, "E0514": exitOutside,
 	"E0515": exitUsage,    // a file that the command line names
 	"E0516": exitNegative, // a comparison
-	"E0518": exitOutside,
+	"E0518": exitOutside, "E0519": exitOutside,
 	"E06":   exitUsage, // config and paths
 	"E0605": exitPlugin, "E0606": exitPlugin,
 	"E0607": exitOutside,
