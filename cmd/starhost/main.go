@@ -59,5 +59,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
 		a.fail(a.printFailure(cmd))
 	}
-	return a.end()
+	code := a.end()
+	if err != nil && (cmd == "hook" || a.hook != nil) {
+		code = a.hook.hookCode(args)
+	}
+	return code
 }

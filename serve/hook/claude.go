@@ -1,0 +1,156 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// claudeCode is Anthropic's agent. It reads the object that a hook prints, or
+// with exit code 2 standard error instead.
+var claudeCode = &Agent{
+	Name: "claude-code", toolPrefix: "mcp__starhost__", keeps: true, asks: true,
+	read: readClaude, write: writeClaude, config: configClaude,
+	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
+}
+
+// claudeKinds are the events that plugins hear.
+var claudeKinds = map[string]kind{
+	"UserPromptSubmit":   kindPrompt,
+	"PreToolUse":         kindTool,
+	"PermissionRequest":  kindApprove,
+	"PostToolUse":        kindResult,
+	"PostToolUseFailure": kindResult,
+	"Stop":               kindStop,
+	"SessionEnd":         kindEnd,
+}
+
+func readClaude(payload []byte) (*Event, error) {
+	var in struct {
+		Name     string          `json:"hook_event_name"`
+		Session  string          `json:"session_id"`
+		Source   string          `json:"source"`
+		Prompt   string          `json:"prompt"`
+		Tool     string          `json:"tool_name"`
+		Input    json.RawMessage `json:"tool_input"`
+		CallID   string          `json:"tool_use_id"`
+		Response json.RawMessage `json:"tool_response"`
+		Error    string          `json:"error"`
+		Duration float64         `json:"duration_ms"`
+		Last     string          `json:"last_assistant_message"`
+	}
+	all, err := readObject(payload, &in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Name == "" {
+		return nil, errors.New("the event has no hook_event_name")
+	}
+	e := &Event{
+		kind: claudeKinds[in.Name], name: in.Name, session: in.Session, prompt: in.Prompt,
+		tool: in.Tool, args: in.Input, callID: in.CallID, result: textOf(in.Response), duration: int(in.Duration),
+		response: in.Last, raw: all,
+	}
+	if in.Name == "SessionStart" && in.Source == "compact" {
+		e.kind = kindCompact
+	}
+	if in.Name == "PostToolUseFailure" {
+		e.result, e.isError = in.Error, true
+	}
+	return e, nil
+}
+
+func writeClaude(e *Event, v *verdict) (Answer, error) {
+	specific := map[string]any{}
+	out := map[string]any{}
+	switch e.kind {
+	case kindPrompt:
+		if v.block {
+			return refused(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
+		}
+		if v.context != "" {
+			specific["additionalContext"] = v.context
+		}
+	case kindTool:
+		claudeTool(specific, v)
+	case kindApprove:
+		if v.block || v.allow {
+			specific["decision"] = claudeApproval(v)
+		}
+	case kindResult:
+		if v.result != nil {
+			claudeResult(e, v, specific)
+		}
+	}
+	if len(specific) > 0 {
+		specific["hookEventName"] = e.name
+		out["hookSpecificOutput"] = specific
+	}
+	if v.stop { // an object is read with exit code 0 alone
+		out["continue"], out["stopReason"] = false, v.reason
+		return said(out), nil
+	}
+	if v.block {
+		return refused(out, v.reason), nil
+	}
+	return said(out), nil
+}
+
+// claudeTool says what becomes of a tool call. Without a decision Claude Code
+// follows its own permissions, with the arguments as they then are.
+func claudeTool(out map[string]any, v *verdict) {
+	switch {
+	case v.block:
+		out["permissionDecision"] = "deny"
+	case v.ask:
+		out["permissionDecision"] = "ask"
+	case v.allow:
+		out["permissionDecision"] = "allow"
+	}
+	if len(out) > 0 && v.reason != "" {
+		out["permissionDecisionReason"] = v.reason
+	}
+	if v.args != nil && !v.block {
+		out["updatedInput"] = v.args
+	}
+}
+
+func claudeApproval(v *verdict) map[string]any {
+	if v.allow {
+		return map[string]any{"behavior": "allow"}
+	}
+	return map[string]any{"behavior": "deny", "message": v.reason}
+}
+
+// claudeResult replaces what a tool returned, in the form in which it came.
+func claudeResult(e *Event, v *verdict, out map[string]any) {
+	response := e.raw["tool_response"]
+	var output object
+	switch {
+	case e.isError:
+		v.lose("%s: a plugin changed a failure, which Claude Code does not let it", e.name)
+	case strings.HasPrefix(e.tool, "mcp__"):
+		out["updatedMCPToolOutput"] = *v.result
+	case strings.HasPrefix(string(response), `"`):
+		out["updatedToolOutput"] = *v.result
+	case json.Unmarshal(response, &output) == nil && output["stdout"] != nil:
+		out["updatedToolOutput"] = output.with("stdout", *v.result)
+	default:
+		v.lose("%s: a plugin changed the result of %s, whose form Claude Code does not let it", e.name, e.tool)
+	}
+}
+
+func configClaude(argv []string) string {
+	run := []any{map[string]any{"type": "command", "command": commandLine(argv)}}
+	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
+	return settings(map[string]any{"hooks": map[string]any{
+		"SessionStart":       []any{map[string]any{"matcher": "compact", "hooks": run}},
+		"UserPromptSubmit":   all,
+		"PreToolUse":         tools,
+		"PermissionRequest":  tools,
+		"PostToolUse":        tools,
+		"PostToolUseFailure": tools,
+		"Stop":               all,
+		"SessionEnd":         all,
+	}})
+}

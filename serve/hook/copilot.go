@@ -1,0 +1,151 @@
+package hook
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+)
+
+// copilot is GitHub's agent for the terminal. It drops what hooks say of a prompt
+// that was submitted, but lets them change what the model gets of it.
+var copilot = &Agent{
+	Name: "copilot", toolPrefix: "starhost-", keeps: true, asks: true, words: true, strict: true,
+	read: readCopilot, write: writeCopilot, config: configCopilot,
+	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
+}
+
+// copilotKinds are the events that plugins hear, by both names that Copilot has for
+// them.
+var copilotKinds = map[string]kind{
+	"userPromptTransformed": kindPrompt,
+	"preToolUse":            kindTool, "PreToolUse": kindTool,
+	"postToolUse": kindResult, "PostToolUse": kindResult,
+	"postToolUseFailure": kindResult, "PostToolUseFailure": kindResult,
+	"agentStop": kindStop, "Stop": kindStop,
+	"preCompact": kindCompact, "PreCompact": kindCompact,
+	"sessionEnd": kindEnd, "SessionEnd": kindEnd,
+}
+
+// copilotSigns tell events apart that have no name: by a field that only they
+// have, the first one that is there.
+var copilotSigns = []struct{ field, event string }{
+	{"transformedPrompt", "userPromptTransformed"},
+	{"prompt", "userPromptSubmitted"},
+	{"agentName", "subagentStop"},
+	{"notification_type", "notification"},
+	{"errorContext", "errorOccurred"},
+	{"toolResult", "postToolUse"},
+	{"toolArgs", "preToolUse"},
+	{"toolName", "preToolUse"},
+	{"stopReason", "agentStop"},
+	{"trigger", "preCompact"},
+	{"reason", "sessionEnd"},
+}
+
+func copilotName(all object) string {
+	if all["error"] != nil && all["toolName"] != nil {
+		return "postToolUseFailure"
+	}
+	for _, s := range copilotSigns {
+		if all[s.field] != nil {
+			return s.event
+		}
+	}
+	return ""
+}
+
+func readCopilot(payload []byte) (*Event, error) {
+	var in struct {
+		Name      string          `json:"hook_event_name"`
+		Session   string          `json:"sessionId"`
+		Session2  string          `json:"session_id"`
+		Prompt    string          `json:"prompt"`
+		Tool      string          `json:"toolName"`
+		Tool2     string          `json:"tool_name"`
+		Result    copilotResult   `json:"toolResult"`
+		Result2   copilotResult   `json:"tool_result"`
+		ToolArgs  json.RawMessage `json:"toolArgs"`
+		ToolInput json.RawMessage `json:"tool_input"`
+	}
+	all, err := readObject(payload, &in)
+	if err != nil {
+		return nil, err
+	}
+	name := cmp.Or(in.Name, copilotName(all))
+	args := in.ToolArgs
+	if args == nil {
+		args = in.ToolInput
+	}
+	var text string // older versions pass the arguments as a text that is JSON
+	if json.Unmarshal(args, &text) == nil && json.Valid([]byte(text)) {
+		args = json.RawMessage(text)
+	}
+	e := &Event{
+		kind: copilotKinds[name], name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
+		tool: cmp.Or(in.Tool, in.Tool2), args: args,
+		result: cmp.Or(in.Result.Text, in.Result.Text2, in.Result2.Text, in.Result2.Text2), raw: all,
+	}
+	if strings.EqualFold(name, "postToolUseFailure") {
+		e.isError = true
+		e.result = textOf(all["error"])
+	}
+	return e, nil
+}
+
+type copilotResult struct {
+	Text  string `json:"textResultForLlm"`
+	Text2 string `json:"text_result_for_llm"`
+}
+
+func writeCopilot(e *Event, v *verdict) (Answer, error) {
+	out := map[string]any{}
+	switch e.kind {
+	case kindPrompt:
+		if text := copilotPrompt(e, v); text != "" {
+			out["modifiedTransformedPrompt"] = text
+		}
+		return said(out), nil // no exit code keeps a prompt back
+	case kindTool:
+		claudeTool(out, v)
+		if args, ok := out["updatedInput"]; ok {
+			delete(out, "updatedInput")
+			out["modifiedArgs"] = args
+		}
+		if v.block {
+			return refused(out, v.reason), nil
+		}
+	case kindResult:
+		switch {
+		case v.result == nil:
+		case e.isError:
+			v.lose("%s: a plugin changed a failure, which Copilot does not let it", e.name)
+		default:
+			out["modifiedResult"] = map[string]string{"resultType": "success", "textResultForLlm": *v.result}
+		}
+	}
+	return said(out), nil
+}
+
+// copilotPrompt returns what the model gets of a prompt, "" if that is what Copilot
+// made of it. Of a prompt that is refused it gets the reason alone.
+func copilotPrompt(e *Event, v *verdict) string {
+	if v.block {
+		return "[A message of the user was withheld by a policy: " + v.reason + " Tell the user so, and do nothing else.]"
+	}
+	text := textOf(e.raw["transformedPrompt"])
+	if v.words != e.prompt && v.words != "" {
+		text = strings.Replace(text, e.prompt, v.words, 1)
+	} else if v.context == "" {
+		return ""
+	}
+	return joined("\n\n", v.context, text)
+}
+
+func configCopilot(argv []string) string {
+	run := []any{map[string]any{"type": "command", "bash": commandLine(argv), "timeoutSec": 30}}
+	hooks := map[string]any{}
+	for _, event := range []string{"userPromptTransformed", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
+		hooks[event] = run
+	}
+	return settings(map[string]any{"version": 1, "hooks": hooks})
+}

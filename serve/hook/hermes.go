@@ -1,0 +1,118 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost"
+)
+
+// hermes is Nous Research's agent. What it is given for a prompt is not kept in the
+// conversation, and nobody can be asked about a tool call.
+var hermes = &Agent{
+	Name: "hermes", toolPrefix: "mcp_starhost_",
+	read: readHermes, write: writeHermes, config: configHermes,
+	intro: "~/.hermes/config.yaml",
+}
+
+// hermesKinds are the events that plugins hear. on_session_end is not among them:
+// Hermes fires it after each turn.
+var hermesKinds = map[string]kind{
+	"pre_llm_call":        kindPrompt,
+	"pre_tool_call":       kindTool,
+	"post_tool_call":      kindResult,
+	"post_llm_call":       kindReply,
+	"on_session_reset":    kindReset,
+	"on_session_finalize": kindEnd,
+}
+
+func readHermes(payload []byte) (*Event, error) {
+	var in struct {
+		Name    string          `json:"hook_event_name"`
+		Session string          `json:"session_id"`
+		Tool    string          `json:"tool_name"`
+		Input   json.RawMessage `json:"tool_input"`
+		Extra   struct {
+			Words    string          `json:"user_message"`
+			Model    string          `json:"model"`
+			History  json.RawMessage `json:"conversation_history"`
+			Response string          `json:"assistant_response"`
+			CallID   string          `json:"tool_call_id"`
+			Result   json.RawMessage `json:"result"`
+			Duration float64         `json:"duration_ms"`
+		} `json:"extra"`
+	}
+	all, err := readObject(payload, &in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Name == "" {
+		return nil, errors.New("the event has no hook_event_name")
+	}
+	x := &in.Extra
+	e := &Event{
+		kind: hermesKinds[in.Name], name: in.Name, session: in.Session,
+		prompt: x.Words, model: x.Model, tool: in.Tool, args: in.Input, callID: x.CallID,
+		result: textOf(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
+	}
+	if e.kind == kindPrompt {
+		e.history, err = hermesHistory(x.History, x.Words)
+	}
+	return e, err
+}
+
+// hermesHistory reads the messages before the user's new one, which Hermes may tell
+// as the last of them.
+func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
+	var list []chatMessage
+	if err := json.Unmarshal(raw, &list); len(raw) > 0 && err != nil {
+		return nil, fmt.Errorf("conversation_history: %w", err)
+	}
+	history := []starhost.Message{}
+	for i := range list {
+		if m, ok := list[i].message(); ok {
+			history = append(history, m)
+		}
+	}
+	if n := len(history); n > 0 && history[n-1].Role == starhost.RoleUser && history[n-1].Content == words {
+		history = history[:n-1]
+	}
+	return history, nil
+}
+
+func writeHermes(e *Event, v *verdict) (Answer, error) {
+	out := map[string]any{}
+	switch e.kind {
+	case kindPrompt:
+		text := v.context
+		if v.block { // Hermes has no way to keep a prompt back
+			text = "A policy refuses this message: " + v.reason + " Do not act on it: tell the user so, and do nothing else."
+		}
+		if text != "" {
+			out["context"] = text
+		}
+	case kindTool:
+		if v.block {
+			return refused(map[string]any{"action": "block", "message": v.reason}, v.reason), nil
+		}
+		if v.args != nil {
+			out["action"], out["args"] = "modify", v.args
+		}
+	case kindResult:
+		if v.result != nil {
+			v.lose("%s: a plugin changed the result of %s, which Hermes does not let it", e.name, e.tool)
+		}
+	}
+	return said(out), nil
+}
+
+func configHermes(argv []string) string {
+	var b strings.Builder
+	b.WriteString("hooks:\n")
+	for _, event := range []string{"pre_llm_call", "pre_tool_call", "post_tool_call", "post_llm_call", "on_session_reset", "on_session_finalize"} {
+		fmt.Fprintf(&b, "  %s:\n    - command: %s\n", event, mustJSON(commandLine(argv)))
+	}
+	return b.String()
+}

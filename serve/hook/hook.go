@@ -1,0 +1,221 @@
+// Package hook lets plugins take part in agents that run programs at certain
+// points of their work: Claude Code, Copilot CLI and Hermes start one for each of
+// their events, PicoClaw keeps one running.
+//
+// The idea is one table, [Agents]: for each agent how its events are read, and how
+// it is told what the plugins decided. What the plugins are asked is the same for
+// all: a prompt begins a turn and gathers context, a tool call passes the guards
+// and, where a person is wanted, the approvals.
+//
+// An agent that starts a process for each event has what its sessions know between
+// two of them in [States].
+//
+// What an agent has no word for is refused where it was a refusal, and told on
+// standard error where it was not. The package prints nothing and exits nowhere.
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost"
+)
+
+// An Agent is one program that plugins can take part in.
+type Agent struct {
+	// Name is what users call it: "claude-code".
+	Name string
+	// Lines is true for an agent that keeps the process running: see [Serve].
+	Lines bool
+
+	// toolPrefix is what the agent puts in front of the name of a tool that it has
+	// from our MCP server.
+	toolPrefix string
+	// keeps is true if the agent keeps the context that it is given in its
+	// conversation, so that it need not be given again.
+	keeps bool
+	// asks is true if the agent can ask a person about a tool call.
+	asks bool
+	// words is true if the agent can replace the user's words.
+	words bool
+	// strict is true if the agent refuses a tool call whose hook ends with any code
+	// but 0.
+	strict bool
+	// read reads an event.
+	read func(payload []byte) (*Event, error)
+	// write says in the agent's words what is to be done about an event.
+	write func(e *Event, v *verdict) (Answer, error)
+	// config returns what to paste into the agent's settings, for a command line.
+	config func(argv []string) string
+	// intro says where to paste it.
+	intro string
+}
+
+// Agents are all that are known, by name.
+var Agents = []*Agent{claudeCode, copilot, hermes, picoclaw}
+
+// AgentOf returns the agent of a name, or nil.
+func AgentOf(name string) *Agent {
+	i := slices.IndexFunc(Agents, func(a *Agent) bool { return a.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return Agents[i]
+}
+
+// Config returns what to paste into the agent's settings so that it runs a command,
+// and in words where.
+func (a *Agent) Config(argv []string) (text, where string) { return a.config(argv), a.intro }
+
+// kind says what an event is about.
+type kind int
+
+const (
+	kindNone    kind = iota // nothing that plugins hear of
+	kindPrompt              // the user said something: turn_start and pre_llm_call
+	kindTool                // pre_tool_call, and the approval where one is wanted
+	kindApprove             // approve_tool_call
+	kindResult              // post_tool_call
+	kindReply               // post_llm_call and turn_end
+	kindStop                // turn_end
+	kindReset               // session_reset
+	kindCompact             // the agent shortened the conversation
+	kindEnd                 // session_end
+)
+
+// An Event is one event of an agent that starts a process for each.
+type Event struct {
+	agent   *Agent
+	kind    kind
+	name    string // as the agent calls it
+	session string
+
+	prompt  string
+	model   string
+	history []starhost.Message // nil unless the agent tells it
+
+	tool     string // as the agent calls it
+	callID   string
+	args     json.RawMessage
+	result   string
+	isError  bool
+	duration int // milliseconds
+
+	response string
+
+	raw map[string]json.RawMessage // all of it
+}
+
+// Read reads an event of an agent that is not one of [Agent.Lines].
+func (a *Agent) Read(payload []byte) (*Event, error) {
+	e, err := a.read(payload)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	e.agent = a
+	return e, nil
+}
+
+// Heard reports whether plugins can hear of the event at all.
+func (e *Event) Heard() bool { return e.kind != kindNone }
+
+// ours returns the name by which plugins know a tool.
+func (a *Agent) ours(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
+
+// An Answer is what the process of one event says to its agent.
+type Answer struct {
+	// Out goes to standard output, Err to standard error.
+	Out, Err string
+	// Code is the exit code: 0, or 2 for a block.
+	Code int
+}
+
+// exitBlock is the exit code that blocks in all agents.
+const exitBlock = 2
+
+// A verdict is what plugins want done about an event.
+type verdict struct {
+	// context goes to the model, beside the user's words; words replace these.
+	context string
+	words   string
+	// block refuses: the prompt or the tool call. stop ends the turn as well.
+	block, stop bool
+	// ask wants a person, allow none.
+	ask, allow bool
+	// reason says why, for each of these.
+	reason string
+	// args replace the call's arguments, result the tool's result; answer is what a
+	// plugin answers in the tool's stead, which block then keeps from running.
+	args   json.RawMessage
+	result *string
+	answer *starhost.Result
+	// lost are things that the plugins wanted and the agent cannot do.
+	lost []string
+}
+
+// lose notes something that an agent cannot do.
+func (v *verdict) lose(format string, args ...any) {
+	v.lost = append(v.lost, fmt.Sprintf(format, args...))
+}
+
+// A Refusal is why nothing may pass: plugins are missing that must be asked.
+type Refusal struct{ Err error }
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Block returns the answer that refuses an event whatever the plugins say, for the
+// given reason: of a program that must not work without its plugins.
+func (e *Event) Block(reason string) (Answer, error) {
+	v := &verdict{reason: reason}
+	switch e.kind {
+	case kindPrompt, kindTool, kindApprove:
+		v.block = true
+	}
+	return e.answer(v)
+}
+
+// FailureCode is the exit code of a process that has no answer, which keeps the
+// agent from nothing.
+func (e *Event) FailureCode() int {
+	if e.agent.strict && e.kind == kindTool {
+		return 0
+	}
+	return 1
+}
+
+// answer puts a verdict in the agent's words.
+func (e *Event) answer(v *verdict) (Answer, error) {
+	if v.ask && !e.agent.asks {
+		v.ask, v.block, v.reason = false, true, unanswerable(v.reason)
+	}
+	a, err := e.agent.write(e, v)
+	for _, text := range v.lost {
+		a.Err += text + "\n"
+	}
+	return a, err
+}
+
+// Options say how events are answered.
+type Options struct {
+	// States keep what sessions know between two processes; nil keeps nothing.
+	States *States
+	// Clock gives the time of a turn; nil means that nobody asks.
+	Clock *Clock
+}
+
+// Answer asks the plugins about an event.
+func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (Answer, error) {
+	flow := flows[e.kind]
+	if flow.run == nil || !flow.wanted(e, h) {
+		return e.answer(&verdict{})
+	}
+	v, err := o.inSession(ctx, h, e, flow)
+	if err != nil {
+		return Answer{}, err
+	}
+	return e.answer(v)
+}

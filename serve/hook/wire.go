@@ -1,0 +1,117 @@
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An object is a JSON object whose parts are passed on as they are.
+type object map[string]json.RawMessage
+
+// readObject reads a payload into v, and returns all of it.
+func readObject(payload []byte, v any) (object, error) {
+	var all object
+	if err := json.Unmarshal(payload, &all); err != nil || all == nil {
+		return nil, errors.New("got no JSON object on standard input")
+	}
+	if err := json.Unmarshal(payload, v); err != nil {
+		return nil, fmt.Errorf("the event is not as documented: %w", err)
+	}
+	return all, nil
+}
+
+// with returns a copy of the object with a value set.
+func (o object) with(key string, value any) object {
+	next := make(object, len(o)+1)
+	for k, v := range o {
+		next[k] = v
+	}
+	next[key] = mustJSON(value)
+	return next
+}
+
+// mustJSON returns a value as JSON, without the escapes that only HTML needs. It is
+// for values that always have one.
+func mustJSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// said is an answer of one JSON object; one that is empty says nothing.
+func said(o map[string]any) Answer {
+	if len(o) == 0 {
+		return Answer{}
+	}
+	return Answer{Out: string(mustJSON(o)) + "\n"}
+}
+
+// refused is an answer that blocks, for those who read the object and for those
+// who read the exit code and standard error.
+func refused(o map[string]any, reason string) Answer {
+	a := said(o)
+	a.Err, a.Code = reason+"\n", exitBlock
+	return a
+}
+
+// textOf returns what a tool returned as text: a text itself, the texts among
+// content blocks, what a command printed; else JSON.
+func textOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var blocks []struct{ Type, Text string }
+	if json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0 {
+		var texts []string
+		for _, b := range blocks {
+			if b.Type == "text" {
+				texts = append(texts, b.Text)
+			}
+		}
+		return strings.Join(texts, "\n")
+	}
+	var output struct {
+		Stdout  *string
+		Content json.RawMessage
+	}
+	if json.Unmarshal(raw, &output) == nil {
+		switch {
+		case output.Stdout != nil:
+			return *output.Stdout
+		case len(output.Content) > 0:
+			return textOf(output.Content)
+		}
+	}
+	return string(raw)
+}
+
+// commandLine quotes a command for a shell.
+func commandLine(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted[i] = arg
+		if arg == "" || strings.ContainsFunc(arg, needsQuotes) {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+func needsQuotes(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+", r)
+}
+
+// settings returns a value as a person writes JSON.
+func settings(v any) string {
+	var b bytes.Buffer
+	_ = json.Indent(&b, mustJSON(v), "", "  ") // it is valid
+	return b.String() + "\n"
+}
