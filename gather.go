@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -249,16 +248,18 @@ func unknownRef(what, ref string, known []string) *UnknownRefError {
 // maxParts is the most fragments and attachments of one handler's context.
 const maxParts = 10_000
 
-// checkContext refuses context that is over the maker's own limits, or no text.
+// checkContext refuses context that is over the maker's own limits, or no text. Its
+// fragments are known from then on.
 func (t *Turn) checkContext(c Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}
-	for _, f := range c.Fragments {
-		if err := fragments.CheckSize(f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
+	for i := range c.Fragments {
+		f := &c.Fragments[i]
+		if err := fragments.CheckSize(*f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
 			return err
 		}
-		if !utf8.ValidString(f.Content) {
+		if !t.host.contents.Know(f) {
 			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
 		}
 	}

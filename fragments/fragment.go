@@ -63,6 +63,8 @@ type Fragment struct {
 	Target   Target
 	Priority int  // lower comes first; any number
 	Pinned   bool // typed by the user: no budget drops it
+
+	Known *Known // of the content, set by [Contents]; nil if nobody looked
 }
 
 // An Attachment is data other than text offered for a prompt. Exactly one of

@@ -73,7 +73,7 @@ func Merge(lists ...[]Fragment) *Set {
 	m := merger{
 		set:   &Set{rows: make([]*Row, 0, len(offers)), given: len(offers)},
 		rows:  make([]Row, 0, len(offers)),
-		known: make(map[string]rowPair, len(offers)),
+		found: make(map[Hash]rowPair, len(offers)),
 		named: make([]Origin, len(offers)),
 	}
 	for _, f := range offers {
@@ -105,7 +105,8 @@ func inOrder(lists [][]Fragment) []*Fragment {
 type merger struct {
 	set   *Set
 	rows  []Row
-	known map[string]rowPair // by content, so that each is hashed once
+	found map[Hash]rowPair
+	ids   map[string]Hash // of contents that nobody knew, so that each is hashed once
 	named []Origin
 }
 
@@ -113,26 +114,32 @@ type merger struct {
 type rowPair [len(targetNames)]*Row
 
 func (m *merger) offer(f *Fragment) {
-	pair := m.known[f.Content]
+	id := m.id(f)
+	pair := m.found[id]
 	if row := pair[f.Target]; row != nil {
 		m.set.repeated += int64(len(f.Content))
 		row.Pinned = row.Pinned || f.Pinned
 		row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
 		return
 	}
-	pair[f.Target] = m.add(f, pair.id(f.Content))
-	m.known[f.Content] = pair
+	pair[f.Target] = m.add(f, id)
+	m.found[id] = pair
 }
 
-// id returns the hash of content, from the row of the other target if there is
-// one.
-func (p rowPair) id(content string) Hash {
-	for _, row := range p {
-		if row != nil {
-			return row.ID
-		}
+// id returns the hash of f's content. Of one that [Contents] knows it reads nothing.
+func (m *merger) id(f *Fragment) Hash {
+	if f.Known.is(f.Content) {
+		return f.Known.id
 	}
-	return Sum(content)
+	id, ok := m.ids[f.Content]
+	if !ok {
+		if m.ids == nil {
+			m.ids = map[string]Hash{}
+		}
+		id = Sum(f.Content)
+		m.ids[f.Content] = id
+	}
+	return id
 }
 
 func (m *merger) add(f *Fragment, id Hash) *Row {

@@ -1,0 +1,132 @@
+package fragments
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Contents remembers texts that were offered, so that each is hashed and looked
+// through once: an offer of a known one costs a fast hash, which finds a candidate,
+// and a comparison, which proves it. The fast hash identifies nothing: where two
+// texts share it, the second is found by its SHA-256.
+//
+// What is remembered is bounded in bytes: when half of them are new, what was not
+// offered since the half before is forgotten. Contents is safe for concurrent use.
+type Contents struct {
+	max  int64
+	hash func(string) uint64
+
+	mu         sync.RWMutex
+	young, old generation
+}
+
+// A generation is what was offered within one span of time.
+type generation struct {
+	fast  map[uint64]*Known // of several with one fast hash, the first
+	ids   map[Hash]*Known
+	bytes int64
+}
+
+// Known is what [Contents] found out about a text, which is UTF-8.
+type Known struct {
+	text string
+	id   Hash
+}
+
+// NewContents returns a table that holds at most max bytes of text.
+func NewContents(max int64) *Contents {
+	seed := maphash.MakeSeed()
+	return &Contents{max: max, hash: func(s string) uint64 { return maphash.String(seed, s) }}
+}
+
+// Know makes f a fragment whose id is known, so that [Merge] does not read its
+// content, which from now on shares memory with equal ones. It reports whether the
+// content is UTF-8; one that is not stays as it is.
+func (c *Contents) Know(f *Fragment) bool {
+	if f.Known.is(f.Content) {
+		return true
+	}
+	fast := c.hash(f.Content)
+	k := c.find(fast, f.Content)
+	if k == nil {
+		if !utf8.ValidString(f.Content) {
+			return false
+		}
+		k = c.add(fast, &Known{f.Content, Sum(f.Content)})
+	}
+	f.Content, f.Known = k.text, k
+	return true
+}
+
+// find returns what is known of text, or nil.
+func (c *Contents) find(fast uint64, text string) *Known {
+	c.mu.RLock()
+	k, young := c.young.fast[fast], true
+	if k == nil {
+		k, young = c.old.fast[fast], false
+	}
+	c.mu.RUnlock()
+	if k == nil || k.text != text {
+		return nil
+	}
+	if !young {
+		return c.add(fast, k)
+	}
+	return k
+}
+
+// add remembers k, unless its text is known meanwhile. It returns what is known.
+func (c *Contents) add(fast uint64, k *Known) *Known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := int64(len(k.text))
+	if size > c.max/2 {
+		return k
+	}
+	if there := c.young.ids[k.id]; there != nil {
+		return there
+	}
+	if there := c.old.ids[k.id]; there != nil {
+		k = there
+	} else {
+		k = &Known{strings.Clone(k.text), k.id} // not a piece of something larger
+	}
+	if c.young.bytes+size > c.max/2 {
+		c.old, c.young = c.young, generation{}
+	}
+	c.young.add(fast, k)
+	return k
+}
+
+func (g *generation) add(fast uint64, k *Known) {
+	if g.ids == nil {
+		g.fast, g.ids = map[uint64]*Known{}, map[Hash]*Known{}
+	}
+	if g.fast[fast] == nil {
+		g.fast[fast] = k
+	}
+	g.ids[k.id] = k
+	g.bytes += int64(len(k.text))
+}
+
+// is reports whether k is about text: about that memory, so that no byte is read
+// and a fragment whose content was replaced since is not taken for what it was.
+func (k *Known) is(text string) bool {
+	return k != nil && text != "" && len(k.text) == len(text) && unsafe.StringData(k.text) == unsafe.StringData(text)
+}
+
+// Equal reports true, for tests that compare fragments: what is known of a
+// content makes no fragment another one.
+func (k *Known) Equal(*Known) bool { return true }
+
+// String returns the first digits of the text's hash, so that a fragment prints
+// alike in each run; "" for nil.
+func (k *Known) String() string {
+	if k == nil {
+		return ""
+	}
+	return k.id.Short()
+}
