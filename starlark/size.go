@@ -101,17 +101,6 @@ func plainSize(v starlark.Value) (uint64, bool) {
 	return 0, false
 }
 
-// quotedSize bounds the length of s between quotes: a byte can become "\xff".
-func quotedSize(s string) uint64 {
-	n := uint64(len(s))
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			n += 3
-		}
-	}
-	return n
-}
-
 // tick charges for the values visited so far, and stops a text that has
 // outgrown the memory that is left.
 func (t *textWalk) tick() error {
