@@ -1,6 +1,7 @@
 package builtins_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -164,4 +165,51 @@ func timed(b *testing.B, calls int, call func() error) time.Duration {
 		}
 	}
 	return time.Since(start) / time.Duration(calls)
+}
+
+// assembly is a host of ten plugins, each with a hook and a loader of five
+// fragments of 4 KiB, of which 40 of 50 differ; what the loaders are asked for
+// stands in each fragment. refs returns what to ask for.
+func assembly(t testing.TB) (h *starhost.Host, refs func(arg string) []string) {
+	t.Helper()
+	h = starhost.New(starhost.Options{})
+	for i := range 10 {
+		l := script{src: fmt.Sprintf(`
+BODY = "0123456789abcde\n" * 255
+def load_docs(arg):
+    return [fragment("%%s %%d\n" %% (arg, (%d + i) %% 40) + BODY, source = "%d/%%d.md" %% i) for i in range(5)]
+register_fragment_loader("docs%d", load_docs)
+register_hook("pre_llm_call", lambda messages: "remember %d")
+`, 5*i, i, i, i)}.mustLoad(t)
+		l.plugin.Name = fmt.Sprintf("p%d", i)
+		if err := h.Add(*l.plugin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h, func(arg string) (refs []string) {
+		for i := range 10 {
+			refs = append(refs, fmt.Sprintf("docs%d:%s", i, arg))
+		}
+		return refs
+	}
+}
+
+// BenchmarkAssembly builds first prompts of sessions: of contents that are all
+// new to the host, and of ones that it knows.
+func BenchmarkAssembly(b *testing.B) {
+	for _, name := range []string{"new", "known"} {
+		b.Run(name, func(b *testing.B) {
+			h, refs := assembly(b)
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				if name == "new" {
+					n++
+				}
+				if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(b.Context(), starhost.Request{Text: "Why?", Fragments: refs(fmt.Sprint(n))}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
