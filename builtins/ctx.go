@@ -118,8 +118,8 @@ assert_eq(ctx.now[-1], "Z")`,
 	{name: "log", params: "level, msg, **fields",
 		doc: `Writes a line to the host's log, with fields by name.
 level is "debug", "info", "warn" or "error"; fields are JSON values. A call of a
-handler may write 1,000 lines of 256 KiB together. print(...) is
-ctx.log("info", ...), and drops what is over.`,
+handler may write 1,000 lines of 256 KiB together. What is
+not UTF-8 becomes U+FFFD. print(...) is ctx.log("info", ...), and drops what is over.`,
 		example: `assert_eq(ctx.log("info", "restarted", service = "checkout"), None)`,
 		call:    ctxLog},
 	{name: "progress", params: `done, total=0, message=""`,

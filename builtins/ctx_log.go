@@ -71,7 +71,7 @@ type logBook struct {
 // write logs a line, or returns the limit that it is over.
 func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 	b := &h.logs
-	line.Text, line.Fields = h.rec.world.Redact(line.Text), h.rec.world.RedactJSON(line.Fields)
+	line.Text, line.Fields = asText(h.rec.world.Redact(line.Text)), h.rec.world.RedactJSON(line.Fields)
 	switch {
 	case b.count == maxLogLines:
 		return "1,000 lines"

@@ -101,7 +101,8 @@ def t(ctx):
     """T."""
     print("hello")
     ctx.log("error", "bad", z = 1, level2 = None)
-    ctx.log(level = "debug", msg = "fine")
+    ctx.log(level = "debug", msg = "fine " + "é"[1:])
+    print("é"[:1], "cut")
 
 register_tool(t)
 `}.mustLoad(t)
@@ -110,7 +111,8 @@ register_tool(t)
 		{Plugin: "test", Level: "info", Text: "loading 1", Pos: starhost.Pos{File: "test.star", Line: 2, Col: 6}},
 		{Plugin: "test", Level: "info", Text: "hello", Pos: starhost.Pos{File: "test.star", Line: 6, Col: 10}},
 		{Plugin: "test", Level: "error", Text: "bad", Fields: json.RawMessage(`{"z":1,"level2":null}`), Pos: starhost.Pos{File: "test.star", Line: 7, Col: 12}},
-		{Plugin: "test", Level: "debug", Text: "fine", Pos: starhost.Pos{File: "test.star", Line: 8, Col: 12}},
+		{Plugin: "test", Level: "debug", Text: "fine \ufffd", Pos: starhost.Pos{File: "test.star", Line: 8, Col: 12}},
+		{Plugin: "test", Level: "info", Text: "\ufffd cut", Pos: starhost.Pos{File: "test.star", Line: 9, Col: 10}},
 	}
 	if diff := cmp.Diff(want, append(l.rec.Logs(), l.logs...)); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)

@@ -70,6 +70,7 @@ func reasoned(action starhost.Action) modFunc {
 		if err := c.bind("reason", &d.reason); err != nil {
 			return nil, err
 		}
+		d.reason = asText(d.reason) // a decision holds, however it is put
 		return c.decide(d)
 	}
 }
@@ -149,7 +150,7 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 		if !ok {
 			return nil, errorf("E0312", "got %s, want string", v.Type())
 		}
-		return s, nil
+		return s, textError(s)
 	case *json.RawMessage:
 		if !isObject(v) {
 			return nil, errorf("E0312", "got %s, want dict", v.Type())
@@ -185,7 +186,7 @@ func isObject(v starlark.Value) bool {
 // keeps the rest.
 func changedResult(v starlark.Value) (any, error) {
 	if s, ok := v.(starlark.String); ok {
-		return string(s), nil
+		return string(s), textError(string(s))
 	}
 	r, err := toResult(v)
 	return r, err

@@ -19,7 +19,8 @@ func (e *failError) Code() string { return "E0301" }
 //	fail(*args, sep=" ")
 //
 // as upstream does, with an error that a tool can tell from others. Its text is
-// paid for as a whole: few values can spell much.
+// paid for as a whole: few values can spell much. What of it is not UTF-8 becomes
+// U+FFFD: there is no better place for another failure.
 func raiseFail(c modCall) (starlark.Value, error) {
 	sep := " "
 	if err := unpackArgs(c.name, nil, c.kwargs, "sep?", &sep); err != nil {
@@ -36,7 +37,7 @@ func raiseFail(c modCall) (starlark.Value, error) {
 		}
 		parts[i] = text
 	}
-	return nil, &failError{strings.Join(parts, sep)}
+	return nil, &failError{asText(strings.Join(parts, sep))}
 }
 
 // spell returns v as a plugin would write it. It pays for each node that will be

@@ -30,7 +30,8 @@ var language = []modMember{
 	{name: "fail", params: `*args, sep=" "`, fn: raiseFail, whole: true,
 		doc: `Ends the call with a message.
 From a tool, the model gets the message alone, as a result that is an error; any
-other handler fails.`,
+other handler fails. What of the message is not UTF-8, as of a character cut in two,
+becomes U+FFFD.`,
 		example: `assert_eq(assert_fails(lambda: fail("no", "ticket"), "ticket"), "fail: no ticket")`},
 	{name: "float", params: "x=0", doc: "Converts a number, or the text of one, to a float.",
 		example: `assert_eq(float("1.5"), 1.5)`},

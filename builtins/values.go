@@ -404,6 +404,8 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	return nil
 }
 
+// errNotText refuses what a model would be told. Words for people, of fail, of logs
+// and of reasons, have U+FFFD in place of what is no text: see asText.
 var errNotText = errors.New("got text that is not UTF-8, want text (data goes into attachment(content = ...))")
 
 // textError returns errNotText for text that no model can be told: strings of

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -62,7 +63,9 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*hosted{}}
 	st.box = starlark.New(starlark.Options{
 		Cache: cond.cache,
-		Print: func(_ context.Context, _ starlark.Pos, text string) { st.out.WriteString(line(text)) },
+		Print: func(_ context.Context, _ starlark.Pos, text string) {
+			st.out.WriteString(line(strings.ToValidUTF8(text, "\ufffd")))
+		},
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
 		if e.Value == nil { // the language's own

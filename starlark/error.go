@@ -43,7 +43,7 @@ type Frame struct {
 // An Error is a failure of Starlark source, with the place it happened.
 type Error struct {
 	Pos    Pos      // innermost place in the source
-	Msg    string   // without the place; one line unless the script's own text has more
+	Msg    string   // UTF-8 without the place; one line unless the script's own text has more
 	Code   string   // "E0101": the cause's Code() string where it has one, else by kind
 	Source string   // text of the line at Pos, cut to 200 bytes; "" when it is not known
 	Help   string   // how it is done here, for habits of other languages; mostly ""
@@ -200,7 +200,7 @@ func Locate(err error, src func(file string) string) *Error {
 	if e.Code == "" {
 		e.Code = codeOf(e.cause, e.Msg)
 	}
-	e.Msg = cut(e.Msg, maxMessage)
+	e.Msg = cut(strings.ToValidUTF8(e.Msg, "\ufffd"), maxMessage)
 	e.quote(src)
 	if e.Help == "" {
 		e.Help = helpFor(e.Msg, e.Source)
