@@ -177,6 +177,17 @@ var foreignEvents = []struct{ system, name, ours string }{
 	{"LLM", "after_call", "post_tool_call"},
 }
 
+// ForeignEvent says which event another system's is here, as "PicoClaw's before_llm is
+// pre_llm_call"; "" if no system has it.
+func ForeignEvent(name string) string {
+	for _, f := range foreignEvents {
+		if strings.EqualFold(f.name, name) {
+			return fmt.Sprintf("%s's %s is %s", f.system, f.name, f.ours)
+		}
+	}
+	return ""
+}
+
 // LookupEvent returns the event's description, or an error with a suggestion
 // that knows other systems' names. Events that a program declares are looked up
 // beside the table's: [Host.Events] has both.
@@ -186,10 +197,8 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 			return &list[i], nil
 		}
 	}
-	for _, f := range foreignEvents {
-		if strings.EqualFold(f.name, name) {
-			return nil, fmt.Errorf("unknown event %q (%s's %s is %s)", name, f.system, f.name, f.ours)
-		}
+	if ours := ForeignEvent(name); ours != "" {
+		return nil, fmt.Errorf("unknown event %q (%s)", name, ours)
 	}
 	var names []string
 	for _, e := range slices.Concat(events, declared) {

@@ -147,18 +147,6 @@ register_hook("pre_tool_call", guard)`,
 		Text: "The message of an error, or what it shows of the plugin, had the value of a secret in it. The secret's name stands there instead.",
 	},
 	{
-		Code: "E0314", Title: "loaders only read",
-		Text: "Loaders of one prompt run beside each other. What one writes could be seen by another or not, so members of ctx that write are errors in loaders.",
-		Bad: `def note(ctx, arg):
-    ctx.state.set("seen", arg)
-
-register_fragment_loader("note", note)`,
-		Good: `def note(ctx, arg):
-    return ctx.state.get("seen", "")
-
-register_fragment_loader("note", note)`,
-	},
-	{
 		Code: "E0316", Title: "file of the plugin cannot be read",
 		Text: "files and attachment(path = ...) read the plugin's own folder. A plugin that is a single file has none: NAME.star becomes NAME/plugin.star, with its files beside it. Text is UTF-8; an attachment has a size limit.",
 		Bad:  `TEAMS = files.read("teams.txt").splitlines() # in a plugin that is a single file`,

@@ -63,9 +63,6 @@ func (v *ctxValue) method(m ctxMember) starlark.Value {
 	h := v.call
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		c := modCall{rt: h.rec.rt, th: th, name: full, args: args, kwargs: kwargs}
-		if m.writes && h.lane.ReadOnly {
-			return nil, c.fail("E0314", "got a call in a loader, which only reads: they run beside each other")
-		}
 		if err := c.pay(1, 64); err != nil {
 			return nil, err
 		}
@@ -81,7 +78,6 @@ type ctxMember struct {
 	example string
 	get     func(*handlerCall) (starlark.Value, error)
 	call    func(modCall, *handlerCall) (starlark.Value, error)
-	writes  bool // not for loaders
 }
 
 // entry describes the member for readers; the value comes with each call.
@@ -142,13 +138,13 @@ assert_eq(ctx.random(6) < 6, True)`,
 		doc:     "Returns what the plugin keeps in this session under a key, or the default.\nThe value is a new one each time.",
 		example: "assert_eq(ctx.state.get(\"seen\", []), [])",
 		call:    stateShelf.getKept},
-	{name: "state.set", params: "key, value", writes: true,
+	{name: "state.set", params: "key, value",
 		doc: `Keeps a JSON value under a key, for this plugin and session.
 All keys and values of a plugin may take 1 MiB in a session, and end with it.`,
 		example: `ctx.state.set("seen", ["checkout"])
 assert_eq(ctx.state.get("seen"), ["checkout"])`,
 		call: stateShelf.setKept},
-	{name: "state.delete", params: "key", writes: true,
+	{name: "state.delete", params: "key",
 		doc: "Forgets a key, and returns whether it was there.",
 		example: `ctx.state.set("seen", 1)
 assert_eq(ctx.state.delete("seen"), True)
@@ -165,13 +161,13 @@ assert_eq(ctx.state.keys(), ["a", "b"])`,
 The value is a new one each time. Needs the permission store, as all of ctx.store.`,
 		example: "assert_eq(ctx.store.get(\"seen\", []), [])",
 		call:    storeShelf.getKept},
-	{name: "store.set", params: "key, value", writes: true,
+	{name: "store.set", params: "key, value",
 		doc: `Keeps a JSON value under a key, for this plugin, across sessions.
 A key has at most 512 bytes, a value 1 MiB.`,
 		example: `ctx.store.set("seen", ["checkout"])
 assert_eq(ctx.store.get("seen"), ["checkout"])`,
 		call: storeShelf.setKept},
-	{name: "store.delete", params: "key", writes: true,
+	{name: "store.delete", params: "key",
 		doc: "Forgets a key, and returns whether it was there.",
 		example: `ctx.store.set("seen", 1)
 assert_eq(ctx.store.delete("seen"), True)`,
@@ -206,7 +202,7 @@ permission http:HOST, or http:[METHODS ]HOST[:PORT][/PATH*].`,
 assert_eq(reply.status, 200)
 assert_eq(reply.json()["name"], "Ada")`,
 		call: sendRequest("GET")},
-	{name: "http.post", params: httpBodyParams, writes: true,
+	{name: "http.post", params: httpBodyParams,
 		doc: `Sends a POST request with a body, text or bytes, or with a value as JSON.
 It is as ctx.http.get beside that. Needs the permission http:POST HOST.`,
 		example: `reply = ctx.http.post("https://pager.internal/page", json = {"team": "checkout"})
@@ -218,7 +214,7 @@ It is as ctx.http.post beside that. Loaders only send GET and HEAD.`,
 		example: `reply = ctx.http.request("HEAD", "https://pager.internal/oncall")
 assert_eq(reply.headers["content-type"], "application/json")`,
 		call: sendRequest("")},
-	{name: "exec", params: `argv, stdin="", env={}, timeout=None`, writes: true,
+	{name: "exec", params: `argv, stdin="", env={}, timeout=None`,
 		doc: `Runs a program and waits for its end, whatever its code.
 argv is a list: there is no shell. The program is looked for in a fixed PATH and gets a
 clean environment with env added; timeout is in seconds, 30 without it, and kills all that
@@ -227,7 +223,7 @@ Needs the permission exec:ARGV.`,
 		example: `out = ctx.exec(["kubectl", "get", "pods"])
 assert_eq((out.code, out.stdout), (0, "checkout-1\n"))`,
 		call: ctxExec},
-	{name: "tools.call", params: "name, **arguments", writes: true,
+	{name: "tools.call", params: "name, **arguments",
 		doc: `Calls a tool as the model would: schema, hooks, approval and limits included.
 Returns .output, the text that the model would read, .is_error and .attachments; that a
 hook denied the call is an is_error as well. Calls nest at most 8 deep and share the
@@ -265,7 +261,7 @@ where the pattern spells the dot. Files that the plugin may not read are left ou
 		doc:     "Returns name, size in bytes and is_dir of a file of the workspace.\nNeeds the permission fs.read:GLOB.",
 		example: `assert_eq(ctx.fs.stat("runbooks/checkout.md").size, 18)`,
 		call:    fsStat},
-	{name: "fs.write", params: "path, content", writes: true,
+	{name: "fs.write", params: "path, content",
 		doc: `Writes a file of the workspace, text or bytes: the whole of it or nothing.
 Folders on the way are made. Config, plugins and names that begin with a dot are never
 written, unless the permission spells the dot. Needs the permission fs.write:GLOB.`,

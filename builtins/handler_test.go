@@ -261,7 +261,7 @@ register_fragment_loader("fails", lambda ref: fail("no", ref))
 		{"named:x", "test x"},
 		{"more:x", "x!"},
 		{"bad:x", "error: lambda returned a value of no use here: got int, want a string, a fragment, an attachment, a list of these or None"},
-		{"writes:x", "error: test.star:7:66: ctx.state.set: got a call in a loader, which only reads: they run beside each other"},
+		{"writes:x", "error: test.star:7:66: state.set: got a call in a loader, but loaders only read: they run beside each other"},
 		{"fails:x", "error: test.star:8:51: fail: no x"},
 	}
 	for _, tt := range tests {

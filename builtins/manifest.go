@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -191,7 +192,12 @@ func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) erro
 		return err
 	}
 	if err := set(m, v); err != nil {
-		return errorf("E0302", "plugin: %s: %v", name, err).at(start)
+		code := "E0302"
+		var coded interface{ Code() string } // what is no permission has a code of its own
+		if errors.As(err, &coded) {
+			code = coded.Code()
+		}
+		return errorf(code, "plugin: %s: %v", name, err).at(start)
 	}
 	return nil
 }
@@ -244,8 +250,9 @@ func setPermissions(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// hostSettings are keys of [plugin.NAME] that are the host's.
-var hostSettings = []string{"limits", "mode"}
+// HostSetting reports whether a key of [plugin.NAME] is the host's, which no plugin can
+// declare.
+func HostSetting(key string) bool { return key == "limits" || key == "mode" }
 
 func setConfig(m *Manifest, v starlark.Value) error {
 	dict, ok := v.(*starlark.Dict)
@@ -257,7 +264,7 @@ func setConfig(m *Manifest, v starlark.Value) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("key %v: got %s, want string", k, k.Type())
-		case slices.Contains(hostSettings, name):
+		case HostSetting(name):
 			return fmt.Errorf("key %q is the host's own: it means the same for every plugin", name)
 		case !isIdentifier(name):
 			return fmt.Errorf("key %q: want a name, as it is read as config.NAME", name)

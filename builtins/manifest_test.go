@@ -127,7 +127,7 @@ func TestReadManifestErrors(t *testing.T) {
 // TestPermissionsAreChecked: the wording is that of package effects.
 func TestPermissionsAreChecked(t *testing.T) {
 	_, err := manifest(t, `plugin(permissions = ["fs.raed:x"])`)
-	if codeOf(err) != "E0302" {
+	if codeOf(err) != "E0502" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -221,9 +221,9 @@ register_tool(caller)
 // TestLoadersOnlyRead calls each member of ctx that writes in a loader.
 func TestLoadersOnlyRead(t *testing.T) {
 	calls := map[string]string{
-		`ctx.state.set("k", 1)`: "E0314", `ctx.state.delete("k")`: "E0314", `ctx.store.set("k", 1)`: "E0314", `ctx.store.delete("k")`: "E0314",
-		`ctx.fs.write("reports/a.md", "x")`: "E0314", `ctx.exec(["kubectl"])`: "E0314", `ctx.tools.call("echo", text = "x")`: "E0314",
-		`ctx.http.post("https://pager.internal/page")`: "E0314", `ctx.http.request("PUT", "https://pager.internal/page")`: "E0509",
+		`ctx.state.set("k", 1)`: "E0509", `ctx.state.delete("k")`: "E0509", `ctx.store.set("k", 1)`: "E0509", `ctx.store.delete("k")`: "E0509",
+		`ctx.fs.write("reports/a.md", "x")`: "E0509", `ctx.exec(["kubectl"])`: "E0509", `ctx.tools.call("echo", text = "x")`: "E0509",
+		`ctx.http.post("https://pager.internal/page")`: "E0509", `ctx.http.request("PUT", "https://pager.internal/page")`: "E0509",
 		`ctx.http.request("HEAD", "https://pager.internal/oncall")`: "", `ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"})`: "",
 		`ctx.state.get("k")`: "", `ctx.store.keys()`: "", `ctx.env("REGION")`: "", `ctx.secret("PAGER_TOKEN")`: "", `ctx.fs.read("a.md")`: "",
 		`ctx.fragments.get("greeting:Ada")`: "", `ctx.now`: "", `ctx.random(5)`: "", `ctx.log("info", "x")`: "", `ctx.progress(1)`: "",

@@ -54,6 +54,9 @@ func (c modCall) payDefaults(sig *signature) error {
 // checkSchema reports where an explicit schema and the handler's parameters do
 // not fit. What a JSON Schema is, is the host's to check.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
+	if typ, _ := starlark.AsString(lookup(schema, "type")); typ != "object" {
+		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", quoteShort(typ))
+	}
 	properties := stringKeys(lookup(schema, "properties"))
 	for _, p := range sig.offered() {
 		if !slices.Contains(properties, p.name) {

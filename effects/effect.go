@@ -43,8 +43,8 @@ type answerer interface {
 	answer(lane, plugin string, c call) (e entry, ok bool, err error)
 }
 
-// do is what every effect of a plugin goes through. It refuses what the plugin may
-// not do and what writes in a loader, takes the reply from the world's Answers or,
+// do is what every effect of a plugin goes through. It refuses what writes in a loader
+// and what the plugin may not do, takes the reply from the world's Answers or,
 // unless this is a dry run, from run, takes the values of secrets out of it, and
 // writes the effect down.
 func do[T any](ctx context.Context, w *World, c call, run func(context.Context) (T, error)) (reply T, err error) {
@@ -52,13 +52,13 @@ func do[T any](ctx context.Context, w *World, c call, run func(context.Context) 
 	switch {
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
+	case c.writes && lane.ReadOnly: // before the permission: no grant helps
+		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
 	case c.refused != nil:
 		if r, ok := w.Answers.(*Replay); ok {
 			r.refuse(lane.Path, w.Plugin, c)
 		}
 		return reply, c.refused
-	case c.writes && lane.ReadOnly:
-		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
 	}
 	e, answered, err := w.answer(lane.Path, c)
 	switch {

@@ -138,8 +138,8 @@ var codes = []Code{
 		Code: "E0509", Title: "not in a loader",
 		Text: "Loaders of one prompt run beside each other, so they may do nothing that another could see: no fs.write, exec, tools.call, requests other than GET and HEAD, and nothing that sets or deletes. " +
 			"The host's own references, as files and URLs, are for what the user typed; a plugin that loads one needs a permission of its own.",
-		Bad:  `register_fragment_loader("seen", lambda ctx, arg: ctx.state.set("seen", arg))`,
-		Good: `register_fragment_loader("seen", lambda ctx, arg: ctx.state.get("seen", ""))`,
+		Bad:  `register_fragment_loader("doc", lambda ctx, arg: ctx.state.set("seen", arg))`,
+		Good: `register_fragment_loader("doc", lambda ctx, arg: ctx.state.get("seen", ""))`,
 	},
 	{
 		Code: "E0510", Title: "not a request",
@@ -169,8 +169,8 @@ var codes = []Code{
 	},
 	{
 		Code: "E0514", Title: "file not written",
-		Text: "A plugin never writes plugins, their libraries or the config, whatever its permissions: it could grant itself more. It writes regular files, whole or not at all, through no link at the end of the path.",
-		Bad:  `ctx.fs.write("starhost.toml", "")`,
+		Text: "A plugin writes regular files, whole or not at all, through no link at the end of the path; and the disk may be full, or the system refuse it.",
+		Bad:  `ctx.fs.write("notes", "")`,
 		Good: `ctx.fs.write("out/report.md", "")`,
 	},
 	{
@@ -201,5 +201,11 @@ var codes = []Code{
 		Text: "sha256:ID is a fragment that the store holds: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them.",
 		Bad:  `ctx.fragments.get("sha256:9f2c")`,
 		Good: `ctx.fragments.get("sha256:9f2c41d0")`,
+	},
+	{
+		Code: "E0520", Title: "never written",
+		Text: "A plugin never writes plugins, their libraries or the config, whatever its permissions: it could grant itself more.",
+		Bad:  `ctx.fs.write("starhost.toml", "")`,
+		Good: `ctx.fs.write("out/report.md", "")`,
 	},
 }

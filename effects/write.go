@@ -71,7 +71,7 @@ func (w *World) mayWrite(name string) (string, error) {
 		return "", err
 	}
 	if w.protects(clean) {
-		return "", fileError("E0514", name, "plugins, their libraries and the config are never written by a plugin")
+		return "", fileError("E0520", name, "plugins, their libraries and the config are never written by a plugin")
 	}
 	return clean, nil
 }

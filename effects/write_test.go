@@ -69,21 +69,21 @@ func TestWriteFileRefuses(t *testing.T) {
 		{"out/link.md", "E0514"},
 		{"out/dangling.md", "E0514"},
 		{"out/gone/x.md", "E0504"},
-		{"out/plugins/p/data.txt", "E0514"},
-		{"out/plugins/p/new.txt", "E0514"},
-		{"out/config/starhost.toml", "E0514"},
-		{"out/config/lib/x.txt", "E0514"},
+		{"out/plugins/p/data.txt", "E0520"},
+		{"out/plugins/p/new.txt", "E0520"},
+		{"out/config/starhost.toml", "E0520"},
+		{"out/config/lib/x.txt", "E0520"},
 		{"out/away/x.md", "E0504"},
 		{"out/up/x.md", "E0504"},
-		{"plugins/p/data.txt", "E0514"},
-		{"plugins/P/data.txt", "E0514"},
-		{"Plugins/p/plugin.star", "E0514"},
-		{"plugins/q.star", "E0514"},
-		{"out/q.STAR", "E0514"},
-		{"lib/x.txt", "E0514"},
-		{"starhost.toml", "E0514"},
-		{"StarHost.TOML", "E0514"},
-		{"out/starhost.toml", "E0514"},
+		{"plugins/p/data.txt", "E0520"},
+		{"plugins/P/data.txt", "E0520"},
+		{"Plugins/p/plugin.star", "E0520"},
+		{"plugins/q.star", "E0520"},
+		{"out/q.STAR", "E0520"},
+		{"lib/x.txt", "E0520"},
+		{"starhost.toml", "E0520"},
+		{"StarHost.TOML", "E0520"},
+		{"out/starhost.toml", "E0520"},
 		{".git/hooks/pre-commit", "E0501"},
 		{"out/.env", "E0501"},
 		{"../x.md", "E0503"},
@@ -121,8 +121,8 @@ func TestWriteFileRefuses(t *testing.T) {
 		t.Errorf("outside: got %q", got)
 	}
 	all := &effects.World{Plugin: "p", Declared: w.Declared, Granted: w.Declared, Workspace: w.Workspace, Protected: []string{"."}}
-	if err := all.WriteFile(t.Context(), "out/a.md", ""); code(err) != "E0514" {
-		t.Errorf("WriteFile: got %v, want E0514", err)
+	if err := all.WriteFile(t.Context(), "out/a.md", ""); code(err) != "E0520" {
+		t.Errorf("WriteFile: got %v, want E0520", err)
 	}
 }
 

@@ -37,8 +37,16 @@ func Report(p *starhost.Prompt) string {
 	if c := p.CacheBreak; c != nil {
 		writeLine(&b, "cache break", cacheBreak(c))
 	}
-	writeLine(&b, "prompt", fmt.Sprintf("%d B, about %d tokens", p.Bytes(), Tokens(p)))
+	writeLine(&b, "prompt", fmt.Sprintf("%d B, about %s", p.Bytes(), tokens(Tokens(p))))
 	return b.String()
+}
+
+// tokens words a number of them.
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // Tokens estimates the size of a prompt's system text and new user message in

@@ -99,5 +99,11 @@ func Codes() []Code {
 			Bad:  "starhost trust # in a folder without starhost.toml\n",
 			Good: "starhost -C my-project trust\n",
 		},
+		{
+			Code: "E0615", Title: "a config that cannot be read",
+			Text: "The config that --config or STARHOST_CONFIG names, or the one that was found, is not there, is no file, or the system refuses to read it.",
+			Bad:  "-- starhost.toml/README.md --\na folder named like the file\n",
+			Good: "-- starhost.toml --\n-- plugins/a.star --\n",
+		},
 	}
 }

@@ -402,20 +402,22 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 // release applies what the project says of its own plugins, and returns its
 // enabled and disabled ones.
 func (c *Config) release(own map[string]bool) (project PluginsConfig) {
+	names := slices.Sorted(maps.Keys(own))
+	names = slices.DeleteFunc(names, func(name string) bool { return !own[name] })
 	for _, g := range c.held {
 		if g.key[0] == "plugin" {
 			if name := g.key[1]; own[name] {
 				c.set(g) // its type was checked when it was held
 			} else {
-				c.ignore(g, "%s is no plugin of this project", name)
+				c.ignore(g, "%s is no plugin of this project%s", name, didYouMean(name, names))
 			}
 			continue
 		}
-		names, _ := texts(g.value) // checked when it was held
-		for _, name := range names {
+		list, _ := texts(g.value) // checked when it was held
+		for _, name := range list {
 			switch {
 			case !own[name]:
-				c.ignore(g, "%s is no plugin of this project", name)
+				c.ignore(g, "%s is no plugin of this project%s", name, didYouMean(name, names))
 			case g.key[1] == "enabled":
 				project.Enabled = append(project.Enabled, name)
 			default:
@@ -461,6 +463,11 @@ func (c *Config) checkNames(found map[string]bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Grants)) {
 		if name != starhost.HostPlugin {
+			check(name, "grants", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.projectGrants)) {
+		if c.Grants[name] == nil {
 			check(name, "grants", name)
 		}
 	}

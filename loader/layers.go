@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/starhost/starhost/effects"
 )
 
 // A layer is one config file.
@@ -202,11 +205,15 @@ func (c *Config) apply(g given) *Error {
 }
 
 func (c *Config) set(g given) *Error {
-	switch err := g.set(c, g); err {
-	case nil:
+	err := g.set(c, g)
+	var permission *effects.Error
+	switch {
+	case err == nil:
 		c.places[toml.Key(g.key[:2]).String()] = g.table
 		c.places[toml.Key(g.key).String()] = g.place
-	case errIgnored:
+	case err == errIgnored:
+	case errors.As(err, &permission):
+		return errorAt(g.place, permission.Code(), "%s: %v", toml.Key(g.key), err)
 	default:
 		return wrongType(g.place, g.key, g.value, err.Error())
 	}

@@ -171,10 +171,23 @@ func (s *Set) Err() error {
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
 		if status := s.status(name); status != StatusLoaded {
-			return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded", name)
+			return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.near(name))
 		}
 	}
 	return nil
+}
+
+// near returns which plugin a name that none bears may mean.
+func (s *Set) near(name string) string {
+	names := make([]string, len(s.Plugins))
+	for i := range s.Plugins {
+		names[i] = s.Plugins[i].Name
+	}
+	if slices.Contains(names, name) {
+		return ""
+	}
+	slices.Sort(names)
+	return didYouMean(name, names)
 }
 
 // status returns the status of a plugin, "" if there is none of that name.
@@ -438,6 +451,9 @@ func (l *loading) flags(used []*Source) error {
 		if err != nil {
 			return err
 		}
+		if host, _, _ := strings.Cut(rest, "."); builtins.HostSetting(host) {
+			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, host, name)
+		}
 		l.settings[name] = append(l.settings[name], assignment{rest, value})
 	}
 	return nil
@@ -450,7 +466,7 @@ func parseGrant(text string) (name string, p effects.Permission, err error) {
 		name, rest = "", text
 	}
 	if p, err = effects.ParsePermission(rest); err != nil {
-		return "", p, errorAt(Place{}, "E0610", "--grant %s: %v", text, err)
+		return "", p, errorAt(Place{}, "E0502", "--grant %s: %v", text, err)
 	}
 	return name, p, nil
 }

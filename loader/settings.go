@@ -164,7 +164,7 @@ func setGrants(c *Config, g given) error {
 		return err
 	}
 	if _, err := effects.ParseGrants(permissions); err != nil {
-		return fmt.Errorf("permissions (%w)", err)
+		return err
 	}
 	if g.layer.project {
 		c.projectGrants[g.name()] = projectGrant{permissions, g.place}

@@ -76,20 +76,20 @@ func readConfigFile(file, shown string) ([]byte, *Error) {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return nil, errorAt(at, "E0607", "%s", reason(err))
+		return nil, errorAt(at, "E0615", "%s", reason(err))
 	case !info.Mode().IsRegular():
-		return nil, errorAt(at, "E0607", "got a %s, want a config file", kindOf(info))
+		return nil, errorAt(at, "E0615", "got a %s, want a config file", kindOf(info))
 	case info.Size() > maxConfigBytes:
 		return nil, tooLarge(at, info.Size(), maxConfigBytes)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, errorAt(at, "E0607", "%s", reason(err))
+		return nil, errorAt(at, "E0615", "%s", reason(err))
 	}
 	defer f.Close()
 	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 	if err != nil {
-		return nil, errorAt(at, "E0607", "%s", reason(err))
+		return nil, errorAt(at, "E0615", "%s", reason(err))
 	}
 	return src, nil
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -79,6 +81,7 @@ func (a *app) fail(err error) {
 // end writes the result, then the diagnostics, and returns the exit code: that
 // of the first problem.
 func (a *app) end() int {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error, and no program that plugins run inherits it now
 	if err := a.writeResult(); err != nil {
 		a.fail(err)
 	}

@@ -180,6 +180,9 @@ func topics() []string { return wholeReference().names() }
 func unknownTopic(name string) error {
 	names := topics()
 	hint := didYouMean(name, names)
+	if ours := starhost.ForeignEvent(name); ours != "" {
+		hint = " (" + ours + ")"
+	}
 	if hint == "" {
 		// A member is known by its last part as well: dedent is text.dedent.
 		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "."+name) })

@@ -117,8 +117,6 @@ func blocksOf(page string) []block {
 
 // notHere says why examples of effects cannot show their code in this test.
 var notHere = map[string]string{
-	"E0502": "plugin(...), --grant and the config say it with codes of their own",
-	"E0509": "ctx refuses first, with E0314",
 	"E0511": "needs a network",
 	"E0515": "needs a case with effects.jsonl",
 	"E0517": "needs a case with effects.jsonl",

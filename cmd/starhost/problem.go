@@ -253,6 +253,7 @@ var exits = map[string]int{
 	"E04":   exitLimit,
 	"E05":   exitPlugin, // effects
 	"E0501": exitLimit,
+	"E0502": exitUsage, // of a flag or the config
 	"E0504": exitOutside, "E0505": exitOutside,
 	"E0506": exitLimit,
 	"E0507": exitUsage,
@@ -260,6 +261,7 @@ var exits = map[string]int{
 	"E0515": exitUsage,    // a file that the command line names
 	"E0516": exitNegative, // a comparison
 	"E0518": exitOutside, "E0519": exitOutside,
+	"E0520": exitLimit,
 	"E06":   exitUsage, // config and paths
 	"E0605": exitPlugin, "E0606": exitPlugin,
 	"E0607": exitOutside,
