@@ -15,11 +15,11 @@ import (
 // hookAgainstPeers compares the standard hook, and one that does nothing, with the
 // same hooks elsewhere. All but pluggy are asked as their own hosts ask them.
 func hookAgainstPeers(r *rig) error {
-	standard, err := r.load("standard", map[string]string{"standard": standardHook})
+	standard, err := r.hooks("standard", standardHook, 1)
 	if err != nil {
 		return err
 	}
-	noop, err := r.load("noop", map[string]string{"noop": noopHook})
+	noop, err := r.hooks("noop", noopHook, 1)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (r *rig) load(folder string, sources map[string]string) (*loader.Set, error
 // fired makes work of firing an event at a host. A turn keeps a trace of all that
 // happened in it, so there is a new one every hundred times, which is longer than
 // turns are.
-func fired(h *starhost.Host, event func() *starhost.Event) func() error {
+func fired(h *starhost.Host, e *starhost.Event) func() error {
 	session := h.NewSession(starhost.SessionConfig{ID: "bench"})
 	ctx := context.Background()
 	var turn *starhost.Turn
@@ -49,7 +49,7 @@ func fired(h *starhost.Host, event func() *starhost.Event) func() error {
 			}
 		}
 		n++
-		_, err = turn.Fire(ctx, event())
+		_, err = turn.Fire(ctx, e)
 		return errors.Join(append(turn.Errors(), err)...)
 	}
 }
@@ -73,6 +73,11 @@ func raw(fn starlark.Callable, args ...starlark.Value) side {
 	}
 }
 
+// hooks loads a plugin that registers the same hook several times.
+func (r *rig) hooks(folder, source string, times int) (*loader.Set, error) {
+	return r.load(fmt.Sprintf("%s%d", folder, times), map[string]string{folder: fmt.Sprintf(source, times)})
+}
+
 // global returns a function of the only plugin of a set.
 func global(set *loader.Set, name string) (starlark.Callable, error) {
 	fn, ok := set.Plugins[0].Inside.Module.Globals[name].(starlark.Callable)
@@ -82,12 +87,13 @@ func global(set *loader.Set, name string) (starlark.Callable, error) {
 	return fn, nil
 }
 
-// The standard hook reads 5 roles and 3 tool names and returns a text.
+// The standard hook reads 5 roles and 3 tool names and returns a text. It is there as
+// often as the plugin's maker says.
 const standardHook = `
 def standard(messages, tools):
     return "roles " + ",".join(messages.roles) + "; tools " + ",".join(tools.names)
 
-register_hook("pre_llm_call", standard)
+[register_hook("pre_llm_call", standard) for _ in range(%d)]
 `
 
 // noopHook is told nothing and says nothing.
@@ -95,7 +101,7 @@ const noopHook = `
 def noop():
     return None
 
-register_hook("pre_llm_call", noop)
+[register_hook("pre_llm_call", noop) for _ in range(%d)]
 `
 
 // A conversation is what hooks are shown.
@@ -125,11 +131,7 @@ func offered() *starhost.Tools {
 	return starhost.NewList(list)
 }
 
-// beforeRequest makes events as the pipeline does: one for each firing, all of the
-// same messages and tools.
-func beforeRequest(m *starhost.Messages) func() *starhost.Event {
-	tools := offered()
-	return func() *starhost.Event {
-		return &starhost.Event{Name: "pre_llm_call", SessionID: "bench", Platform: "go", Model: "m", Messages: m, Tools: tools, Round: 1}
-	}
+// beforeRequest returns an event as the pipeline fires it.
+func beforeRequest(m *starhost.Messages) *starhost.Event {
+	return &starhost.Event{Name: "pre_llm_call", SessionID: "bench", Platform: "go", Model: "m", Messages: m, Tools: offered(), Round: 1}
 }

@@ -131,6 +131,24 @@ func (r *rig) batch(s side) (int, error) {
 	}
 }
 
+// time adds a row of the nanoseconds of one operation.
+func (r *rig) time(c claim, s side) error {
+	n, err := r.batch(s)
+	if err != nil {
+		return err
+	}
+	var times []float64
+	for range r.pairs {
+		took, err := s(n)
+		if err != nil {
+			return err
+		}
+		times = append(times, float64(took)/float64(n))
+	}
+	r.add(row{claim: c, got: spreadOf(times)})
+	return nil
+}
+
 // figure adds a row of something counted.
 func (r *rig) figure(c claim, figure float64) { r.add(row{claim: c, got: exactly(figure)}) }
 
