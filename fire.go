@@ -132,6 +132,10 @@ func (t *Turn) invalid(e *Event) []string {
 	return nil
 }
 
+// heard reports whether any hook is there for e. What only hooks would see is not
+// made for none.
+func (t *Turn) heard(e *Event) bool { return len(t.registry.hooks[e.Name]) > 0 }
+
 // matching returns the hooks that e concerns, in the total order.
 func (t *Turn) matching(e *Event) []*Hook {
 	hooks := t.registry.hooks[e.Name]

@@ -129,7 +129,10 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		offers = slices.Concat(offers, t.session.opening, t.offers)
 	}
 	pre := t.event("pre_llm_call")
-	pre.Messages, pre.Tools = NewList(t.typed()), t.tools
+	pre.Tools = t.tools
+	if t.heard(pre) {
+		pre.Messages = NewList(t.typed())
+	}
 	if t.toolless {
 		pre.Tools = NewList[Tool](nil)
 	}
@@ -143,6 +146,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		return nil, err
 	}
 	t.append(m)
+	m.system = t.session.system.render(m.set)
 	p := &Prompt{
 		System: m.system, Messages: slices.Concat(t.session.history, t.messages), Text: m.text,
 		Tools: pre.Tools.Items(), Model: pre.Model, Options: pre.Options,
@@ -198,7 +202,6 @@ type merged struct {
 
 // merge merges what was offered for this prompt.
 func (t *Turn) merge(offers []Context) (*merged, error) {
-	opts := &t.host.opts.Prompt
 	set := fragments.Merge(fragmentLists(offers)...)
 	attachments := [][]fragments.Attachment{}
 	if t.round == 1 {
@@ -215,11 +218,7 @@ func (t *Turn) merge(offers []Context) (*merged, error) {
 		return nil, err
 	}
 	s.setOwn(t.request.System)
-	m := &merged{set: set, changed: s.take(set)}
-	_, m.text = set.Render(opts.Render, t.session.docs)
-	m.system = s.render(set)
-	t.session.docs += set.Kept(fragments.Prompt)
-	return m, nil
+	return &merged{set: set, changed: s.take(set)}, nil
 }
 
 // budget returns what is left of the turn's.
@@ -252,8 +251,8 @@ func (t *Turn) inSession(h fragments.Hash) bool {
 	return t.sent[h] || t.host.opts.Prompt.Dedup == DedupSession && t.session.sent[h]
 }
 
-// append adds what was merged to the turn: in the first round in front of the
-// user's words, later as a message of its own.
+// append renders what was merged and adds it to the turn: in the first round in
+// front of the user's words, later as a message of its own.
 func (t *Turn) append(m *merged) {
 	msg := Message{Role: RoleUser, merged: alone}
 	for _, r := range m.set.Rows() {
@@ -267,17 +266,20 @@ func (t *Turn) append(m *merged) {
 			msg.Attachments = append(msg.Attachments, a.Attachment)
 		}
 	}
+	var tail []string
 	for _, note := range m.set.Notes() {
 		if id := fragments.Sum(note); !t.inSession(id) { // said once, like a fragment
 			t.hold(&msg, id)
-			m.text = joinLines(m.text, note)
+			tail = append(tail, note)
 		}
 	}
 	if t.round == 1 {
 		msg.own, msg.merged = t.words, inFront
-		m.text = joinLines(m.text, t.words)
+		tail = append(tail, t.words)
 		t.session.opening = nil
 	}
+	_, m.text = m.set.Render(t.host.opts.Prompt.Render, t.session.docs, tail...)
+	t.session.docs += m.set.Kept(fragments.Prompt)
 	msg.Content = m.text
 	if t.round == 1 || msg.Content != "" || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)
@@ -296,7 +298,9 @@ func (t *Turn) send(ctx context.Context, p *Prompt, m *merged) error {
 	e := t.event("pre_send")
 	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offered
 	e.Model, e.Options = p.Model, p.Options
-	e.Fragments = NewList(rows(p.Fragments))
+	if t.heard(e) {
+		e.Fragments = NewList(rows(p.Fragments))
+	}
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err

@@ -38,10 +38,13 @@ func ParseRendering(text string) (Rendering, error) {
 // The system text is the same in every rendering: each fragment stripped of the
 // white space around it, joined by "\n\n". One that is blank is left out: its
 // row stays kept and has its place, but no offset.
-func (s *Set) Render(r Rendering, index int) (system, prompt string) {
+//
+// What is in tail follows the prompt's fragments, such as the user's own words:
+// each that is not empty, in a line of its own.
+func (s *Set) Render(r Rendering, index int, tail ...string) (system, prompt string) {
 	var systemText, promptText joiner
 	systemText.grow(s, System)
-	promptText.grow(s, Prompt)
+	promptText.grow(s, Prompt, tail...)
 	wrap, ok := wrappings[r]
 	if !ok {
 		wrap = plainWrap
@@ -61,6 +64,9 @@ func (s *Set) Render(r Rendering, index int) (system, prompt string) {
 		} else if content := strings.TrimSpace(row.Content); content != "" {
 			row.Offset, row.Length = systemText.add("\n\n", "", content, ""), len(content)
 		}
+	}
+	for _, line := range tail {
+		promptText.line(line)
 	}
 	return systemText.String(), promptText.String()
 }
@@ -87,9 +93,12 @@ type joiner struct {
 // if it is too little.
 const markupGuess = 128
 
-// grow makes room for all fragments of target.
-func (j *joiner) grow(s *Set, target Target) {
+// grow makes room for all fragments of target, and the tail.
+func (j *joiner) grow(s *Set, target Target, tail ...string) {
 	room := 0
+	for _, line := range tail {
+		room += len(line) + 1
+	}
 	for _, row := range s.rows {
 		if row.Target == target && row.Status.sent() {
 			room += len(row.Content) + markupGuess
@@ -110,6 +119,14 @@ func (j *joiner) add(sep, before, content, after string) int {
 	j.WriteString(content)
 	j.WriteString(after)
 	return offset
+}
+
+// line writes text in a line of its own, if it is not empty.
+func (j *joiner) line(text string) {
+	if text != "" && j.Len() > 0 {
+		j.WriteByte('\n')
+	}
+	j.WriteString(text)
 }
 
 func plainWrap(*Row, int) (before, after string) { return "", "" }
