@@ -25,11 +25,14 @@ const (
 	maxHeader     = 32 << 10         // bytes
 	maxRequests   = 2 * maxSessions  // under way: each session may have one that waits for news
 	headerTimeout = 10 * time.Second // to send all headers
-	bodyTimeout   = 30 * time.Second // to send a body, and to take each piece of an answer
 	idleTimeout   = 2 * time.Minute  // of a connection
 	sessionIdle   = 30 * time.Minute // of a session; then it ends
 	minToken      = 16               // bytes
 )
+
+// bodyTimeout is how long clients have to send a body, and to take each piece of an
+// answer.
+var bodyTimeout = 30 * time.Second
 
 // HTTPOptions say who may reach a server over HTTP.
 type HTTPOptions struct {
@@ -118,6 +121,13 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 		if status, why := readBody(w, r); status != 0 {
 			http.Error(w, why, status)
 			return
+		}
+		if r.Method == http.MethodPost { // whose answer is due also when the server stops
+			if !s.begin() {
+				http.Error(w, errDraining.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			defer s.calls.Done()
 		}
 		steady := &steadyWriter{w, http.NewResponseController(w)}
 		defer steady.extend() // for what the server itself writes at the end

@@ -31,6 +31,7 @@ type lines struct {
 	out     io.Writer
 	waiting map[jsonrpc.ID]bool // requests without an answer
 	idle    chan struct{}       // closed when the input has ended and nothing waits
+	quiet   sync.Once           // closes idle
 	ended   bool
 }
 
@@ -112,7 +113,8 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case got := <-l.incoming:
 			if got.err != nil && !errors.Is(got.err, errLong) {
-				return nil, l.finish(ctx, got.err)
+				l.finish(ctx)
+				return nil, got.err
 			}
 			if m := l.decode(got); m != nil {
 				return m, nil
@@ -144,8 +146,8 @@ func (l *lines) decode(got line) jsonrpc.Message {
 	return m
 }
 
-// finish waits, after the input has ended, for the answers that are due.
-func (l *lines) finish(ctx context.Context, err error) error {
+// finish waits for the answers that are due, for a moment: nothing more is read.
+func (l *lines) finish(ctx context.Context) {
 	l.mu.Lock()
 	l.ended = true
 	l.settle()
@@ -158,14 +160,12 @@ func (l *lines) finish(ctx context.Context, err error) error {
 	case <-ctx.Done():
 	case <-late.C:
 	}
-	return err
 }
 
 // settle tells whether all is answered.
 func (l *lines) settle() {
 	if l.ended && len(l.waiting) == 0 {
-		close(l.idle)
-		l.ended = false
+		l.quiet.Do(func() { close(l.idle) })
 	}
 }
 

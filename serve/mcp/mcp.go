@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,14 +78,22 @@ func NewServer(live *starhost.Live, o Options) *Server {
 		Completions: &sdk.CompletionCapabilities{},
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "starhost", Version: o.Version}, &sdk.ServerOptions{
-		Capabilities:       changing,
-		CompletionHandler:  s.complete,
-		SubscribeHandler:   func(_ context.Context, r *sdk.SubscribeRequest) error { return s.subscribe(r.Params.URI, 1) },
-		UnsubscribeHandler: func(_ context.Context, r *sdk.UnsubscribeRequest) error { return s.subscribe(r.Params.URI, -1) },
+		Capabilities:              changing,
+		SupportedProtocolVersions: withSessions(),
+		CompletionHandler:         s.complete,
+		SubscribeHandler:          func(_ context.Context, r *sdk.SubscribeRequest) error { return s.subscribe(r.Params.URI, 1) },
+		UnsubscribeHandler:        func(_ context.Context, r *sdk.UnsubscribeRequest) error { return s.subscribe(r.Params.URI, -1) },
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.Refresh(context.Background())
 	return s
+}
+
+// withSessions returns the versions of the protocol that have sessions: later ones
+// have none, so that plugins could keep nothing and nobody could be asked. Clients
+// that know later ones know these as well.
+func withSessions() []string {
+	return slices.DeleteFunc(sdk.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" })
 }
 
 // A method answers one kind of request.
@@ -139,12 +148,17 @@ func (s *Server) begin() bool {
 	return !s.draining
 }
 
-// drain waits until requests under way are answered, or ctx ends; new ones are
-// refused. Then it ends all sessions.
-func (s *Server) drain(ctx context.Context) {
+// refuse answers no new requests any more.
+func (s *Server) refuse() {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
+}
+
+// drain waits until requests under way are answered, or ctx ends; new ones are
+// refused. Then it ends all sessions.
+func (s *Server) drain(ctx context.Context) {
+	s.refuse()
 	wait(ctx, &s.calls)
 	for ss := range s.sdk.Sessions() {
 		_ = ss.Close() // it is over either way

@@ -138,10 +138,14 @@ func load(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, 
 
 // checkRef refuses a reference that clients may not load.
 func checkRef(h *starhost.Host, ref string) error {
-	prefix, _, named := strings.Cut(ref, ":")
+	prefix, arg, named := strings.Cut(ref, ":")
 	var prefixes []string
 	for _, l := range loaders(h) {
-		if l.Prefix == prefix && named {
+		switch {
+		case l.Prefix != prefix || !named:
+		case prefix == "sha256" && len(arg) != 2*len(fragments.Hash{}):
+			return fmt.Errorf("sha256: got %q, want a whole id: who knows a part of it may not have the content", shorten(arg))
+		default:
 			return nil
 		}
 		prefixes = append(prefixes, l.Prefix+":")

@@ -14,18 +14,23 @@ const grace = 10 * time.Second
 // ServeStdio serves one client, a message a line, until its input has ended and
 // what it asked for is answered, or ctx ends. Nothing else may be written to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	ss, err := s.sdk.Connect(context.WithoutCancel(ctx), newLines(in, out), nil)
+	conn := newLines(in, out)
+	ss, err := s.sdk.Connect(context.WithoutCancel(ctx), conn, nil)
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- ss.Wait() }()
+	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	select {
 	case <-ctx.Done():
+		s.refuse()
+		conn.finish(stop)
 	case err = <-ended:
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
+	late := time.AfterFunc(grace, cancel)
+	defer late.Stop()
 	s.drain(stop)
 	return err
 }

@@ -1,0 +1,20 @@
+package mcp
+
+import (
+	"testing"
+	"time"
+)
+
+// Quickly makes what waits for seconds wait for moments.
+func Quickly(t *testing.T) {
+	times := []*time.Duration{&aliveEvery, &bodyTimeout, &firstPause, &mostPause}
+	for _, p := range times {
+		old := *p
+		*p = 20 * time.Millisecond
+		t.Cleanup(func() { *p = old })
+	}
+}
+
+// Drained makes a reader of lines from in, and returns how many messages it had
+// and whether each line that had none was answered.
+var NewLines = newLines

@@ -1,0 +1,289 @@
+package mcp_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/mcp"
+)
+
+// listen serves a host over HTTP until the test ends, and returns its address.
+func listen(t *testing.T, h *starhost.Host, o mcp.HTTPOptions) string {
+	t.Helper()
+	l, err := o.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- mcp.NewServer(starhost.NewLive(h), mcp.Options{}).ServeHTTP(ctx, l, o) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("ServeHTTP: %v", err)
+		}
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	})
+	return l.Addr().String()
+}
+
+// dial connects a client over HTTP.
+func dial(ctx context.Context, address string) (*sdk.ClientSession, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	return client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: "http://" + address + mcp.Path, MaxRetries: -1}, nil)
+}
+
+func TestHTTP(t *testing.T) {
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	c, err := dial(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	diff(t, "answer", `{"content":[{"type":"text","text":"sun"}]}`, call(t, c, "forecast", `{"city":"Rome"}`))
+}
+
+// Who stops a server still gets the answers that are due.
+func TestShutdown(t *testing.T) {
+	started, release := make(chan bool), make(chan bool)
+	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+		started <- true
+		<-release
+		return starhost.Result{ForLLM: "awake"}, nil
+	}}}}
+	l, err := mcp.HTTPOptions{}.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() {
+		served <- mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, slow)), mcp.Options{}).ServeHTTP(ctx, l, mcp.HTTPOptions{})
+	}()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	c, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: "http://" + l.Addr().String() + mcp.Path, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-started
+		stop()
+		close(release)
+	}()
+	diff(t, "answer", `{"content":[{"type":"text","text":"awake"}]}`, call(t, c, "nap", ""))
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
+// Only programs of this machine are answered, or those with the token: no page that a
+// browser shows, under whatever name.
+func TestHTTPRefuses(t *testing.T) {
+	const token = "0123456789abcdef"
+	open := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	closed := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{Token: token})
+	_, port, _ := net.SplitHostPort(open)
+	tests := []struct {
+		name, server, method, path string
+		header                     map[string]string
+		body                       string
+		want                       int
+	}{
+		{"a program", open, "POST", "/mcp", nil, hello, 200},
+		{"by name", open, "POST", "/mcp", map[string]string{"Host": "localhost:" + port}, hello, 200},
+		{"its own page", open, "POST", "/mcp", map[string]string{"Origin": "http://" + open}, hello, 200},
+		{"rebinding", open, "POST", "/mcp", map[string]string{"Host": "evil.example.com"}, hello, 403},
+		{"rebinding with its origin", open, "POST", "/mcp", map[string]string{"Host": "evil.example.com", "Origin": "http://evil.example.com"}, hello, 403},
+		{"a name that begins well", open, "POST", "/mcp", map[string]string{"Host": "localhost.evil.example.com"}, hello, 403},
+		{"a page", open, "POST", "/mcp", map[string]string{"Origin": "https://evil.example.com"}, hello, 403},
+		{"a page of another port", open, "POST", "/mcp", map[string]string{"Origin": "http://127.0.0.1:1"}, hello, 403},
+		{"a page without origin", open, "POST", "/mcp", map[string]string{"Origin": "null"}, hello, 403},
+		{"a page that reads news", open, "GET", "/mcp", map[string]string{"Origin": "https://evil.example.com"}, "", 403},
+		{"a page that asks first", open, "OPTIONS", "/mcp", map[string]string{"Origin": "https://evil.example.com"}, "", 403},
+		{"a form", open, "POST", "/mcp", map[string]string{"Content-Type": "text/plain"}, hello, 415},
+		{"elsewhere", open, "GET", "/", nil, "", 404},
+		{"a large body", open, "POST", "/mcp", nil, strings.Repeat(" ", 5<<20), 413},
+		{"large headers", open, "POST", "/mcp", map[string]string{"X-Large": strings.Repeat("x", 64<<10)}, hello, 431},
+		{"garbage", open, "POST", "/mcp", nil, "garbage", 400},
+		{"a session that is none", open, "POST", "/mcp", map[string]string{"Mcp-Session-Id": "none"}, hello, 404},
+		{"no token", closed, "POST", "/mcp", nil, hello, 401},
+		{"another token", closed, "POST", "/mcp", map[string]string{"Authorization": "Bearer 0123456789abcdeg"}, hello, 401},
+		{"the token alone", closed, "POST", "/mcp", map[string]string{"Authorization": token}, hello, 401},
+		{"the token", closed, "POST", "/mcp", map[string]string{"Authorization": "Bearer " + token}, hello, 200},
+		{"the token under another name", closed, "POST", "/mcp", map[string]string{"Authorization": "Bearer " + token, "Host": "starhost.internal"}, hello, 200},
+		{"the token from a page", closed, "POST", "/mcp", map[string]string{"Authorization": "Bearer " + token, "Origin": "https://evil.example.com"}, hello, 403},
+		{"nothing elsewhere without the token", closed, "GET", "/", nil, "", 401},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+tt.server+tt.path, strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			for name, value := range tt.header {
+				r.Header.Set(name, value)
+			}
+			r.Host = tt.header["Host"]
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != tt.want {
+				t.Errorf("got %s (%s), want %d", resp.Status, text, tt.want)
+			}
+			if strings.Contains(string(text), token) {
+				t.Errorf("the answer has the token: %s", text)
+			}
+		})
+	}
+}
+
+// Addresses that others reach need a token that nobody guesses.
+func TestListen(t *testing.T) {
+	tests := []struct{ address, token, want string }{
+		{"127.0.0.1:0", "", ""},
+		{"localhost:0", "", ""},
+		{"[::1]:x", "", "lookup"},
+		{":0", "", `address: got ":0", which others reach`},
+		{"0.0.0.0:0", "", `address: got "0.0.0.0:0", which others reach`},
+		{"192.0.2.1:0", "", `address: got "192.0.2.1:0", which others reach`},
+		{"8080", "", `address: got "8080", want HOST:PORT`},
+		{"0.0.0.0:0", "short", "token: got 5 bytes, want at least 16"},
+		{"0.0.0.0:0", "0123456789abcdef", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.address+" "+tt.token, func(t *testing.T) {
+			l, err := mcp.HTTPOptions{Token: tt.token}.Listen(t.Context(), tt.address)
+			if l != nil {
+				l.Close()
+			}
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// A client that sends half a body is given up, and keeps nobody from being answered.
+func TestSlowClient(t *testing.T) {
+	mcp.Quickly(t)
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n\r\n{", address)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %s, want 400", resp.Status)
+	}
+}
+
+// loadTime is how long TestManyClients runs; CI may make it longer.
+func loadTime() time.Duration {
+	if d, err := time.ParseDuration(os.Getenv("STARHOST_MCP_LOAD")); err == nil {
+		return d
+	}
+	return 300 * time.Millisecond
+}
+
+// 64 clients at once call what is there and what is not: each gets the answer that it
+// should, and the server keeps nothing of them. STARHOST_MCP_LOAD is how long.
+func TestManyClients(t *testing.T) {
+	const clients = 64
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	ctx, cancel := context.WithTimeout(t.Context(), loadTime())
+	defer cancel()
+	var calls sync.Map
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			c, err := dial(t.Context(), address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			n := 0
+			for random := rand.New(rand.NewPCG(uint64(i), 0)); n < 4 || ctx.Err() == nil; n++ {
+				mixed(t, c, random.IntN(6))
+			}
+			calls.Store(i, n)
+		})
+	}
+	half := time.AfterFunc(loadTime()/2, func() { logMemory(t, "half way") })
+	defer half.Stop()
+	all.Wait()
+	total := 0
+	calls.Range(func(_, n any) bool { total += n.(int); return true })
+	logMemory(t, fmt.Sprintf("%d calls", total))
+}
+
+// logMemory says what is in use; whoever runs the test for long compares.
+func logMemory(t *testing.T, when string) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	t.Logf("%s: %d KiB in use, %d goroutines", when, m.HeapAlloc>>10, runtime.NumGoroutine())
+}
+
+// mixed makes one request of a kind and checks the answer.
+func mixed(t *testing.T, c *sdk.ClientSession, kind int) {
+	ctx := t.Context()
+	tool := func(name, arguments, want string) {
+		r, err := c.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+		if err != nil {
+			t.Errorf("%s %s: %v", name, arguments, err)
+		} else if text := r.Content[0].(*sdk.TextContent).Text; !strings.Contains(text, want) {
+			t.Errorf("%s %s: got %s, want %s", name, arguments, text, want)
+		}
+	}
+	switch kind {
+	case 0:
+		tool("table", `{}`, "21")
+	case 1:
+		tool("broken", `{}`, "satellite")
+	case 2:
+		tool("none", `{}`, "unknown tool")
+	case 3:
+		if list, err := c.ListTools(ctx, nil); err != nil || len(list.Tools) != 5 {
+			t.Errorf("tools: got %v, %v", list, err)
+		}
+	case 4:
+		if _, err := c.ReadResource(ctx, &sdk.ReadResourceParams{URI: "starhost://city/Rome"}); err != nil {
+			t.Error(err)
+		}
+	case 5:
+		if _, err := c.GetPrompt(ctx, &sdk.GetPromptParams{Name: "none"}); err == nil {
+			t.Error("a prompt that is none: got no error")
+		}
+	}
+}
