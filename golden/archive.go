@@ -20,6 +20,7 @@ const (
 	configSection = "config.toml"
 	envSection    = "env"
 	effectsFile   = "effects.jsonl"
+	eventsFile    = "events.jsonl"
 	wantSection   = "want"
 	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
@@ -30,7 +31,7 @@ const (
 const base64Suffix = ".base64"
 
 var (
-	fileSections   = []string{scriptSection, configSection, envSection, effectsFile, wantSection}
+	fileSections   = []string{scriptSection, configSection, envSection, effectsFile, eventsFile, wantSection}
 	folderSections = []string{fragmentsDir, pluginsDir, workspaceDir}
 )
 
@@ -230,7 +231,7 @@ func prune(src []byte, unused []part) []byte {
 }
 
 // lineSections are those of which single lines can be unused.
-var lineSections = []string{envSection, effectsFile}
+var lineSections = []string{envSection, effectsFile, eventsFile}
 
 // pruneLines returns the lines of a section without the unused ones.
 func pruneLines(s section, gone map[part]bool) []byte {
@@ -247,7 +248,7 @@ func pruneLines(s section, gone map[part]bool) []byte {
 }
 
 // A part of a case is what can be unused: a section, a variable in the section
-// env, or a line, counted from 1, in effects.jsonl.
+// env, or a line, counted from 1, in effects.jsonl or events.jsonl.
 type part struct {
 	section, variable string
 	line              int
@@ -256,6 +257,8 @@ type part struct {
 // String says what nothing looked at.
 func (p part) String() string {
 	switch {
+	case p.section == eventsFile:
+		return fmt.Sprintf("unused line %d in section %q: nothing fires the event or has a hook on it", p.line, p.section)
 	case p.line > 0:
 		return fmt.Sprintf("unused line %d in section %q: no effect asked for it", p.line, p.section)
 	case p.variable != "":

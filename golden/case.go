@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -26,6 +27,7 @@ type testCase struct {
 	*archive
 	src     []byte // of the file
 	plugins []plugin
+	brought []*loader.Source // of plugins, those in the case itself
 	problem error
 	broken  bool // its file could not be read
 	// recorded is the difference that the effects made that were done, "" for none.
@@ -158,9 +160,19 @@ func (c *testCase) findPlugins(known pluginCache, temp string) error {
 		return problems[0]
 	}
 	for _, s := range sources {
-		c.plugins = append(c.plugins, known.read(s))
+		c.plugins, c.brought = append(c.plugins, known.read(s)), append(c.brought, s)
 	}
 	return nil
+}
+
+// unread returns the files of the case's own plugins that nothing has read.
+func (c *testCase) unread() []string {
+	return slices.DeleteFunc(sortedKeys(c.under(pluginsDir)), func(name string) bool {
+		return slices.ContainsFunc(c.brought, func(s *loader.Source) bool {
+			file, inside := strings.CutPrefix(pluginsDir+"/"+name, s.Path+"/")
+			return s.Path == pluginsDir+"/"+name || inside && s.Looked(file)
+		})
+	})
 }
 
 // unpack writes files to a new folder.

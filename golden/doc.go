@@ -19,6 +19,10 @@
 //	effects.jsonl   replies to effects, a line each as a journal has them; what goes
 //	                out, http and exec, is never done, and a case fails that does
 //	                not answer it; written by Record, which does it once
+//	events.jsonl    the app.* events that the program around the plugins declares, a
+//	                line each; fire fires them:
+//	                {"name":"app.deploy","args":["service"],"actions":["deny"]}
+//	                beside "modify", the arguments that may be changed, and "guard"
 //	fragments/ALIAS a text that the store of fragments holds under that alias, beside
 //	                what the case's prompts keep
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
@@ -26,9 +30,9 @@
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
 //	                them for a case that has no plugin beside it
 //
-// Any other section is an error, and so is a fragment, a file of the workspace, a
-// variable or an effect that nothing looked at: the case would be the same without
-// it. Prune removes those.
+// Any other section is an error, and so is a plugin's file, a fragment, a file of the
+// workspace, a variable, an effect or an event that nothing looked at: the case would
+// be the same without it. Prune removes those.
 //
 // A plugin is granted what it declares, unless config.toml has grants (NAME = []
 // grants nothing). An environment variable that env does not set reads as

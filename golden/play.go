@@ -33,6 +33,9 @@ type play struct {
 
 	unanswered error // of the first effect that effects.jsonl does not answer
 
+	events appEvents       // that the case declares
+	fired  map[string]bool // of these, by name
+
 	env    map[string]string // that the case sets
 	mu     sync.Mutex
 	looked map[string]bool // at these variables
@@ -161,7 +164,8 @@ func hooksText(traces []starhost.HookTrace) string {
 // Fire fires one event.
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
 	heading := "fire " + event
-	e, err := starhost.NewEvent(event, args)
+	p.fired[event] = true
+	e, err := starhost.NewEvent(event, args, p.events.specs...)
 	if err != nil {
 		return starhost.Outcome{}, p.failed(heading, err)
 	}

@@ -54,6 +54,7 @@ type store struct{ *effects.MemoryKV }
 type hosted struct {
 	set     *loader.Set
 	answers *effects.Answers // of the one case, empty if there are several
+	events  appEvents        // likewise
 	logs    []starhost.LogLine
 	err     error
 }
@@ -97,7 +98,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = &play{ctx: ctx, now: begin, env: env, looked: map[string]bool{}}
+	st.play = &play{ctx: ctx, now: begin, env: env, looked: map[string]bool{}, fired: map[string]bool{}}
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}
@@ -109,17 +110,20 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if h.err != nil {
 		return outcome{err: h.err}
 	}
-	st.logs = h.logs
+	st.logs, st.events = h.logs, h.events
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
 	err = st.script(c.files[scriptSection])
 	st.endTurn()
-	return outcome{output: escape(st.out.String()), unused: st.unused(h.answers), err: cmp.Or(st.unanswered, err)}
+	return outcome{output: escape(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
 
-// unused returns what nothing looked at, in order of fragments, files, variables and
-// effects.
-func (st *stage) unused(answers *effects.Answers) []part {
+// unused returns what nothing looked at, in order of plugins, fragments, files,
+// variables, effects and events.
+func (st *stage) unused(c *testCase, h *hosted) []part {
 	var list []part
+	for _, name := range c.unread() {
+		list = append(list, part{section: pluginsDir + "/" + name})
+	}
 	for _, name := range sortedKeys(st.fragments.unseen) {
 		list = append(list, part{section: fragmentsDir + "/" + name})
 	}
@@ -131,8 +135,11 @@ func (st *stage) unused(answers *effects.Answers) []part {
 			list = append(list, part{section: envSection, variable: name})
 		}
 	}
-	for _, u := range answers.Unused() {
+	for _, u := range h.answers.Unused() {
 		list = append(list, part{section: effectsFile, line: u.Line})
+	}
+	for _, line := range st.events.unused(h.set.Host, st.fired) {
+		list = append(list, part{section: eventsFile, line: line})
 	}
 	return list
 }
@@ -140,23 +147,28 @@ func (st *stage) unused(answers *effects.Answers) []part {
 // host returns the host for a case.
 func (st *stage) host(ctx context.Context, c *testCase) *hosted {
 	key := hostKey{c.plugin.Real, string(c.files[configSection])}
-	if len(c.under(pluginsDir))+len(c.files[envSection])+len(c.files[effectsFile]) > 0 {
+	if len(c.under(pluginsDir))+len(c.files[envSection])+len(c.files[effectsFile])+len(c.files[eventsFile]) > 0 {
 		key.plugin = c.file.Real
 	}
 	h, ok := st.hosts[key]
 	if !ok {
 		h = &hosted{}
-		if h.answers, h.err = effects.ReadAnswers(effectsFile, c.files[effectsFile]); h.err == nil {
-			h.set, h.err = st.load(ctx, c, h.answers)
-		}
+		h.set, h.err = st.load(ctx, c, h)
 		h.logs = slices.Clip(st.logs)
 		st.hosts[key] = h
 	}
 	return h
 }
 
-// load loads the plugins of a case. What needs more than the case has is answered.
-func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers) (*loader.Set, error) {
+// load loads the plugins of a case for h. What needs more than the case has is
+// answered.
+func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.Set, err error) {
+	if h.answers, err = effects.ReadAnswers(effectsFile, c.files[effectsFile]); err != nil {
+		return nil, err
+	}
+	if h.events, err = readEvents(c.files[eventsFile]); err != nil {
+		return nil, err
+	}
 	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
 	if err != nil {
 		return nil, err
@@ -178,7 +190,7 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 			Env:       lookup,
 			Secrets:   effects.NewSecrets(effects.SecretOptions{LookupEnv: lookup}),
 			Store:     &st.store,
-			Answers:   answers,
+			Answers:   h.answers,
 		},
 		FS:        &st.workspace,
 		LookupEnv: lookup,
@@ -190,13 +202,13 @@ func (st *stage) load(ctx context.Context, c *testCase, answers *effects.Answers
 			Workers:          st.cond.workers,
 			LoadersLastFirst: st.cond.lastFirst,
 			Fragments:        &st.fragments,
+			AppEvents:        h.events.specs,
 		},
 	}
 	if st.recording != nil {
 		st.recording.reach(&o, st.lookup)
 	}
-	set, err := loader.Load(ctx, o)
-	if err != nil {
+	if set, err = loader.Load(ctx, o); err != nil {
 		return nil, err
 	}
 	if err = set.Host.Add(st.plugins...); err == nil {

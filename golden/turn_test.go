@@ -77,3 +77,47 @@ register_tool(count)
 		t.Errorf("got %s", out)
 	}
 }
+
+// TestEvents: events that are none, and one that nothing fires or has a hook on,
+// which is pruned.
+func TestEvents(t *testing.T) {
+	tests := []struct{ name, line, want string }{
+		{"no JSON", `{"name":`, "events.jsonl: line 2: unexpected EOF"},
+		{"another member", `{"nam":"app.x"}`, `events.jsonl: line 2: unknown field "nam"`},
+		{"two objects", `{"name":"app.x"} {}`, "events.jsonl: line 2: got more than an object, want one a line"},
+		{"another name", `{"name":"deploy"}`, `events.jsonl: line 2: event "deploy": want app. and a lower-case letter`},
+		{"another action", `{"name":"app.x","actions":["respond"]}`, `events.jsonl: line 2: event app.x: action "respond": want context (a string, fragments, attachments), modify, deny, ask or abort`},
+		{"unused", `{"name":"app.x"}`, `unused line 2 in section "events.jsonl": nothing fires the event or has a hook on it`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase + "-- events.jsonl --\n\n" + tt.line + "\n" + upperWant})
+			if s, out := test(t, golden.Options{Dir: dir}); s.Failed != 1 || !strings.Contains(out, tt.want) {
+				t.Errorf("got %s", out)
+			}
+			if _, out := test(t, golden.Options{Dir: dir, Prune: true}); strings.HasPrefix(out, "PRUNED") != (tt.name == "unused") {
+				t.Errorf("pruned: got %s", out)
+			}
+		})
+	}
+}
+
+// TestUnusedPluginFiles: a file of a plugin in the case that nothing reads is found,
+// and pruned.
+func TestUnusedPluginFiles(t *testing.T) {
+	const used = upperCase + "-- plugins/q/plugin.star --\nload(\"lib.star\", \"x\")\nprint(x, files.read(\"a.md\").strip(), len(files.glob(\"notes/*\")))\n-- plugins/q/lib.star --\nx = 1\n" +
+		"-- plugins/q/a.md --\nA\n-- plugins/q/notes/b.txt --\nB\n-- plugins/single.star --\n"
+	const unused = "-- plugins/q/c.md --\nC\n-- plugins/q/other.star --\n-- plugins/lost/lib.star --\n"
+	dir := tree(t, map[string]string{"plugins/q/plugin.star": upperPlugin, "p.star": upperPlugin, "golden/p_case.txtar": used + unused})
+	test(t, golden.Options{Dir: dir, Paths: []string{"p.star"}, Update: true, Prune: true})
+	text, err := os.ReadFile(filepath.Join(dir, "golden", "p_case.txtar"))
+	if got, _, _ := strings.Cut(string(text), "-- want --"); err != nil || got != used {
+		t.Errorf("pruned: got %s, %v", got, err)
+	}
+	dir = tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": used + unused})
+	_, out := test(t, golden.Options{Dir: dir, Paths: []string{"p.star"}})
+	want := "unused section \"plugins/lost/lib.star\": nothing looked at this file\nunused section \"plugins/q/c.md\": nothing looked at this file\nunused section \"plugins/q/other.star\": nothing looked at this file\n"
+	if !strings.Contains(out, want) {
+		t.Errorf("got %s", out)
+	}
+}

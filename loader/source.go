@@ -125,6 +125,15 @@ func (s *Source) remembered() map[string][]byte {
 	return maps.Clone(s.files)
 }
 
+// Looked tells whether somebody read a file, or listed the folder that it is in.
+func (s *Source) Looked(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, read := s.files[name]
+	_, listed := s.folders[path.Dir(name)]
+	return read || listed
+}
+
 // readFile reads a file that is small enough, as a look at it tells first.
 func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 	at, most := Place{File: s.File(name)}, maxPluginBytes-s.bytes

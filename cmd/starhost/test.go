@@ -37,7 +37,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.update, "update", false, "rewrite what the cases want, and show the difference")
-	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files, variables and effects that nothing asked for, cases whose plugin is gone")
+	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files, variables, effects and events that nothing asked for, cases whose plugin is gone")
 	flags.BoolVar(&f.record, "record", false, "run the cases with the effects that they have, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")

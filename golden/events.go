@@ -1,0 +1,75 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/starhost/starhost"
+)
+
+// The appEvents are the events of a program that embeds plugins: lines as
+//
+//	{"name":"app.deploy","args":["service"],"actions":["context","deny"]}
+//
+// with "modify" and "guard" where they are wanted: [starhost.Options.AppEvents].
+type appEvents struct {
+	specs []starhost.EventSpec
+	lines []int // where they stand in the section, from 1
+}
+
+// readEvents reads the lines.
+func readEvents(text []byte) (d appEvents, err error) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		spec, err := readEvent(line)
+		if err != nil {
+			return d, fmt.Errorf("%s: line %d: %s", eventsFile, number, strings.TrimPrefix(err.Error(), "json: "))
+		}
+		d.specs, d.lines = append(d.specs, spec), append(d.lines, number)
+		if err := (&starhost.Options{AppEvents: d.specs}).Check(); err != nil {
+			return d, fmt.Errorf("%s: line %d: %w", eventsFile, number, err)
+		}
+	}
+	return d, nil
+}
+
+// readEvent reads one line.
+func readEvent(line []byte) (starhost.EventSpec, error) {
+	var e struct {
+		Name    string            `json:"name"`
+		Args    []string          `json:"args"`
+		Actions []starhost.Action `json:"actions"`
+		Modify  []string          `json:"modify"`
+		Guard   bool              `json:"guard"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(&e)
+	if err == nil && dec.Decode(&struct{}{}) != io.EOF {
+		err = errors.New("got more than an object, want one a line")
+	}
+	return starhost.EventSpec{Name: e.Name, Args: e.Args, Actions: e.Actions, Modify: e.Modify, Guard: e.Guard}, err
+}
+
+// unused returns the lines of events that nothing fired and no plugin has a hook on.
+func (d *appEvents) unused(h *starhost.Host, fired map[string]bool) []int {
+	used := map[string]bool{}
+	for _, k := range h.Hooks() {
+		used[k.Event] = true
+	}
+	var lines []int
+	for i, s := range d.specs {
+		if !used[s.Name] && !fired[s.Name] {
+			lines = append(lines, d.lines[i])
+		}
+	}
+	return lines
+}
