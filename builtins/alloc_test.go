@@ -1,0 +1,85 @@
+//go:build !race
+
+// The race detector allocates.
+
+package builtins_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// What the host allocates for a hook beside what its script does: the record of
+// the call, which is its context too, and the event's list of decisions. Lanes come
+// eight at a time, and the trace grows as it doubles. A hook that adds context
+// also takes the fragment, a copy of it that says who made it, the place and the
+// trace's "N B" as text, and the event's list of context.
+func TestHookAllocations(t *testing.T) {
+	want := map[string]float64{"noop": 2, "standard": 7, "columns": 7}
+	for _, hook := range benchHooks {
+		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(t)
+		e := benchEvent(5, 200)
+		turn := l.turn(t, starhost.Request{})
+		fire := testing.AllocsPerRun(50, func() {
+			if _, err := turn.Fire(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		})
+		l.raw(t, e, hook.args, func(call func() error) {
+			raw := testing.AllocsPerRun(50, func() { _ = call() })
+			if got := fire - raw; got > want[hook.name] {
+				t.Errorf("%s: got %v allocations, %v of them the script's; want at most %v beside these", hook.name, fire, raw, want[hook.name])
+			}
+		})
+	}
+}
+
+// A hook costs the same however long the conversation is that it does not read.
+func TestHookAllocationsConstant(t *testing.T) {
+	for _, def := range []string{"lambda: None", "lambda messages: None", "lambda messages, tools, model: model", "lambda messages: messages.last()[\"role\"]"} {
+		l := script{src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
+		small := l.spent(t, benchEvent(5, 1<<10))
+		for _, e := range []*starhost.Event{benchEvent(5, 1<<20), benchEvent(500, 1<<10)} {
+			if got := l.spent(t, e); got != small {
+				t.Errorf("%s: got %+v for %d messages, want %+v", def, got, e.Messages.Len(), small)
+			}
+		}
+	}
+}
+
+// spending is what one call allocates.
+type spending struct{ allocs, bytes uint64 }
+
+// spent returns what a call of the script's hook allocates, after the first one,
+// which makes the event's views.
+func (l *loaded) spent(t *testing.T, e *starhost.Event) spending {
+	t.Helper()
+	const runs = 100
+	turn := l.turn(t, starhost.Request{})
+	call := func() {
+		if _, err := l.plugin.Hooks[0].Call(context.Background(), turn, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
+	call()
+	least := spending{math.MaxUint64, math.MaxUint64} // others may allocate meanwhile
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			call()
+		}
+		runtime.ReadMemStats(&after)
+		least.allocs = min(least.allocs, (after.Mallocs-before.Mallocs)/runs)
+		least.bytes = min(least.bytes, (after.TotalAlloc-before.TotalAlloc)/runs)
+	}
+	return least
+}
