@@ -162,11 +162,12 @@ func splitName(line string) (name, rest string) {
 // their slash, sorted.
 func (t *Turn) commandNames(prefix string) []string {
 	var names []string
-	for _, name := range sortedKeys(t.registry.commands) {
+	for name := range t.registry.commands {
 		if strings.HasPrefix(name, prefix) {
 			names = append(names, "/"+name)
 		}
 	}
+	slices.Sort(names) // these few, and not all that there are
 	return names
 }
 

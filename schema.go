@@ -34,6 +34,10 @@ type compiled struct {
 	single *jsonschema.Resolved // what holds for each argument by itself
 	names  []string             // of the properties, sorted
 	closed bool                 // no other argument is allowed
+
+	// loose holds, as single does, for a value by itself, wherever it is nested in
+	// objects and lists. It is compiled when arguments are not valid.
+	loose func() (*jsonschema.Resolved, error)
 }
 
 // compileSchema checks and compiles a JSON Schema for a tool's arguments.
@@ -45,8 +49,8 @@ func compileSchema(raw json.RawMessage) (*compiled, error) {
 	if root.Type != "object" {
 		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
 	}
-	s := &compiled{root: root, names: sortedKeys(root.Properties)}
-	s.closed = root.AdditionalProperties != nil && isFalse(root.AdditionalProperties) && len(root.PatternProperties) == 0
+	s := &compiled{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
+	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return looseSchema(raw) })
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
 			return nil, fmt.Errorf("required: %q is no property%s", r, didYouMean(r, s.names))
@@ -151,62 +155,15 @@ func resolveSchema(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	return s.Resolve(nil)
 }
 
+// isClosed reports whether an object has no other properties than those listed.
+func isClosed(s *jsonschema.Schema) bool {
+	return s.AdditionalProperties != nil && isFalse(s.AdditionalProperties) && len(s.PatternProperties) == 0
+}
+
 // isFalse reports whether s is the schema that nothing satisfies.
 func isFalse(s *jsonschema.Schema) bool {
 	raw, err := json.Marshal(s)
 	return err == nil && (string(raw) == "false" || string(raw) == `{"not":{}}` || string(raw) == `{"not":true}`)
-}
-
-// maxProblem is the most bytes of one problem's text: it quotes the argument.
-const maxProblem = 300
-
-// validate returns every problem of args, one line each, sorted by argument;
-// nil if args are valid. A rule about several arguments at once is told only
-// if each by itself is valid.
-func (s *schema) validate(args json.RawMessage) []string {
-	c, err := s.compile()
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return c.validate(args)
-}
-
-func (s *compiled) validate(args json.RawMessage) []string {
-	values, err := decodeObject(args)
-	if err != nil {
-		return []string{"arguments: " + err.Error()}
-	}
-	broken := check(s.whole, values)
-	if broken == nil {
-		return nil
-	}
-	var problems []string
-	for _, name := range s.root.Required {
-		if _, ok := values[name]; !ok {
-			problems = append(problems, fmt.Sprintf("%q: missing", name))
-		}
-	}
-	for _, name := range sortedKeys(values) {
-		if p := s.property(name, values[name]); p != "" {
-			problems = append(problems, p)
-		}
-	}
-	if len(problems) == 0 {
-		problems = []string{clean(broken)}
-	}
-	slices.Sort(problems)
-	return problems
-}
-
-// property returns what is wrong with one argument alone, "" for nothing.
-func (s *compiled) property(name string, value any) string {
-	if s.closed && s.root.Properties[name] == nil {
-		return fmt.Sprintf("%q: unknown argument%s", name, didYouMean(name, s.names))
-	}
-	if err := check(s.single, map[string]any{name: value}); err != nil {
-		return fmt.Sprintf("%q: %s", name, clean(err))
-	}
-	return ""
 }
 
 // check validates and turns a panic of the library into an error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,9 @@ func TestValidation(t *testing.T) {
 		"cluster":{"type":"string","enum":["a","b"]},"count":{"type":"integer","minimum":1},"when":{"type":"string","pattern":"^now$"},
 		"tags":{"type":"array","items":{"$ref":"#/$defs/tag"}}},"$defs":{"tag":{"type":"string"}}}`
 	combined := `{"$id":"https://example.com/s","type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`
+	nested := `{"type":"object","properties":{"filter":{"type":"object","additionalProperties":false,"required":["from"],"minProperties":2,
+		"properties":{"from":{"type":"string"},"to":{"type":"string"},"rows":{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}}}},
+		"required":["filter","x"]}`
 	open := `{"type":"object","properties":{"a":{"type":"integer"}},"patternProperties":{"^x_":{"type":"string"}},"additionalProperties":{"type":"boolean"},"required":["z"]}`
 	tests := []struct {
 		name, schema, args, want string
@@ -224,7 +228,13 @@ func TestValidation(t *testing.T) {
 			"\"cluster\": missing\n\"clutser\": unknown argument (did you mean cluster?)\n\"count\": type: x has type \"string\", want \"integer\"\n\"when\": pattern: \"later\" does not match regular expression \"^now$\""},
 		{"enum", schema, `{"cluster":"c","count":1}`, `"cluster": enum: c does not equal any of: [a b]`},
 		{"minimum", schema, `{"cluster":"a","count":0}`, `"count": minimum: 0 is less than 1.000000`},
-		{"through a reference", schema, `{"cluster":"a","count":1,"tags":["x",2]}`, `"tags": type: 2 has type "integer", want "string"`},
+		{"through a reference", schema, `{"cluster":"a","count":1,"tags":["x",2]}`, `"tags[1]": type: 2 has type "integer", want "string"`},
+		{"all problems inside an argument", nested, `{"filter":{"too":1,"to":2,"rows":[{"id":"a"},{"id":1},{}]},"x":1}`,
+			"\"filter.from\": missing\n\"filter.rows[0].id\": type: a has type \"string\", want \"integer\"\n\"filter.rows[2].id\": missing\n" +
+				"\"filter.to\": type: 2 has type \"integer\", want \"string\"\n\"filter.too\": unknown property (did you mean to?)"},
+		{"another type than an object", nested, `{"filter":[],"x":1}`, `"filter": type: [] has type "array", want "object"`},
+		{"a rule about several values inside an argument", nested, `{"filter":{"from":"a"},"x":1}`, `"filter": minProperties: object has 1 properties, less than 2`},
+		{"very many problems", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[` + strings.Repeat(`"x",`, 99) + `"x"]}`, manyProblems()},
 		{"null", schema, `null`, "arguments: got null, want an object"},
 		{"a list", schema, `[1]`, "arguments: got [1], want an object"},
 		{"no JSON", schema, `{"a":`, "arguments: not JSON: unexpected end of JSON input"},
@@ -253,6 +263,17 @@ func TestValidation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyProblems is what is told of 100 texts in the place of numbers.
+func manyProblems() string {
+	var lines []string
+	for i := range 100 {
+		lines = append(lines, fmt.Sprintf(`"a[%d]": type: x has type "string", want "integer"`, i))
+	}
+	lines = lines[:51]
+	slices.Sort(lines)
+	return strings.Join(append(lines[:50], "and more"), "\n")
 }
 
 func TestUnknownTool(t *testing.T) {

@@ -153,9 +153,12 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 
 // check refuses flags that do not go together.
 func (f *evalFlags) check(format string) error {
+	plain := format != "pretty" && format != "json"
 	switch {
-	case !f.asks() && format != "pretty" && format != "json":
-		return usagef("-F %s: got no prompt to write, want -p or -i", format)
+	case plain && f.replay == "" && !f.prompts() && (f.fireGiven || format != "text" || !f.asks()):
+		return usagef("-F %s: got no prompt to write, want -p, -t or -i", format)
+	case plain && f.prompts() && (f.callGiven || f.fireGiven || f.expr != ""):
+		return usagef("-F %s: got a prompt beside --call, --fire or -e, want one of them, or -F pretty or json, which have both", format)
 	case f.explain && format != "pretty":
 		return usagef("--explain: got -F %s, want pretty", format)
 	case f.record != "" && f.replay != "":
