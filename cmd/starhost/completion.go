@@ -54,14 +54,14 @@ func (a *app) loaded(ctx context.Context, f *loadFlags, paths []string, names fu
 	return names(set)
 }
 
+// formatsOf are the formats of the commands that have other ones than pretty and json.
+var formatsOf = map[string][]string{
+	"bench": benchFormats, "check": checkFormats, "docs": docsFormatNames(), "eval": formats, "test": testFormatNames,
+}
+
 func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	switch cmd.Name() {
-	case "eval":
-		return formats, cobra.ShellCompDirectiveNoFileComp
-	case "check":
-		return checkFormats, cobra.ShellCompDirectiveNoFileComp
-	case "docs":
-		return docsFormatNames(), cobra.ShellCompDirectiveNoFileComp
+	if own, ok := formatsOf[cmd.Name()]; ok {
+		return own, cobra.ShellCompDirectiveNoFileComp
 	}
 	return formats[:2], cobra.ShellCompDirectiveNoFileComp
 }

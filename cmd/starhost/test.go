@@ -50,7 +50,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 
 // test runs the command.
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
-	err := a.wantFormat("pretty", "json", "junit", "github")
+	err := a.wantFormat(testFormatNames...)
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv, Coverage: f.coverage.wanted(), Cache: a.programs(),

@@ -14,6 +14,9 @@ var testFormats = map[string]func(*app, *golden.Summary) error{
 	"pretty": (*app).testPretty, "json": (*app).testJSON, "junit": (*app).testJUnit, "github": (*app).testGitHub,
 }
 
+// testFormatNames are those of test, its default first.
+var testFormatNames = []string{"pretty", "json", "junit", "github"}
+
 func (a *app) testPretty(s *golden.Summary) error {
 	if len(a.problems) == 0 {
 		a.out.WriteString(s.Text() + coverageText(s.Coverage))

@@ -135,34 +135,45 @@ func (w *watcher) watch(in loader.Inputs) error {
 	w.files, w.folders = in.Files, in.Folders
 	dirs := map[string]bool{}
 	for _, file := range in.Files {
-		dirs[filepath.Dir(file)] = true
-	}
-	for _, folder := range in.Folders {
-		if err := below(folder, dirs); err != nil {
+		if err := w.add(filepath.Dir(file), dirs); err != nil {
 			return err
 		}
 	}
-	for dir := range dirs {
-		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return outside("--watch", err)
+	for _, folder := range in.Folders {
+		if err := w.below(folder, dirs); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// below adds a folder and those in it, but those whose name begins with a dot.
-func below(folder string, dirs map[string]bool) error {
+// add looks at a folder, and notes it in dirs. One that is not there is none.
+func (w *watcher) add(dir string, dirs map[string]bool) error {
+	if dirs[dir] {
+		return nil
+	}
+	if len(dirs) == maxWatched {
+		return usagef("--watch: got more than %d folders, want less", maxWatched)
+	}
+	dirs[dir] = true
+	if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outside("--watch", err)
+	}
+	return nil
+}
+
+// below looks at a folder and those in it, but those whose name begins with a dot.
+// Each is looked at before it is listed: what is made in between is in one or the
+// other.
+func (w *watcher) below(folder string, dirs map[string]bool) error {
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
 			return nil // what cannot be read is not watched
 		case name != folder && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
-		case len(dirs) == maxWatched:
-			return usagef("--watch: got more than %d folders, want less", maxWatched)
 		}
-		dirs[name] = true
-		return nil
+		return w.add(name, dirs)
 	})
 }
 

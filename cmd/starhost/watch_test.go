@@ -90,7 +90,7 @@ func TestWatchNothing(t *testing.T) {
 	if _, said := m.run(t, exitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(said, "--watch: got - for standard input") {
 		t.Errorf("got %q", said)
 	}
-	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(said, "--watch: got --record or --replay") {
+	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(said, "--watch: got --record, --replay or --profile") {
 		t.Errorf("got %q", said)
 	}
 }
