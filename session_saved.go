@@ -73,6 +73,7 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	}
 	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
 	for _, p := range s.system.parts {
+		p.Known = nil // by this process
 		saved.Parts = append(saved.Parts, SavedPart{p.Fragment, p.origins})
 	}
 	return saved, nil
@@ -100,7 +101,11 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 }
 
 func saveContext(c Context) SavedContext {
-	saved := SavedContext{Fragments: c.Fragments}
+	saved := SavedContext{}
+	for _, f := range c.Fragments {
+		f.Known = nil // by this process
+		saved.Fragments = append(saved.Fragments, f)
+	}
 	for _, a := range c.Attachments {
 		bytes := []byte(a.Content)
 		a.Content = ""
@@ -133,6 +138,10 @@ func (t *Turn) Follow(messages []Message) {
 	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == untouched })
 	t.messages = append(own, messages...)
 }
+
+// Words returns the user's own words, as turn_start left them and history stores
+// them.
+func (t *Turn) Words() string { return t.words }
 
 // Result says what the turn has come to so far.
 func (t *Turn) Result() *TurnResult { return t.result() }

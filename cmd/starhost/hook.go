@@ -138,44 +138,46 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	if set != nil {
 		defer set.Close()
 	}
+	var answer hook.Answer
 	if err == nil {
-		var answer hook.Answer
 		answer, err = e.Answer(ctx, set.Host, hook.Options{States: &hook.States{Dir: hook.StateDir(a.getenv)}, Clock: clock})
-		if err == nil {
-			a.giveAnswer(answer)
-			return nil
+		a.fail(err)
+	}
+	if _, refused := errors.AsType[*hook.Refusal](err); refused || err != nil && f.failClosed {
+		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
+			return err
 		}
 	}
-	a.fail(err)
-	a.report()
-	a.code = e.FailureCode()
-	if _, refused := errors.AsType[*hook.Refusal](err); refused || f.failClosed {
-		answer, err := e.Block("starhost: " + err.Error())
-		a.giveAnswer(answer)
-		return err
-	}
+	a.giveAnswer(e, answer)
 	return nil
 }
 
 // giveAnswer says what the agent is told. The reason of a block is all that is said
-// beside it: agents show the model what stands on standard error.
-func (a *app) giveAnswer(answer hook.Answer) {
+// beside it: agents show the model what stands on standard error. Where there is
+// nothing to tell the agent it learns that something failed.
+func (a *app) giveAnswer(e *hook.Event, answer hook.Answer) {
 	if answer.Code != 0 && !a.verbose {
 		a.warnings, a.logs, a.problems = nil, nil, nil
 	}
+	failed := len(a.problems) > 0
 	a.report()
 	a.out.WriteString(answer.Out)
 	io.WriteString(a.stderr, answer.Err)
 	a.code = answer.Code
+	if failed && answer.Out == "" && answer.Code == 0 {
+		a.code = e.FailureCode()
+	}
 }
 
-// loadHook loads the plugins. The error says that they must not be asked: some are
-// missing that the config requires or, with --fail-closed, that failed to load.
+// loadHook loads the plugins and reports what failed. The error says that they must
+// not be asked: some are missing that the config requires or, with --fail-closed,
+// that failed to load.
 func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 		o.Stdin = nil // the agent has it
 		change(o)
 	})
+	a.fail(err)
 	switch {
 	case err != nil && f.failClosed:
 		return nil, &hook.Refusal{Err: err}
@@ -193,6 +195,7 @@ func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change
 func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error {
 	var mu sync.Mutex // of standard error
 	var set *loader.Set
+	var broken error // is reported
 	o := hook.ServeOptions{FailClosed: f.failClosed}
 	o.Log = func(text string) {
 		mu.Lock()
@@ -200,8 +203,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		fmt.Fprintf(a.stderr, "hook: %s\n", text)
 	}
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
-		var err error
-		set, err = a.loadHook(ctx, f, paths, func(o *loader.Options) {
+		set, broken = a.loadHook(ctx, f, paths, func(o *loader.Options) {
 			o.Host.Log = func(line starhost.LogLine) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -214,14 +216,17 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		defer mu.Unlock()
 		a.report()
 		a.code = 0 // plugins that failed are told, and the others work
-		if err != nil {
-			return nil, err
+		if broken != nil {
+			return nil, broken
 		}
 		return set.Host, nil
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
 	if set != nil {
 		err = errors.Join(err, set.Close())
+	}
+	if err != nil && err == broken {
+		a.code, err = exitNegative, nil
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 // claudeCode is Anthropic's agent. It reads the object that a hook prints, or
 // with exit code 2 standard error instead.
 var claudeCode = &Agent{
-	Name: "claude-code", toolPrefix: "mcp__starhost__", keeps: true, asks: true,
+	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", keeps: true, asks: true,
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }

@@ -9,7 +9,7 @@ import (
 // copilot is GitHub's agent for the terminal. It drops what hooks say of a prompt
 // that was submitted, but lets them change what the model gets of it.
 var copilot = &Agent{
-	Name: "copilot", toolPrefix: "starhost-", keeps: true, asks: true, words: true, strict: true,
+	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", keeps: true, asks: true, words: true, strict: true,
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
@@ -130,7 +130,7 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 // made of it. Of a prompt that is refused it gets the reason alone.
 func copilotPrompt(e *Event, v *verdict) string {
 	if v.block {
-		return "[A message of the user was withheld by a policy: " + v.reason + " Tell the user so, and do nothing else.]"
+		return "[A message of the user was withheld by a policy: " + sentence(v.reason) + " Tell the user so, and do nothing else.]"
 	}
 	text := textOf(e.raw["transformedPrompt"])
 	if v.words != e.prompt && v.words != "" {

@@ -76,17 +76,18 @@ func (v *verdict) gather(ctx context.Context, t *starhost.Turn, e *Event) error 
 	if err != nil {
 		return err
 	}
-	text, ok := strings.CutSuffix(p.Text, e.prompt)
-	if !ok {
-		v.words = p.Text
-		if !e.agent.words {
-			v.lose("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.Name)
-			v.words, text = e.prompt, ""
-		}
+	text, ok := strings.CutSuffix(p.Text, t.Words())
+	v.words = t.Words()
+	if !ok { // pre_send made something else of it
+		v.words, text = p.Text, ""
 	}
 	v.context = joined("\n\n", e.systemText(p), strings.TrimSuffix(text, "\n"))
+	if v.words != e.prompt && !e.agent.words {
+		v.words = e.prompt
+		v.lose("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.title)
+	}
 	if n := countKept(p.Attachments); n > 0 {
-		v.lose("%s: %s takes text alone: %d attachments are left out", e.name, e.agent.Name, n)
+		v.lose("%s: %s takes text alone: %d attachments are left out", e.name, e.agent.title, n)
 	}
 	return nil
 }
@@ -270,7 +271,7 @@ func tellReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 	}
 	v, err := tellStop(ctx, s, e)
 	if v != nil && reply.Response != e.response {
-		v.lose("%s: a plugin changed the reply, which %s does not let it", e.name, e.agent.Name)
+		v.lose("%s: a plugin changed the reply, which %s does not let it", e.name, e.agent.title)
 	}
 	return v, err
 }
@@ -293,6 +294,9 @@ func end(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
 
 // compact only changes what is kept: see [kept.before].
 func compact(context.Context, *starhost.Session, *Event) (*verdict, error) { return &verdict{}, nil }
+
+// sentence returns a reason as a sentence of its own.
+func sentence(reason string) string { return strings.TrimRight(reason, ".") + "." }
 
 // unanswerable is the reason of a refusal where a person would have to be asked.
 func unanswerable(reason string) string {

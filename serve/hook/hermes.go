@@ -12,7 +12,7 @@ import (
 // hermes is Nous Research's agent. What it is given for a prompt is not kept in the
 // conversation, and nobody can be asked about a tool call.
 var hermes = &Agent{
-	Name: "hermes", toolPrefix: "mcp_starhost_",
+	Name: "hermes", title: "Hermes", toolPrefix: "mcp_starhost_",
 	read: readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
@@ -67,8 +67,8 @@ func readHermes(payload []byte) (*Event, error) {
 // as the last of them.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
 	var list []chatMessage
-	if err := json.Unmarshal(raw, &list); len(raw) > 0 && err != nil {
-		return nil, fmt.Errorf("conversation_history: %w", err)
+	if len(raw) > 0 && json.Unmarshal(raw, &list) != nil {
+		return nil, errors.New("the event is not as documented: conversation_history: want a list of messages")
 	}
 	history := []starhost.Message{}
 	for i := range list {
@@ -88,7 +88,7 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 	case kindPrompt:
 		text := v.context
 		if v.block { // Hermes has no way to keep a prompt back
-			text = "A policy refuses this message: " + v.reason + " Do not act on it: tell the user so, and do nothing else."
+			text = "A policy refuses this message: " + sentence(v.reason) + " Do not act on it: tell the user so, and do nothing else."
 		}
 		if text != "" {
 			out["context"] = text

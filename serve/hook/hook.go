@@ -31,6 +31,8 @@ type Agent struct {
 	// Lines is true for an agent that keeps the process running: see [Serve].
 	Lines bool
 
+	// title is what messages call it.
+	title string
 	// toolPrefix is what the agent puts in front of the name of a tool that it has
 	// from our MCP server.
 	toolPrefix string

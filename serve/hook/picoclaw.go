@@ -19,7 +19,7 @@ import (
 // picoclaw is Sipeed's agent. It keeps the process running and sends JSON-RPC 2.0,
 // a message each line.
 var picoclaw = &Agent{
-	Name: "picoclaw", Lines: true, toolPrefix: "mcp_starhost_",
+	Name: "picoclaw", title: "PicoClaw", Lines: true, toolPrefix: "mcp_starhost_",
 	config: configPicoclaw, intro: "~/.picoclaw/config.json",
 }
 
@@ -42,7 +42,7 @@ const (
 type ServeOptions struct {
 	// Load gives the host. It runs beside the first answer, and the requests that
 	// plugins hear of wait for it. Its error is why there are no plugins: for a
-	// *Refusal everything is refused, for another one Serve ends.
+	// *Refusal everything is refused, for another one everything passes.
 	Load func(context.Context) (*starhost.Host, error)
 	// FailClosed refuses what there is no answer to, instead of letting it pass.
 	FailClosed bool
@@ -51,8 +51,8 @@ type ServeOptions struct {
 }
 
 // Serve answers PicoClaw until in ends, or ctx, and then ends all sessions. Requests
-// of one conversation are answered in their order. The error is that of Load unless
-// it is a *Refusal, or one of in or out.
+// of one conversation are answered in their order. The error is one of in or out, or
+// that of Load unless it is a *Refusal.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -60,24 +60,27 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	go func() {
 		defer close(p.loaded)
 		p.host, p.broken = o.Load(ctx)
-		if _, refuses := errors.AsType[*Refusal](p.broken); p.broken != nil && !refuses {
-			cancel(p.broken)
-		}
+		_, p.refuses = errors.AsType[*Refusal](p.broken)
 	}()
 	err := p.read(ctx, in)
 	p.wait.Wait()
 	<-p.loaded
 	p.close(context.WithoutCancel(ctx))
-	return cmp.Or(context.Cause(ctx), err)
+	err = cmp.Or(context.Cause(ctx), err)
+	if !p.refuses {
+		err = cmp.Or(err, p.broken)
+	}
+	return err
 }
 
 // A pico is one connection.
 type pico struct {
 	ServeOptions
-	cancel context.CancelCauseFunc
-	loaded chan struct{} // closed once host and broken are set
-	host   *starhost.Host
-	broken error
+	cancel  context.CancelCauseFunc
+	loaded  chan struct{} // closed once what follows is set
+	host    *starhost.Host
+	broken  error
+	refuses bool // broken is a *Refusal
 
 	mu  sync.Mutex // of out
 	out io.Writer
@@ -215,7 +218,7 @@ func (p *pico) take(ctx context.Context, line []byte) {
 		return
 	}
 	if json.Unmarshal(r.Params, &r.all) != nil || r.all == nil || json.Unmarshal(r.Params, &r.meta) != nil {
-		p.fail(&r, -32602, r.Method+": params: got something else than the documented object")
+		p.fail(&r, -32602, r.Method+": "+errShape.Error())
 		return
 	}
 	s := p.session(r.meta.session())
@@ -269,32 +272,42 @@ var refusals = map[string]func(reason string) picoAnswer{
 // pass is the answer that changes nothing.
 func pass() picoAnswer { return picoAnswer{"action": "continue"} }
 
+// errShape says that a request is not as PicoClaw documents it.
+var errShape = errors.New("params: got something else than is documented")
+
 // answer answers a request.
 func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	var a picoAnswer
-	err := p.broken
-	if err == nil {
-		a, err = method(ctx, p, s, r)
+	if p.broken != nil {
+		p.reply(r, r.without(p.broken, p.refuses))
+		return
 	}
+	a, err := method(ctx, p, s, r)
 	if err != nil {
 		a = p.unanswered(r, err)
 	}
 	p.reply(r, a)
 }
 
-// unanswered is what is said where there is no answer. Approvals and guards that
-// gave none in time refuse; else it is as FailClosed says.
+// without is the answer where there are no plugins.
+func (r *request) without(err error, refuses bool) picoAnswer {
+	refuse := refusals[r.Method]
+	switch {
+	case refuses && refuse != nil:
+		return refuse(err.Error())
+	case r.Method == "hook.approve_tool":
+		return picoAnswer{"approved": true}
+	}
+	return pass()
+}
+
+// unanswered is what is said where plugins gave no answer: approvals and guards then
+// refuse; else it is as FailClosed says.
 func (p *pico) unanswered(r *request, err error) picoAnswer {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("the plugins gave no answer within %v", answerWithin)
 	}
 	p.Log(r.Method + ": " + err.Error())
-	_, closed := errors.AsType[*Refusal](err)
-	refuse := refusals[r.Method]
-	if refuse != nil && (closed || p.FailClosed || r.Method != "hook.before_llm") {
-		return refuse(err.Error())
-	}
-	return pass()
+	return r.without(err, p.FailClosed || r.Method != "hook.before_llm")
 }
 
 // reply sends an answer. One that PicoClaw could not read is not sent: a call that

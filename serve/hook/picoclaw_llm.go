@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -19,6 +20,7 @@ type picoSession struct {
 	used uint64        // the number of the last request; likewise
 
 	session *starhost.Session // nil until plugins hear of it
+	system  string            // the agent's system text, as the session has it
 	turn    *starhost.Turn    // that is open, or nil
 	said    picoTurn
 }
@@ -127,14 +129,14 @@ type picoRequest struct {
 
 func readPico(r *request) (*picoRequest, error) {
 	q := &picoRequest{last: -1}
-	if err := json.Unmarshal(r.Params, q); err != nil {
-		return nil, err
+	if json.Unmarshal(r.Params, q) != nil {
+		return nil, errShape
 	}
 	var system []string
 	for i, raw := range q.Messages {
 		var m chatMessage
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
+		if json.Unmarshal(raw, &m) != nil {
+			return nil, errShape
 		}
 		if m.Role == "system" {
 			system = append(system, m.text())
@@ -155,8 +157,8 @@ func readPico(r *request) (*picoRequest, error) {
 	if len(q.Options) == 0 || string(q.Options) == "null" {
 		q.Options = json.RawMessage("{}")
 	}
-	if q.last >= 0 {
-		return q, json.Unmarshal(q.Messages[q.last], &q.message)
+	if q.last >= 0 && json.Unmarshal(q.Messages[q.last], &q.message) != nil {
+		return nil, errShape
 	}
 	return q, nil
 }
@@ -219,6 +221,7 @@ func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (fir
 	}
 	s.endTurn(ctx)
 	tools := q.offered()
+	s.system = cmp.Or(q.system, s.system)
 	*said = picoTurn{id: id, at: q.last, words: q.words, text: q.words}
 	for i := range tools {
 		said.tools = append(said.tools, tools[i].Name)
@@ -290,7 +293,7 @@ func same(a, b object) bool {
 // message returns the user's last message with what was added, or nil if nothing
 // was.
 func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) object {
-	system, ok := strings.CutSuffix(prompt.System, q.system)
+	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
 		p.Log("hook.before_llm: a plugin changed the system text, which stays as it is")
 		system = ""
@@ -340,8 +343,8 @@ func afterLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAns
 		} `json:"response"`
 		Model string `json:"model"`
 	}
-	if err := json.Unmarshal(r.Params, &in); err != nil {
-		return nil, err
+	if json.Unmarshal(r.Params, &in) != nil {
+		return nil, errShape
 	}
 	said := &in.Response
 	reply := starhost.Reply{Content: said.Content, ToolCalls: calls(said.ToolCalls), Usage: starhost.Usage{Input: said.Usage.Input, Output: said.Usage.Output}}
@@ -359,8 +362,8 @@ func afterLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAns
 		return pass(), nil
 	}
 	var response object
-	if err := json.Unmarshal(r.all["response"], &response); err != nil {
-		return nil, err
+	if json.Unmarshal(r.all["response"], &response) != nil {
+		return nil, errShape
 	}
 	return picoAnswer{"action": "modify", "response": r.all.with("response", response.with("content", text))}, nil
 }

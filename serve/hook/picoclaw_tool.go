@@ -23,8 +23,8 @@ type picoCall struct {
 // about returns the host's event about the call of a request.
 func about(r *request, name string) (*picoCall, *starhost.Event, error) {
 	var c picoCall
-	if err := json.Unmarshal(r.Params, &c); err != nil {
-		return nil, nil, err
+	if json.Unmarshal(r.Params, &c) != nil {
+		return nil, nil, errShape
 	}
 	e := &Event{agent: picoclaw, session: r.meta.session(), tool: c.Tool, args: c.Arguments}
 	return &c, e.event(name), nil

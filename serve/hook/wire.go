@@ -17,8 +17,11 @@ func readObject(payload []byte, v any) (object, error) {
 	if err := json.Unmarshal(payload, &all); err != nil || all == nil {
 		return nil, errors.New("got no JSON object on standard input")
 	}
-	if err := json.Unmarshal(payload, v); err != nil {
-		return nil, fmt.Errorf("the event is not as documented: %w", err)
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(payload, v); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("the event is not as documented: %s: got a %s", wrong.Field, wrong.Value)
+	} else if err != nil {
+		return nil, err
 	}
 	return all, nil
 }
