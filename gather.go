@@ -205,7 +205,7 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	}
 	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
 		if s := t.registry.skills[arg]; prefix == skillPrefix && s != nil {
-			return s.loader(), arg, nil
+			return t.registry.loaderOf(s), arg, nil
 		}
 		if l := loaders[prefix]; l != nil {
 			return l, arg, nil

@@ -290,12 +290,26 @@ func TestSkills(t *testing.T) {
 		skill("review", "# Review", "scripts/run.sh", "api.md"), skill("alone", "# Alone"), skill("gone", ""),
 		skill("many", "# Many", many...), skill("long", "# Long", long, long, long, long, long),
 	}}
-	h := newHost(t, starhost.Options{}, p)
+	quiet, wordy := skill("quiet", "# Quiet"), skill("wordy", "# Wordy")
+	quiet.Description, wordy.Description = "", "Two\n  lines. "+strings.Repeat("é", 100)
+	h := newHost(t, starhost.Options{}, p, starhost.Plugin{Name: "q", Skills: []starhost.Skill{wordy, quiet}}, starhost.Plugin{Name: "r", Skills: []starhost.Skill{skill("alone", "# Alone")}})
+	others := func(but string) string {
+		text := "Other skills of p:\n"
+		for _, name := range []string{"alone", "gone", "long", "many", "review"} {
+			if name != but {
+				text += "- skill:p:" + name + ": About " + name + ".\n"
+			}
+		}
+		return text
+	}
 	tests := []struct{ ref, want string }{
-		{"skill:p:review", "Files beside this skill:\n- scripts/run.sh\n- api.md\n\n# Review"},
-		{"skill:p:alone", "# Alone"},
-		{"skill:p:many", "Files beside this skill:\n- " + strings.Join(many[:100], "\n- ") + "\n- and 3 more\n\n# Many"},
-		{"skill:p:long", "Files beside this skill:\n" + strings.Repeat("- "+long+"\n", 4) + "- and 1 more\n\n# Long"},
+		{"skill:p:review", others("review") + "Files beside this skill:\n- scripts/run.sh\n- api.md\n\n# Review"},
+		{"skill:p:alone", others("alone") + "\n# Alone"},
+		{"skill:q:quiet", "Other skills of q:\n- skill:q:wordy: Two lines. " + strings.Repeat("é", 94) + "…\n\n# Quiet"},
+		{"skill:q:wordy", "Other skills of q:\n- skill:q:quiet\n\n# Wordy"},
+		{"skill:r:alone", "# Alone"},
+		{"skill:p:many", others("many") + "Files beside this skill:\n- " + strings.Join(many[:100], "\n- ") + "\n- and 3 more\n\n# Many"},
+		{"skill:p:long", others("long") + "Files beside this skill:\n" + strings.Repeat("- "+long+"\n", 4) + "- and 1 more\n\n# Long"},
 		{"skill:p:gone", "error: file is gone"},
 		{"skill:p:reviw", `error: unknown skill "p:reviw" (did you mean p:review?)`},
 		{"skill:", `error: unknown skill ""`},
@@ -307,7 +321,7 @@ func TestSkills(t *testing.T) {
 			continue
 		}
 		diff(t, tt.ref, tt.want, strings.TrimSuffix(p.Text, "\n"))
-		if f := p.Fragments[0]; f.Source != tt.ref || f.Plugin != "p" {
+		if f := p.Fragments[0]; f.Source != tt.ref || f.Plugin != tt.ref[6:7] {
 			t.Errorf("%s: got source %q, plugin %q", tt.ref, f.Source, f.Plugin)
 		}
 	}
@@ -315,7 +329,7 @@ func TestSkills(t *testing.T) {
 		t.Error("a skill is in a prompt that does not name it")
 	}
 	var listed []string
-	for _, s := range h.Skills() {
+	for _, s := range h.Skills()[:5] {
 		listed = append(listed, s.Reference()+" "+s.Description)
 	}
 	want := []string{"skill:p:alone About alone.", "skill:p:gone About gone.", "skill:p:long About long.", "skill:p:many About many.", "skill:p:review About review."}

@@ -16,7 +16,8 @@ type Skill struct {
 	// Description says when the skill is of use.
 	Description string
 	// Files are the paths of the files that stand beside it. They are listed in
-	// front of the text, so that the model knows what there is.
+	// front of the text, as are the plugin's other skills, so that the model knows
+	// what there is.
 	Files []string
 	// Load returns the text. It must only read.
 	Load func(ctx context.Context, t *Turn) (string, error)
@@ -44,37 +45,63 @@ func (r *registry) addSkill(p *Plugin, s Skill) error {
 	return nil
 }
 
-// loader returns the skill as a loader of its one reference.
-func (s *Skill) loader() *FragmentLoader {
+// loaderOf returns a skill as a loader of its one reference.
+func (r *registry) loaderOf(s *Skill) *FragmentLoader {
 	load := func(ctx context.Context, t *Turn, _ string) (Context, error) {
 		text, err := s.Load(ctx, t)
-		return Context{Fragments: []fragments.Fragment{{Content: s.listing() + text, Title: s.Name}}}, err
+		return Context{Fragments: []fragments.Fragment{{Content: r.besides(s) + text, Title: s.Name}}}, err
 	}
 	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, plugin: s.plugin}
 }
 
-// The most of a skill's files that are listed: by number, and by bytes of their
-// paths.
+// besides returns the lines in front of a skill's text, which say what else there
+// is: the other skills of the plugin, and the skill's files.
+func (r *registry) besides(s *Skill) string {
+	var others []string
+	for _, key := range sortedKeys(r.skills) {
+		if o := r.skills[key]; o.plugin == s.plugin && o != s {
+			others = append(others, o.entry())
+		}
+	}
+	text := listing("Other skills of "+s.plugin, others) + listing("Files beside this skill", s.Files)
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
+}
+
+// entry returns the skill's line in a list.
+func (s *Skill) entry() string {
+	about := strings.Join(strings.Fields(s.Description), " ")
+	if len(about) > maxSkillLine {
+		about = strings.ToValidUTF8(about[:maxSkillLine], "") + "…"
+	}
+	return strings.TrimSuffix(skillPrefix+":"+s.plugin+":"+s.Name+": "+about, ": ")
+}
+
+// The most entries of a list in front of a skill: by number, by bytes of all, and
+// by bytes of a description in it.
 const (
-	maxSkillFiles = 100
-	maxSkillBytes = 8 << 10
+	maxSkillEntries = 100
+	maxSkillBytes   = 8 << 10
+	maxSkillLine    = 200
 )
 
-// listing returns the lines in front of a skill's text.
-func (s *Skill) listing() string {
-	if len(s.Files) == 0 {
+// listing returns a list with a title, "" if nothing is in it.
+func listing(title string, entries []string) string {
+	if len(entries) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("Files beside this skill:\n")
-	for i, f := range s.Files {
-		if i == maxSkillFiles || b.Len()+len(f) > maxSkillBytes {
-			fmt.Fprintf(&b, "- and %d more\n", len(s.Files)-i)
+	b.WriteString(title + ":\n")
+	for i, e := range entries {
+		if i == maxSkillEntries || b.Len()+len(e) > maxSkillBytes {
+			fmt.Fprintf(&b, "- and %d more\n", len(entries)-i)
 			break
 		}
-		b.WriteString("- " + f + "\n")
+		b.WriteString("- " + e + "\n")
 	}
-	return b.String() + "\n"
+	return b.String()
 }
 
 // A SkillInfo describes a registered skill.

@@ -221,10 +221,15 @@ register_skill("end.md")
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, c := range got {
-		texts = append(texts, c.Fragments[0].Content)
+	for i, c := range got {
+		others, text, _ := strings.Cut(c.Fragments[0].Content, "Files beside")
+		if i == 0 {
+			texts = append(texts, others)
+		}
+		texts = append(texts, "Files beside"+text)
 	}
 	wantTexts := []string{
+		"Other skills of test:\n- skill:test:c: An open front matter is text.\n- skill:test:crlf: d\n- skill:test:end: d\n- skill:test:other: Text.\n- skill:test:sort: Other.\n",
 		"Files beside this skill:\n- b.sh\n- ref/a.md\n\nSort them.\n", "Files beside this skill:\n- crlf.md\n- end.md\n- skills/other.md\n- skills/triage/SKILL.md\n- skills/triage/b.sh\n- skills/triage/ref/a.md\n\n---\nname: c",
 		"Files beside this skill:\n- c.md\n- end.md\n- skills/other.md\n- skills/triage/SKILL.md\n- skills/triage/b.sh\n- skills/triage/ref/a.md\n\nText.\n",
 		"Files beside this skill:\n- triage/SKILL.md\n- triage/b.sh\n- triage/ref/a.md\n\njust text",

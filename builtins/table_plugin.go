@@ -102,8 +102,8 @@ register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed
 		name: "register_skill", params: "path, name=None, description=None",
 		doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
 path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
-has name and description, where these are not given here. The files beside it are listed
-in front of the text.`,
+has name and description, where these are not given here. The plugin's other skills and
+the files beside it are listed in front of the text.`,
 		example: `register_skill("skills/triage/SKILL.md")
 assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
 		fn: registerSkill, whole: true,
