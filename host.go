@@ -26,7 +26,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,19 +178,35 @@ func (h *Host) Add(plugins ...Plugin) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	next := h.registry.Load().clone()
-	for i := range plugins {
-		if err := next.add(plugins[i]); err != nil {
-			return err
-		}
+	next, err := h.registry.Load().with(plugins)
+	if err != nil {
+		return err
 	}
-	for _, hooks := range next.hooks {
-		slices.SortStableFunc(hooks, func(a, b *Hook) int {
-			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
-		})
-	}
+	next.sort()
 	h.registry.Store(next)
 	return nil
+}
+
+// AddEach adds plugins one after another, as [Host.Add] of each does: one that cannot
+// be added is left out. It returns the error of each. A thousand plugins are published
+// once, and not a thousand times.
+func (h *Host) AddEach(plugins []*Plugin) []error {
+	errs := make([]error, len(plugins))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.registry.Load()
+	next := old.clone()
+	var good []Plugin
+	for i, p := range plugins {
+		if errs[i] = cmp.Or(h.broken, next.add(*p)); errs[i] == nil {
+			good = append(good, *p)
+			continue
+		}
+		next, _ = old.with(good) // they could be added before
+	}
+	next.sort()
+	h.registry.Store(next)
+	return errs
 }
 
 // Events returns the table of all events: the host's own, then those that the

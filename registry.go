@@ -44,6 +44,26 @@ func (r *registry) clone() *registry {
 	return c
 }
 
+// with returns a copy that has plugins added, not sorted yet.
+func (r *registry) with(plugins []Plugin) (*registry, error) {
+	next := r.clone()
+	for i := range plugins {
+		if err := next.add(plugins[i]); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// sort puts the hooks in the total order.
+func (r *registry) sort() {
+	for _, hooks := range r.hooks {
+		slices.SortStableFunc(hooks, func(a, b *Hook) int {
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
+		})
+	}
+}
+
 // specsOf returns all events by name. Where two have one name, the host's counts.
 func specsOf(declared []EventSpec) map[string]*EventSpec {
 	specs := make(map[string]*EventSpec, len(events)+len(declared))

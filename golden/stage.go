@@ -195,6 +195,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 		FS:        &st.workspace,
 		LookupEnv: lookup,
 		Cache:     st.cond.cache,
+		Workers:   1, // the play is one goroutine's; others play other cases
 		Coverage:  st.cond.coverage,
 		Host: starhost.Options{
 			Clock:            func() time.Time { return st.now },

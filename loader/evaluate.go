@@ -23,12 +23,17 @@ type evaluation struct {
 	source   *Source
 	plugin   *Plugin
 	box      *starlark.Sandbox
-	text     string // of the file that is evaluated
+	src      []byte // of the file that is evaluated
 	file     *starlark.File
 	manifest *builtins.Manifest
 	requires []requirement
 	borrowed map[string][]byte // files of libraries, as positions call them
 	warnings []Warning
+
+	registered *starhost.Plugin // what the evaluation gave, with
+	inside     *Inside
+	logs       []starhost.LogLine
+	err        error
 }
 
 // prepare reads a plugin and what it says of itself.
@@ -85,7 +90,7 @@ func (e *evaluation) read() error {
 	if err != nil {
 		return err
 	}
-	e.text = textOf(src)
+	e.src = src
 	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func textOf(src []byte) string {
 func (e *evaluation) locate(err error) error {
 	return starlark.Locate(err, func(file string) string {
 		if file == e.source.Display {
-			return e.text
+			return textOf(e.src)
 		}
 		return ""
 	})
@@ -137,8 +142,8 @@ func (e *evaluation) available() bool {
 	return true
 }
 
-// run evaluates the plugin and adds it to the host.
-func (e *evaluation) run(ctx context.Context) error {
+// evaluate runs the plugin's files.
+func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		return err
 	}
@@ -157,18 +162,20 @@ func (e *evaluation) run(ctx context.Context) error {
 		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
 	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
-	for _, line := range record.Logs() {
-		e.Host.Log(line)
-	}
+	e.logs = record.Logs()
+	e.registered = registered
+	e.inside = &Inside{Module: module, Recorder: record, Load: e.load, plugin: e.source.Name, box: e.box}
+	return err
+}
+
+// added takes over what the evaluation gave, unless the host refused it.
+func (e *evaluation) added(err error) {
 	if err != nil {
-		return err
+		e.finish(e.refused(err))
+		return
 	}
-	if err := e.set.Host.Add(*registered); err != nil {
-		return e.refused(err)
-	}
-	e.plugin.Registered = registered
-	e.plugin.Inside = &Inside{Module: module, Recorder: record, Load: e.load, plugin: e.source.Name, box: e.box}
-	return nil
+	e.plugin.Registered, e.plugin.Inside = e.registered, e.inside
+	e.finish(nil)
 }
 
 // empty returns the plugin before its file has run.

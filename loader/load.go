@@ -51,8 +51,9 @@ type Options struct {
 	// Cache remembers the compiled programs of files, and may serve any number of
 	// calls of Load; nil remembers nothing.
 	Cache *starlark.Cache
-	// Workers is how many plugins are read and compiled at the same time; zero or less
-	// means one for each CPU. It changes no result.
+	// Workers is how many plugins are read, compiled and evaluated at the same time; zero
+	// or less means one for each CPU. It changes no result. Functions of these options
+	// are called from as many goroutines, but for those of Host.
 	Workers int
 	// Coverage counts what is reached of plugins and of what they load, by the real
 	// paths of the files; nil counts nothing.
@@ -192,12 +193,20 @@ func (s *Set) near(name string) string {
 
 // status returns the status of a plugin, "" if there is none of that name.
 func (s *Set) status(name string) string {
-	for i := range s.Plugins {
-		if s.Plugins[i].Name == name {
-			return s.Plugins[i].Status
-		}
+	if i := s.index(name); i >= 0 {
+		return s.Plugins[i].Status
 	}
 	return ""
+}
+
+// index returns where a plugin is, -1 if there is none of that name.
+func (s *Set) index(name string) int {
+	for i := range s.Plugins { // the others may be under way
+		if s.Plugins[i].Name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // Redact takes the values of secrets out of a text: of those that were read, which
@@ -306,13 +315,44 @@ func (l *loading) run(ctx context.Context) error {
 			ready = append(ready, e)
 		}
 	}
-	for _, e := range inOrder(ready) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		e.finish(e.run(ctx))
+	for ready = inOrder(ready); len(ready) > 0 && ctx.Err() == nil; {
+		wave := ready[:independent(ready)]
+		ready = ready[len(wave):]
+		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
+		l.register(wave)
 	}
-	return nil
+	return ctx.Err()
+}
+
+// independent returns how many evaluations, from the first, require none of each other.
+func independent(list []*evaluation) int {
+	names := map[string]bool{}
+	for i, e := range list {
+		if slices.ContainsFunc(e.requires, func(r requirement) bool { return names[r.name] }) {
+			return i
+		}
+		names[e.source.Name] = true
+	}
+	return len(list)
+}
+
+// register adds plugins that were evaluated to the host, in their order.
+func (l *loading) register(list []*evaluation) {
+	var good []*evaluation
+	var plugins []*starhost.Plugin
+	for _, e := range list {
+		for _, line := range e.logs {
+			l.Host.Log(line)
+		}
+		if e.err != nil {
+			e.finish(e.err)
+			continue
+		}
+		good, plugins = append(good, e), append(plugins, e.registered)
+	}
+	for i, err := range l.set.Host.AddEach(plugins) {
+		good[i].added(err)
+	}
 }
 
 // each calls do for the numbers below n, on several goroutines at the same time. What

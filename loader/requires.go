@@ -51,7 +51,7 @@ func (e *evaluation) unmet(format string, args ...any) error {
 // too old. Those that could be loaded are, by now.
 func (e *evaluation) checkRequirements() error {
 	for _, r := range e.requires {
-		i := slices.IndexFunc(e.set.Plugins, func(p Plugin) bool { return p.Name == r.name })
+		i := e.set.index(r.name)
 		if i < 0 {
 			return e.unmet(" %q: no plugin is named %s%s", r.text, r.name, didYouMean(r.name, e.names()))
 		}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -158,11 +159,13 @@ func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most { // it grew since
-		return nil, large(int64(len(b)))
+	var b bytes.Buffer
+	b.Grow(int(info.Size()) + bytes.MinRead)
+	n, err := b.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && n > most { // it grew since
+		return nil, large(n)
 	}
-	return b, err
+	return b.Bytes(), err
 }
 
 // explain turns the failure to read a file into an Error.
@@ -336,7 +339,14 @@ func (s *Source) checkPin(name string, b []byte) error {
 // same tells whether two sources are the same files.
 func (s *Source) same(o *Source) bool { return s.file() == o.file() }
 
-func (s *Source) file() string { return resolved(filepath.Join(s.dir, s.sub, s.Main)) }
+// file returns the real path of Main.
+func (s *Source) file() string {
+	name := filepath.Join(s.dir, s.sub, s.Main)
+	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return name // dir is real
+	}
+	return resolved(name)
+}
 
 // A globFS shows a source's folders to doublestar and bounds the work of one
 // pattern: nested braces and stars can ask for a folder very often.

@@ -53,7 +53,10 @@ func (l *loading) secrets() *effects.Secrets {
 // protected returns what of the workspace decides what plugins are and may do,
 // beside the files that are never written by their names.
 func (l *loading) protected(workspace string) []string {
-	real := slices.Clone(l.config.files)
+	var real []string
+	for _, name := range l.config.files {
+		real = append(real, resolved(name))
+	}
 	for _, s := range l.sources {
 		real = append(real, s.root())
 	}
@@ -61,8 +64,9 @@ func (l *loading) protected(workspace string) []string {
 		real = append(real, s.root())
 	}
 	var inside []string
+	workspace = resolved(workspace)
 	for _, name := range real {
-		rel, err := filepath.Rel(resolved(workspace), resolved(name))
+		rel, err := filepath.Rel(workspace, name)
 		if err == nil && filepath.IsLocal(rel) {
 			inside = append(inside, filepath.ToSlash(rel))
 		}
@@ -71,10 +75,11 @@ func (l *loading) protected(workspace string) []string {
 	return slices.Compact(inside)
 }
 
-// root returns what of the file system is the plugin: its folder, or its file.
+// root returns what of the file system is the plugin, its folder or its file: the
+// real path.
 func (s *Source) root() string {
 	if s.Folder {
-		return filepath.Join(s.dir, s.sub)
+		return resolved(filepath.Join(s.dir, s.sub))
 	}
 	return s.file()
 }

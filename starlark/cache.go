@@ -79,8 +79,24 @@ type record struct {
 // A compiled is the program of a file.
 type compiled struct {
 	*starlark.Program
-	encoded []byte // of one that was not decoded yet
-	sites   *sites // what its probes count, or nil
+	uses    []string // names that are not its own, sorted
+	encoded []byte   // the program, where it was not decoded yet
+	sites   *sites   // what its probes count, or nil
+}
+
+// env returns the names that the program uses, those of extra first. The functions of
+// a file hold on to them for good, and all names there are would be a large map.
+func (p *compiled) env(base, extra, probes starlark.StringDict) starlark.StringDict {
+	env := make(starlark.StringDict, len(p.uses))
+	for _, name := range p.uses {
+		for _, names := range []starlark.StringDict{probes, extra, base} {
+			if v, ok := names[name]; ok {
+				env[name] = v
+				break
+			}
+		}
+	}
+	return env
 }
 
 // parse makes sure that the file can be parsed.
@@ -167,9 +183,9 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 		var p compiled
 		var err error
 		if covered {
-			p.Program, p.sites, err = s.instrument(f, extra)
+			p.Program, p.uses, p.sites, err = s.instrument(f, extra)
 		} else {
-			p.Program, err = s.compile(f, extra, nil)
+			p.Program, p.uses, err = s.compile(f, extra, nil)
 		}
 		if err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 // the text of the value.
 func (w *worker) eval(f *File, names starlark.StringDict) (_ string, err error) {
 	defer w.contain(&err)
-	program, err := w.box.compile(f, names, nil)
+	program, _, err := w.box.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,8 @@ package starlark
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -154,32 +156,34 @@ func posAt(name string, src []byte, i int) Pos {
 }
 
 // compile returns the guarded program of f for an environment of the language's
-// and the defined names, and those of extra. Where sites is not nil, it has probes.
-func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (*starlark.Program, error) {
+// and the defined names, and those of extra, and which of these names it uses. Where
+// sites is not nil, it has probes.
+func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *starlark.Program, uses []string, err error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
 	written, err := f.syntax()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := rewrite(written, hosted, sites)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known := func(name string) bool {
 		return hosted(name) || universe.Has(name) || helpers.Has(name) || isProbe(name)
 	}
-	var unknown bool
+	used := map[string]bool{}
 	program, err := starlark.FileProgram(tree, func(name string) bool {
-		unknown = unknown || !known(name)
+		used[name] = true
 		return true
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if unknown {
-		return nil, undefinedNames(tree, known, s.scopeNames(written, extra))
+	uses = slices.Sorted(maps.Keys(used))
+	if !slices.ContainsFunc(uses, func(name string) bool { return !known(name) }) {
+		return program, uses, nil
 	}
-	return program, nil
+	return nil, nil, undefinedNames(tree, known, s.scopeNames(written, extra))
 }
 
 // sources holds the text of files by name, for the lines that errors quote.

@@ -12,7 +12,6 @@ import (
 // A loader evaluates the files of one Run, each once.
 type loader struct {
 	Exec
-	env     starlark.StringDict            // defined names and those of the Exec
 	modules map[string]starlark.StringDict // of the files that were evaluated, by name
 	done    []string                       // their names, in the order in which they ended
 }
@@ -23,7 +22,7 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err := checkEnv(f.name, e.Env); err != nil {
 		return nil, err
 	}
-	w.loader = &loader{Exec: e, env: joined(w.box.env, e.Env), modules: map[string]starlark.StringDict{}}
+	w.loader = &loader{Exec: e, modules: map[string]starlark.StringDict{}}
 	globals, err := w.evaluate(f)
 	if err != nil {
 		return nil, err
@@ -91,10 +90,11 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	if err != nil {
 		return nil, nil, err
 	}
-	if !covered {
-		return p.Program, l.env, nil
+	var probes starlark.StringDict
+	if covered {
+		probes = c.counters(path, f.src, p.sites).names()
 	}
-	return p.Program, joined(l.env, c.counters(path, f.src, p.sites).names()), nil
+	return p.Program, p.env(w.box.env, l.Env, probes), nil
 }
 
 // load runs a load statement of the file that is being evaluated.

@@ -389,7 +389,7 @@ func (r *record) encode() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		programs[names] = data
+		programs[names] = append([]byte(strings.Join(p.uses, " ")+"\n"), data...)
 	}
 	return appendTexts(appendTexts(nil, r.notes), programs), nil
 }
@@ -406,7 +406,8 @@ func decodeRecord(data []byte) *record {
 		notes[kind] = bytes.Clone(note) // the programs are large, and let go once decoded
 	}
 	for names, p := range programs {
-		r.programs[names] = &compiled{encoded: p}
+		uses, code, _ := bytes.Cut(p, []byte("\n"))
+		r.programs[names] = &compiled{uses: strings.Fields(string(uses)), encoded: code}
 	}
 	return r
 }

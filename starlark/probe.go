@@ -59,18 +59,18 @@ type blockStart struct {
 }
 
 // instrument is compile with probes, and returns what they count.
-func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Program, *sites, error) {
-	plain, err := s.compile(f, extra, nil)
+func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (_ *starlark.Program, uses []string, _ *sites, _ error) {
+	plain, _, err := s.compile(f, extra, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	sites := &sites{}
-	program, err := s.compile(f, extra, sites)
+	program, uses, err := s.compile(f, extra, sites)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	program, err = aligned(plain, program)
-	return program, sites, err
+	return program, uses, sites, err
 }
 
 // body rewrites the statements of a function, or of a file, that begins at entry.

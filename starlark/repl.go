@@ -199,11 +199,11 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 		return "", nil
 	}
 	f, names := r.carry(f)
-	program, err := w.box.compile(f, names, nil)
+	program, _, err := w.box.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}
-	w.loader = &loader{Exec: Exec{Load: r.Load}, env: w.box.env, modules: map[string]starlark.StringDict{}}
+	w.loader = &loader{Exec: Exec{Load: r.Load}, modules: map[string]starlark.StringDict{}}
 	w.files = []string{replName}
 	globals, err := program.Init(w.thread, joined(w.box.env, names))
 	for name, v := range globals {
