@@ -1,0 +1,305 @@
+package hook_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+func hostOf(t testing.TB, hooks ...starhost.Hook) *starhost.Host {
+	t.Helper()
+	h := starhost.New(starhost.Options{})
+	if err := h.Add(starhost.Plugin{Name: "p", Hooks: hooks}); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func on(event string, decide func(context.Context, *starhost.Event) starhost.Decision) starhost.Hook {
+	return starhost.Hook{Event: event, Call: func(ctx context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		return decide(ctx, e), nil
+	}}
+}
+
+func serve(t testing.TB, h *starhost.Host, in io.Reader, out io.Writer) error {
+	t.Helper()
+	return hook.Serve(t.Context(), in, out, hook.ServeOptions{
+		Load: func(context.Context) (*starhost.Host, error) { return h, nil },
+		Log:  func(string) {},
+	})
+}
+
+// answers returns the answers by id. There must be one for each id.
+func answers(t testing.TB, out string) map[int]string {
+	t.Helper()
+	got := map[int]string{}
+	for line := range strings.Lines(out) {
+		var m struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if _, twice := got[m.ID]; twice {
+			t.Fatalf("%d is answered twice", m.ID)
+		}
+		got[m.ID] = string(m.Result)
+	}
+	return got
+}
+
+// 10,000 requests in a row, of many conversations at once: each is answered once,
+// those of one conversation in their order, and nothing is left running.
+func TestServeMany(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const requests, sessions = 10_000, 37
+	var mu sync.Mutex
+	last := map[string]int{}
+	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		var args struct{ N int }
+		_ = json.Unmarshal(e.Arguments, &args)
+		mu.Lock()
+		defer mu.Unlock()
+		if args.N <= last[e.SessionID] {
+			t.Errorf("session %s: request %d after %d", e.SessionID, args.N, last[e.SessionID])
+		}
+		last[e.SessionID] = args.N
+		return starhost.Deny(fmt.Sprint(args.N))
+	}))
+	var in, out bytes.Buffer
+	for i := 1; i <= requests; i++ {
+		fmt.Fprintf(&in, `{"id":%d,"method":"hook.before_tool","params":{"meta":{"SessionKey":"s%d"},"tool":"x","arguments":{"n":%d}}}`+"\n", i, i%sessions, i)
+	}
+	if err := serve(t, h, &in, &out); err != nil {
+		t.Fatal(err)
+	}
+	got := answers(t, out.String())
+	for i := 1; i <= requests; i++ {
+		if want := fmt.Sprintf(`{"action":"deny_tool","reason":"denied by p: %d"}`, i); got[i] != want {
+			t.Fatalf("request %d: got %s, want %s", i, got[i], want)
+		}
+	}
+}
+
+// More conversations than are known at a time: the oldest ones end, and all of them
+// do at last.
+func TestServeSessionsEnd(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const sessions = 1500 // over the limit
+	var mu sync.Mutex
+	ended := map[string]int{}
+	h := hostOf(t, on("session_end", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		mu.Lock()
+		defer mu.Unlock()
+		ended[e.SessionID]++
+		return starhost.Decision{}
+	}))
+	var in bytes.Buffer
+	for i := range sessions {
+		fmt.Fprintf(&in, `{"id":%d,"method":"hook.before_llm","params":{"meta":{"SessionKey":"s%d","TurnID":"t"},"messages":[{"role":"user","content":"x"}]}}`+"\n", i+1, i)
+	}
+	if err := serve(t, h, &in, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if len(ended) != sessions {
+		t.Errorf("got %d sessions ended, want %d", len(ended), sessions)
+	}
+	for id, n := range ended {
+		if n != 1 {
+			t.Errorf("%s ended %d times", id, n)
+		}
+	}
+}
+
+// A conversation that waits for a plugin does not keep others waiting.
+func TestServeBeside(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	release := make(chan struct{})
+	h := hostOf(t, on("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
+		if e.SessionID == "slow" {
+			<-release
+		}
+		return starhost.Decision{}
+	}))
+	in, requests := io.Pipe()
+	replies, out := io.Pipe()
+	done := make(chan error)
+	go func() { done <- serve(t, h, in, out) }()
+	lines := bufio.NewScanner(replies)
+	for i, session := range []string{"slow", "quick"} {
+		fmt.Fprintf(requests, `{"id":%d,"method":"hook.before_tool","params":{"meta":{"SessionKey":%q},"tool":"x"}}`+"\n", i+1, session)
+	}
+	for _, id := range []string{`"id":2`, `"id":1`} {
+		if !lines.Scan() || !strings.Contains(lines.Text(), id) {
+			t.Errorf("got %s, want %s", lines.Text(), id)
+		}
+		if id == `"id":2` {
+			close(release)
+		}
+	}
+	requests.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// hello is answered before the plugins are loaded, everything else after.
+func TestServeHelloFirst(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	loaded := make(chan struct{})
+	in, requests := io.Pipe()
+	replies, out := io.Pipe()
+	done := make(chan error)
+	go func() {
+		done <- hook.Serve(t.Context(), in, out, hook.ServeOptions{
+			Load: func(context.Context) (*starhost.Host, error) {
+				<-loaded
+				return hostOf(t), nil
+			},
+			Log: func(string) {},
+		})
+	}()
+	io.WriteString(requests, `{"id":1,"method":"hook.before_tool","params":{"tool":"x"}}`+"\n"+`{"id":2,"method":"hook.hello"}`+"\n")
+	lines := bufio.NewScanner(replies)
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":2`) {
+		t.Errorf("got %s, want hello's answer", lines.Text())
+	}
+	close(loaded)
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"action":"continue"`) {
+		t.Errorf("got %s, want continue", lines.Text())
+	}
+	requests.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever arrives, in whatever pieces, each answer is one line of JSON to one
+// request.
+func TestLawServeGarbage(t *testing.T) {
+	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		return starhost.TextContext(e.UserMessage)
+	}),
+		on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.Deny("no") }))
+	pieces := []string{
+		`{"id":1,"method":"hook.before_llm","params":{"messages":[{"role":"user","content":"x"}]}}`, `{"id":2,"method":"hook.before_tool","params":{`,
+		`{"id":3,"method":"hook.after_tool","params":{"tool":"x","result":`, `null`, `}}`, "\n", "\n", "\r\n", "\x00", `"`, `{`, `}`, `[]`, `{"id":`, `4`, `,"method":"hook.`,
+		`approve_tool","params":{}}`, `{"messages":[{"role":"user","content":[{"type":"text","text":"y"}]},null,7]}`, `{"role":"system","content":null}`, "é\xff",
+		`{"id":5,"method":"hook.after_llm","params":{"response":{"content":"c","tool_calls":[{}]}}}`, `{"id":6,"method":"hook.before_llm","params":{"messages":null,"tools":[null,{}]}}`,
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		in := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 12).Draw(rt, "pieces"), "")
+		var out bytes.Buffer
+		if err := serve(t, h, strings.NewReader(in), &out); err != nil {
+			rt.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			var m struct {
+				JSONRPC string
+				ID      json.RawMessage
+				Result  map[string]any
+				Error   *struct{ Code int }
+			}
+			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" || len(m.ID) == 0 || (m.Result == nil) == (m.Error == nil) {
+				rt.Fatalf("%q is answered %q: %v", in, line, err)
+			}
+		}
+	})
+}
+
+// What PicoClaw says stands still when its pipe breaks, or its input does.
+func TestServeBrokenPipes(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	broken := errors.New("broken")
+	in, requests := io.Pipe()
+	go func() {
+		io.WriteString(requests, `{"id":1,"method":"hook.hello"}`+"\n")
+		requests.CloseWithError(io.EOF)
+	}()
+	if err := serve(t, hostOf(t), in, writer(func([]byte) (int, error) { return 0, broken })); err != broken {
+		t.Errorf("output breaks: got %v", err)
+	}
+	in, ends := io.Pipe()
+	ends.CloseWithError(broken)
+	if err := serve(t, hostOf(t), in, io.Discard); err != broken {
+		t.Errorf("input breaks: got %v", err)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// The request of an answer has everything of the question but what plugins changed.
+func TestLawServeEcho(t *testing.T) {
+	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
+	value := rapid.Custom(func(t *rapid.T) any {
+		return rapid.OneOf(rapid.Just(any(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
+			rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.SliceOfN(rapid.Bool(), 0, 2), func(s []bool) any { return s })).Draw(t, "value")
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		params := map[string]any{"model": "m", "options": map[string]any{"o": value.Draw(rt, "option")}, "x": value.Draw(rt, "x")}
+		message := map[string]any{"role": "user", "content": "w" + rapid.String().Draw(rt, "content"), "extra": value.Draw(rt, "extra")}
+		params["messages"] = []any{map[string]any{"role": "system", "content": "s", "parts": value.Draw(rt, "parts")}, message}
+		params["tools"] = []any{map[string]any{"type": "function", "function": map[string]any{"name": "x", "strict": value.Draw(rt, "strict")}}}
+		line, _ := json.Marshal(map[string]any{"id": 1, "method": "hook.before_llm", "params": params})
+		var out bytes.Buffer
+		if err := serve(t, h, bytes.NewReader(append(line, '\n')), &out); err != nil {
+			rt.Fatal(err)
+		}
+		var m struct {
+			Result struct{ Request json.RawMessage }
+		}
+		if err := json.Unmarshal(out.Bytes(), &m); err != nil {
+			rt.Fatal(err)
+		}
+		message["content"] = "context\n" + message["content"].(string)
+		want, _ := json.Marshal(params)
+		if got := canonical(m.Result.Request); got != canonical(want) {
+			rt.Fatalf("got  %s\nwant %s", got, canonical(want))
+		}
+	})
+}
+
+// canonical returns JSON in one form.
+func canonical(raw []byte) string {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err.Error()
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// What took too long is refused where it is a guard; the deadline is the plugins'.
+func TestServeDeadline(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	h := hostOf(t, on("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
+		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 5*time.Second {
+			return starhost.Deny("no deadline")
+		}
+		return starhost.Deny("there is a deadline")
+	}))
+	var out bytes.Buffer
+	if err := serve(t, h, strings.NewReader(`{"id":1,"method":"hook.before_tool","params":{"tool":"x"}}`), &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := answers(t, out.String())[1]; !strings.Contains(got, "there is a deadline") {
+		t.Errorf("got %s", got)
+	}
+}
