@@ -7,17 +7,20 @@
 // runs under the collector's policy of the binary starhost; what is a process of
 // its own is timed from outside, from its start to its end.
 //
-// It is a module of its own, so that the product links none of its peers. It does
-// not tell what is slow: profiles do.
+// It is a module of its own, so that the product links none of its peers. What is slow
+// is told by profiles: -profile has what runs in this process, `starhost eval --profile`
+// what a start does.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 )
 
@@ -27,14 +30,33 @@ func main() {
 	quick := flag.Bool("quick", false, "run each side for a moment, to see that it works")
 	only := flag.String("only", "", "run only the goals of these `IDS`, as G2,G8")
 	page := flag.String("o", "", "put the tables into the page `FILE`, between its marks")
+	profile := flag.String("profile", "", "write where this process spends its time to `FILE`, for go tool pprof")
 	flag.Parse()
 	chosen, err := choose(*only)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := measure(chosen, *quick, *page, os.Stdout); err != nil {
+	err = profiled(*profile, func() error { return measure(chosen, *quick, *page, os.Stdout) })
+	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// profiled does work, and writes its profile unless file is "".
+func profiled(file string, work func() error) error {
+	if file == "" {
+		return work()
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
 }
 
 // choose returns the goals with the ids of a list, all for "".
