@@ -74,6 +74,26 @@ func (c pluginCache) at(path loader.Path) (plugin, error) {
 	return p, nil
 }
 
+// expect makes the files of all plugins beside cases part of the coverage. What
+// cannot be parsed has no lines.
+func (c pluginCache) expect(coverage *starlark.Coverage) {
+	for _, p := range c.known {
+		names := []string{p.source.Main}
+		if p.source.Folder {
+			names, _ = p.source.Glob("**/*.star") // what cannot be listed cannot be loaded
+		}
+		for _, name := range names {
+			src, err := p.source.Read(name)
+			if err != nil {
+				continue
+			}
+			if file, err := c.box.Parse(name, src); err == nil {
+				_ = coverage.Expect(p.source.Real(name), file) // likewise
+			}
+		}
+	}
+}
+
 // read looks up what the plugin declares: nothing if it cannot be parsed, as
 // loading it says why.
 func (c pluginCache) read(source *loader.Source) plugin {

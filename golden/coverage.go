@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,21 +99,44 @@ func Percent(n, of int) string {
 }
 
 // Text is a table with a row for each file: the part of its lines that was reached,
-// which were not, and which conditions had but one outcome. The last row is of all.
+// which were not, and which conditions had but one outcome. Behind the files of a
+// plugin that is a folder comes a row of the plugin, and the last row is of all.
 func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
-	var lines, ofLines, branches, ofBranches int
 	for i := range c {
-		n, of := reachedLines(&c[i])
-		taken, arms := takenBranches(&c[i])
-		rows = append(rows, append(coverageCells(oneLine(c[i].Path), n, of, taken, arms), gaps(&c[i])))
-		lines, ofLines, branches, ofBranches = lines+n, ofLines+of, branches+taken, ofBranches+arms
+		rows = append(rows, append(c[i:i+1].cells(oneLine(c[i].Path)), gaps(&c[i])))
+		if dir, files := c.plugin(i); len(files) > 1 {
+			rows = append(rows, files.cells(oneLine(dir)))
+		}
 	}
-	rows = append(rows, coverageCells("all", lines, ofLines, branches, ofBranches))
+	rows = append(rows, c.cells("all"))
 	return "coverage\n" + table(rows, 1)
 }
 
-func coverageCells(name string, lines, ofLines, branches, ofBranches int) []string {
+// plugin returns the folder of a plugin, and its files, if the i-th file is the last
+// of these.
+func (c Coverage) plugin(i int) (dir string, files Coverage) {
+	for dir = path.Dir(c[i].Path); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		inside := func(f starlark.FileCoverage) bool { return strings.HasPrefix(f.Path, dir+"/") }
+		first := slices.IndexFunc(c, inside)
+		if slices.ContainsFunc(c[first:i+1], func(f starlark.FileCoverage) bool { return f.Path == dir+"/"+pluginFile }) {
+			if i+1 < len(c) && inside(c[i+1]) {
+				return "", nil
+			}
+			return dir, c[first : i+1]
+		}
+	}
+	return "", nil
+}
+
+// cells are the columns of a row that sums up files.
+func (c Coverage) cells(name string) []string {
+	lines, ofLines := c.Reached()
+	branches, ofBranches := 0, 0
+	for i := range c {
+		n, of := takenBranches(&c[i])
+		branches, ofBranches = branches+n, ofBranches+of
+	}
 	cells := []string{name, Percent(lines, ofLines), fmt.Sprintf("%d/%d lines", lines, ofLines), ""}
 	if ofBranches > 0 {
 		cells[3] = fmt.Sprintf("%d/%d branches", branches, ofBranches)

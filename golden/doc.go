@@ -81,5 +81,6 @@
 // leaks from one session to another is nondeterministic, too.
 //
 // Coverage is that of the second runs. It counts the lines and branches of the plugins
-// beside cases, of their modules and of libraries; not those that a case brings itself.
+// beside cases, with the files in their folders that nothing loads, and of libraries;
+// not those that a case brings itself.
 package golden

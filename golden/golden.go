@@ -157,6 +157,7 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	}
 	s := judgeAll(cases, ran, &o)
 	if o.Coverage {
+		plugins.expect(coverage)
 		s.Coverage = coverageOf(coverage, o.Dir, temp)
 	}
 	return s, nil

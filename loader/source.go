@@ -86,8 +86,11 @@ func (s *Source) realPath(name string) string {
 	if name == s.Display {
 		name = s.Main
 	}
-	return filepath.Join(s.dir, s.sub, strings.TrimPrefix(name, s.prefix))
+	return s.Real(strings.TrimPrefix(name, s.prefix))
 }
+
+// Real returns the absolute path of a file.
+func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.

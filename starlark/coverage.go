@@ -57,6 +57,21 @@ func (c *Coverage) Report() []FileCoverage {
 	return list
 }
 
+// Expect puts a file into the report that perhaps nothing reaches, by the path that
+// [Exec.Covers] would give it. What was counted under the path stays.
+func (c *Coverage) Expect(path string, f *File) error {
+	tree, err := f.syntax()
+	if err != nil {
+		return err
+	}
+	s := &sites{}
+	if _, err := rewrite(tree, func(string) bool { return true }, s); err != nil {
+		return err
+	}
+	c.counters(path, f.src, s)
+	return nil
+}
+
 // counters returns the counters for what was instrumented of a file. It is nil
 // where another text was counted under the path: its lines are others.
 func (c *Coverage) counters(path, text string, s *sites) *counted {

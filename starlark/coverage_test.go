@@ -284,3 +284,26 @@ func TestCoverageChangesNothingOfHostileFiles(t *testing.T) {
 		})
 	}
 }
+
+// A file that nothing reaches is in the report; what was counted of one stays.
+func TestExpect(t *testing.T) {
+	c := &Coverage{}
+	box := New(Options{Coverage: c})
+	file, err := box.Parse("a.star", []byte("x = 1 if \"a\" else 2\ndef f():\n    return x\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := box.Run(t.Context(), file, Exec{}); err != nil {
+		t.Fatal(err)
+	}
+	want := c.Report()
+	for _, path := range []string{"a.star", "b.star"} {
+		if err := c.Expect(path, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want = append(want, FileCoverage{Path: "b.star", Lines: []LineCoverage{{1, 0}, {2, 0}, {3, 0}}, Branches: []BranchCoverage{{1, 7, 0, 0}}})
+	if diff := cmp.Diff(want, c.Report()); diff != "" {
+		t.Errorf("Report (-want +got):\n%s", diff)
+	}
+}
