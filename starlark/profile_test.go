@@ -1,12 +1,10 @@
-package starlark_test
+package starlark
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	upstream "go.starlark.net/starlark"
-
-	"github.com/starhost/starhost/starlark"
+	"go.starlark.net/starlark"
 )
 
 const profiled = `
@@ -27,25 +25,25 @@ B = "x" * 1000
 // TestProfile: what lines spend adds up to what runs used, names who called them, and
 // is the same every time.
 func TestProfile(t *testing.T) {
-	run := func(p *starlark.Profile) starlark.Usage {
+	run := func(p *Profile) Usage {
 		t.Helper()
-		box := starlark.New(starlark.Options{Profile: p})
+		box := New(Options{Profile: p})
 		f, err := box.Parse("a.star", []byte(profiled))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, used, err := box.Run(t.Context(), f, starlark.Exec{})
+		m, used, err := box.Run(t.Context(), f, Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbers := upstream.NewList([]upstream.Value{upstream.MakeInt(2), upstream.MakeInt(1)})
-		_, call, err := box.Call(t.Context(), m.Globals["last"].(upstream.Callable), upstream.Tuple{numbers}, nil)
+		numbers := starlark.NewList([]starlark.Value{starlark.MakeInt(2), starlark.MakeInt(1)})
+		_, call, err := box.Call(t.Context(), m.Globals["last"].(starlark.Callable), starlark.Tuple{numbers}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return starlark.Usage{Steps: used.Steps + call.Steps, Bytes: used.Bytes + call.Bytes}
+		return Usage{Steps: used.Steps + call.Steps, Bytes: used.Bytes + call.Bytes}
 	}
-	var p, again starlark.Profile
+	var p, again Profile
 	plain, used := run(nil), run(&p)
 	run(&again)
 	if plain != used {
@@ -54,7 +52,7 @@ func TestProfile(t *testing.T) {
 	if diff := cmp.Diff(p.Samples(), again.Samples()); diff != "" {
 		t.Errorf("the same again (-first +second):\n%s", diff)
 	}
-	var sum starlark.Usage
+	var sum Usage
 	ways := map[string]uint64{}
 	for _, s := range p.Samples() {
 		sum.Steps += s.Steps
@@ -79,30 +77,30 @@ func TestProfile(t *testing.T) {
 // TestProfileOfNestedCalls: a nested call is inside of the call that made it, and its
 // steps count once.
 func TestProfileOfNestedCalls(t *testing.T) {
-	var p starlark.Profile
-	box := starlark.New(starlark.Options{Profile: &p})
-	var callee upstream.Callable
-	again := upstream.NewBuiltin("again", func(th *upstream.Thread, _ *upstream.Builtin, _ upstream.Tuple, _ []upstream.Tuple) (upstream.Value, error) {
+	var p Profile
+	box := New(Options{Profile: &p})
+	var callee starlark.Callable
+	again := starlark.NewBuiltin("again", func(th *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		v, _, err := box.Call(box.Context(th), callee, nil, nil)
 		return v, err
 	})
-	if err := box.Define("again", again, starlark.Cost{Steps: 7}); err != nil {
+	if err := box.Define("again", again, Cost{Steps: 7}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := box.Parse("b.star", []byte("def callee():\n    return 1\n\ndef caller():\n    again()\n    return again()\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := box.Run(t.Context(), f, starlark.Exec{})
+	m, _, err := box.Run(t.Context(), f, Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	callee = m.Globals["callee"].(upstream.Callable)
+	callee = m.Globals["callee"].(starlark.Callable)
 	var before, after uint64
 	for _, s := range p.Samples() {
 		before += s.Steps
 	}
-	_, used, err := box.Call(t.Context(), m.Globals["caller"].(upstream.Callable), nil, nil)
+	_, used, err := box.Call(t.Context(), m.Globals["caller"].(starlark.Callable), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
