@@ -32,6 +32,11 @@ func (a *app) compare(file string, p *starhost.Prompt) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(text, "{") {
+		if err := checkJSON(file, text); err != nil {
+			return nil, err
+		}
+	}
 	var old evalJSON
 	if err := json.Unmarshal([]byte(text), &old); err != nil || old.Schema != "starhost.eval/1" || old.Prompt == nil {
 		return nil, usagef("--against %s: got no report of a prompt, want what starhost eval -F json wrote", file)

@@ -52,9 +52,16 @@ func (p *problem) text() string {
 type usageError struct {
 	msg  string
 	help string // what to do, "" for none
+
+	where *starlark.Error // of a text that the command line names, instead of msg; or nil
 }
 
-func (e *usageError) Error() string { return e.msg }
+func (e *usageError) Error() string {
+	if e.where != nil {
+		return e.where.Error()
+	}
+	return e.msg
+}
 
 func usagef(format string, args ...any) error { return &usageError{msg: fmt.Sprintf(format, args...)} }
 
@@ -151,6 +158,9 @@ func asUsage(err error, p *problem) bool {
 		return false
 	}
 	p.code, p.help = "E0701", e.help
+	if e.where != nil {
+		p.pos, p.message, p.detail = starhost.Pos(e.where.Pos), e.where.Msg, e.where.Detail()
+	}
 	return true
 }
 

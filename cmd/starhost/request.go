@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -213,52 +210,6 @@ func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err
 	delete(set, "model")
 	rest, err = json.Marshal(set)
 	return model, rest, err
-}
-
-// decodeJSON decodes one JSON value of a kind that v has. Unknown keys, and text
-// behind the value, are errors; name is what they call the text.
-func decodeJSON(name, text string, v any) error {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(v)
-	if err == nil {
-		if _, err = dec.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = errors.New("text follows the value")
-	}
-	var (
-		syntax *json.SyntaxError
-		typ    *json.UnmarshalTypeError
-	)
-	offset := dec.InputOffset()
-	switch {
-	case errors.As(err, &syntax):
-		offset = syntax.Offset
-	case errors.As(err, &typ):
-		offset = typ.Offset
-		err = fmt.Errorf("%s: got a JSON %s, want %s", cmp.Or(typ.Field, "value"), typ.Value, kindName(typ.Type.Kind()))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("got an end, want JSON")
-	}
-	before := text[:min(int(offset), len(text))]
-	line := 1 + strings.Count(before, "\n")
-	return usagef("%s:%d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// kindName returns what JSON calls a value of a Go kind.
-func kindName(k reflect.Kind) string {
-	switch k {
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	}
-	return "a number"
 }
 
 // arguments returns what --args and --arg give, by name. types has the JSON

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost/starlark"
+)
+
+// decodeJSON decodes one JSON value of a kind that v has. Unknown keys, and text
+// behind the value, are errors with their place; name is what they call the text.
+func decodeJSON(name, text string, v any) error {
+	text = strings.TrimPrefix(text, "\ufeff")
+	if err := checkJSON(name, text); err != nil {
+		return err
+	}
+	r := jsonReader{name: name, text: text, dec: json.NewDecoder(strings.NewReader(text))}
+	if err := r.value("", reflect.TypeOf(v).Elem()); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return usagef("%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// checkJSON reports where a text is not JSON, in the words of this program.
+func checkJSON(name, text string) error {
+	var (
+		raw    json.RawMessage
+		syntax *json.SyntaxError
+	)
+	switch err := json.Unmarshal([]byte(text), &raw); {
+	case err == nil:
+		return nil
+	case strings.TrimSpace(text) == "":
+		return usagef("%s: got nothing, want JSON", name)
+	case !errors.As(err, &syntax) || strings.HasPrefix(err.Error(), "unexpected end"):
+		return inputError(name, text, len(strings.TrimRight(text, " \t\r\n")), "got the end of the text, want the rest of the value")
+	default:
+		at := int(syntax.Offset) - 1
+		return inputError(name, text, at, "%s", jsonMistake(text, at, err.Error()))
+	}
+}
+
+// jsonMistakes say what was wanted where the decoder of the library gives up, by the
+// end of what it says.
+var jsonMistakes = []struct{ says, want string }{
+	{"looking for beginning of value", "a value"},
+	{"looking for beginning of object key string", `a name in "`},
+	{"after object key", ":"},
+	{"after object key:value pair", ", or }"},
+	{"after array element", ", or ]"},
+	{"after top-level value", "nothing after the value"},
+	{"in string literal", `an escape in a string, as \n`},
+	{"in string escape code", `one of \" \\ \/ \b \f \n \r \t \u`},
+	{`in \u hexadecimal character escape`, `four digits 0-9 a-f after \u`},
+	{"numeric literal", "a digit"},
+	{"exceeded max depth", "values nested less deep"},
+}
+
+// jsonMistake words what the library says of the text at an offset.
+func jsonMistake(text string, at int, said string) string {
+	c, _ := utf8.DecodeRuneInString(text[at:])
+	want := "true, false or null" // what else begins with a letter
+	for _, m := range jsonMistakes {
+		if strings.HasSuffix(said, m.says) {
+			want = m.want
+		}
+	}
+	before := strings.TrimRight(text[:at], " \t\r\n")
+	hint := ""
+	switch {
+	case strings.ContainsRune("]}", c) && strings.HasSuffix(before, ","):
+		hint = " (no comma after the last one)"
+	case c == '\'':
+		hint = ` (strings stand in ")`
+	case want == "a value" && strings.ContainsRune("TFN", c):
+		hint = " (true, false and null are written so)"
+	}
+	return fmt.Sprintf("got %s, want %s%s", strconv.QuoteRune(c), want, hint)
+}
+
+// inputError is a mistake in a text that the command line names, at an offset in it.
+func inputError(name, text string, at int, format string, args ...any) error {
+	before := text[:at]
+	start := strings.LastIndexByte(before, '\n') + 1
+	where := &starlark.Error{
+		Pos:  starlark.Pos{File: name, Line: 1 + strings.Count(before, "\n"), Col: 1 + utf8.RuneCountInString(before[start:])},
+		Msg:  fmt.Sprintf(format, args...),
+		Code: "E0701",
+	}
+	return &usageError{where: starlark.Locate(where, func(string) string { return text })}
+}
+
+// A jsonReader walks over JSON that is well formed beside the Go type it is meant for.
+type jsonReader struct {
+	name, text string
+	dec        *json.Decoder
+}
+
+// next returns the offset of the next token.
+func (r *jsonReader) next() int {
+	at := int(r.dec.InputOffset())
+	return at + len(r.text[at:]) - len(strings.TrimLeft(r.text[at:], " \t\r\n,:"))
+}
+
+// value reads one value, which should be one of t; path leads to it.
+func (r *jsonReader) value(path string, t reflect.Type) error {
+	at := r.next()
+	if t == reflect.TypeFor[json.RawMessage]() {
+		var any json.RawMessage
+		return r.dec.Decode(&any)
+	}
+	token, err := r.dec.Token()
+	if err != nil {
+		return err
+	}
+	if got, want := tokenName(token), kindName(t.Kind()); got != want && token != nil {
+		if path != "" {
+			path += ": "
+		}
+		return inputError(r.name, r.text, at, "%sgot %s, want %s", path, got, want)
+	}
+	switch token {
+	case json.Delim('{'):
+		return r.members(path, t)
+	case json.Delim('['):
+		return r.elements(path, t)
+	}
+	return nil
+}
+
+// elements reads a list up to its end.
+func (r *jsonReader) elements(path string, t reflect.Type) error {
+	for i := 0; r.dec.More(); i++ {
+		if err := r.value(fmt.Sprintf("%s[%d]", path, i), t.Elem()); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.Token()
+	return err
+}
+
+// members reads an object up to its end.
+func (r *jsonReader) members(path string, t reflect.Type) error {
+	for r.dec.More() {
+		at := r.next()
+		token, err := r.dec.Token()
+		if err != nil {
+			return err
+		}
+		key := token.(string) // as JSON has it
+		member, names := memberOf(t, key)
+		if member == nil {
+			return inputError(r.name, r.text, at, "unknown field %q%s, want %s", key, didYouMean(key, names), strings.Join(names, ", "))
+		}
+		if err := r.value(strings.TrimPrefix(path+"."+key, "."), member); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.Token()
+	return err
+}
+
+// memberOf returns the type of an object's member, or nil and the names that there
+// are.
+func memberOf(t reflect.Type, key string) (member reflect.Type, names []string) {
+	if t.Kind() == reflect.Map {
+		return t.Elem(), nil
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == key && name != "-" {
+			return t.Field(i).Type, nil
+		}
+		if name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return nil, names
+}
+
+// tokenName returns what JSON calls the value that begins with a token.
+func tokenName(token json.Token) string {
+	switch token {
+	case json.Delim('{'):
+		return kindName(reflect.Map)
+	case json.Delim('['):
+		return kindName(reflect.Slice)
+	case nil:
+		return "null"
+	}
+	return kindName(reflect.TypeOf(token).Kind())
+}
+
+// kindName returns what JSON calls a value of a Go kind.
+func kindName(k reflect.Kind) string {
+	switch k {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	}
+	return "a number"
+}
