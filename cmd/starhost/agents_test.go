@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+const agentsPage = "../../docs/agents.md"
+
+// agentBlock is a block of docs/agents.md: its language, what stands behind that, and
+// its text.
+var agentBlock = regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$")
+
+// TestAgentsPage: a block that names a command is what the command prints, shell
+// blocks run, and the rest is what it says to be. With -update it writes what the
+// commands print.
+func TestAgentsPage(t *testing.T) {
+	src, err := os.ReadFile(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, exampleFiles)
+	got := agentBlock.ReplaceAllStringFunc(string(src), func(block string) string {
+		m := agentBlock.FindStringSubmatch(block)
+		language, about, text := m[1], m[2], m[3]
+		if strings.HasPrefix(about, "starhost ") {
+			text = runLine(t, dir, about)
+		}
+		if language == "sh" {
+			for line := range strings.Lines(text) {
+				command, _, _ := strings.Cut(line, " > ")
+				runLine(t, dir, command)
+			}
+		}
+		checkBlock(t, language, text)
+		return "```" + strings.TrimSpace(language+" "+about) + "\n" + text + "```"
+	})
+	if *update {
+		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(src), got); diff != "" {
+		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsPage -update writes it):\n%s", diff)
+	}
+}
+
+// runLine runs a command line of ours, and returns what it prints.
+func runLine(t *testing.T, dir, line string) string {
+	t.Helper()
+	var out, said bytes.Buffer
+	args := splitLine(strings.TrimSpace(line))
+	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), &out, &said); code != 0 {
+		t.Errorf("%s: exit code %d\n%s", line, code, said.String())
+	}
+	return out.String()
+}
+
+// splitLine splits a command line at spaces that stand in no quotes.
+func splitLine(line string) []string {
+	var words []string
+	for _, m := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|\S+`).FindAllString(line, -1) {
+		words = append(words, strings.Trim(m, `"'`))
+	}
+	return words
+}
+
+// checkBlock checks that a text is of its language.
+func checkBlock(t *testing.T, language, text string) {
+	t.Helper()
+	check := map[string]func([]byte) error{
+		"json": func(b []byte) error { return json.Unmarshal(b, new(map[string]any)) },
+		"yaml": func(b []byte) error { return yaml.Unmarshal(b, new(map[string]any)) },
+		"toml": func(b []byte) error { return toml.Unmarshal(b, new(map[string]any)) },
+	}[language]
+	if check == nil {
+		return
+	}
+	if err := check([]byte(text)); err != nil {
+		t.Errorf("a block of %s: %v\n%s", language, err, text)
+	}
+}
+
+// nekoSDK stands for the part of N.E.K.O's SDK that the page's plugin uses.
+const nekoSDK = `
+import asyncio, sys, types
+
+class NekoPluginBase:
+    def __init__(self):
+        self.tools = {}
+
+    def register_llm_tool(self, name, description, parameters, handler):
+        self.tools[name] = handler
+
+sdk = types.ModuleType("plugin.sdk.plugin")
+sdk.NekoPluginBase, sdk.Ok = NekoPluginBase, lambda v: v
+sdk.lifecycle = lambda id: lambda f: f
+sdk.neko_plugin = lambda c: c
+for name in ["plugin", "plugin.sdk"]:
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["plugin.sdk.plugin"] = sdk
+module = {}
+exec(open("plugin.py").read(), module)
+
+async def main():
+    p = module["Starhost"]()
+    await p.startup()
+    print(sorted(p.tools), await p.tools["restart_pods"](cluster="prod-1"), (await p.tools["restart_pods"](cluster=7))["is_error"])
+
+asyncio.run(main())
+`
+
+// TestAgentsNeko runs the page's plugin for N.E.K.O against its SDK, as far as it is
+// used.
+func TestAgentsNeko(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 to run N.E.K.O's plugin")
+	}
+	src, err := os.ReadFile(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, exampleFiles)
+	for _, m := range agentBlock.FindAllStringSubmatch(string(src), -1) {
+		if m[2] == "plugin.py" {
+			writeFiles(t, dir, map[string]string{"plugin.py": m[3], "main.py": nekoSDK})
+		}
+	}
+	cmd := exec.Command(python, "main.py")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir) // TestMain has put starhost into PATH
+	out, err := cmd.CombinedOutput()
+	if want := "['restart_pods'] restarted prod-1 True\n"; err != nil || string(out) != want {
+		t.Errorf("got %v, %s, want %s", err, out, want)
+	}
+}
