@@ -21,7 +21,7 @@ const cached = `load("lib.star", "double")
 
 def f(x = config):
     "Adds."
-    return [double(x) + n for n in range(3) if n != 1]
+    return [double(x) + n for n in range(3) if n not in [1]]
 
 y = f()
 `

@@ -389,7 +389,7 @@ func (r *record) encode() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		programs[names] = append([]byte(strings.Join(p.uses, " ")+"\n"), data...)
+		programs[names] = append([]byte(strings.Join(p.uses, "\x00")+"\n"), data...)
 	}
 	return appendTexts(appendTexts(nil, r.notes), programs), nil
 }
@@ -407,7 +407,7 @@ func decodeRecord(data []byte) *record {
 	}
 	for names, p := range programs {
 		uses, code, _ := bytes.Cut(p, []byte("\n"))
-		r.programs[names] = &compiled{uses: strings.Fields(string(uses)), encoded: code}
+		r.programs[names] = &compiled{uses: strings.Split(string(uses), "\x00"), encoded: code}
 	}
 	return r
 }

@@ -41,9 +41,31 @@ func TestMain(m *testing.M) {
 //	image FILE W H      makes a PNG
 //
 // and the condition [root], which tells that no file is unreadable.
+//
+// The scripts share compiled plugins, while they run at the same time.
 func TestCLI(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "../../golden/cli", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+	p := cliParams(filepath.Join(t.TempDir(), "cache"))
+	p.Dir = "../../golden/cli"
+	testscript.Run(t, p)
+}
+
+// TestCLIWithoutCache runs scripts of commands that load plugins without a cache: they
+// print the same.
+func TestCLIWithoutCache(t *testing.T) {
+	p := cliParams(noCacheValue)
+	for _, command := range []string{"eval", "list", "check", "test"} {
+		files, err := filepath.Glob("../../golden/cli/" + command + "_*.txtar")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("scripts of %s: got %d, %v", command, len(files), err)
+		}
+		p.Files = append(p.Files, files...)
+	}
+	testscript.Run(t, p)
+}
+
+func cliParams(cache string) testscript.Params {
+	return testscript.Params{
+		UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": cmdExit, "write": cmdWrite, "sparse": cmdSparse, "image": cmdImage,
 		},
@@ -55,11 +77,11 @@ func TestCLI(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
-			env.Setenv("STARHOST_CACHE", env.WorkDir+"/home/.cache/starhost")
+			env.Setenv("STARHOST_CACHE", cache)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second
 			return nil
 		},
-	})
+	}
 }
 
 func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
