@@ -211,6 +211,21 @@ func replaceSection(src []byte, name, text string) []byte {
 	return slices.Concat(before, []byte("-- "+name+" --\n"+text), joinSections(list[at:]))
 }
 
+// EditScript returns the text of a case with another case.star, made by edit. All
+// other bytes stay as they are, and all do where there is no case.star.
+func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, error) {
+	for _, s := range split(src) {
+		if s.name == scriptSection {
+			script, err := edit(string(s.body))
+			if err != nil || script == string(s.body) {
+				return src, err
+			}
+			return replaceSection(src, scriptSection, script), nil
+		}
+	}
+	return src, nil
+}
+
 // prune returns the text of a case without what is unused.
 func prune(src []byte, unused []part) []byte {
 	gone := map[part]bool{}

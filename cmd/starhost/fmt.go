@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -31,8 +32,9 @@ func (a *app) fmtCommand() *cobra.Command {
 		Use:   "fmt [PATH...]",
 		Short: "Format plugins in Bazel's house style",
 		Long: `Format .star files in place, in Bazel's house style. A PATH is a file or a
-folder, of which all .star files are formatted, those of libraries too; none means
-what the config names, else ./plugins or ./*.star; - filters standard input.
+folder, of which all .star files are formatted, those of libraries too, and the
+case.star of golden/*.txtar; none means what the config names, else ./plugins or
+./*.star; - filters standard input.
 
 What does not parse is reported and left alone. --check and --diff write nothing.`,
 		Example: `  starhost fmt plugins
@@ -130,7 +132,7 @@ func (a *app) printFormatted(f fmtFlags, files []formattedJSON) error {
 	return nil
 }
 
-// starFiles returns the .star files at the paths, each once.
+// starFiles returns the .star files and golden cases at the paths, each once.
 func (a *app) starFiles(names []string) ([]loader.Path, error) {
 	paths, err := a.pathsOf(names)
 	if err != nil {
@@ -167,6 +169,14 @@ func (a *app) configOptions() loader.ConfigOptions {
 	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv}
 }
 
+// isArchive tells whether a file can be a golden case.
+func isArchive(file string) bool { return strings.HasSuffix(file, ".txtar") }
+
+// isFormatted tells whether a file of a folder is one for fmt.
+func isFormatted(file string) bool {
+	return strings.HasSuffix(file, ".star") || isArchive(file) && filepath.Base(filepath.Dir(file)) == "golden"
+}
+
 // starFilesAt returns the file at a path, or those in a folder and the folders in
 // it, but for hidden ones. Links in folders are not followed.
 func starFilesAt(p loader.Path) ([]loader.Path, error) {
@@ -174,8 +184,8 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 	switch {
 	case err != nil:
 		return nil, outside(p.Shown, err)
-	case !info.IsDir() && !strings.HasSuffix(p.Real, ".star"):
-		return nil, usagef("%s: got a file of another kind, want a .star file or a folder", p.Shown)
+	case !info.IsDir() && !strings.HasSuffix(p.Real, ".star") && !isArchive(p.Real):
+		return nil, usagef("%s: got a file of another kind, want a .star file, a golden case or a folder", p.Shown)
 	case !info.IsDir():
 		return []loader.Path{p}, nil
 	}
@@ -187,7 +197,7 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 			return err
 		case hidden && d.IsDir():
 			return fs.SkipDir
-		case d.Type().IsRegular() && !hidden && strings.HasSuffix(file, ".star"):
+		case d.Type().IsRegular() && !hidden && isFormatted(file):
 			rel, err := filepath.Rel(p.Real, file)
 			files = append(files, loader.Path{Shown: path.Join(p.Shown, filepath.ToSlash(rel)), Real: file})
 			return err
@@ -203,7 +213,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	if err != nil {
 		return formattedJSON{}, outside(p.Shown, err)
 	}
-	after, err := formatSource(p.Shown, string(before))
+	after, err := formatText(p.Shown, string(before))
 	if err != nil {
 		return formattedJSON{}, err
 	}
@@ -212,6 +222,18 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 		err = outside(p.Shown, effects.ReplaceFile(p.Real, []byte(after), 0o666))
 	}
 	return out, err
+}
+
+// formatText returns the text of a file, or of a golden case with its case.star, in
+// the house style.
+func formatText(name, text string) (string, error) {
+	if !isArchive(name) {
+		return formatSource(name, text)
+	}
+	out, err := golden.EditScript([]byte(text), func(script string) (string, error) {
+		return formatSource(name+"::case.star", script)
+	})
+	return string(out), err
 }
 
 // formatSource returns a file's text in the house style. It fails for what is not

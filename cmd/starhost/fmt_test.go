@@ -149,3 +149,26 @@ func TestFmtInterrupted(t *testing.T) {
 		t.Errorf("got %q, %v; want the file as it was", text, err)
 	}
 }
+
+// TestFmtCases: of golden cases the steps are formatted, and every other byte stays.
+func TestFmtCases(t *testing.T) {
+	const head = "Prose,  as it is.\n-- plugins/q.star --\nx=1\n-- case.star --\n"
+	const tail = "-- want --\n== call_tool  x\n-- workspace/a.star --\r\ny=2"
+	m := machine{t.TempDir()}
+	t.Setenv("HOME", t.TempDir())
+	writeFiles(t, m.dir, map[string]string{
+		"p.star": "x = 1\n", "golden/p_one.txtar": head + "call_tool('x',a=1)\n" + tail, "golden/p_two.txtar": head + "call_tool(\"x\")\n" + tail,
+		"golden/p_none.txtar": "x=1\n", "golden/p_bad.txtar": head + "\nx = \n" + tail, "other/x.txtar": head + "x=1\n" + tail,
+	})
+	out, said := m.run(t, exitPlugin, "fmt", "-l", ".")
+	if want := "golden/p_one.txtar\n"; out != want || !strings.HasPrefix(said, "golden/p_bad.txtar::case.star:2:5: got newline, want primary expression [E0101]\n") {
+		t.Errorf("got %q and %q, want %q", out, said, want)
+	}
+	m.run(t, exitOK, "fmt", "other/x.txtar")
+	for name, script := range map[string]string{"golden/p_one.txtar": "call_tool(\"x\", a = 1)\n", "other/x.txtar": "x = 1\n"} {
+		got, err := os.ReadFile(filepath.Join(m.dir, name))
+		if diff := cmp.Diff(head+script+tail, string(got)); diff != "" || err != nil {
+			t.Errorf("%s (-want +got), %v:\n%s", name, err, diff)
+		}
+	}
+}
