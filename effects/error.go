@@ -198,9 +198,9 @@ var codes = []Code{
 		Good: `ctx.state.set("last", ctx.now)`,
 	}, {
 		Code: "E0519", Title: "no such content",
-		Text: "sha256:ID is a fragment that the store holds: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them.",
-		Bad:  `ctx.fragments.get("sha256:9f2c")`,
-		Good: `ctx.fragments.get("sha256:9f2c41d0")`,
+		Text: "sha256:ID is a fragment that the store holds: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them. What was in no prompt yet is named by where it is.",
+		Bad:  `starhost eval oncall.star -f sha256:9f2c41d0 -p "Why?"`,
+		Good: `starhost eval oncall.star -f notes/a.md -p "Why?"`,
 	},
 	{
 		Code: "E0520", Title: "never written",
