@@ -27,6 +27,7 @@ const (
 	headerTimeout = 10 * time.Second // to send all headers
 	idleTimeout   = 2 * time.Minute  // of a connection
 	sessionIdle   = 30 * time.Minute // of a session; then it ends
+	closeTimeout  = time.Second      // of connections, when all is answered
 	minToken      = 16               // bytes
 )
 
@@ -87,8 +88,10 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.drain(stop)
-	if server.Shutdown(stop) != nil {
-		_ = server.Close() // who is left has had its time
+	last, cancel := context.WithTimeout(stop, closeTimeout)
+	defer cancel()
+	if server.Shutdown(last) != nil {
+		_ = server.Close() // who is left has asked nothing, or has had its time
 	}
 	return err
 }

@@ -18,10 +18,11 @@ import (
 // maxMessage is the most bytes of one message.
 const maxMessage = 4 << 20
 
-// A lines is a connection of one message a line. Beside the SDK's own, it answers
-// what is no message and goes on, and its input does not end before what was asked
-// for is answered.
+// A lines is a connection of one message a line. Unlike the SDK's own, it goes on
+// after what is no message, and its input does not end before what was asked for is
+// answered.
 type lines struct {
+	answers  bool // what is no message; else it is passed over, as servers print more than they should
 	in       *bufio.Reader
 	incoming chan line
 	closed   chan struct{}
@@ -132,6 +133,9 @@ func (l *lines) decode(got line) jsonrpc.Message {
 	m, err := jsonrpc.DecodeMessage(got.text)
 	if got.err != nil {
 		err = got.err
+	}
+	if err != nil && !l.answers {
+		return nil
 	}
 	if err != nil {
 		text, _ := json.Marshal(err.Error()) // a string

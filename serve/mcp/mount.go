@@ -141,7 +141,8 @@ func (m *Mount) serve(ctx context.Context, reached func()) error {
 		return errors.Join(err, session.Close())
 	}
 	reached()
-	return cmp.Or(session.Wait(), errEnded)
+	err = session.Wait()
+	return cmp.Or(err, session.Close(), errEnded) // which frees what the SDK holds
 }
 
 var errEnded = errors.New("it ended")

@@ -1,3 +1,218 @@
 package mcp_test
 
-func mounted() {}
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/mcp"
+)
+
+// mounted is a server that behaves as MOUNTED says.
+func mounted() {
+	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, nil)
+	add := func(name, description string, schema any, say func(string) *sdk.CallToolResult) {
+		s.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: schema}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return say(string(r.Params.Arguments)), nil
+		})
+	}
+	object := json.RawMessage(`{"type":"object"}`)
+	text := func(text string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	}
+	add("echo", "Says it back.", json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`), text)
+	add("env", "", object, func(string) *sdk.CallToolResult {
+		env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOCOVERDIR=") })
+		slices.Sort(env)
+		return text(strings.Join(env, " "))
+	})
+	add("fail", "Fails.", object, func(string) *sdk.CallToolResult {
+		r := text("it does not work")
+		r.IsError = true
+		return r
+	})
+	add("picture", "Gives a picture.", object, func(string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{Content: []sdk.Content{
+			&sdk.TextContent{Text: "see"}, &sdk.ImageContent{Data: []byte("\x89PNG"), MIMEType: "image/png"},
+			&sdk.ResourceLink{URI: "file:///etc/passwd", Name: "more"},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "x:y", Text: "inside"}},
+		}}
+	})
+	add("data", "Gives data.", object, func(string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{StructuredContent: map[string]any{"b": 1, "a": 2}}
+	})
+	add("flood", "Says too much.", object, func(string) *sdk.CallToolResult { return text(strings.Repeat("x", 2<<20)) })
+	add("die", "Ends.", object, func(string) *sdk.CallToolResult {
+		fmt.Fprintln(os.Stderr, "a last word")
+		os.Exit(3)
+		return nil
+	})
+	add("bad name", "Has a name that models cannot say.", object, text)
+	add("regexp", "Has a schema that no host checks.", json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`), text)
+	add("more", "Adds a tool.", object, func(string) *sdk.CallToolResult {
+		add("added", "Is new.", object, text)
+		return text("added")
+	})
+	fmt.Println("a server that says hello where it should not")
+	_ = s.Run(context.Background(), &sdk.StdioTransport{})
+}
+
+// A mount that is tested, with what it told.
+type tested struct {
+	*mcp.Mount
+	changed chan bool
+	mu      sync.Mutex
+	warned  []string
+}
+
+func mount(t *testing.T, o mcp.MountOptions) *tested {
+	t.Helper()
+	m := &tested{changed: make(chan bool, 10)}
+	o.Name = "other"
+	o.Changed = func() { m.changed <- true }
+	o.Warn = func(text string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.warned = append(m.warned, text)
+	}
+	m.Mount = mcp.OpenMount(t.Context(), o)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// program mounts this program.
+func program(t *testing.T, approval starhost.Approval) *tested {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mount(t, mcp.MountOptions{Command: []string{self, "an argument"}, Env: map[string]string{"MOUNTED": "yes"}, Approval: approval})
+}
+
+// ask calls a tool of a host in a session of its own.
+func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result {
+	t.Helper()
+	var reply starhost.ToolReply
+	err := h.NewSession(starhost.SessionConfig{}).Aside(t.Context(), func(turn *starhost.Turn) (err error) {
+		reply, err = turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Result
+}
+
+func TestMount(t *testing.T) {
+	t.Setenv("SECRET_OF_HOST", "hunter2")
+	m := program(t, starhost.ApprovalAuto)
+	h := newHost(t, starhost.Options{}, m.Plugin())
+	var names []string
+	for _, tool := range h.Tools() {
+		names = append(names, tool.Name)
+	}
+	diff(t, "tools", []string{"other_data", "other_die", "other_echo", "other_env", "other_fail", "other_flood", "other_more", "other_picture"}, names)
+	m.mu.Lock()
+	diff(t, "left out", 2, len(m.warned))
+	m.mu.Unlock()
+	tests := []struct {
+		tool, arguments, want string
+		isError               bool
+	}{
+		{"other_echo", `{"text":"hi"}`, `{"text":"hi"}`, false},
+		{"other_echo", `{}`, "other_echo: the arguments are not valid:\n\"text\": missing", true},
+		{"other_env", ``, "LANG=C.UTF-8 MOUNTED=yes PATH=/usr/local/bin:/usr/bin:/bin", false},
+		{"other_fail", ``, "it does not work", true},
+		{"other_picture", ``, "see\n[more: file:///etc/passwd]\ninside", false},
+		{"other_data", ``, `{"a":2,"b":1}`, false},
+		{"other_flood", ``, "MCP server other: got a result of 2097152 bytes of text, want at most 1048576", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.tool, func(t *testing.T) {
+			r := ask(t, h, tt.tool, tt.arguments)
+			diff(t, "text", tt.want, r.ForLLM)
+			diff(t, "is error", tt.isError, r.IsError)
+			diff(t, "attachments", tt.tool == "other_picture", len(r.Attachments) == 1)
+		})
+	}
+}
+
+// Tools of others need approval unless the operator says otherwise.
+func TestMountAsks(t *testing.T) {
+	h := newHost(t, starhost.Options{}, program(t, "").Plugin())
+	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_echo asks for approval", ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
+}
+
+// A server that dies says so, and is started again.
+func TestMountRestarts(t *testing.T) {
+	mcp.Quickly(t)
+	h := newHost(t, starhost.Options{}, program(t, starhost.ApprovalAuto).Plugin())
+	if r := ask(t, h, "other_die", ``); !r.IsError {
+		t.Errorf("got %+v, want an error", r)
+	}
+	for {
+		r := ask(t, h, "other_echo", `{"text":"hi"}`)
+		if !r.IsError {
+			diff(t, "answer", `{"text":"hi"}`, r.ForLLM)
+			return
+		}
+		if !strings.HasPrefix(r.ForLLM, "MCP server other") {
+			t.Fatalf("meanwhile: got %q", r.ForLLM)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A server whose tools change is mounted anew by whoever is told.
+func TestMountChanges(t *testing.T) {
+	m := program(t, starhost.ApprovalAuto)
+	h := newHost(t, starhost.Options{}, m.Plugin())
+	ask(t, h, "other_more", ``)
+	<-m.changed
+	diff(t, "answer", `{}`, ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_added", `{}`).ForLLM)
+}
+
+// A server that cannot be reached has no tools, and says why.
+func TestMountFails(t *testing.T) {
+	mcp.Quickly(t)
+	tests := []struct {
+		name string
+		o    mcp.MountOptions
+		want string
+	}{
+		{"no program", mcp.MountOptions{Command: []string{"no-such-program"}}, `command: no program "no-such-program" in`},
+		{"a path that moves", mcp.MountOptions{Command: []string{"./server"}}, `want a program's name or an absolute path`},
+		{"one that ends", mcp.MountOptions{Command: []string{"/bin/sh", "-c", "echo no key >&2; exit 1"}}, "MCP server other: "},
+		{"nobody there", mcp.MountOptions{URL: "http://127.0.0.1:1/mcp"}, "connection refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := mount(t, tt.o)
+			diff(t, "tools", 0, len(m.Plugin().Tools))
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if len(m.warned) == 0 || !strings.Contains(m.warned[0], tt.want) {
+				t.Errorf("got %q, want %s", m.warned, tt.want)
+			}
+		})
+	}
+}
+
+// A server that is reached by URL is another host here.
+func TestMountURL(t *testing.T) {
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	m := mount(t, mcp.MountOptions{URL: "http://" + address + mcp.Path, Approval: starhost.ApprovalAuto})
+	h := newHost(t, starhost.Options{}, m.Plugin())
+	diff(t, "answer", "sun", ask(t, h, "other_forecast", `{"city":"Rome"}`).ForLLM)
+	diff(t, "attachments", 2, len(ask(t, h, "other_radar", `{}`).Attachments))
+}

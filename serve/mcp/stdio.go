@@ -15,6 +15,7 @@ const grace = 10 * time.Second
 // what it asked for is answered, or ctx ends. Nothing else may be written to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	conn := newLines(in, out)
+	conn.answers = true
 	ss, err := s.sdk.Connect(context.WithoutCancel(ctx), conn, nil)
 	if err != nil {
 		return err
