@@ -182,7 +182,11 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 		err = t.checkContext(got)
 	}
 	if err != nil {
-		return Context{}, &HandlerError{Plugin: l.plugin, What: "loader " + l.Prefix, Pos: l.Pos, Err: err}
+		what := "loader " + l.Prefix
+		if l.Prefix == "" { // of paths and aliases
+			what = "fragment"
+		}
+		return Context{}, &HandlerError{Plugin: l.plugin, What: what, Pos: l.Pos, Err: err}
 	}
 	return got, nil
 }

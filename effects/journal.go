@@ -300,7 +300,12 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		if err := f(number, line); err != nil {
+		err := f(number, line)
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			err = fmt.Errorf("got no JSON from byte %d on, want an object", syntax.Offset)
+		}
+		if err != nil {
 			return errorf("E0515", "%s: line %d: %v", name, number, err)
 		}
 	}

@@ -320,12 +320,12 @@ func TestReadJournalErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", `journal: got no line, want a header first`},
 		{"no header", `{"lane":"1"}`, `journal: line 1: got no "journal", want a header as {"journal":1}`},
-		{"no JSON", "x", `journal: line 1: invalid character 'x' looking for beginning of value`},
+		{"no JSON", "x", `journal: line 1: got no JSON from byte 1 on, want an object`},
 		{"another version", `{"journal":2}`, `journal: line 1: got a journal of version 2, want 1`},
 		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fragments.get, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
 			`http.get, http.post, http.request, now, random, reference, secret, state.delete, state.get, state.keys, state.set, store.delete, store.get, store.keys, store.set, tools.call, uuid`},
 		{"two effects", header + `{"env":{},"uuid":{}}`, `journal: line 2: got both env and uuid, want one effect a line`},
-		{"half a line", header + `{"env":{}`, `journal: line 2: unexpected end of JSON input`},
+		{"half a line", header + `{"env":{}`, `journal: line 2: got no JSON from byte 9 on, want an object`},
 		{"a time", header + `{"clock":"yesterday"}`, `journal: line 2: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`},
 		{"a lane", header + `{"lane":1,"env":{}}`, `journal: line 2: json: cannot unmarshal number into Go struct field .Lane of type string`},
 	}

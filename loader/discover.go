@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 )
@@ -130,6 +131,8 @@ func (d *discovery) entries(p Path, real string, fsys fs.FS, entries []fs.DirEnt
 		info, err := fs.Stat(fsys, name)
 		isStar := strings.HasSuffix(name, ".star")
 		switch {
+		case isStar && !utf8.ValidString(name): // a fs.FS has no such names
+			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real})
 		case err != nil && (isStar || holdsPlugin(real, name)):
 			d.fail(Place{File: shown}, "E0607", "%s", reason(err))
 		case err != nil:

@@ -97,7 +97,7 @@ func reason(err error) string {
 	case errors.As(err, &path):
 		return path.Err.Error()
 	}
-	return err.Error()
+	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // which has no error of its own for too many
 }
 
 // didYouMean returns " (did you mean X?)" for the nearest candidate, or "".

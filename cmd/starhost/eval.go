@@ -61,6 +61,9 @@ any effect, byte for byte, and says where the plugins do something else.`,
   starhost eval plugins --replay turn.jsonl`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			f.promptGiven = cmd.Flags().Changed("prompt") || f.promptFile != ""
+			if cmd.Flags().Changed("expr") && f.expr == "" {
+				return usagef("-e: got nothing, want an expression")
+			}
 			f.callGiven, f.fireGiven = cmd.Flags().Changed("call"), cmd.Flags().Changed("fire")
 			return a.eval(cmd.Context(), &f, paths)
 		},

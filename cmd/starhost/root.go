@@ -49,8 +49,27 @@ func (a *app) rootCommand() *cobra.Command {
 	root.AddCommand(a.hookCommand())
 	root.AddCommand(a.serveCommand())
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(a.helpCommand(root))
 	a.finishCompletion(root)
 	return root
+}
+
+// helpCommand shows the help of a command.
+func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || cmd == root {
+				if err := a.noCommand(root, rest); err != nil {
+					return err
+				}
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // noCommand refuses arguments of the program itself: they are no commands.
@@ -103,6 +122,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &unknown):
 		msg = "unknown flag " + dashes(unknown.GetSpecifiedName()) + instead(cmd, unknown.GetSpecifiedName())
+		if file := unknown.GetSpecifiedShortnames(); strings.HasSuffix(file, ".star") {
+			msg = "unknown flag -" + file + " (did you mean the file ./-" + file + "?)"
+		}
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		msg = dashes(f.Name) + ": got " + quote(invalid.GetValue()) + ", want " + valueKinds[f.Value.Type()]
