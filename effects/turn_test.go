@@ -84,15 +84,18 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 // approvals answers one question after another: "yes", "no", "late", else with an
 // error.
 func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (bool, error) {
+	next := make(chan string, len(answers)) // one that is late answers beside the next
+	for _, a := range answers {
+		next <- a
+	}
+	close(next)
 	return func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
-		if len(answers) == 0 {
+		answer, ok := <-next
+		switch {
+		case !ok:
 			return false, errors.New("no terminal")
-		}
-		answer := answers[0]
-		answers = answers[1:]
-		if answer == "late" {
+		case answer == "late":
 			<-ctx.Done()
-			return true, nil
 		}
 		return answer == "yes", nil
 	}
@@ -115,9 +118,9 @@ func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool,
 }
 
 // recordTurn returns what came of a turn, and its journal.
-func recordTurn(t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error)) (said, journal string) {
+func recordTurn(t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error), timeout time.Duration) (said, journal string) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
-	said = playTurn(t, starhost.Options{Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: 50 * time.Millisecond}, m, nil, "hi")
+	said = playTurn(t, starhost.Options{Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: timeout}, m, nil, "hi")
 	b, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +155,7 @@ func TestReplayTurn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			said, journal := recordTurn(t, &tt.model, tt.approver)
+			said, journal := recordTurn(t, &tt.model, tt.approver, 50*time.Millisecond)
 			r := readJournal(t, journal)
 			again := effects.NewJournal(r.Header)
 			got := playTurn(t, starhost.Options{Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, "hi")
@@ -172,7 +175,7 @@ func TestReplayTurn(t *testing.T) {
 
 // The lines of a turn's inputs: which prompt, not what it says.
 func TestInputLines(t *testing.T) {
-	_, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("no"))
+	_, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("no"), time.Hour)
 	var got []string
 	for line := range strings.Lines(journal) {
 		if strings.Contains(line, `"plugin":"host"`) {
@@ -196,7 +199,7 @@ func TestInputLines(t *testing.T) {
 
 // A turn that is another one stops at the first input that differs.
 func TestReplayTurnDiverges(t *testing.T) {
-	said, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"))
+	said, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"), time.Hour)
 	digest := strings.SplitN(strings.SplitN(journal, `"prompt":"`, 2)[1], `"`, 2)[0]
 	without := func(kind string) string {
 		kept := ""
@@ -239,7 +242,7 @@ func TestReplayTurnProperty(t *testing.T) {
 			m = append(m, calls(names.Draw(rt, "tools")...))
 		}
 		person := approvals(rapid.SliceOfN(rapid.SampledFrom([]string{"yes", "no"}), 0, 6).Draw(rt, "answers")...)
-		said, journal := recordTurn(t, &m, person)
+		said, journal := recordTurn(t, &m, person, time.Hour)
 		r := readJournal(t, journal)
 		got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
 		if diff := cmp.Diff(said, got); diff != "" || r.End() != nil {
