@@ -199,11 +199,11 @@ var keyDocs = []Key{
 		Doc: "The environment variables that the program gets, by name, beside PATH and LANG.",
 	},
 	{
-		Name: "mcp.NAME.url", Example: `mcp.tickets.url = "https://tickets.internal/mcp"`,
-		Doc: "Where an MCP server is reached that is no program of this machine, in place of the command.",
-	},
-	{
 		Name: "mcp.NAME.approval", Default: `"ask"`, Example: `mcp.github.approval = "auto"`,
 		Doc: "ask: a person must approve each call of the server's tools.",
+	},
+	{
+		Name: "mcp.NAME.url", Example: `mcp.tickets.url = "https://tickets.internal/mcp"`,
+		Doc: "Where an MCP server is reached that is no program of this machine, in place of the command.",
 	},
 }
