@@ -2,6 +2,8 @@ module github.com/starhost/starhost
 
 go 1.26.0
 
+ignore ./e2e/node_modules
+
 require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/aymanbagabas/go-udiff v0.4.1

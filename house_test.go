@@ -41,6 +41,7 @@ var floors = []floor{
 	{"store", []string{"", "effects"}, false, nil, "it is a leaf: it implements storage interfaces and knows no other adapter"},
 	{"model", []string{"", "effects"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},
 	{"serve", []string{"", "effects"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
+	{"e2e", nil, false, nil, "it runs the program as others do"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
 	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},
 }
@@ -183,7 +184,7 @@ type goFile struct {
 }
 
 // goFiles returns all Go files of this module, without those of nested modules,
-// of test data and of hidden folders.
+// of test data, of what npm installs and of hidden folders.
 func goFiles(t *testing.T) []goFile {
 	t.Helper()
 	var files []goFile
@@ -196,7 +197,7 @@ func goFiles(t *testing.T) []goFile {
 			if _, err := fs.Stat(root, path.Join(name, "go.mod")); name != "." && err == nil {
 				return fs.SkipDir
 			}
-			if name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata") {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata" || d.Name() == "node_modules") {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,23 @@
+// The official client: what a server offers, and what comes of each kind of request.
+// Usage: node client.mjs URL, or node client.mjs COMMAND ARGUMENT...
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+
+const [target, ...args] = process.argv.slice(2);
+const transport = target.startsWith("http")
+  ? new StreamableHTTPClientTransport(new URL(target))
+  : new StdioClientTransport({ command: target, args });
+const client = new Client({ name: "e2e", version: "1" });
+await client.connect(transport);
+
+const say = (what, value) => console.log(what + ": " + JSON.stringify(value));
+say("tools", (await client.listTools()).tools.map((t) => t.name));
+say("text", (await client.callTool({ name: "test_simple_text", arguments: {} })).content);
+say("error", (await client.callTool({ name: "test_error_handling", arguments: {} })).isError);
+say("problems", (await client.callTool({ name: "json_schema_2020_12_tool", arguments: { nam: 1 } })).content);
+say("structured", (await client.callTool({ name: "json_schema_2020_12_tool", arguments: { name: "x" } })).structuredContent);
+say("templates", (await client.listResourceTemplates()).resourceTemplates.map((t) => t.uriTemplate));
+say("resource", (await client.readResource({ uri: "starhost://test///static-text" })).contents);
+say("prompts", (await client.listPrompts()).prompts.map((p) => p.name));
+say("prompt", (await client.getPrompt({ name: "test_prompt_with_arguments", arguments: { arg1: "a", arg2: "b" } })).messages);
+await client.close();

@@ -1,0 +1,165 @@
+// Package e2e runs the program as others' clients do: the conformance scenarios of
+// the Model Context Protocol, its inspector and its JavaScript client. They come from
+// npm, pinned; without npm the tests are skipped.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plugin is what is served.
+const plugin = "conformance.star"
+
+// clients installs the clients, if they are not there as they should be, and returns
+// the Node program that they run on.
+func clients(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the clients of others are not run")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("npm is not installed: the clients of others come from there")
+	}
+	node, _ := filepath.Abs("node_modules/node/bin/node") // of this folder
+	want, _ := os.ReadFile("package-lock.json")
+	if got, _ := os.ReadFile("node_modules/.starhost"); len(want) > 0 && bytes.Equal(got, want) {
+		return node
+	}
+	if out, err := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skipf("npm ci: %v: the clients of others cannot be installed here\n%s", err, out)
+		}
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+	if err := os.WriteFile("node_modules/.starhost", want, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// build returns the program.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "starhost")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/starhost").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// serve serves over HTTP until the test ends, and returns the URL.
+func serve(t *testing.T, program string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, program, "serve", "--no-config", plugin, "--mcp", "127.0.0.1:0")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait() // it was told to end
+	})
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		if _, url, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
+			return url
+		}
+	}
+	t.Fatal("the server did not say where it is")
+	return ""
+}
+
+// run runs a program with the clients' Node first in the path, and returns what it
+// printed.
+func run(t *testing.T, node, program string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(node)+string(filepath.ListSeparator)+os.Getenv("PATH"), "NO_COLOR=1", "HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestConformance runs all scenarios. Those of expected-failures.yml must fail, all
+// others pass.
+func TestConformance(t *testing.T) {
+	node := clients(t)
+	out, err := run(t, node, node, "node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
+		"--url", serve(t, build(t)), "--suite", "all", "--expected-failures", "expected-failures.yml")
+	if _, summary, ok := strings.Cut(out, "=== SUMMARY ==="); ok {
+		t.Log(summary)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestClient has the official JavaScript client list and call over both transports.
+func TestClient(t *testing.T) {
+	node, program := clients(t), build(t)
+	want, err := os.ReadFile("client.want")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		target []string
+	}{
+		{"stdio", []string{program, "serve", "-q", "--no-config", plugin, "--mcp", "stdio"}},
+		{"http", []string{serve(t, program)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := run(t, node, node, append([]string{"client.mjs"}, tt.target...)...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if diff := cmp.Diff(string(want), out); diff != "" {
+				t.Errorf("what the client saw (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestInspector has the inspector list and call over both transports.
+func TestInspector(t *testing.T) {
+	node, program := clients(t), build(t)
+	targets := map[string][]string{
+		"stdio": {program, "serve", "-q", "--no-config", plugin, "--mcp", "stdio"},
+		"http":  {serve(t, program)},
+	}
+	requests := []struct {
+		name, want string
+		args       []string
+	}{
+		{"list", `"name": "test_simple_text"`, []string{"--method", "tools/list"}},
+		{"call", `"text": "This is a simple text response for testing."`, []string{"--method", "tools/call", "--tool-name", "test_simple_text"}},
+		{"read", `"text": "This is the content of the static text resource."`, []string{"--method", "resources/read", "--uri", "test://static-text"}},
+		{"prompt", `"text": "This is a simple prompt for testing."`, []string{"--method", "prompts/get", "--prompt-name", "test_simple_prompt"}},
+	}
+	for name, target := range targets {
+		for _, r := range requests {
+			t.Run(fmt.Sprint(name, " ", r.name), func(t *testing.T) {
+				args := append([]string{"node_modules/.bin/mcp-inspector", "--cli"}, r.args...)
+				out, err := run(t, node, node, append(append(args, "--"), target...)...)
+				if err != nil || !strings.Contains(out, r.want) {
+					t.Errorf("got %v, want %s in\n%s", err, r.want, out)
+				}
+			})
+		}
+	}
+}
