@@ -171,15 +171,17 @@ func (v *serving) follow(ctx context.Context) error {
 		}
 		v.work.Go(func() { v.watch(ctx, w) })
 	}
-	v.work.Go(func() { v.listen(ctx) })
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	v.work.Go(func() {
+		defer signal.Stop(hangup)
+		v.listen(ctx, hangup)
+	})
 	return nil
 }
 
 // listen reloads at a hangup signal, and when something asks for it.
-func (v *serving) listen(ctx context.Context) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+func (v *serving) listen(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,157 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server that is tested: what it says on standard error, and a client.
+type servedMCP struct {
+	lines  *bufio.Scanner
+	client *sdk.ClientSession
+}
+
+// serveMCP serves what args name over HTTP until the test ends.
+func serveMCP(t *testing.T, dir string, args ...string) *servedMCP {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	stderr, said := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"-C", dir, "serve", "--mcp", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, said)
+		said.Close()
+	}()
+	s := &servedMCP{lines: bufio.NewScanner(stderr)}
+	url := strings.TrimPrefix(s.wait(t, "serving MCP at "), "serving MCP at ")
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	var err error
+	if s.client, err = client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: url}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.client.Close()
+		go io.Copy(io.Discard, stderr)
+		stop()
+		if code := <-ended; code != exitOK {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	return s
+}
+
+// wait returns the next line of standard error that begins with a text.
+func (s *servedMCP) wait(t *testing.T, begin string) string {
+	t.Helper()
+	var lines []string
+	for s.lines.Scan() {
+		if strings.HasPrefix(s.lines.Text(), begin) {
+			return s.lines.Text()
+		}
+		lines = append(lines, s.lines.Text())
+	}
+	t.Fatalf("got %q, want a line that begins with %q", lines, begin)
+	return ""
+}
+
+// tools returns what the client is offered.
+func (s *servedMCP) tools(t *testing.T) string {
+	t.Helper()
+	list, err := s.client.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+func wantTools(t *testing.T, s *servedMCP, want string) {
+	t.Helper()
+	if got := s.tools(t); got != want {
+		t.Errorf("tools: got %q, want %q", got, want)
+	}
+}
+
+// write replaces a file at once, as editors do.
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name+".new", []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func toolNamed(name string) string {
+	return "def " + name + "():\n    \"A tool.\"\n    return \"" + name + "\"\n\nregister_tool(" + name + ")\n"
+}
+
+// A changed file is served; one that cannot be loaded is told of, and the old one
+// stays. A hangup signal does the same without --watch.
+func TestServeReloads(t *testing.T) {
+	for _, how := range []string{"--watch", "hangup"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			plugin := filepath.Join(dir, "p.star")
+			write(t, plugin, toolNamed("one"))
+			args := []string{"--no-config", "p.star"}
+			changed := func() {}
+			if how == "--watch" {
+				args = append(args, how)
+			} else {
+				changed = func() { syscall.Kill(os.Getpid(), syscall.SIGHUP) }
+			}
+			s := serveMCP(t, dir, args...)
+			wantTools(t, s, "load_fragment one")
+			write(t, plugin, "register_tool(two)\n")
+			changed()
+			s.wait(t, "the plugins from before stay")
+			wantTools(t, s, "load_fragment one")
+			write(t, plugin, toolNamed("two"))
+			changed()
+			s.wait(t, "loaded p (1)")
+			wantTools(t, s, "load_fragment two")
+		})
+	}
+}
+
+// The servers of the config are mounted: their tools go through the guards of
+// plugins, and need approval.
+func TestServeMounts(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "starhost")) // under which name it is the program
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "other.star"), toolNamed("one"))
+	write(t, filepath.Join(dir, "guard.star"), `register_hook("pre_tool_call", lambda tool: deny("not that one"), match = "other_*")`)
+	write(t, filepath.Join(dir, "config.toml"), `plugins.paths = ["guard.star"]
+[mcp.other]
+command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.star", "--mcp", "stdio"]
+`)
+	s := serveMCP(t, dir, "-c", filepath.Join(dir, "config.toml"))
+	wantTools(t, s, "load_fragment other_load_fragment other_one")
+	r, err := s.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "other_one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Content[0].(*sdk.TextContent).Text, "denied by guard: not that one"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
