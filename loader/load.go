@@ -413,9 +413,28 @@ func (l *loading) inputs(paths []Path) Inputs {
 	return in
 }
 
-// newSandbox makes the sandbox with everything that a plugin file can say.
+// vocabulary returns a sandbox with everything that a plugin file can say. It is made
+// once: whatever its functions do, they do for the thread that calls them.
+var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
+	box := starlark.New(starlark.Options{})
+	for _, e := range builtins.Table(box) {
+		if e.Value == nil { // the language's own
+			continue
+		}
+		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+			return nil, err
+		}
+	}
+	return box, nil
+})
+
+// newSandbox makes the sandbox of all plugins.
 func (l *loading) newSandbox() error {
-	l.box = starlark.New(starlark.Options{
+	words, err := vocabulary()
+	if err != nil {
+		return err
+	}
+	l.box = words.With(starlark.Options{
 		Limits: limits(l.config.Limits),
 		Print: func(ctx context.Context, pos starlark.Pos, text string) {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
@@ -424,14 +443,6 @@ func (l *loading) newSandbox() error {
 		Coverage: l.Coverage,
 		Profile:  l.Profile,
 	})
-	for _, e := range builtins.Table(l.box) {
-		if e.Value == nil { // the language's own
-			continue
-		}
-		if err := l.box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

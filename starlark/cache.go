@@ -196,15 +196,15 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 }
 
 // namesKey returns what stands for the defined names.
-func (w *world) namesKey() string {
-	w.keyOnce.Do(func() {
-		names := make([]string, 0, len(w.defined))
-		for name := range w.defined {
+func (v *vocabulary) namesKey() string {
+	v.keyOnce.Do(func() {
+		names := make([]string, 0, len(v.defined))
+		for name := range v.defined {
 			names = append(names, name)
 		}
 		slices.Sort(names)
 		sum := sha256.Sum256([]byte(strings.Join(names, " ")))
-		w.key = hex.EncodeToString(sum[:8])
+		v.key = hex.EncodeToString(sum[:8])
 	})
-	return w.key
+	return v.key
 }

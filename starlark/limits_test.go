@@ -196,6 +196,27 @@ func TestWithLimits(t *testing.T) {
 	}
 }
 
+// TestWith: names are shared, limits, texts and what is printed are not.
+func TestWith(t *testing.T) {
+	s := New(Options{})
+	defineAll(t, s, starlark.StringDict{"answer": starlark.MakeInt(42)})
+	var printed []string
+	with := s.With(Options{Limits: Limits{Memory: 1000}, Print: func(_ context.Context, _ Pos, text string) { printed = append(printed, text) }})
+	if _, _, err := evalIn(with, "print(answer)\n", Exec{}); err != nil {
+		t.Error(err)
+	}
+	_, _, err := evalIn(with, "x = [0] * answer * answer\n", Exec{})
+	if limit := limitOf(t, err); limit.Max != 1000 {
+		t.Errorf("got %v, want the limit of 1000 bytes", err)
+	}
+	if _, _, err := evalIn(s, "print([0] * answer * answer)\n", Exec{}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"42"}, printed); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
 // TestNestedLimits: a nested call that spends the caller's budget stops both, one
 // that reaches a lower limit of its own is an error that the caller may survive.
 func TestNestedLimits(t *testing.T) {

@@ -60,27 +60,38 @@ type Sandbox struct {
 	*world
 }
 
-// A world is what a sandbox and those derived from it share.
+// A world is what a sandbox and those share that [Sandbox.WithLimits] derives from it.
 type world struct {
+	*vocabulary
+	sources  sources
+	coverage *Coverage // or nil
+	cache    *Cache    // or nil
+	profile  *Profile  // or nil
+}
+
+// A vocabulary is what all sandboxes share that have the same names.
+type vocabulary struct {
 	dialect syntax.FileOptions  // of all files
 	env     starlark.StringDict // predeclared in every file
 	defined map[string]bool     // names given to Define, also dotted ones
-	sources sources
-
-	coverage *Coverage // or nil
-	cache    *Cache    // or nil
-
 	keyOnce sync.Once
-	key     string   // of the defined names
-	profile *Profile // or nil
+	key     string // of the defined names
 }
 
 // New returns a sandbox with the language's own names only.
 func New(opts Options) *Sandbox {
+	return (&vocabulary{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}}).sandbox(opts)
+}
+
+// With returns a sandbox with the names of s, all of which are defined, that shares
+// nothing else with it.
+func (s *Sandbox) With(opts Options) *Sandbox { return s.vocabulary.sandbox(opts) }
+
+func (v *vocabulary) sandbox(opts Options) *Sandbox {
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,
-		world:  &world{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
+		world:  &world{vocabulary: v, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
 	}
 }
 
