@@ -14,13 +14,21 @@ import (
 )
 
 // A schema validates a tool's arguments. It is compiled when it is first asked
-// to: that takes longer than all else that a small plugin does at its start.
-type schema struct{ compile func() (*compiled, error) }
+// to: that takes longer than all else that a small plugin does at its start. A plain
+// one is compiled when arguments are not valid.
+type schema struct {
+	compile func() (*compiled, error)
+	plain   func() any // the schema decoded; nil unless it is plain
+}
 
 // newSchema checks a JSON Schema for a tool's arguments.
 func newSchema(raw json.RawMessage) (*schema, error) {
-	s := &schema{sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) })}
+	s := &schema{compile: sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) })}
 	if isPlain(raw) {
+		s.plain = sync.OnceValue(func() (v any) {
+			_ = json.Unmarshal(raw, &v) // it was read before
+			return v
+		})
 		return s, nil
 	}
 	_, err := s.compile()

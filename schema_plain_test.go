@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 )
@@ -44,6 +45,36 @@ func FuzzIsPlain(f *testing.F) {
 		raw, _ = json.Marshal(last)
 		if _, err := compileSchema(raw); err != nil {
 			t.Errorf("%s: plain, but %v", raw, err)
+		}
+	})
+}
+
+// The law: arguments that are accepted without the library are those that it finds valid,
+// but for lists and objects in an enum.
+func FuzzAccepts(f *testing.F) {
+	for _, args := range []string{`{}`, `{"a":["x"]}`, `{"a":["z"]}`, `{"team":"ops"}`, `{"team":1}`, `{"other":true}`, `{"a":null}`, `{"n":2.0,"x":[1.5],"b":false}`} {
+		for _, s := range schemas {
+			f.Add([]byte(s.raw), []byte(args))
+		}
+		f.Add([]byte(`{"type":"object","properties":{"n":{"type":"integer"},"x":{"items":{"type":"number"}},"b":{"enum":[false,[1]]}},"required":["n"]}`), []byte(args))
+	}
+	f.Fuzz(func(t *testing.T, raw, args []byte) {
+		var last any // of each member that is given twice
+		if !isPlain(raw) || json.Unmarshal(raw, &last) != nil {
+			return
+		}
+		values, err := decodeObject(args)
+		if err != nil {
+			return
+		}
+		raw, _ = json.Marshal(last)
+		c, err := compileSchema(raw)
+		if err != nil {
+			t.Fatalf("%s: plain, but %v", raw, err)
+		}
+		got, err := accepts(last, values), check(c.whole, values)
+		if got && err != nil || !got && err == nil && !bytes.Contains(raw, []byte(`"enum"`)) {
+			t.Errorf("%s: %s: accepted: %v, the library says %v", raw, args, got, err)
 		}
 	})
 }

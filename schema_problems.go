@@ -18,6 +18,11 @@ const (
 // each value is validated by itself. A rule about several values at once is told only
 // if each of them is valid.
 func (s *schema) validate(args json.RawMessage) []string {
+	if s.plain != nil {
+		if values, err := decodeObject(args); err == nil && accepts(s.plain(), values) {
+			return nil
+		}
+	}
 	c, err := s.compile()
 	if err != nil {
 		return []string{err.Error()}
