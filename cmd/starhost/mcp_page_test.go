@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A stopper ends a server as soon as it says that it serves.
+type stopper struct {
+	bytes.Buffer
+	stop func()
+}
+
+func (s *stopper) Write(b []byte) (int, error) {
+	n, err := s.Buffer.Write(b)
+	if strings.Contains(s.String(), "serving MCP at ") {
+		s.stop()
+	}
+	return n, err
+}
+
+// TestMCPPage runs the commands of docs/mcp.md, at ports of their own, and loads its
+// plugin and its config.
+func TestMCPPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string][]string{}
+	for _, m := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		blocks[m[1]] = append(blocks[m[1]], m[2])
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, exampleFiles)
+	writeFiles(t, dir, map[string]string{"token": "0123456789abcdef\n", "page.star": blocks["python"][0], "page.toml": blocks["toml"][0]})
+	for _, line := range blocks["sh"] {
+		t.Run(line, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(line, ":8080", ":0"))
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			said := &stopper{stop: stop}
+			if code := run(ctx, append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), io.Discard, said); code != exitOK {
+				t.Errorf("exit code %d\n%s", code, said)
+			}
+		})
+	}
+	var said bytes.Buffer
+	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &said, &said); code != exitOK || !strings.Contains(said.String(), "mcp.tickets.url") {
+		t.Errorf("config: exit code %d\n%s", code, said.String())
+	}
+	said.Reset()
+	args := []string{"-C", dir, "eval", "--no-config", "page.star", "--fire", "pre_tool_call", "--args", `{"tool":"github_push","arguments":{"force":true}}`}
+	if code := run(t.Context(), args, nil, &said, &said); code != exitOK || !strings.Contains(said.String(), "nobody pushes with force") {
+		t.Errorf("plugin: exit code %d\n%s", code, said.String())
+	}
+}
