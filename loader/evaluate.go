@@ -27,7 +27,7 @@ type evaluation struct {
 	file     *starlark.File
 	manifest *builtins.Manifest
 	requires []requirement
-	borrowed map[string][]byte // files of libraries, as positions call them
+	borrowed map[string]fragments.Hash // files of libraries, as positions call them
 	warnings []Warning
 
 	registered *starhost.Plugin // what the evaluation gave, with
@@ -39,7 +39,7 @@ type evaluation struct {
 // prepare reads a plugin and what it says of itself.
 func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
 	e := &evaluation{
-		loading: l, source: s, plugin: p, borrowed: map[string][]byte{},
+		loading: l, source: s, plugin: p, borrowed: map[string]fragments.Hash{},
 		box: l.box.WithLimits(limits(l.config.LimitsOf(s.Name))),
 	}
 	err := e.read()
@@ -73,13 +73,10 @@ func (e *evaluation) finish(err error) {
 // read so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
 	files := e.source.remembered()
-	if files == nil {
-		files = map[string][]byte{}
-	}
 	maps.Copy(files, e.borrowed)
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&lines, "%s  %s\n", fragments.Sum(string(files[name])), name)
+		fmt.Fprintf(&lines, "%s  %s\n", files[name], name)
 	}
 	return fragments.Sum(lines.String())
 }
@@ -260,12 +257,12 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 		}
 		file = path
 	}
-	src, err := source.Read(file)
+	f, err := source.file(file)
 	name := source.File(file)
 	if err == nil && source != e.source {
-		e.borrowed[name] = src
+		e.borrowed[name] = f.sum
 	}
-	return name, src, err
+	return name, f.bytes, err
 }
 
 // realPath returns where the file is that positions call by a name.

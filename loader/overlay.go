@@ -9,8 +9,8 @@ func (s *Source) Replace(name string, text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.files == nil {
-		s.files = map[string][]byte{}
+		s.files = map[string]sourceFile{}
 	}
-	s.files[name] = text
+	s.files[name] = newSourceFile(text)
 	return nil
 }

@@ -3,10 +3,10 @@ package loader
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -58,11 +58,19 @@ type Source struct {
 	pins map[string]fragments.Hash
 
 	mu      sync.Mutex
-	files   map[string][]byte
+	files   map[string]sourceFile
 	bytes   int64
 	folders map[string][]fs.DirEntry
 	entries int
 }
+
+// A sourceFile is a file that was read.
+type sourceFile struct {
+	bytes []byte
+	sum   fragments.Hash
+}
+
+func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)} }
 
 // NewLibrary returns the files behind load("@name//..."). maxSource bounds each
 // .star file in bytes; 0 means [DefaultMaxSource].
@@ -95,38 +103,48 @@ func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, n
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.
 func (s *Source) Read(name string) ([]byte, error) {
+	f, err := s.file(name)
+	return f.bytes, err
+}
+
+// file is Read with the digest.
+func (s *Source) file(name string) (f sourceFile, err error) {
 	if err := s.check(name); err != nil {
-		return nil, err
+		return f, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b, ok := s.files[name]; ok {
-		return b, nil
+	if f, ok := s.files[name]; ok {
+		return f, nil
 	}
-	var b []byte
-	err := s.open(func(fsys afero.Fs) (err error) {
-		b, err = s.readFile(fsys, name)
+	err = s.open(func(fsys afero.Fs) error {
+		b, err := s.readFile(fsys, name)
+		f = newSourceFile(b)
 		return err
 	})
 	if err == nil {
-		err = s.checkPin(name, b)
+		err = s.checkPin(name, f.sum)
 	}
 	if err != nil {
-		return nil, s.explain(name, err)
+		return sourceFile{}, s.explain(name, err)
 	}
 	if s.files == nil {
-		s.files = map[string][]byte{}
+		s.files = map[string]sourceFile{}
 	}
-	s.files[name] = b
-	s.bytes += int64(len(b))
-	return b, nil
+	s.files[name] = f
+	s.bytes += int64(len(f.bytes))
+	return f, nil
 }
 
-// remembered returns the files that were read so far.
-func (s *Source) remembered() map[string][]byte {
+// remembered returns the digests of the files that were read so far.
+func (s *Source) remembered() map[string]fragments.Hash {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.files)
+	sums := make(map[string]fragments.Hash, len(s.files))
+	for name, f := range s.files {
+		sums[name] = f.sum
+	}
+	return sums
 }
 
 // Looked tells whether somebody read a file, or listed the folder that it is in.
@@ -332,18 +350,18 @@ func (s *Source) within(folder string) bool {
 }
 
 // checkPin refuses a file that is not as it was when its project was trusted.
-func (s *Source) checkPin(name string, b []byte) error {
-	if s.pins == nil || s.pins[resolved(filepath.Join(s.dir, s.sub, name))] == fragments.Sum(string(b)) {
+func (s *Source) checkPin(name string, sum fragments.Hash) error {
+	if s.pins == nil || s.pins[resolved(filepath.Join(s.dir, s.sub, name))] == sum {
 		return nil
 	}
 	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
 }
 
 // same tells whether two sources are the same files.
-func (s *Source) same(o *Source) bool { return s.file() == o.file() }
+func (s *Source) same(o *Source) bool { return s.main() == o.main() }
 
-// file returns the real path of Main.
-func (s *Source) file() string {
+// main returns the real path of Main.
+func (s *Source) main() string {
 	name := filepath.Join(s.dir, s.sub, s.Main)
 	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return name // dir is real

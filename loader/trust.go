@@ -253,7 +253,7 @@ func (t *trusted) covers(s *Source) bool {
 	case t.files == nil:
 		return s.Project || s.within(t.folder)
 	}
-	_, known := t.files[s.file()]
+	_, known := t.files[s.main()]
 	return known
 }
 

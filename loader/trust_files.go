@@ -65,8 +65,8 @@ func (t *tally) add(file string, hash fragments.Hash) {
 // it: the plugin cannot read it either.
 func (t *tally) source(s *Source) error {
 	if !s.Folder {
-		if b, err := s.Read(s.Main); err == nil {
-			t.add(s.file(), fragments.Sum(string(b)))
+		if f, err := s.file(s.Main); err == nil {
+			t.add(s.main(), f.sum)
 		}
 		return nil
 	}

@@ -81,7 +81,7 @@ func (s *Source) root() string {
 	if s.Folder {
 		return resolved(filepath.Join(s.dir, s.sub))
 	}
-	return s.file()
+	return s.main()
 }
 
 // hostWorld returns what the host's own references may reach.
