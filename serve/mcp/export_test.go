@@ -14,7 +14,3 @@ func Quickly(t *testing.T) {
 		t.Cleanup(func() { *p = old })
 	}
 }
-
-// Drained makes a reader of lines from in, and returns how many messages it had
-// and whether each line that had none was answered.
-var NewLines = newLines
