@@ -32,7 +32,7 @@ func isPluginName(s string) bool {
 // nevertheless. The same plugin named twice is one; two plugins of one name are
 // an error, and the first stays.
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
-	d := discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}}
+	d := newDiscovery(maxSource)
 	for _, p := range paths {
 		d.path(p)
 	}
@@ -47,6 +47,10 @@ type discovery struct {
 	errs      []*Error
 }
 
+func newDiscovery(maxSource int64) *discovery {
+	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}}
+}
+
 func (d *discovery) fail(at Place, code, format string, args ...any) {
 	d.errs = append(d.errs, errorAt(at, code, format, args...))
 }
@@ -56,13 +60,13 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 func (d *discovery) path(p Path) {
 	real, err := filepath.EvalSymlinks(p.Real)
 	if err != nil {
-		d.missing(p, err)
+		d.errs = append(d.errs, p.Explain(err))
 		return
 	}
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
-		d.missing(p, err)
+		d.errs = append(d.errs, p.Explain(err))
 	case info.IsDir():
 		d.folder(p, real)
 	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
@@ -76,18 +80,18 @@ func (d *discovery) path(p Path) {
 	}
 }
 
-// missing tells that a path cannot be used, with a name that is near to it.
-func (d *discovery) missing(p Path, err error) {
+// Explain returns what err, the system's answer to a look at the path, means for
+// who named it: of a path that is not there with a name that is near to it.
+func (p Path) Explain(err error) *Error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
-		return
+		return errorAt(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 	}
 	var names []string
 	entries, _ := os.ReadDir(filepath.Dir(p.Real)) // no folder, no suggestion
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	d.fail(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), didYouMean(filepath.Base(p.Real), names))
+	return errorAt(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), didYouMean(filepath.Base(p.Real), names))
 }
 
 // folder looks at a folder that was named: it is a plugin or holds plugins.

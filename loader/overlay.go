@@ -1,5 +1,51 @@
 package loader
 
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// DiscoverEdited is Discover for an editor: it finds the plugins at the paths, as far
+// as they can be found, and the plugin of a file that need not be there yet, which is
+// own. Its text must come by [Source.Replace].
+func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, problem *Error) {
+	d := newDiscovery(0)
+	if _, err := os.Stat(edited.Real); err == nil {
+		d.path(edited)
+	} else {
+		d.unsaved(edited)
+	}
+	if len(d.errs) > 0 {
+		return nil, nil, d.errs[0]
+	}
+	own = d.sources[0]
+	d = newDiscovery(0)
+	for _, p := range paths {
+		d.path(p)
+	}
+	d.errs = nil
+	if d.add(edited, own); len(d.errs) > 0 {
+		return nil, nil, d.errs[0]
+	}
+	return d.sources, d.byName[own.Name], nil
+}
+
+// unsaved adds the plugin of a file that is not there.
+func (d *discovery) unsaved(p Path) {
+	dir, file := filepath.Split(p.Real)
+	s := &Source{Name: strings.TrimSuffix(file, ".star"), Path: p.Shown, Main: file, dir: resolved(filepath.Clean(dir))}
+	switch {
+	case file == mainFile:
+		s.Name, s.Path, s.Folder = filepath.Base(dir), path.Dir(p.Shown), true
+	case !strings.HasSuffix(file, ".star"):
+		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star file", p.Shown)
+		return
+	}
+	d.add(p, s)
+}
+
 // Replace makes Read return text for a file, whatever the folder holds: what an
 // editor has and did not save yet. It must come before the first Read.
 func (s *Source) Replace(name string, text []byte) error {

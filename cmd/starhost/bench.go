@@ -100,12 +100,23 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 		return err
 	}
 	defer b.set.Close()
+	if len(b.set.Problems) == 0 { // else it is not the set that was meant
+		err = b.run(ctx, paths)
+	}
+	if err != nil {
+		return err
+	}
+	return benchWriters[a.format](b)
+}
+
+// run measures all there is.
+func (b *bencher) run(ctx context.Context, paths []string) error {
 	defer b.endTurn(ctx)
 	b.quiet = true
 	if err := b.collect(ctx, paths); err != nil {
 		return err
 	}
-	for range f.count {
+	for range b.flags.count {
 		for _, m := range b.benchmarks {
 			s, err := b.measure(ctx, m)
 			if err != nil {
@@ -114,7 +125,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 			m.samples = append(m.samples, s)
 		}
 	}
-	return benchWriters[a.format](b)
+	return nil
 }
 
 // outside keeps plugins on this machine, and quiet once they are loaded.

@@ -37,6 +37,9 @@ var benchWriters = map[string]func(*bencher) error{
 
 // writePretty writes a table: a line for each sample.
 func (b *bencher) writePretty() error {
+	if len(b.benchmarks) == 0 {
+		return nil
+	}
 	rows := [][]string{{"benchmark", "n", "p50", "p99", "steps", "bytes", "place"}}
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {

@@ -85,6 +85,7 @@ type checking struct {
 	settings *loader.Config
 	sources  []*loader.Source
 	only     *loader.Source // whose findings count; nil for all
+	edited   string         // its file that standard input stands for
 	set      *loader.Set
 	box      *starlark.Sandbox // parses, and knows the names that every file has
 	texts    map[string]string // of files, by the name that places show
@@ -157,17 +158,15 @@ func (c *checking) discover(args []string) error {
 // the paths, which it may need or clash with.
 func (c *checking) discoverEdited(paths []loader.Path) error {
 	plugin, file := owner(loader.NewPath(c.dir, c.flags.stdinPath))
-	own, problems := loader.Discover([]loader.Path{plugin}, 0)
-	if len(problems) > 0 {
-		return problems[0]
+	all, own, problem := loader.DiscoverEdited(paths, plugin)
+	if problem != nil {
+		return problem
 	}
-	all, _ := loader.Discover(append(paths, plugin), 0)
-	i := slices.IndexFunc(all, func(s *loader.Source) bool { return s.Name == own[0].Name })
 	text, err := c.read("-")
 	if err != nil {
 		return err
 	}
-	c.sources, c.only = all, all[i]
+	c.sources, c.only, c.edited = all, own, file
 	return c.only.Replace(file, []byte(text))
 }
 
@@ -223,7 +222,11 @@ func (c *checking) files() error {
 		if c.only != nil && s != c.only || c.set.Plugins[i].Status == loader.StatusDisabled {
 			continue
 		}
-		for _, file := range starNames(s) {
+		files := starNames(s)
+		if s == c.only && !slices.Contains(files, c.edited) { // never saved
+			files = append(files, c.edited)
+		}
+		for _, file := range files {
 			c.file(s, file, names)
 		}
 	}

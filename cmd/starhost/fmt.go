@@ -183,7 +183,7 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 	info, err := os.Stat(p.Real)
 	switch {
 	case err != nil:
-		return nil, outside(p.Shown, err)
+		return nil, p.Explain(err)
 	case !info.IsDir() && !strings.HasSuffix(p.Real, ".star") && !isArchive(p.Real):
 		return nil, usagef("%s: got a file of another kind, want a .star file, a golden case or a folder", p.Shown)
 	case !info.IsDir():

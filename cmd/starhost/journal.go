@@ -48,6 +48,9 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 		return nil, outside(name, err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, usagef("--replay: %s is a folder, want a journal that --record wrote", name)
+	}
 	replay, err := effects.ReadJournal(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
