@@ -41,7 +41,7 @@ func interruptible() context.Context {
 	time.AfterFunc(50*time.Millisecond, func() {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
-		signal.Notify(make(chan os.Signal), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
 		cause := <-asked
 		signal.Stop(asked)
 		cancel(signalError{cause})
