@@ -382,7 +382,8 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 	for _, s := range found {
 		own[s.Name] = s.within(c.project)
 	}
-	project := c.release(own)
+	byName := slices.ContainsFunc(found, (*Source).named)
+	project := c.release(own, byName)
 	for _, s := range found {
 		if c.trusted.covers(s) {
 			s.pins = c.trusted.files
@@ -393,23 +394,31 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 			disabled = append(disabled, s)
 		}
 	}
-	if !slices.ContainsFunc(found, (*Source).named) {
+	if !byName {
 		c.checkNames(own)
 	}
 	return used, disabled, c.warnings
 }
 
 // release applies what the project says of its own plugins, and returns its
-// enabled and disabled ones.
-func (c *Config) release(own map[string]bool) (project PluginsConfig) {
+// enabled and disabled ones. Names that no plugin bears it warns of unless some were
+// asked for byName.
+func (c *Config) release(own map[string]bool, byName bool) (project PluginsConfig) {
 	names := slices.Sorted(maps.Keys(own))
 	names = slices.DeleteFunc(names, func(name string) bool { return !own[name] })
+	refuse := func(g given, name string) {
+		if _, found := own[name]; found { // it would hold if the project were trusted
+			c.ignore(g, "%s is no plugin of this project", name)
+		} else if !byName {
+			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, names))
+		}
+	}
 	for _, g := range c.held {
 		if g.key[0] == "plugin" {
 			if name := g.key[1]; own[name] {
 				c.set(g) // its type was checked when it was held
 			} else {
-				c.ignore(g, "%s is no plugin of this project%s", name, didYouMean(name, names))
+				refuse(g, name)
 			}
 			continue
 		}
@@ -417,7 +426,7 @@ func (c *Config) release(own map[string]bool) (project PluginsConfig) {
 		for _, name := range list {
 			switch {
 			case !own[name]:
-				c.ignore(g, "%s is no plugin of this project%s", name, didYouMean(name, names))
+				refuse(g, name)
 			case g.key[1] == "enabled":
 				project.Enabled = append(project.Enabled, name)
 			default:
