@@ -114,9 +114,18 @@ func (r *readmeRun) command(line string) string {
 	} else if args[0] != "starhost" {
 		r.t.Fatalf("README.md: command %q: want starhost, or go run ./cmd/starhost", line)
 	}
+	var stdin []byte
+	if n := len(args); n > 2 && args[n-2] == "<" {
+		var err error
+		if stdin, err = os.ReadFile(filepath.Join(dir, args[n-1])); err != nil {
+			r.t.Fatal(err)
+		}
+		args = args[:n-2]
+	}
 	r.t.Setenv("CI", "") // a reader's terminal, where --update is welcome
+	r.t.Setenv("XDG_STATE_HOME", filepath.Join(r.dir, "state"))
 	var both bytes.Buffer
-	run(context.Background(), append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), &both, &both)
+	run(context.Background(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &both, &both)
 	return strings.TrimRight(both.String(), "\n") + "\n"
 }
 
