@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -106,27 +107,34 @@ func (t *Turn) resolve(ctx context.Context, refs []reference) ([]Context, error)
 			j.err = t.unknownFragment(ctx, ref.text)
 		}
 	}
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, t.host.opts.Workers)
-	for i := range jobs {
-		if t.host.opts.LoadersLastFirst {
-			i = len(jobs) - 1 - i
-		}
-		if jobs[i].err != nil {
-			continue
-		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			j := &jobs[i]
-			j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i].text, j.arg)
-		})
-	}
-	wg.Wait()
+	t.loadAll(ctx, refs, jobs)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return t.loaded(ctx, refs, jobs)
+}
+
+// loadAll runs loaders beside each other. Where they are quick, this goroutine has run
+// all of them before others begin.
+func (t *Turn) loadAll(ctx context.Context, refs []reference, jobs []loading) {
+	var next atomic.Int64
+	work := func() {
+		for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
+			i := int(n)
+			if t.host.opts.LoadersLastFirst {
+				i = len(jobs) - 1 - i
+			}
+			if j := &jobs[i]; j.err == nil {
+				j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i].text, j.arg)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(t.host.opts.Workers, len(jobs)) - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
 }
 
 // loaded records what loaders did, in the order of the references.

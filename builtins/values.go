@@ -115,11 +115,8 @@ func (v *fragmentValue) Type() string          { return "fragment" }
 func (v *fragmentValue) Freeze()               {}
 func (v *fragmentValue) Truth() starlark.Bool  { return true }
 func (v *fragmentValue) Hash() (uint32, error) { return unhashable("fragment") }
-func (v *fragmentValue) Held() []starlark.Value {
-	return heldTexts(v.f.Content, v.f.Source, v.f.Title)
-}
-func (v *fragmentValue) ComparedBytes() int  { return heldBytes(v.Held()) }
-func (v *fragmentValue) AttrNames() []string { return fieldNames(fragmentFields) }
+func (v *fragmentValue) TextBytes() int        { return len(v.f.Content) + len(v.f.Source) + len(v.f.Title) }
+func (v *fragmentValue) AttrNames() []string   { return fieldNames(fragmentFields) }
 func (v *fragmentValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(fragmentFields, &v.f, name), nil
 }
@@ -380,6 +377,7 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 	if !ok || v.Type() == "string" {
 		return c, addPart(&c, v)
 	}
+	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
 	for i := range list.Len() {
 		if err := addPart(&c, list.Index(i)); err != nil {
 			return c, errorf("E0312", "[%d]: %v", i, err)

@@ -123,6 +123,8 @@ func (w *worker) payWhole(x, y starlark.Value) error {
 		if y, ok := y.(starlark.Int); ok {
 			return w.pay(intRatio, words(y))
 		}
+	case Texts:
+		return w.pay(sameBytes, uint64(x.TextBytes()))
 	case interface{ ComparedBytes() int }: // a host's value that looks at long texts
 		return w.pay(sameBytes, uint64(x.ComparedBytes()))
 	}

@@ -16,6 +16,14 @@ type Holder interface {
 	Held() []starlark.Value
 }
 
+// A Texts is a host's value that holds texts and nothing else. It says how long they
+// are, so that nobody has to follow them.
+type Texts interface {
+	starlark.Value
+	// TextBytes returns the length of all of them together.
+	TextBytes() int
+}
+
 // freeze freezes the globals of a file and the values kept besides, after it
 // has made sure that Freeze ends soon.
 func freeze(file string, globals starlark.StringDict, kept []starlark.Value) error {

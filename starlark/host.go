@@ -80,7 +80,7 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	_, err := w.textSize(op, v)
+	_, err := w.walk(textWalk{w: w, op: op, unread: 1}, v)
 	return err
 }
 
@@ -123,13 +123,21 @@ func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.T
 }
 
 // payResult pays for what a handler returned: the host will convert it, each part
-// as often as it is met.
+// as often as it is met. No text is read for that.
 func (w *worker) payResult(v starlark.Value) error {
-	n, err := w.argSize("result", false, v)
+	n, err := w.resultSize("result", v)
 	if err != nil {
 		return err
 	}
 	return w.charge("result", textBytes.steps(n), n)
+}
+
+// resultSize bounds the length of v as the host writes it.
+func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
+	if isAtom(v) {
+		return w.argSize(op, false, v)
+	}
+	return w.walk(textWalk{w: w, op: op, unread: maxQuoted}, v)
 }
 
 // checkEnv refuses functions in the environment of one file: they are given with

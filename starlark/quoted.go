@@ -6,10 +6,12 @@ import (
 	"unsafe"
 )
 
+// maxQuoted is the most bytes that one byte becomes between quotes.
+const maxQuoted = 4
+
 // quotedSize bounds the length of s between quotes: a byte can become "\xff".
 //
-// Every text that a handler returns passes here, so it looks at eight bytes at a
-// time; quotedByte is the rule.
+// It looks at eight bytes at a time; quotedByte is the rule.
 func quotedSize(s string) uint64 {
 	n, rest := uint64(len(s)), unsafe.Slice(unsafe.StringData(s), len(s))
 	for ; len(rest) >= 8; rest = rest[8:] {
@@ -24,7 +26,7 @@ func quotedSize(s string) uint64 {
 // quotedByte bounds the length of one byte between quotes.
 func quotedByte(c byte) uint64 {
 	if c < ' ' || c > '~' || c == '"' || c == '\\' {
-		return 4
+		return maxQuoted
 	}
 	return 1
 }

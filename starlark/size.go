@@ -43,6 +43,9 @@ type textWalk struct {
 	nodes uint64 // visited and not yet charged
 	size  uint64 // bytes of text
 	path  []starlark.Value
+	// unread is what a byte of a string counts for where nothing is printed, so that
+	// no string is read; 0: what the byte is between quotes.
+	unread uint64
 }
 
 // textSize returns a bound of the length of v's text, and pays for the walk.
@@ -50,11 +53,15 @@ func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	if n, ok := plainSize(v); ok {
 		return n, w.payAtomText(op, v)
 	}
-	t := textWalk{w: w, op: op}
+	return w.walk(textWalk{w: w, op: op}, v)
+}
+
+// walk visits v, and returns the size that it came to.
+func (w *worker) walk(t textWalk, v starlark.Value) (uint64, error) {
 	if err := t.visit(v); err != nil {
 		return 0, err
 	}
-	return t.size, w.payAs(op, textNode, t.nodes)
+	return t.size, w.payAs(t.op, textNode, t.nodes)
 }
 
 // payAtomText pays for what the text of a value without parts costs beside its
@@ -101,6 +108,14 @@ func plainSize(v starlark.Value) (uint64, bool) {
 	return 0, false
 }
 
+// plainSize is that of the text which the walk is about.
+func (t *textWalk) plainSize(v starlark.Value) (uint64, bool) {
+	if s, ok := v.(starlark.String); ok && t.unread > 0 {
+		return 2 + times(uint64(len(s)), t.unread), true
+	}
+	return plainSize(v)
+}
+
 // tick charges for the values visited so far, and stops a text that has
 // outgrown the memory that is left.
 func (t *textWalk) tick() error {
@@ -119,7 +134,7 @@ func (t *textWalk) visit(v starlark.Value) error {
 			return err
 		}
 	}
-	if n, ok := plainSize(v); ok {
+	if n, ok := t.plainSize(v); ok {
 		if t.size += n; n > 4096 {
 			if err := t.tick(); err != nil {
 				return err
@@ -202,6 +217,8 @@ func (t *textWalk) hostValue(v starlark.Value) error {
 		return nil
 	}
 	switch v := v.(type) {
+	case Texts:
+		return t.texts(uint64(v.TextBytes()))
 	case Holder:
 		// It prints what it holds anew: that a list around it is being printed is not
 		// seen there, so that a cycle through it ends at the depth alone.
@@ -222,6 +239,16 @@ func (t *textWalk) hostValue(v starlark.Value) error {
 	}
 	t.size += uint64(len(v.String()))
 	return t.tick()
+}
+
+// texts counts n bytes of texts that a value of the host holds: it prints them between
+// quotes, and hands them on as they are.
+func (t *textWalk) texts(n uint64) error {
+	if t.unread == 0 {
+		n = times(n, maxQuoted)
+	}
+	t.size = saturate(t.size, n)
+	return t.w.payAs(t.op, quoting, n)
 }
 
 // elementsOf ranges over the elements of v.
