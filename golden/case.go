@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -49,35 +50,46 @@ type plugin struct {
 	declared []string // permissions
 }
 
-// A pluginCache holds the plugins beside cases by their real paths, so that each
-// is read once.
+// A pluginCache holds the plugins beside cases by their paths, so that each is read
+// once. It is safe for concurrent use.
 type pluginCache struct {
 	box   *starlark.Sandbox
-	known map[string]plugin
+	mu    sync.Mutex
+	known map[loader.Path]func() (plugin, error)
 }
 
-func newPluginCache(programs *starlark.Cache) pluginCache {
-	return pluginCache{starlark.New(starlark.Options{Cache: programs}), map[string]plugin{}}
+func newPluginCache(programs *starlark.Cache) *pluginCache {
+	return &pluginCache{box: starlark.New(starlark.Options{Cache: programs}), known: map[loader.Path]func() (plugin, error){}}
 }
 
 // at returns the plugin at a path.
-func (c pluginCache) at(path loader.Path) (plugin, error) {
-	if p, ok := c.known[path.Real]; ok {
-		return p, nil
+func (c *pluginCache) at(path loader.Path) (plugin, error) {
+	c.mu.Lock()
+	find, ok := c.known[path]
+	if !ok {
+		find = sync.OnceValues(func() (plugin, error) { return c.find(path) })
+		c.known[path] = find
 	}
+	c.mu.Unlock()
+	return find()
+}
+
+func (c *pluginCache) find(path loader.Path) (plugin, error) {
 	source, err := discover(path)
 	if err != nil {
 		return plugin{}, err
 	}
-	p := c.read(source)
-	c.known[path.Real] = p
-	return p, nil
+	return c.read(source), nil
 }
 
 // expect makes the files of all plugins beside cases part of the coverage. What
 // cannot be parsed has no lines.
-func (c pluginCache) expect(coverage *starlark.Coverage) {
-	for _, p := range c.known {
+func (c *pluginCache) expect(coverage *starlark.Coverage) {
+	for _, find := range c.known {
+		p, err := find()
+		if err != nil {
+			continue // no plugin, no lines
+		}
 		names := []string{p.source.Main}
 		if p.source.Folder {
 			names, _ = p.source.Glob("**/*.star") // what cannot be listed cannot be loaded
@@ -96,7 +108,7 @@ func (c pluginCache) expect(coverage *starlark.Coverage) {
 
 // read looks up what the plugin declares: nothing if it cannot be parsed, as
 // loading it says why.
-func (c pluginCache) read(source *loader.Source) plugin {
+func (c *pluginCache) read(source *loader.Source) plugin {
 	p := plugin{source: source}
 	src, err := source.Read(source.Main)
 	if err != nil {
@@ -114,7 +126,7 @@ func (c pluginCache) read(source *loader.Source) plugin {
 
 // prepare reads a case and finds its plugins. Those it brings are written to the
 // folder temp, which does not exist yet.
-func prepare(l *located, known pluginCache, temp string) *testCase {
+func prepare(l *located, known *pluginCache, temp string) *testCase {
 	c := &testCase{located: l}
 	if c.src, c.problem = readCase(l.file.Real); c.problem != nil {
 		c.archive, c.broken = &archive{}, true
@@ -156,7 +168,7 @@ func pathless(err error) error {
 var errNoPlugin = errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
 	"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
 
-func (c *testCase) findPlugins(known pluginCache, temp string) error {
+func (c *testCase) findPlugins(known *pluginCache, temp string) error {
 	if c.plugin.Real != "" {
 		p, err := known.at(c.plugin)
 		if err != nil {
@@ -234,8 +246,7 @@ func cannotWrite(file string, err error) error {
 	return fmt.Errorf("%s cannot be written: %w", file, err)
 }
 
-// judge compares what the two runs gave with each other and with what the case
-// wants. It says what is to be mended, as far as the options allow that.
+// judge compares what the runs gave with each other and with what the case wants. It says what is to be mended, as far as the options allow that.
 func (c *testCase) judge(o *Options) (Result, mending) {
 	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
 	switch a, b := c.first.text(), c.second.text(); {
@@ -257,7 +268,7 @@ func (c *testCase) judge(o *Options) (Result, mending) {
 	return r, mending{text: c.src}
 }
 
-// compare judges a case that ran to its end, twice alike.
+// compare judges a case that ran to its end, always alike.
 func (c *testCase) compare(o *Options, r *Result) mending {
 	m := mending{text: c.src}
 	got, unused := c.first.output, c.first.unused
@@ -292,9 +303,7 @@ func (c *testCase) compare(o *Options, r *Result) mending {
 
 // fails tells whether the first run is enough to know that the case does not pass.
 func (c *testCase) fails(o *Options) bool {
-	once := *c
-	once.second = once.first
-	r, _ := once.judge(o)
+	r, _ := c.judge(o)
 	return r.Status == Failed || r.Status == Broken
 }
 

@@ -74,7 +74,8 @@
 //
 // Each case runs twice: the cases in order and then last first, with the loaders
 // of each prompt one at a time and then last first, two at a time. Where the outputs
-// differ, the case fails as nondeterministic, whatever it wants.
+// differ, the case fails as nondeterministic, whatever it wants. With Once there is no
+// second run: a quick look, while a plugin is being written.
 //
 // Every run has a session of its own. Cases of one plugin that have the same config
 // and bring nothing but files share a host, as the sessions of a program do: what

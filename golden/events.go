@@ -61,6 +61,9 @@ func readEvent(line []byte) (starhost.EventSpec, error) {
 
 // unused returns the lines of events that nothing fired and no plugin has a hook on.
 func (d *appEvents) unused(h *starhost.Host, fired map[string]bool) []int {
+	if len(d.specs) == 0 {
+		return nil
+	}
 	used := map[string]bool{}
 	for _, k := range h.Hooks() {
 		used[k.Event] = true

@@ -131,7 +131,7 @@ func casesAt(p loader.Path) ([]*located, error) {
 	case info.IsDir():
 		return casesIn(p), nil
 	case strings.HasSuffix(p.Real, caseSuffix):
-		return []*located{locate(p)}, nil
+		return []*located{locate(p, isHome(up(p)))}, nil
 	case filepath.Base(p.Real) == pluginFile:
 		return list(join(up(p), caseFolder)), nil
 	}
@@ -168,29 +168,33 @@ func casesIn(dir loader.Path) []*located {
 func list(dir loader.Path) []*located {
 	var cases []*located
 	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
+	home := len(entries) > 0 && isHome(dir)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), caseSuffix) && !strings.HasPrefix(e.Name(), ".") {
-			cases = append(cases, locate(join(dir, e.Name())))
+			cases = append(cases, locate(join(dir, e.Name()), home))
 		}
 	}
 	return cases
 }
 
-// locate finds the plugin beside a case: the folder that its golden/ is in, or
-// NAME.star there for NAME_*.txtar; of several the longest NAME.
-func locate(file loader.Path) *located {
+// isHome tells whether the folder that a folder of cases is in is a plugin.
+func isHome(cases loader.Path) bool { return exists(join(up(cases), pluginFile)) }
+
+// locate finds the plugin beside a case: the folder that its golden/ is in, if that is
+// one, or NAME.star there for NAME_*.txtar; of several the longest NAME.
+func locate(file loader.Path, home bool) *located {
 	dir := up(file)
 	c := &located{file: file}
 	c.id = dir.Shown + "::" + c.name()
 	if !c.inGoldenFolder() {
 		return c
 	}
-	if home := up(dir); exists(join(home, pluginFile)) {
-		c.plugin = home
+	if home {
+		c.plugin = up(dir)
 	} else {
 		name := c.name()
 		for i := strings.LastIndexByte(name, '_'); i > 0 && c.plugin.Real == ""; i = strings.LastIndexByte(name[:i], '_') {
-			if single := join(home, name[:i]+starSuffix); exists(single) {
+			if single := join(up(dir), name[:i]+starSuffix); exists(single) {
 				c.plugin = single
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +37,10 @@ type Options struct {
 	// have, and rewrites their effects.jsonl. All are refused where the environment
 	// variable CI is set.
 	Update, Prune, Record bool
+	// Once runs each case once, which is quicker and does not see that a case gives now
+	// this, now that. It excludes Update, Prune and Record, as a case is rewritten only
+	// from two runs that agree, and Coverage, which is that of the second run.
+	Once bool
 	// FailFast stops at the first case that fails, in the order of the results: later
 	// ones are Skipped.
 	FailFast bool
@@ -112,11 +118,11 @@ type UsageError struct{ Err error }
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Test runs cases twice each and compares what they give with what they want. A
-// case that fails is no error: that is a *UsageError, of ctx, or says that no case
-// could start.
+// Test runs cases, twice each unless they are to run once, and compares what they give
+// with what they want. A case that fails is no error: that is a *UsageError, of ctx, or
+// says that no case could start.
 func Test(ctx context.Context, o Options) (Summary, error) {
-	if err := o.checkCI(); err != nil {
+	if err := cmp.Or(o.checkCI(), o.checkOnce()); err != nil {
 		return Summary{}, err
 	}
 	o.Dir = cmp.Or(o.Dir, ".")
@@ -135,13 +141,13 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	defer os.RemoveAll(temp)
-	var cases []*testCase
-	plugins := newPluginCache(o.Cache)
-	for _, l := range found {
-		if o.Run == nil || o.Run.MatchString(l.id) {
-			cases = append(cases, prepare(l, plugins, filepath.Join(temp, fmt.Sprint(len(cases)))))
-		}
+	if o.Run != nil {
+		found = slices.DeleteFunc(found, func(l *located) bool { return !o.Run.MatchString(l.id) })
 	}
+	cases, plugins := make([]*testCase, len(found)), newPluginCache(o.Cache)
+	parallel(o.jobs(), len(found), func(i int) {
+		cases[i] = prepare(found[i], plugins, filepath.Join(temp, strconv.Itoa(i)))
+	})
 	if o.Record {
 		if err := recordAll(ctx, cases, &o); err != nil {
 			return Summary{}, err
@@ -163,14 +169,32 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	return s, nil
 }
 
+// A flag is an option as the command line calls it.
+type flag struct {
+	name string
+	set  bool
+}
+
+// rewriting are the options that rewrite cases.
+func (o *Options) rewriting() []flag {
+	return []flag{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}}
+}
+
 // checkCI refuses to rewrite cases where nobody looks at what is accepted.
 func (o *Options) checkCI() error {
-	for _, flag := range []struct {
-		name string
-		set  bool
-	}{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}} {
-		if flag.set && o.Getenv != nil && o.Getenv("CI") != "" {
-			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", flag.name)}
+	for _, f := range o.rewriting() {
+		if f.set && o.Getenv != nil && o.Getenv("CI") != "" {
+			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", f.name)}
+		}
+	}
+	return nil
+}
+
+// checkOnce refuses a single run for what takes two.
+func (o *Options) checkOnce() error {
+	for _, f := range append(o.rewriting(), flag{"--coverage", o.Coverage}) {
+		if f.set && o.Once {
+			return &UsageError{fmt.Errorf("--once: got it with %s, want both runs for that", f.name)}
 		}
 	}
 	return nil

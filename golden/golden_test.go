@@ -412,6 +412,8 @@ func TestUsageErrors(t *testing.T) {
 			"--prune: got it with CI set, want it where a person looks at the difference"},
 		{"update where nobody looks", golden.Options{Update: true, Getenv: func(string) string { return "true" }},
 			"--update: got it with CI set, want it where a person looks at the difference"},
+		{"update from one run", golden.Options{Once: true, Update: true}, "--once: got it with --update, want both runs for that"},
+		{"coverage of one run", golden.Options{Once: true, Coverage: true}, "--once: got it with --coverage, want both runs for that"},
 		{"no plugins at all", golden.Options{Dir: t.TempDir()}, "no plugins"},
 	}
 	for _, tt := range tests {
@@ -585,6 +587,20 @@ func TestJobs(t *testing.T) {
 		got, printed := test(t, golden.Options{Dir: dir, Jobs: jobs})
 		if diff := cmp.Diff(want, got) + cmp.Diff(wantPrinted, printed); diff != "" {
 			t.Errorf("%d jobs (-want +got):\n%s", jobs, diff)
+		}
+	}
+}
+
+// Law: where nothing changes from run to run, one gives what two give.
+func TestOnce(t *testing.T) {
+	dir := many(t, "a_1", "b_0", "b_4")
+	for _, fast := range []bool{false, true} {
+		for jobs := range 4 {
+			want, wantPrinted := test(t, golden.Options{Dir: dir, FailFast: fast, Jobs: jobs})
+			got, printed := test(t, golden.Options{Dir: dir, FailFast: fast, Jobs: jobs, Once: true})
+			if diff := cmp.Diff(want, got) + cmp.Diff(wantPrinted, printed); diff != "" {
+				t.Errorf("fail fast %v, %d jobs (-want +got):\n%s", fast, jobs, diff)
+			}
 		}
 	}
 }

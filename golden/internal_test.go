@@ -27,7 +27,7 @@ func newCase(t *testing.T, text string) *testCase {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := locate(loader.Path{Shown: "cases/case.txtar", Real: file})
+	l := locate(loader.Path{Shown: "cases/case.txtar", Real: file}, false)
 	return prepare(l, newPluginCache(nil), filepath.Join(t.TempDir(), "plugins"))
 }
 

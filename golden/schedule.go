@@ -28,10 +28,32 @@ func chunks(cases []*testCase) [][]*testCase {
 	return list
 }
 
-// runAll runs all cases twice: in order, and last first, with the loaders of each
-// prompt last first as well. It returns how many did run, which is all but those
-// after a failure that is enough. Coverage, if not nil, is that of the second runs:
-// they are the same ones whatever the number of jobs, and what it would change in
+// jobs is how many cases are looked at the same time.
+func (o *Options) jobs() int {
+	if o.Jobs <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return o.Jobs
+}
+
+// parallel calls do for the numbers below n, some at the same time.
+func parallel(jobs, n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(jobs, n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// runAll runs all cases twice, unless once is enough: in order, and last first, with the
+// loaders of each prompt last first as well. It returns how many did run, which is all
+// but those after a failure that is enough. Coverage, if not nil, is that of the second
+// runs: they are the same ones whatever the number of jobs, and what it would change in
 // them would be seen as nondeterminism.
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
@@ -44,7 +66,9 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 		if index[c] > last.Load() {
 			return
 		}
-		if c.first = st.run(ctx, c); o.FailFast && c.fails(o) {
+		c.first = st.run(ctx, c)
+		c.second = c.first
+		if o.FailFast && c.fails(o) {
 			lower(&last, index[c])
 		}
 	})
@@ -52,6 +76,9 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 		return 0, err
 	}
 	cases = slices.Clone(cases[:last.Load()+1])
+	if o.Once {
+		return len(cases), nil
+	}
 	slices.Reverse(cases)
 	again := conditions{workers: 2, lastFirst: true, coverage: coverage, cache: o.Cache}
 	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
@@ -67,13 +94,9 @@ func lower(n *atomic.Int64, v int64) {
 // pass runs cases in their order, as many at a time as the options say, each
 // worker on a stage of its own.
 func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
-	jobs := o.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
 	list := chunks(cases)
 	queue := make(chan []*testCase)
-	errs := make([]error, min(jobs, len(list)))
+	errs := make([]error, min(o.jobs(), len(list)))
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {

@@ -16,6 +16,7 @@ type testFlags struct {
 	run                   string
 	jobs                  uint64
 	update, prune, record bool
+	once                  bool
 	failFast, allowEmpty  bool
 	watch                 bool
 	coverage              coverageFlags
@@ -41,6 +42,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags.BoolVar(&f.record, "record", false, "run the cases with the effects that they have, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
+	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, and what changes from run to run goes unseen")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
@@ -52,7 +54,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	err := a.wantFormat(testFormatNames...)
 	o := golden.Options{
-		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, FailFast: f.failFast, Jobs: int(f.jobs),
+		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv, Coverage: f.coverage.wanted(), Cache: a.programs(),
 	}
 	if err == nil {
