@@ -275,6 +275,18 @@ func escapes(rest string, quote byte) bool {
 	return rest != "" && (quote == 0 || rest[0] == '"' || rest[0] == '\\')
 }
 
+// plainChars mean nothing to a shell.
+const plainChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"
+
+// ShellQuote returns a word as a shell wants it typed: in quotes if it has blanks, or
+// anything that the shell would expand.
+func ShellQuote(word string) string {
+	if word != "" && strings.Trim(word, plainChars) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // JoinArgs returns a line that [SplitArgs] splits into args again.
 func JoinArgs(args []string) string {
 	words := make([]string, len(args))

@@ -197,6 +197,17 @@ func TestLawSplitArgs(t *testing.T) {
 	})
 }
 
+func TestShellQuote(t *testing.T) {
+	for word, want := range map[string]string{
+		"a/b.star::c": "a/b.star::c", "a=http:GET": "a=http:GET", "a b": "'a b'", "it's": `'it'\''s'`, "": "''",
+		"fs.read:**": "'fs.read:**'", "$HOME": "'$HOME'", "a;b": "'a;b'", "~": "'~'",
+	} {
+		if got := starhost.ShellQuote(word); got != want {
+			t.Errorf("ShellQuote(%q): got %s, want %s", word, got, want)
+		}
+	}
+}
+
 // Whatever is typed: splitting ends, and its words are split from their line again.
 func FuzzSplitArgs(f *testing.F) {
 	f.Add(`a 'b c' "d\"e" f\ g`)

@@ -190,7 +190,7 @@ func TestFetchRefusals(t *testing.T) {
 	tests := []struct{ method, url, want string }{
 		{"", "https://pager.test/x?y", `plugin oncall has no permission http:pager.test: add to [grants] of your config: oncall = ["http:pager.test"] (or --grant oncall=http:pager.test)`},
 		{"POST", "http://a.example:81/", `plugin oncall has no permission http:POST http://a.example:81: add "http:POST http://a.example:81" to plugin(permissions = [...]); ` +
-			`add to [grants] of your config: oncall = ["http:POST http://a.example:81"] (or --grant oncall=http:POST http://a.example:81)`},
+			`add to [grants] of your config: oncall = ["http:POST http://a.example:81"] (or --grant 'oncall=http:POST http://a.example:81')`},
 		{"", "https://a.example", `plugin oncall has no permission http:a.example: add "http:a.example" to plugin(permissions = [...])`},
 	}
 	for _, tt := range tests {
@@ -290,7 +290,7 @@ func TestFetchRebinding(t *testing.T) {
 	}
 	refused := func(addr string) string {
 		return fmt.Sprintf("plugin p has no permission http:http://%[1]s (rebind.test leads to an address that is not public): "+
-			`add to [grants] of your config: p = ["http:http://%[1]s"] (or --grant p=http:http://%[1]s)`, addr)
+			`add to [grants] of your config: p = ["http:http://%[1]s"] (or --grant %[2]s)`, addr, starhost.ShellQuote("p=http:http://"+addr))
 	}
 	want := []string{"", refused("127.0.0.1"), refused("10.0.0.1"), refused("127.0.0.1"), refused("[fe80::1%eth0]"), "GET http://rebind.test/: there is no such host"}
 	if diff := cmp.Diff(want, got); diff != "" {

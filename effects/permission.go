@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/starhost/starhost"
 )
 
 // A Permission is one thing that a plugin declares or an operator grants. The
@@ -421,7 +423,7 @@ func (e *PermissionError) Error() string {
 		todo = append(todo, fmt.Sprintf("add %q to plugin(permissions = [...])", e.Permission))
 	}
 	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
-		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s=%s)", e.Plugin, grant, e.Plugin, grant))
+		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, starhost.ShellQuote(e.Plugin+"="+grant)))
 	}
 	why := ""
 	if e.Why != "" {

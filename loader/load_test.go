@@ -279,12 +279,12 @@ another
 func TestGrants(t *testing.T) {
 	const missing = "plugin a has no permission "
 	tests := []struct{ name, files, args, ref, want string }{
-		{"none", notes, "p", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant a=fs.read:notes/*.md)`},
+		{"none", notes, "p", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant 'a=fs.read:notes/*.md')`},
 		{"of the config", "-- config.toml --\n[grants]\na = [\"fs.read:**\"]\n" + notes, "p", "note:x.md", "the note\n"},
 		{"granted and not declared", notes, "p --grant fs.read:**", "note:y.txt", missing + `fs.read:notes/y.txt: add "fs.read:notes/y.txt" to plugin(permissions = [...])`},
 		{"of a flag, for the only plugin", notes, "p --grant fs.read:notes/x.*", "note:x.md", "the note\n"},
 		{"of a flag, by name", notes + "-- p/b.star --\n", "p --grant a=fs.read:**", "note:x.md", "the note\n"},
-		{"of a flag, for another", notes + "-- p/b.star --\n", "p --grant b=fs.read:**", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant a=fs.read:notes/*.md)`},
+		{"of a flag, for another", notes + "-- p/b.star --\n", "p --grant b=fs.read:**", "note:x.md", missing + `fs.read:notes/x.md: add to [grants] of your config: a = ["fs.read:notes/*.md"] (or --grant 'a=fs.read:notes/*.md')`},
 		{"with an = of its own", notes, "p --grant fs.read:x=y --grant fs.read:**", "note:x.md", "the note\n"},
 		{"for which plugin", notes + "-- p/b.star --\n", "p --grant fs.read:**", "", "--grant fs.read:**: there are 2 plugins, want --grant PLUGIN=fs.read:** [E0610]\n"},
 		{"for an unknown plugin", notes, "p --grant b=fs.read:**", "", "--grant b=fs.read:**: no plugin is named b [E0610]\n"},
