@@ -6,7 +6,6 @@ import (
 	"math"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -63,6 +62,15 @@ func (c Coverage) Reached() (lines, of int) {
 	return lines, of
 }
 
+// Taken returns how many ways out of conditions were taken, of how many.
+func (c Coverage) Taken() (branches, of int) {
+	for i := range c {
+		n, all := takenBranches(&c[i])
+		branches, of = branches+n, of+all
+	}
+	return branches, of
+}
+
 // Under tells whether less than a part of the lines was reached, in percent.
 func (c Coverage) Under(percent float64) bool {
 	lines, of := c.Reached()
@@ -98,45 +106,68 @@ func Percent(n, of int) string {
 	return strconv.FormatFloat(math.Floor(1000*float64(n)/float64(of))/10, 'f', 1, 64) + " %"
 }
 
+// A PluginCoverage is what was reached of a plugin that is a folder, or of a file that
+// is in none.
+type PluginCoverage struct {
+	Path  string
+	Files Coverage
+}
+
+// Plugins returns the coverage by plugins, in the order of their first files.
+func (c Coverage) Plugins() []PluginCoverage {
+	folders := map[string]bool{}
+	for i := range c {
+		if dir, name := path.Split(c[i].Path); name == pluginFile {
+			folders[path.Clean(dir)] = true
+		}
+	}
+	var list []PluginCoverage
+	place := map[string]int{} // in the list
+	for i := range c {
+		name := pluginAround(c[i].Path, folders)
+		if _, ok := place[name]; !ok {
+			place[name] = len(list)
+			list = append(list, PluginCoverage{Path: name})
+		}
+		p := &list[place[name]]
+		p.Files = append(p.Files, c[i])
+	}
+	return list
+}
+
+// pluginAround returns the nearest of the folders that a file is in, else the file.
+func pluginAround(file string, folders map[string]bool) string {
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		switch {
+		case folders[dir]:
+			return dir
+		case dir == path.Dir(dir):
+			return file
+		}
+	}
+}
+
 // Text is a table with a row for each file: the part of its lines that was reached,
 // which were not, and which conditions had but one outcome. Behind the files of a
 // plugin that is a folder comes a row of the plugin, and the last row is of all.
 func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
-	for i := range c {
-		rows = append(rows, append(c[i:i+1].cells(oneLine(c[i].Path)), gaps(&c[i])))
-		if dir, files := c.plugin(i); len(files) > 1 {
-			rows = append(rows, files.cells(oneLine(dir)))
+	for _, p := range c.Plugins() {
+		for i := range p.Files {
+			rows = append(rows, append(p.Files[i:i+1].cells(oneLine(p.Files[i].Path)), gaps(&p.Files[i])))
+		}
+		if len(p.Files) > 1 {
+			rows = append(rows, p.Files.cells(oneLine(p.Path)))
 		}
 	}
 	rows = append(rows, c.cells("all"))
 	return "coverage\n" + table(rows, 1)
 }
 
-// plugin returns the folder of a plugin, and its files, if the i-th file is the last
-// of these.
-func (c Coverage) plugin(i int) (dir string, files Coverage) {
-	for dir = path.Dir(c[i].Path); dir != "." && dir != "/"; dir = path.Dir(dir) {
-		inside := func(f starlark.FileCoverage) bool { return strings.HasPrefix(f.Path, dir+"/") }
-		first := slices.IndexFunc(c, inside)
-		if slices.ContainsFunc(c[first:i+1], func(f starlark.FileCoverage) bool { return f.Path == dir+"/"+pluginFile }) {
-			if i+1 < len(c) && inside(c[i+1]) {
-				return "", nil
-			}
-			return dir, c[first : i+1]
-		}
-	}
-	return "", nil
-}
-
 // cells are the columns of a row that sums up files.
 func (c Coverage) cells(name string) []string {
 	lines, ofLines := c.Reached()
-	branches, ofBranches := 0, 0
-	for i := range c {
-		n, of := takenBranches(&c[i])
-		branches, ofBranches = branches+n, ofBranches+of
-	}
+	branches, ofBranches := c.Taken()
 	cells := []string{name, Percent(lines, ofLines), fmt.Sprintf("%d/%d lines", lines, ofLines), ""}
 	if ofBranches > 0 {
 		cells[3] = fmt.Sprintf("%d/%d branches", branches, ofBranches)

@@ -89,6 +89,13 @@ func TestCoverage(t *testing.T) {
 		if diff := cmp.Diff(want, s.Coverage.Text()); diff != "" {
 			t.Errorf("Text (-want +got):\n%s", diff)
 		}
+		var plugins []string
+		for _, p := range s.Coverage.Plugins() {
+			plugins = append(plugins, fmt.Sprint(p.Path, " ", len(p.Files)))
+		}
+		if diff := cmp.Diff([]string{"one.star 1", "shared/text.star 1", "two 3"}, plugins); diff != "" {
+			t.Errorf("Plugins (-want +got):\n%s", diff)
+		}
 		want = `TN:
 SF:one.star
 BRDA:7,0,0,0

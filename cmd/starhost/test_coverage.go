@@ -59,9 +59,20 @@ func writeChanged(name, text string) error {
 
 // A coverageJSON is the coverage as JSON.
 type coverageJSON struct {
-	Lines   int                `json:"lines"`
-	Reached int                `json:"reached"`
-	Files   []fileCoverageJSON `json:"files"`
+	Lines   int                  `json:"lines"`
+	Reached int                  `json:"reached"`
+	Plugins []pluginCoverageJSON `json:"plugins"`
+	Files   []fileCoverageJSON   `json:"files"`
+}
+
+// A pluginCoverageJSON sums up the files of a plugin's folder, or is a file that is in
+// none.
+type pluginCoverageJSON struct {
+	Path     string `json:"path"`
+	Lines    int    `json:"lines"`
+	Reached  int    `json:"reached"`
+	Branches int    `json:"branches"`
+	Taken    int    `json:"taken"`
 }
 
 type fileCoverageJSON struct {
@@ -82,12 +93,19 @@ type branchCoverageJSON struct {
 	False uint64 `json:"false"`
 }
 
+func newPluginCoverageJSON(p *golden.PluginCoverage) pluginCoverageJSON {
+	out := pluginCoverageJSON{Path: p.Path}
+	out.Reached, out.Lines = p.Files.Reached()
+	out.Taken, out.Branches = p.Files.Taken()
+	return out
+}
+
 // newCoverageJSON returns nil for no coverage.
 func newCoverageJSON(c golden.Coverage) *coverageJSON {
 	if c == nil {
 		return nil
 	}
-	out := &coverageJSON{Files: list(c, func(f *starlark.FileCoverage) fileCoverageJSON {
+	out := &coverageJSON{Plugins: list(c.Plugins(), newPluginCoverageJSON), Files: list(c, func(f *starlark.FileCoverage) fileCoverageJSON {
 		return fileCoverageJSON{
 			f.Path,
 			list(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
