@@ -36,95 +36,123 @@ func fromJSON(raw []byte) (starlark.Value, error) {
 
 // readJSON is fromJSON that pays steps for keys that share a hash.
 func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
-	r := jsonReader{json.NewDecoder(bytes.NewReader(raw)), pay}
-	r.dec.UseNumber()
-	v, err := r.next(0)
-	if err == nil && r.more() {
-		err = errors.New("got more text after the value")
+	if !json.Valid(raw) {
+		return nil, invalidJSON(raw)
 	}
+	r := jsonReader{text: raw, pay: pay}
+	v, err := r.value(0)
 	if err != nil {
-		return nil, fmt.Errorf("at byte %d: %w", r.dec.InputOffset(), err)
+		return nil, fmt.Errorf("at byte %d: %w", r.at, err)
 	}
 	return v, nil
 }
 
-// A jsonReader builds values from the tokens of one text.
+// invalidJSON says where a text stops being one JSON value.
+func invalidJSON(raw []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	depth := 0
+	for first := true; ; first = false {
+		ended := !first && depth == 0
+		tok, err := dec.Token()
+		switch {
+		case ended:
+			err = errors.New("got more text after the value")
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			err = errors.New("the text ends too early")
+		case tok == json.Delim('[') || tok == json.Delim('{'):
+			if depth++; depth > jsonMaxDepth {
+				err = errTooDeep
+			}
+		case tok == json.Delim(']') || tok == json.Delim('}'):
+			depth--
+		}
+		if err != nil {
+			return fmt.Errorf("at byte %d: %w", dec.InputOffset(), err)
+		}
+	}
+}
+
+var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
+
+// A jsonReader builds values from a text that is valid JSON.
 type jsonReader struct {
-	dec *json.Decoder
-	pay func(steps int) error
+	text []byte
+	at   int // behind what was read
+	pay  func(steps int) error
 }
 
-// more reports whether anything but space is left.
-func (r jsonReader) more() bool {
-	_, err := r.dec.Token()
-	return err != io.EOF
-}
-
-// token returns the next token: a json.Delim, string, json.Number, bool or nil.
-func (r jsonReader) token() (json.Token, error) {
-	tok, err := r.dec.Token()
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = errors.New("the text ends too early")
-	}
-	return tok, err
-}
-
-// next reads the next value, which stands depth levels deep.
-func (r jsonReader) next(depth int) (starlark.Value, error) {
-	tok, err := r.token()
-	if err != nil {
-		return nil, err
-	}
-	return r.value(tok, depth)
-}
-
-// value completes the value that begins with tok.
-func (r jsonReader) value(tok json.Token, depth int) (starlark.Value, error) {
-	switch tok := tok.(type) {
-	case bool:
-		return starlark.Bool(tok), nil
-	case string:
-		return starlark.String(tok), nil
-	case json.Number:
-		return jsonNumber(string(tok))
-	case json.Delim:
-		if depth == jsonMaxDepth {
-			return nil, fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
+// next returns the first byte of what follows space, commas and colons.
+func (r *jsonReader) next() byte {
+	for {
+		switch c := r.text[r.at]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			r.at++
+		default:
+			return c
 		}
-		if tok == '[' {
-			return r.array(depth + 1)
-		}
-		return r.object(depth + 1)
 	}
-	return starlark.None, nil
+}
+
+// value reads the next value, which stands depth levels deep.
+func (r *jsonReader) value(depth int) (starlark.Value, error) {
+	switch r.next() {
+	case '"':
+		return starlark.String(r.string()), nil
+	case '[':
+		return r.nested(depth, r.array)
+	case '{':
+		return r.nested(depth, r.object)
+	case 't':
+		r.at += len("true")
+		return starlark.True, nil
+	case 'f':
+		r.at += len("false")
+		return starlark.False, nil
+	case 'n':
+		r.at += len("null")
+		return starlark.None, nil
+	}
+	return r.number()
+}
+
+// nested reads an array or object, which begins here.
+func (r *jsonReader) nested(depth int, read func(depth int) (starlark.Value, error)) (starlark.Value, error) {
+	r.at++
+	if depth == jsonMaxDepth {
+		return nil, errTooDeep
+	}
+	return read(depth + 1)
+}
+
+// closes reports whether the next thing is a closing bracket, and skips it.
+func (r *jsonReader) closes(bracket byte) bool {
+	if r.next() != bracket {
+		return false
+	}
+	r.at++
+	return true
 }
 
 // array reads up to the closing bracket.
-func (r jsonReader) array(depth int) (starlark.Value, error) {
+func (r *jsonReader) array(depth int) (starlark.Value, error) {
 	var elems []starlark.Value
-	for r.dec.More() {
-		v, err := r.next(depth)
+	for !r.closes(']') {
+		v, err := r.value(depth)
 		if err != nil {
 			return nil, err
 		}
 		elems = append(elems, v)
 	}
-	if _, err := r.token(); err != nil {
-		return nil, err
-	}
 	return starlark.NewList(elems), nil
 }
 
 // object reads up to the closing brace.
-func (r jsonReader) object(depth int) (starlark.Value, error) {
+func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	dict := new(starlark.Dict)
 	var flood keyFlood
-	for r.dec.More() {
-		tok, err := r.token()
-		if err != nil {
-			return nil, err
-		}
-		key := starlark.String(tok.(string)) // the decoder refuses other keys
+	for !r.closes('}') {
+		key := starlark.String(r.string())
 		if _, found, _ := dict.Get(key); found {
 			return nil, fmt.Errorf("key %s stands twice in one object", quoteShort(string(key)))
 		}
@@ -134,7 +162,7 @@ func (r jsonReader) object(depth int) (starlark.Value, error) {
 		if err := r.pay(flood.steps()); err != nil {
 			return nil, err
 		}
-		v, err := r.next(depth)
+		v, err := r.value(depth)
 		if err != nil {
 			return nil, err
 		}
@@ -142,10 +170,34 @@ func (r jsonReader) object(depth int) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	if _, err := r.token(); err != nil {
-		return nil, err
-	}
 	return dict, nil
+}
+
+// string reads the string that begins here.
+func (r *jsonReader) string() string {
+	from, plain := r.at, true
+	for r.at++; r.text[r.at] != '"'; r.at++ {
+		if r.text[r.at] == '\\' {
+			plain = false
+			r.at++
+		}
+	}
+	r.at++
+	if text := r.text[from+1 : r.at-1]; plain && utf8.Valid(text) {
+		return string(text)
+	}
+	var s string
+	_ = json.Unmarshal(r.text[from:r.at], &s) // it is valid
+	return s
+}
+
+// number reads the number that begins here.
+func (r *jsonReader) number() (starlark.Value, error) {
+	from := r.at
+	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
+		r.at++
+	}
+	return jsonNumber(string(r.text[from:r.at]))
 }
 
 // jsonNumber converts the text of a JSON number.
@@ -163,7 +215,7 @@ func jsonNumber(s string) (starlark.Value, error) {
 	if len(s) > jsonMaxDigits {
 		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), jsonMaxDigits)
 	}
-	i, _ := new(big.Int).SetString(s, 10) // the decoder checked the digits
+	i, _ := new(big.Int).SetString(s, 10) // they are digits
 	return starlark.MakeBigInt(i), nil
 }
 

@@ -3,6 +3,7 @@ package builtins
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -239,10 +240,12 @@ func TestJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: what is read is valid JSON, and reads the same after it was written.
+// Law: what is read is valid JSON, what encoding/json reads, and reads the same after it
+// was written.
 func FuzzFromJSON(f *testing.F) {
 	f.Add([]byte(`{"a": [1, 2.5, "x\n", null], "b": -12345678901234567890}`))
 	f.Add([]byte("[\"\xff\", 1e5, {}]"))
+	f.Add([]byte(" {\"\\ud83d\\ude00\\\"\" : \"\\ud83d\", \"\" :[ true ,false ] } "))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		v, err := fromJSON(raw)
 		if err != nil {
@@ -258,6 +261,13 @@ func FuzzFromJSON(f *testing.F) {
 		again, err := fromJSON(text)
 		if err != nil || again.String() != v.String() {
 			t.Errorf("got %v, %v, want %v", again, err, v)
+		}
+		var want, got any
+		if json.Unmarshal(raw, &want) != nil {
+			return // an int too large for it
+		}
+		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", raw, got, err, want)
 		}
 	})
 }
