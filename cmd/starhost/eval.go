@@ -149,6 +149,7 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 		defer e.set.Close()
 	}
 	if e.profiling != nil {
+		catchSignals(ctx)
 		a.fail(e.profiling.finish(a, f.profile))
 	}
 	return a.finish(f, &e)
@@ -278,6 +279,7 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 	}
 	failures = append(failures, err)
 	if e.recording != nil {
+		catchSignals(ctx)
 		failures = append(failures, a.writeJournal(f.record, e.recording.journal))
 	}
 	if e.replay != nil {

@@ -64,6 +64,7 @@ func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
 	if len(paths) == 1 && paths[0] == "-" {
 		return a.fmtStdin(f)
 	}
+	catchSignals(ctx)
 	files, err := a.starFiles(paths)
 	if err != nil {
 		return err

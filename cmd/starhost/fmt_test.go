@@ -150,6 +150,27 @@ func TestFmtInterrupted(t *testing.T) {
 	}
 }
 
+// TestCatchSignals: from the moment that a command writes files, signals do not stop it
+// in the middle; one that only reads does not wait for them.
+func TestCatchSignals(t *testing.T) {
+	t.Setenv("CI", "")
+	for args, want := range map[string]bool{
+		"eval a.star": false, "test a.star": false, "check a.star": false, "eval a.star -p x --record j": true, "eval a.star -o out": true,
+		"eval a.star -p x --profile prof": true, "fmt a.star": true, "new plugin fresh": true, "trust --revoke": true,
+		"test a.star --update": true, "test a.star --prune": true, "test a.star --record": true, "test a.star --coverage-out lcov": true,
+	} {
+		dir := t.TempDir()
+		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
+		caught := false
+		ctx := context.WithValue(t.Context(), signalsKey{}, func() { caught = true })
+		var said strings.Builder
+		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
+		if caught != want {
+			t.Errorf("%s: caught signals: got %v, want %v\n%s", args, caught, want, said.String())
+		}
+	}
+}
+
 // TestFmtCases: of golden cases the steps are formatted, and every other byte stays.
 func TestFmtCases(t *testing.T) {
 	const head = "Prose,  as it is.\n-- plugins/q.star --\nx=1\n-- case.star --\n"

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -33,20 +34,34 @@ func (e signalError) Unwrap() error { return context.Canceled }
 
 // interruptible returns a context that ends when the user or the system asks the
 // program to stop, with a signalError as its cause; asked twice, it stops at once.
-// Signals are caught only after a moment: catching them starts a thread, which is a
-// good part of a short run, and a program that has hardly begun may as well be
-// killed.
+// Signals are caught only after a moment, or when catchSignals asks for it: catching
+// them starts a thread, which is a good part of a short run, and a program that has
+// hardly begun and writes no file may as well be killed.
 func interruptible() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	time.AfterFunc(50*time.Millisecond, func() {
+	catch := sync.OnceFunc(func() {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
-		cause := <-asked
-		signal.Stop(asked)
-		cancel(signalError{cause})
+		go func() {
+			cause := <-asked
+			signal.Stop(asked)
+			cancel(signalError{cause})
+		}()
 	})
-	return ctx
+	time.AfterFunc(50*time.Millisecond, catch)
+	return context.WithValue(ctx, signalsKey{}, catch)
+}
+
+// signalsKey is the key of what catchSignals calls.
+type signalsKey struct{}
+
+// catchSignals comes before files are written: from now on no signal stops the program
+// in the middle of one, which would leave half of it beside.
+func catchSignals(ctx context.Context) {
+	if catch, ok := ctx.Value(signalsKey{}).(func()); ok {
+		catch()
+	}
 }
 
 // run is the whole program: it returns the exit code.
@@ -59,6 +74,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a.fail(err)
 	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
 		a.fail(a.printFailure(cmd))
+	}
+	if a.output != "" {
+		catchSignals(ctx)
 	}
 	code := a.end()
 	if err != nil && (cmd == "hook" || a.hook != nil) {

@@ -49,7 +49,10 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.newPlugin(args[0], kind) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			catchSignals(cmd.Context())
+			return a.newPlugin(args[0], kind)
+		},
 	}
 	plugin.Flags().StringVar(&kind, "kind", "all", "`KIND` of what it registers: tool, hook, loader, or all of them")
 	cmd.AddCommand(plugin)

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"os"
 	"runtime/pprof"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -30,10 +30,10 @@ func (p *profiling) finish(a *app, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := outside(name, os.WriteFile(a.path(name), plugins, 0o666)); err != nil {
+	if err := outside(name, effects.ReplaceFile(a.path(name), plugins, 0o666)); err != nil {
 		return err
 	}
-	return outside(name+".host", os.WriteFile(a.path(name+".host"), p.host.Bytes(), 0o666))
+	return outside(name+".host", effects.ReplaceFile(a.path(name+".host"), p.host.Bytes(), 0o666))
 }
 
 // Fields of the messages of github.com/google/pprof/blob/main/proto/profile.proto that

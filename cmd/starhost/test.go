@@ -68,6 +68,9 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 			return usagef("--run: %v", err)
 		}
 	}
+	if f.update || f.prune || f.record || f.coverage.out != "" {
+		catchSignals(ctx)
+	}
 	if f.watch {
 		return a.watchTests(ctx, f, o)
 	}

@@ -28,7 +28,8 @@ the difference. Cloning a repository never gives its plugins anything.`,
   starhost trust --path --yes
   starhost trust --list`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			catchSignals(cmd.Context())
 			if err := a.wantFormat("pretty", "json"); err != nil {
 				return err
 			}
