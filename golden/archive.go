@@ -293,6 +293,9 @@ func endLine(text []byte) []byte {
 // markerName returns the name of the section that a line begins, "" if it begins
 // none.
 func markerName(line []byte) string {
+	if !bytes.HasPrefix(line, []byte("-- ")) {
+		return "" // as of nearly all lines
+	}
 	if files := txtar.Parse(line).Files; len(files) > 0 {
 		return files[0].Name
 	}
