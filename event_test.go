@@ -138,6 +138,23 @@ func TestLookupEvent(t *testing.T) {
 	}
 }
 
+// TestForeignEvents: every event that the guides of other systems name leads to one of
+// ours.
+func TestForeignEvents(t *testing.T) {
+	guides := `SESSION_START SESSION_END TOOL_PRE_EXECUTE TOOL_POST_EXECUTE FILE_PRE_SAVE FILE_POST_SAVE GENERATION_PRE GENERATION_POST
+		tool.execute.pre turn.post on_session_start on_session_end on_session_finalize on_session_reset pre_gateway_dispatch
+		session:start session:end session:reset agent:start agent:step agent:end command:* transform_tool_result
+		before_llm after_llm before_tool after_tool approve_tool hook.before_llm hook.after_llm hook.before_tool hook.after_tool hook.approve_tool
+		startup shutdown before_call after_call SessionStart UserPromptSubmit PreToolUse PostToolUse Stop SessionEnd errorOccurred`
+	for name := range strings.FieldsSeq(guides) {
+		said := starhost.ForeignEvent(name)
+		_, ours, _ := strings.Cut(said, " is ")
+		if _, err := starhost.LookupEvent(ours); err != nil {
+			t.Errorf("%s: got %q, want one of our events", name, said)
+		}
+	}
+}
+
 func TestNewEvent(t *testing.T) {
 	raw := func(pairs ...string) map[string]json.RawMessage {
 		m := map[string]json.RawMessage{}
