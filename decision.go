@@ -49,11 +49,16 @@ type Decision struct {
 	Pos    Pos
 }
 
+// refuses reports whether the decision keeps a call from running as it is.
+func (d *Decision) refuses() bool {
+	return d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort
+}
+
 // detail is the trace's short text of a decision.
-func (d Decision) detail() string {
+func (d *Decision) detail() string {
 	switch d.Action {
 	case ActionContext:
-		return strconv.FormatInt(d.Context.Bytes(), 10) + " B"
+		return d.Context.size()
 	case ActionModify:
 		return strings.Join(sortedKeys(d.Changes), ", ")
 	case ActionRespond:
@@ -96,8 +101,9 @@ func (e *HandlerError) Traceback() string {
 
 // An Outcome is what all handlers of one event decided together.
 type Outcome struct {
-	// Decisions has one entry for each handler that ran, in their order, and then
-	// the refusals of those that were asked again.
+	// Decisions has one entry for each handler that decided something, in their order,
+	// and then the refusals of those that were asked again. It must not be changed: the
+	// turn's trace shares it.
 	Decisions []Decision
 	// Decision is the combined one: of abort, deny, ask, approve, respond and
 	// modify the one that wins. Its Changes hold the final value of every
@@ -115,6 +121,9 @@ type Outcome struct {
 // section 3: abort wins over deny, deny over all others, whatever the order; an
 // ask wins over an approve; the first respond wins.
 func (o *Outcome) combine() {
+	if len(o.Decisions) == 0 {
+		return
+	}
 	rank := [...]Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
 	best := len(rank)
 	for i := range o.Decisions {

@@ -11,20 +11,6 @@ import (
 	"strings"
 )
 
-// A HookTrace says what one handler did at one event.
-type HookTrace struct {
-	Event    string
-	Plugin   string
-	Pos      Pos
-	Priority int
-	Action   Action // what it decided; ActionError if it failed
-	Detail   string // in short: the reason, the size, the error
-	Again    bool   // it was asked again, with the final arguments: only a refusal counts
-	Steps    uint64
-	Bytes    uint64         // that guarded operations allocated
-	Changes  map[string]any // of a modify
-}
-
 // Fire runs the handlers of one event outside of the pipeline, as a program does
 // that declares events or saves files, and as `eval --fire` does. It returns what
 // they decided; modifications are in e. What is known of the session, the turn and
@@ -38,7 +24,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 		return Outcome{}, err
 	}
 	t.fillIn(e)
-	out, err := t.fire(ctx, e)
+	out, err := t.run(ctx, spec, e)
 	if _, aborted := errors.AsType[*AbortError](err); aborted && out.Decision.Action == ActionAbort {
 		err = nil
 	}
@@ -52,8 +38,10 @@ func (t *Turn) fillIn(e *Event) {
 	e.Model = cmp.Or(e.Model, t.request.Model)
 	e.Platform = cmp.Or(e.Platform, c.Platform)
 	e.UserMessage = cmp.Or(e.UserMessage, t.words)
-	if tool := t.registry.tools[e.Tool]; tool != nil && e.Plugin == "" {
-		e.Plugin = tool.plugin
+	if e.Tool != "" && e.Plugin == "" {
+		if tool := t.registry.tools[e.Tool]; tool != nil {
+			e.Plugin = tool.plugin
+		}
 	}
 	if len(e.Options) == 0 {
 		e.Options = t.request.Options
@@ -72,56 +60,40 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	return t.run(ctx, spec, e)
+}
+
+// run is fire for an event that has been looked up.
+func (t *Turn) run(ctx context.Context, spec *EventSpec, e *Event) (Outcome, error) {
 	hooks, given := t.matching(e), e.Arguments
-	if len(hooks) == 0 {
-		return Outcome{}, nil
-	}
-	out := Outcome{Decisions: make([]Decision, 0, len(hooks))}
+	f := firing{turn: t, spec: spec, hooks: len(hooks)}
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
-		d, err := t.runHook(ctx, spec, h, e, false)
-		if err != nil {
-			return out, err
+		if err := f.ask(ctx, h, e, false); err != nil {
+			return f.out, err
 		}
-		out.Decisions = append(out.Decisions, d)
 		if !bytes.Equal(before, e.Arguments) {
 			changed = i
 		}
-		if !d.Context.empty() {
-			out.Context = append(out.Context, d.Context)
-		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		out.problems = t.invalid(e)
+		f.out.problems = t.invalid(e)
 	}
-	if out.problems == nil {
-		if err := t.askAgain(ctx, spec, hooks[:changed], e, &out); err != nil {
-			return out, err
+	if f.out.problems == nil {
+		for _, h := range hooks[:changed] {
+			final := *e
+			if err := f.ask(ctx, h, &final, true); err != nil {
+				return f.out, err
+			}
 		}
 	}
-	out.combine()
-	if d := out.Decision; d.Action == ActionAbort {
+	f.out.combine()
+	if d := &f.out.Decision; d.Action == ActionAbort {
 		t.completed = false
-		return out, &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+		return f.out, &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
-	return out, nil
-}
-
-// askAgain asks the handlers that ran before the arguments changed again, with
-// the final ones; only refusals count.
-func (t *Turn) askAgain(ctx context.Context, spec *EventSpec, hooks []*Hook, e *Event, out *Outcome) error {
-	for _, h := range hooks {
-		final := *e
-		d, err := t.runHook(ctx, spec, h, &final, true)
-		if err != nil {
-			return err
-		}
-		if d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort {
-			out.Decisions = append(out.Decisions, d)
-		}
-	}
-	return nil
+	return f.out, nil
 }
 
 // invalid returns what is wrong with the arguments of the call that e is about.
@@ -151,45 +123,97 @@ func (t *Turn) matching(e *Event) []*Hook {
 	return matched
 }
 
-// runHook runs one handler and applies what it decided to e. A failure becomes
-// the decision that the hook's fail mode stands for. The error is that of ctx, or
-// the *AbortError of a call that the handler made.
-func (t *Turn) runHook(ctx context.Context, spec *EventSpec, h *Hook, e *Event, again bool) (Decision, error) {
+// A firing is one event on its way through its handlers.
+type firing struct {
+	turn  *Turn
+	spec  *EventSpec
+	hooks int // that hear of it
+	out   Outcome
+}
+
+// ask runs one handler and applies what it decided to e. A failure becomes the
+// decision that the hook's fail mode stands for. A handler that ran before the
+// arguments changed is asked again, with the final ones: only its refusal counts.
+// The error is that of ctx, or the *AbortError of a call that the handler made.
+//
+// A handler that has nothing to say leaves nothing but a note.
+func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 	if err := ctx.Err(); err != nil {
-		return Decision{}, err
+		return err
 	}
+	t := f.turn
 	lane := t.lane(ctx, h.plugin, false)
-	d, err := protect(func() (Decision, error) { return h.Call(lane.with(ctx), t, e) })
-	if err == nil {
-		d, err = t.accept(spec, h, e, d)
+	d, err := h.call(lane.with(ctx), t, e)
+	if err == nil && d.Action != ActionNone {
+		d, err = t.accept(f.spec, h, e, &d)
 	}
-	trace := HookTrace{Event: e.Name, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Again: again, Steps: lane.Steps, Bytes: lane.Bytes}
+	n := note{hook: h, steps: lane.Steps, bytes: lane.Bytes}
+	if err != nil || d.Action != ActionNone || again {
+		f.heed(&n, lane, e, &d, err, again)
+	}
+	t.record(lane, n)
+	if err := cut(ctx, err); err != nil {
+		return err
+	}
 	if err != nil {
-		d = onFailure(spec, h, err)
+		t.fail(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
+	}
+	return nil
+}
+
+// call runs the handler, and turns a panic into an error.
+func (h *Hook) call(ctx context.Context, t *Turn, e *Event) (d Decision, err error) {
+	defer recovered(&err)
+	return h.Call(ctx, t, e)
+}
+
+// heed takes what a handler decided into the outcome, and into the note of it.
+func (f *firing) heed(n *note, lane *Lane, e *Event, d *Decision, err error, again bool) {
+	h := n.hook
+	if err != nil {
+		*d = onFailure(f.spec, h, err)
 	}
 	if h.warn && d.Action == ActionDeny {
 		d.Action = ActionWouldDeny
 		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": would deny: " + d.Reason
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
 	}
-	trace.Action, trace.Detail, trace.Changes = d.Action, d.detail(), d.Changes
-	if err != nil {
-		trace.Action, trace.Detail = ActionError, err.Error()
-	}
-	t.record(ctx, lane, trace)
-	if err := cut(ctx, err); err != nil {
-		return Decision{}, err
-	}
-	if err != nil {
-		t.fail(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
-	}
 	d.Plugin, d.Pos = h.plugin, h.Pos
-	return d, nil
+	if d.Action != ActionNone && (!again || d.refuses()) {
+		n.decided = f.add(d)
+	}
+	if err != nil || again {
+		full := h.trace(n.steps, n.bytes)
+		full.Action, full.Detail, full.Changes, full.Again = d.Action, d.detail(), d.Changes, again
+		if err != nil {
+			full.Action, full.Detail = ActionError, err.Error()
+		}
+		n.full = &full
+	}
+}
+
+// add takes one decision into the outcome, and returns where it stands.
+func (f *firing) add(d *Decision) *Decision {
+	out := &f.out
+	if out.Decisions == nil {
+		out.Decisions = make([]Decision, 0, f.hooks)
+	}
+	out.Decisions = append(out.Decisions, *d)
+	if !d.Context.empty() {
+		if out.Context == nil {
+			out.Context = make([]Context, 0, f.hooks)
+		}
+		out.Context = append(out.Context, d.Context)
+	}
+	return &out.Decisions[len(out.Decisions)-1]
 }
 
 // cut returns the error that ends a turn after a handler failed with err: that of
 // ctx, or the *AbortError of a tool call that the handler made; else nil.
 func cut(ctx context.Context, err error) error {
+	if err == nil {
+		return ctx.Err()
+	}
 	if aborted, ok := errors.AsType[*AbortError](err); ok {
 		return aborted
 	}
@@ -198,14 +222,14 @@ func cut(ctx context.Context, err error) error {
 
 // accept checks a decision against the event's rules and applies its changes. It
 // returns what counts of it: changes of a modify alone, context of a context.
-func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d Decision) (Decision, error) {
+func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) (Decision, error) {
 	ok := Decision{Action: d.Action, Reason: d.Reason}
-	if d.Action != ActionNone && !slices.Contains(spec.Actions, d.Action) {
+	if !slices.Contains(spec.Actions, d.Action) {
 		return Decision{}, fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
 	switch d.Action {
 	case ActionContext:
-		ok.Context = d.Context.attribute(e.Name, h.plugin, h.Pos)
+		ok.Context = d.Context.attribute(e.Name, h.plugin, h.at)
 		return ok, t.checkContext(ok.Context)
 	case ActionModify:
 		ok.Changes = d.Changes
@@ -297,12 +321,15 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // protect turns a panic of a handler into an error.
 func protect[T any](call func() (T, error)) (v T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
+	defer recovered(&err)
 	return call()
+}
+
+// recovered turns a panic into an error. It is deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = &PanicError{Value: p, Stack: debug.Stack()}
+	}
 }
 
 // actionNames lists actions for people: "deny, ask or abort".

@@ -144,7 +144,7 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.record(ctx, j.lane, loadTrace(j.loader, j.lane, j.got, j.err))
+			t.record(j.lane, loadNote(j.loader, j.lane, j.got, j.err))
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
 			t.tell(ctx, failure)
@@ -157,16 +157,16 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 	return out, first
 }
 
-// loadTrace says what a loader did. Its event is "load".
-func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) HookTrace {
-	tr := HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+// loadNote says what a loader did. Its event is "load".
+func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) note {
+	tr := &HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		tr.Action, tr.Detail = ActionError, err.Error()
 	case !got.empty():
-		tr.Action, tr.Detail = ActionContext, Decision{Action: ActionContext, Context: got}.detail()
+		tr.Action, tr.Detail = ActionContext, got.size()
 	}
-	return tr
+	return note{full: tr}
 }
 
 // EventLoad is the event name that traces give to a loader's call.
@@ -184,7 +184,7 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 	if err == nil && l.relays {
 		got = got.credit(ref, l.plugin, l.Pos)
 	} else if err == nil {
-		got = got.attribute(ref, l.plugin, l.Pos)
+		got = got.attribute(ref, l.plugin, l.Pos.String())
 	}
 	if err == nil {
 		err = t.checkContext(got)

@@ -104,7 +104,7 @@ func TestNestedLoaders(t *testing.T) {
 		return starhost.FragmentLoader{Prefix: prefix, Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
 			turn.Now()
 			lane := starhost.LaneOf(ctx)
-			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path})
+			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
 			return then(ctx, turn, arg)
 		}}
 	}

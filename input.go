@@ -36,7 +36,7 @@ func input[A any](ctx context.Context, t *Turn, kind string, request func() any,
 	if o.Answer == nil && o.Record == nil {
 		return ask()
 	}
-	in := Input{Lane: lane.Path, Kind: kind, Request: compactJSON(request())}
+	in := Input{Lane: lane.Path(), Kind: kind, Request: compactJSON(request())}
 	if o.Answer == nil {
 		answer, err = ask()
 	} else if raw, failed := o.Answer(in); failed != nil {
@@ -46,7 +46,7 @@ func input[A any](ctx context.Context, t *Turn, kind string, request func() any,
 	}
 	if ctx.Err() == nil {
 		lane.Record(in.line(answer, err))
-		t.record(ctx, lane)
+		t.record(lane)
 	}
 	return answer, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // A Lane is one handler call: its place in the turn, what it spent and what it
@@ -13,10 +14,6 @@ import (
 // which they end, so whatever is derived from a lane is the same on any number
 // of cores. A lane is used by the goroutine of its call alone.
 type Lane struct {
-	// Path is the call's number within the turn, from 1; a nested call adds
-	// "/" and its own number: "3/1". Between turns it is "s", the number of the
-	// command or event in the session, a dot and the call's number: "s2.1".
-	Path string
 	// Plugin is the handler's plugin.
 	Plugin string
 	// ReadOnly is true for loaders, which may run beside each other.
@@ -28,12 +25,43 @@ type Lane struct {
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
-	depth     int // of nesting: how many handlers wait for this one
-	children  int
-	trace     []HookTrace // of nested calls, while other lanes run beside this one
-	recording bool
-	entries   []Entry // likewise, and of this call
-	ctx       laneContext
+	turn     *Turn
+	outer    *Lane // of the handler that made the call, or nil
+	number   int   // among the calls of the outer lane or the turn, from 1
+	depth    int
+	children int
+	waiting  *waiting        // or nil
+	ctx      context.Context // of who asked for the call
+}
+
+// Path is the call's number within the turn, from 1; a nested call adds "/" and
+// its own number: "3/1". Between turns it is "s", the number of the command or
+// event in the session, a dot and the call's number: "s2.1".
+func (l *Lane) Path() string {
+	switch {
+	case l.outer != nil:
+		return l.outer.Path() + "/" + strconv.Itoa(l.number)
+	case l.turn != nil:
+		return l.turn.aside + strconv.Itoa(l.number)
+	}
+	return ""
+}
+
+// Depth returns how many handlers wait for this one: 0 for one that no handler called.
+func (l *Lane) Depth() int { return l.depth }
+
+// What is waiting in a lane waits for its call to be done.
+type waiting struct {
+	trace   []note // of nested calls, while other lanes run beside this one
+	entries []Entry
+}
+
+// wait returns what waits in the lane, for more to wait.
+func (l *Lane) wait() *waiting {
+	if l.waiting == nil {
+		l.waiting = new(waiting)
+	}
+	return l.waiting
 }
 
 // An Entry is one effect of a handler, or an [Input]: something from outside of
@@ -46,13 +74,14 @@ type Entry struct {
 }
 
 // Recording reports whether [Options.Record] wants what [Lane.Record] is given.
-func (l *Lane) Recording() bool { return l.recording }
+func (l *Lane) Recording() bool { return l.turn != nil && l.turn.host.opts.Record != nil }
 
 // Record keeps the line of an effect until the call is done, when it goes to
 // [Options.Record].
 func (l *Lane) Record(line json.RawMessage) {
-	if l.recording {
-		l.entries = append(l.entries, Entry{Line: line})
+	if l.Recording() {
+		w := l.wait()
+		w.entries = append(w.entries, Entry{Line: line})
 	}
 }
 
@@ -67,18 +96,18 @@ type LogLine struct {
 
 type laneKey struct{}
 
-// A laneContext is the context of a lane's call. It is a part of the lane, so that
-// a call allocates both at once.
-type laneContext struct {
-	context.Context
-	lane *Lane
-}
+// A laneContext is a lane as the context of its call, so that a call allocates both
+// at once.
+type laneContext Lane
 
+func (c *laneContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
+func (c *laneContext) Done() <-chan struct{}       { return c.ctx.Done() }
+func (c *laneContext) Err() error                  { return c.ctx.Err() }
 func (c *laneContext) Value(key any) any {
 	if key == (laneKey{}) {
-		return c.lane
+		return (*Lane)(c)
 	}
-	return c.Context.Value(key)
+	return c.ctx.Value(key)
 }
 
 // LaneOf returns the lane of the handler call that ctx belongs to, or nil.
@@ -110,12 +139,11 @@ const sparedLanes = 8
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
 func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
-	recording := t.host.opts.Record != nil
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
 		return &Lane{
-			Path: outer.Path + "/" + strconv.Itoa(outer.children), Plugin: plugin,
-			ReadOnly: readOnly || outer.ReadOnly, recording: recording, depth: outer.depth + 1,
+			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
+			turn: t, outer: outer, number: outer.children, depth: outer.depth + 1,
 		}
 	}
 	t.lanes++
@@ -124,27 +152,32 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 	}
 	l := &t.spare[0]
 	t.spare = t.spare[1:]
-	*l = Lane{Path: t.aside + strconv.Itoa(t.lanes), Plugin: plugin, ReadOnly: readOnly, recording: recording}
+	l.Plugin, l.ReadOnly, l.turn, l.number = plugin, readOnly, t, t.lanes
 	return l
 }
 
 // record notes what a handler did and passes on what it logged and its effects.
 // Inside of a loader all wait in its lane, as other loaders run beside it.
-func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
-	if outer := LaneOf(ctx); readsOnly(ctx) {
+func (t *Turn) record(l *Lane, own ...note) {
+	var done waiting
+	if l.waiting != nil {
+		done = *l.waiting
+	}
+	if outer := l.outer; outer != nil && outer.ReadOnly {
 		outer.Logs = append(outer.Logs, l.Logs...)
-		outer.trace = slices.Concat(outer.trace, l.trace, own)
-		outer.entries = append(outer.entries, l.entries...)
+		w := outer.wait()
+		w.trace = slices.Concat(w.trace, done.trace, own)
+		w.entries = append(w.entries, done.entries...)
 		return
 	}
 	for _, line := range l.Logs {
 		t.host.opts.Log(line)
 	}
-	for _, e := range l.entries {
+	for _, e := range done.entries {
 		e.Session, e.Turn = t.session.ID(), t.number
 		t.host.opts.Record(e)
 	}
-	t.trace = append(append(t.trace, l.trace...), own...)
+	t.trace = append(append(t.trace, done.trace...), own...)
 }
 
 // As does work as a handler of plugin would: in a lane of its own, whose logs and
@@ -152,7 +185,7 @@ func (t *Turn) record(ctx context.Context, l *Lane, own ...HookTrace) {
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
 	lane := t.lane(ctx, plugin, false)
 	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
-	t.record(ctx, lane)
+	t.record(lane)
 	return err
 }
 
@@ -179,6 +212,6 @@ func readsOnly(ctx context.Context) bool {
 
 // with returns ctx carrying the lane. A lane is one call: it is carried once.
 func (l *Lane) with(ctx context.Context) context.Context {
-	l.ctx = laneContext{ctx, l}
-	return &l.ctx
+	l.ctx = ctx
+	return (*laneContext)(l)
 }

@@ -23,7 +23,7 @@ func TestAs(t *testing.T) {
 	for range 2 {
 		err := turn.As(context.Background(), "p", func(ctx context.Context) error {
 			lane := starhost.LaneOf(ctx)
-			lanes = append(lanes, lane.Plugin+" "+lane.Path)
+			lanes = append(lanes, lane.Plugin+" "+lane.Path())
 			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Text: "done"})
 			lane.Record(json.RawMessage(`{}`))
 			return nil

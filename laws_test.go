@@ -189,7 +189,7 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 		}
 		defer close(ended[i])
 		lane := starhost.LaneOf(ctx)
-		lane.Logs = append(lane.Logs, starhost.LogLine{Text: arg + " in lane " + lane.Path})
+		lane.Logs = append(lane.Logs, starhost.LogLine{Text: arg + " in lane " + lane.Path()})
 		return contexts[i], nil
 	}}}})
 	if err != nil {

@@ -171,7 +171,8 @@ type Hook struct {
 	Pos Pos
 
 	plugin string
-	warn   bool // its plugin only warns
+	at     string // Pos in words
+	warn   bool   // its plugin only warns
 }
 
 // Hears reports whether any hook is for an event about a tool or a command, "" for
@@ -233,16 +234,18 @@ func (c Context) Bytes() int64 {
 	return n
 }
 
+// size is Bytes for people.
+func (c Context) size() string { return strconv.FormatInt(c.Bytes(), 10) + " B" }
+
 // empty reports whether c offers nothing at all.
 func (c Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
 
 // attribute returns a copy of c that says who made it: the source where c has
-// none, and always the plugin and the place. Nothing in it is pinned.
-func (c Context) attribute(source, plugin string, pos Pos) Context {
+// none, and always the plugin and the place in words. Nothing in it is pinned.
+func (c Context) attribute(source, plugin, at string) Context {
 	if c.empty() {
 		return c
 	}
-	at := pos.String()
 	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
 	for i := range out.Fragments {
 		f := &out.Fragments[i]
@@ -257,7 +260,7 @@ func (c Context) attribute(source, plugin string, pos Pos) Context {
 
 // credit is attribute for the parts that do not say who made them.
 func (c Context) credit(source, plugin string, pos Pos) Context {
-	out := c.attribute(source, plugin, pos)
+	out := c.attribute(source, plugin, pos.String())
 	for i, f := range c.Fragments {
 		if f.Plugin != "" {
 			out.Fragments[i] = f

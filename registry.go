@@ -274,7 +274,7 @@ func (r *registry) addHook(p *Plugin, h Hook) error {
 	if h.Call == nil {
 		return refuse(h.Pos, "hook %s has no Call", h.Event)
 	}
-	h.plugin, h.warn = p.Name, p.Warn
+	h.plugin, h.at, h.warn = p.Name, h.Pos.String(), p.Warn
 	r.hooks[h.Event] = append(r.hooks[h.Event], &h)
 	return nil
 }

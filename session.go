@@ -174,7 +174,8 @@ type Turn struct {
 	begun    bool   // turn_start has been fired
 	lanes    int
 	spare    []Lane // that the next calls take
-	trace    []HookTrace
+	trace    []note
+	told     []HookTrace // what Hooks made of trace
 	errors   []error
 	telling  bool                        // an error event is being fired
 	reported struct{ trace, errors int } // how much of them earlier prompts have
@@ -321,9 +322,6 @@ func (t *Turn) Now() time.Time {
 // AskedNow reports whether a handler asked for the time.
 func (t *Turn) AskedNow() bool { return t.asked.Load() }
 
-// Hooks returns what each handler of the turn did so far, in order.
-func (t *Turn) Hooks() []HookTrace { return t.trace }
-
 // Errors returns the failures of handlers so far, in order.
 func (t *Turn) Errors() []error { return t.errors }
 
@@ -388,14 +386,14 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
 	lane := t.lane(ctx, tool.plugin, false)
 	ok, err := protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
-	trace := HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	trace := &HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
 		trace.Action, trace.Detail = ActionError, err.Error()
 	case !ok:
 		trace.Detail = "tool " + tool.Name + " is not available"
 	}
-	t.record(ctx, lane, trace)
+	t.record(lane, note{full: trace})
 	if err := cut(ctx, err); err != nil {
 		return false, err
 	}

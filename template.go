@@ -215,11 +215,11 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if err == nil {
 		err = tm.check()
 	}
-	trace := HookTrace{Event: EventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes, Detail: ref}
+	trace := &HookTrace{Event: EventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes, Detail: ref}
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()
 	}
-	t.record(ctx, lane, trace)
+	t.record(lane, note{full: trace})
 	if err := cut(ctx, err); err != nil {
 		return Template{}, nil, err
 	}
@@ -267,7 +267,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	r.Options = mergeObjects(tm.Options, r.Options)
 	t.only = append(t.only, ToolFilter{Allow: tm.Tools})
 	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
-	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos)}
+	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos.String())}
 	return nil
 }
 

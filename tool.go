@@ -160,7 +160,7 @@ const EventOverride = "override"
 func (t *Turn) noteOverride(tool *Tool) {
 	if old := tool.replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
-		t.trace = append(t.trace, HookTrace{Event: EventOverride, Plugin: tool.plugin, Pos: tool.Pos, Detail: detail})
+		t.trace = append(t.trace, note{full: &HookTrace{Event: EventOverride, Plugin: tool.plugin, Pos: tool.Pos, Detail: detail}})
 	}
 }
 
@@ -171,7 +171,7 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	start := clock()
 	result, err := tool.run(lane.with(ctx), t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
-	t.record(ctx, lane)
+	t.record(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := cut(ctx, err); err != nil {
 		return err

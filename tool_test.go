@@ -346,13 +346,13 @@ func TestNestedCalls(t *testing.T) {
 	var lanes []string
 	p := echo()
 	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.", Call: func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		lanes = append(lanes, starhost.LaneOf(ctx).Path)
+		lanes = append(lanes, starhost.LaneOf(ctx).Path())
 		r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
 		return r.Result, err
 	}})
 	inner := p.Tools[0].Call
 	p.Tools[0].Call = func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		lanes = append(lanes, starhost.LaneOf(ctx).Path)
+		lanes = append(lanes, starhost.LaneOf(ctx).Path())
 		return inner(ctx, turn, c)
 	}
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})

@@ -82,7 +82,8 @@ Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the fina
 			name: "fire", params: "event, **arguments",
 			doc: `Fires one event by hand.
 One of a program, app.*, is declared in the case's section events.jsonl. Returns what its handlers decided together: .action, .reason, .changes, .result,
-.context, and .decisions with one struct(plugin, action, reason) a handler.`,
+.context, and .decisions with a struct(plugin, action, reason) for each handler
+that decided something.`,
 			example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
 			fn:      func(c modCall) (starlark.Value, error) { return caseFire(c, d) },
 		},

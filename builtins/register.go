@@ -307,7 +307,10 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		if err != nil {
 			return starhost.Decision{}, err
 		}
-		if v == starlark.None && h.made != nil && spec.Guard {
+		if v == starlark.None && (h.made == nil || !spec.Guard) {
+			return starhost.Decision{}, nil
+		}
+		if v == starlark.None {
 			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
 		}
 		d, err := toDecision(spec, v)

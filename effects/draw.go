@@ -24,7 +24,7 @@ func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
 	word(s.ID())
 	number(uint64(t.Number()))
 	word(l.Plugin)
-	word(l.Path)
+	word(l.Path())
 	word(name)
 	number(l.Next(name))
 	return sha256.Sum256(b)

@@ -56,11 +56,11 @@ func do[T any](ctx context.Context, w *World, c call, run func(context.Context) 
 		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
 	case c.refused != nil:
 		if r, ok := w.Answers.(*Replay); ok {
-			r.refuse(lane.Path, w.Plugin, c)
+			r.refuse(lane.Path(), w.Plugin, c)
 		}
 		return reply, c.refused
 	}
-	e, answered, err := w.answer(lane.Path, c)
+	e, answered, err := w.answer(lane.Path(), c)
 	switch {
 	case err != nil:
 		return reply, err
@@ -73,10 +73,10 @@ func do[T any](ctx context.Context, w *World, c call, run func(context.Context) 
 		reply, err = redacted(w.Secrets, reply), w.Secrets.redactError(err)
 	}
 	if e.WouldRun && w.DryRun != nil {
-		w.DryRun.add(Effect{Lane: lane.Path, Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.what)})
+		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.what)})
 	}
 	if lane.Recording() {
-		e.Lane, e.Plugin, e.Kind = lane.Path, w.Plugin, c.kind
+		e.Lane, e.Plugin, e.Kind = lane.Path(), w.Plugin, c.kind
 		lane.Record(w.Secrets.redactJSON(e.with(c.request, reply, err).line()))
 	}
 	return reply, err
@@ -157,7 +157,7 @@ const maxDepth = 8
 
 func checkDepth(ctx context.Context) error {
 	lane := starhost.LaneOf(ctx)
-	if lane != nil && strings.Count(lane.Path, "/") >= maxDepth {
+	if lane != nil && lane.Depth() >= maxDepth {
 		return errorf("E0506", "handlers wait for each other: got a chain of more than %d, want at most that", maxDepth)
 	}
 	return nil

@@ -57,7 +57,7 @@ func play(t testing.TB, o starhost.Options, refs effects.RefOptions, request []s
 	q := starhost.Plugin{
 		Name: "q",
 		Tools: []starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`), Call: func(ctx context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-			return starhost.Result{ForLLM: starhost.LaneOf(ctx).Path + " " + string(c.Arguments)}, nil
+			return starhost.Result{ForLLM: starhost.LaneOf(ctx).Path() + " " + string(c.Arguments)}, nil
 		}}},
 		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "book " + arg}}}, nil

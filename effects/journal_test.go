@@ -49,7 +49,7 @@ func TestRecordReplay(t *testing.T) {
 				use(ctx, turn)
 			},
 			func(ctx context.Context, turn *starhost.Turn) {
-				if starhost.LaneOf(ctx).Path == "6" {
+				if starhost.LaneOf(ctx).Path() == "6" {
 					inLoader = append(inLoader, results(ctx, w, turn, readers)...)
 				}
 			})
@@ -162,7 +162,7 @@ func replaying(t *testing.T, journal string, refs []string, hook, loader func(co
 				return
 			}
 			if err := f(ctx, w); err != nil {
-				said = append(said, starhost.LaneOf(ctx).Path+" "+err.Error())
+				said = append(said, starhost.LaneOf(ctx).Path()+" "+err.Error())
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func TestReplayDiverges(t *testing.T) {
 	inLane := func(bad string) func(context.Context, *effects.World) error {
 		return func(ctx context.Context, w *effects.World) error {
 			name := "A"
-			if strings.Contains(bad, starhost.LaneOf(ctx).Path) {
+			if strings.Contains(bad, starhost.LaneOf(ctx).Path()) {
 				name = "B"
 			}
 			return env(name)(ctx, w)

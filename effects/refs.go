@@ -114,7 +114,7 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 
 // typed refuses a reference that a handler asks for.
 func typed(ctx context.Context, ref string) error {
-	if lane := starhost.LaneOf(ctx); lane != nil && strings.Contains(lane.Path, "/") {
+	if lane := starhost.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
 		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
 	}
 	return nil

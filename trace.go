@@ -1,0 +1,61 @@
+package starhost
+
+// A HookTrace says what one handler did at one event.
+type HookTrace struct {
+	Event    string
+	Plugin   string
+	Pos      Pos
+	Priority int
+	Action   Action // what it decided; ActionError if it failed
+	Detail   string // in short: the reason, the size, the error
+	Again    bool   // it was asked again, with the final arguments: only a refusal counts
+	Steps    uint64
+	Bytes    uint64         // that guarded operations allocated
+	Changes  map[string]any // of a modify
+}
+
+// A note is a HookTrace before anybody reads it: a pointer to what is known of the
+// hook anyway, and no text. Most hooks have nothing to say, and most turns end
+// without a reader.
+type note struct {
+	hook         *Hook
+	steps, bytes uint64
+	decided      *Decision  // of the hook; nil if it said nothing
+	full         *HookTrace // in place of all else: of what is no hook, or failed
+}
+
+// trace returns the note in words.
+func (n *note) trace() HookTrace {
+	if n.full != nil {
+		return *n.full
+	}
+	t := n.hook.trace(n.steps, n.bytes)
+	if d := n.decided; d != nil {
+		t.Action, t.Detail, t.Changes = d.Action, d.detail(), d.Changes
+	}
+	return t
+}
+
+// trace returns the trace of a call that decided nothing.
+func (h *Hook) trace(steps, bytes uint64) HookTrace {
+	return HookTrace{Event: h.Event, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
+}
+
+// traces returns notes in words; nil for none.
+func traces(notes []note) []HookTrace {
+	if len(notes) == 0 {
+		return nil
+	}
+	list := make([]HookTrace, len(notes))
+	for i := range notes {
+		list[i] = notes[i].trace()
+	}
+	return list
+}
+
+// Hooks returns what each handler of the turn did so far, in order. The list must not
+// be changed; what handlers do later is in a later one.
+func (t *Turn) Hooks() []HookTrace {
+	t.told = append(t.told, traces(t.trace[len(t.told):])...)
+	return t.told
+}

@@ -1,0 +1,69 @@
+package starhost_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/starhost/starhost"
+	"pgregory.net/rapid"
+)
+
+// TestTraceReaders: what the trace says does not depend on when it is read, and a
+// report stays as it was through later turns.
+func TestTraceReaders(t *testing.T) {
+	decisions := []starhost.Decision{
+		{}, starhost.TextContext("hello"), starhost.Modify("model", "m2"), {Action: starhost.ActionDeny}, {Action: starhost.ActionAbort, Reason: "enough"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		h := starhost.New(starhost.Options{})
+		var said int
+		for i := range rapid.IntRange(1, 4).Draw(t, "hooks") {
+			hook := starhost.Hook{Event: "pre_llm_call", Pos: at("p.star", i+1), Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+				said++
+				if said%7 == 0 {
+					return starhost.Decision{}, errors.New("broken")
+				}
+				return decisions[said%len(decisions)], nil
+			}}
+			if err := h.Add(starhost.Plugin{Name: fmt.Sprintf("p%d", i), Hooks: []starhost.Hook{hook}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := h.NewSession(starhost.SessionConfig{})
+		var reports [][]starhost.HookTrace
+		var asTheyWere []string
+		keep := func(r []starhost.HookTrace) {
+			reports, asTheyWere = append(reports, r), append(asTheyWere, fmt.Sprint(r))
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "turns") {
+			turn, err := s.Begin(context.Background(), starhost.Request{Text: "hi"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read []starhost.HookTrace
+			for range rapid.IntRange(1, 4).Draw(t, "prompts") {
+				before := len(turn.Hooks())
+				if p, err := turn.Prompt(context.Background()); err == nil {
+					keep(p.Hooks)
+				}
+				read = append(read, turn.Hooks()[before:]...)
+			}
+			turn.End(context.Background())
+			keep(turn.Hooks())
+			if got := turn.Hooks(); fmt.Sprint(got) != fmt.Sprint(read) {
+				t.Fatalf("read at the end:\n%v\nread on the way:\n%v", got, read)
+			}
+		}
+		for i, r := range reports {
+			if got := fmt.Sprint(r); got != asTheyWere[i] {
+				t.Fatalf("report %d was\n%s\nand is\n%s", i, asTheyWere[i], got)
+			}
+		}
+		if !slices.ContainsFunc(reports, func(r []starhost.HookTrace) bool { return len(r) > 0 }) {
+			t.Fatal("got nothing traced")
+		}
+	})
+}
