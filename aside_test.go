@@ -197,7 +197,7 @@ func TestLive(t *testing.T) {
 	if old := live.Swap(second); old != first || live.Host() != second {
 		t.Error("Swap: got another host than the one before it")
 	}
-	diff(t, "the turn under way", "context of first\na", prompt(t, turn).Text)
+	diff(t, "the turn under way", "context of first\na", prompt(t, turn).Text.String())
 	diff(t, "its tools", "from first", call(t, turn, "page", "{}").Result.ForLLM)
 	turn.End(context.Background())
 	turn = beginIn(t, s, starhost.Request{Text: "b"})

@@ -108,7 +108,7 @@ func TestCommandIsNoTurn(t *testing.T) {
 	}
 	turn := beginIn(t, s, starhost.Request{Text: "hi"})
 	diff(t, "number of the first turn", 1, turn.Number())
-	diff(t, "text", "welcome\nhi", prompt(t, turn).Text)
+	diff(t, "text", "welcome\nhi", prompt(t, turn).Text.String())
 	turn.End(context.Background())
 	diff(t, "events", []string{"session_start", "pre_command", "pre_command", "turn_start", "turn_end"}, fired)
 	diff(t, "lanes", []string{"s1.1", "s1.2", "s2.1", "1", "2"}, lanes)

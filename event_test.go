@@ -196,7 +196,7 @@ func TestNewEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Messages.At(0).Content != "hi" || e.Tools.At(0).Name != "page" || e.Fragments.At(0).Content != "c" {
+	if e.Messages.At(0).Content.String() != "hi" || e.Tools.At(0).Name != "page" || e.Fragments.At(0).Content != "c" {
 		t.Errorf("lists: got %+v %+v %+v", e.Messages.Items(), e.Tools.Items(), e.Fragments.Items())
 	}
 }
@@ -290,7 +290,7 @@ func TestPreLLMCallChanges(t *testing.T) {
 	s := h.NewSession(starhost.SessionConfig{Model: "small"})
 	turn := beginIn(t, s, starhost.Request{})
 	p := prompt(t, turn)
-	diff(t, "prompt", []string{"big", `{"t":0}`, `big {"t":0}`}, []string{p.Model, string(p.Options), p.Text})
+	diff(t, "prompt", []string{"big", `{"t":0}`, `big {"t":0}`}, []string{p.Model, string(p.Options), p.Text.String()})
 	diff(t, "tools", 0, len(p.Tools))
 	diff(t, "a tool that is not on offer", `unknown tool "echo"`, call(t, turn, "echo", `{"text":""}`).Result.ForLLM)
 }

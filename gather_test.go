@@ -56,7 +56,7 @@ func TestReferences(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				diff(t, "text", "runbook(first)\n"+tt.want, p.Text)
+				diff(t, "text", "runbook(first)\n"+tt.want, p.Text.String())
 				if r := p.Fragments[1]; r.Source != tt.ref || !r.Pinned {
 					t.Errorf("row: source %q, pinned %v, want %q, pinned by the user", r.Source, r.Pinned, tt.ref)
 				}
@@ -125,7 +125,7 @@ func TestNestedLoaders(t *testing.T) {
 	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logged = append(logged, l.Text) }}, echo(),
 		starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{logging("in", inner), logging("out", outer)}})
 	turn := begin(t, h, starhost.Request{Fragments: []string{"out:a", "out:b"}})
-	diff(t, "text", "a1\na2\nb1\nb2", prompt(t, turn).Text)
+	diff(t, "text", "a1\na2\nb1\nb2", prompt(t, turn).Text.String())
 	diff(t, "log", []string{"out a 1", "in a1 1/1", "in a2 1/2", "out b 2", "in b1 2/1", "in b2 2/2"}, logged)
 	var traced []string
 	for _, tr := range turn.Hooks() {
@@ -180,7 +180,7 @@ func TestSystemReferences(t *testing.T) {
 	})}}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "hi", System: "\nBe brief.\n", Fragments: []string{"xx:a"}, SystemFragments: []string{"xx:b"}}))
 	diff(t, "system", "b\n\nBe brief.", got.System)
-	diff(t, "text", " a\n\nhi", got.Text)
+	diff(t, "text", " a\n\nhi", got.Text.String())
 	diff(t, "attachments", 1, len(got.Attachments))
 	if !got.Attachments[0].Pinned || got.Attachments[0].Source != "xx:a" {
 		t.Errorf("attachment: got %+v, want it pinned, from xx:a", got.Attachments[0])

@@ -161,7 +161,7 @@ func statuses(p *starhost.Prompt) []string {
 func roles(messages []starhost.Message) []string {
 	var list []string
 	for _, m := range messages {
-		list = append(list, m.Role+": "+m.Content)
+		list = append(list, m.Role+": "+m.Content.String())
 	}
 	return list
 }

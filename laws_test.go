@@ -117,7 +117,7 @@ func checkOffsets(t *rapid.T, p *starhost.Prompt) {
 		if r.Status != fragments.Kept || r.Offset < 0 {
 			continue
 		}
-		in, want := p.Text, r.Content
+		in, want := p.Text.String(), r.Content
 		if r.Target == fragments.System {
 			in, want = p.System, strings.TrimSpace(r.Content)
 		}
@@ -140,7 +140,7 @@ func TestLawOffsetsAfterPreSend(t *testing.T) {
 		err := h.Add(plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: c}), hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
 			list := slices.Clone(e.Messages.Items())
 			for i := range list {
-				list[i].Content = strings.Replace(list[i].Content, old, replacement, 1)
+				list[i].Content = starhost.NewText(strings.Replace(list[i].Content.String(), old, replacement, 1))
 			}
 			return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"messages": starhost.NewList(list), "system": strings.Replace(e.System, old, replacement, 1)}}
 		})))

@@ -156,7 +156,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	if _, err := t.fire(ctx, e); err != nil {
 		return err
 	}
-	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: e.Response, ToolCalls: r.ToolCalls})
+	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: NewText(e.Response), ToolCalls: r.ToolCalls})
 	t.called = append(t.called, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
 		t.completed, t.response = true, e.Response

@@ -13,13 +13,19 @@ const (
 	RoleTool      = "tool"
 )
 
+// A Text is a text in parts: see [fragments.Text].
+type Text = fragments.Text
+
+// NewText returns the text of parts, one behind the other. It keeps the slice.
+func NewText(parts ...string) Text { return fragments.NewText(parts...) }
+
 // A Message is one entry of a conversation.
 type Message struct {
 	// Role is RoleUser, RoleAssistant or RoleTool.
 	Role string `json:"role"`
 	// Content is the text. In a request it is the text as sent; in the history that
 	// plugins see before merging, a user's own words.
-	Content string `json:"content"`
+	Content Text `json:"content"`
 	// Attachments follow the text.
 	Attachments []fragments.Attachment `json:"-"`
 	// ToolCalls are the calls an assistant message asks for.
@@ -53,7 +59,7 @@ func asTyped(messages []Message) []Message {
 		case alone:
 			continue
 		case inFront:
-			m = Message{Role: m.Role, Content: m.own}
+			m = Message{Role: m.Role, Content: NewText(m.own)}
 		}
 		typed = append(typed, m)
 	}
@@ -93,7 +99,8 @@ type Reply struct {
 // that a provider would see of it, without copying contents. The id of each
 // attachment comes from idOf.
 func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
-	dst = append(dst, "\n<|", m.Role, "|>\n", m.Content)
+	dst = append(dst, "\n<|", m.Role, "|>\n")
+	dst = append(dst, m.Content.Parts()...)
 	for i := range m.Attachments {
 		dst = append(dst, "\n<|attachment ", idOf(&m.Attachments[i]).String(), "|>")
 	}

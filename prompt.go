@@ -18,8 +18,8 @@ type Prompt struct {
 	// message (or the answers of tools) at its end, both as sent.
 	System   string
 	Messages []Message
-	// Text is what this prompt added as a user message; "" if nothing.
-	Text string
+	// Text is what this prompt added as a user message; empty if nothing.
+	Text Text
 	// Tools are on offer, by name.
 	Tools []Tool
 	// Model and Options (a JSON object) are what hooks left of the request's.
@@ -81,7 +81,7 @@ func (p *Prompt) Sum() fragments.Hash {
 }
 
 // Bytes returns the size of the system text and of the new user message.
-func (p *Prompt) Bytes() int { return len(p.System) + len(p.Text) }
+func (p *Prompt) Bytes() int { return len(p.System) + p.Text.Len() }
 
 // Rendering returns the prompt as one text, tools and system text first: what
 // SharedPrefix and CacheBreak count in. Attachments are in it by their id.
@@ -187,7 +187,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 func (t *Turn) typed() []Message {
 	all := asTyped(slices.Concat(t.session.history, t.messages))
 	if t.round == 1 {
-		all = append(all, Message{Role: RoleUser, Content: t.words})
+		all = append(all, Message{Role: RoleUser, Content: NewText(t.words)})
 	}
 	return all
 }
@@ -196,7 +196,7 @@ func (t *Turn) typed() []Message {
 type merged struct {
 	set     *fragments.Set
 	system  string         // the session's system text from now on
-	text    string         // of the new user message
+	text    Text           // of the new user message
 	changed *fragments.Row // a system fragment that is new since the previous prompt
 }
 
@@ -281,7 +281,7 @@ func (t *Turn) append(m *merged) {
 	_, m.text = m.set.Render(t.host.opts.Prompt.Render, t.session.docs, tail...)
 	t.session.docs += m.set.Kept(fragments.Prompt)
 	msg.Content = m.text
-	if t.round == 1 || msg.Content != "" || len(msg.Attachments) > 0 {
+	if t.round == 1 || msg.Content.Len() > 0 || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)
 	}
 }
@@ -340,18 +340,18 @@ func lastChange(out Outcome) *HookInfo {
 	return nil
 }
 
-// lastUserText returns the text of the last user message, "" if the prompt had
-// added none.
-func lastUserText(messages []Message, added string) string {
-	if added == "" {
-		return ""
+// lastUserText returns the text of the last user message, an empty one if the prompt
+// had added none.
+func lastUserText(messages []Message, added Text) Text {
+	if added.Len() == 0 {
+		return added
 	}
 	for _, m := range slices.Backward(messages) {
 		if m.Role == RoleUser {
 			return m.Content
 		}
 	}
-	return ""
+	return Text{}
 }
 
 // relocate finds the kept fragments again in a request that pre_send changed.
@@ -362,7 +362,7 @@ func relocate(p *Prompt, out Outcome) {
 		if r.Status != fragments.Kept || r.Offset < 0 {
 			continue
 		}
-		in := p.Text
+		in := p.Text.String()
 		content := r.Content
 		if r.Target == fragments.System {
 			in, content = p.System, strings.TrimSpace(r.Content)
@@ -384,7 +384,7 @@ func changer(out Outcome, target fragments.Target, content string) string {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
 		}
 		list, ok := d.Changes["messages"].(*Messages)
-		if ok && target == fragments.Prompt && !slices.ContainsFunc(list.Items(), func(m Message) bool { return strings.Contains(m.Content, content) }) {
+		if ok && target == fragments.Prompt && !slices.ContainsFunc(list.Items(), func(m Message) bool { return strings.Contains(m.Content.String(), content) }) {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
 		}
 	}

@@ -20,11 +20,11 @@ func TestGatheringOrder(t *testing.T) {
 		hook("turn_start", contextOf(fragments.Fragment{Content: "first", Priority: -1}, fragments.Fragment{Content: "sys", Target: fragments.System}, fragments.Fragment{Content: "last", Priority: 9})))
 	p.FragmentLoaders = []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) { return texts(arg), nil })}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, plugin("a", says("pre_llm_call", "before 4"))), starhost.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
-	diff(t, "text", "first\n1\n\n2\n3\nbefore 4\n4\nlast\n?", got.Text)
+	diff(t, "text", "first\n1\n\n2\n3\nbefore 4\n4\nlast\n?", got.Text.String())
 	diff(t, "system", "sys", got.System)
 	diff(t, "given", 10, got.Given)
 	diff(t, "saved", int64(1), got.SavedBytes)
-	diff(t, "bytes", len(got.Text)+len(got.System), got.Bytes())
+	diff(t, "bytes", len(got.Text.String())+len(got.System), got.Bytes())
 }
 
 func TestProvenance(t *testing.T) {
@@ -71,16 +71,16 @@ func TestLaterRounds(t *testing.T) {
 		got = append(got, m.Role)
 	}
 	diff(t, "roles", []string{"user", "assistant", "tool", "user"}, got)
-	list, err := fragments.ParseXML(p.Text)
-	if err != nil || len(list) != 2 || list[0].Content != "two" || !strings.Contains(p.Text, `index="2"`) || !strings.Contains(p.Text, `index="3"`) {
-		t.Errorf("text: got %q (%v), want documents 2 and 3", p.Text, err)
+	list, err := fragments.ParseXML(p.Text.String())
+	if err != nil || len(list) != 2 || list[0].Content != "two" || !strings.Contains(p.Text.String(), `index="2"`) || !strings.Contains(p.Text.String(), `index="3"`) {
+		t.Errorf("text: got %q (%v), want documents 2 and 3", p.Text.String(), err)
 	}
 	if p.CacheBreak != nil {
 		t.Errorf("cache break: %+v", p.CacheBreak)
 	}
 	p = prompt(t, turn) // nothing new: nothing is added
 	diff(t, "messages", 4, len(p.Messages))
-	diff(t, "text", "", p.Text)
+	diff(t, "text", "", p.Text.String())
 }
 
 // Plugins see the user's own words, and pre_send what is sent.
@@ -196,7 +196,7 @@ func offsetsHold(t testing.TB, p *starhost.Prompt) {
 		if r.Status != fragments.Kept || r.Offset < 0 {
 			continue
 		}
-		in, want := p.Text, r.Content
+		in, want := p.Text.String(), r.Content
 		if r.Target == fragments.System {
 			in, want = p.System, strings.TrimSpace(r.Content)
 		}
@@ -210,7 +210,7 @@ func TestPreSend(t *testing.T) {
 	redact := func(e *starhost.Event) starhost.Decision {
 		list := slices.Clone(e.Messages.Items())
 		for i := range list {
-			list[i].Content = strings.ReplaceAll(list[i].Content, "secret", "******* ")
+			list[i].Content = starhost.NewText(strings.ReplaceAll(list[i].Content.String(), "secret", "******* "))
 		}
 		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{
 			"messages": starhost.NewList(list), "system": strings.ReplaceAll(e.System, "secret", "x"),
@@ -223,7 +223,7 @@ func TestPreSend(t *testing.T) {
 		in(2, hookFunc("pre_send", redact)))
 	s := h.NewSession(starhost.SessionConfig{})
 	p := ask(t, s, starhost.Request{Text: "tell secret"})
-	diff(t, "text", "the ******* \nplain\ntell ******* ", p.Text)
+	diff(t, "text", "the ******* \nplain\ntell ******* ", p.Text.String())
 	diff(t, "system", "my x\n\nrules", p.System)
 	var rows []string
 	for _, r := range p.Fragments {
@@ -239,7 +239,7 @@ func TestPreSend(t *testing.T) {
 		t.Errorf("the same change to each request breaks no cache: got %+v", p.CacheBreak)
 	}
 	// History keeps the original.
-	contains(t, "own words", prompt(t, beginIn(t, s, starhost.Request{})).Messages[0].Content, "tell *******")
+	contains(t, "own words", prompt(t, beginIn(t, s, starhost.Request{})).Messages[0].Content.String(), "tell *******")
 }
 
 func TestCacheBreaks(t *testing.T) {
@@ -249,7 +249,7 @@ func TestCacheBreaks(t *testing.T) {
 		want    string            // "cause plugin pos", "" for none
 	}
 	message := func(text string) starhost.Decision {
-		return starhost.Modify("messages", starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: text}}))
+		return starhost.Modify("messages", starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: starhost.NewText(text)}}))
 	}
 	tool := starhost.Tool{Name: "zz"}
 	tests := []struct {
@@ -316,13 +316,13 @@ func TestAttachments(t *testing.T) {
 		"a.png kept pinned=true [{pre_llm_call p1}]", "huge.bin dropped pinned=false [{pre_llm_call p1}]",
 		"wide.png dropped pinned=false [{pre_llm_call p1}]", "https://example.com/a.png kept pinned=false [{pre_llm_call p1}]",
 	}, got)
-	diff(t, "text", "[attachment \"huge.bin\" left out: 9437184 bytes, limit 8388608 (max_attachment)]\n[attachment \"wide.png\" left out: 10000x10000 pixels, limit 40000000 (max_pixels)]\nlook", p.Text)
+	diff(t, "text", "[attachment \"huge.bin\" left out: 9437184 bytes, limit 8388608 (max_attachment)]\n[attachment \"wide.png\" left out: 10000x10000 pixels, limit 40000000 (max_pixels)]\nlook", p.Text.String())
 	diff(t, "sent", 2, len(p.Messages[0].Attachments))
 	contains(t, "rendering", p.Rendering(), "<|attachment "+png.ID().String()+"|>")
 
 	p = prompt(t, turn)
 	diff(t, "status in the next round", fragments.InSession, p.Attachments[0].Status)
-	diff(t, "what is left out is said once", "", p.Text)
+	diff(t, "what is left out is said once", "", p.Text.String())
 	if p.CacheBreak != nil {
 		t.Errorf("cache break: %+v", p.CacheBreak)
 	}
@@ -338,7 +338,7 @@ func TestAttachmentsOfLaterRounds(t *testing.T) {
 	turn := begin(t, h, starhost.Request{Text: "look"})
 	prompt(t, turn)
 	p := prompt(t, turn)
-	if len(p.Messages) != 2 || len(p.Messages[1].Attachments) != 1 || p.Messages[1].Content != "" {
+	if len(p.Messages) != 2 || len(p.Messages[1].Attachments) != 1 || p.Messages[1].Content.String() != "" {
 		t.Errorf("messages: got %+v, want a second one with one attachment", p.Messages)
 	}
 }
@@ -397,15 +397,15 @@ func TestOpeningSurvivesAFailedTurn(t *testing.T) {
 		t.Fatal("Prompt: got no error for an unknown reference")
 	}
 	turn.End(context.Background())
-	diff(t, "second turn", "welcome\nhi", ask(t, s, starhost.Request{Text: "hi"}).Text)
-	diff(t, "third turn", "hi", ask(t, s, starhost.Request{Text: "hi"}).Text)
+	diff(t, "second turn", "welcome\nhi", ask(t, s, starhost.Request{Text: "hi"}).Text.String())
+	diff(t, "third turn", "hi", ask(t, s, starhost.Request{Text: "hi"}).Text.String())
 }
 
 func TestHistory(t *testing.T) {
 	p := plugin("p", hook("turn_start", starhost.TextContext("fact")))
 	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
 	first := ask(t, s, starhost.Request{Text: "a"})
-	kept := append(slices.Clone(first.Messages), starhost.Message{Role: starhost.RoleAssistant, Content: "well"})
+	kept := append(slices.Clone(first.Messages), starhost.Message{Role: starhost.RoleAssistant, Content: starhost.NewText("well")})
 	png := fragments.Attachment{Content: "png"}
 	tests := []struct {
 		name    string
@@ -422,7 +422,7 @@ func TestHistory(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := ask(t, s, starhost.Request{Text: "b", History: tt.history, Attachments: []fragments.Attachment{png}})
 			diff(t, "messages", tt.want, roles(p.Messages))
-			diff(t, "text", tt.text, p.Text)
+			diff(t, "text", tt.text, p.Text.String())
 			sent := len(p.Messages[len(p.Messages)-1].Attachments)
 			if want := strings.HasPrefix(tt.name, "foreign"); (sent == 0) != want {
 				t.Errorf("attachments sent: got %d", sent)
@@ -447,7 +447,7 @@ func TestAborts(t *testing.T) {
 		}
 		stop = false
 		p, err := s.Prompt(context.Background(), starhost.Request{Text: "b"})
-		if err != nil || p.Messages[len(p.Messages)-1].Content != "b" {
+		if err != nil || p.Messages[len(p.Messages)-1].Content.String() != "b" {
 			t.Errorf("%s: the next turn: got %v, %v", event, p, err)
 		}
 	}

@@ -320,12 +320,12 @@ func TestSkills(t *testing.T) {
 			diff(t, tt.ref, tt.want, "error: "+err.Error())
 			continue
 		}
-		diff(t, tt.ref, tt.want, strings.TrimSuffix(p.Text, "\n"))
+		diff(t, tt.ref, tt.want, strings.TrimSuffix(p.Text.String(), "\n"))
 		if f := p.Fragments[0]; f.Source != tt.ref || f.Plugin != tt.ref[6:7] {
 			t.Errorf("%s: got source %q, plugin %q", tt.ref, f.Source, f.Plugin)
 		}
 	}
-	if ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi"}).Text != "hi" {
+	if ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi"}).Text.String() != "hi" {
 		t.Error("a skill is in a prompt that does not name it")
 	}
 	var listed []string

@@ -119,7 +119,7 @@ func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{p.System, p.Text}
+	return []string{p.System, p.Text.String()}
 }
 
 // A turn that is left says nothing of its end, and the session goes on.
@@ -147,17 +147,17 @@ func TestTurnFollow(t *testing.T) {
 	h := newHost(t, starhost.Options{}, plugin("p", says("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 		var list []string
 		for _, m := range e.Messages.Items() {
-			list = append(list, m.Role+": "+m.Content)
+			list = append(list, m.Role+": "+m.Content.String())
 		}
 		seen = append(seen, list)
 		return starhost.TextContext([]string{"", "later"}[len(seen)-1])
 	})))
-	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: "before"}}})
+	turn := begin(t, h, starhost.Request{Text: "words", History: []starhost.Message{{Role: starhost.RoleUser, Content: starhost.NewText("before")}}})
 	prompt(t, turn)
-	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: "call"}})
-	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: "call"}, {Role: starhost.RoleTool, Content: "answer"}})
+	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: starhost.NewText("call")}})
+	turn.Follow([]starhost.Message{{Role: starhost.RoleAssistant, Content: starhost.NewText("call")}, {Role: starhost.RoleTool, Content: starhost.NewText("answer")}})
 	p := prompt(t, turn)
 	diff(t, "messages", [][]string{{"user: before", "user: words"}, {"user: before", "user: words", "assistant: call", "tool: answer"}}, seen)
-	diff(t, "text", "later", p.Text)
+	diff(t, "text", "later", p.Text.String())
 	diff(t, "messages sent", []string{"user: before", "user: context\nwords", "assistant: call", "tool: answer", "user: later"}, roles(p.Messages))
 }

@@ -147,10 +147,10 @@ func TestAddWhileATurnRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := prompt(t, turn)
-	diff(t, "text and tools of the turn under way", []any{"", 0}, []any{p.Text, len(p.Tools)})
+	diff(t, "text and tools of the turn under way", []any{"", 0}, []any{p.Text.String(), len(p.Tools)})
 	turn.End(context.Background())
 	p = ask(t, s, starhost.Request{})
-	diff(t, "text and tools of the next", []any{"new", 1}, []any{p.Text, len(p.Tools)})
+	diff(t, "text and tools of the next", []any{"new", 1}, []any{p.Text.String(), len(p.Tools)})
 	diff(t, "cause", "tools changed", p.CacheBreak.Cause)
 }
 

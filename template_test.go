@@ -121,7 +121,7 @@ func TestTemplateInATurn(t *testing.T) {
 			r.Text, r.Template, r.Params = "x = 1", "review:code", map[string]string{"what": "bugs"}
 			turn := begin(t, h, r)
 			got := prompt(t, turn)
-			diff(t, "text", "own a\nReview for bugs: x = 1", got.Text)
+			diff(t, "text", "own a\nReview for bugs: x = 1", got.Text.String())
 			diff(t, "what hooks saw", []string{tt.model, "Review for bugs: x = 1"}, seen)
 			diff(t, "system, model, options", []string{tt.system, tt.model, tt.options}, []string{got.System, got.Model, string(got.Options)})
 			var tools []string
@@ -190,7 +190,7 @@ func TestTemplateReferences(t *testing.T) {
 				diff(t, "error", tt.want, err.Error())
 				return
 			}
-			diff(t, "text", tt.want, got.Text)
+			diff(t, "text", tt.want, got.Text.String())
 			diff(t, "plugin", tt.plugin, got.Fragments[0].Plugin)
 		})
 	}

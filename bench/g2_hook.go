@@ -81,7 +81,7 @@ type wireRequest struct {
 func request() wireRequest {
 	q := wireRequest{Model: "m", Options: map[string]any{}}
 	for _, m := range conversation(5, 1000).Items() {
-		q.Messages = append(q.Messages, wireMessage{m.Role, m.Content})
+		q.Messages = append(q.Messages, wireMessage{m.Role, m.Content.String()})
 	}
 	for _, t := range offered().Items() {
 		q.Tools = append(q.Tools, wireTool{t.Name, t.Description})

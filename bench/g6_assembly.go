@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -113,8 +114,10 @@ func fresh() func() string {
 	}
 }
 
-// prompt makes work of assembling the first prompt of a session.
+// prompt makes work of assembling the first prompt of a session and of writing its
+// text into memory that is there.
 func (a *assembler) prompt(arg func() string) func() error {
+	var out bytes.Buffer
 	return func() error {
 		arg, refs := arg(), make([]string, plugins)
 		for i := range refs {
@@ -122,10 +125,14 @@ func (a *assembler) prompt(arg func() string) func() error {
 		}
 		session := a.host.NewSession(starhost.SessionConfig{ID: "bench"})
 		p, err := session.Prompt(context.Background(), starhost.Request{Text: question, Fragments: refs})
-		if err == nil && len(p.Text) < unique*len(body(a.size)) {
-			err = fmt.Errorf("got a prompt of %d B, want at least %d", len(p.Text), unique*len(body(a.size)))
+		if err != nil {
+			return err
 		}
-		return err
+		out.Reset()
+		if n, err := p.Text.WriteTo(&out); err != nil || n < int64(unique*len(body(a.size))) {
+			return fmt.Errorf("got a prompt of %d B (%v), want at least %d", n, err, unique*len(body(a.size)))
+		}
+		return nil
 	}
 }
 

@@ -108,7 +108,7 @@ def noop():
 func conversation(messages, bytes int) *starhost.Messages {
 	list := make([]starhost.Message, messages)
 	for i := range list {
-		list[i] = starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: words(bytes / messages)}
+		list[i] = starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: starhost.NewText(words(bytes / messages))}
 	}
 	return starhost.NewList(list)
 }

@@ -183,7 +183,7 @@ func promptValue(p *starhost.Prompt) starlark.Value {
 		attachments[i] = a.Attachment
 	}
 	return structOf("prompt", starlark.StringDict{
-		"text":        starlark.String(p.Text),
+		"text":        starlark.String(p.Text.String()),
 		"system":      starlark.String(p.System),
 		"messages":    newListView(&messageKind, p.Messages),
 		"tools":       newListView(&toolKind, p.Tools),

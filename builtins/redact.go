@@ -74,14 +74,14 @@ func (r *Recorder) cleanMessages(list *starhost.Messages) *starhost.Messages {
 	items := list.Items()
 	var clean []starhost.Message
 	for i := range items {
-		text := r.world.Redact(items[i].Content)
-		if text == items[i].Content {
+		text := r.world.Redact(items[i].Content.String())
+		if text == items[i].Content.String() {
 			continue
 		}
 		if clean == nil {
 			clean = slices.Clone(items)
 		}
-		clean[i].Content = text
+		clean[i].Content = starhost.NewText(text)
 	}
 	if clean == nil {
 		return list

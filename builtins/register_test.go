@@ -175,7 +175,7 @@ assert_eq(template(defaults = None, options = None, fragments = None).defaults, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{p.Text, p.System, p.Model, string(p.Options), p.Attachments[0].Name}
+	got := []string{p.Text.String(), p.System, p.Model, string(p.Options), p.Attachments[0].Name}
 	wantTexts := []string{"Hello Ada.\nOwn x.\nReview this change in main of Go ($5):\nfunc f()", "Own y.\n\nBe 3.", "small", `{"t":1}`, "z.txt"}
 	if diff := cmp.Diff(wantTexts, got); diff != "" {
 		t.Errorf("prompt (-want +got):\n%s", diff)

@@ -18,7 +18,7 @@ func textField[T any](name string, get func(*T) string) field[T] {
 
 var (
 	roleField    = textField("role", func(m *starhost.Message) string { return m.Role })
-	contentField = textField("content", func(m *starhost.Message) string { return m.Content })
+	contentField = textField("content", func(m *starhost.Message) string { return m.Content.String() })
 )
 
 // messageKind describes views of a conversation.
@@ -90,7 +90,7 @@ func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.
 		m.Role = s
 		return m, checkRole(s)
 	case name == "content" && isText:
-		m.Content = s
+		m.Content = starhost.NewText(s)
 		return m, nil
 	case name == "role", name == "content":
 		return m, fmt.Errorf("%s: got %s, want string", name, v.Type())

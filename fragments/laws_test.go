@@ -90,8 +90,8 @@ func same(t *rapid.T, what string, want, got *fragments.Set) {
 		t.Errorf("%s: fragments (-want +got):\n%s", what, diff)
 	}
 	for _, r := range []fragments.Rendering{fragments.Plain, fragments.XML, fragments.Markdown} {
-		wantSystem, wantPrompt := want.Render(r, 0)
-		gotSystem, gotPrompt := got.Render(r, 0)
+		wantSystem, wantPrompt := render(want, r, 0)
+		gotSystem, gotPrompt := render(got, r, 0)
 		if diff := cmp.Diff(wantSystem+"\x00"+wantPrompt, gotSystem+"\x00"+gotPrompt); diff != "" {
 			t.Errorf("%s: %s text (-want +got):\n%s", what, r, diff)
 		}
@@ -160,9 +160,9 @@ func offsets(t *rapid.T) {
 	old := content.Draw(t, "old")
 	set.InSession(func(id fragments.Hash) bool { return id == fragments.Sum(old) })
 	_ = set.Fit(fragments.Budget{MaxBytes: rapid.Int64Range(0, 30).Draw(t, "max")}) // an error drops nothing
-	system, prompt := set.Render(rendering.Draw(t, "rendering"), rapid.IntRange(0, 3).Draw(t, "index"))
+	system, prompt := render(set, rendering.Draw(t, "rendering"), rapid.IntRange(0, 3).Draw(t, "index"))
 	checkPlaces(t, set, system, prompt)
-	if _, plain := set.Render(fragments.Plain, 0); plain != set.Text() {
+	if _, plain := render(set, fragments.Plain, 0); plain != set.Text() {
 		t.Errorf("Text: got %q, want %q", set.Text(), plain)
 	}
 }
@@ -170,7 +170,7 @@ func offsets(t *rapid.T) {
 // Parsing an xml rendering gives back the fragments.
 func xmlInverse(t *rapid.T) {
 	set := fragments.Merge(list.Draw(t, "offers"))
-	_, prompt := set.Render(fragments.XML, rapid.IntRange(0, 3).Draw(t, "index"))
+	_, prompt := render(set, fragments.XML, rapid.IntRange(0, 3).Draw(t, "index"))
 	got, err := fragments.ParseXML(prompt)
 	if err != nil {
 		t.Fatalf("ParseXML of %q: %v", prompt, err)
@@ -195,7 +195,7 @@ func documents(set *fragments.Set) []fragments.Fragment {
 // and no content has one.
 func markdownFences(t *rapid.T) {
 	set := fragments.Merge(list.Draw(t, "offers"))
-	_, prompt := set.Render(fragments.Markdown, 0)
+	_, prompt := render(set, fragments.Markdown, 0)
 	at := 0
 	for _, row := range set.Rows() {
 		if row.Target == fragments.System {
@@ -307,7 +307,7 @@ func appendOnly(t *rapid.T) {
 	for range rapid.IntRange(1, 4).Draw(t, "messages") {
 		set := fragments.Merge(list.Draw(t, "offers"))
 		set.InSession(has)
-		_, prompt := set.Render(fragments.XML, documents)
+		_, prompt := render(set, fragments.XML, documents)
 		documents += set.Kept(fragments.Prompt)
 		for _, row := range set.Rows() {
 			if row.Target == fragments.Prompt && row.Status == fragments.Kept {
@@ -341,7 +341,7 @@ func FuzzMerge(f *testing.F) {
 
 // Parsing ends on any text. What it accepts, it accepts again when rendered.
 func FuzzParseXML(f *testing.F) {
-	_, good := fragments.Merge([]fragments.Fragment{{Content: "a", Source: "\""}, {Content: "</document>", Title: "t"}}).Render(fragments.XML, 0)
+	_, good := render(fragments.Merge([]fragments.Fragment{{Content: "a", Source: "\""}, {Content: "</document>", Title: "t"}}), fragments.XML, 0)
 	f.Add(good)
 	f.Add("<document index=\"1\" source=\"")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -350,10 +350,16 @@ func FuzzParseXML(f *testing.F) {
 			return
 		}
 		set := fragments.Merge(list)
-		_, prompt := set.Render(fragments.XML, 0)
+		_, prompt := render(set, fragments.XML, 0)
 		again, err := fragments.ParseXML(prompt)
 		if diff := cmp.Diff(documents(set), again); err != nil || diff != "" {
 			t.Errorf("ParseXML of %q: %v (-want +got):\n%s", prompt, err, diff)
 		}
 	})
+}
+
+// render returns what a set renders as, joined.
+func render(s *fragments.Set, r fragments.Rendering, index int, tail ...string) (system, prompt string) {
+	system, text := s.Render(r, index, tail...)
+	return system, text.String()
 }

@@ -216,7 +216,7 @@ func TestZeroSet(t *testing.T) {
 	if err := set.Fit(fragments.DefaultBudget()); err != nil {
 		t.Error(err)
 	}
-	if system, prompt := set.Render(fragments.XML, 0); system != "" || prompt != "" {
+	if system, prompt := render(&set, fragments.XML, 0); system != "" || prompt != "" {
 		t.Errorf("Render: got %q, %q, want nothing", system, prompt)
 	}
 	if diff := cmp.Diff([]string{`"a" kept`}, attachmentLines(&set)); diff != "" {

@@ -31,7 +31,7 @@ func ParseRendering(text string) (Rendering, error) {
 }
 
 // Render writes the kept fragments of each target into one text, and records in
-// the rows where they are.
+// the rows where they are. The prompt's text shares memory with the contents.
 //
 // The prompt is rendered as r says, its fragments joined by "\n". The first
 // document gets the number index+1, where index is how many the session has.
@@ -41,10 +41,9 @@ func ParseRendering(text string) (Rendering, error) {
 //
 // What is in tail follows the prompt's fragments, such as the user's own words:
 // each that is not empty, in a line of its own.
-func (s *Set) Render(r Rendering, index int, tail ...string) (system, prompt string) {
+func (s *Set) Render(r Rendering, index int, tail ...string) (system string, prompt Text) {
 	var systemText, promptText joiner
-	systemText.grow(s, System)
-	promptText.grow(s, Prompt, tail...)
+	promptText.parts = make([]string, 0, 2*len(s.rows)+2*len(tail))
 	wrap, ok := wrappings[r]
 	if !ok {
 		wrap = plainWrap
@@ -68,65 +67,57 @@ func (s *Set) Render(r Rendering, index int, tail ...string) (system, prompt str
 	for _, line := range tail {
 		promptText.line(line)
 	}
-	return systemText.String(), promptText.String()
+	return systemText.text().String(), promptText.text()
 }
 
 // Text returns the plain rendering of the prompt, and changes no row.
 func (s *Set) Text() string {
 	var text joiner
-	text.grow(s, Prompt)
 	for _, row := range s.rows {
 		if row.Target == Prompt && row.Status.sent() {
 			text.add("\n", "", row.Content, "")
 		}
 	}
-	return text.String()
+	return text.text().String()
 }
 
-// A joiner builds a text of parts.
+// A joiner collects the parts of a text.
 type joiner struct {
-	strings.Builder
-	parts int
+	parts []string
+	size  int
+	added bool
 }
 
-// markupGuess is the room to make for what is around a content; more is made
-// if it is too little.
-const markupGuess = 128
+// text returns the text of the parts.
+func (j *joiner) text() Text { return NewText(j.parts...) }
 
-// grow makes room for all fragments of target, and the tail.
-func (j *joiner) grow(s *Set, target Target, tail ...string) {
-	room := 0
-	for _, line := range tail {
-		room += len(line) + 1
+// write adds a part, unless it is empty.
+func (j *joiner) write(part string) {
+	if part != "" {
+		j.parts = append(j.parts, part)
+		j.size += len(part)
 	}
-	for _, row := range s.rows {
-		if row.Target == target && row.Status.sent() {
-			room += len(row.Content) + markupGuess
-		}
-	}
-	j.Grow(room)
 }
 
-// add writes a part, behind sep if it is not the first, and returns the offset
-// of its content.
+// add writes a content, behind sep if it is not the first, and returns its offset.
 func (j *joiner) add(sep, before, content, after string) int {
-	if j.parts > 0 {
-		j.WriteString(sep)
+	if j.added {
+		j.write(sep)
 	}
-	j.parts++
-	j.WriteString(before)
-	offset := j.Len()
-	j.WriteString(content)
-	j.WriteString(after)
+	j.added = true
+	j.write(before)
+	offset := j.size
+	j.write(content)
+	j.write(after)
 	return offset
 }
 
 // line writes text in a line of its own, if it is not empty.
 func (j *joiner) line(text string) {
-	if text != "" && j.Len() > 0 {
-		j.WriteByte('\n')
+	if text != "" && j.size > 0 {
+		j.write("\n")
 	}
-	j.WriteString(text)
+	j.write(text)
 }
 
 func plainWrap(*Row, int) (before, after string) { return "", "" }

@@ -58,7 +58,7 @@ func TestRender(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			set := fragments.Merge(tt.list)
-			system, prompt := set.Render(tt.rendering, tt.index)
+			system, prompt := render(set, tt.rendering, tt.index)
 			if diff := cmp.Diff(tt.system, system); diff != "" {
 				t.Errorf("system (-want +got):\n%s", diff)
 			}

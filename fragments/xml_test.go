@@ -15,7 +15,7 @@ func TestParseXML(t *testing.T) {
 		{Content: "</document>\n</document-0123>", Source: "c.md"},
 		{Content: "<document index=\"9\" source=\"\">\n", Source: "d.md", Title: " title=\"x\""},
 	}
-	_, prompt := fragments.Merge(want).Render(fragments.XML, 4)
+	_, prompt := render(fragments.Merge(want), fragments.XML, 4)
 	got, err := fragments.ParseXML(prompt)
 	if err != nil {
 		t.Fatal(err)

@@ -208,8 +208,8 @@ func TestDecisionText(t *testing.T) {
 	pos := starhost.Pos{File: "p.star", Line: 3, Col: 1}
 	messages := starhost.NewList([]starhost.Message{
 		{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{Name: "page", Arguments: json.RawMessage(`{}`)}}},
-		{Role: starhost.RoleTool, ToolName: "page", IsError: true, Content: "no"},
-		{Role: starhost.RoleUser, Content: "see", Attachments: []fragments.Attachment{{Content: "x", Name: "a.txt", Type: "text/plain"}}},
+		{Role: starhost.RoleTool, ToolName: "page", IsError: true, Content: starhost.NewText("no")},
+		{Role: starhost.RoleUser, Content: starhost.NewText("see"), Attachments: []fragments.Attachment{{Content: "x", Name: "a.txt", Type: "text/plain"}}},
 	})
 	tests := []struct {
 		name string
@@ -257,7 +257,7 @@ func TestReport(t *testing.T) {
 	image := fragments.Attachment{Content: "png", Name: "dash.png", Type: "image/png", Width: 1280, Height: 720}
 	link := fragments.Attachment{URL: "https://x.test/a.pdf", Type: "application/pdf"}
 	p := &starhost.Prompt{
-		System: "Be brief.", Text: "first\nhi", Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
+		System: "Be brief.", Text: starhost.NewText("first\nhi"), Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
 		Fragments: []*fragments.Row{
 			kept,
 			row("second text", "new\nline", fragments.Changed, "changed by p (p.star:1:1)", "one"),

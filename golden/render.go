@@ -56,7 +56,7 @@ func messageBlock(m *starhost.Message) string {
 	if m.IsError {
 		head += ", error"
 	}
-	text := "[" + head + "]\n" + line(m.Content)
+	text := "[" + head + "]\n" + line(m.Content.String())
 	for _, c := range m.ToolCalls {
 		text += fmt.Sprintf("[call %s %s]\n", c.Name, c.Arguments)
 	}

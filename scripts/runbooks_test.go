@@ -152,7 +152,7 @@ func TestRealRunbooks(t *testing.T) {
 		}
 		if r.Status != fragments.Kept {
 			t.Errorf("%s: got %s (%s), want kept", r.Source, r.Status, r.Reason)
-		} else if r.Offset < end || once.Text[r.Offset:r.Offset+r.Length] != r.Content {
+		} else if r.Offset < end || once.Text.String()[r.Offset:r.Offset+r.Length] != r.Content {
 			t.Errorf("%s: offset %d, length %d is not where the content is", r.Source, r.Offset, r.Length)
 		}
 		end = r.Offset + r.Length
@@ -188,13 +188,13 @@ func TestRealRequestBodies(t *testing.T) {
 		{"openai", openai.Body, []any{
 			map[string]any{"role": "system", "content": p.System},
 			map[string]any{"role": "user", "content": []any{
-				map[string]any{"type": "text", "text": p.Text},
+				map[string]any{"type": "text", "text": p.Text.String()},
 				map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/png;base64," + data}},
 			}},
 		}},
 		{"anthropic", anthropic.Body, []any{
 			map[string]any{"role": "user", "content": []any{
-				map[string]any{"type": "text", "text": p.Text},
+				map[string]any{"type": "text", "text": p.Text.String()},
 				map[string]any{"type": "image", "source": map[string]any{"type": "base64", "media_type": "image/png", "data": data}},
 			}},
 		}},

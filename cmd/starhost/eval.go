@@ -352,21 +352,18 @@ var writers = map[string]func(*bytes.Buffer, *starhost.Prompt) error{
 	"anthropic": body(anthropic.Body),
 }
 
+// writeText writes the system text, a blank line, and the new user message.
 func writeText(b *bytes.Buffer, p *starhost.Prompt) error {
-	b.WriteString(promptText(p))
-	return nil
-}
-
-// promptText returns the system text, a blank line, and the new user message.
-func promptText(p *starhost.Prompt) string {
-	text := p.Text
+	start := b.Len()
+	b.WriteString(p.System)
 	if p.System != "" {
-		text = p.System + "\n\n" + text
+		b.WriteString("\n\n")
 	}
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		text += "\n"
+	_, _ = p.Text.WriteTo(b)
+	if text := b.Bytes()[start:]; len(text) > 0 && text[len(text)-1] != '\n' {
+		b.WriteByte('\n')
 	}
-	return text
+	return nil
 }
 
 // body returns what writes a request body, indented for people.

@@ -311,7 +311,7 @@ func newPluginJSON(p *loader.Plugin) pluginJSON {
 
 func newPromptJSON(p *starhost.Prompt) *promptJSON {
 	out := &promptJSON{
-		SHA256: p.Sum(), System: p.System, Text: p.Text, Bytes: p.Bytes(),
+		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
 		Tokens: tokensJSON{golden.Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
 	}
 	if c := p.CacheBreak; c != nil {

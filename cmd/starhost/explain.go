@@ -125,7 +125,7 @@ func valueText(value any) string {
 func messagesText(messages []starhost.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		fmt.Fprintf(&b, "[%s]\n%s", m.Role, ended(m.Content))
+		fmt.Fprintf(&b, "[%s]\n%s", m.Role, ended(m.Content.String()))
 	}
 	return b.String()
 }
@@ -159,10 +159,9 @@ func assembled(e *evaluation) (system, messages string) {
 	set := fragments.Merge(sent)
 	rendering, _ := fragments.ParseRendering(e.set.Config.Prompt.Render) // checked with the config
 	system, text := set.Render(rendering, 0)
-	parts := []string{text, attachmentNotes(e.prompt), e.words()}
-	text = joinTexts("\n", parts...)
+	prompt := joinTexts("\n", text.String(), attachmentNotes(e.prompt), e.words())
 	system = joinTexts("\n\n", system, e.turn.Request().System)
-	user := starhost.Message{Role: starhost.RoleUser, Content: text}
+	user := starhost.Message{Role: starhost.RoleUser, Content: starhost.NewText(prompt)}
 	return system, messagesText(append(slices.Clone(e.request.History), user))
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -121,6 +122,9 @@ func (r *jsonReader) value(path string, t reflect.Type) error {
 	token, err := r.dec.Token()
 	if err != nil {
 		return err
+	}
+	if t == reflect.TypeFor[starhost.Text]() {
+		t = reflect.TypeFor[string]()
 	}
 	if got, want := tokenName(token), kindName(t.Kind()); got != want && token != nil {
 		if path != "" {

@@ -41,7 +41,8 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.printSteps(e)
 	}
 	if e.prompt != nil {
-		a.out.WriteString("\n" + promptText(e.prompt))
+		a.out.WriteByte('\n')
+		_ = writeText(&a.out, e.prompt) // which writes to memory
 	}
 	if e.call != nil {
 		a.printCall(e)

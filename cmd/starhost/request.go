@@ -172,7 +172,7 @@ func (in *input) split(f *requestFlags, r *starhost.Request) error {
 	for i, m := range in.Messages {
 		switch m.Role {
 		case "system":
-			system = append(system, m.Content)
+			system = append(system, m.Content.String())
 		case starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
 			r.History = append(r.History, m)
 		default:
@@ -187,7 +187,7 @@ func (in *input) split(f *requestFlags, r *starhost.Request) error {
 	if last < 0 || r.History[last].Role != starhost.RoleUser {
 		return usagef("%s: messages: got none of the user at the end, want one, or -p", f.input)
 	}
-	r.Text, r.History = r.History[last].Content, r.History[:last]
+	r.Text, r.History = r.History[last].Content.String(), r.History[:last]
 	return nil
 }
 

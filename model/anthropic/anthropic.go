@@ -154,8 +154,8 @@ func messagesOf(list []starhost.Message) ([]message, error) {
 
 // blocksOf returns what a message says, and who says it.
 func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
-	if m.Content != "" {
-		blocks = append(blocks, block{Type: "text", Text: m.Content})
+	if m.Content.Len() > 0 {
+		blocks = append(blocks, block{Type: "text", Text: m.Content.String()})
 	}
 	for i := range m.Attachments {
 		b, err := blockOf(&m.Attachments[i])

@@ -161,12 +161,12 @@ func messagesOf(p *starhost.Prompt) ([]message, error) {
 			return nil, err
 		}
 		if m.Role == starhost.RoleTool {
-			out = append(out, message{Role: "tool", Content: m.Content, CallID: m.CallID})
+			out = append(out, message{Role: "tool", Content: m.Content.String(), CallID: m.CallID})
 			attached = append(attached, parts...)
 			continue
 		}
 		flush()
-		out = append(out, message{Role: m.Role, Content: content(m.Content, parts), ToolCalls: callsOf(m.ToolCalls)})
+		out = append(out, message{Role: m.Role, Content: content(m.Content.String(), parts), ToolCalls: callsOf(m.ToolCalls)})
 	}
 	flush()
 	return out, nil

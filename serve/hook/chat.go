@@ -34,7 +34,7 @@ func (m *chatMessage) message() (out starhost.Message, ok bool) {
 	default:
 		return out, false
 	}
-	return starhost.Message{Role: m.Role, Content: m.text(), ToolCalls: calls(m.ToolCalls), CallID: m.CallID, ToolName: m.Name}, true
+	return starhost.Message{Role: m.Role, Content: starhost.NewText(m.text()), ToolCalls: calls(m.ToolCalls), CallID: m.CallID, ToolName: m.Name}, true
 }
 
 // text returns what the message says.

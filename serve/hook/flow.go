@@ -76,10 +76,10 @@ func (v *verdict) gather(ctx context.Context, t *starhost.Turn, e *Event) error 
 	if err != nil {
 		return err
 	}
-	text, ok := strings.CutSuffix(p.Text, t.Words())
+	text, ok := strings.CutSuffix(p.Text.String(), t.Words())
 	v.words = t.Words()
 	if !ok { // pre_send made something else of it
-		v.words, text = p.Text, ""
+		v.words, text = p.Text.String(), ""
 	}
 	v.context = joined("\n\n", e.systemText(p), strings.TrimSuffix(text, "\n"))
 	if v.words != e.prompt && !e.agent.words {

@@ -76,7 +76,7 @@ func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error
 			history = append(history, m)
 		}
 	}
-	if n := len(history); n > 0 && history[n-1].Role == starhost.RoleUser && history[n-1].Content == words {
+	if n := len(history); n > 0 && history[n-1].Role == starhost.RoleUser && history[n-1].Content.String() == words {
 		history = history[:n-1]
 	}
 	return history, nil

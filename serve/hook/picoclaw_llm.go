@@ -149,7 +149,7 @@ func readPico(r *request) (*picoRequest, error) {
 			said.ToolCalls[j].Name = picoclaw.ours(said.ToolCalls[j].Name)
 		}
 		if said.Role == starhost.RoleUser {
-			q.last, q.before, q.words = i, len(q.chat), said.Content
+			q.last, q.before, q.words = i, len(q.chat), said.Content.String()
 		}
 		q.chat = append(q.chat, said)
 	}
@@ -237,9 +237,9 @@ func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (fir
 func (t *picoTurn) add(p *starhost.Prompt, q *picoRequest, first bool) {
 	switch {
 	case first:
-		t.text = p.Text
-	case p.Text != "":
-		t.text += "\n" + p.Text
+		t.text = p.Text.String()
+	case p.Text.Len() > 0:
+		t.text += "\n" + p.Text.String()
 	}
 	for _, a := range p.Attachments {
 		if a.Status == fragments.Kept {

@@ -122,7 +122,7 @@ func (s *Server) fillTemplate(ctx context.Context, prefix string, args map[strin
 	for _, m := range p.Messages {
 		attached = append(attached, m.Attachments...)
 	}
-	return &sdk.GetPromptResult{Messages: messages(p.System, p.Text, attached)}, nil
+	return &sdk.GetPromptResult{Messages: messages(p.System, p.Text.String(), attached)}, nil
 }
 
 // templateParams returns the parameters of a template.
