@@ -80,7 +80,11 @@ func (r *rig) hooks(folder, source string, times int) (*loader.Set, error) {
 
 // global returns a function of the only plugin of a set.
 func global(set *loader.Set, name string) (starlark.Callable, error) {
-	fn, ok := set.Plugins[0].Inside.Module.Globals[name].(starlark.Callable)
+	module, _, err := set.Plugins[0].Inside.Open(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	fn, ok := module.Globals[name].(starlark.Callable)
 	if !ok {
 		return nil, fmt.Errorf("no function %s in %s", name, set.Plugins[0].Name)
 	}

@@ -62,15 +62,16 @@ const (
 
 // A logBook counts what a call logged.
 type logBook struct {
-	lines []starhost.LogLine // of the evaluation of files, which has no lane
-	count int
-	bytes int
-	full  bool
+	lines    []starhost.LogLine // of the evaluation of files, which has no lane
+	redacted bool               // secrets were taken out of these
+	count    int
+	bytes    int
+	full     bool
 }
 
 // write logs a line, or returns the limit that it is over.
 func (h *handlerCall) write(line starhost.LogLine) (limit string) {
-	b := &h.logs
+	b, said := &h.logs, line.Text
 	line.Text, line.Fields = asText(h.rec.world.Redact(line.Text)), h.rec.world.RedactJSON(line.Fields)
 	switch {
 	case b.count == maxLogLines:
@@ -78,6 +79,7 @@ func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
 		return "256 KiB"
 	}
+	b.redacted = b.redacted || h.lane == nil && line.Text != asText(said)
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
 	h.keep(line)

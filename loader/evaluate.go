@@ -30,8 +30,12 @@ type evaluation struct {
 	borrowed map[string]fragments.Hash // files of libraries, as positions call them
 	warnings []Warning
 
+	key      starlark.Key // of the snapshot; zero if there can be none
+	snapshot *snapshot    // that was found, or nil
+	kept     []byte       // what becomes one, or nil
+
 	registered *starhost.Plugin // what the evaluation gave, with
-	inside     *Inside
+	deferred   *deferred
 	logs       []starhost.LogLine
 	err        error
 }
@@ -54,7 +58,7 @@ func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
 		e.finish(err)
 		return e
 	}
-	if builtins.Check(e.file) == nil { // else the evaluation tells
+	if e.snapshot == nil && builtins.Check(e.file) == nil { // else the evaluation tells
 		e.box.Prepare(e.file, builtins.ConfigName)
 	}
 	return e
@@ -81,14 +85,28 @@ func (e *evaluation) digest() fragments.Hash {
 	return fragments.Sum(lines.String())
 }
 
-// read parses the plugin and takes over what it says of itself.
+// read reads the plugin's file and takes over what it says of itself.
 func (e *evaluation) read() error {
-	src, err := e.source.Read(e.source.Main)
+	f, err := e.source.file(e.source.Main)
 	if err != nil {
 		return err
 	}
-	e.src = src
-	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
+	e.src = f.bytes
+	if e.recall(f.sum); e.snapshot == nil {
+		if err := e.parse(); err != nil {
+			return err
+		}
+	}
+	p, m := e.plugin, e.manifest
+	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
+	p.Declared = m.Permissions
+	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	return nil
+}
+
+// parse parses the file, and reads what it says of itself.
+func (e *evaluation) parse() (err error) {
+	if e.file, err = e.box.Parse(e.source.Display, e.src); err != nil {
 		return err
 	}
 	if e.manifest, err = builtins.ReadManifest(e.file); err != nil {
@@ -97,10 +115,6 @@ func (e *evaluation) read() error {
 	if err := e.manifest.CheckName(e.source.Name); err != nil {
 		return e.locate(err)
 	}
-	p, m := e.plugin, e.manifest
-	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
-	p.Declared = m.Permissions
-	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 	return nil
 }
 
@@ -139,30 +153,62 @@ func (e *evaluation) available() bool {
 	return true
 }
 
-// evaluate runs the plugin's files.
+// evaluate runs the plugin's files, unless it is known what they do.
 func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		return err
 	}
-	config, err := e.manifest.Configure(e.settingsOf())
-	if err != nil {
-		return e.settingError(err)
+	if e.snapshot != nil && e.restore() {
+		return nil
 	}
-	world, err := e.world()
+	files, err := e.open(ctx)
+	if files != nil {
+		e.plugin.Steps, e.plugin.Bytes = files.usage.Steps, files.usage.Bytes
+		e.logs = files.record.Logs()
+	}
 	if err != nil {
 		return err
 	}
-	registered := e.empty(world)
-	record := builtins.Record(registered, e.box, world, config, e.Host.AppEvents...)
-	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
-		Env: record.Env(), Load: e.load, Kept: record.Kept, Covers: e.realPath,
-		Check: func(f *starlark.File) error { return record.Check(f) },
+	e.remember(files)
+	e.registered, e.deferred = files.registered, new(deferred)
+	e.deferred.files.Store(files)
+	return nil
+}
+
+// open runs the plugin's files. The result is there beside an error, too, once they ran.
+func (e *evaluation) open(ctx context.Context) (*opened, error) {
+	if e.file == nil {
+		if err := e.parse(); err != nil {
+			return nil, err
+		}
+	}
+	config, err := e.manifest.Configure(e.settingsOf())
+	if err != nil {
+		return nil, e.settingError(err)
+	}
+	world, err := e.world()
+	if err != nil {
+		return nil, err
+	}
+	files := &opened{registered: e.empty(world)}
+	note := func(kind uint64, from, name string) {
+		if len(files.looks) <= maxLooks {
+			files.looks = append(files.looks, look{kind: kind, from: from, name: name})
+		}
+	}
+	if e.source.Folder {
+		world.Own = watched{e.source, note}
+		defer func() { world.Own = e.source }() // what handlers look at is theirs
+	}
+	files.record = builtins.Record(files.registered, e.box, world, config, e.Host.AppEvents...)
+	files.module, files.usage, err = e.box.Run(files.record.Attach(ctx), e.file, starlark.Exec{
+		Env: files.record.Env(), Kept: files.record.Kept, Covers: e.realPath, Check: func(f *starlark.File) error { return files.record.Check(f) },
+		Load: func(from, label string) (string, []byte, error) {
+			note(lookLoad, from, label)
+			return e.load(from, label)
+		},
 	})
-	e.plugin.Steps, e.plugin.Bytes = usage.Steps, usage.Bytes
-	e.logs = record.Logs()
-	e.registered = registered
-	e.inside = &Inside{Module: module, Recorder: record, Load: e.load, plugin: e.source.Name, box: e.box}
-	return err
+	return files, err
 }
 
 // added takes over what the evaluation gave, unless the host refused it.
@@ -171,7 +217,11 @@ func (e *evaluation) added(err error) {
 		e.finish(e.refused(err))
 		return
 	}
-	e.plugin.Registered, e.plugin.Inside = e.registered, e.inside
+	if e.kept != nil {
+		e.Cache.Keep(e.key, e.kept)
+	}
+	e.plugin.Registered = e.registered
+	e.plugin.Inside = &Inside{Load: e.load, plugin: e.source.Name, box: e.box, files: e.deferred}
 	e.finish(nil)
 }
 

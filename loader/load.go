@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -106,21 +107,34 @@ type Plugin struct {
 
 // An Inside is what is needed to evaluate something as a part of a plugin.
 type Inside struct {
-	Module   *starlark.Module
-	Recorder *builtins.Recorder
 	// Load is what load statements ask, as in [starlark.Exec].
 	Load func(from, label string) (name string, src []byte, err error)
 
 	plugin string
 	box    *starlark.Sandbox
+	files  *deferred
+}
+
+// Open returns what the plugin's files gave, which are evaluated now if nobody needed
+// them yet.
+func (i *Inside) Open(ctx context.Context) (*starlark.Module, *builtins.Recorder, error) {
+	files, err := i.files.get(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return files.module, files.record, nil
 }
 
 // Eval evaluates an expression as a handler of the plugin would that sees the names
 // of its file, and ctx. It returns the text of the value, as repr gives it.
 func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
-	err = t.As(ctx, i.plugin, func(ctx context.Context) (err error) {
-		ctx, names := i.Recorder.Inside(ctx, t)
-		text, usage, err = i.box.Eval(ctx, i.Module, names, expr)
+	err = t.As(ctx, i.plugin, func(ctx context.Context) error {
+		module, record, err := i.Open(ctx)
+		if err != nil {
+			return err
+		}
+		ctx, names := record.Inside(ctx, t)
+		text, usage, err = i.box.Eval(ctx, module, names, expr)
 		return err
 	})
 	return text, usage, err
@@ -250,6 +264,7 @@ type loading struct {
 	libraries map[string]*Source
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
+	events    []byte                  // of the program's own, as JSON
 }
 
 // An assignment is one --set.
@@ -270,6 +285,7 @@ func newLoading(o Options) (*loading, error) {
 		l.config = newConfig()
 	}
 	l.set = &Set{Config: l.config}
+	l.events, _ = json.Marshal(l.Host.AppEvents) // texts alone
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		if folder.Project && l.config.trusted != nil {

@@ -21,6 +21,7 @@ type Cache struct {
 	young, old map[recordKey]*record
 	size       int // of young, in bytes of source
 	pack       *pack
+	kept       kept
 }
 
 // maxYoung is the most bytes of source of the files that a Cache came across before it

@@ -69,7 +69,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err != nil {
 		return &Cache{}, fmt.Errorf("cache %s: %w", dir, err)
 	}
-	return &Cache{pack: p}, nil
+	return &Cache{pack: p, kept: kept{fresh: map[recordKey][]byte{}, looked: map[recordKey]bool{}}}, nil
 }
 
 // Close frees what the cache holds open. It must not be used again.
@@ -220,9 +220,17 @@ func (r row) size() int      { return int(varint.LittleEndian.Uint32(r[rowSize-4
 // row returns the i-th row.
 func (p *pack) row(i int) row { return p.rows[i*rowSize:][:rowSize] }
 
-// record returns a record, nil if it is not there as it was written.
+// record returns what is known of a file, nil if it is not there as it was written.
 func (p *pack) record(key recordKey) *record {
-	if p == nil || p.file == nil {
+	if p == nil {
+		return nil
+	}
+	return decodeRecord(p.value(key))
+}
+
+// value returns the bytes of a record, nil if they are not there as they were written.
+func (p *pack) value(key recordKey) []byte {
+	if p.file == nil {
 		return nil
 	}
 	i, found := sort.Find(len(p.rows)/rowSize, func(i int) int { return bytes.Compare(key[:], p.row(i)[:len(key)]) })
@@ -233,7 +241,7 @@ func (p *pack) record(key recordKey) *record {
 	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], p.row(i).sum()) {
 		return nil
 	}
-	return decodeRecord(data)
+	return data
 }
 
 // data returns the bytes of a record, nil if they cannot be read.
@@ -263,7 +271,7 @@ func (c *Cache) Save() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	grown := map[recordKey][]byte{}
+	grown := maps.Clone(c.kept.fresh)
 	for _, records := range []map[recordKey]*record{c.young, c.old} {
 		for key, r := range records {
 			if data, err := r.encode(); err != nil {
@@ -281,12 +289,12 @@ func (c *Cache) Save() error {
 	if latest.file != nil {
 		defer latest.file.Close()
 	}
-	used := func(key recordKey) bool { return c.young[key] != nil || c.old[key] != nil }
+	used := func(key recordKey) bool { return c.young[key] != nil || c.old[key] != nil || c.kept.looked[key] }
 	return latest.replace(latest.merged(grown, used))
 }
 
 // merged returns records for a new pack: those that grew, those of the pack that are
-// used, and others, up to the most that a pack holds.
+// used, and others, up to the most that a pack holds. One that grew to nil is left out.
 func (p *pack) merged(grown map[recordKey][]byte, used func(recordKey) bool) map[recordKey][]byte {
 	all, size := map[recordKey][]byte{}, 0
 	add := func(key recordKey, data []byte) {
@@ -295,12 +303,15 @@ func (p *pack) merged(grown map[recordKey][]byte, used func(recordKey) bool) map
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(grown), compareKeys) {
-		add(key, grown[key])
+		if grown[key] != nil {
+			add(key, grown[key])
+		}
 	}
 	for _, wanted := range []bool{true, false} {
 		for i := range len(p.rows) / rowSize {
 			r := p.row(i)
-			if key := r.key(); grown[key] == nil && used(key) == wanted {
+			key := r.key()
+			if _, newer := grown[key]; !newer && used(key) == wanted {
 				if data := p.data(r); data != nil {
 					add(key, data)
 				}

@@ -51,8 +51,21 @@ func TestCLI(t *testing.T) {
 
 // TestCLIWithoutCache runs scripts of commands that load plugins without a cache: they
 // print the same.
-func TestCLIWithoutCache(t *testing.T) {
-	p := cliParams(noCacheValue)
+func TestCLIWithoutCache(t *testing.T) { testscript.Run(t, loadingScripts(t, noCacheValue)) }
+
+// TestCLIKnown runs these scripts again and again: plugins that were loaded before, as
+// those of the second time, are not evaluated before something of them is called.
+func TestCLIKnown(t *testing.T) {
+	p := loadingScripts(t, filepath.Join(t.TempDir(), "cache"))
+	for _, when := range []string{"new", "known"} {
+		t.Run(when, func(t *testing.T) { testscript.Run(t, p) })
+	}
+}
+
+// loadingScripts returns the scripts of commands that load plugins.
+func loadingScripts(t *testing.T, cache string) testscript.Params {
+	t.Helper()
+	p := cliParams(cache)
 	for _, command := range []string{"eval", "list", "check", "test"} {
 		files, err := filepath.Glob("../../golden/cli/" + command + "_*.txtar")
 		if err != nil || len(files) == 0 {
@@ -60,7 +73,7 @@ func TestCLIWithoutCache(t *testing.T) {
 		}
 		p.Files = append(p.Files, files...)
 	}
-	testscript.Run(t, p)
+	return p
 }
 
 func cliParams(cache string) testscript.Params {

@@ -1,0 +1,112 @@
+package loader
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/starlark"
+)
+
+// An opened is what the evaluation of a plugin's files gave.
+type opened struct {
+	registered *starhost.Plugin
+	module     *starlark.Module
+	record     *builtins.Recorder
+	looks      []look
+	usage      starlark.Usage
+}
+
+// A deferred is a plugin's files, evaluated when something of them is needed: at
+// once, or when the first of its handlers is called. It is safe for concurrent use.
+type deferred struct {
+	open func(context.Context) (*opened, error)
+
+	opening sync.Mutex
+	files   atomic.Pointer[opened]
+}
+
+// get returns what the files gave. The first call evaluates them, with limits of
+// their own. A failure is told to who called, and not remembered.
+func (d *deferred) get(ctx context.Context) (*opened, error) {
+	if files := d.files.Load(); files != nil {
+		return files, nil
+	}
+	d.opening.Lock()
+	defer d.opening.Unlock()
+	if files := d.files.Load(); files != nil {
+		return files, nil
+	}
+	files, err := d.open(apart{ctx})
+	if err != nil {
+		return nil, err
+	}
+	d.files.Store(files)
+	return files, nil
+}
+
+// An apart is a context that ends with another one and has nothing of it: an
+// evaluation in it is no part of the call that it began in.
+type apart struct{ context.Context }
+
+func (apart) Value(any) any { return nil }
+
+// A handler is the Go side of most registrations: it is called with an A, and
+// returns an R.
+type handler[A, R any] = func(context.Context, *starhost.Turn, A) (R, error)
+
+// later returns a handler that is the one that of finds in the plugin once its files
+// are evaluated.
+func later[A, R any](d *deferred, of func(*starhost.Plugin) handler[A, R]) handler[A, R] {
+	return func(ctx context.Context, t *starhost.Turn, arg A) (result R, err error) {
+		files, err := d.get(ctx)
+		if err != nil {
+			return result, err
+		}
+		return of(files.registered)(ctx, t, arg)
+	}
+}
+
+// An asker is the Go side of registrations that are called with nothing.
+type asker[R any] = func(context.Context, *starhost.Turn) (R, error)
+
+// laterAsked is later for an asker.
+func laterAsked[R any](d *deferred, of func(*starhost.Plugin) asker[R]) asker[R] {
+	ask := later(d, func(p *starhost.Plugin) handler[struct{}, R] {
+		return func(ctx context.Context, t *starhost.Turn, _ struct{}) (R, error) { return of(p)(ctx, t) }
+	})
+	return func(ctx context.Context, t *starhost.Turn) (R, error) { return ask(ctx, t, struct{}{}) }
+}
+
+// bind gives the registrations of a plugin handlers that evaluate its files first.
+func (d *deferred) bind(p *starhost.Plugin) {
+	type plugin = starhost.Plugin
+	for i := range p.Tools {
+		t := &p.Tools[i]
+		t.Call = later(d, func(p *plugin) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
+		if t.Available != nil {
+			t.Available = laterAsked(d, func(p *plugin) asker[bool] { return p.Tools[i].Available })
+		}
+	}
+	for i := range p.Hooks {
+		p.Hooks[i].Call = later(d, func(p *plugin) handler[*starhost.Event, starhost.Decision] { return p.Hooks[i].Call })
+	}
+	for i := range p.FragmentLoaders {
+		p.FragmentLoaders[i].Load = later(d, func(p *plugin) handler[string, starhost.Context] { return p.FragmentLoaders[i].Load })
+	}
+	for i := range p.TemplateLoaders {
+		p.TemplateLoaders[i].Load = later(d, func(p *plugin) handler[string, starhost.Template] { return p.TemplateLoaders[i].Load })
+	}
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		c.Call = later(d, func(p *plugin) handler[starhost.CommandCall, starhost.Result] { return p.Commands[i].Call })
+		if c.Complete != nil {
+			c.Complete = later(d, func(p *plugin) handler[string, []string] { return p.Commands[i].Complete })
+		}
+	}
+	for i := range p.Skills {
+		p.Skills[i].Load = laterAsked(d, func(p *plugin) asker[string] { return p.Skills[i].Load })
+	}
+}

@@ -1,0 +1,158 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/starlark"
+)
+
+// A snapshot is all that is known of a plugin once its files were evaluated, but for
+// what only they can do: to call a handler. The evaluation is a function of the files,
+// the settings and the limits, so that a plugin need not be evaluated again to be listed, or
+// to be registered beside others that are asked.
+type snapshot struct {
+	manifest   builtins.Manifest // without Config
+	looks      []look
+	logs       []starhost.LogLine // Plugin is left out, and Fields are none
+	registered registration
+}
+
+// A registration is what a plugin registered, and what that cost.
+type registration struct {
+	plugin starhost.Plugin // what the files gave: registrations alone
+	usage  starlark.Usage
+}
+
+// recall looks for the snapshot of the plugin, whose file has a digest.
+func (e *evaluation) recall(sum [sha256.Size]byte) {
+	if e.Cache == nil || e.Coverage != nil || e.Profile != nil {
+		return
+	}
+	e.key = e.keyOf(sum)
+	data := e.Cache.Recall(e.key)
+	if data == nil {
+		return
+	}
+	if s := decodeSnapshot(data); s != nil {
+		e.snapshot, e.manifest = s, &s.manifest
+	}
+}
+
+// keyOf returns the key of the snapshot: a digest of what decides what the plugin's
+// file does, but for other files, and of what its registrations say of grants.
+func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
+	c := coder{out: make([]byte, 0, 512)}
+	kind := "snapshot 1"
+	codeText(&c, &kind)
+	c.out = append(append(c.out, sum[:]...), e.events...)
+	codeText(&c, &e.source.Display)
+	l := e.config.LimitsOf(e.source.Name)
+	for _, n := range []uint64{l.Steps, l.Memory, uint64(l.Timeout), uint64(l.Source), uint64(l.Output)} {
+		c.number(&n)
+	}
+	granted := slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	codeTexts(&c, &granted)
+	values := e.config.PluginOf(e.source.Name).Values
+	for _, key := range sortedKeys(values) {
+		codeText(&c, &key)
+		c.value(values[key].V)
+	}
+	for _, s := range e.settings[e.source.Name] {
+		codeText(&c, &s.key)
+		c.value(s.value)
+	}
+	return sha256.Sum256(c.out)
+}
+
+// restore takes over what the snapshot has. It reports whether all is as it was when
+// the snapshot was made.
+func (e *evaluation) restore() bool {
+	for i := range e.snapshot.looks {
+		l := &e.snapshot.looks[i]
+		if found, err := e.find(l); err != nil || found != l.found {
+			return false
+		}
+	}
+	world, err := e.world()
+	if err != nil {
+		return false
+	}
+	for i := range e.snapshot.logs {
+		l := &e.snapshot.logs[i]
+		if l.Plugin = e.source.Name; world.Redact(l.Text) != l.Text { // a secret that was none
+			return false
+		}
+	}
+	r := &e.snapshot.registered
+	e.takeOver(world, &r.plugin)
+	e.deferred = &deferred{open: e.reopen}
+	e.deferred.bind(e.registered)
+	e.logs, e.plugin.Steps, e.plugin.Bytes = e.snapshot.logs, r.usage.Steps, r.usage.Bytes
+	return true
+}
+
+// takeOver makes the plugin of its registrations.
+func (e *evaluation) takeOver(w *effects.World, r *starhost.Plugin) {
+	p := e.empty(w)
+	p.Tools, p.Hooks, p.FragmentLoaders, p.TemplateLoaders = r.Tools, r.Hooks, r.FragmentLoaders, r.TemplateLoaders
+	p.Commands, p.Skills, p.Endpoints = r.Commands, r.Skills, r.Endpoints
+	e.registered = p
+}
+
+// reopen evaluates the files of a plugin that came from a snapshot: they must register
+// what the snapshot has, or it is dropped.
+func (e *evaluation) reopen(ctx context.Context) (*opened, error) {
+	files, err := e.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got := registration{*files.registered, files.usage}
+	if !bytes.Equal(got.encode(), e.snapshot.registered.encode()) {
+		_ = e.Cache.Drop(e.key) // if it stays, the next one that opens it drops it
+		return nil, e.fail(starlark.Pos{File: e.source.Display}, "E0705", "the plugin registers something else than when it was last evaluated: load it again")
+	}
+	return files, nil
+}
+
+// remember makes a snapshot of what was evaluated, for when it is registered.
+func (e *evaluation) remember(files *opened) {
+	if e.key == (starlark.Key{}) || files.record.Redacted() || len(files.looks) > maxLooks {
+		return
+	}
+	s := snapshot{
+		manifest: *e.manifest, looks: files.looks, logs: files.record.Logs(),
+		registered: registration{*files.registered, files.usage},
+	}
+	for i := range s.looks {
+		var err error
+		if s.looks[i].found, err = e.find(&s.looks[i]); err != nil {
+			return
+		}
+	}
+	c := coder{}
+	s.code(&c)
+	e.kept = c.out
+}
+
+// decodeSnapshot reads a snapshot; nil is none.
+func decodeSnapshot(data []byte) *snapshot {
+	c, s := coder{reading: true, in: string(data)}, new(snapshot)
+	s.code(&c)
+	if c.broken || c.in != "" {
+		return nil
+	}
+	s.manifest.API = builtins.APIVersion
+	return s
+}
+
+func (r *registration) encode() []byte {
+	c := coder{}
+	r.code(&c)
+	return c.out
+}

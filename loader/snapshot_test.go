@@ -1,0 +1,281 @@
+package loader_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/starlark"
+	"pgregory.net/rapid"
+)
+
+// registered is all that a plugin registered, its funcs left out.
+func registered(p *starhost.Plugin) string {
+	if p == nil {
+		return "nothing\n"
+	}
+	var b strings.Builder
+	for _, t := range p.Tools {
+		fmt.Fprintln(&b, "tool", t.Name, t.Description, string(t.Parameters), t.Toolset, t.Approval, t.Timeout, t.Roles, t.Available != nil, t.Override, t.Pos)
+	}
+	for _, h := range p.Hooks {
+		fmt.Fprintln(&b, "hook", h.Event, h.Priority, h.Match, h.OnError, h.Pure, h.Pos)
+	}
+	for _, l := range p.FragmentLoaders {
+		fmt.Fprintln(&b, "loader", l.Prefix, l.Description, l.Pos)
+	}
+	for _, l := range p.TemplateLoaders {
+		fmt.Fprintln(&b, "template", l.Prefix, l.Description, l.Pos)
+	}
+	for _, c := range p.Commands {
+		fmt.Fprintln(&b, "command", c.Name, c.Aliases, c.Description, c.Complete != nil, c.Pos)
+	}
+	for _, s := range p.Skills {
+		fmt.Fprintln(&b, "skill", s.Name, s.Description, s.Files, s.Pos)
+	}
+	for _, e := range p.Endpoints {
+		data, err := json.Marshal(struct {
+			starhost.Endpoint
+			Place string
+		}{e, e.Pos.String()})
+		fmt.Fprintln(&b, "endpoint", string(data), err)
+	}
+	fmt.Fprintln(&b, p.Name, p.Version, p.Description, p.Owner, p.Warn, p.RespondsTo, p.Overrides)
+	return b.String()
+}
+
+// loaded is all that a Load tells, and what the plugins' tools then say.
+func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (string, error) {
+	var b strings.Builder
+	o.Cache = cache
+	o.Host.Log = func(l starhost.LogLine) { fmt.Fprintln(&b, "log", l.Plugin, l.Level, l.Text, string(l.Fields), l.Pos) }
+	set, err := loader.Load(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	defer set.Close()
+	for i := range set.Plugins {
+		p := &set.Plugins[i]
+		fmt.Fprintln(&b, p.Name, p.Version, p.Description, p.Owner, p.Mode, p.Path, p.Status, p.Digest, p.Steps, p.Bytes, p.Declared, p.Granted)
+		b.WriteString(registered(p.Registered))
+		if p.Err != nil {
+			fmt.Fprintln(&b, detail(p.Err))
+		}
+	}
+	fmt.Fprintln(&b, set.Warnings, set.Problems, set.Missing())
+	turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(ctx, starhost.Request{Text: "x"})
+	if err != nil {
+		return b.String() + err.Error(), nil
+	}
+	defer turn.End(ctx)
+	prompt, err := turn.Prompt(ctx)
+	fmt.Fprintln(&b, prompt != nil, err)
+	for _, t := range set.Host.Tools() {
+		reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: t.Name})
+		fmt.Fprintln(&b, t.Name, reply.Result.ForLLM, reply.Steps, reply.Bytes, reply.Err, err)
+	}
+	return b.String(), nil
+}
+
+// A pack is a folder of a cache, as one process after another uses it.
+type pack string
+
+// loaded is loaded in a process of its own.
+func (p pack) loaded(ctx context.Context, o loader.Options) (string, error) {
+	c, err := starlark.OpenCache(string(p))
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	text, err := loaded(ctx, o, c)
+	return text, errors.Join(err, c.Save())
+}
+
+// TestSnapshotSame loads plugins of all kinds without a cache, and then with one that
+// knows nothing, and all: what they register and say is the same.
+func TestSnapshotSame(t *testing.T) {
+	many := writeMany(t)
+	write := func(name, text string) {
+		file := filepath.Join(many, "plugins", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("skilled/plugin.star", "register_skill(\"skills/a/SKILL.md\")\n")
+	write("skilled/skills/a/SKILL.md", "---\nname: a\ndescription: About a.\n---\nText.\n")
+	write("skilled/skills/a/more.txt", "More.\n")
+	write("models.star", "register_model(\"m\", \"https://api.example.com/v1\", [\"one\"], api_key = \"KEY\", headers = {\"X-A\": \"b\"})\nregister_model(\"bare\", \"https://api.example.com\", [\"two\", \"three\"], aliases = [\"b\"])\n")
+	write("rest.star", "register_command(\"go\", lambda args: \"went\", complete = lambda arg: [\"a\"], aliases = [\"g\"])\nregister_template_loader(\"tt\", lambda arg: template(prompt = \"x\"))\nregister_tool(lambda: \"x\", name = \"may\", description = \"May.\", available = lambda: True, timeout = 3, roles = [\"ops\"], approval = \"ask\", toolset = \"s\")\n")
+	folders := map[string][]string{
+		many:        {"plugins"},
+		"..":        {"scripts"},
+		"../golden": nil,
+	}
+	guides, err := filepath.Glob("../golden/plugins/*/plugin.star")
+	if err != nil || len(guides) == 0 {
+		t.Fatalf("no plugins: %v", err)
+	}
+	for _, g := range guides {
+		folders["../golden"] = append(folders["../golden"], filepath.Join("plugins", filepath.Base(filepath.Dir(g))))
+	}
+	for dir, args := range folders {
+		t.Run(filepath.Base(args[0]), func(t *testing.T) {
+			config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[libraries]\nlib = \"lib\"\n[grants]\n\"models\" = [\"http:api.example.com\"]\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := loader.Options{Config: config, Dir: dir, Args: args, Workers: 1}
+			want, err := loaded(t.Context(), o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := pack(filepath.Join(t.TempDir(), "cache"))
+			for _, when := range []string{"new", "known", "known, 8 at a time"} {
+				if strings.HasSuffix(when, "time") {
+					o.Workers = 8
+				}
+				got, err := kept.loaded(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-without +with):\n%s", when, diff)
+				}
+			}
+		})
+	}
+}
+
+// lookingSource is a plugin that reads, lists, misses and loads files while it is
+// evaluated, and says what it found.
+const lookingSource = `load("lib/own.star", "own")
+load("@shared//far.star", "far")
+
+plugin(config = {"who": "nobody", "n": 1})
+
+found = [files.read(name) for name in files.glob("data/*.txt")]
+missed = files.exists("data/late.md")
+extra = files.read("data/extra") if files.exists("data/extra") else "none"
+print("found", found)
+
+def tell():
+    return repr([own, far, found, missed, extra, config])
+
+register_tool(tell, description = repr([own, far, found, missed, extra, config]))
+`
+
+// TestSnapshotEdits changes what a plugin's evaluation depends on, step by step: with a
+// cache all is as it is without.
+func TestSnapshotEdits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "edits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		write := func(name, text string) {
+			file := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("plugins/looking/plugin.star", lookingSource)
+		write("plugins/looking/lib/own.star", "own = 1\n")
+		write("plugins/looking/data/a.txt", "a")
+		write("shared/far.star", "far = 1\n")
+		kept := pack(filepath.Join(dir, "cache"))
+		text := rapid.SampledFrom([]string{"1", "2", "'x'", "1 // 0", "= ="})
+		set, limit, settings := []string(nil), "", ""
+		steps := map[string]func(){
+			"nothing":           func() {},
+			"own library":       func() { write("plugins/looking/lib/own.star", "own = "+text.Draw(t, "own")+"\n") },
+			"shared library":    func() { write("shared/far.star", "far = "+text.Draw(t, "far")+"\n") },
+			"file that is read": func() { write("plugins/looking/data/a.txt", text.Draw(t, "a")) },
+			"file that is listed": func() {
+				write("plugins/looking/data/"+rapid.SampledFrom([]string{"b", "c"}).Draw(t, "name")+".txt", text.Draw(t, "b"))
+			},
+			"file that is not listed":          func() { write("plugins/looking/data/b.bin", text.Draw(t, "bin")) },
+			"file that is missed":              func() { write("plugins/looking/data/late.md", text.Draw(t, "late")) },
+			"file that is read if it is there": func() { write("plugins/looking/data/extra", text.Draw(t, "extra")) },
+			"files that go": func() {
+				for _, name := range []string{"late.md", "extra", "b.txt"} {
+					os.Remove(filepath.Join(dir, "plugins/looking/data", name)) // perhaps it is not there
+				}
+			},
+			"plugin": func() { write("plugins/looking/plugin.star", lookingSource+"\ny = "+text.Draw(t, "y")+"\n") },
+			"flag":   func() { set = []string{"who=" + rapid.SampledFrom([]string{"me", "you", "5"}).Draw(t, "who")} },
+			"config": func() {
+				settings = fmt.Sprintf("[plugin.looking]\nn = %s\n", rapid.SampledFrom([]string{"1", "5", "50", "\"x\""}).Draw(t, "n"))
+			},
+			"limit": func() {
+				limit = fmt.Sprintf("[limits]\nsteps = %d\n", rapid.SampledFrom([]int{10, 100, 1000, 1_000_000}).Draw(t, "steps"))
+			},
+		}
+		for range rapid.IntRange(2, 6).Draw(t, "edits") {
+			name := rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "edit")
+			steps[name]()
+			config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[libraries]\nshared = \"shared\"\n"+limit+settings))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := loader.Options{Config: config, Dir: dir, Args: []string{"plugins"}, Set: set}
+			want, err := loaded(context.Background(), o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, when := range []string{"first", "second"} {
+				got, err := kept.loaded(context.Background(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%s, %s time (-without +with):\n%s", name, when, diff)
+				}
+			}
+		}
+	})
+}
+
+// TestSnapshotSecret prints what becomes a secret: it is said no more.
+func TestSnapshotSecret(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "says.star"), []byte("plugin(permissions = [\"secret:TOKEN\"])\nprint(\"is hunter2-hunter2 here\")\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	kept := pack(filepath.Join(t.TempDir(), "cache"))
+	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[grants]\nsays = [\"secret:TOKEN\"]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		set  bool
+		want string
+	}{
+		{"no secret", false, "is hunter2-hunter2 here"},
+		{"a secret", true, "is <secret TOKEN> here"},
+		{"a secret again", true, "is <secret TOKEN> here"},
+		{"no secret again", false, "is hunter2-hunter2 here"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := func(name string) (string, bool) { return "hunter2-hunter2", tt.set && name == "TOKEN" }
+			got, err := kept.loaded(t.Context(), loader.Options{Config: config, Dir: dir, Args: []string{"says.star"}, LookupEnv: env})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("got %s, want %q in it", got, tt.want)
+			}
+		})
+	}
+}

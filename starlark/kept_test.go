@@ -1,0 +1,96 @@
+package starlark
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// reopened returns a cache of the folder, once what c learned was saved.
+func reopened(t *testing.T, c *Cache, dir string) *Cache {
+	t.Helper()
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	return openCache(t, dir)
+}
+
+// TestKept keeps values, changes and drops them, in one process and the next.
+func TestKept(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	a, b := Key{1}, Key{2}
+	c := openCache(t, dir)
+	check := func(what string, key Key, want string) {
+		t.Helper()
+		if got := c.Recall(key); string(got) != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	check("nothing", a, "")
+	c.Keep(a, []byte("one"))
+	c.Keep(b, []byte("two"))
+	check("kept", a, "one")
+	c = reopened(t, c, dir)
+	check("saved", a, "one")
+	c.Keep(a, []byte("three"))
+	check("changed", a, "three")
+	c = reopened(t, c, dir)
+	check("changed and saved", a, "three")
+	check("beside it", b, "two")
+	if err := c.Drop(a); err != nil {
+		t.Fatal(err)
+	}
+	check("dropped", a, "")
+	c = openCache(t, dir)
+	check("dropped and saved", a, "")
+	check("beside what was dropped", b, "two")
+	c.Keep(b, make([]byte, maxKeptValue+1))
+	check("too large", b, "two")
+}
+
+// TestKeptBound keeps more than a cache holds: it goes on with what it has.
+func TestKeptBound(t *testing.T) {
+	c := openCache(t, filepath.Join(t.TempDir(), "cache"))
+	for i := range 2 * maxKept / maxKeptValue {
+		c.Keep(Key{byte(i)}, make([]byte, maxKeptValue))
+	}
+	if c.kept.size > maxKept || c.Recall(Key{}) == nil {
+		t.Errorf("got %d bytes, the first one kept: %v", c.kept.size, c.Recall(Key{}) != nil)
+	}
+}
+
+// TestKeptNowhere shows that a cache without a folder keeps nothing.
+func TestKeptNowhere(t *testing.T) {
+	c := &Cache{}
+	c.Keep(Key{1}, []byte("one"))
+	if got := c.Recall(Key{1}); got != nil {
+		t.Errorf("got %q, want nothing", got)
+	}
+	if err := c.Drop(Key{1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeptSpoilt changes each byte of a pack: a value is there as it was, or not at all.
+func TestKeptSpoilt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := openCache(t, dir)
+	c.Keep(Key{1}, []byte("one"))
+	c = reopened(t, c, dir)
+	file := filepath.Join(dir, packName)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		if err := os.WriteFile(file, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := openCache(t, dir).Recall(Key{1}); got != nil {
+			t.Errorf("byte %d: got %q, want nothing", i, got)
+		}
+	}
+}
