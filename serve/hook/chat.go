@@ -6,54 +6,45 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// A chatMessage is a message as OpenAI's chat completions have it, which PicoClaw
-// and Hermes pass on.
-type chatMessage struct {
-	Role      string          `json:"role"`
-	Content   json.RawMessage `json:"content"`
-	Name      string          `json:"name"`
-	CallID    string          `json:"tool_call_id"`
-	ToolCalls []chatCall      `json:"tool_calls"`
-}
-
-// A chatCall is a tool call of such a message. The arguments are a text that is
-// JSON.
-type chatCall struct {
-	ID       string `json:"id"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-// message returns the message as plugins see it; ok is false for one of the
-// system, which is none here.
-func (m *chatMessage) message() (out starhost.Message, ok bool) {
-	switch m.Role {
-	case starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
-	default:
-		return out, false
-	}
-	return starhost.Message{Role: m.Role, Content: starhost.NewText(m.text()), ToolCalls: calls(m.ToolCalls), CallID: m.CallID, ToolName: m.Name}, true
-}
-
-// text returns what the message says.
-func (m *chatMessage) text() string {
-	if len(m.Content) == 0 || string(m.Content) == "null" {
-		return ""
-	}
-	return textOf(m.Content)
-}
-
-func calls(list []chatCall) []starhost.ToolCall {
-	var out []starhost.ToolCall
-	for _, c := range list {
-		args := json.RawMessage(c.Function.Arguments)
-		var o object
-		if json.Unmarshal(args, &o) != nil {
-			args = json.RawMessage("{}")
+// chat returns the messages of an array as OpenAI's chat completions have them, which
+// PicoClaw and Hermes pass on. Those of the system, and what is none, are not among
+// them: at says where in the array each one is.
+func (d *document) chat(array int) (list []starhost.Message, at []int) {
+	messages := d.elements(array)
+	list, at = make([]starhost.Message, 0, len(messages)), make([]int, 0, len(messages))
+	for i, m := range messages {
+		role := d.stringAt(d.get(m, "role"))
+		if role != starhost.RoleUser && role != starhost.RoleAssistant && role != starhost.RoleTool {
+			continue
 		}
-		out = append(out, starhost.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: args})
+		at = append(at, i)
+		list = append(list, starhost.Message{
+			Role: role, Content: starhost.NewText(d.said(m)), ToolCalls: d.calls(d.get(m, "tool_calls")),
+			CallID: d.stringAt(d.get(m, "tool_call_id")), ToolName: d.stringAt(d.get(m, "name")),
+		})
 	}
-	return out
+	return list, at
+}
+
+// said returns what a message says: its content, or the texts among its parts.
+func (d *document) said(message int) string {
+	content := d.get(message, "content")
+	if d.is(content, isArray) {
+		return textOf(d.raw(content))
+	}
+	return d.stringAt(content)
+}
+
+// calls returns the tool calls of a message. The arguments of each are a text that is
+// JSON.
+func (d *document) calls(array int) (list []starhost.ToolCall) {
+	for _, c := range d.elements(array) {
+		function := d.get(c, "function")
+		args := d.stringAt(d.get(function, "arguments"))
+		if text, ok := readDocument(args); !ok || !text.is(0, isObject) {
+			args = "{}"
+		}
+		list = append(list, starhost.ToolCall{ID: d.stringAt(d.get(c, "id")), Name: d.stringAt(d.get(function, "name")), Arguments: json.RawMessage(args)})
+	}
+	return list
 }

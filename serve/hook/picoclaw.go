@@ -2,15 +2,14 @@ package hook
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -29,6 +28,8 @@ const (
 	maxReply = 1 << 20
 	// maxRequest is the most bytes of a line that is read; a longer one is passed over.
 	maxRequest = 64 << 20
+	// readAhead is the most bytes that are read at a time.
+	readAhead = 256 << 10
 	// answerWithin is how long the plugins have: PicoClaw waits for five seconds.
 	answerWithin = 4500 * time.Millisecond
 	// maxPending is the most requests that are answered at a time; the next ones wait.
@@ -56,13 +57,24 @@ type ServeOptions struct {
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &pico{ServeOptions: o, out: out, cancel: cancel, loaded: make(chan struct{}), slots: make(chan struct{}, maxPending), sessions: map[string]*picoSession{}}
+	p := &pico{
+		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), ended: make(chan error, 1), out: out, cancel: cancel,
+		loaded: make(chan struct{}), slots: make(chan struct{}, maxPending), sessions: map[string]*picoSession{},
+	}
 	go func() {
 		defer close(p.loaded)
 		p.host, p.broken = o.Load(ctx)
 		_, p.refuses = errors.AsType[*Refusal](p.broken)
 	}()
-	err := p.read(ctx, in)
+	go p.read(ctx)
+	var err error
+	select {
+	case err = <-p.ended:
+	case <-ctx.Done(): // what is being read is not waited for
+	}
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.wait.Wait()
 	<-p.loaded
 	p.close(context.WithoutCancel(ctx))
@@ -82,119 +94,102 @@ type pico struct {
 	broken  error
 	refuses bool // broken is a *Refusal
 
-	mu  sync.Mutex // of out
-	out io.Writer
+	in    *bufio.Reader // of the goroutine that reads
+	ended chan error    // once there is nothing more to read
+
+	writing sync.Mutex // what follows
+	out     io.Writer
+	line    []byte // of the last answer: its memory is used again
+
+	unguarded atomic.Bool // calls come to approve_tool alone
 
 	wait  sync.WaitGroup
 	slots chan struct{}
 
-	// What follows belongs to the reader.
-
-	sessions  map[string]*picoSession
-	requests  uint64 // counted, for the age of sessions
-	unguarded bool   // calls come to approve_tool alone; set before any does
+	mu       sync.Mutex // what follows, and the first two fields of sessions
+	closed   bool       // nothing more is begun
+	sessions map[string]*picoSession
+	requests uint64 // counted, for the age of sessions
 }
 
 // A request is one message of PicoClaw.
 type request struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-
-	all  object
-	meta picoMeta
+	*document
+	id      string // as JSON, "" for none
+	method  string
+	params  int    // none if there are no parameters
+	session string // the name of the conversation
+	turn    string // the name of the turn, "" if PicoClaw does not say
 }
 
-// A picoMeta says where a request belongs to. PicoClaw writes the names of its
+// readRequest reads a line. It is no request, and none is told, if it has no method.
+func readRequest(line string) (*request, bool) {
+	d, ok := readDocument(line)
+	if !ok || !d.is(0, isObject) {
+		return nil, false
+	}
+	r := &request{document: d, id: d.as(d.get(0, "id")), method: d.stringAt(d.get(0, "method")), params: d.get(0, "params")}
+	if !d.is(r.params, isObject) {
+		r.params = none
+	}
+	return r, r.method != ""
+}
+
+// locate finds out where the request belongs to. PicoClaw writes the names of its
 // fields as Go does; others are for what it announces.
-type picoMeta struct {
-	Meta  picoScope `json:"meta"`
-	Scope picoScope `json:"scope"` // of a runtime event
-	Kind  string    `json:"kind"`  // likewise
-
-	Channel string `json:"channel"`
-	ChatID  string `json:"chat_id"`
-}
-
-type picoScope struct {
-	SessionKey, TurnID string
-	SessionKey2        string `json:"session_key"`
-	TurnID2            string `json:"turn_id"`
-}
-
-// session returns the name of the conversation.
-func (m *picoMeta) session() string {
-	if name := cmp.Or(m.Meta.SessionKey, m.Meta.SessionKey2, m.Scope.SessionKey, m.Scope.SessionKey2); name != "" {
-		return name
-	}
-	if m.Channel+m.ChatID != "" {
-		return m.Channel + ":" + m.ChatID
-	}
-	return "picoclaw"
-}
-
-// turn returns the name of the turn, "" if PicoClaw does not say.
-func (m *picoMeta) turn() string {
-	return cmp.Or(m.Meta.TurnID, m.Meta.TurnID2, m.Scope.TurnID, m.Scope.TurnID2)
-}
-
-// read reads messages up to the end of in. A line that is none is passed over: there
-// is nobody to tell.
-func (p *pico) read(ctx context.Context, in io.Reader) error {
-	lines := make(chan []byte)
-	ended := make(chan error, 1)
-	go func() {
-		defer close(lines)
-		ended <- readLines(in, func(line []byte) bool {
-			select {
-			case lines <- line:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		}, p.Log)
-	}()
-	for {
-		select {
-		case line, ok := <-lines:
-			if !ok {
-				return <-ended
-			}
-			p.take(ctx, line)
-		case <-ctx.Done():
-			return nil
+func (r *request) locate() {
+	meta, scope := r.get(r.params, "meta"), r.get(r.params, "scope")
+	r.turn = cmp.Or(r.field(meta, "TurnID", "turn_id"), r.field(scope, "TurnID", "turn_id"))
+	r.session = cmp.Or(r.field(meta, "SessionKey", "session_key"), r.field(scope, "SessionKey", "session_key"))
+	if r.session == "" {
+		channel, chat := r.param("channel"), r.param("chat_id")
+		r.session = "picoclaw"
+		if channel+chat != "" {
+			r.session = channel + ":" + chat
 		}
 	}
 }
 
-// readLines passes on each line of in; one over [maxRequest] is passed over and
-// logged. A last line need not be ended.
-func readLines(in io.Reader, take func([]byte) bool, log func(string)) error {
-	r := bufio.NewReaderSize(in, 64<<10)
+// field returns the text of a member that has one of two names.
+func (r *request) field(object int, name, other string) string {
+	return cmp.Or(r.stringAt(r.get(object, name)), r.stringAt(r.get(object, other)))
+}
+
+// param returns the text of a parameter.
+func (r *request) param(name string) string { return r.stringAt(r.get(r.params, name)) }
+
+// patience is how long the goroutine that reads may answer a request before another
+// one reads on. Most answers are there earlier, and need no other goroutine.
+const patience = time.Millisecond
+
+// read takes messages up to the end of in, or until another goroutine does. A line
+// over [maxRequest] is passed over. The last one need not be ended.
+func (p *pico) read(ctx context.Context) {
 	for {
-		line, tooLong, err := readLine(r)
+		line, tooLong, err := readLine(p.in)
 		if tooLong {
-			log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
-		} else if len(line) > 0 && !take(line) {
-			return nil
+			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
+		} else if len(line) > 0 && !p.take(ctx, line) {
+			return
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+		switch {
+		case errors.Is(err, io.EOF):
+			p.ended <- nil
+			return
+		case err != nil:
+			p.ended <- err
+			return
 		}
 	}
 }
 
-func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
+func readLine(r *bufio.Reader) (line string, tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > maxRequest {
-			line, tooLong = nil, true
-		}
-		if !tooLong {
-			line = append(line, part...)
+		if tooLong = tooLong || len(line)+len(part) > maxRequest; tooLong {
+			line = ""
+		} else {
+			line += string(part)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, tooLong, err
@@ -202,52 +197,92 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 	}
 }
 
-// take begins to answer a message.
-func (p *pico) take(ctx context.Context, line []byte) {
-	var r request
-	if json.Unmarshal(line, &r) != nil || r.Method == "" {
-		return
+// take answers a message. A line that is none is passed over: there is nobody to
+// tell. It reports whether the caller reads on.
+func (p *pico) take(ctx context.Context, line string) bool {
+	r, ok := readRequest(line)
+	if !ok {
+		return true
 	}
-	if r.Method == "hook.hello" {
-		p.hello(&r)
-		return
+	method := picoMethods[r.method]
+	switch {
+	case r.method == "hook.hello":
+		p.hello(r)
+		return true
+	case method == nil:
+		p.fail(r, -32601, "method not found: "+r.method)
+		return true
+	case r.params == none:
+		p.fail(r, -32602, r.method+": "+errShape.Error())
+		return true
 	}
-	answer := picoMethods[r.Method]
-	if answer == nil {
-		p.fail(&r, -32601, "method not found: "+r.Method)
-		return
-	}
-	if json.Unmarshal(r.Params, &r.all) != nil || r.all == nil || json.Unmarshal(r.Params, &r.meta) != nil {
-		p.fail(&r, -32602, r.Method+": "+errShape.Error())
-		return
-	}
-	s := p.session(r.meta.session())
-	before, done := s.last, make(chan struct{})
-	s.last = done
+	r.locate()
 	p.slots <- struct{}{}
-	p.wait.Go(func() {
-		defer func() { close(done); <-p.slots }()
-		ctx, cancel := context.WithTimeout(ctx, answerWithin)
-		defer cancel()
-		if before != nil {
-			<-before
+	defer func() { <-p.slots }()
+	s, before, done := p.begin(r.session)
+	if s == nil {
+		return false
+	}
+	defer p.wait.Done()
+	defer close(done)
+	var reader atomic.Bool // somebody else reads, or nobody else will
+	late := time.AfterFunc(patience, func() {
+		if reader.CompareAndSwap(false, true) {
+			p.read(ctx)
 		}
-		<-p.loaded
-		p.answer(ctx, s, &r, answer)
 	})
+	p.work(ctx, s, r, method, before)
+	late.Stop()
+	return reader.CompareAndSwap(false, true)
+}
+
+// begin puts a request at the end of its conversation: it waits for before, and who
+// comes next for done. No session is returned where nothing more is begun.
+func (p *pico) begin(name string) (s *picoSession, before <-chan struct{}, done chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, nil
+	}
+	p.wait.Add(1)
+	s = p.session(name)
+	before, done = s.last, make(chan struct{})
+	s.last = done
+	return s, before, done
+}
+
+// work answers a request once it is its turn.
+func (p *pico) work(ctx context.Context, s *picoSession, r *request, method picoMethod, before <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if before != nil {
+		<-before
+	}
+	<-p.loaded
+	p.answer(ctx, s, r, method)
 }
 
 // hello answers the first message, which says what PicoClaw will ask.
 func (p *pico) hello(r *request) {
-	var in struct{ Modes []string }
-	_ = json.Unmarshal(r.Params, &in) // an older PicoClaw does not say
-	p.unguarded = len(in.Modes) > 0 && !slices.Contains(in.Modes, "tool")
-	p.reply(r, picoAnswer{"ok": true, "name": "starhost"})
+	modes := r.elements(r.get(r.params, "modes")) // an older PicoClaw does not say
+	p.unguarded.Store(len(modes) > 0 && !slices.ContainsFunc(modes, func(i int) bool { return r.stringAt(i) == "tool" }))
+	p.reply(r, says(map[string]any{"ok": true, "name": "starhost"}))
 }
 
-// A picoAnswer is what is answered to a method: an action, or what a method has
-// instead.
-type picoAnswer = map[string]any
+// A picoAnswer is the result that answers a request, as JSON.
+type picoAnswer []byte
+
+// says returns an answer of a few words.
+func says(fields map[string]any) picoAnswer { return picoAnswer(mustJSON(fields)) }
+
+// modifies returns the answer that replaces a part of what was asked about by the
+// parameters with edits in them.
+func (r *request) modifies(part string, edits []edit) picoAnswer {
+	return r.edited(r.params, edits, `{"action":"modify","`+part+`":`, "}")
+}
+
+// pass is the answer that changes nothing.
+var pass = picoAnswer(`{"action":"continue"}`)
 
 // A picoMethod answers the requests of one method.
 type picoMethod func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error)
@@ -264,13 +299,10 @@ var picoMethods = map[string]picoMethod{
 
 // refusals are the answers of the methods that can refuse.
 var refusals = map[string]func(reason string) picoAnswer{
-	"hook.before_llm":   func(reason string) picoAnswer { return picoAnswer{"action": "abort_turn", "reason": reason} },
-	"hook.before_tool":  func(reason string) picoAnswer { return picoAnswer{"action": "deny_tool", "reason": reason} },
-	"hook.approve_tool": func(reason string) picoAnswer { return picoAnswer{"approved": false, "reason": reason} },
+	"hook.before_llm":   func(reason string) picoAnswer { return says(map[string]any{"action": "abort_turn", "reason": reason}) },
+	"hook.before_tool":  func(reason string) picoAnswer { return says(map[string]any{"action": "deny_tool", "reason": reason}) },
+	"hook.approve_tool": func(reason string) picoAnswer { return says(map[string]any{"approved": false, "reason": reason}) },
 }
-
-// pass is the answer that changes nothing.
-func pass() picoAnswer { return picoAnswer{"action": "continue"} }
 
 // errShape says that a request is not as PicoClaw documents it.
 var errShape = errors.New("params: got something else than is documented")
@@ -290,14 +322,14 @@ func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method pi
 
 // without is the answer where there are no plugins.
 func (r *request) without(err error, refuses bool) picoAnswer {
-	refuse := refusals[r.Method]
+	refuse := refusals[r.method]
 	switch {
 	case refuses && refuse != nil:
 		return refuse(err.Error())
-	case r.Method == "hook.approve_tool":
-		return picoAnswer{"approved": true}
+	case r.method == "hook.approve_tool":
+		return approved
 	}
-	return pass()
+	return pass
 }
 
 // unanswered is what is said where plugins gave no answer: approvals and guards then
@@ -306,8 +338,8 @@ func (p *pico) unanswered(r *request, err error) picoAnswer {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("the plugins gave no answer within %v", answerWithin)
 	}
-	p.Log(r.Method + ": " + err.Error())
-	return r.without(err, p.FailClosed || r.Method != "hook.before_llm")
+	p.Log(r.method + ": " + err.Error())
+	return r.without(err, p.FailClosed || r.method != "hook.before_llm")
 }
 
 // reply sends an answer. One that PicoClaw could not read is not sent: a call that
@@ -316,35 +348,37 @@ func (p *pico) reply(r *request, a picoAnswer) {
 	if r.silent() {
 		return
 	}
-	line := mustJSON(map[string]any{"jsonrpc": "2.0", "id": r.ID, "result": a})
-	if len(line)+1 >= maxReply {
-		p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.Method, len(line)+1, maxReply-1))
-		small := pass()
-		if r.Method == "hook.before_tool" || r.Method == "hook.approve_tool" {
-			small = refusals[r.Method]("the answer of the plugins is too long for PicoClaw")
+	if n := len(r.id) + len(a) + len(`{"jsonrpc":"2.0","id":,"result":}`) + 1; n >= maxReply {
+		p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, n, maxReply-1))
+		a = pass
+		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
+			a = refusals[r.method]("the answer of the plugins is too long for PicoClaw")
 		}
-		line = mustJSON(map[string]any{"jsonrpc": "2.0", "id": r.ID, "result": small})
 	}
-	p.send(line)
+	p.send(r, "result", a)
 }
 
 // fail sends an error.
 func (p *pico) fail(r *request, code int, message string) {
 	if !r.silent() {
-		p.send(mustJSON(map[string]any{"jsonrpc": "2.0", "id": r.ID, "error": map[string]any{"code": code, "message": message}}))
+		p.send(r, "error", mustJSON(map[string]any{"code": code, "message": message}))
 	}
 }
 
 // silent reports whether the message is a notification.
 func (r *request) silent() bool {
-	id := string(bytes.TrimSpace(r.ID))
-	return id == "" || id == "null" || id == "0"
+	return r.id == "" || r.id == "null" || r.id == "0"
 }
 
-func (p *pico) send(line []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.out.Write(append(line, '\n')); err != nil {
+// send writes the message that answers a request, at once.
+func (p *pico) send(r *request, what string, text []byte) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	line := append(p.line[:0], `{"jsonrpc":"2.0","id":`...)
+	line = append(append(append(line, r.id...), `,"`...), what...)
+	line = append(append(append(line, `":`...), text...), "}\n"...)
+	p.line = line
+	if _, err := p.out.Write(line); err != nil {
 		p.cancel(err)
 	}
 }

@@ -111,76 +111,71 @@ func (s *picoSession) open(p *pico, name string) {
 	}
 }
 
-// A picoRequest is what before_llm asks about. Its parts are passed on as they are
-// but for the user's last message.
+// A picoRequest is what before_llm asks about.
 type picoRequest struct {
-	Model    string            `json:"model"`
-	Messages []json.RawMessage `json:"messages"`
-	Tools    []json.RawMessage `json:"tools"`
-	Options  json.RawMessage   `json:"options"`
+	*request
+	model    string
+	options  json.RawMessage
+	messages int   // the array
+	tools    []int // the elements of one
 
-	system  string             // the text of its system messages
-	chat    []starhost.Message // the others
-	last    int                // the place in Messages of the user's last one, -1 for none
-	before  int                // how many of chat are before it
-	message object             // it
-	words   string             // its text
+	system string             // the text of its system messages
+	chat   []starhost.Message // the others
+	last   int                // the user's last message, none if there is none
+	place  int                // its place among the messages
+	before int                // how many of chat are before it
+	words  string             // its text
 }
 
 func readPico(r *request) (*picoRequest, error) {
-	q := &picoRequest{last: -1}
-	if json.Unmarshal(r.Params, q) != nil {
-		return nil, errShape
+	q := &picoRequest{request: r, model: r.param("model"), options: json.RawMessage("{}"), messages: r.get(r.params, "messages"), last: none, place: none}
+	if options := r.get(r.params, "options"); r.is(options, isObject) {
+		q.options = r.raw(options)
 	}
+	q.tools = r.elements(r.get(r.params, "tools"))
+	messages := r.elements(q.messages)
 	var system []string
-	for i, raw := range q.Messages {
-		var m chatMessage
-		if json.Unmarshal(raw, &m) != nil {
+	for _, m := range messages {
+		if !r.is(m, isObject) {
 			return nil, errShape
 		}
-		if m.Role == "system" {
-			system = append(system, m.text())
+		if r.stringAt(r.get(m, "role")) == "system" {
+			system = append(system, r.said(m))
 		}
-		said, ok := m.message()
-		if !ok {
-			continue
-		}
-		for j := range said.ToolCalls {
-			said.ToolCalls[j].Name = picoclaw.ours(said.ToolCalls[j].Name)
-		}
-		if said.Role == starhost.RoleUser {
-			q.last, q.before, q.words = i, len(q.chat), said.Content.String()
-		}
-		q.chat = append(q.chat, said)
+	}
+	if q.messages != none && messages == nil && !r.is(q.messages, isArray) && r.as(q.messages) != "null" {
+		return nil, errShape
 	}
 	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
-	if len(q.Options) == 0 || string(q.Options) == "null" {
-		q.Options = json.RawMessage("{}")
-	}
-	if q.last >= 0 && json.Unmarshal(q.Messages[q.last], &q.message) != nil {
-		return nil, errShape
+	var at []int
+	q.chat, at = r.document.chat(q.messages)
+	for i := range q.chat {
+		for j := range q.chat[i].ToolCalls {
+			c := &q.chat[i].ToolCalls[j]
+			c.Name = picoclaw.ours(c.Name)
+		}
+		if q.chat[i].Role == starhost.RoleUser {
+			q.last, q.place, q.before, q.words = messages[at[i]], at[i], i, q.chat[i].Content.String()
+		}
 	}
 	return q, nil
 }
 
-// offered returns the tools on offer, as plugins know them.
+// offered returns the tools on offer, as plugins know them. What has no name is none.
 func (q *picoRequest) offered() []starhost.Tool {
 	var tools []starhost.Tool
-	for _, raw := range q.Tools {
-		var t struct {
-			Function struct {
-				Name        string          `json:"name"`
-				Description string          `json:"description"`
-				Parameters  json.RawMessage `json:"parameters"`
-			} `json:"function"`
-		}
-		_ = json.Unmarshal(raw, &t) // one that is none has no name
-		f := &t.Function
-		if f.Name != "" {
-			tools = append(tools, starhost.Tool{Name: picoclaw.ours(f.Name), Description: f.Description, Parameters: f.Parameters})
+	for _, t := range q.tools {
+		f := q.get(t, "function")
+		if name := q.toolName(t); name != "" {
+			tools = append(tools, starhost.Tool{Name: name, Description: q.stringAt(q.get(f, "description")), Parameters: q.raw(q.get(f, "parameters"))})
 		}
 	}
 	return tools
+}
+
+// toolName returns the name by which plugins know a tool on offer.
+func (q *picoRequest) toolName(tool int) string {
+	return picoclaw.ours(q.stringAt(q.get(q.get(tool, "function"), "name")))
 }
 
 // beforeLLM gathers what goes with the user's last message.
@@ -189,8 +184,8 @@ func beforeLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAn
 	if err != nil {
 		return nil, err
 	}
-	s.open(p, r.meta.session())
-	first, err := s.enter(ctx, r.meta.turn(), q)
+	s.open(p, r.session)
+	first, err := s.enter(ctx, r.turn, q)
 	if err != nil {
 		return ended(err)
 	}
@@ -200,13 +195,13 @@ func beforeLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAn
 		return ended(err)
 	}
 	s.said.add(prompt, q, first)
-	return p.rewrite(s, r, q, prompt), nil
+	return p.rewrite(s, q, prompt), nil
 }
 
 // ended is the answer where a plugin ended the turn.
 func ended(err error) (picoAnswer, error) {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		return picoAnswer{"action": "abort_turn", "reason": aborted.Reason}, nil
+		return refusals["hook.before_llm"](aborted.Reason), nil
 	}
 	return nil, err
 }
@@ -214,21 +209,20 @@ func ended(err error) (picoAnswer, error) {
 // enter begins a turn, or goes on with the open one if the request is its next.
 func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (first bool, err error) {
 	said := &s.said
-	same := said.id == id && said.at == q.last && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
+	same := said.id == id && said.at == q.place && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
 	if s.turn != nil && same {
-		s.turn.Follow(slices.Clone(q.chat[min(q.before+1, len(q.chat)):]))
+		s.turn.Follow(q.chat[min(q.before+1, len(q.chat)):])
 		return false, nil
 	}
 	s.endTurn(ctx)
 	tools := q.offered()
 	s.system = cmp.Or(q.system, s.system)
-	*said = picoTurn{id: id, at: q.last, words: q.words, text: q.words}
+	*said = picoTurn{id: id, at: q.place, words: q.words, text: q.words}
 	for i := range tools {
 		said.tools = append(said.tools, tools[i].Name)
 	}
-	history := append([]starhost.Message{}, q.chat[:q.before]...)
 	s.turn, err = s.session.Begin(ctx, starhost.Request{
-		Text: q.words, System: q.system, Model: q.Model, Options: q.Options, Tools: tools, History: history,
+		Text: q.words, System: q.system, Model: q.model, Options: q.options, Tools: tools, History: q.chat[:q.before:q.before],
 	})
 	return true, err
 }
@@ -258,41 +252,25 @@ func mediaURL(a *fragments.Attachment) string {
 
 // rewrite returns the answer that changes a request to what plugins made of it. The
 // request of an answer replaces all of the agent's, so it has all of it.
-func (p *pico) rewrite(s *picoSession, r *request, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
-	next := r.all
-	if message := p.message(s, q, prompt); message != nil {
-		messages := slices.Clone(q.Messages)
-		messages[q.last] = mustJSON(message)
-		next = next.with("messages", messages)
+func (p *pico) rewrite(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
+	edits := p.message(s, q, prompt)
+	if prompt.Model != q.model {
+		edits = append(edits, q.set(q.params, "model", mustJSON(prompt.Model)))
 	}
-	if prompt.Model != q.Model {
-		next = next.with("model", prompt.Model)
+	if !bytes.Equal(prompt.Options, q.options) {
+		edits = append(edits, q.set(q.params, "options", prompt.Options))
 	}
-	if !bytes.Equal(prompt.Options, q.Options) {
-		next = next.with("options", prompt.Options)
+	if tools, fewer := s.said.keep(q, prompt.Tools); fewer {
+		edits = append(edits, q.set(q.params, "tools", tools))
 	}
-	if tools := s.said.keep(q.Tools, prompt.Tools); len(tools) < len(q.Tools) {
-		next = next.with("tools", tools)
+	if len(edits) == 0 {
+		return pass
 	}
-	if len(next) == len(r.all) && same(next, r.all) {
-		return pass()
-	}
-	return picoAnswer{"action": "modify", "request": next}
+	return q.modifies("request", edits)
 }
 
-// same reports whether two objects of the same size have the same parts.
-func same(a, b object) bool {
-	for key := range a {
-		if !bytes.Equal(a[key], b[key]) {
-			return false
-		}
-	}
-	return true
-}
-
-// message returns the user's last message with what was added, or nil if nothing
-// was.
-func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) object {
+// message returns the edits that add to the user's last message what there is.
+func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
 		p.Log("hook.before_llm: a plugin changed the system text, which stays as it is")
@@ -302,75 +280,72 @@ func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) 
 	if text == q.words && len(s.said.media) == 0 {
 		return nil
 	}
-	if q.last < 0 {
+	if q.last == none {
 		p.Log("hook.before_llm: there is no message of the user, so context is left out")
 		return nil
 	}
-	next := q.message.with("content", text)
+	edits := []edit{q.set(q.last, "content", mustJSON(text))}
 	if len(s.said.media) > 0 {
-		var media []json.RawMessage
-		_ = json.Unmarshal(q.message["media"], &media) // none is none
+		media := []json.RawMessage{}
+		for _, m := range q.elements(q.get(q.last, "media")) {
+			media = append(media, q.raw(m))
+		}
 		for _, url := range s.said.media {
 			media = append(media, mustJSON(url))
 		}
-		next = next.with("media", media)
+		edits = append(edits, q.set(q.last, "media", mustJSON(media)))
 	}
-	return next
+	return edits
 }
 
-// keep returns the tools that plugins did not take away, as they came.
-func (t *picoTurn) keep(tools []json.RawMessage, left []starhost.Tool) []json.RawMessage {
-	return slices.DeleteFunc(slices.Clone(tools), func(raw json.RawMessage) bool {
-		var tool struct{ Function struct{ Name string } }
-		_ = json.Unmarshal(raw, &tool)
-		name := picoclaw.ours(tool.Function.Name)
+// keep returns the tools that plugins did not take away, as they came, and whether
+// these are fewer.
+func (t *picoTurn) keep(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
+	kept := []json.RawMessage{}
+	for _, tool := range q.tools {
+		name := q.toolName(tool)
 		isLeft := func(t starhost.Tool) bool { return t.Name == name }
-		return slices.Contains(t.tools, name) && !slices.ContainsFunc(left, isLeft)
-	})
+		if !slices.Contains(t.tools, name) || slices.ContainsFunc(left, isLeft) {
+			kept = append(kept, q.raw(tool))
+		}
+	}
+	if len(kept) == len(q.tools) {
+		return nil, false
+	}
+	return mustJSON(kept), true
 }
 
 // afterLLM tells what the model answered. An answer that asks for tools is never
 // sent back: PicoClaw would read the calls without their names.
 func afterLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	var in struct {
-		Response struct {
-			Content   string     `json:"content"`
-			ToolCalls []chatCall `json:"tool_calls"`
-			Usage     struct {
-				Input  int64 `json:"prompt_tokens"`
-				Output int64 `json:"completion_tokens"`
-			} `json:"usage"`
-		} `json:"response"`
-		Model string `json:"model"`
-	}
-	if json.Unmarshal(r.Params, &in) != nil {
+	response := r.get(r.params, "response")
+	if !r.is(response, isObject) {
 		return nil, errShape
 	}
-	said := &in.Response
-	reply := starhost.Reply{Content: said.Content, ToolCalls: calls(said.ToolCalls), Usage: starhost.Usage{Input: said.Usage.Input, Output: said.Usage.Output}}
+	usage := r.get(response, "usage")
+	reply := starhost.Reply{
+		Content: r.said(response), ToolCalls: r.calls(r.get(response, "tool_calls")),
+		Usage: starhost.Usage{Input: r.integer(r.get(usage, "prompt_tokens")), Output: r.integer(r.get(usage, "completion_tokens"))},
+	}
 	for i := range reply.ToolCalls {
 		reply.ToolCalls[i].Name = picoclaw.ours(reply.ToolCalls[i].Name)
 	}
-	text, err := s.hear(ctx, p, r, in.Model, reply)
+	text, err := s.hear(ctx, p, r, reply)
 	switch {
 	case err != nil:
 		return ended(err)
-	case text == said.Content:
-		return pass(), nil
-	case len(said.ToolCalls) > 0:
-		p.Log(r.Method + ": a plugin changed a reply that asks for tools, which stays as it is")
-		return pass(), nil
+	case text == reply.Content:
+		return pass, nil
+	case len(reply.ToolCalls) > 0:
+		p.Log(r.method + ": a plugin changed a reply that asks for tools, which stays as it is")
+		return pass, nil
 	}
-	var response object
-	if json.Unmarshal(r.all["response"], &response) != nil {
-		return nil, errShape
-	}
-	return picoAnswer{"action": "modify", "response": r.all.with("response", response.with("content", text))}, nil
+	return r.modifies("response", []edit{r.set(response, "content", mustJSON(text))}), nil
 }
 
 // hear passes a reply through post_llm_call and returns what is left of its text.
 // The final answer of a turn ends it.
-func (s *picoSession) hear(ctx context.Context, p *pico, r *request, model string, reply starhost.Reply) (string, error) {
+func (s *picoSession) hear(ctx context.Context, p *pico, r *request, reply starhost.Reply) (string, error) {
 	if s.turn != nil && len(reply.ToolCalls) == 0 {
 		if err := s.turn.Reply(ctx, reply); err != nil {
 			s.endTurn(ctx)
@@ -380,9 +355,9 @@ func (s *picoSession) hear(ctx context.Context, p *pico, r *request, model strin
 		s.endTurn(ctx)
 		return text, nil
 	}
-	e := &starhost.Event{Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: model}
+	e := &starhost.Event{Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: r.param("model")}
 	var out starhost.Outcome
-	err := s.in(ctx, p, r.meta.session(), func(t *starhost.Turn) (err error) {
+	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		out, err = t.Fire(ctx, e)
 		return err
 	})
@@ -395,8 +370,8 @@ func (s *picoSession) hear(ctx context.Context, p *pico, r *request, model strin
 
 // runtimeEvent hears of the end of a turn.
 func runtimeEvent(ctx context.Context, _ *pico, s *picoSession, r *request) (picoAnswer, error) {
-	if id := r.meta.turn(); strings.HasSuffix(r.meta.Kind, "turn.end") && (id == "" || id == s.said.id) {
+	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.said.id) {
 		s.endTurn(ctx)
 	}
-	return picoAnswer{}, nil
+	return nil, nil
 }

@@ -2,43 +2,26 @@ package hook
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/starhost/starhost"
 )
 
-// A picoCall is what the methods about tools ask about.
-type picoCall struct {
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"` // missing for a call without any
-	Result    struct {
-		ForLLM  string `json:"for_llm"`
-		ForUser string `json:"for_user"`
-		Silent  bool   `json:"silent"`
-		IsError bool   `json:"is_error"`
-	} `json:"result"`
-	Duration int64 `json:"duration"` // nanoseconds
-}
-
-// about returns the host's event about the call of a request.
-func about(r *request, name string) (*picoCall, *starhost.Event, error) {
-	var c picoCall
-	if json.Unmarshal(r.Params, &c) != nil {
-		return nil, nil, errShape
-	}
-	e := &Event{agent: picoclaw, session: r.meta.session(), tool: c.Tool, args: c.Arguments}
-	return &c, e.event(name), nil
+// about returns the host's event about the call of a request, whose arguments are
+// missing where there are none.
+func about(r *request, name string) *starhost.Event {
+	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.raw(r.get(r.params, "arguments"))}
+	return e.event(name)
 }
 
 // beforeTool passes a call through the guards and, where a person is wanted, the
 // approvals: PicoClaw has nobody to ask.
 func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	_, pre, err := about(r, "pre_tool_call")
-	if err != nil {
-		return nil, err
-	}
+	pre := about(r, "pre_tool_call")
 	var v *verdict
-	err = s.in(ctx, p, r.meta.session(), func(t *starhost.Turn) (err error) {
+	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		v, err = guard(ctx, t, pre)
 		return err
 	})
@@ -46,18 +29,18 @@ func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoA
 	case err != nil:
 		return nil, err
 	case v.answer != nil:
-		return picoAnswer{"action": "respond", "result": picoResult(v.answer)}, nil
+		return says(map[string]any{"action": "respond", "result": picoResult(v.answer)}), nil
 	case v.stop:
 		s.endTurn(ctx)
-		return picoAnswer{"action": "abort_turn", "reason": v.reason}, nil
+		return refusals["hook.before_llm"](v.reason), nil
 	case v.block:
-		return picoAnswer{"action": "deny_tool", "reason": v.reason}, nil
+		return refusals[r.method](v.reason), nil
 	case v.ask:
-		return picoAnswer{"action": "deny_tool", "reason": unanswerable(v.reason)}, nil
+		return refusals[r.method](unanswerable(v.reason)), nil
 	case v.args != nil:
-		return picoAnswer{"action": "modify", "call": r.all.with("arguments", v.args)}, nil
+		return r.modifies("call", []edit{r.set(r.params, "arguments", v.args)}), nil
 	}
-	return pass(), nil
+	return pass, nil
 }
 
 // picoResult returns a result as PicoClaw reads it.
@@ -81,49 +64,48 @@ func picoResult(r *starhost.Result) map[string]any {
 
 // afterTool tells what a tool returned.
 func afterTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	c, post, err := about(r, "post_tool_call")
-	if err != nil {
-		return nil, err
+	post := about(r, "post_tool_call")
+	result := r.get(r.params, "result")
+	post.Result = starhost.Result{
+		ForLLM: r.stringAt(r.get(result, "for_llm")), ForUser: r.stringAt(r.get(result, "for_user")),
+		Silent: r.yes(r.get(result, "silent")), IsError: r.yes(r.get(result, "is_error")),
 	}
-	given := &c.Result
-	post.Result = starhost.Result{ForLLM: given.ForLLM, ForUser: given.ForUser, Silent: given.Silent, IsError: given.IsError}
-	post.IsError, post.DurationMS = given.IsError, int(c.Duration/1e6)
-	err = s.in(ctx, p, r.meta.session(), func(t *starhost.Turn) error {
+	given := picoResult(&post.Result)
+	post.IsError, post.DurationMS = post.Result.IsError, int(r.integer(r.get(r.params, "duration"))/1e6) // of nanoseconds
+	err := s.in(ctx, p, r.session, func(t *starhost.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || !r.is(result, isObject) {
+		return pass, err
 	}
-	var result object
-	if json.Unmarshal(r.all["result"], &result) != nil || result == nil {
-		return pass(), nil // there is nothing to change
-	}
-	changed := result
-	for key, value := range picoResult(&post.Result) {
-		if string(mustJSON(value)) != string(result[key]) && (result[key] != nil || value != false) {
-			changed = changed.with(key, value)
+	var edits []edit
+	changed := picoResult(&post.Result)
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		if !reflect.DeepEqual(changed[key], given[key]) {
+			edits = append(edits, r.set(result, key, mustJSON(changed[key])))
 		}
 	}
-	if len(changed) == len(result) && same(changed, result) {
-		return pass(), nil
+	if edits == nil {
+		return pass, nil
 	}
-	return picoAnswer{"action": "modify", "result": r.all.with("result", changed)}, nil
+	return r.modifies("result", edits), nil
 }
+
+// approved is the answer to an approval that nobody refuses.
+var approved = picoAnswer(`{"approved":true}`)
 
 // approveTool asks the approvals. What nobody decides is approved: a call that a
 // person must approve was denied by [beforeTool], which is asked here where PicoClaw
 // does not.
 func approveTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	_, ask, err := about(r, "approve_tool_call")
-	if err != nil {
-		return nil, err
-	}
+	ask := about(r, "approve_tool_call")
 	v := &verdict{}
-	err = s.in(ctx, p, r.meta.session(), func(t *starhost.Turn) error {
-		if p.unguarded {
+	err := s.in(ctx, p, r.session, func(t *starhost.Turn) error {
+		if p.unguarded.Load() {
 			pre := *ask
 			pre.Name = "pre_tool_call"
+			var err error
 			if v, err = guard(ctx, t, &pre); err != nil || v.block || v.ask {
 				return err
 			}
@@ -136,9 +118,9 @@ func approveTool(ctx context.Context, p *pico, s *picoSession, r *request) (pico
 	case err != nil:
 		return nil, err
 	case v.block:
-		return picoAnswer{"approved": false, "reason": v.reason}, nil
+		return refusals[r.method](v.reason), nil
 	case v.ask:
-		return picoAnswer{"approved": false, "reason": unanswerable(v.reason)}, nil
+		return refusals[r.method](unanswerable(v.reason)), nil
 	}
-	return picoAnswer{"approved": true}, nil
+	return approved, nil
 }

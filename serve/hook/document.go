@@ -1,0 +1,318 @@
+package hook
+
+import (
+	"encoding/json"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A document is a JSON text with the place of each of its values. A request of
+// PicoClaw is a whole conversation, of which most is sent back as it came: it is read
+// in one pass, and nothing is copied that nobody asks for.
+type document struct {
+	text  string
+	nodes []node // of each value its own, then those within it; members are a key and a value
+}
+
+// A node is a value of a document: text[start:end].
+type node struct {
+	start, end int
+	after      int // the index of the node behind this one and all within it
+	kind       byte
+	escaped    bool // a string that has escapes
+}
+
+// The kinds of nodes: the first byte of the value, 'n' for numbers and words.
+const (
+	isObject = '{'
+	isArray  = '['
+	isString = '"'
+	isOther  = 'n'
+)
+
+// maxNesting is how deep the values of a document may lie within each other.
+const maxNesting = 512
+
+// none is the index of a value that is not there.
+const none = -1
+
+// readDocument reads a text that must be one JSON value.
+func readDocument(text string) (*document, bool) {
+	d := &document{text: text, nodes: make([]node, 0, 16+len(text)/64)}
+	i, ok := d.value(d.space(0), 0)
+	return d, ok && d.space(i) == len(text)
+}
+
+// space returns the place of the next byte that is no white space.
+func (d *document) space(i int) int {
+	for i < len(d.text) && (d.text[i] == ' ' || d.text[i] == '\t' || d.text[i] == '\r' || d.text[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// value reads the value at i, and returns the place behind it.
+func (d *document) value(i, depth int) (int, bool) {
+	if i >= len(d.text) || depth > maxNesting {
+		return i, false
+	}
+	at := len(d.nodes)
+	d.nodes = append(d.nodes, node{start: i, kind: d.text[i]})
+	ok := false
+	switch d.text[i] {
+	case isObject, isArray:
+		i, ok = d.list(i, depth)
+	case isString:
+		i, d.nodes[at].escaped, ok = d.string(i)
+	default:
+		d.nodes[at].kind = isOther
+		i, ok = d.other(i)
+	}
+	d.nodes[at].end, d.nodes[at].after = i, len(d.nodes)
+	return i, ok
+}
+
+// list reads an object or an array.
+func (d *document) list(i, depth int) (int, bool) {
+	object := d.text[i] == isObject
+	closing := d.text[i] + 2 // of both kinds
+	if i = d.space(i + 1); i < len(d.text) && d.text[i] == closing {
+		return i + 1, true
+	}
+	for {
+		ok := true
+		if object {
+			i, ok = d.key(i)
+		}
+		if ok {
+			i, ok = d.value(d.space(i), depth+1)
+		}
+		i = d.space(i)
+		if !ok || i >= len(d.text) || d.text[i] != ',' && d.text[i] != closing {
+			return i, false
+		}
+		if i++; d.text[i-1] == closing {
+			return i, true
+		}
+		i = d.space(i)
+	}
+}
+
+// key reads the name of a member and the colon behind it.
+func (d *document) key(i int) (int, bool) {
+	if i >= len(d.text) || d.text[i] != isString {
+		return i, false
+	}
+	i, ok := d.value(i, 0)
+	i = d.space(i)
+	if !ok || i >= len(d.text) || d.text[i] != ':' {
+		return i, false
+	}
+	return i + 1, true
+}
+
+// string reads a string, and tells whether it has escapes.
+func (d *document) string(i int) (end int, escaped, ok bool) {
+	for i++; ; i++ {
+		i = ordinary(d.text, i)
+		switch {
+		case i >= len(d.text) || d.text[i] < ' ':
+			return i, escaped, false
+		case d.text[i] == isString:
+			return i + 1, escaped, true
+		case i+1 == len(d.text):
+			return i, escaped, false
+		}
+		escaped = true
+		i++
+		if d.text[i] == 'u' && hexadecimal(d.text, i+1) {
+			i += 4
+		} else if !strings.ContainsRune(`"\/bfnrt`, rune(d.text[i])) {
+			return i, escaped, false
+		}
+	}
+}
+
+func hexadecimal(text string, i int) bool {
+	return len(text) >= i+4 && strings.Trim(text[i:i+4], "0123456789abcdefABCDEF") == ""
+}
+
+// ordinary returns the place of the next byte from i on that is a quote, a backslash
+// or a control character. It looks at eight bytes at a time: a byte of a word has its
+// top bit set by the subtraction if it is below what is subtracted.
+func ordinary(text string, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(text); i += 8 {
+		w := word(text[i : i+8])
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		found := (w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash
+		if found &= tops; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' ' {
+		i++
+	}
+	return i
+}
+
+// word returns eight bytes as one number, the first one lowest.
+func word(b string) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// other reads a number, true, false or null.
+func (d *document) other(i int) (int, bool) {
+	end := i
+	for end < len(d.text) && !strings.ContainsRune(" \t\r\n,:]}", rune(d.text[end])) {
+		end++
+	}
+	return end, json.Valid([]byte(d.text[i:end]))
+}
+
+// as returns a value as it stands in the text, "" for none.
+func (d *document) as(i int) string {
+	if i == none {
+		return ""
+	}
+	return d.text[d.nodes[i].start:d.nodes[i].end]
+}
+
+// raw returns a value as JSON, nil for none.
+func (d *document) raw(i int) json.RawMessage {
+	if i == none {
+		return nil
+	}
+	return json.RawMessage(d.as(i))
+}
+
+// is reports whether a value is there and of a kind.
+func (d *document) is(i int, kind byte) bool { return i != none && d.nodes[i].kind == kind }
+
+// get returns the value of a member of an object; of several the last one counts, as
+// for encoding/json.
+func (d *document) get(object int, name string) int {
+	found := none
+	for key, value := range d.members(object) {
+		if d.named(key, name) {
+			found = value
+		}
+	}
+	return found
+}
+
+// named reports whether a key is a name, which has no escapes.
+func (d *document) named(key int, name string) bool {
+	n := &d.nodes[key]
+	if n.escaped {
+		return d.stringAt(key) == name
+	}
+	return d.text[n.start+1:n.end-1] == name
+}
+
+// at returns the value of a member of a member, and so on.
+func (d *document) at(names ...string) int {
+	i := 0
+	for _, name := range names {
+		i = d.get(i, name)
+	}
+	return i
+}
+
+// members yields the keys and values of an object; of anything else there are none.
+func (d *document) members(object int) func(func(key, value int) bool) {
+	return func(yield func(key, value int) bool) {
+		if !d.is(object, isObject) {
+			return
+		}
+		for key := object + 1; key < d.nodes[object].after; key = d.nodes[key+1].after {
+			if !yield(key, key+1) {
+				return
+			}
+		}
+	}
+}
+
+// elements returns the values of an array; of anything else there are none.
+func (d *document) elements(array int) (list []int) {
+	if !d.is(array, isArray) {
+		return nil
+	}
+	n := 0
+	for i := array + 1; i < d.nodes[array].after; i = d.nodes[i].after {
+		n++
+	}
+	list = make([]int, 0, n)
+	for i := array + 1; i < d.nodes[array].after; i = d.nodes[i].after {
+		list = append(list, i)
+	}
+	return list
+}
+
+// stringAt returns the text of a string, "" of anything else.
+func (d *document) stringAt(i int) string {
+	if !d.is(i, isString) {
+		return ""
+	}
+	text := d.as(i)
+	if !d.nodes[i].escaped && utf8.ValidString(text) {
+		return text[1 : len(text)-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(text), &s) // it is one
+	return s
+}
+
+// integer returns a whole number, 0 of anything else.
+func (d *document) integer(i int) (n int64) {
+	if d.is(i, isOther) {
+		_ = json.Unmarshal(d.raw(i), &n) // it stays 0
+	}
+	return n
+}
+
+// yes reports whether a value is true.
+func (d *document) yes(i int) bool { return d.as(i) == "true" }
+
+// An edit replaces a part of a text.
+type edit struct {
+	start, end int
+	text       []byte
+}
+
+// set returns the edit that gives a member of an object a value.
+func (d *document) set(object int, name string, value []byte) edit {
+	if i := d.get(object, name); i != none {
+		return edit{d.nodes[i].start, d.nodes[i].end, value}
+	}
+	last := d.nodes[object].end - 1
+	member := slices.Concat(mustJSON(name), []byte(":"), value)
+	if d.nodes[object].after > object+1 {
+		member = append([]byte(","), member...)
+	}
+	return edit{last, last, member}
+}
+
+// edited returns the text of a value with edits in it, which must not overlap, between
+// two other texts.
+func (d *document) edited(i int, edits []edit, before, after string) []byte {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	from := d.nodes[i].start
+	size := len(before) + d.nodes[i].end - from + len(after)
+	for _, e := range edits {
+		size += len(e.text) + 1
+	}
+	out := append(make([]byte, 0, size), before...)
+	for n, e := range edits {
+		out = append(out, d.text[from:e.start]...)
+		if n > 0 && e.start == e.end && e.start == edits[n-1].start && e.text[0] != ',' {
+			out = append(out, ',') // a second member of an object that had none
+		}
+		out, from = append(out, e.text...), e.end
+	}
+	return append(append(out, d.text[from:d.nodes[i].end]...), after...)
+}

@@ -1,0 +1,95 @@
+package hook
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// value returns a value of a document as encoding/json has it.
+func (d *document) decoded(i int) any {
+	switch d.nodes[i].kind {
+	case isObject:
+		o := map[string]any{}
+		for key, value := range d.members(i) {
+			o[d.stringAt(key)] = d.decoded(value)
+		}
+		return o
+	case isArray:
+		list := []any{}
+		for _, e := range d.elements(i) {
+			list = append(list, d.decoded(e))
+		}
+		return list
+	case isString:
+		return d.stringAt(i)
+	}
+	var v any
+	_ = json.Unmarshal(d.raw(i), &v)
+	return v
+}
+
+// FuzzDocument: a text is read if and only if encoding/json reads it, and says the same.
+func FuzzDocument(f *testing.F) {
+	for _, s := range []string{
+		`{"a":[1,-2.5e3,true,null,"x\n\u00e9\ud83d\ude00"],"b":{},"a":[]}`, ` [ ] `, `{"a" : 1 , "b":2}`, `[1,]`, `{,}`, `{"a"}`, `"\x"`, `"\u12"`, "\"a\x01\"", `01`, `nul`, `[1 2]`, `{"a":1}}`,
+		`"` + strings.Repeat("long text ", 9) + `\"`, `"` + strings.Repeat("é", 20) + `"`, "\"\xff\"", ``, `{"\u0061":7}`, "\t\"\x7f\"\r\n",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, ok := readDocument(text)
+		if deep := strings.Count(text, "[")+strings.Count(text, "{") > maxNesting; ok != json.Valid([]byte(text)) && !deep {
+			t.Fatalf("%q: read %v, encoding/json says %v", text, ok, !ok)
+		}
+		var want any
+		if !ok || json.Unmarshal([]byte(text), &want) != nil { // as a number is too big
+			return
+		}
+		if got := d.decoded(0); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %#v, want %#v", text, got, want)
+		}
+	})
+}
+
+// Setting members gives a document that has them, and all else as it stood.
+func TestLawDocumentSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := map[string]any{}
+		name := rapid.SampledFrom([]string{"a", "b", `"\`, "é"})
+		for range rapid.IntRange(0, 3).Draw(t, "members") {
+			want[name.Draw(t, "name")] = rapid.String().Draw(t, "value")
+		}
+		text, _ := json.Marshal(want)
+		d, ok := readDocument(string(text))
+		if !ok {
+			t.Fatalf("%s is not read", text)
+		}
+		var edits []edit
+		seen := map[string]bool{}
+		for range rapid.IntRange(0, 3).Draw(t, "edits") {
+			n := name.Draw(t, "set")
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			want[n] = rapid.String().Draw(t, "to")
+			edits = append(edits, d.set(0, n, mustJSON(want[n])))
+		}
+		var got map[string]any
+		if err := json.Unmarshal(d.edited(0, edits, " ", "\n"), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: got %v (%v), want %v", text, got, err, want)
+		}
+	})
+}
+
+func TestDocumentDeep(t *testing.T) {
+	for depth, want := range map[int]bool{maxNesting: true, maxNesting + 2: false, 1_000_000: false} {
+		if _, ok := readDocument(strings.Repeat("[", depth) + strings.Repeat("]", depth)); ok != want {
+			t.Errorf("%d values within each other: got %v, want %v", depth, ok, want)
+		}
+	}
+}
