@@ -105,7 +105,7 @@ func allCodes() []starlark.Code {
 }
 
 // only returns the part that has a name: an entry with its members, an event, a
-// kind of permission, a key or a code.
+// kind of permission, a key or all of a table, or a code.
 func (r reference) only(name string) reference {
 	var part reference
 	for _, t := range r.topics {
@@ -118,7 +118,8 @@ func (r reference) only(name string) reference {
 	}
 	part.events = those(r.events, func(e starhost.EventSpec) bool { return e.Name == name })
 	part.permissions = those(r.permissions, func(k effects.PermissionKind) bool { return k.Name == name })
-	part.keys = those(r.keys, func(k loader.Key) bool { return k.Name == name })
+	table := strings.Trim(name, "[]") + "."
+	part.keys = those(r.keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
 	part.codes = those(r.codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
 	return part
 }
@@ -165,7 +166,8 @@ func (r reference) names() []string {
 		names = append(names, k.Name)
 	}
 	for _, k := range r.keys {
-		names = append(names, k.Name)
+		table, _, _ := strings.Cut(k.Name, ".")
+		names = append(names, table, k.Name)
 	}
 	for _, c := range r.codes {
 		names = append(names, c.Code)
