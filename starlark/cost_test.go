@@ -254,3 +254,29 @@ func BenchmarkPrices(b *testing.B) {
 		})
 	}
 }
+
+// TestJoinInPlace: what is read where it stands gives the same, at the same price, as
+// what is copied first.
+func TestJoinInPlace(t *testing.T) {
+	for _, words := range []string{"[]", "['a']", "['a', 'b', '']", "['abc' * 100, 'd' * 1000]", "['a', 1]"} {
+		type outcome struct {
+			text  string
+			usage Usage
+		}
+		join := func(kind string) outcome {
+			s := New(Options{})
+			_, m, err := evalIn(s, "xs = "+kind+"("+words+")\ndef run(): return ', '.join(xs)\n", Exec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, usage, err := s.Call(t.Context(), m.Globals["run"].(starlark.Callable), nil, nil)
+			return outcome{fmt.Sprint(v, err), usage}
+		}
+		want := join("set") // which is collected
+		for _, kind := range []string{"list", "tuple"} {
+			if got := join(kind); got != want {
+				t.Errorf("%s(%s): got %v, want %v", kind, words, got, want)
+			}
+		}
+	}
+}

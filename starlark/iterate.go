@@ -81,3 +81,18 @@ func (w *worker) collect(op string, p price, v starlark.Value) ([]starlark.Value
 	}
 	return xs, nil
 }
+
+// inPlace is collect for who only reads: a list or a tuple stays where it is, and costs
+// the same.
+func (w *worker) inPlace(op string, p price, v starlark.Value) (sequence, error) {
+	switch v := v.(type) {
+	case *starlark.List:
+		p.op = op
+		return v, w.paySequence(p, uint64(v.Len()))
+	case starlark.Tuple:
+		p.op = op
+		return v, w.paySequence(p, uint64(len(v)))
+	}
+	xs, err := w.collect(op, p, v)
+	return starlark.Tuple(xs), err
+}

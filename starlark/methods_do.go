@@ -46,33 +46,42 @@ func lower(c *call) (starlark.Value, error) {
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
-// join is s.join: the lengths are added up before anything is joined.
+// join is s.join: the lengths are added up before anything is joined. The strings are
+// read where they are, so that a column of a conversation is joined without a copy.
 func join(c *call) (starlark.Value, error) {
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
 		return c.stock()
 	}
-	xs, ok := c.args[0].(starlark.Iterable)
-	if !ok {
+	if _, ok := c.args[0].(starlark.Iterable); !ok {
 		return c.stock()
 	}
-	values, err := c.w.collect("join", price{unit: "strings", per: 0.5, bytes: 32}, xs)
+	xs, err := c.w.inPlace("join", price{unit: "strings", per: 0.5, bytes: 32}, c.args[0])
 	if err != nil {
 		return nil, err
 	}
-	size := uint64(0)
-	parts := make([]string, len(values))
-	for i, v := range values {
-		s, ok := v.(starlark.String)
+	sep, size := c.text(), 0
+	for i := range xs.Len() {
+		s, ok := xs.Index(i).(starlark.String)
 		if !ok {
-			return nil, c.errorf("in list, want string, got %s", v.Type())
+			return nil, c.errorf("in list, want string, got %s", xs.Index(i).Type())
 		}
-		parts[i] = string(s)
-		size += uint64(len(s) + len(c.text()))
+		size += len(s) + len(sep)
 	}
-	if err := c.w.payAs("join", concatText, size); err != nil {
+	if err := c.w.payAs("join", concatText, uint64(size)); err != nil {
 		return nil, err
 	}
-	return starlark.String(strings.Join(parts, c.text())), nil
+	if xs.Len() == 1 {
+		return xs.Index(0), nil
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i := range xs.Len() {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		b.WriteString(string(xs.Index(i).(starlark.String)))
+	}
+	return starlark.String(b.String()), nil
 }
 
 // ---- methods of lists ----
