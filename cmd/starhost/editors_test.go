@@ -41,6 +41,37 @@ def page(team):
 register_tool(page,name = "page")
 `
 
+// TestEditorsPyright: the typed plugin of the page is right, and Pyright, where it is
+// installed, knows from the stubs what it and the starter say.
+func TestEditorsPyright(t *testing.T) {
+	const name = "plugins/runbook.star"
+	typed := editorBlocks(t)[name]
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		name: typed, "runbook.py": typed, "wrong.py": "register_tol(1)\nfragment(1)\n",
+		"pyrightconfig.json": `{"reportUndefinedVariable": false}`,
+	})
+	m := machine{dir}
+	if out, said := m.run(t, exitOK, "check", "plugins"); said != "" {
+		t.Errorf("check: got %s%s", out, said)
+	}
+	m.run(t, exitOK, "new", "plugin", "starter")
+	m.run(t, exitOK, "docs", "--format", "pyi", "-o", "__builtins__.pyi")
+	if err := os.Rename(filepath.Join(dir, "starter/plugin.star"), filepath.Join(dir, "starter.py")); err != nil {
+		t.Fatal(err)
+	}
+	pyright, err := exec.LookPath("pyright")
+	if err != nil {
+		t.Skip("needs pyright")
+	}
+	cmd := exec.CommandContext(t.Context(), pyright, "runbook.py", "starter.py", "wrong.py")
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // it fails for what is wrong
+	if said := string(out); !strings.Contains(said, "wrong.py:2:10 - error: ") || !strings.Contains(said, "\n1 error, ") {
+		t.Errorf("got %s, want one error, of wrong.py", said)
+	}
+}
+
 // TestEditorsVSCode: the settings are JSON, and the problem matcher finds what check
 // prints.
 func TestEditorsVSCode(t *testing.T) {
