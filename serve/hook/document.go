@@ -18,8 +18,8 @@ type document struct {
 
 // A node is a value of a document: text[start:end].
 type node struct {
-	start, end int
-	after      int // the index of the node behind this one and all within it
+	start, end int32 // a text has at most maxRequest bytes
+	after      int32 // the index of the node behind this one and all within it
 	kind       byte
 	escaped    bool // a string that has escapes
 }
@@ -59,7 +59,7 @@ func (d *document) value(i, depth int) (int, bool) {
 		return i, false
 	}
 	at := len(d.nodes)
-	d.nodes = append(d.nodes, node{start: i, kind: d.text[i]})
+	d.nodes = append(d.nodes, node{start: int32(i), kind: d.text[i]})
 	ok := false
 	switch d.text[i] {
 	case isObject, isArray:
@@ -70,7 +70,7 @@ func (d *document) value(i, depth int) (int, bool) {
 		d.nodes[at].kind = isOther
 		i, ok = d.other(i)
 	}
-	d.nodes[at].end, d.nodes[at].after = i, len(d.nodes)
+	d.nodes[at].end, d.nodes[at].after = int32(i), int32(len(d.nodes))
 	return i, ok
 }
 
@@ -190,6 +190,9 @@ func (d *document) raw(i int) json.RawMessage {
 	return json.RawMessage(d.as(i))
 }
 
+// behind returns the index of the node behind a value and all within it.
+func (d *document) behind(i int) int { return int(d.nodes[i].after) }
+
 // is reports whether a value is there and of a kind.
 func (d *document) is(i int, kind byte) bool { return i != none && d.nodes[i].kind == kind }
 
@@ -229,7 +232,7 @@ func (d *document) members(object int) func(func(key, value int) bool) {
 		if !d.is(object, isObject) {
 			return
 		}
-		for key := object + 1; key < d.nodes[object].after; key = d.nodes[key+1].after {
+		for key := object + 1; key < d.behind(object); key = d.behind(key + 1) {
 			if !yield(key, key+1) {
 				return
 			}
@@ -243,11 +246,11 @@ func (d *document) elements(array int) (list []int) {
 		return nil
 	}
 	n := 0
-	for i := array + 1; i < d.nodes[array].after; i = d.nodes[i].after {
+	for i := array + 1; i < d.behind(array); i = d.behind(i) {
 		n++
 	}
 	list = make([]int, 0, n)
-	for i := array + 1; i < d.nodes[array].after; i = d.nodes[i].after {
+	for i := array + 1; i < d.behind(array); i = d.behind(i) {
 		list = append(list, i)
 	}
 	return list
@@ -287,32 +290,26 @@ type edit struct {
 // set returns the edit that gives a member of an object a value.
 func (d *document) set(object int, name string, value []byte) edit {
 	if i := d.get(object, name); i != none {
-		return edit{d.nodes[i].start, d.nodes[i].end, value}
+		return edit{int(d.nodes[i].start), int(d.nodes[i].end), value}
 	}
-	last := d.nodes[object].end - 1
+	last := int(d.nodes[object].end) - 1
 	member := slices.Concat(mustJSON(name), []byte(":"), value)
-	if d.nodes[object].after > object+1 {
+	if d.behind(object) > object+1 {
 		member = append([]byte(","), member...)
 	}
 	return edit{last, last, member}
 }
 
-// edited returns the text of a value with edits in it, which must not overlap, between
-// two other texts.
-func (d *document) edited(i int, edits []edit, before, after string) []byte {
+// appendEdited appends the text of a value with edits in it, which must not overlap.
+func (d *document) appendEdited(to []byte, i int, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	from := d.nodes[i].start
-	size := len(before) + d.nodes[i].end - from + len(after)
-	for _, e := range edits {
-		size += len(e.text) + 1
-	}
-	out := append(make([]byte, 0, size), before...)
+	from := int(d.nodes[i].start)
 	for n, e := range edits {
-		out = append(out, d.text[from:e.start]...)
+		to = append(to, d.text[from:e.start]...)
 		if n > 0 && e.start == e.end && e.start == edits[n-1].start && e.text[0] != ',' {
-			out = append(out, ',') // a second member of an object that had none
+			to = append(to, ',') // a second member of an object that had none
 		}
-		out, from = append(out, e.text...), e.end
+		to, from = append(to, e.text...), e.end
 	}
-	return append(append(out, d.text[from:d.nodes[i].end]...), after...)
+	return append(to, d.text[from:d.nodes[i].end]...)
 }

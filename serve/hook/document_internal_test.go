@@ -80,7 +80,7 @@ func TestLawDocumentSet(t *testing.T) {
 			edits = append(edits, d.set(0, n, mustJSON(want[n])))
 		}
 		var got map[string]any
-		if err := json.Unmarshal(d.edited(0, edits, " ", "\n"), &got); err != nil || !reflect.DeepEqual(got, want) {
+		if err := json.Unmarshal(d.appendEdited(nil, 0, edits), &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: got %v (%v), want %v", text, got, err, want)
 		}
 	})

@@ -269,20 +269,26 @@ func (p *pico) hello(r *request) {
 	p.reply(r, says(map[string]any{"ok": true, "name": "starhost"}))
 }
 
-// A picoAnswer is the result that answers a request, as JSON.
-type picoAnswer []byte
+// A picoAnswer appends the result that answers a request, as JSON.
+type picoAnswer func(to []byte) []byte
 
-// says returns an answer of a few words.
-func says(fields map[string]any) picoAnswer { return picoAnswer(mustJSON(fields)) }
+// text is an answer that is known.
+func text(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
 
-// modifies returns the answer that replaces a part of what was asked about by the
+// says is an answer of a few words.
+func says(fields map[string]any) picoAnswer { return text(string(mustJSON(fields))) }
+
+// modifies is the answer that replaces a part of what was asked about by the
 // parameters with edits in them.
 func (r *request) modifies(part string, edits []edit) picoAnswer {
-	return r.edited(r.params, edits, `{"action":"modify","`+part+`":`, "}")
+	return func(to []byte) []byte {
+		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
+		return append(r.appendEdited(to, r.params, edits), '}')
+	}
 }
 
 // pass is the answer that changes nothing.
-var pass = picoAnswer(`{"action":"continue"}`)
+var pass = text(`{"action":"continue"}`)
 
 // A picoMethod answers the requests of one method.
 type picoMethod func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error)
@@ -348,20 +354,26 @@ func (p *pico) reply(r *request, a picoAnswer) {
 	if r.silent() {
 		return
 	}
-	if n := len(r.id) + len(a) + len(`{"jsonrpc":"2.0","id":,"result":}`) + 1; n >= maxReply {
-		p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, n, maxReply-1))
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	line := p.compose(r, "result", a)
+	if len(line) >= maxReply {
+		p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, len(line), maxReply-1))
 		a = pass
 		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
 			a = refusals[r.method]("the answer of the plugins is too long for PicoClaw")
 		}
+		line = p.compose(r, "result", a)
 	}
-	p.send(r, "result", a)
+	p.write(line)
 }
 
 // fail sends an error.
 func (p *pico) fail(r *request, code int, message string) {
 	if !r.silent() {
-		p.send(r, "error", mustJSON(map[string]any{"code": code, "message": message}))
+		p.writing.Lock()
+		defer p.writing.Unlock()
+		p.write(p.compose(r, "error", says(map[string]any{"code": code, "message": message})))
 	}
 }
 
@@ -370,14 +382,16 @@ func (r *request) silent() bool {
 	return r.id == "" || r.id == "null" || r.id == "0"
 }
 
-// send writes the message that answers a request, at once.
-func (p *pico) send(r *request, what string, text []byte) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	line := append(p.line[:0], `{"jsonrpc":"2.0","id":`...)
-	line = append(append(append(line, r.id...), `,"`...), what...)
-	line = append(append(append(line, `":`...), text...), "}\n"...)
-	p.line = line
+// compose returns the message that answers a request, in memory that is used again.
+func (p *pico) compose(r *request, what string, a picoAnswer) []byte {
+	line := append(append(append(p.line[:0], `{"jsonrpc":"2.0","id":`...), r.id...), `,"`...)
+	line = append(append(line, what...), `":`...)
+	p.line = append(a(line), "}\n"...)
+	return p.line
+}
+
+// write sends a message at once.
+func (p *pico) write(line []byte) {
 	if _, err := p.out.Write(line); err != nil {
 		p.cancel(err)
 	}

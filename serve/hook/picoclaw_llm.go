@@ -301,16 +301,19 @@ func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) 
 // keep returns the tools that plugins did not take away, as they came, and whether
 // these are fewer.
 func (t *picoTurn) keep(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
-	kept := []json.RawMessage{}
-	for _, tool := range q.tools {
+	gone := func(tool int) bool {
 		name := q.toolName(tool)
 		isLeft := func(t starhost.Tool) bool { return t.Name == name }
-		if !slices.Contains(t.tools, name) || slices.ContainsFunc(left, isLeft) {
+		return slices.Contains(t.tools, name) && !slices.ContainsFunc(left, isLeft)
+	}
+	if !slices.ContainsFunc(q.tools, gone) {
+		return nil, false
+	}
+	kept := []json.RawMessage{}
+	for _, tool := range q.tools {
+		if !gone(tool) {
 			kept = append(kept, q.raw(tool))
 		}
-	}
-	if len(kept) == len(q.tools) {
-		return nil, false
 	}
 	return mustJSON(kept), true
 }

@@ -93,7 +93,7 @@ func afterTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAn
 }
 
 // approved is the answer to an approval that nobody refuses.
-var approved = picoAnswer(`{"approved":true}`)
+var approved = text(`{"approved":true}`)
 
 // approveTool asks the approvals. What nobody decides is approved: a call that a
 // person must approve was denied by [beforeTool], which is asked here where PicoClaw
