@@ -14,6 +14,7 @@ import (
 // A registry is everything that is registered, immutable once it is published.
 type registry struct {
 	plugins   []*Plugin
+	names     map[string]bool // of plugins
 	events    []EventSpec // that the program declares
 	specs     map[string]*EventSpec
 	tools     map[string]*Tool
@@ -27,7 +28,7 @@ type registry struct {
 
 func newRegistry(declared []EventSpec) *registry {
 	return &registry{
-		events: declared, specs: specsOf(declared), tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
+		names: map[string]bool{}, events: declared, specs: specsOf(declared), tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
 		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
 	}
 }
@@ -35,7 +36,7 @@ func newRegistry(declared []EventSpec) *registry {
 // clone returns a copy that can be added to.
 func (r *registry) clone() *registry {
 	c := &registry{
-		plugins: slices.Clone(r.plugins), events: r.events, specs: r.specs, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
+		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events, specs: r.specs, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
 	for event, hooks := range r.hooks {
@@ -132,13 +133,13 @@ func (r *registry) add(p Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
 	}
-	if slices.ContainsFunc(r.plugins, func(old *Plugin) bool { return old.Name == p.Name }) {
+	if r.names[p.Name] {
 		return fmt.Errorf("plugin %q is already in this host", p.Name)
 	}
 	if err := cmp.Or(checkGrants(&p, "respond", p.RespondsTo), checkGrants(&p, "override", p.Overrides)); err != nil {
 		return err
 	}
-	r.plugins = append(r.plugins, &p)
+	r.plugins, r.names[p.Name] = append(r.plugins, &p), true
 	return cmp.Or(
 		each(&p, p.Tools, r.addTool),
 		each(&p, p.Hooks, r.addHook),
@@ -202,7 +203,7 @@ func (r *registry) addTool(p *Plugin, t Tool) error {
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	s, err := newSchema(t.Parameters)
+	s, err := newSchema(t.Parameters, t.Checked)
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}

@@ -18,17 +18,17 @@ import (
 // one is compiled when arguments are not valid.
 type schema struct {
 	compile func() (*compiled, error)
-	plain   func() any // the schema decoded; nil unless it is plain
+	plain   func() map[string]any // the schema decoded; nil unless it is plain
 }
 
-// newSchema checks a JSON Schema for a tool's arguments.
-func newSchema(raw json.RawMessage) (*schema, error) {
-	s := &schema{compile: sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) })}
-	if isPlain(raw) {
-		s.plain = sync.OnceValue(func() (v any) {
-			_ = json.Unmarshal(raw, &v) // it was read before
-			return v
-		})
+// newSchema checks a JSON Schema for a tool's arguments. One that was checked before
+// is not looked at yet.
+func newSchema(raw json.RawMessage, checked bool) (*schema, error) {
+	s := &schema{
+		compile: sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) }),
+		plain:   sync.OnceValue(func() map[string]any { return decodePlain(raw) }),
+	}
+	if checked || decodePlain(raw) != nil { // most are never asked, and need no memory
 		return s, nil
 	}
 	_, err := s.compile()

@@ -6,18 +6,21 @@ import (
 	"slices"
 )
 
-// isPlain reports whether a schema has only what is known to compile: the common
-// keywords in their common form. Such are those that are derived from signatures.
-// Of a member that is given twice only the last one is looked at.
-func isPlain(raw json.RawMessage) bool {
+// decodePlain returns a schema that has only what is known to compile: the common
+// keywords in their common form. Such are those that are derived from signatures. Others
+// are nil. Of a member that is given twice only the last one is looked at.
+func decodePlain(raw json.RawMessage) map[string]any {
 	var s map[string]any
 	if len(raw) > maxSchemaSize || checkText(raw) != nil || json.Unmarshal(raw, &s) != nil {
-		return false
+		return nil
 	}
-	return s["type"] == "object" && plainSchema(s)
+	if s["type"] != "object" || !plainSchema(s) {
+		return nil
+	}
+	return s
 }
 
-// plainSchema is isPlain for a schema or a part of one, decoded.
+// plainSchema tells whether a schema or a part of one is plain.
 func plainSchema(v any) bool {
 	s, ok := v.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)

@@ -25,8 +25,8 @@ var schemas = []struct {
 func TestIsPlain(t *testing.T) {
 	for _, tt := range schemas {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := isPlain(json.RawMessage(tt.raw)); got != tt.plain {
-				t.Errorf("isPlain: got %v, want %v", got, tt.plain)
+			if got := decodePlain(json.RawMessage(tt.raw)) != nil; got != tt.plain {
+				t.Errorf("decodePlain: got %v, want %v", got, tt.plain)
 			}
 		})
 	}
@@ -39,7 +39,7 @@ func FuzzIsPlain(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var last any // of each member that is given twice
-		if !isPlain(raw) || json.Unmarshal(raw, &last) != nil {
+		if decodePlain(raw) == nil || json.Unmarshal(raw, &last) != nil {
 			return
 		}
 		raw, _ = json.Marshal(last)
@@ -60,7 +60,7 @@ func FuzzAccepts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw, args []byte) {
 		var last any // of each member that is given twice
-		if !isPlain(raw) || json.Unmarshal(raw, &last) != nil {
+		if decodePlain(raw) == nil || json.Unmarshal(raw, &last) != nil {
 			return
 		}
 		values, err := decodeObject(args)

@@ -18,8 +18,8 @@ const (
 // each value is validated by itself. A rule about several values at once is told only
 // if each of them is valid.
 func (s *schema) validate(args json.RawMessage) []string {
-	if s.plain != nil {
-		if values, err := decodeObject(args); err == nil && accepts(s.plain(), values) {
+	if plain := s.plain(); plain != nil {
+		if values, err := decodeObject(args); err == nil && accepts(plain, values) {
 			return nil
 		}
 	}

@@ -80,11 +80,13 @@ func laterAsked[R any](d *deferred, of func(*starhost.Plugin) asker[R]) asker[R]
 	return func(ctx context.Context, t *starhost.Turn) (R, error) { return ask(ctx, t, struct{}{}) }
 }
 
-// bind gives the registrations of a plugin handlers that evaluate its files first.
+// bind gives registrations, which a host took before, handlers that evaluate the
+// plugin's files first.
 func (d *deferred) bind(p *starhost.Plugin) {
 	type plugin = starhost.Plugin
 	for i := range p.Tools {
 		t := &p.Tools[i]
+		t.Checked = true
 		t.Call = later(d, func(p *plugin) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
 		if t.Available != nil {
 			t.Available = laterAsked(d, func(p *plugin) asker[bool] { return p.Tools[i].Available })

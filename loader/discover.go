@@ -44,11 +44,12 @@ type discovery struct {
 	maxSource int64
 	sources   []*Source
 	byName    map[string]*Source
+	folders   map[string]*folder // by path
 	errs      []*Error
 }
 
 func newDiscovery(maxSource int64) *discovery {
-	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}}
+	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}, folders: map[string]*folder{}}
 }
 
 func (d *discovery) fail(at Place, code, format string, args ...any) {
@@ -132,11 +133,13 @@ func (d *discovery) entries(p Path, real string, fsys fs.FS, entries []fs.DirEnt
 		if strings.HasPrefix(name, ".") || name == "golden" {
 			continue
 		}
-		info, err := fs.Stat(fsys, name)
 		isStar := strings.HasSuffix(name, ".star")
+		if regular := e.Type().IsRegular(); isStar && (regular || !utf8.ValidString(name)) { // a fs.FS has no such names
+			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real, regular: regular})
+			continue
+		}
+		info, err := fs.Stat(fsys, name)
 		switch {
-		case isStar && !utf8.ValidString(name): // a fs.FS has no such names
-			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real})
 		case err != nil && (isStar || holdsPlugin(real, name)):
 			d.fail(Place{File: shown}, "E0607", "%s", reason(err))
 		case err != nil:
@@ -164,6 +167,10 @@ func holdsPlugin(dir, name string) bool {
 // add takes a plugin whose name is right and its own.
 func (d *discovery) add(p Path, s *Source) {
 	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
+	if s.shared = d.folders[s.dir]; s.shared == nil {
+		s.shared = new(folder)
+		d.folders[s.dir] = s.shared
+	}
 	s.Display, s.prefix = s.Name+".star", s.Name+"/"
 	good := PluginName(s.Name) + ".star"
 	if s.Folder {

@@ -311,6 +311,7 @@ func (l *loading) run(ctx context.Context) error {
 	for _, s := range disabled {
 		off[s] = true
 	}
+	defer l.holdFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]*evaluation, len(l.sources))
 	for i, s := range l.sources {
@@ -338,6 +339,28 @@ func (l *loading) run(ctx context.Context) error {
 		l.register(wave)
 	}
 	return ctx.Err()
+}
+
+// maxHeld is the most folders that are held open while plugins are loaded.
+const maxHeld = 16
+
+// holdFolders keeps folders open that several plugins lie in, until release is called.
+func (l *loading) holdFolders() (release func()) {
+	var held []func()
+	plugins := map[*folder]int{}
+	for _, s := range l.sources {
+		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(held) == maxHeld {
+			continue
+		}
+		if root, err := s.shared.hold(s.dir); err == nil { // else reading tells
+			held = append(held, func() { s.shared.release(root) })
+		}
+	}
+	return func() {
+		for _, release := range held {
+			release()
+		}
+	}
 }
 
 // independent returns how many evaluations, from the first, require none of each other.

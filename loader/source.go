@@ -50,8 +50,10 @@ type Source struct {
 	Project bool
 
 	maxSource int64
-	prefix    string // what positions show in front of a name
-	dir, sub  string // absolute real folder, and the plugin's folder in it
+	prefix    string  // what positions show in front of a name
+	dir, sub  string  // absolute real folder, and the plugin's folder in it
+	shared    *folder // dir as others have it too, or nil
+	regular   bool    // Main was found in dir as a file, and no link
 
 	// pins are the files of the trusted project that the plugin is part of, by
 	// absolute real path; nil if any bytes will do.
@@ -117,8 +119,8 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	if f, ok := s.files[name]; ok {
 		return f, nil
 	}
-	err = s.open(func(fsys afero.Fs) error {
-		b, err := s.readFile(fsys, name)
+	err = s.open(func(root *os.Root) error {
+		b, err := s.readFile(root, name)
 		f = newSourceFile(b)
 		return err
 	})
@@ -157,7 +159,7 @@ func (s *Source) Looked(name string) bool {
 }
 
 // readFile reads a file that is small enough, as a look at it tells first.
-func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
+func (s *Source) readFile(root *os.Root, name string) ([]byte, error) {
 	at, most := Place{File: s.File(name)}, maxPluginBytes-s.bytes
 	large := func(got int64) error { return tooLarge(at, got, most) }
 	if strings.HasSuffix(name, ".star") && s.maxSource < most {
@@ -166,7 +168,7 @@ func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 			return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
 		}
 	}
-	info, err := fsys.Stat(name)
+	info, err := root.Stat(name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -175,7 +177,7 @@ func (s *Source) readFile(fsys afero.Fs, name string) ([]byte, error) {
 	case info.Size() > most:
 		return nil, large(info.Size())
 	}
-	f, err := fsys.Open(name)
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +210,8 @@ func (s *Source) siblings(name string) (names []string) {
 	if !s.Folder {
 		return nil
 	}
-	_ = s.open(func(fsys afero.Fs) error { // no folder, no names
-		entries, err := s.list(fsys, path.Dir(name))
+	_ = s.open(func(root *os.Root) error { // no folder, no names
+		entries, err := s.list(filesOf(root), path.Dir(name))
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -229,8 +231,8 @@ func (s *Source) Exists(name string) (bool, error) {
 		return true, nil
 	}
 	found := false
-	err := s.open(func(fsys afero.Fs) error {
-		entries, err := s.list(fsys, path.Dir(name))
+	err := s.open(func(root *os.Root) error {
+		entries, err := s.list(filesOf(root), path.Dir(name))
 		found = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(name) })
 		return err
 	})
@@ -251,8 +253,8 @@ func (s *Source) Glob(pattern string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string
-	err := s.open(func(fsys afero.Fs) (err error) {
-		g := &globFS{source: s, fs: fsys, left: maxEntries}
+	err := s.open(func(root *os.Root) (err error) {
+		g := &globFS{source: s, fs: filesOf(root), left: maxEntries}
 		names, err = doublestar.Glob(g, pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
 			doublestar.WithNoHidden(), doublestar.WithFailOnIOErrors())
 		names = slices.DeleteFunc(names, g.isFolder)
@@ -291,21 +293,63 @@ func (s *Source) checkPattern(pattern string) error {
 	return s.check(pattern)
 }
 
-// open lends the plugin's folder. It is opened for each use: a thousand plugins
-// must not hold a thousand folders open.
-func (s *Source) open(use func(afero.Fs) error) error {
-	root, err := os.OpenRoot(s.dir)
+// open lends the plugin's folder. It is opened for each use, but where [folder.hold]
+// keeps it open: a thousand plugins must not hold a thousand folders open.
+func (s *Source) open(use func(*os.Root) error) error {
+	root, err := s.shared.hold(s.dir)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer s.shared.release(root)
 	if s.sub != "" {
 		if root, err = root.OpenRoot(s.sub); err != nil {
 			return err
 		}
 		defer root.Close()
 	}
-	return use(afero.FromIOFS{FS: root.FS()})
+	return use(root)
+}
+
+// filesOf returns the files of a folder.
+func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
+
+// A folder is open while somebody holds it. All plugins in it share it. A nil folder
+// belongs to one plugin alone.
+type folder struct {
+	mu    sync.Mutex
+	root  *os.Root
+	users int
+}
+
+// hold opens the folder, whose path is dir, if nobody has it open.
+func (f *folder) hold(dir string) (*os.Root, error) {
+	if f == nil {
+		return os.OpenRoot(dir)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users == 0 {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		f.root = root
+	}
+	f.users++
+	return f.root, nil
+}
+
+// release gives back what hold returned.
+func (f *folder) release(root *os.Root) {
+	if f == nil {
+		root.Close() // it was only read
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.users == 0 {
+		root.Close() // likewise
+	}
 }
 
 // list returns the entries of a folder, sorted by name.
@@ -363,8 +407,11 @@ func (s *Source) same(o *Source) bool { return s.main() == o.main() }
 // main returns the real path of Main.
 func (s *Source) main() string {
 	name := filepath.Join(s.dir, s.sub, s.Main)
-	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
+	if s.regular {
 		return name // dir is real
+	}
+	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return name
 	}
 	return resolved(name)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/afero"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -70,7 +69,7 @@ func (t *tally) source(s *Source) error {
 		}
 		return nil
 	}
-	err := s.open(func(fsys afero.Fs) error { return t.walk(s, fsys.(afero.FromIOFS).FS) })
+	err := s.open(func(root *os.Root) error { return t.walk(s, root.FS()) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
