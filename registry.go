@@ -15,7 +15,7 @@ import (
 type registry struct {
 	plugins   []*Plugin
 	names     map[string]bool // of plugins
-	events    []EventSpec // that the program declares
+	events    []EventSpec     // that the program declares
 	specs     map[string]*EventSpec
 	tools     map[string]*Tool
 	hooks     map[string][]*Hook // by event, in the total order
