@@ -73,6 +73,7 @@ var operations = map[string]operation{
 	"$ref":      refIndex,
 	"$fref":     refField,
 	"$aug":      augment,
+	"$sum":      concatenated,
 	"$key":      displayKey,
 	"$entry":    firstEntry,
 	"$dict":     emptyDict,

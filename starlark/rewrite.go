@@ -465,6 +465,9 @@ func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
 }
 
 func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
+	if terms := r.terms(e); terms != nil {
+		return r.help(e.OpPos, "$sum", r.exprs(terms)...)
+	}
 	native := r.native(e)
 	c := *e
 	c.X, c.Y = r.expr(e.X), r.expr(e.Y)

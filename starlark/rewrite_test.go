@@ -47,6 +47,9 @@ var backtraceExamples = []string{
 	"x = [1]\ny = 'k'\nz = x[y]",
 	"d = {}\nk = 'a'\nd[k]",
 	"x = 'a'.join([1, 2])",
+	"x = 'a' + str(1) + 'b'.join([1]) + 'c'",
+	"def f(str): return 'a' + str(1) + 'b'\nx = f(lambda i: i)",
+	"x = 'a' + 'b'.upper() + 1 + 'c'",
 	"x = 3\nx[0] = 1",
 	"l = [1]\nl[0] += 'a'",
 	"a = {}\nb = [1]\na[b] = 1",
@@ -179,12 +182,15 @@ var sameExamples = []string{
 	"x = struct(a = 1, b = [2]) + struct(c = 3)\ny = x.a, x.b[0], dir(x), hasattr(x, 'q'), getattr(x, 'q', 4)\nz = x == x, struct(a = 1) != struct(a = 2)\n",
 	"x = [1, [2, (3, {'a': 4})]] == [1, [2, (3, {'a': 4})]]\ny = (1, 2) < (1, 3), [1] <= [1, 2], 'a' < 'b', (1,) > ()\n",
 	"def f():\n    \"\"\"doc\"\"\"\n    return 1\nx = str(f), repr(f), str(len), str('a'.join), type(f)\n",
+	"n = 3\nx = 'a' + str(n) + 'b' + ','.join(['c', 'd']) + '%d' % n + ('e' + repr(n)) + 'x'.upper() + 'y'\ny = 'a' + ('b' + 'c') + 'd'\n",
+	"def f(str): return 'a' + str(1) + 'b' + str(2)\nx = f(lambda i: 'c' * i)\ndef g(t): return 'a' + 'b'.join([t]) + t + 'c'\ny = g('t')\nz = \"\" + str(\"é\") + '\\x00'\n",
 	"def f(n):\n    s = 0\n    for i in range(n):\n        s += i\n        s -= 1\n        t = s * 2 + i % 3 - (i // 2)\n        if t > s and i != 3: s = s + t\n    return s\nx = f(40)\n",
 	"x = list(enumerate(['a', 'b'], 3))\ny = zip([1, 2], 'ab'.elems())\nz = list(reversed([1, 2])), tuple('ab'.codepoints()), bytes('é'), any([0, 1]), all([0, 1])\n",
 	"x = int('ff', 16), int('0b11', 0), int(3.7), float('1.5'), hash('abc'), abs(-3), bool([]), chr(65), ord('A')\n",
 	"x = (lambda a, b = 2: a + b)(1)\ny = [f(2) for f in [lambda v: v + 1]]\nz = (lambda *a, **k: (a, k))(1, b = 2)\n",
 	"x = 1 if 2 > 1 else 3\ny = not 1 in [1]\nz = 1 and 2 or 3\n",
 	"None_ = 3\nx = 'abc'[1:]\n",
+	"x = str(0)" + strings.Repeat(" + str(1) + 'b'", 100) + "\n", // more than one call takes
 }
 
 func TestValuesAreThoseOfStock(t *testing.T) {

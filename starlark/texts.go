@@ -1,0 +1,87 @@
+package starlark
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// What follows is about sums of texts. One, as in "a " + ",".join(b) + " c", is one call in place of one for
+// each +, where all terms are known to be strings before they run. Such a sum has no
+// error but a limit, so that nobody sees in which order it is made.
+
+// maxTerms is the most terms of one call.
+const maxTerms = 64
+
+// textMethods are the methods of strings that return a string.
+var textMethods = []string{
+	"capitalize", "format", "join", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rstrip", "strip", "title", "upper",
+}
+
+// isText reports whether e is a string if it is anything, seen through so many levels.
+func (r *rewriter) isText(e syntax.Expr, levels int) bool {
+	if levels == 0 {
+		return false
+	}
+	switch e := unparen(e).(type) {
+	case *syntax.Literal:
+		return e.Token == syntax.STRING
+	case *syntax.BinaryExpr:
+		return e.Op == syntax.PERCENT && r.isText(e.X, levels-1) || e.Op == syntax.PLUS && r.isText(e.X, levels-1) && r.isText(e.Y, levels-1)
+	case *syntax.CallExpr:
+		switch fn := e.Fn.(type) {
+		case *syntax.Ident:
+			return (fn.Name == "str" || fn.Name == "repr") && !r.shadowed(fn.Name)
+		case *syntax.DotExpr:
+			return slices.Contains(textMethods, fn.Name.Name) && r.isText(fn.X, levels-1)
+		}
+	}
+	return false
+}
+
+// terms returns the terms of a sum of texts in their order; nil if e is none, has two
+// of them, or is one of literals, which the compiler adds.
+func (r *rewriter) terms(e *syntax.BinaryExpr) []syntax.Expr {
+	var list []syntax.Expr
+	var x syntax.Expr = e
+	for len(list) < maxTerms-1 {
+		sum, ok := x.(*syntax.BinaryExpr)
+		if !ok || sum.Op != syntax.PLUS {
+			break
+		}
+		if !r.isText(sum.Y, maxLevels) {
+			return nil
+		}
+		list = append(list, sum.Y)
+		x = sum.X
+	}
+	if list = append(list, x); len(list) < 3 || !r.isText(x, maxTerms+maxLevels) || !slices.ContainsFunc(list, isNoLiteral) {
+		return nil
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func isNoLiteral(e syntax.Expr) bool {
+	_, ok := unparen(e).(*syntax.Literal)
+	return !ok
+}
+
+// concatenated is the sum of texts.
+func concatenated(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	size := 0
+	for _, a := range args {
+		size += len(a.(starlark.String))
+	}
+	if err := workerOf(th).pay(concatText, uint64(size)); err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, a := range args {
+		b.WriteString(string(a.(starlark.String)))
+	}
+	return starlark.String(b.String()), nil
+}
