@@ -165,6 +165,10 @@ func (s *Secrets) get(name string) *secretValue {
 	return v
 }
 
+// Value returns the value of a secret, for what the operator has the host itself do
+// with it. It is for no plugin: those have [World.Secret].
+func (s *Secrets) Value(name string) (string, error) { return s.get(name).read() }
+
 // open reads a value from its place.
 func (s *Secrets) open(name string) (string, error) {
 	raw, err := s.fetch(name)

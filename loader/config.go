@@ -150,6 +150,8 @@ type MCPConfig struct {
 	// Env are the environment variables that the program gets, by name.
 	Env []string
 	URL string
+	// Token is the name of the secret that the URL gets as a bearer token, "" for none.
+	Token string
 	// Approval is "ask" or "auto"; empty means ask.
 	Approval string
 }

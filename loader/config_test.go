@@ -138,6 +138,7 @@ env = ["GITHUB_TOKEN"]
 approval = "auto"
 [mcp.tickets]
 url = "https://tickets.internal/mcp"
+token = "TICKETS_TOKEN"
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -177,7 +178,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Store: loader.StoreConfig{URL: "none"},
 		MCP: map[string]*loader.MCPConfig{
 			"github":  {Command: []string{"github-mcp-server", "stdio"}, Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
-			"tickets": {URL: "https://tickets.internal/mcp"},
+			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN"},
 		},
 	}
 	if diff := gocmp.Diff(want, c, cmpopts.IgnoreUnexported(loader.Config{})); diff != "" {
@@ -233,6 +234,7 @@ func TestConfigErrors(t *testing.T) {
 		{"grants", "[grants]\na = \"x\"", "E0603", `starhost.toml:2: grants.a: got "x", want a list of strings`},
 		{"globs", "[tools]\ndeny = [\"a*\", \"[b\"]", "E0603", `starhost.toml:2: tools.deny: got a list, want a list of globs, as restart_* (item 2 is "[b")`},
 		{"secret file", "[secrets]\nA = { file = 1 }", "E0603", "starhost.toml:2: secrets.A.file: got 1, want a string"},
+		{"a token for its name", "[mcp.a]\ntoken = \"ghp_0123456789\"", "E0603", "starhost.toml:2: mcp.a.token: want the name of a secret, 1 to 64 of A-Z 0-9 _"},
 		{"library", "[libraries]\na = 1", "E0603", "starhost.toml:2: libraries.a: got 1, want a string"},
 		{"word", "[prompt]\ndedup = \"sesion\"", "E0603", `starhost.toml:2: prompt.dedup: got "sesion", want one of session, prompt (did you mean session?)`},
 		{"size unit", "[limits]\nmemory = \"64MB\"", "E0603", `starhost.toml:2: limits.memory: got "64MB", want bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`},

@@ -206,4 +206,8 @@ var keyDocs = []Key{
 		Name: "mcp.NAME.url", Example: `mcp.tickets.url = "https://tickets.internal/mcp"`,
 		Doc: "Where an MCP server is reached that is no program of this machine, in place of the command.",
 	},
+	{
+		Name: "mcp.NAME.token", Example: `mcp.tickets.token = "TICKETS_TOKEN"`,
+		Doc: "The secret, by its name as in secrets.NAME, that the URL gets as a bearer token. It is sent over https, or to this machine, alone.",
+	},
 }

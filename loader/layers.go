@@ -206,12 +206,17 @@ func (c *Config) apply(g given) *Error {
 
 func (c *Config) set(g given) *Error {
 	err := g.set(c, g)
-	var permission *effects.Error
+	var (
+		hidden     private
+		permission *effects.Error
+	)
 	switch {
 	case err == nil:
 		c.places[toml.Key(g.key[:2]).String()] = g.table
 		c.places[toml.Key(g.key).String()] = g.place
 	case err == errIgnored:
+	case errors.As(err, &hidden):
+		return errorAt(g.place, "E0603", "%s: want %s", toml.Key(g.key), hidden)
 	case errors.As(err, &permission):
 		return errorAt(g.place, permission.Code(), "%s: %v", toml.Key(g.key), err)
 	default:

@@ -78,6 +78,7 @@ var settings = []*setting{
 	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
 	{k("mcp.*.env"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Env })},
 	{k("mcp.*.url"), refused, value(webURL, func(c *Config, name string) *string { return &entry(c.MCP, name).URL })},
+	{k("mcp.*.token"), refused, value(secretName, func(c *Config, name string) *string { return &entry(c.MCP, name).Token })},
 	{k("mcp.*.approval"), refused, value(oneOf("ask", "auto"), func(c *Config, name string) *string { return &entry(c.MCP, name).Approval })},
 }
 
@@ -329,6 +330,21 @@ func webURL(v any) (string, error) {
 		return s, nil
 	}
 	return "", errors.New("a URL with http or https, without a user")
+}
+
+// A private says what is wanted in place of a value that nobody prints.
+type private string
+
+func (p private) Error() string { return string(p) }
+
+// secretName parses the name of a secret. What is none may be its value.
+func secretName(v any) (string, error) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	name, _ := v.(string)
+	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
+		return "", private("the name of a secret, 1 to 64 of A-Z 0-9 _")
+	}
+	return name, nil
 }
 
 func texts(v any) ([]string, error) {

@@ -95,6 +95,7 @@ mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:46
 mcp.github.env = ["GITHUB_TOKEN"]  # config.toml:47
 mcp.github.approval = "auto"  # config.toml:48
 mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:50
+mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:51
 `
 	if diff := gocmp.Diff(want, shown(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

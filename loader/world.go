@@ -41,6 +41,10 @@ func (l *loading) openWorld() error {
 	return nil
 }
 
+// Secret returns the value of a secret of the config, for what the config has the
+// host itself do with it.
+func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name) }
+
 // secrets returns the secrets of the config.
 func (l *loading) secrets() *effects.Secrets {
 	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}

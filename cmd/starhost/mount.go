@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -21,7 +25,8 @@ type mounted struct {
 	*mcp.Mount
 	name   string
 	config loader.MCPConfig
-	wanted bool // by the set that was loaded last
+	token  string // as it was then
+	wanted bool   // by the set that was loaded last
 }
 
 // join adds the tools of all servers to a set that was loaded, and starts those
@@ -35,10 +40,18 @@ func (m *mounts) join(ctx context.Context, v *serving, set *loader.Set) error {
 		if (len(config.Command) == 0) == (config.URL == "") {
 			return usagef("config: mcp.%s: want one of command and url", name)
 		}
-		i := slices.IndexFunc(m.open, func(o *mounted) bool { return o.name == name && reflect.DeepEqual(o.config, config) })
+		token, err := tokenOf(set, &config)
+		if err != nil {
+			return usagef("config: mcp.%s.token: %v", name, err)
+		}
+		i := slices.IndexFunc(m.open, func(o *mounted) bool {
+			return o.name == name && o.token == token && reflect.DeepEqual(o.config, config)
+		})
 		if i < 0 {
 			i = len(m.open)
-			m.open = append(m.open, &mounted{Mount: mcp.OpenMount(ctx, v.mountOptions(name, &config)), name: name, config: config})
+			o := v.mountOptions(name, &config)
+			o.Token = token
+			m.open = append(m.open, &mounted{Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token})
 		}
 		m.open[i].wanted = true
 		if err := set.Host.Add(m.open[i].Plugin()); err != nil {
@@ -46,6 +59,28 @@ func (m *mounts) join(ctx context.Context, v *serving, set *loader.Set) error {
 		}
 	}
 	return nil
+}
+
+// tokenOf returns the token that a server gets, "" for none. It goes nowhere in the
+// clear.
+func tokenOf(set *loader.Set, c *loader.MCPConfig) (string, error) {
+	if c.Token == "" {
+		return "", nil
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || c.URL == "":
+		return "", errors.New("want it for a url alone; a command gets secrets by env")
+	case u.Scheme != "https" && !isThisMachine(u.Hostname()):
+		return "", fmt.Errorf("got %s, want https: everyone on the way could read it", c.URL)
+	}
+	return set.Secret(c.Token)
+}
+
+// isThisMachine reports whether a name of a URL is that of this machine.
+func isThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // settle ends the servers that the set in use does not name.

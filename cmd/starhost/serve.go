@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/mcp"
 )
@@ -66,8 +67,9 @@ type serving struct {
 	paths   []string
 	live    *starhost.Live
 	mcp     *mcp.Server
-	changed chan struct{}  // holds a token if plugins must be loaded anew
-	work    sync.WaitGroup // beside the answers
+	stored  fragments.MemoryStore // of all sets
+	changed chan struct{}         // holds a token if plugins must be loaded anew
+	work    sync.WaitGroup        // beside the answers
 
 	reloading sync.Mutex  // holds for what follows
 	set       *loader.Set // in use
@@ -100,7 +102,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.code = exitOK // plugins that failed are reported; the others are served
 	v.live = starhost.NewLive(v.set.Host)
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
-		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Warn: v.warning,
+		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.stored, Warn: v.warning,
 	})
 	beside, stop := context.WithCancel(ctx)
 	defer v.work.Wait()
@@ -144,7 +146,7 @@ func (v *serving) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp
 // them. Problems go to the app that is given.
 func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
-		o.Host.Log, o.Host.Approver = v.logLine, mcp.Approve
+		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.stored
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/mcp"
 )
 
 // A server that is tested: what it says on standard error, and a client.
@@ -153,5 +157,45 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 	}
 	if got, want := r.Content[0].(*sdk.TextContent).Text, "denied by guard: not that one"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A server that is reached by URL gets the token that the config names, and nobody
+// is shown it.
+func TestServeMountsWithToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	h := starhost.New(starhost.Options{})
+	if err := h.Add(starhost.Plugin{Name: "other", Tools: []starhost.Tool{{
+		Name: "one", Description: "A tool.",
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "one"}, nil
+		},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewServer(mcp.NewServer(starhost.NewLive(h), mcp.Options{}).Handler(mcp.HTTPOptions{Token: token}))
+	t.Cleanup(other.Close)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "token"), token+"\n")
+	write(t, filepath.Join(dir, "one.star"), toolNamed("one"))
+	write(t, filepath.Join(dir, "config.toml"), `plugins.paths = ["one.star"]
+secrets.OTHER_TOKEN.file = "token"
+[mcp.other]
+url = "`+other.URL+mcp.Path+`"
+token = "OTHER_TOKEN"
+approval = "auto"
+`)
+	s := serveMCP(t, dir, "-c", filepath.Join(dir, "config.toml"))
+	wantTools(t, s, "load_fragment one other_one")
+	r, err := s.client.CallTool(t.Context(), &sdk.CallToolParams{Name: "other_one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Content[0].(*sdk.TextContent).Text; got != "one" {
+		t.Errorf("got %q, want one", got)
+	}
+	var shown strings.Builder
+	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", filepath.Join(dir, "config.toml")}, nil, &shown, &shown); code != exitOK || strings.Contains(shown.String(), token) {
+		t.Errorf("config show: code %d, got %s, want no token", code, shown.String())
 	}
 }

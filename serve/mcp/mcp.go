@@ -26,6 +26,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 )
 
 // Options say how a [Server] works. The zero value works.
@@ -35,6 +36,9 @@ type Options struct {
 	// Session is what the sessions of clients are; its ID is not used: sessions
 	// over HTTP have the id that the client knows, others one of the host's.
 	Session starhost.SessionConfig
+	// Fragments is the store of the hosts, of which a client is told what has a name
+	// and what its own prompts kept. Nil lists nothing.
+	Fragments fragments.Store
 	// Warn is told what cannot be offered, and why. Nil drops it.
 	Warn func(text string)
 }
@@ -131,10 +135,16 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return m(s, ctx, r)
 		}
 		result, err := next(ctx, name, r)
-		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
-			return s.onlyOffered(ctx, r.GetSession().(*sdk.ServerSession), list)
+		if err != nil {
+			return result, err
 		}
-		return result, err
+		switch list := result.(type) {
+		case *sdk.ListToolsResult:
+			return s.onlyOffered(ctx, r.GetSession().(*sdk.ServerSession), list)
+		case *sdk.ListResourcesResult:
+			return s.withStored(ctx, r.GetSession().(*sdk.ServerSession), list)
+		}
+		return result, nil
 	}
 }
 
@@ -180,9 +190,10 @@ func wait(ctx context.Context, group *sync.WaitGroup) {
 type session struct {
 	*starhost.Session
 	mu      sync.Mutex
-	host    *starhost.Host  // whose tools are known
-	tools   map[string]bool // that are for the session
-	started int             // calls, for their ids
+	host    *starhost.Host            // whose tools are known
+	tools   map[string]bool           // that are for the session
+	started int                       // calls, for their ids
+	kept    map[fragments.Hash]string // what its prompts kept, with where it came from
 }
 
 // session returns the session of a client, made at its first request.
@@ -194,7 +205,7 @@ func (s *Server) session(ss *sdk.ServerSession) *session {
 	}
 	config := s.options.Session
 	config.ID = ss.ID()
-	made := &session{Session: s.live.NewSession(config)}
+	made := &session{Session: s.live.NewSession(config), kept: map[fragments.Hash]string{}}
 	s.sessions[ss] = made
 	s.ends.Go(func() { s.end(ss, made) })
 	return made

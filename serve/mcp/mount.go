@@ -31,6 +31,9 @@ type MountOptions struct {
 	Dir     string
 	// URL is where the server is reached by streamable HTTP.
 	URL string
+	// Token is what a URL gets as a bearer token, and what is redirected to does not;
+	// "" sends none.
+	Token string
 	// Approval is that of its tools; "" means ask.
 	Approval starhost.Approval
 	// Changed is told when the server has other tools than [Mount.Plugin] said. Nil
@@ -103,10 +106,10 @@ func (m *Mount) Close() {
 // run keeps the server running until ctx ends. It tells when it has tried once.
 func (m *Mount) run(ctx context.Context, tried func()) {
 	defer close(m.ended)
+	defer tried()
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		start := time.Now()
 		err := m.serve(ctx, tried)
-		tried()
 		if ctx.Err() != nil {
 			return
 		}
@@ -114,6 +117,7 @@ func (m *Mount) run(ctx context.Context, tried func()) {
 			pause = firstPause
 		}
 		m.down(fmt.Sprintf("%s; it is started again in %v", cut(err.Error(), maxDescription), pause))
+		tried()
 		select {
 		case <-ctx.Done():
 			return
@@ -174,17 +178,24 @@ func (m *Mount) transport() sdk.Transport {
 	return &sdk.StreamableClientTransport{
 		Endpoint: m.options.URL, MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
-			Transport:     boundedTransport{transport},
+			Transport:     boundedTransport{transport, m.options.Token},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// A boundedTransport ends answers that are too long; streams of events have bounds
-// of their own.
-type boundedTransport struct{ http.RoundTripper }
+// A boundedTransport sends the token, and ends answers that are too long; streams of
+// events have bounds of their own.
+type boundedTransport struct {
+	http.RoundTripper
+	token string
+}
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
 	resp, err := t.RoundTripper.RoundTrip(r)
 	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		resp.Body = struct {

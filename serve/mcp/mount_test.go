@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -215,4 +217,36 @@ func TestMountURL(t *testing.T) {
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	diff(t, "answer", "sun", ask(t, h, "other_forecast", `{"city":"Rome"}`).ForLLM)
 	diff(t, "attachments", 2, len(ask(t, h, "other_radar", `{}`).Attachments))
+}
+
+// A server that is reached by URL gets its token, and no server that it sends us to.
+func TestMountToken(t *testing.T) {
+	const token = "0123456789abcdef"
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{Token: token})
+	elsewhere := make(chan string, 100)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere <- r.Header.Get("Authorization") }))
+	defer other.Close()
+	redirects := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer redirects.Close()
+	tests := []struct {
+		name, url, token string
+		tools            bool
+	}{
+		{"the token", "http://" + address + mcp.Path, token, true},
+		{"another token", "http://" + address + mcp.Path, "0123456789abcdeg", false},
+		{"none", "http://" + address + mcp.Path, "", false},
+		{"redirected", redirects.URL, token, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := mount(t, mcp.MountOptions{URL: tt.url, Token: tt.token})
+			diff(t, "tools", tt.tools, len(m.Plugin().Tools) > 0)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if tt.token != "" && strings.Contains(strings.Join(m.warned, " "), tt.token) {
+				t.Errorf("the token is in %q", m.warned)
+			}
+		})
+	}
+	diff(t, "requests elsewhere", 0, len(elsewhere))
 }

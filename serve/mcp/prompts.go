@@ -74,7 +74,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 	}
 	for _, l := range h.TemplateLoaders() {
 		if templateName(h, l.Prefix) == name {
-			return s.fillTemplate(ctx, l.Prefix, args)
+			return s.fillTemplate(ctx, s.session(r.Session), l.Prefix, args)
 		}
 	}
 	var names []string
@@ -106,7 +106,7 @@ func (s *Server) runCommand(ctx context.Context, ours *session, name string, arg
 // fillTemplate builds the prompt that a template starts, with all that hooks add. It
 // is the first of a session of its own: the same is given as often as it is asked
 // for.
-func (s *Server) fillTemplate(ctx context.Context, prefix string, args map[string]string) (*sdk.GetPromptResult, error) {
+func (s *Server) fillTemplate(ctx context.Context, ours *session, prefix string, args map[string]string) (*sdk.GetPromptResult, error) {
 	params, err := templateParams(args)
 	if err != nil {
 		return nil, err
@@ -118,6 +118,7 @@ func (s *Server) fillTemplate(ctx context.Context, prefix string, args map[strin
 	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
+	ours.keep(p.Fragments)
 	var attached []fragments.Attachment
 	for _, m := range p.Messages {
 		attached = append(attached, m.Attachments...)

@@ -1,0 +1,94 @@
+package mcp_test
+
+import (
+	"fmt"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/serve/mcp"
+)
+
+// Stored fragments are resources: those with names for all clients, those of prompts
+// for the client that asked. All can be read by whole ids.
+func TestStored(t *testing.T) {
+	store := new(fragments.MemoryStore)
+	put := func(text string, names ...string) fragments.Hash {
+		id := fragments.Sum(text)
+		if err := store.Put(t.Context(), fragments.Content{ID: id, Text: text}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := store.SetAlias(t.Context(), name, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return id
+	}
+	rules := put("Be kind.", "rules", "manners")
+	secret := put("Nobody was told of this.")
+	h := newHost(t, starhost.Options{Fragments: store}, weather(), effects.HostPlugin(effects.RefOptions{Store: store}))
+	s := mcp.NewServer(starhost.NewLive(h), mcp.Options{Fragments: store})
+	asks, other := connect(t, s, nil), connect(t, s, nil)
+	if _, err := asks.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "ask", Arguments: map[string]string{"place": "Rome"}}); err != nil {
+		t.Fatal(err)
+	}
+	city := fragments.Sum("Rome is a city.")
+	resource := func(id fragments.Hash, name, description string) string {
+		return fmt.Sprintf(`{"description":%q,"mimeType":"text/plain","name":%q,"uri":"starhost://sha256/%s"}`, description, name, id)
+	}
+	named := resource(rules, "manners, rules", "A stored fragment.")
+	kept := resource(city, "facts.md", "A fragment of an earlier prompt.")
+	skill := `{"description":"Knows clouds.","mimeType":"text/markdown","name":"clouds","uri":"starhost://skill/weather:clouds"}`
+	if rules.String() > city.String() {
+		t.Fatal("the order of the ids is another")
+	}
+	diff(t, "of who asked", "["+named+","+kept+","+skill+"]", resources(t, asks))
+	diff(t, "of others", "["+named+","+skill+"]", resources(t, other))
+	for id, want := range map[fragments.Hash]string{rules: "Be kind.", city: "Rome is a city.", secret: "Nobody was told of this."} {
+		r, err := other.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starhost://sha256/" + id.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "content", want, r.Contents[0].Text)
+	}
+	_, err := other.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starhost://sha256/" + rules.Short()})
+	if err == nil {
+		t.Error("a part of an id: got no error")
+	}
+}
+
+// What is listed is bounded, whatever the store has.
+func TestStoredBounds(t *testing.T) {
+	store := new(fragments.MemoryStore)
+	for i := range 1500 {
+		c := fragments.Content{Text: fmt.Sprint(i)}
+		c.ID = fragments.Sum(c.Text)
+		if err := store.Put(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.SetAlias(t.Context(), "n"+c.Text, c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newHost(t, starhost.Options{Fragments: store})
+	c := connect(t, mcp.NewServer(starhost.NewLive(h), mcp.Options{Fragments: store}), nil)
+	list, err := c.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "resources", 1000, len(list.Resources))
+}
+
+// resources returns what a client is told of, as JSON.
+func resources(t *testing.T, c *sdk.ClientSession) string {
+	t.Helper()
+	list, err := c.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asJSON(t, list.Resources)
+}
