@@ -109,7 +109,7 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].id != "G2" || chosen[1].id != "G8" {
 		t.Errorf("got %v, %v", chosen, err)
 	}
-	const want = "-only: got G10, want one of G1, G2, G3, G4, G5, G6, G7, G8, G9"
+	const want = "-only: got G10, want one of G1, G2, G3, G4, G5, G6, G7, G8, G9, Hooks"
 	if _, err := choose("G10"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -23,6 +23,7 @@ var goals = []goal{
 	{"G7", noStore},
 	{"G8", goldenCases},
 	{"G9", peakMemory},
+	{"Hooks", agentHooks},
 }
 
 func goalOf(id string) (goal, error) {
