@@ -111,7 +111,7 @@ func (d *discovery) folder(p Path, real string) {
 		d.fail(p.Place, "E0604", "%s: got a folder, want a file of this name, or a folder without .star that holds %s", p.Shown, mainFile)
 		return
 	}
-	entries, err := fs.ReadDir(root.FS(), ".")
+	entries, err := os.ReadDir(real) // that of a root looks at each file
 	if err != nil {
 		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 		return

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/afero"
@@ -177,7 +178,7 @@ func (s *Source) readFile(root *os.Root, name string) ([]byte, error) {
 	case info.Size() > most:
 		return nil, large(info.Size())
 	}
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it is made so, in vain
 	if err != nil {
 		return nil, err
 	}
