@@ -12,6 +12,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
@@ -276,11 +277,11 @@ func (c *testCase) compare(o *Options, r *Result) mending {
 	current := wanted && want == got
 	switch {
 	case len(unused) > 0 && !o.Prune:
-		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+shellQuote(c.id)+"\n")
+		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+starhost.ShellQuote(c.id)+"\n")
 		return m
 	case !wanted && !o.Update:
 		const reason = "no section \"want\""
-		r.fail(1, reason, reason+": starhost test --update "+shellQuote(c.id)+" creates it from\n"+got)
+		r.fail(1, reason, reason+": starhost test --update "+starhost.ShellQuote(c.id)+" creates it from\n"+got)
 		return m
 	case !current && !o.Update:
 		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unified("want", "got", want, got))
@@ -313,7 +314,7 @@ func (c *testCase) recordHelp() string {
 	if !errors.As(c.first.err, &unanswered) {
 		return ""
 	}
-	return "  help: starhost test --record " + shellQuote(c.id) + "\n"
+	return "  help: starhost test --record " + starhost.ShellQuote(c.id) + "\n"
 }
 
 // lines returns a line for each part.
@@ -379,15 +380,4 @@ func describe(err error) string {
 // unified shows the difference of two texts.
 func unified(oldName, newName, oldText, newText string) string {
 	return udiff.Unified(oldName, newName, oldText, newText)
-}
-
-// plainChars mean nothing to a shell.
-const plainChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"
-
-// shellQuote returns a word as a shell wants it typed.
-func shellQuote(word string) string {
-	if word != "" && strings.Trim(word, plainChars) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -319,11 +319,3 @@ func TestNews(t *testing.T) {
 		})
 	}
 }
-
-func TestShellQuote(t *testing.T) {
-	for word, want := range map[string]string{"a/b.star::c": "a/b.star::c", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
-		if got := shellQuote(word); got != want {
-			t.Errorf("shellQuote(%q): got %s, want %s", word, got, want)
-		}
-	}
-}
