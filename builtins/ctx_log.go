@@ -71,7 +71,10 @@ type logBook struct {
 
 // write logs a line, or returns the limit that it is over.
 func (h *handlerCall) write(line starhost.LogLine) (limit string) {
-	b, said := &h.logs, line.Text
+	if h.logs == nil {
+		h.logs = new(logBook)
+	}
+	b, said := h.logs, line.Text
 	line.Text, line.Fields = asText(h.rec.world.Redact(line.Text)), h.rec.world.RedactJSON(line.Fields)
 	switch {
 	case b.count == maxLogLines:

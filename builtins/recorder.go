@@ -29,7 +29,7 @@ type Recorder struct {
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
-	r.loading = &handlerCall{rec: r}
+	r.loading = &handlerCall{rec: r, logs: new(logBook)}
 	return r
 }
 
@@ -79,7 +79,7 @@ type handlerCall struct {
 	turn  *starhost.Turn
 	lane  *starhost.Lane
 	made  *decision // the last decision that the handler made, or nil
-	logs  logBook
+	logs  *logBook  // nil until the handler logs
 	first [4]starlark.Value
 }
 

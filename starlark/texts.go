@@ -8,9 +8,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// What follows is about sums of texts. One, as in "a " + ",".join(b) + " c", is one call in place of one for
-// each +, where all terms are known to be strings before they run. Such a sum has no
-// error but a limit, so that nobody sees in which order it is made.
+// What follows is about sums of texts. One such as "a " + ",".join(b) + " c" is one
+// call in place of one for each +, where all terms are known to be strings before they
+// run. It has no error but a limit, so that nobody sees in which order it is made.
 
 // maxTerms is the most terms of one call.
 const maxTerms = 64
