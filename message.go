@@ -68,17 +68,17 @@ func asTyped(messages []Message) []Message {
 
 // held returns what messages bring that need not be sent again: what merging put
 // there, and the attachments of messages that come from elsewhere.
-func held(messages []Message) map[fragments.Hash]bool {
-	all := map[fragments.Hash]bool{}
+func held(messages []Message) map[fragments.Hash]int {
+	all := map[fragments.Hash]int{}
 	for i := range messages {
 		for _, id := range messages[i].holds {
-			all[id] = true
+			all[id] = 0
 		}
 		if messages[i].holds != nil {
 			continue
 		}
 		for j := range messages[i].Attachments {
-			all[messages[i].Attachments[j].ID()] = true
+			all[messages[i].Attachments[j].ID()] = 0
 		}
 	}
 	return all

@@ -168,7 +168,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 	if store == nil {
 		return
 	}
-	var kept []fragments.Content
+	kept := make([]fragments.Content, 0, len(rows))
 	for _, r := range rows {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
 			kept = append(kept, fragments.Content{ID: r.ID, Text: r.Content})
@@ -248,13 +248,17 @@ func pin(list []fragments.Attachment) []fragments.Attachment {
 // inSession reports whether an earlier message holds a content: of the session,
 // or of this turn alone where the host is set so.
 func (t *Turn) inSession(h fragments.Hash) bool {
-	return t.sent[h] || t.host.opts.Prompt.Dedup == DedupSession && t.session.sent[h]
+	use, sent := t.session.sent[h]
+	return sent && (use == t.session.use() || t.host.opts.Prompt.Dedup == DedupSession)
 }
 
 // append renders what was merged and adds it to the turn: in the first round in
 // front of the user's words, later as a message of its own.
 func (t *Turn) append(m *merged) {
-	msg := Message{Role: RoleUser, merged: alone}
+	msg := Message{Role: RoleUser, merged: alone, holds: make([]fragments.Hash, 0, len(m.set.Rows()))}
+	if len(t.session.sent) == 0 {
+		t.session.sent = make(map[fragments.Hash]int, len(m.set.Rows()))
+	}
 	for _, r := range m.set.Rows() {
 		if r.Status == fragments.Kept && r.Target == fragments.Prompt {
 			t.hold(&msg, r.ID)
@@ -289,7 +293,7 @@ func (t *Turn) append(m *merged) {
 // hold notes that a message brings a content.
 func (t *Turn) hold(m *Message, id fragments.Hash) {
 	m.holds = append(m.holds, id)
-	t.sent[id], t.session.sent[id] = true, true
+	t.session.sent[id] = t.session.use()
 }
 
 // send passes the complete request through pre_send and compares it with the

@@ -41,17 +41,17 @@ type Session struct {
 
 	// What follows belongs to the turn that holds the token.
 
-	number  int       // of turns begun
-	base    int       // of those, how many before the last reset
-	asides  int       // of other uses
-	started bool      // session_start has run
-	closed  bool      // session_end has
-	cut     bool      // the last turn ended because of its context
-	done    bool      // the last turn had its final answer
-	welcome []Context // of session_start
-	history []Message // as sent, oldest first
-	sent    map[fragments.Hash]bool
-	opening []Context // welcome, until a prompt has it
+	number  int                    // of turns begun
+	base    int                    // of those, how many before the last reset
+	asides  int                    // of other uses
+	started bool                   // session_start has run
+	closed  bool                   // session_end has
+	cut     bool                   // the last turn ended because of its context
+	done    bool                   // the last turn had its final answer
+	welcome []Context              // of session_start
+	history []Message              // as sent, oldest first
+	sent    map[fragments.Hash]int // what messages hold, and the use that sent it last; 0 for one before
+	opening []Context              // welcome, until a prompt has it
 	system  systemText
 	docs    int                       // documents rendered so far, for numbering
 	last    *transcript               // of the previous prompt, for the cache report
@@ -65,10 +65,14 @@ func (h *Host) NewSession(c SessionConfig) *Session { return h.live.NewSession(c
 
 func newSession(l *Live, c SessionConfig) *Session {
 	c.Platform = cmp.Or(c.Platform, "go")
-	s := &Session{live: l, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]bool{}, ids: map[string]fragments.Hash{}}
+	s := &Session{live: l, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]int{}, ids: map[string]fragments.Hash{}}
 	s.slot <- struct{}{}
 	return s
 }
+
+// use returns the number of the turn, or other use, that is under way: no two have the
+// same.
+func (s *Session) use() int { return s.number + s.asides }
 
 // ID returns the session's name.
 func (s *Session) ID() string { return s.config.ID }
@@ -152,12 +156,11 @@ type Turn struct {
 	request  Request
 	number   int
 	round    int
-	words    string       // the user's own words, as history stores them
-	refs     []reference  // of the template
-	only     []ToolFilter // of the host, the request and the template
-	offers   []Context    // of the template's attachments, and of turn_start
-	messages []Message    // this turn's part of the history
-	sent     map[fragments.Hash]bool
+	words    string          // the user's own words, as history stores them
+	refs     []reference     // of the template
+	only     []ToolFilter    // of the host, the request and the template
+	offers   []Context       // of the template's attachments, and of turn_start
+	messages []Message       // this turn's part of the history
 	spent    fragments.Spent // by its prompts
 	tools    *Tools          // what the request may offer
 	offered  *Tools          // what the last prompt offered
@@ -196,7 +199,7 @@ func (s *Session) enter(ctx context.Context) (*Turn, error) {
 	}
 	h := s.live.Host()
 	return &Turn{
-		session: s, host: h, registry: h.registry.Load(), number: s.number, sent: map[fragments.Hash]bool{},
+		session: s, host: h, registry: h.registry.Load(), number: s.number,
 		request: Request{Model: s.config.Model, Options: emptyObject}, only: []ToolFilter{h.opts.Tools},
 	}, nil
 }
@@ -443,7 +446,7 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // first one, and what session_start offered is offered again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
-		s.history, s.sent, s.docs = nil, map[fragments.Hash]bool{}, 0
+		s.history, s.sent, s.docs = nil, map[fragments.Hash]int{}, 0
 		s.opening, s.base = s.welcome, s.number
 		s.system = systemText{own: s.system.own, stale: true}
 		_, err := t.fire(ctx, t.event("session_reset"))

@@ -91,7 +91,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 		s.opening = s.welcome
 	}
 	for _, id := range saved.Sent {
-		s.sent[id] = true
+		s.sent[id] = 0
 	}
 	s.system = systemText{own: saved.System, stale: true}
 	for _, p := range saved.Parts {

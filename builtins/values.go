@@ -128,10 +128,8 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
 func makeFragment(c modCall) (starlark.Value, error) {
-	var (
-		f      fragments.Fragment
-		target = "prompt"
-	)
+	v, target := new(fragmentValue), "prompt"
+	f := &v.f
 	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
@@ -140,7 +138,7 @@ func makeFragment(c modCall) (starlark.Value, error) {
 		return nil, c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
 	}
 	f.Target = t
-	return &fragmentValue{f}, c.pay(1, 256)
+	return v, c.pay(1, 256)
 }
 
 // maxAttachment is the most bytes of one attachment that a plugin makes.

@@ -2,6 +2,8 @@ package fragments
 
 import (
 	"cmp"
+	"encoding/binary"
+	"math/bits"
 	"slices"
 )
 
@@ -73,7 +75,7 @@ func Merge(lists ...[]Fragment) *Set {
 	m := merger{
 		set:   &Set{rows: make([]*Row, 0, len(offers)), given: len(offers)},
 		rows:  make([]Row, 0, len(offers)),
-		found: make(map[Hash]rowPair, len(offers)),
+		found: newTable(len(offers)),
 		named: make([]Origin, len(offers)),
 	}
 	for _, f := range offers {
@@ -94,9 +96,15 @@ func inOrder(lists [][]Fragment) []*Fragment {
 			offers = append(offers, &list[i])
 		}
 	}
-	slices.SortStableFunc(offers, func(a, b *Fragment) int {
-		return cmp.Or(cmp.Compare(b.Target, a.Target), cmp.Compare(a.Priority, b.Priority))
-	})
+	byPlace := func(a, b *Fragment) int {
+		if a.Target != b.Target {
+			return cmp.Compare(b.Target, a.Target)
+		}
+		return cmp.Compare(a.Priority, b.Priority)
+	}
+	if !slices.IsSortedFunc(offers, byPlace) {
+		slices.SortStableFunc(offers, byPlace)
+	}
 	return offers
 }
 
@@ -105,25 +113,43 @@ func inOrder(lists [][]Fragment) []*Fragment {
 type merger struct {
 	set   *Set
 	rows  []Row
-	found map[Hash]rowPair
+	found table
 	ids   map[string]Hash // of contents that nobody knew, so that each is hashed once
 	named []Origin
 }
 
-// A rowPair holds the rows of one content by target; nil where there is none.
-type rowPair [len(targetNames)]*Row
-
 func (m *merger) offer(f *Fragment) {
 	id := m.id(f)
-	pair := m.found[id]
-	if row := pair[f.Target]; row != nil {
-		m.set.repeated += int64(len(f.Content))
-		row.Pinned = row.Pinned || f.Pinned
-		row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
+	slot := m.found.slot(m.rows, id, f.Target)
+	if *slot == 0 {
+		m.add(f, id)
+		*slot = int32(len(m.rows))
 		return
 	}
-	pair[f.Target] = m.add(f, id)
-	m.found[id] = pair
+	row := &m.rows[*slot-1]
+	m.set.repeated += int64(len(f.Content))
+	row.Pinned = row.Pinned || f.Pinned
+	row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
+}
+
+// A table finds rows by id and target. A slot holds the number of a row, from 1, or
+// 0. As ids are hashes, their first bytes say where to look; half of the slots or
+// more are free.
+type table []int32
+
+// newTable returns a table for at most n rows.
+func newTable(n int) table {
+	return make(table, 1<<bits.Len(uint(2*n)))
+}
+
+// slot returns the slot of a row among those given, or the one where it belongs.
+func (t table) slot(rows []Row, id Hash, target Target) *int32 {
+	for i := binary.LittleEndian.Uint64(id[:]); ; i++ {
+		slot := &t[i&uint64(len(t)-1)]
+		if *slot == 0 || rows[*slot-1].ID == id && rows[*slot-1].Target == target {
+			return slot
+		}
+	}
 }
 
 // id returns the hash of f's content. Of one that [Contents] knows it reads nothing.
@@ -142,13 +168,12 @@ func (m *merger) id(f *Fragment) Hash {
 	return id
 }
 
-func (m *merger) add(f *Fragment, id Hash) *Row {
+func (m *merger) add(f *Fragment, id Hash) {
 	n := len(m.rows)
 	m.rows = append(m.rows, Row{Fragment: *f, ID: id, Provenance: m.named[n : n : n+1], Status: Kept, Offset: -1})
 	row := &m.rows[n]
 	row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
 	m.set.rows = append(m.set.rows, row)
-	return row
 }
 
 // Attach adds the attachments of the lists, each id once, in the order given

@@ -80,6 +80,12 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
+	if texts, ok := v.(Texts); ok { // as the walk does, which is not worth it for one value
+		if err := w.payAs(op, quoting, uint64(texts.TextBytes())); err != nil {
+			return err
+		}
+		return w.payAs(op, textNode, 1)
+	}
 	_, err := w.walk(textWalk{w: w, op: op, unread: 1}, v)
 	return err
 }
