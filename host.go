@@ -196,7 +196,7 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	defer h.mu.Unlock()
 	old := h.registry.Load()
 	next := old.clone()
-	var good []Plugin
+	good := make([]Plugin, 0, len(plugins))
 	for i, p := range plugins {
 		if errs[i] = cmp.Or(h.broken, next.add(*p)); errs[i] == nil {
 			good = append(good, *p)

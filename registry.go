@@ -86,7 +86,7 @@ func (r *registry) event(name string) (*EventSpec, error) {
 
 // offer returns the tools that may be offered, by name.
 func (r *registry) offer(may func(*Tool) bool) []Tool {
-	var tools []Tool
+	tools := slices.Grow([]Tool(nil), len(r.tools))
 	for _, name := range sortedKeys(r.tools) {
 		if tool := r.tools[name]; may(tool) {
 			tools = append(tools, *tool)

@@ -2,6 +2,8 @@ package loader
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,11 +80,13 @@ func (e *evaluation) finish(err error) {
 func (e *evaluation) digest() fragments.Hash {
 	files := e.source.remembered()
 	maps.Copy(files, e.borrowed)
-	var lines strings.Builder
+	var lines []byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&lines, "%s  %s\n", files[name], name)
+		sum := files[name]
+		lines = append(hex.AppendEncode(lines, sum[:]), "  "...)
+		lines = append(append(lines, name...), '\n')
 	}
-	return fragments.Sum(lines.String())
+	return sha256.Sum256(lines)
 }
 
 // read reads the plugin's file and takes over what it says of itself.
@@ -208,6 +212,7 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 			return e.load(from, label)
 		},
 	})
+	files.record.Use(e.memo)
 	return files, err
 }
 
