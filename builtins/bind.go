@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
@@ -28,6 +29,8 @@ type signature struct {
 	fn     *starlark.Function
 	params []param // in order, private ones too
 	rest   bool    // it has **kwargs
+
+	remembered atomic.Bool // a [Memo] has a call of it
 }
 
 // signatureOf reads a handler's parameters. What no handler may have is an error:
@@ -194,5 +197,5 @@ func (p *placed) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg st
 	if p.args > 0 {
 		args = append(args, starlark.String(arg))
 	}
-	return h.run(p.fn, args, nil)
+	return h.run(p.signature, args, nil)
 }

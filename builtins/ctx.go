@@ -44,6 +44,9 @@ func (v *ctxValue) AttrNames() []string {
 func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	full := strings.TrimPrefix(v.group+"."+name, ".")
 	for _, m := range ctxMembers {
+		if m.name == full && !repeatable[full] {
+			v.call.once = true
+		}
 		switch {
 		case m.name == full && m.get != nil:
 			return m.get(v.call)

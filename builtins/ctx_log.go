@@ -70,23 +70,29 @@ type logBook struct {
 }
 
 // write logs a line, or returns the limit that it is over.
-func (h *handlerCall) write(line starhost.LogLine) (limit string) {
+func (h *handlerCall) write(said starhost.LogLine) (limit string) {
 	if h.logs == nil {
 		h.logs = new(logBook)
 	}
-	b, said := h.logs, line.Text
-	line.Text, line.Fields = asText(h.rec.world.Redact(line.Text)), h.rec.world.RedactJSON(line.Fields)
+	b, line := h.logs, h.rec.redactLine(said)
 	switch {
 	case b.count == maxLogLines:
 		return "1,000 lines"
 	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
 		return "256 KiB"
 	}
-	b.redacted = b.redacted || h.lane == nil && line.Text != asText(said)
+	b.redacted = b.redacted || h.lane == nil && line.Text != asText(said.Text)
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
+	h.noteLine(said, line)
 	h.keep(line)
 	return ""
+}
+
+// redactLine returns a line as it is kept: text, without secrets.
+func (r *Recorder) redactLine(line starhost.LogLine) starhost.LogLine {
+	line.Text, line.Fields = asText(r.world.Redact(line.Text)), r.world.RedactJSON(line.Fields)
+	return line
 }
 
 func (h *handlerCall) keep(line starhost.LogLine) {
@@ -107,7 +113,7 @@ func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	}
 	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
 	if limit := h.write(l); limit != "" && !h.logs.full {
-		h.logs.full = true
+		h.logs.full, h.once = true, true
 		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
 		h.keep(l)
 	}

@@ -22,6 +22,7 @@ type Recorder struct {
 	names    map[string]starhost.Pos  // what is registered, such as `tool "page"`
 	captures map[starhost.Pos]capture // by the place of the function
 	loading  *handlerCall
+	memo     *Memo // or nil
 }
 
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
@@ -80,6 +81,8 @@ type handlerCall struct {
 	lane  *starhost.Lane
 	made  *decision // the last decision that the handler made, or nil
 	logs  *logBook  // nil until the handler logs
+	notes *notes    // nil until the handler does what a memo must know
+	once  bool      // it did what no memo can do again
 	first [4]starlark.Value
 }
 
@@ -108,11 +111,19 @@ func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 	return h
 }
 
-// run calls fn.
-func (h *handlerCall) run(fn *starlark.Function, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, usage, err := h.rec.rt.Call(h, fn, args, kwargs)
+// run calls the function of s, unless it is known what it returns.
+func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	memo := h.rec.memo
+	if v, known := memo.recall(h, s, args, kwargs); known {
+		return v, nil
+	}
+	v, usage, err := h.rec.rt.Call(h, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
-	return v, h.rec.cleanError(err)
+	if err != nil {
+		return nil, h.rec.cleanError(err)
+	}
+	memo.remember(h, s, args, kwargs, v, usage)
+	return v, nil
 }
 
 // callerOf returns the place of the innermost frame of Starlark code.

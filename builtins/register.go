@@ -196,7 +196,7 @@ func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, 
 		if err != nil {
 			return starhost.Result{}, r.cleanError(err)
 		}
-		v, err := h.run(sig.fn, nil, kwargs)
+		v, err := h.run(sig, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }
@@ -303,7 +303,7 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		if err != nil {
 			return starhost.Decision{}, r.cleanError(err)
 		}
-		v, err := h.run(sig.fn, args, kwargs)
+		v, err := h.run(sig, args, kwargs)
 		if err != nil {
 			return starhost.Decision{}, err
 		}

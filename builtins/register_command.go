@@ -66,7 +66,7 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 		if err != nil {
 			return starhost.Result{}, err
 		}
-		v, err := h.run(sig.fn, nil, kwargs)
+		v, err := h.run(sig, nil, kwargs)
 		return r.resultOf(sig.fn, v, err)
 	}
 }

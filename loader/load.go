@@ -62,6 +62,9 @@ type Options struct {
 	// Profile counts what the lines of plugins spend, of steps and bytes; nil counts
 	// nothing.
 	Profile *starlark.Profile
+	// NoMemo has each call of a handler run, also where it is known what it returns: see
+	// [builtins.Memo]. It changes no result. With Coverage or Profile all calls run anyway.
+	NoMemo bool
 	// Host configures the host; Prompt and Tools come from the config. Without a store
 	// of fragments it gets one in memory.
 	Host starhost.Options
@@ -265,6 +268,7 @@ type loading struct {
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
 	events    []byte                  // of the program's own, as JSON
+	memo      *builtins.Memo          // nil if all calls run
 }
 
 // An assignment is one --set.
@@ -283,6 +287,9 @@ func newLoading(o Options) (*loading, error) {
 	l := &loading{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
 	if l.config == nil {
 		l.config = newConfig()
+	}
+	if !o.NoMemo && o.Coverage == nil && o.Profile == nil {
+		l.memo = new(builtins.Memo)
 	}
 	l.set = &Set{Config: l.config}
 	l.events, _ = json.Marshal(l.Host.AppEvents) // texts alone
