@@ -45,7 +45,7 @@ type Store interface {
 func CheckAlias(name string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters+"-.") != "" || strings.Trim(name[:1], letters) != "" {
-		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - ., the first none of - .", cut(name))
+		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first", cut(name))
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func TestMemoryStoreLimits(t *testing.T) {
 		{func() error { return s.SetAlias(ctx, "one", fragments.Sum("ab")) }, ""},
 		{func() error { return s.SetAlias(ctx, "one", fragments.Sum("c")) }, ""},
 		{func() error { return s.SetAlias(ctx, "two", fragments.Sum("c")) }, "fragment store: got 2 aliases, want at most 1 (MaxAliases)"},
-		{func() error { return s.SetAlias(ctx, "a:b", fragments.Sum("c")) }, `alias: got "a:b", want 1 to 64 of A-Z a-z 0-9 _ - ., the first none of - .`},
+		{func() error { return s.SetAlias(ctx, "a:b", fragments.Sum("c")) }, `alias: got "a:b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first`},
 		{func() error { return s.SetAlias(ctx, "x", fragments.Sum("d")) }, "alias x: got " + fragments.Sum("d").String() + ", want a content of the store"},
 	}
 	for i, step := range steps {

@@ -127,7 +127,7 @@ unused section "fragments/style": nothing looked at this file
 `},
 		{"a fragment whose name is no alias", "", upperCase + "-- fragments/a/b --\n", `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - ., the first none of - .
+alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first
 
 1 case: 1 failed
 `},

@@ -233,7 +233,7 @@ func TestCacheFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := OpenCache(dir)
-			defer c.Close()
+			t.Cleanup(func() { c.Close() }) // there is one, though none in files
 			want := tt.want
 			if want != "<nil>" {
 				want = "cache " + dir + want[len("cache DIR"):]

@@ -77,7 +77,7 @@ func TestKeptSpoilt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c := openCache(t, dir)
 	c.Keep(Key{1}, []byte("one"))
-	c = reopened(t, c, dir)
+	reopened(t, c, dir)
 	file := filepath.Join(dir, packName)
 	good, err := os.ReadFile(file)
 	if err != nil {

@@ -217,15 +217,6 @@ func (d *document) named(key int, name string) bool {
 	return d.text[n.start+1:n.end-1] == name
 }
 
-// at returns the value of a member of a member, and so on.
-func (d *document) at(names ...string) int {
-	i := 0
-	for _, name := range names {
-		i = d.get(i, name)
-	}
-	return i
-}
-
 // members yields the keys and values of an object; of anything else there are none.
 func (d *document) members(object int) func(func(key, value int) bool) {
 	return func(yield func(key, value int) bool) {
