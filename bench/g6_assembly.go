@@ -21,11 +21,11 @@ const (
 // assembly compares whole prompts: 10 plugins, each with a hook and a loader of 5
 // fragments of 4 KiB, of which 40 of 50 are unique, joined into one text.
 func assembly(r *rig) error {
-	impure, err := r.assembler("impure", "ctx, arg", "    ctx.now\n", 4096) // which no memo may answer
+	impure, err := r.assembler("impure", made, "ctx, arg", "    ctx.now\n", 4096) // which no memo may answer
 	if err != nil {
 		return err
 	}
-	pure, err := r.assembler("pure", "arg", "", 4096)
+	pure, err := r.assembler("pure", made, "arg", "", 4096)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,11 @@ func assembly(r *rig) error {
 
 // assemblyCosts adds the tail and the memory of prompts of known content.
 func (r *rig) assemblyCosts(small *assembler) error {
-	large, err := r.assembler("large", "ctx, arg", "    ctx.now\n", 16<<10)
+	constant, err := r.assembler("constant", constants, "ctx, arg", "    ctx.now\n", 4096)
+	if err != nil {
+		return err
+	}
+	large, err := r.assembler("large", constants, "ctx, arg", "    ctx.now\n", 16<<10)
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ func (r *rig) assemblyCosts(small *assembler) error {
 		return err
 	}
 	r.figure(claim{"G6c", "prompts of known content, p99 by p50", atMost(3)}, ratio)
-	_, bytes, err := cost(small.prompt(fixed))
+	_, bytes, err := cost(constant.prompt(fixed))
 	if err != nil {
 		return err
 	}
@@ -139,20 +143,35 @@ func (a *assembler) prompt(arg func() string) func() error {
 // body is what all fragments of a size end with.
 func body(size int) string { return strings.Repeat("0123456789abcde\n", size/16-1) }
 
-// assembler loads the plugins in Starlark. The loaders have parameters, and begin
-// with a statement.
-func (r *rig) assembler(folder, params, first string, size int) (*assembler, error) {
-	sources := map[string]string{}
-	for i := range plugins {
-		sources["p"+strconv.Itoa(i)] = fmt.Sprintf(`
+// The loaders have parameters, and begin with a statement. Those of made make the text
+// of each fragment anew; those of constants give texts that the plugin holds.
+const (
+	made = `
 BODY = "0123456789abcde\n" * %[1]d
 
 def load_%[2]d(%[3]s):
 %[4]s    return [fragment("%%s %%d\n" %% (arg, (%[2]d * 5 + j) %% 40) + BODY, source = "%[2]d/%%d.md" %% j) for j in range(5)]
 
+` + registered
+	constants = `
+BODY = "0123456789abcde\n" * %[1]d
+TEXTS = ["fixed %%d\n" %% ((%[2]d * 5 + j) %% 40) + BODY for j in range(5)]
+
+def load_%[2]d(%[3]s):
+%[4]s    return [fragment(TEXTS[j], source = "%[2]d/%%d.md" %% j) for j in range(5)]
+
+` + registered
+	registered = `
 register_fragment_loader("ref%[2]d", load_%[2]d)
 register_hook("pre_llm_call", lambda: "remember %[2]d")
-`, size/16-1, i, params, first)
+`
+)
+
+// assembler loads the plugins in Starlark.
+func (r *rig) assembler(folder, source, params, first string, size int) (*assembler, error) {
+	sources := map[string]string{}
+	for i := range plugins {
+		sources["p"+strconv.Itoa(i)] = fmt.Sprintf(source, size/16-1, i, params, first)
 	}
 	set, err := r.load(folder, sources)
 	if err != nil {

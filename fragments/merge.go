@@ -160,7 +160,7 @@ func (m *merger) id(f *Fragment) Hash {
 	id, ok := m.ids[f.Content]
 	if !ok {
 		if m.ids == nil {
-			m.ids = map[string]Hash{}
+			m.ids = make(map[string]Hash, cap(m.rows)) // as a map that grows reads all keys again
 		}
 		id = Sum(f.Content)
 		m.ids[f.Content] = id
@@ -209,7 +209,7 @@ func (s *Set) attach(a Attachment, id Hash) {
 	row.Provenance = s.more.add(row, row.Provenance, Origin{a.Source, a.Plugin})
 }
 
-// origins remembers the second and later origins of each row, so that many
+// origins remembers the origins of rows that have more than a few, so that many
 // offers of one content take linear time.
 type origins map[rowOrigin]struct{}
 
@@ -218,21 +218,32 @@ type rowOrigin struct {
 	origin Origin
 }
 
+// fewOrigins are looked through one by one.
+const fewOrigins = 8
+
 // add returns list, the provenance of row, with origin added if it is new and
 // names anything.
 func (o *origins) add(row any, list []Origin, origin Origin) []Origin {
 	if origin == (Origin{}) {
 		return list
 	}
-	if len(list) == 0 {
+	if len(list) < fewOrigins {
+		if slices.Contains(list, origin) {
+			return list
+		}
 		return append(list, origin)
-	}
-	key := rowOrigin{row, origin}
-	if _, ok := (*o)[key]; ok || list[0] == origin {
-		return list
 	}
 	if *o == nil {
 		*o = origins{}
+	}
+	if len(list) == fewOrigins {
+		for _, there := range list {
+			(*o)[rowOrigin{row, there}] = struct{}{}
+		}
+	}
+	key := rowOrigin{row, origin}
+	if _, ok := (*o)[key]; ok {
+		return list
 	}
 	(*o)[key] = struct{}{}
 	return append(list, origin)

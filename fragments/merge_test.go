@@ -274,3 +274,19 @@ func BenchmarkMergeBytes(b *testing.B) {
 	run("merge", func() { fragments.Merge(list) })
 	run("merge and render", func() { fragments.Merge(list).Render(fragments.XML, 0) })
 }
+
+// A row has each of its origins once, in order, also where it has many.
+func TestManyOrigins(t *testing.T) {
+	var list []fragments.Fragment
+	var want []fragments.Origin
+	for i := range 60 {
+		o := fragments.Origin{Source: fmt.Sprint(i % 20), Plugin: "p"}
+		list = append(list, fragments.Fragment{Content: "same", Source: o.Source, Plugin: o.Plugin})
+		if i < 20 {
+			want = append(want, o)
+		}
+	}
+	if diff := cmp.Diff(want, fragments.Merge(list).Rows()[0].Provenance); diff != "" {
+		t.Errorf("provenance (-want +got):\n%s", diff)
+	}
+}
