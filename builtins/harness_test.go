@@ -32,8 +32,11 @@ type script struct {
 	others    []starhost.Plugin // that are in the host as well
 	events    []starhost.EventSpec
 	dryRun    bool
-	cases     bool // it can say what cases can
-	endless   bool // its limits are such that nothing reaches them
+	cases     bool           // it can say what cases can
+	dir       string         // on disk, in place of workspace
+	memo      *builtins.Memo // of its calls; nil for none
+	journal   bool           // effects are recorded
+	endless   bool           // its limits are such that nothing reaches them
 }
 
 // A loaded is a script in a host of its own.
@@ -44,6 +47,8 @@ type loaded struct {
 	rec    *builtins.Recorder
 	box    *starlark.Sandbox
 	logs   []starhost.LogLine
+
+	entries []string // of the journal
 }
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -113,11 +118,16 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if err != nil {
 		return l, err
 	}
-	l.Host = starhost.New(starhost.Options{
+	l.rec.Use(s.memo)
+	o := starhost.Options{
 		Clock:     func() time.Time { return begin },
 		Log:       func(line starhost.LogLine) { l.logs = append(l.logs, line) },
 		AppEvents: s.events,
-	})
+	}
+	if s.journal {
+		o.Record = func(e starhost.Entry) { l.entries = append(l.entries, string(e.Line)) }
+	}
+	l.Host = starhost.New(o)
 	return l, l.Add(append(s.others, *l.plugin)...)
 }
 
@@ -131,6 +141,13 @@ func (s script) world(t testing.TB) *effects.World {
 	w := &effects.World{
 		Plugin: "test", Workspace: effects.NewFiles(memory(t, s.workspace), effects.FileOptions{}),
 		Env: lookup, Secrets: effects.NewSecrets(effects.SecretOptions{LookupEnv: lookup}), Store: &effects.MemoryKV{},
+	}
+	if s.dir != "" {
+		var err error
+		if w.Workspace, err = effects.OpenFiles(s.dir, effects.FileOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Workspace.Close() })
 	}
 	if s.files != nil {
 		w.Own = own(s.files)
