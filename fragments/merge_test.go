@@ -276,7 +276,7 @@ func BenchmarkMergeBytes(b *testing.B) {
 }
 
 // A row has each of its origins once, in order, also where it has many.
-func TestManyOrigins(t *testing.T) {
+func TestOriginsInOrder(t *testing.T) {
 	var list []fragments.Fragment
 	var want []fragments.Origin
 	for i := range 60 {
