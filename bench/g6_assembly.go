@@ -122,6 +122,7 @@ func fresh() func() string {
 // text into memory that is there.
 func (a *assembler) prompt(arg func() string) func() error {
 	var out bytes.Buffer
+	least := int64(unique * len(body(a.size)))
 	return func() error {
 		arg, refs := arg(), make([]string, plugins)
 		for i := range refs {
@@ -133,8 +134,8 @@ func (a *assembler) prompt(arg func() string) func() error {
 			return err
 		}
 		out.Reset()
-		if n, err := p.Text.WriteTo(&out); err != nil || n < int64(unique*len(body(a.size))) {
-			return fmt.Errorf("got a prompt of %d B (%v), want at least %d", n, err, unique*len(body(a.size)))
+		if n, err := p.Text.WriteTo(&out); err != nil || n < least {
+			return fmt.Errorf("got a prompt of %d B (%v), want at least %d", n, err, least)
 		}
 		return nil
 	}
