@@ -271,12 +271,16 @@ func (t *Turn) checkContext(c Context) error {
 		if err := fragments.CheckSize(*f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
 			return err
 		}
-		if !t.host.contents.Know(f) {
+		if !t.Know(f) {
 			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
 		}
 	}
 	return nil
 }
+
+// Know makes f a fragment that the host knows: what it is, is not found out again when
+// it is offered. It reports whether its content is UTF-8.
+func (t *Turn) Know(f *fragments.Fragment) bool { return t.host.contents.Know(f) }
 
 // fragmentLists returns the fragments of offers, a list each.
 func fragmentLists(offers []Context) [][]fragments.Fragment {

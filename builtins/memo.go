@@ -183,9 +183,8 @@ func (m *Memo) remember(h *handlerCall, s *signature, args starlark.Tuple, kwarg
 	if !ok {
 		return
 	}
-	v.Freeze() // its parts are immutable
 	m.put(memoKey{s.fn, string(key)}, &remembered{
-		notes: h.notes, value: v, made: h.made, usage: usage, bytes: 512 + len(key) + int(usage.Bytes) + h.notes.size(),
+		notes: h.notes, value: shared(h.turn, v), made: h.made, usage: usage, bytes: 512 + len(key) + int(usage.Bytes) + h.notes.size(),
 	})
 	s.remembered.Store(true)
 }
@@ -276,6 +275,24 @@ func whole(v starlark.Value) bool {
 		return !slices.ContainsFunc(v, func(e starlark.Value) bool { return !part(e) })
 	}
 	return part(v)
+}
+
+// shared returns a result of whole for any number of calls. The host knows its
+// fragments, so that no byte of them is read again.
+func shared(t *starhost.Turn, v starlark.Value) starlark.Value {
+	switch v := v.(type) {
+	case *fragmentValue:
+		f := v.f
+		t.Know(&f)
+		return &fragmentValue{f}
+	case *starlark.List:
+		parts := make([]starlark.Value, v.Len())
+		for i := range parts {
+			parts[i] = shared(t, v.Index(i))
+		}
+		return frozen(starlark.NewList(parts))
+	}
+	return v
 }
 
 // part reports whether v is immutable and knows nothing of the call that made it.

@@ -415,8 +415,10 @@ func textError(text string) error {
 
 // addText adds a fragment.
 func addText(c *starhost.Context, f fragments.Fragment) error {
-	if err := textError(f.Content); err != nil {
-		return errorf("E0312", "%v", err)
+	if f.Known == nil { // else it is text
+		if err := textError(f.Content); err != nil {
+			return errorf("E0312", "%v", err)
+		}
 	}
 	if f.Content != "" {
 		c.Fragments = append(c.Fragments, f)
