@@ -57,6 +57,10 @@ Without a plugin that the config requires, nothing is served.`,
 	return cmd
 }
 
+// maxWaiting is the most calls of one client that wait for the one under way: agents
+// make many at once.
+const maxWaiting = 1000
+
 // onStdio is the address that stands for standard input and output.
 const onStdio = "stdio"
 
@@ -147,6 +151,7 @@ func (v *serving) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp
 func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.stored
+		o.Host.MaxWaiting = maxWaiting
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -197,5 +198,22 @@ approval = "auto"
 	var shown strings.Builder
 	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", filepath.Join(dir, "config.toml")}, nil, &shown, &shown); code != exitOK || strings.Contains(shown.String(), token) {
 		t.Errorf("config show: code %d, got %s, want no token", code, shown.String())
+	}
+}
+
+// Agents make many calls at once: none is refused for that.
+func TestServeManyCallsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "p.star"), toolNamed("one"))
+	in := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}` + "\n"
+	for i := range 100 {
+		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"one"}}`, i+1) + "\n"
+	}
+	var out, said strings.Builder
+	if code := run(t.Context(), []string{"-C", dir, "serve", "--no-config", "p.star", "--mcp", "stdio"}, strings.NewReader(in), &out, &said); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, said.String())
+	}
+	if n := strings.Count(out.String(), `"text":"one"`); n != 100 {
+		t.Errorf("got %d answers, want 100\n%s", n, out.String())
 	}
 }

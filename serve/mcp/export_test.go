@@ -14,3 +14,6 @@ func Quickly(t *testing.T) {
 		t.Cleanup(func() { *p = old })
 	}
 }
+
+// BoundConns is boundConns.
+var BoundConns = boundConns

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -24,6 +25,8 @@ const Path = "/mcp"
 const (
 	maxHeader     = 32 << 10         // bytes
 	maxRequests   = 2 * maxSessions  // under way: each session may have one that waits for news
+	maxConns      = 2 * maxRequests  // open connections
+	maxBodies     = 16 * maxMessage  // bytes of the bodies of all requests under way
 	headerTimeout = 10 * time.Second // to send all headers
 	idleTimeout   = 2 * time.Minute  // of a connection
 	sessionIdle   = 30 * time.Minute // of a session; then it ends
@@ -77,6 +80,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	server := &http.Server{
 		Handler: s.Handler(o), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ConnState:   boundConns(maxConns),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -96,6 +100,21 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	return err
 }
 
+// boundConns closes connections that are more than there may be.
+func boundConns(most int64) func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > most {
+				_ = c.Close() // whose end is told as that of any other
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
+}
+
 // Handler returns what answers HTTP requests: bounded, for the program's own
 // clients, in front of the SDK's.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
@@ -105,6 +124,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	})
 	token := sha256.Sum256([]byte("Bearer " + o.Token))
 	slots := make(chan struct{}, maxRequests)
+	var held atomic.Int64 // bytes of bodies
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := o.refuse(r, token); status != 0 {
 			http.Error(w, why, status)
@@ -121,7 +141,9 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		if status, why := readBody(w, r); status != 0 {
+		body := &heldBody{Reader: http.MaxBytesReader(w, r.Body, maxMessage), all: &held}
+		defer body.release()
+		if status, why := readBody(w, r, body); status != 0 {
 			http.Error(w, why, status)
 			return
 		}
@@ -171,16 +193,38 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
+// A heldBody counts what is read of a body among those of all requests.
+type heldBody struct {
+	io.Reader
+	all  *atomic.Int64
+	mine int64
+}
+
+var errBodies = errors.New("too many bodies at once")
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.mine += int64(n)
+	if b.all.Add(int64(n)) > maxBodies {
+		return 0, errBodies
+	}
+	return n, err
+}
+
+func (b *heldBody) release() { b.all.Add(-b.mine) }
+
 // readBody reads the body of a request, in time and whole, so that nothing slow is
 // behind it any more.
-func readBody(w http.ResponseWriter, r *http.Request) (status int, why string) {
+func readBody(w http.ResponseWriter, r *http.Request, body io.Reader) (status int, why string) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
+	data, err := io.ReadAll(body)
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return http.StatusRequestEntityTooLarge, fmt.Sprintf("body: got more than %d bytes, want less", maxMessage)
+	case errors.Is(err, errBodies):
+		return http.StatusServiceUnavailable, err.Error()
 	case err != nil:
 		return http.StatusBadRequest, "body: it did not arrive"
 	}

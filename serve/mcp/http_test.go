@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"strings"
@@ -204,6 +205,71 @@ func TestSlowClient(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("got %s, want 400", resp.Status)
+	}
+}
+
+// Bodies that never end are bounded together: who comes when there are too many is
+// told so, and is answered when they have gone.
+func TestManyBodies(t *testing.T) {
+	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
+	statuses := make(chan int, 20)
+	var conns []net.Conn
+	for range 20 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+		go func() {
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", address, 4<<20, strings.Repeat(" ", 4<<20-1))
+			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+				resp.Body.Close()
+				statuses <- resp.StatusCode
+			}
+		}()
+	}
+	diff(t, "one too many", http.StatusServiceUnavailable, <-statuses)
+	for _, conn := range conns {
+		conn.Close()
+	}
+	for { // until all are gone
+		c, err := dial(t.Context(), address)
+		if err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Connections that are more than there may be are closed; when others go, there may be
+// new ones.
+func TestManyConnections(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = mcp.BoundConns(2)
+	server.Start()
+	defer server.Close()
+	answered := func(c net.Conn) bool {
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	}
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	first, second := dial(), dial()
+	diff(t, "first, second, third", []bool{true, true, false}, []bool{answered(first), answered(second), answered(dial())})
+	first.Close()
+	for !answered(dial()) {
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -3,11 +3,15 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -82,20 +86,22 @@ func (l *lines) receive() {
 
 var errLong = fmt.Errorf("got a message of more than %d bytes, want less", maxMessage)
 
-// readLine returns the next line. Of one that is too long nothing is kept.
+// aroundLong is how much of the begin and of the end of a long line is kept.
+const aroundLong = 200
+
+// readLine returns the next line. Of one that is too long only its ends are kept.
 func (l *lines) readLine() ([]byte, error) {
 	var text []byte
 	for long := false; ; {
 		part, err := l.in.ReadSlice('\n')
-		if long = long || len(text)+len(part) > maxMessage; long {
-			text = nil
-		} else {
-			text = append(text, part...)
+		text = append(text, part...)
+		if long = long || len(text) > maxMessage; long && len(text) > 2*aroundLong {
+			text = slices.Concat(text[:aroundLong], text[len(text)-aroundLong:])
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil && long:
-			return nil, errLong
+			return text, errLong
 		case err != nil && len(text) > 0:
 			return text, nil // a last line without its end
 		default:
@@ -130,6 +136,9 @@ func (l *lines) decode(got line) jsonrpc.Message {
 	if got.err == nil && len(bytes.TrimSpace(got.text)) == 0 {
 		return nil
 	}
+	if got.err != nil && !l.answers {
+		return longAnswer(got.text)
+	}
 	m, err := jsonrpc.DecodeMessage(got.text)
 	if got.err != nil {
 		err = got.err
@@ -148,6 +157,24 @@ func (l *lines) decode(got line) jsonrpc.Message {
 		l.mu.Unlock()
 	}
 	return m
+}
+
+// idOfLong finds the id of an answer in what is kept of it: programs write it before
+// the result or behind it.
+var idOfLong = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,|"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+})
+
+// longAnswer returns an error in place of an answer that is too long, nil if nobody
+// can tell to what it is one: whoever asked need not wait.
+func longAnswer(ends []byte) jsonrpc.Message {
+	found := idOfLong().FindSubmatch(ends)
+	if found == nil {
+		return nil
+	}
+	n, _ := strconv.ParseInt(cmp.Or(string(found[1]), string(found[2])), 10, 64) // digits
+	id, _ := jsonrpc.MakeID(float64(n))                                          // a number
+	return &jsonrpc.Response{ID: id, Error: errLong}
 }
 
 // finish waits for the answers that are due, for a moment: nothing more is read.

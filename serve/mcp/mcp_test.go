@@ -24,8 +24,13 @@ import (
 // TestMain is also the program that mounts are tested with; and no test may leave
 // anything running.
 func TestMain(m *testing.M) {
-	if os.Getenv("MOUNTED") != "" {
+	switch how := os.Getenv("MOUNTED"); how {
+	case "":
+	case "yes":
 		mounted()
+		return
+	default:
+		hostile(how)
 		return
 	}
 	goleak.VerifyTestMain(m)

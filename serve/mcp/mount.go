@@ -66,8 +66,10 @@ var (
 // that ends is started again, ever later; its tools say so meanwhile.
 type Mount struct {
 	options MountOptions
+	running context.Context // until Close
 	stop    context.CancelFunc
 	ended   chan struct{}
+	others  chan struct{} // holds a token if the server says that its tools are others
 
 	mu      sync.Mutex
 	session *sdk.ClientSession // nil while it does not run
@@ -87,7 +89,10 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 	}
 	o.Approval = cmp.Or(o.Approval, starhost.ApprovalAsk)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	m := &Mount{options: o, stop: stop, ended: make(chan struct{}), why: "it was not started yet"}
+	m := &Mount{
+		options: o, running: running, stop: stop, ended: make(chan struct{}), others: make(chan struct{}, 1),
+		why: "it was not started yet",
+	}
 	tried := make(chan struct{})
 	go m.run(running, sync.OnceFunc(func() { close(tried) }))
 	select {
@@ -145,6 +150,11 @@ func (m *Mount) serve(ctx context.Context, reached func()) error {
 		return errors.Join(err, session.Close())
 	}
 	reached()
+	listening, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { m.listen(listening, session) })
+	defer beside.Wait()
+	defer stop()
 	err = session.Wait()
 	return cmp.Or(err, session.Close(), errEnded) // which frees what the SDK holds
 }
@@ -155,17 +165,21 @@ var errEnded = errors.New("it ended")
 func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "starhost", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{},
-		ToolListChangedHandler: func(ctx context.Context, r *sdk.ToolListChangedRequest) {
-			go m.relist(context.WithoutCancel(ctx), r.Session) // it asks, which must not wait for itself
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			select {
+			case m.others <- struct{}{}:
+			default: // they will be asked for
+			}
 		},
 	})
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
 	defer cancel()
-	session, err := client.Connect(ctx, m.transport(), nil)
-	if err != nil && context.Cause(ctx) != nil {
-		err = context.Cause(ctx)
+	// Many servers answer nothing to the question that later versions begin with.
+	session, err := client.Connect(ctx, m.transport(), &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(withSessions())})
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	return session, err
+	return session, nil
 }
 
 // transport returns how the server is reached.
@@ -206,23 +220,36 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// relist asks for the tools again.
-func (m *Mount) relist(ctx context.Context, session *sdk.ClientSession) {
-	if err := m.list(ctx, session); err != nil {
-		m.options.Warn("MCP server " + m.options.Name + ": its tools: " + cut(err.Error(), maxDescription))
+// listen asks for the tools again when the server says that they are others, now and
+// then if it says so all the time, until ctx ends.
+func (m *Mount) listen(ctx context.Context, session *sdk.ClientSession) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.others:
+		}
+		if err := m.list(ctx, session); err != nil && ctx.Err() == nil {
+			m.options.Warn("MCP server " + m.options.Name + ": " + cut(err.Error(), maxDescription))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(firstPause):
+		}
 	}
 }
 
 // list asks for the server's tools, and tells if they are others.
 func (m *Mount) list(ctx context.Context, session *sdk.ClientSession) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no list of tools in %v", startTimeout))
 	defer cancel()
 	var tools []*sdk.Tool
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
 		page, err := session.ListTools(ctx, params)
 		if err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		tools = append(tools, page.Tools...)
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
@@ -300,10 +327,15 @@ func (m *Mount) call(ctx context.Context, name string, arguments json.RawMessage
 	if session == nil {
 		return failed("MCP server %s does not run: %s", m.options.Name, why), nil
 	}
-	result, err := session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: arguments})
+	asked, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.running, cancel)()
+	result, err := session.CallTool(asked, &sdk.CallToolParams{Name: name, Arguments: arguments})
 	switch {
 	case ctx.Err() != nil:
 		return starhost.Result{}, ctx.Err()
+	case m.running.Err() != nil:
+		return failed("MCP server %s is mounted no more", m.options.Name), nil
 	case err != nil:
 		return failed("MCP server %s: %s", m.options.Name, cut(err.Error(), maxDescription)), nil
 	}

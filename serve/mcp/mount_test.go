@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,6 +69,90 @@ func mounted() {
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 }
 
+// hostile is a server that no library wrote. It answers nothing that it does not
+// know, and its tool "one" does what how says.
+func hostile(how string) {
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	answer := func(id any, result string) { say(`{"result":%s,"jsonrpc":"2.0","id":%v}`, result, id) }
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var m struct {
+			ID     any
+			Method string
+		}
+		_ = json.Unmarshal(in.Bytes(), &m) // it was sent by the SDK
+		switch m.Method {
+		case "initialize":
+			answer(m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`)
+		case "tools/list":
+			if how == "many tools" {
+				answer(m.ID, `{"tools":[`+strings.Repeat(`{"name":"one","description":"`+strings.Repeat("x", 1<<20)+`","inputSchema":{"type":"object"}},`, 5)+`null]}`)
+				continue
+			}
+			answer(m.ID, `{"tools":[null,{"name":"one","inputSchema":{"type":"object"}}]}`)
+			for how == "says all the time that it changed" {
+				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
+		case "tools/call":
+			content := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 5<<20) + `"}]}`
+			switch how {
+			case "long answer":
+				answer(m.ID, content)
+			case "long answer, id first":
+				say(`{"jsonrpc":"2.0", "id": %v, "result":%s}`, m.ID, content)
+			case "answers others too":
+				for id := range 100 {
+					answer(id, `{"content":[{"type":"text","text":"lie"}]}`)
+				}
+			case "no content":
+				answer(m.ID, `{"content":null}`)
+			case "odd content":
+				answer(m.ID, `{"content":[{"type":"banana"}]}`)
+			}
+		}
+	}
+}
+
+// Whatever a server does, its tools answer, and it can be ended.
+func TestMountHostile(t *testing.T) {
+	const long = "MCP server other: calling \"tools/call\": got a message of more than 4194304 bytes, want less"
+	tests := []struct{ how, want string }{
+		{"long answer", long},
+		{"long answer, id first", long},
+		{"answers others too", "lie"},
+		{"no content", ""},
+		{"odd content", `MCP server other: calling "tools/call": `},
+		{"many tools", `unknown tool "other_one"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.how, func(t *testing.T) {
+			h := newHost(t, starhost.Options{}, behaving(t, tt.how).Plugin())
+			for range 2 {
+				if r := ask(t, h, "other_one", ``); !strings.HasPrefix(r.ForLLM, tt.want) {
+					t.Errorf("got %q, want %q", shorten(r.ForLLM), tt.want)
+				}
+			}
+		})
+	}
+}
+
+// Calls that a server never answers end with its mount.
+func TestMountNeverAnswers(t *testing.T) {
+	for _, how := range []string{"never answers", "says all the time that it changed"} {
+		t.Run(how, func(t *testing.T) {
+			m := behaving(t, how)
+			h := newHost(t, starhost.Options{}, m.Plugin())
+			answers := make(chan starhost.Result)
+			go func() { answers <- ask(t, h, "other_one", ``) }()
+			go m.Close()
+			if r := <-answers; !strings.HasPrefix(r.ForLLM, "MCP server other") {
+				t.Errorf("got %q", r.ForLLM)
+			}
+		})
+	}
+}
+
+func shorten(text string) string { return text[:min(len(text), 200)] }
+
 // A mount that is tested, with what it told.
 type tested struct {
 	*mcp.Mount
@@ -94,11 +179,22 @@ func mount(t *testing.T, o mcp.MountOptions) *tested {
 // program mounts this program.
 func program(t *testing.T, approval starhost.Approval) *tested {
 	t.Helper()
-	self, err := os.Executable()
+	return self(t, "yes", approval)
+}
+
+// behaving mounts this program as a hostile server.
+func behaving(t *testing.T, how string) *tested {
+	t.Helper()
+	return self(t, how, starhost.ApprovalAuto)
+}
+
+func self(t *testing.T, mounted string, approval starhost.Approval) *tested {
+	t.Helper()
+	file, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mount(t, mcp.MountOptions{Command: []string{self, "an argument"}, Env: map[string]string{"MOUNTED": "yes"}, Approval: approval})
+	return mount(t, mcp.MountOptions{Command: []string{file, "an argument"}, Env: map[string]string{"MOUNTED": mounted}, Approval: approval})
 }
 
 // ask calls a tool of a host in a session of its own.
