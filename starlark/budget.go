@@ -56,7 +56,7 @@ func (w *worker) exceed(name, op string, need, max, used uint64) error {
 }
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
-	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(w.thread), w.at)}
+	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(w.thread), w.at())}
 	e.inherited = w.inherits(name)
 	e.raised = w.owner(name).box.limits.Raised[name]
 	return e

@@ -45,13 +45,13 @@ func freeze(file string, globals starlark.StringDict, kept []starlark.Value) err
 	return nil
 }
 
-// checkValue makes sure that what the function at pos returned can be frozen,
-// stored and converted.
-func checkValue(pos Pos, v starlark.Value) error {
+// checkResult makes sure that what a function returned can be frozen, stored and
+// converted.
+func (w *worker) checkResult(v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	c := freezeCheck{pos: pos}
+	c := freezeCheck{pos: w.at()}
 	return c.walk(v, 1)
 }
 

@@ -91,6 +91,9 @@ func isAtom(v starlark.Value) bool {
 	return false
 }
 
+// noneSize is the size of None, True and False: of the longest of them.
+const noneSize = 5
+
 // plainSize returns the length of the text of a value without parts.
 func plainSize(v starlark.Value) (uint64, bool) {
 	switch v := v.(type) {
@@ -101,7 +104,7 @@ func plainSize(v starlark.Value) (uint64, bool) {
 	case starlark.Int:
 		return bitLen(v)/3 + 2, true
 	case starlark.NoneType, starlark.Bool:
-		return 5, true
+		return noneSize, true
 	case starlark.Float:
 		return 24, true
 	}

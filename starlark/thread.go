@@ -13,6 +13,7 @@ import (
 // run takes one in enter and gives it back in leave, unless it ended badly.
 type worker struct {
 	thread *starlark.Thread
+	call   call // of a method that is under way; there is none between runs
 	run
 }
 
@@ -23,13 +24,12 @@ type run struct {
 	budget budget
 	parent *worker // that made the nested call, or nil
 	depth  int     // of nested calls
-	at     Pos     // of the function whose result is looked at
 	link   *link   // what Context handed out, or nil
+
+	called starlark.Callable // the function whose result is looked at, or nil
 
 	// deadline is zero until the first tick: a short run never asks for the time.
 	deadline time.Time
-
-	call call // of a method that is under way
 
 	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
 	lastTable  starlark.Value             // that was inserted into, and its sketch
@@ -68,9 +68,11 @@ func newWorker() *worker {
 
 // clean makes a used worker as good as new.
 func (w *worker) clean() {
+	if w.stopped != nil {
+		w.thread.Uncancel()
+	}
 	w.run = run{}
 	w.thread.Steps = 0
-	w.thread.Uncancel()
 }
 
 // enter starts a run, as a part of the one that ctx comes from if there is one.
@@ -169,13 +171,19 @@ func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []star
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := fn.(*starlark.Function); ok {
-		w.at = posOf(f.Position())
-	}
-	if err := checkValue(w.at, v); err != nil {
+	w.called = fn
+	if err := w.checkResult(v); err != nil {
 		return nil, err
 	}
 	return v, w.payResult(v)
+}
+
+// at returns the place of the function whose result is looked at.
+func (w *worker) at() Pos {
+	if f, ok := w.called.(*starlark.Function); ok {
+		return posOf(f.Position())
+	}
+	return Pos{}
 }
 
 // contain turns a panic into an InternalError with the place of the script.
