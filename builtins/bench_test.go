@@ -177,11 +177,11 @@ func timed(b *testing.B, calls int, call func() error) time.Duration {
 // assembly is a host of ten plugins, each with a hook and a loader of five
 // fragments of 4 KiB, of which 40 of 50 differ; what the loaders are asked for
 // stands in each fragment. refs returns what to ask for.
-func assembly(t testing.TB) (h *starhost.Host, refs func(arg string) []string) {
+func assembly(t testing.TB, m *builtins.Memo) (h *starhost.Host, refs func(arg string) []string) {
 	t.Helper()
 	h = starhost.New(starhost.Options{})
 	for i := range 10 {
-		l := script{src: fmt.Sprintf(`
+		l := script{memo: m, src: fmt.Sprintf(`
 BODY = "0123456789abcde\n" * 255
 def load_docs(arg):
     return [fragment("%%s %%d\n" %% (arg, (%d + i) %% 40) + BODY, source = "%d/%%d.md" %% i) for i in range(5)]
@@ -202,11 +202,15 @@ register_hook("pre_llm_call", lambda messages: "remember %d")
 }
 
 // BenchmarkAssembly builds first prompts of sessions: of contents that are all
-// new to the host, and of ones that it knows.
+// new to the host, of ones that it knows, and of ones that a memo gives again.
 func BenchmarkAssembly(b *testing.B) {
-	for _, name := range []string{"new", "known"} {
+	for _, name := range []string{"new", "known", "pure"} {
 		b.Run(name, func(b *testing.B) {
-			h, refs := assembly(b)
+			var memo *builtins.Memo
+			if name == "pure" {
+				memo = new(builtins.Memo)
+			}
+			h, refs := assembly(b, memo)
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
