@@ -3,6 +3,7 @@ package starhost
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"regexp"
@@ -88,9 +89,22 @@ func parseSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	var root jsonschema.Schema
 	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, fmt.Errorf("not a JSON Schema: %w", err)
+		return nil, fmt.Errorf("not a JSON Schema: %s", schemaProblem(err))
 	}
 	return &root, checkTypes(&root, "")
+}
+
+// schemaProblem says why a text cannot be decoded, without the Go types that it should
+// have become.
+func schemaProblem(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	if _, field, ok := strings.Cut(wrong.Field, "."); ok { // behind a type of the library's
+		return field + ": got " + wrong.Value
+	}
+	return "got " + wrong.Value
 }
 
 var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "object", "string"}

@@ -54,11 +54,30 @@ func (m *mounts) join(ctx context.Context, v *serving, set *loader.Set) error {
 			m.open = append(m.open, &mounted{Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token})
 		}
 		m.open[i].wanted = true
-		if err := set.Host.Add(m.open[i].Plugin()); err != nil {
+		if err := m.open[i].addTo(set.Host, v.warning); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addTo adds the tools of the server to a host, but those whose names others have: no
+// server takes a plugin's place, or keeps the plugins from being served.
+func (m *mounted) addTo(h *starhost.Host, warn func(string)) error {
+	p := m.Plugin()
+	for {
+		err := h.Add(p)
+		var taken *starhost.ConflictError
+		if !errors.As(err, &taken) {
+			return err
+		}
+		n := len(p.Tools)
+		p.Tools = slices.DeleteFunc(p.Tools, func(t starhost.Tool) bool { return taken.What == fmt.Sprintf("tool %q", t.Name) })
+		if len(p.Tools) == n {
+			return err
+		}
+		warn(fmt.Sprintf("MCP server %s: %s is left out: it is already registered at %s", m.name, taken.What, taken.Old))
+	}
 }
 
 // tokenOf returns the token that a server gets, "" for none. It goes nowhere in the

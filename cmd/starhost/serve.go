@@ -156,9 +156,11 @@ func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = v.mounts.join(ctx, v, set)
-	if tool, ok := mcp.LoaderTool(set.Host); ok && err == nil {
+	if tool, ok := mcp.LoaderTool(set.Host); ok {
 		err = set.Host.Add(tool)
+	}
+	if err == nil {
+		err = v.mounts.join(ctx, v, set)
 	}
 	if err != nil {
 		return nil, errors.Join(err, set.Close())

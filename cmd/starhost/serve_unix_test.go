@@ -161,6 +161,25 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 	}
 }
 
+// A server that has tools of names that are taken is mounted without them.
+func TestServeMountsBesideOthers(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "starhost"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "other.star"), toolNamed("one")+toolNamed("fragment")+toolNamed("two"))
+	write(t, filepath.Join(dir, "mine.star"), toolNamed("load_one"))
+	write(t, filepath.Join(dir, "config.toml"), `plugins.paths = ["mine.star"]
+[mcp.load]
+command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.star", "--mcp", "stdio"]
+`)
+	wantTools(t, serveMCP(t, dir, "-c", filepath.Join(dir, "config.toml")), "load_fragment load_load_fragment load_one load_two")
+}
+
 // A server that is reached by URL gets the token that the config names, and nobody
 // is shown it.
 func TestServeMountsWithToken(t *testing.T) {

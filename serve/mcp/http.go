@@ -32,6 +32,7 @@ const (
 	sessionIdle   = 30 * time.Minute // of a session; then it ends
 	closeTimeout  = time.Second      // of connections, when all is answered
 	minToken      = 16               // bytes
+	maxToken      = 4 << 10          // bytes
 )
 
 // bodyTimeout is how long clients have to send a body, and to take each piece of an
@@ -50,6 +51,9 @@ type HTTPOptions struct {
 func (o HTTPOptions) Listen(ctx context.Context, address string) (net.Listener, error) {
 	if o.Token != "" && len(o.Token) < minToken {
 		return nil, fmt.Errorf("token: got %d bytes, want at least %d", len(o.Token), minToken)
+	}
+	if len(o.Token) > maxToken || strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, fmt.Errorf("token: got %d bytes, want at most %d, all of them visible ASCII: no header has others", len(o.Token), maxToken)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

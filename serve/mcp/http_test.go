@@ -173,6 +173,8 @@ func TestListen(t *testing.T) {
 		{"192.0.2.1:0", "", `address: got "192.0.2.1:0", which others reach`},
 		{"8080", "", `address: got "8080", want HOST:PORT`},
 		{"0.0.0.0:0", "short", "token: got 5 bytes, want at least 16"},
+		{"0.0.0.0:0", "0123456789abcdef\nanother", "token: got 24 bytes, want at most 4096, all of them visible ASCII"},
+		{"0.0.0.0:0", strings.Repeat("x", 5000), "token: got 5000 bytes, want at most 4096"},
 		{"0.0.0.0:0", "0123456789abcdef", ""},
 	}
 	for _, tt := range tests {
