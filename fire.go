@@ -2,7 +2,6 @@ package starhost
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +15,15 @@ import (
 // they decided; modifications are in e. What is known of the session, the turn and
 // the tool is filled in where e has none. An abort is an outcome here, no error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
-	spec, err := t.registry.event(e.Name)
+	c, err := t.registry.channel(e.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := spec.complete(e); err != nil {
+	if err := c.complete(e); err != nil {
 		return Outcome{}, err
 	}
 	t.fillIn(e)
-	out, err := t.run(ctx, spec, e)
+	out, err := t.run(ctx, c, e)
 	if _, aborted := errors.AsType[*AbortError](err); aborted && out.Decision.Action == ActionAbort {
 		err = nil
 	}
@@ -34,10 +33,10 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // fillIn sets what is known of the session, the turn and the tool.
 func (t *Turn) fillIn(e *Event) {
 	c := &t.session.config
-	e.SessionID = cmp.Or(e.SessionID, c.ID)
-	e.Model = cmp.Or(e.Model, t.request.Model)
-	e.Platform = cmp.Or(e.Platform, c.Platform)
-	e.UserMessage = cmp.Or(e.UserMessage, t.words)
+	fill(&e.SessionID, c.ID)
+	fill(&e.Model, t.request.Model)
+	fill(&e.Platform, c.Platform)
+	fill(&e.UserMessage, t.words)
 	if e.Tool != "" && e.Plugin == "" {
 		if tool := t.registry.tools[e.Tool]; tool != nil {
 			e.Plugin = tool.plugin
@@ -51,22 +50,35 @@ func (t *Turn) fillIn(e *Event) {
 	}
 }
 
+// fill sets a text that is empty.
+func fill(text *string, known string) {
+	if *text == "" {
+		*text = known
+	}
+}
+
 // fire runs all handlers of e in the total order. Modifications are applied to e
 // as they come, so that each handler sees the previous one's. The error is an
 // *AbortError, or that of ctx; everything else a handler does wrong is traced,
 // logged and, for guards, a deny.
 func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
-	spec, err := t.registry.event(e.Name)
+	c, err := t.registry.channel(e.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return t.run(ctx, spec, e)
+	return t.run(ctx, c, e)
 }
 
 // run is fire for an event that has been looked up.
-func (t *Turn) run(ctx context.Context, spec *EventSpec, e *Event) (Outcome, error) {
-	hooks, given := t.matching(e), e.Arguments
-	f := firing{turn: t, spec: spec, hooks: len(hooks)}
+func (t *Turn) run(ctx context.Context, c *channel, e *Event) (Outcome, error) {
+	hooks, given := c.matching(e.subject()), e.Arguments
+	if len(hooks) == 0 {
+		return Outcome{}, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
+	f := firing{turn: t, spec: c.EventSpec, hooks: len(hooks)}
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
@@ -106,17 +118,16 @@ func (t *Turn) invalid(e *Event) []string {
 
 // heard reports whether any hook is there for e. What only hooks would see is not
 // made for none.
-func (t *Turn) heard(e *Event) bool { return len(t.registry.hooks[e.Name]) > 0 }
+func (t *Turn) heard(e *Event) bool { return len(t.registry.channels[e.Name].hooks) > 0 }
 
-// matching returns the hooks that e concerns, in the total order.
-func (t *Turn) matching(e *Event) []*Hook {
-	hooks := t.registry.hooks[e.Name]
-	if !slices.ContainsFunc(hooks, func(h *Hook) bool { return len(h.Match) > 0 }) {
-		return hooks
+// matching returns the hooks that concern a tool or a command, in the total order.
+func (c *channel) matching(subject string) []*Hook {
+	if !c.matches {
+		return c.hooks
 	}
 	var matched []*Hook
-	for _, h := range hooks {
-		if len(h.Match) == 0 || matchAny(h.Match, e.subject()) {
+	for _, h := range c.hooks {
+		if len(h.Match) == 0 || matchAny(h.Match, subject) {
 			matched = append(matched, h)
 		}
 	}
@@ -138,9 +149,6 @@ type firing struct {
 //
 // A handler that has nothing to say leaves nothing but a note.
 func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	t := f.turn
 	lane := t.lane(ctx, h.plugin, false)
 	d, err := h.call(lane.with(ctx), t, e)

@@ -227,7 +227,7 @@ func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
 	for _, spec := range h.Events() {
-		for _, k := range r.hooks[spec.Name] {
+		for _, k := range r.channels[spec.Name].hooks {
 			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -173,25 +172,30 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 // record notes what a handler did and passes on what it logged and its effects.
 // Inside of a loader all wait in its lane, as other loaders run beside it.
 func (t *Turn) record(l *Lane, own ...note) {
-	var done waiting
-	if l.waiting != nil {
-		done = *l.waiting
-	}
 	if outer := l.outer; outer != nil && outer.ReadOnly {
+		outer.wait().takeOver(l, own)
 		outer.Logs = append(outer.Logs, l.Logs...)
-		w := outer.wait()
-		w.trace = slices.Concat(w.trace, done.trace, own)
-		w.entries = append(w.entries, done.entries...)
 		return
 	}
 	for _, line := range l.Logs {
 		t.host.opts.Log(line)
 	}
-	for _, e := range done.entries {
-		e.Session, e.Turn = t.session.ID(), t.number
-		t.host.opts.Record(e)
+	if done := l.waiting; done != nil {
+		for _, e := range done.entries {
+			e.Session, e.Turn = t.session.ID(), t.number
+			t.host.opts.Record(e)
+		}
+		t.trace = append(t.trace, done.trace...)
 	}
-	t.trace = append(append(t.trace, done.trace...), own...)
+	t.trace = append(t.trace, own...)
+}
+
+// takeOver makes what waits in a nested lane wait in this one, with the note of it.
+func (w *waiting) takeOver(l *Lane, own []note) {
+	if done := l.waiting; done != nil {
+		w.trace, w.entries = append(w.trace, done.trace...), append(w.entries, done.entries...)
+	}
+	w.trace = append(w.trace, own...)
 }
 
 // As does work as a handler of plugin would: in a lane of its own, whose logs and

@@ -182,10 +182,12 @@ type Hook struct {
 // other events, and whether one of these is not pure: then the event needs its
 // session.
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
-	for _, k := range h.registry.Load().hooks[event] {
-		if len(k.Match) == 0 || matchAny(k.Match, subject) {
-			hears, needsSession = true, needsSession || !k.Pure
-		}
+	c, err := h.registry.Load().channel(event)
+	if err != nil {
+		return false, false
+	}
+	for _, k := range c.matching(subject) {
+		hears, needsSession = true, needsSession || !k.Pure
 	}
 	return hears, needsSession
 }

@@ -16,9 +16,8 @@ type registry struct {
 	plugins   []*Plugin
 	names     map[string]bool // of plugins
 	events    []EventSpec     // that the program declares
-	specs     map[string]*EventSpec
+	channels  map[string]*channel
 	tools     map[string]*Tool
-	hooks     map[string][]*Hook // by event, in the total order
 	loaders   map[string]*FragmentLoader
 	templates map[string]*TemplateLoader
 	commands  map[string]*Command  // by name and alias
@@ -26,9 +25,16 @@ type registry struct {
 	endpoints map[string]*Endpoint // by name and alias
 }
 
+// A channel is an event with the hooks that hear of it.
+type channel struct {
+	*EventSpec
+	hooks   []*Hook // in the total order
+	matches bool    // some of them want some tools or commands alone
+}
+
 func newRegistry(declared []EventSpec) *registry {
 	return &registry{
-		names: map[string]bool{}, events: declared, specs: specsOf(declared), tools: map[string]*Tool{}, hooks: map[string][]*Hook{}, loaders: map[string]*FragmentLoader{},
+		names: map[string]bool{}, events: declared, channels: channelsOf(declared), tools: map[string]*Tool{}, loaders: map[string]*FragmentLoader{},
 		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
 	}
 }
@@ -36,11 +42,11 @@ func newRegistry(declared []EventSpec) *registry {
 // clone returns a copy that can be added to.
 func (r *registry) clone() *registry {
 	c := &registry{
-		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events, specs: r.specs, tools: maps.Clone(r.tools), hooks: map[string][]*Hook{}, loaders: maps.Clone(r.loaders),
+		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events, channels: channelsOf(r.events), tools: maps.Clone(r.tools), loaders: maps.Clone(r.loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
-	for event, hooks := range r.hooks {
-		c.hooks[event] = slices.Clone(hooks)
+	for event, old := range r.channels {
+		c.channels[event].hooks, c.channels[event].matches = slices.Clone(old.hooks), old.matches
 	}
 	return c
 }
@@ -58,30 +64,34 @@ func (r *registry) with(plugins []Plugin) (*registry, error) {
 
 // sort puts the hooks in the total order.
 func (r *registry) sort() {
-	for _, hooks := range r.hooks {
-		slices.SortStableFunc(hooks, func(a, b *Hook) int {
+	for _, c := range r.channels {
+		slices.SortStableFunc(c.hooks, func(a, b *Hook) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
 		})
 	}
 }
 
-// specsOf returns all events by name. Where two have one name, the host's counts.
-func specsOf(declared []EventSpec) map[string]*EventSpec {
-	specs := make(map[string]*EventSpec, len(events)+len(declared))
+// channelsOf returns all events by name, without hooks. Where two have one name, the
+// host's counts.
+func channelsOf(declared []EventSpec) map[string]*channel {
+	all := make([]channel, 0, len(events)+len(declared))
+	byName := make(map[string]*channel, cap(all))
 	for _, list := range [][]EventSpec{declared, events} {
 		for i := range list {
-			specs[list[i].Name] = &list[i]
+			all = append(all, channel{EventSpec: &list[i]})
+			byName[list[i].Name] = &all[len(all)-1]
 		}
 	}
-	return specs
+	return byName
 }
 
-// event returns the description of an event, or an error as of [LookupEvent].
-func (r *registry) event(name string) (*EventSpec, error) {
-	if spec := r.specs[name]; spec != nil {
-		return spec, nil
+// channel returns what there is for an event, or an error as of [LookupEvent].
+func (r *registry) channel(event string) (*channel, error) {
+	if c := r.channels[event]; c != nil {
+		return c, nil
 	}
-	return LookupEvent(name, r.events...)
+	_, err := LookupEvent(event, r.events...)
+	return nil, err
 }
 
 // offer returns the tools that may be offered, by name.
@@ -262,21 +272,21 @@ func (r *registry) place(t *Tool) error {
 }
 
 func (r *registry) addHook(p *Plugin, h Hook) error {
-	spec, err := LookupEvent(h.Event, r.events...)
+	c, err := r.channel(h.Event)
 	if err != nil {
 		return refuse(h.Pos, "%v", err)
 	}
-	if len(h.Match) > 0 && !spec.Tool && !spec.Command {
+	if len(h.Match) > 0 && !c.Tool && !c.Command {
 		return refuse(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
 	}
-	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(spec, h.OnError)); err != nil {
+	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(c.EventSpec, h.OnError)); err != nil {
 		return refuse(h.Pos, "%v", err)
 	}
 	if h.Call == nil {
 		return refuse(h.Pos, "hook %s has no Call", h.Event)
 	}
 	h.plugin, h.at, h.warn = p.Name, h.Pos.String(), p.Warn
-	r.hooks[h.Event] = append(r.hooks[h.Event], &h)
+	c.hooks, c.matches = append(c.hooks, &h), c.matches || len(h.Match) > 0
 	return nil
 }
 
