@@ -45,7 +45,7 @@ func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	full := strings.TrimPrefix(v.group+"."+name, ".")
 	for _, m := range ctxMembers {
 		if m.name == full && !repeatable[full] {
-			v.call.once = true
+			v.call.notes = once
 		}
 		switch {
 		case m.name == full && m.get != nil:

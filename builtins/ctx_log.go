@@ -113,7 +113,7 @@ func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	}
 	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
 	if limit := h.write(l); limit != "" && !h.logs.full {
-		h.logs.full, h.once = true, true
+		h.logs.full, h.notes = true, once
 		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
 		h.keep(l)
 	}

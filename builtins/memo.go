@@ -79,16 +79,21 @@ type notes struct {
 	lines []saidLine
 }
 
+// once stands for the notes of a call that did what cannot be done again.
+var once = new(notes)
+
 // noting returns the notes of a call, for one more of each, or nil if it cannot be
 // remembered.
 func (h *handlerCall) noting() *notes {
-	if h.rec.memo == nil || h.once {
+	switch {
+	case h.rec.memo == nil || h.notes == once:
+		return nil
+	case h.notes == nil:
+		h.notes = new(notes)
+	case len(h.notes.reads) == maxMemoReads || len(h.notes.lines) == maxMemoLines:
+		h.notes = once
 		return nil
 	}
-	if h.notes == nil {
-		h.notes = new(notes)
-	}
-	h.once = len(h.notes.reads) == maxMemoReads || len(h.notes.lines) == maxMemoLines
 	return h.notes
 }
 
@@ -102,7 +107,7 @@ type saidLine struct{ said, kept starhost.LogLine }
 func noted[T any](ctx context.Context, h *handlerCall, read func(context.Context) (T, error)) (T, error) {
 	got, err := read(ctx)
 	if err != nil {
-		h.once = true
+		h.notes = once
 	}
 	if n := h.noting(); n != nil {
 		n.reads = append(n.reads, func(ctx context.Context) bool {
@@ -176,7 +181,7 @@ func (n *notes) unchanged(ctx context.Context) bool {
 // remember takes up a call that succeeded.
 func (m *Memo) remember(h *handlerCall, s *signature, args starlark.Tuple, kwargs []starlark.Tuple, v starlark.Value, usage Usage) {
 	worth := usage.Steps+usage.Bytes/64 >= minMemoWork && usage.Bytes <= maxMemoCall
-	if m == nil || h.once || !worth || h.lane.Depth() > 0 || !whole(v) || h.made != nil && !whole(h.made) {
+	if m == nil || h.notes == once || !worth || h.lane.Depth() > 0 || !whole(v) || h.made != nil && !whole(h.made) {
 		return
 	}
 	key, ok := appendKey(nil, args, kwargs)

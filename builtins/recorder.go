@@ -81,8 +81,7 @@ type handlerCall struct {
 	lane  *starhost.Lane
 	made  *decision // the last decision that the handler made, or nil
 	logs  *logBook  // nil until the handler logs
-	notes *notes    // nil until the handler does what a memo must know
-	once  bool      // it did what no memo can do again
+	notes *notes    // nil until the handler does what a memo must know; see noting
 	first [4]starlark.Value
 }
 
