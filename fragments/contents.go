@@ -1,7 +1,6 @@
 package fragments
 
 import (
-	"hash/maphash"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -9,8 +8,8 @@ import (
 )
 
 // Contents remembers texts that were offered, so that each is hashed and looked
-// through once: an offer of a known one costs a fast hash, which finds a candidate,
-// and a comparison, which proves it. The fast hash identifies nothing: where two
+// through once: an offer of a known one costs a fingerprint, which finds a candidate,
+// and a comparison, which proves it. The fingerprint identifies nothing: where two
 // texts share it, the second is found by its SHA-256.
 //
 // What is remembered is bounded in bytes: when half of them are new, what was not
@@ -25,7 +24,7 @@ type Contents struct {
 
 // A generation is what was offered within one span of time.
 type generation struct {
-	fast  map[uint64]*Known // of several with one fast hash, the first
+	fast  map[uint64]*Known // by fingerprints; of several with one, the first
 	ids   map[Hash]*Known
 	bytes int64
 }
@@ -38,8 +37,7 @@ type Known struct {
 
 // NewContents returns a table that holds at most max bytes of text.
 func NewContents(max int64) *Contents {
-	seed := maphash.MakeSeed()
-	return &Contents{max: max, hash: func(s string) uint64 { return maphash.String(seed, s) }}
+	return &Contents{max: max, hash: fingerprint}
 }
 
 // Know makes f a fragment whose id is known, so that [Merge] does not read its

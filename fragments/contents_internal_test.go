@@ -62,3 +62,43 @@ func TestMergeReadsNoKnownByte(t *testing.T) {
 		t.Errorf("got id %v, want %v, the known one", got, k.id)
 	}
 }
+
+// TestFingerprint: equal texts share it wherever they are, and texts of one length
+// mostly do not.
+func TestFingerprint(t *testing.T) {
+	for _, n := range []int{0, 1, 127, 128, 129, 160, 4096} {
+		text := strings.Repeat("x", n)
+		if fingerprint(text) != fingerprint(strings.Clone(text)) {
+			t.Errorf("%d bytes: equal texts have two fingerprints", n)
+		}
+		for i := range min(n, 32) {
+			for _, at := range []int{i, n - 1 - i} {
+				other := text[:at] + "y" + text[at+1:]
+				if fingerprint(text) == fingerprint(other) {
+					t.Errorf("%d bytes: another byte at %d has the same fingerprint", n, at)
+				}
+			}
+		}
+	}
+}
+
+// TestMergeOfOneFingerprint: contents that differ where no fingerprint looks are two.
+func TestMergeOfOneFingerprint(t *testing.T) {
+	a := strings.Repeat("x", 4096)
+	b := a[:100] + "y" + a[101:]
+	if fingerprint(a) != fingerprint(b) {
+		t.Fatal("the fingerprint looks at byte 100: choose another for this test")
+	}
+	set := Merge([]Fragment{{Content: a}, {Content: b}, {Content: b}, {Content: a}})
+	if rows := set.Rows(); len(rows) != 2 || rows[0].ID != Sum(a) || rows[1].ID != Sum(b) {
+		t.Errorf("got %d rows, want both contents once", len(rows))
+	}
+	contents := NewContents(1 << 20)
+	for _, text := range []string{a, b, b, a} {
+		f := Fragment{Content: strings.Clone(text)}
+		contents.Know(&f)
+		if f.Content != text || f.Known.id != Sum(text) {
+			t.Errorf("Know: got another text's hash")
+		}
+	}
+}

@@ -114,7 +114,7 @@ type merger struct {
 	set   *Set
 	rows  []Row
 	found table
-	ids   map[string]Hash // of contents that nobody knew, so that each is hashed once
+	fresh map[uint64]Known // contents that nobody knew, by fingerprints, so that each is hashed once
 	named []Origin
 }
 
@@ -157,13 +157,17 @@ func (m *merger) id(f *Fragment) Hash {
 	if f.Known.is(f.Content) {
 		return f.Known.id
 	}
-	id, ok := m.ids[f.Content]
+	mark := fingerprint(f.Content)
+	known, ok := m.fresh[mark]
+	if ok && known.text == f.Content {
+		return known.id
+	}
+	id := Sum(f.Content)
 	if !ok {
-		if m.ids == nil {
-			m.ids = make(map[string]Hash, cap(m.rows)) // as a map that grows reads all keys again
+		if m.fresh == nil {
+			m.fresh = make(map[uint64]Known, cap(m.rows))
 		}
-		id = Sum(f.Content)
-		m.ids[f.Content] = id
+		m.fresh[mark] = Known{f.Content, id}
 	}
 	return id
 }

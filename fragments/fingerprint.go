@@ -1,0 +1,27 @@
+package fragments
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
+
+// seed of fingerprints: nothing that can be seen depends on them.
+var seed = maphash.MakeSeed()
+
+// fingerprint returns a number that equal texts share and others mostly do not. Of a
+// long text it reads some bytes and the length, whatever the text's size. So it finds
+// what may be the same, and a comparison must prove it; where texts are made to share
+// it, they are told apart by their hashes, as texts are that nobody knows.
+func fingerprint(text string) uint64 {
+	const samples, width = 4, 32
+	if len(text) <= samples*width {
+		return maphash.String(seed, text)
+	}
+	var b [8 + samples*width]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(len(text)))
+	for i := range samples {
+		at := (len(text) - width) * i / (samples - 1) // the last one ends the text
+		copy(b[8+i*width:], text[at:at+width])
+	}
+	return maphash.Bytes(seed, b[:])
+}
