@@ -20,4 +20,8 @@ say("templates", (await client.listResourceTemplates()).resourceTemplates.map((t
 say("resource", (await client.readResource({ uri: "starhost://test///static-text" })).contents);
 say("prompts", (await client.listPrompts()).prompts.map((p) => p.name));
 say("prompt", (await client.getPrompt({ name: "test_prompt_with_arguments", arguments: { arg1: "a", arg2: "b" } })).messages);
+await client.getPrompt({ name: "noted" });
+const stored = (await client.listResources()).resources;
+say("stored", stored);
+say("its content", (await client.readResource({ uri: stored[0].uri })).contents);
 await client.close();
