@@ -133,7 +133,10 @@ func (s *Set) Fit(b Budget) error {
 func (s *Set) expendable() []*Row {
 	rows := slices.Clone(s.rows)
 	slices.Reverse(rows)
-	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(b.Priority, a.Priority) })
+	byPriority := func(a, b *Row) int { return cmp.Compare(b.Priority, a.Priority) }
+	if !slices.IsSortedFunc(rows, byPriority) {
+		slices.SortStableFunc(rows, byPriority)
+	}
 	return rows
 }
 
@@ -181,37 +184,54 @@ func (q quota) fit(rows []*Row) {
 	if q.max <= 0 {
 		return
 	}
-	sizes := make([]int64, len(rows)) // 0 for what is not charged
-	left := map[string]int64{}        // of each payer, with what it had spent
-	for i, row := range rows {
-		if plugin, pays := q.payer(row); pays && row.Status == Kept {
-			sizes[i] = q.size(row)
-			if _, seen := left[plugin]; !seen {
-				left[plugin] = q.spent.of(account{q.name, plugin})
-			}
-			left[plugin] += sizes[i]
+	left := map[string]int64{} // of each payer over the quota, with what it had spent
+	q.charge(rows, func(payer string, size int64) {
+		if _, seen := left[payer]; !seen {
+			left[payer] = q.spent.of(account{q.name, payer})
 		}
+		left[payer] += size
+	})
+	maps.DeleteFunc(left, func(_ string, sum int64) bool { return sum <= q.max })
+	if len(left) == 0 {
+		return
 	}
 	offered := maps.Clone(left)
-	for i, row := range rows {
-		plugin, pays := q.payer(row)
-		if !pays || row.Status != Kept || row.Pinned || left[plugin] <= q.max {
+	for _, row := range rows {
+		payer, pays := q.payer(row)
+		if !pays || row.Status != Kept || row.Pinned || left[payer] <= q.max {
 			continue
 		}
-		left[plugin] -= sizes[i]
-		row.Status, row.Reason = Dropped, q.reason(plugin, offered[plugin])
+		left[payer] -= q.size(row)
+		row.Status, row.Reason = Dropped, q.reason(payer, offered[payer])
 	}
 }
 
 // spend counts the rows that are kept.
 func (q quota) spend(rows []*Row) {
-	if q.spent == nil || q.max <= 0 {
-		return
+	if q.spent != nil && q.max > 0 {
+		q.charge(rows, func(payer string, size int64) { q.spent.add(account{q.name, payer}, size) })
 	}
+}
+
+// charge calls to for the rows that are kept and charged, once for neighbours of one
+// payer.
+func (q quota) charge(rows []*Row, to func(payer string, size int64)) {
+	var last string
+	var sum int64
 	for _, row := range rows {
-		if payer, pays := q.payer(row); pays && row.Status == Kept {
-			q.spent.add(account{q.name, payer}, q.size(row))
+		payer, pays := q.payer(row)
+		if !pays || row.Status != Kept {
+			continue
 		}
+		if payer != last && sum > 0 {
+			to(last, sum)
+			sum = 0
+		}
+		last = payer
+		sum += q.size(row)
+	}
+	if sum > 0 {
+		to(last, sum)
 	}
 }
 
