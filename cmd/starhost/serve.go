@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -139,6 +140,9 @@ func (v *serving) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp
 		return outside("stdio", v.mcp.ServeStdio(ctx, in, out))
 	}
 	l, err := o.Listen(ctx, v.flags.mcp)
+	if busy := (*net.OpError)(nil); errors.As(err, &busy) {
+		return outside(v.flags.mcp, busy.Err)
+	}
 	if err != nil {
 		return usagef("--mcp: %v", err)
 	}

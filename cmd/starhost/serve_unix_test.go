@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -234,5 +235,24 @@ func TestServeManyCallsAtOnce(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), `"text":"one"`); n != 100 {
 		t.Errorf("got %d answers, want 100\n%s", n, out.String())
+	}
+}
+
+// TestServeTwice: an address that another program has is the outside world's fault.
+func TestServeTwice(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.star"), []byte("register_tool(lambda: 1, name = \"one\", description = \"One.\")\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	code := run(t.Context(), []string{"-C", dir, "serve", "p.star", "--no-config", "--mcp", l.Addr().String()}, strings.NewReader(""), io.Discard, &errs)
+	want := l.Addr().String() + ": bind: address already in use [E0708]\n"
+	if code != exitOutside || !strings.HasPrefix(errs.String(), want) {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, errs.String(), exitOutside, want)
 	}
 }
