@@ -160,6 +160,7 @@ func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 		f.heed(&n, lane, e, &d, err, again)
 	}
 	t.record(lane, n)
+	t.done(lane)
 	if err := cut(ctx, err); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -29,6 +30,7 @@ type Lane struct {
 	number   int   // among the calls of the outer lane or the turn, from 1
 	depth    int
 	children int
+	unkept   bool            // see Unkept
 	waiting  *waiting        // or nil
 	ctx      context.Context // of who asked for the call
 }
@@ -145,6 +147,11 @@ func (l *Lane) Spent(steps, bytes uint64) {
 	l.Bytes += bytes
 }
 
+// Unkept says that the call is over and nobody has kept its context, ctx: then its lane
+// is used for another call. A context that was derived from the handler's may have been
+// kept by who derived it, so that it says nothing.
+func (l *Lane) Unkept(ctx context.Context) { l.unkept = ctx == context.Context((*laneContext)(l)) }
+
 // sparedLanes is how many lanes a turn allocates at a time.
 const sparedLanes = 8
 
@@ -160,14 +167,35 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 		}
 	}
 	t.lanes++
+	l := t.spareLane()
+	l.Plugin, l.ReadOnly, l.turn, l.number = plugin, readOnly, t, t.lanes
+	return l
+}
+
+// spareLane returns an empty lane: that of the call before if nobody kept it.
+func (t *Turn) spareLane() *Lane {
+	if l := t.unkept; l != nil {
+		t.unkept = nil
+		return l
+	}
 	if len(t.spare) == 0 {
 		t.spare = make([]Lane, sparedLanes)
 	}
 	l := &t.spare[0]
 	t.spare = t.spare[1:]
-	l.Plugin, l.ReadOnly, l.turn, l.number = plugin, readOnly, t, t.lanes
 	return l
 }
+
+// done takes the lane of a call that has been recorded.
+func (t *Turn) done(l *Lane) {
+	if l.unkept {
+		*l = Lane{}
+		t.unkept = l
+	}
+}
+
+// firstNotes is how many calls a turn's trace has room for at first.
+const firstNotes = 8
 
 // record notes what a handler did and passes on what it logged and its effects.
 // Inside of a loader all wait in its lane, as other loaders run beside it.
@@ -186,6 +214,9 @@ func (t *Turn) record(l *Lane, own ...note) {
 			t.host.opts.Record(e)
 		}
 		t.trace = append(t.trace, done.trace...)
+	}
+	if len(t.trace) == cap(t.trace) {
+		t.trace = slices.Grow(t.trace, max(firstNotes, len(t.trace)))
 	}
 	t.trace = append(t.trace, own...)
 }

@@ -177,6 +177,7 @@ type Turn struct {
 	begun    bool   // turn_start has been fired
 	lanes    int
 	spare    []Lane // that the next calls take
+	unkept   *Lane  // that the next call takes before these, or nil
 	trace    []note
 	told     []HookTrace // what Hooks made of trace
 	errors   []error

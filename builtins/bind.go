@@ -105,7 +105,7 @@ func (c modCall) checkNames(s *signature, what string, offered []string) error {
 func (s *signature) named(h *handlerCall, names []string, get func(name string) (starlark.Value, error)) ([]starlark.Tuple, error) {
 	var kwargs []starlark.Tuple
 	if s.has(ctxName) {
-		kwargs = append(kwargs, starlark.Tuple{starlark.String(ctxName), &ctxValue{h, ""}})
+		kwargs = append(kwargs, starlark.Tuple{starlark.String(ctxName), h.ctx()})
 	}
 	for _, name := range names {
 		if name == ctxName || !s.rest && !s.has(name) {
@@ -137,7 +137,7 @@ func (s *signature) inOrder(h *handlerCall, get func(name string) (starlark.Valu
 		case p.private():
 			return args, nil
 		case p.name == ctxName:
-			args = append(args, &ctxValue{h, ""})
+			args = append(args, h.ctx())
 			continue
 		}
 		v, err := get(p.name)
@@ -192,7 +192,7 @@ func (p *placed) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg st
 	h := r.begin(ctx, t)
 	args := h.first[:0]
 	if p.ctx {
-		args = append(args, &ctxValue{h, ""})
+		args = append(args, h.ctx())
 	}
 	if p.args > 0 {
 		args = append(args, starlark.String(arg))

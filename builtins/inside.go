@@ -11,8 +11,8 @@ import (
 // and config and ctx by name. The turn's [starhost.Turn.As] gives the context that
 // it begins with.
 func (r *Recorder) Inside(ctx context.Context, t *starhost.Turn) (context.Context, starlark.StringDict) {
-	h := &handlerCall{Context: ctx, rec: r, turn: t, lane: starhost.LaneOf(ctx)}
+	h := r.begin(ctx, t)
 	names := r.Env()
-	names[ctxName] = &ctxValue{h, ""}
+	names[ctxName] = h.ctx()
 	return h, names
 }

@@ -3,6 +3,7 @@ package builtins
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -30,7 +31,7 @@ type Recorder struct {
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
-	r.loading = &handlerCall{rec: r, logs: new(logBook)}
+	r.loading = &handlerCall{rec: r, logs: new(logBook), kept: true}
 	return r
 }
 
@@ -73,7 +74,7 @@ func (r *Recorder) Redacted() bool { return r.loading.logs.redacted }
 // files, which has neither turn nor lane.
 //
 // It is the context of the call, too, and holds the first arguments itself, so
-// that a call allocates nothing else.
+// that a call allocates nothing else. A hook's is used again, unless it is kept.
 type handlerCall struct {
 	context.Context
 	rec   *Recorder
@@ -82,13 +83,17 @@ type handlerCall struct {
 	made  *decision // the last decision that the handler made, or nil
 	logs  *logBook  // nil until the handler logs
 	notes *notes    // nil until the handler does what a memo must know; see noting
+	kept  bool      // there is a ctx, or a builtin has asked for the call: both may outlive it
 	first [4]starlark.Value
 }
 
 type handlerKey struct{}
 
+// Value implements [context.Context]. A context that builtins get from the run they
+// keep, if at all, after they asked for the call: see [modCall.handler].
 func (h *handlerCall) Value(key any) any {
 	if key == (handlerKey{}) {
+		h.keepIt()
 		return h
 	}
 	return h.Context.Value(key)
@@ -101,13 +106,40 @@ func (c modCall) handler() *handlerCall {
 	return h
 }
 
+// keepIt marks the call as one that may be kept. Once it is, it is only read, as other
+// goroutines may have it.
+func (h *handlerCall) keepIt() {
+	if !h.kept {
+		h.kept = true
+	}
+}
+
+// ctx returns what the handler's parameter ctx gets.
+func (h *handlerCall) ctx() *ctxValue {
+	h.keepIt()
+	return &ctxValue{h, ""}
+}
+
+// idleCalls are records of calls that are over.
+var idleCalls = sync.Pool{New: func() any { return new(handlerCall) }}
+
 // begin returns the record of a call for a turn.
 func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
-	h := &handlerCall{Context: ctx, rec: r, turn: t, lane: starhost.LaneOf(ctx)}
+	h := idleCalls.Get().(*handlerCall)
+	h.Context, h.rec, h.turn, h.lane = ctx, r, t, starhost.LaneOf(ctx)
 	if h.lane == nil {
 		h.lane = &starhost.Lane{Plugin: r.plugin.Name}
 	}
 	return h
+}
+
+// end gives the record of a call that succeeded back, if nobody can have kept it.
+func (h *handlerCall) end() {
+	if !h.kept {
+		h.lane.Unkept(h.Context)
+		*h = handlerCall{}
+		idleCalls.Put(h)
+	}
 }
 
 // run calls the function of s, unless it is known what it returns.

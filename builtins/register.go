@@ -307,11 +307,14 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		if err != nil {
 			return starhost.Decision{}, err
 		}
-		if v == starlark.None && (h.made == nil || !spec.Guard) {
+		made := h.made
+		h.end()
+		_, nothing := v.(starlark.NoneType)
+		if nothing && (made == nil || !spec.Guard) {
 			return starhost.Decision{}, nil
 		}
-		if v == starlark.None {
-			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
+		if nothing {
+			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), made.action, made.made, made).at(sig.fn.Position())
 		}
 		d, err := toDecision(spec, v)
 		return r.cleanDecision(d), r.returned(sig.fn, err)
