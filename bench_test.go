@@ -61,6 +61,22 @@ func BenchmarkPromptLater(b *testing.B) {
 	}
 }
 
+// BenchmarkPromptTools builds prompts that offer a hundred tools and say nothing else.
+func BenchmarkPromptTools(b *testing.B) {
+	tools := make([]starhost.Tool, 100)
+	for i := range tools {
+		tools[i] = echo().Tools[0]
+		tools[i].Name, tools[i].Description = fmt.Sprintf("tool%02d", i), strings.Repeat("what it does ", 10)
+	}
+	s := newHost(b, starhost.Options{}, starhost.Plugin{Name: "p", Tools: tools}).NewSession(starhost.SessionConfig{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Prompt(context.Background(), starhost.Request{Text: "Why?", History: []starhost.Message{}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkCallTool runs a tool through a guard that lets it pass and an
 // observer: validation, three events, no approval.
 func BenchmarkCallTool(b *testing.B) {

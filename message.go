@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"encoding/json"
+	"sync"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -117,8 +118,35 @@ func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragment
 	return append(dst, "\n")
 }
 
-// toolPiece returns a tool's part of a transcript.
-func toolPiece(t *Tool) string {
+// A toolPiece is a tool's part of a transcript, made when the first prompt needs it.
+type toolPiece struct {
+	once sync.Once
+	text string
+}
+
+// rendering returns the tool's part of a transcript.
+func (t *Tool) rendering() string {
+	if t.piece == nil { // a Go program's handler put it into an event
+		return t.render()
+	}
+	t.piece.once.Do(func() { t.piece.text = t.render() })
+	return t.piece.text
+}
+
+func (t *Tool) render() string {
+	if isPlain(t.Name) && isPlain(t.Description) {
+		return `["` + t.Name + `","` + t.Description + `"]` + string(t.Parameters) + "\n"
+	}
 	head, _ := json.Marshal([]string{t.Name, t.Description}) // strings always marshal
 	return string(head) + string(t.Parameters) + "\n"
+}
+
+// isPlain reports whether a text is in JSON as it is, between quotes.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }

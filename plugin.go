@@ -134,6 +134,7 @@ type Tool struct {
 	plugin   string
 	schema   *schema
 	replaced *Tool
+	piece    *toolPiece // of all copies
 }
 
 // Replaced returns the tool of another plugin that this one overrides, or nil.

@@ -91,7 +91,7 @@ func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 func (s *Session) render(p *Prompt) []string {
 	pieces := make([]string, 0, len(p.Tools)+2+5*len(p.Messages))
 	for i := range p.Tools {
-		pieces = append(pieces, toolPiece(&p.Tools[i]))
+		pieces = append(pieces, p.Tools[i].rendering())
 	}
 	pieces = append(pieces, p.System, "\n")
 	for i := range p.Messages {

@@ -500,3 +500,37 @@ arguments: got [], want an object
 	}
 	diff(t, "shared", int64(len(first.Rendering())), second.SharedPrefix)
 }
+
+// A tool's part of the rendering is its name and description as JSON, and its parameters:
+// whatever they are, and whoever brought it, in each prompt.
+func TestRenderingOfTools(t *testing.T) {
+	for _, description := range []string{"plain", `a "quote" and a \`, "<tag> & more", "line\nbreak\x7f", "Grüße \u2028", "\xff"} {
+		t.Run(description, func(t *testing.T) {
+			named := func(name string) starhost.Tool {
+				tool := echo().Tools[0]
+				tool.Name, tool.Description = name, description
+				return tool
+			}
+			mine, theirs := named("mine"), named("theirs")
+			h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{mine}})
+			want := ""
+			for _, tool := range []starhost.Tool{mine, theirs} {
+				head, err := json.Marshal([]string{tool.Name, tool.Description})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want += string(head) + string(tool.Parameters) + "\n"
+			}
+			s := h.NewSession(starhost.SessionConfig{})
+			for range 2 {
+				p, err := s.Prompt(t.Context(), starhost.Request{Text: "?", Tools: []starhost.Tool{theirs}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := p.Rendering(); !strings.HasPrefix(got, want) {
+					t.Errorf("got %q, want it to begin with %q", got, want)
+				}
+			}
+		})
+	}
+}

@@ -18,6 +18,7 @@ type registry struct {
 	events    []EventSpec     // that the program declares
 	channels  map[string]*channel
 	tools     map[string]*Tool
+	catalog   []*Tool // the same by name, once it is sorted
 	loaders   map[string]*FragmentLoader
 	templates map[string]*TemplateLoader
 	commands  map[string]*Command  // by name and alias
@@ -62,8 +63,9 @@ func (r *registry) with(plugins []Plugin) (*registry, error) {
 	return next, nil
 }
 
-// sort puts the hooks in the total order.
+// sort puts the hooks in the total order, and the tools in that of their names.
 func (r *registry) sort() {
+	r.catalog = slices.SortedFunc(maps.Values(r.tools), func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range r.channels {
 		slices.SortStableFunc(c.hooks, func(a, b *Hook) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
@@ -96,9 +98,9 @@ func (r *registry) channel(event string) (*channel, error) {
 
 // offer returns the tools that may be offered, by name.
 func (r *registry) offer(may func(*Tool) bool) []Tool {
-	tools := slices.Grow([]Tool(nil), len(r.tools))
-	for _, name := range sortedKeys(r.tools) {
-		if tool := r.tools[name]; may(tool) {
+	tools := slices.Grow([]Tool(nil), len(r.catalog))
+	for _, tool := range r.catalog {
+		if may(tool) {
 			tools = append(tools, *tool)
 		}
 	}
@@ -217,7 +219,7 @@ func (r *registry) addTool(p *Plugin, t Tool) error {
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}
-	t.plugin, t.schema = p.Name, s
+	t.plugin, t.schema, t.piece = p.Name, s, new(toolPiece)
 	return r.place(&t)
 }
 

@@ -344,8 +344,11 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 func (t *Turn) catalog() []Tool {
 	tools := t.registry.offer(t.mayOffer)
 	for _, theirs := range t.request.Tools {
-		theirs.plugin, theirs.schema, theirs.replaced = "", nil, nil
+		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, new(toolPiece)
 		tools = append(tools, theirs)
+	}
+	if len(t.request.Tools) == 0 {
+		return tools
 	}
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
@@ -371,8 +374,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		return nil
 	}
 	without := map[string]bool{}
-	for _, name := range sortedKeys(t.registry.tools) {
-		tool := t.registry.tools[name]
+	for _, tool := range t.registry.catalog {
 		if tool.Available == nil {
 			continue
 		}
@@ -380,7 +382,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		without[name] = !ok
+		without[tool.Name] = !ok
 	}
 	s.asked, s.without = t.registry, without
 	return nil
