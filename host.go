@@ -236,7 +236,7 @@ func (h *Host) Hooks() []HookInfo {
 
 // Tools returns all tools that the host's filter admits, by name.
 func (h *Host) Tools() []Tool {
-	return h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) })
+	return h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }, 0)
 }
 
 // A LoaderInfo describes a registered fragment loader.

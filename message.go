@@ -53,16 +53,22 @@ const (
 
 // asTyped returns messages as plugins see them before merging: with users' own
 // words, without what was merged in front of them or between.
-func asTyped(messages []Message) []Message {
-	typed := make([]Message, 0, len(messages)+1)
-	for _, m := range messages {
-		switch m.merged {
-		case alone:
-			continue
-		case inFront:
-			m = Message{Role: m.Role, Content: NewText(m.own)}
+func asTyped(lists ...[]Message) []Message {
+	n := 1
+	for _, messages := range lists {
+		n += len(messages)
+	}
+	typed := make([]Message, 0, n)
+	for _, messages := range lists {
+		for i := range messages {
+			switch m := &messages[i]; m.merged {
+			case alone:
+			case inFront:
+				typed = append(typed, Message{Role: m.Role, Content: NewText(m.own)})
+			default:
+				typed = append(typed, *m)
+			}
 		}
-		typed = append(typed, m)
 	}
 	return typed
 }

@@ -89,7 +89,8 @@ func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 
 // render returns the pieces of a prompt's rendering.
 func (s *Session) render(p *Prompt) []string {
-	pieces := make([]string, 0, len(p.Tools)+2+5*len(p.Messages))
+	const around, more = 5, 16 // pieces of a message of one part; of the one that was merged
+	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
 	for i := range p.Tools {
 		pieces = append(pieces, p.Tools[i].rendering())
 	}
@@ -185,7 +186,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 // typed returns the conversation as plugins see it before merging: with users'
 // own words, the new ones included.
 func (t *Turn) typed() []Message {
-	all := asTyped(slices.Concat(t.session.history, t.messages))
+	all := asTyped(t.session.history, t.messages)
 	if t.round == 1 {
 		all = append(all, Message{Role: RoleUser, Content: NewText(t.words)})
 	}

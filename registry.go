@@ -96,9 +96,9 @@ func (r *registry) channel(event string) (*channel, error) {
 	return nil, err
 }
 
-// offer returns the tools that may be offered, by name.
-func (r *registry) offer(may func(*Tool) bool) []Tool {
-	tools := slices.Grow([]Tool(nil), len(r.catalog))
+// offer returns the tools that may be offered, by name, with room for more.
+func (r *registry) offer(may func(*Tool) bool, more int) []Tool {
+	tools := slices.Grow([]Tool(nil), len(r.catalog)+more)
 	for _, tool := range r.catalog {
 		if may(tool) {
 			tools = append(tools, *tool)

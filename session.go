@@ -342,7 +342,7 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
-	tools := t.registry.offer(t.mayOffer)
+	tools := t.registry.offer(t.mayOffer, len(t.request.Tools))
 	for _, theirs := range t.request.Tools {
 		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, new(toolPiece)
 		tools = append(tools, theirs)

@@ -163,7 +163,7 @@ func readPico(r *request) (*picoRequest, error) {
 
 // offered returns the tools on offer, as plugins know them. What has no name is none.
 func (q *picoRequest) offered() []starhost.Tool {
-	var tools []starhost.Tool
+	tools := make([]starhost.Tool, 0, len(q.tools))
 	for _, t := range q.tools {
 		f := q.get(t, "function")
 		if name := q.toolName(t); name != "" {
