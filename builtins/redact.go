@@ -42,6 +42,9 @@ func (r *Recorder) cleanResult(x starhost.Result) starhost.Result {
 }
 
 func (r *Recorder) cleanDecision(d starhost.Decision) starhost.Decision {
+	if d.Result == nil && !r.world.Redacts() {
+		return d
+	}
 	d.Reason, d.Context = r.world.Redact(d.Reason), r.cleanContext(d.Context)
 	if d.Result != nil {
 		clean := r.cleanResult(*d.Result)

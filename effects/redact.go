@@ -34,6 +34,11 @@ func (s *Secrets) Redact(text string) string {
 	return text
 }
 
+// silent reports whether Redact leaves all texts as they are: nothing secret was read.
+func (s *Secrets) silent() bool {
+	return s == nil || s.replacer.Load() == nil && len(s.o.Patterns) == 0
+}
+
 // learn makes Redact know a value.
 func (s *Secrets) learn(name, value string) {
 	s.mu.Lock()
@@ -124,7 +129,7 @@ func (s *Secrets) redactError(err error) error {
 
 // redactJSON takes secrets out of the strings of a JSON text.
 func (s *Secrets) redactJSON(text []byte) []byte {
-	if s == nil {
+	if s.silent() {
 		return text
 	}
 	var b []byte
@@ -163,6 +168,10 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 // Redact takes the values of secrets out of what a plugin says: results, logs,
 // errors. See [Secrets.Redact].
 func (w *World) Redact(text string) string { return w.Secrets.Redact(text) }
+
+// Redacts reports whether Redact can change a text now: a secret was read, or there are
+// patterns.
+func (w *World) Redacts() bool { return !w.Secrets.silent() }
 
 // RedactJSON is Redact for a JSON text, which stays one: it looks at the strings.
 func (w *World) RedactJSON(text json.RawMessage) json.RawMessage { return w.Secrets.redactJSON(text) }
