@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime/debug"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
@@ -9,14 +10,14 @@ import (
 // tuneGC sets the policy of the garbage collector: it runs when the heap has grown
 // fivefold, not twofold, as most of what a prompt needs is gone with the prompt;
 // and more often again near the memory that the container allows. What the user
-// set, GOGC or GOMEMLIMIT, stays. Reading the limit takes files of the system, so it
-// happens beside the work.
+// set, GOGC or GOMEMLIMIT, stays. Reading the limit takes files of the system, which a
+// short run has no use for: it happens when the program has run for a moment.
 func tuneGC(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	if getenv("GOMEMLIMIT") == "" {
-		go limitMemory(memlimit.FromCgroup)
+		time.AfterFunc(20*time.Millisecond, func() { limitMemory(memlimit.FromCgroup) })
 	}
 }
 
