@@ -30,16 +30,9 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 		if ctx.Err() == nil {
 			round.end()
 		}
-		changed, failed := w.wait(ctx)
-		switch {
-		case ctx.Err() != nil:
-			a.code = exitInterrupted
-			return nil
-		case failed != nil:
-			return outside("--watch", failed)
+		if round, err = a.nextRound(ctx, w); round == nil {
+			return err
 		}
-		round = a.again()
-		round.note("changed: " + a.relative(changed))
 	}
 }
 

@@ -50,18 +50,27 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 			round.fail(err)
 		}
 		round.end()
-		changed, failed := w.wait(ctx)
-		switch {
-		case ctx.Err() != nil:
-			a.code = exitInterrupted
-			return nil
-		case failed != nil:
-			return outside("--watch", failed)
+		if round, err = a.nextRound(ctx, w); round == nil {
+			return err
 		}
-		round = a.again()
-		round.note("changed: " + a.relative(changed))
 		err = live.Reload(ctx)
 	}
+}
+
+// nextRound waits until a file changes, and returns the app of the round that follows;
+// nil when there is none.
+func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
+	changed, err := w.wait(ctx)
+	switch {
+	case ctx.Err() != nil:
+		a.code = exitInterrupted
+		return nil, nil
+	case err != nil:
+		return nil, outside("--watch", err)
+	}
+	round := a.again()
+	round.note("changed: " + a.relative(changed))
+	return round, nil
 }
 
 // again returns the program as it was before it did anything.
