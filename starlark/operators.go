@@ -33,6 +33,9 @@ func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
 
 // binary is x op y, paid for.
 func binary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
+		return workerOf(th).interpolate(format, y)
+	}
 	if err := workerOf(th).payBinary(op, x, y); err != nil {
 		return nil, err
 	}
@@ -125,8 +128,6 @@ func (w *worker) payString(op syntax.Token, x starlark.String, y starlark.Value)
 		if n, ok := y.(starlark.Int); ok {
 			return w.payRepeat(x, n)
 		}
-	case syntax.PERCENT:
-		return w.payInterpolation(string(x), y)
 	}
 	return nil
 }
@@ -366,78 +367,4 @@ func (w *worker) payScan(op string, n int, needle starlark.Value) error {
 		m = uint64(len(needle))
 	}
 	return w.payAs(op, scanned, times(uint64(n), 1+min(m, uint64(n))/64))
-}
-
-// payInterpolation pays for format % arg with a bound of the result's length.
-func (w *worker) payInterpolation(format string, arg starlark.Value) error {
-	size, err := w.interpolated(format, arg)
-	if err != nil {
-		return err
-	}
-	return w.payAs("%", textBytes, saturate(uint64(len(format)), size))
-}
-
-// interpolated bounds the length of all that stands for conversions.
-func (w *worker) interpolated(format string, arg starlark.Value) (uint64, error) {
-	quoted := strings.Contains(format, "%r")
-	if t, ok := arg.(starlark.Tuple); ok {
-		sum, _, err := w.argSizes("%", quoted, t.Elements())
-		return sum, err
-	}
-	longest := uint64(0)
-	if d, ok := arg.(*starlark.Dict); ok && strings.Contains(format, "%(") {
-		_, n, err := w.argSizes("%", quoted, func(yield func(starlark.Value) bool) {
-			d.Entries()(func(_, v starlark.Value) bool { return yield(v) })
-		})
-		if err != nil {
-			return 0, err
-		}
-		longest = n
-	}
-	if wholeArg(format) {
-		n, err := w.argSize("%", quoted, arg)
-		if err != nil {
-			return 0, err
-		}
-		longest = max(longest, n)
-	}
-	return times(longest, uint64(strings.Count(format, "%"))), nil
-}
-
-// wholeArg reports whether a conversion takes the argument itself, and not an
-// entry of it by name.
-func wholeArg(format string) bool {
-	for i := strings.IndexByte(format, '%'); i >= 0 && i+1 < len(format); {
-		if c := format[i+1]; c != '(' && c != '%' {
-			return true
-		}
-		next := strings.IndexByte(format[i+2:], '%')
-		if next < 0 {
-			return false
-		}
-		i += 2 + next
-	}
-	return false
-}
-
-// argSizes bounds the lengths of several values in a formatted text: their sum
-// and the greatest.
-func (w *worker) argSizes(op string, quoted bool, values func(yield func(starlark.Value) bool)) (sum, longest uint64, err error) {
-	for v := range values {
-		n, err := w.argSize(op, quoted, v)
-		if err != nil {
-			return 0, 0, err
-		}
-		sum, longest = saturate(sum, n), max(longest, n)
-	}
-	return sum, longest, nil
-}
-
-// argSize bounds the length of v in a formatted text, where a string stands as
-// it is unless it is quoted.
-func (w *worker) argSize(op string, quoted bool, v starlark.Value) (uint64, error) {
-	if s, ok := v.(starlark.String); ok && !quoted {
-		return uint64(len(s)), nil
-	}
-	return w.textSize(op, v)
 }

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"math/bits"
 	"slices"
 
 	"go.starlark.net/starlark"
@@ -10,11 +11,7 @@ import (
 // bitLen returns the number of bits of |x|.
 func bitLen(x starlark.Int) uint64 {
 	if v, ok := x.Int64(); ok {
-		n := uint64(0)
-		for u := uint64(max(v, -v)); u != 0; u >>= 1 {
-			n++
-		}
-		return n
+		return uint64(bits.Len64(uint64(max(v, -v))))
 	}
 	return uint64(x.BigInt().BitLen())
 }

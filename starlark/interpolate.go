@@ -1,0 +1,135 @@
+package starlark
+
+import (
+	"strconv"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// maxPlainText is the most bytes for which memory is taken before it is known whether
+// plainText can do the work.
+const maxPlainText = 64 << 10
+
+// interpolate is format % arg, paid for. Texts and small integers, which is what most
+// conversions are of, are put in here; the rest is the interpreter's work.
+func (w *worker) interpolate(format starlark.String, arg starlark.Value) (starlark.Value, error) {
+	size, err := w.interpolated(string(format), arg)
+	if err != nil {
+		return nil, err
+	}
+	size = saturate(uint64(len(format)), size)
+	if err := w.payAs("%", textBytes, size); err != nil {
+		return nil, err
+	}
+	if size <= maxPlainText {
+		if text, ok := plainText(string(format), arg, int(size)); ok {
+			return starlark.String(text), nil
+		}
+	}
+	return starlark.Binary(syntax.PERCENT, format, arg)
+}
+
+// plainText is format % arg, of at most size bytes, where each conversion is %s of a
+// string or %s or %d of a small integer, and there is one for each. It reports false
+// for all else, which includes all errors.
+func plainText(format string, arg starlark.Value, size int) (string, bool) {
+	args, several := arg.(starlark.Tuple)
+	if !several {
+		args = starlark.Tuple{arg}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i := strings.IndexByte(format, '%'); i >= 0; i = strings.IndexByte(format, '%') {
+		if i+1 == len(format) || len(args) == 0 {
+			return "", false
+		}
+		b.WriteString(format[:i])
+		conversion := format[i+1]
+		switch v := args[0].(type) {
+		case starlark.String:
+			if conversion != 's' {
+				return "", false
+			}
+			b.WriteString(string(v))
+		case starlark.Int:
+			n, small := v.Int64()
+			if !small || conversion != 's' && conversion != 'd' {
+				return "", false
+			}
+			var digits [20]byte
+			b.Write(strconv.AppendInt(digits[:0], n, 10))
+		default:
+			return "", false
+		}
+		format, args = format[i+2:], args[1:]
+	}
+	b.WriteString(format)
+	return b.String(), len(args) == 0
+}
+
+// interpolated bounds the length of all that stands for conversions.
+func (w *worker) interpolated(format string, arg starlark.Value) (uint64, error) {
+	quoted := strings.Contains(format, "%r")
+	if t, ok := arg.(starlark.Tuple); ok {
+		sum, _, err := w.argSizes("%", quoted, t.Elements())
+		return sum, err
+	}
+	longest := uint64(0)
+	if d, ok := arg.(*starlark.Dict); ok && strings.Contains(format, "%(") {
+		_, n, err := w.argSizes("%", quoted, func(yield func(starlark.Value) bool) {
+			d.Entries()(func(_, v starlark.Value) bool { return yield(v) })
+		})
+		if err != nil {
+			return 0, err
+		}
+		longest = n
+	}
+	if wholeArg(format) {
+		n, err := w.argSize("%", quoted, arg)
+		if err != nil {
+			return 0, err
+		}
+		longest = max(longest, n)
+	}
+	return times(longest, uint64(strings.Count(format, "%"))), nil
+}
+
+// wholeArg reports whether a conversion takes the argument itself, and not an
+// entry of it by name.
+func wholeArg(format string) bool {
+	for i := strings.IndexByte(format, '%'); i >= 0 && i+1 < len(format); {
+		if c := format[i+1]; c != '(' && c != '%' {
+			return true
+		}
+		next := strings.IndexByte(format[i+2:], '%')
+		if next < 0 {
+			return false
+		}
+		i += 2 + next
+	}
+	return false
+}
+
+// argSizes bounds the lengths of several values in a formatted text: their sum
+// and the greatest.
+func (w *worker) argSizes(op string, quoted bool, values func(yield func(starlark.Value) bool)) (sum, longest uint64, err error) {
+	for v := range values {
+		n, err := w.argSize(op, quoted, v)
+		if err != nil {
+			return 0, 0, err
+		}
+		sum, longest = saturate(sum, n), max(longest, n)
+	}
+	return sum, longest, nil
+}
+
+// argSize bounds the length of v in a formatted text, where a string stands as
+// it is unless it is quoted.
+func (w *worker) argSize(op string, quoted bool, v starlark.Value) (uint64, error) {
+	if s, ok := v.(starlark.String); ok && !quoted {
+		return uint64(len(s)), nil
+	}
+	return w.textSize(op, v)
+}
