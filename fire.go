@@ -116,9 +116,9 @@ func (t *Turn) invalid(e *Event) []string {
 	return nil
 }
 
-// heard reports whether any hook is there for e. What only hooks would see is not
-// made for none.
-func (t *Turn) heard(e *Event) bool { return len(t.registry.channels[e.Name].hooks) > 0 }
+// heard reports whether there is any hook for an event of the host. What only hooks
+// would see is not made for none.
+func (t *Turn) heard(event string) bool { return len(t.registry.channels[event].hooks) > 0 }
 
 // matching returns the hooks that concern a tool or a command, in the total order.
 func (c *channel) matching(subject string) []*Hook {

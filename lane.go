@@ -152,8 +152,11 @@ func (l *Lane) Spent(steps, bytes uint64) {
 // kept by who derived it, so that it says nothing.
 func (l *Lane) Unkept(ctx context.Context) { l.unkept = ctx == context.Context((*laneContext)(l)) }
 
-// sparedLanes is how many lanes a turn allocates at a time.
-const sparedLanes = 8
+// How many lanes a turn allocates at first, and then at a time.
+const (
+	firstLanes  = 2
+	sparedLanes = 8
+)
 
 // lane returns the next lane for a handler of plugin: nested in the lane that
 // ctx carries, else numbered by the turn. It must be called in the order in
@@ -178,7 +181,11 @@ func (t *Turn) spareLane() *Lane {
 		t.unkept = nil
 		return l
 	}
-	if len(t.spare) == 0 {
+	switch {
+	case len(t.spare) > 0:
+	case t.lanes == 1:
+		t.spare = make([]Lane, firstLanes)
+	default:
 		t.spare = make([]Lane, sparedLanes)
 	}
 	l := &t.spare[0]

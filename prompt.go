@@ -131,7 +131,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	}
 	pre := t.event("pre_llm_call")
 	pre.Tools = t.tools
-	if t.heard(pre) {
+	if t.heard(pre.Name) {
 		pre.Messages = NewList(t.typed())
 	}
 	if t.toolless {
@@ -303,7 +303,7 @@ func (t *Turn) send(ctx context.Context, p *Prompt, m *merged) error {
 	e := t.event("pre_send")
 	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offered
 	e.Model, e.Options = p.Model, p.Options
-	if t.heard(e) {
+	if t.heard(e.Name) {
 		e.Fragments = NewList(rows(p.Fragments))
 	}
 	out, err := t.fire(ctx, e)

@@ -240,6 +240,9 @@ func (t *Turn) start(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
+	if !t.heard("turn_start") {
+		return nil
+	}
 	e := t.event("turn_start")
 	out, err := t.fire(ctx, e)
 	if err != nil {
@@ -261,6 +264,9 @@ func (t *Turn) open(ctx context.Context) error {
 		return nil
 	}
 	s.started = true
+	if !t.heard("session_start") {
+		return nil
+	}
 	out, err := t.fire(ctx, t.event("session_start"))
 	if err != nil {
 		return err
@@ -294,6 +300,8 @@ func (t *Turn) End(ctx context.Context) {
 	s.history = append(s.history, t.messages...)
 	if t.begun {
 		s.done, s.cut = t.completed, !t.completed && ctx.Err() != nil
+	}
+	if t.begun && t.heard("turn_end") {
 		e := t.event("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.called
 		_, _ = t.fire(context.WithoutCancel(ctx), e) // nothing can be decided any more

@@ -206,6 +206,9 @@ func (tool *Tool) run(ctx context.Context, t *Turn, call ToolCall) (Result, erro
 
 // postTool passes the result through post_tool_call.
 func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error {
+	if !t.heard("post_tool_call") {
+		return nil
+	}
 	e := *pre
 	e.Name, e.Arguments = "post_tool_call", reply.Call.Arguments
 	e.Result, e.IsError, e.DurationMS = reply.Result, reply.Result.IsError, reply.ms

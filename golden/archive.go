@@ -37,32 +37,75 @@ var (
 
 // An archive is the text of one case, by section.
 type archive struct {
-	prose string
-	files map[string][]byte
+	prose   string
+	files   []txtar.File                 // those of fileSections
+	folders map[string]map[string][]byte // of folderSections: the files by their path in it
 }
 
 // parseArchive splits the text of a case. It refuses a section that means
 // nothing, as nobody would notice that it has no effect.
 func parseArchive(src []byte) (*archive, error) {
 	parsed := txtar.Parse(src)
-	a := &archive{prose: strings.TrimSpace(string(parsed.Comment)), files: map[string][]byte{}}
+	a := &archive{prose: strings.TrimSpace(string(parsed.Comment))}
 	for _, f := range parsed.Files {
 		if err := checkSection(f.Name); err != nil {
 			return nil, err
 		}
-		name, data, err := content(f)
-		if err != nil {
+		var err error
+		if f.Name, f.Data, err = content(f); err != nil {
 			return nil, err
 		}
-		if _, ok := a.files[name]; ok {
-			return nil, fmt.Errorf("section %q is there twice", name)
+		if !a.add(f) {
+			return nil, fmt.Errorf("section %q is there twice", f.Name)
 		}
-		a.files[name] = data
 	}
-	if _, ok := a.files[scriptSection]; !ok {
+	if !a.has(scriptSection) {
 		return nil, fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\")", scriptSection)
 	}
 	return a, nil
+}
+
+// add takes a section, unless it is there.
+func (a *archive) add(f txtar.File) bool {
+	dir, name, nested := strings.Cut(f.Name, "/")
+	if !nested {
+		twice := a.has(f.Name)
+		a.files = append(a.files, f)
+		return !twice
+	}
+	if a.folders == nil {
+		a.folders = map[string]map[string][]byte{}
+	}
+	if a.folders[dir] == nil {
+		a.folders[dir] = map[string][]byte{}
+	}
+	_, twice := a.folders[dir][name]
+	a.folders[dir][name] = f.Data
+	return !twice
+}
+
+// index returns where a section is that is no file in a folder, -1 if it is not there.
+func (a *archive) index(name string) int {
+	return slices.IndexFunc(a.files, func(f txtar.File) bool { return f.Name == name })
+}
+
+func (a *archive) has(name string) bool { return a.index(name) >= 0 }
+
+// text returns that of a section that is no file in a folder, nil if it is not there.
+func (a *archive) text(name string) []byte {
+	if i := a.index(name); i >= 0 {
+		return a.files[i].Data
+	}
+	return nil
+}
+
+// set makes that of a section that is no file in a folder another one.
+func (a *archive) set(name string, text []byte) {
+	if i := a.index(name); i >= 0 {
+		a.files[i].Data = text
+		return
+	}
+	a.files = append(a.files, txtar.File{Name: name, Data: text})
 }
 
 // content returns the name and the bytes of what a section stands for.
@@ -100,26 +143,20 @@ func checkSection(name string) error {
 }
 
 // under returns the files of a folder, by their path in it.
-func (a *archive) under(dir string) map[string][]byte {
-	files := map[string][]byte{}
-	for name, data := range a.files {
-		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
-			files[rest] = data
-		}
-	}
-	return files
-}
+func (a *archive) under(dir string) map[string][]byte { return a.folders[dir] }
 
 // want returns the output that is expected.
 func (a *archive) want() (text string, ok bool) {
-	data, ok := a.files[wantSection]
-	return string(data), ok
+	return string(a.text(wantSection)), a.has(wantSection)
 }
 
 // env returns the variables that the case sets.
 func (a *archive) env() (map[string]string, error) {
+	if len(a.text(envSection)) == 0 {
+		return nil, nil
+	}
 	vars := map[string]string{}
-	for i, line := range strings.Split(string(a.files[envSection]), "\n") {
+	for i, line := range strings.Split(string(a.text(envSection)), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if line == "" {
 			continue
@@ -316,4 +353,9 @@ func escape(text string) string {
 }
 
 // sortedKeys returns the keys of a map in the order of their bytes.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil // as of nearly all cases
+	}
+	return slices.Sorted(maps.Keys(m))
+}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -141,9 +143,15 @@ func prepare(l *located, known *pluginCache, temp string) *testCase {
 	return c
 }
 
-// readCase reads a case's file. Errors do not show where it really is.
+// readCase reads a case's file, as long as it is now. Errors do not show where it really
+// is.
 func readCase(file string) ([]byte, error) {
-	info, err := os.Stat(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not wait
+	if err != nil {
+		return nil, pathless(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, pathless(err)
@@ -152,7 +160,8 @@ func readCase(file string) ([]byte, error) {
 	case info.Size() > maxCase:
 		return nil, fmt.Errorf("got %d bytes, want at most %d", info.Size(), maxCase)
 	}
-	src, err := os.ReadFile(file)
+	src := make([]byte, info.Size())
+	_, err = io.ReadFull(f, src)
 	return src, pathless(err)
 }
 

@@ -202,7 +202,8 @@ func (o *Options) checkOnce() error {
 
 // judgeAll judges the cases that ran, up to the first that fails if that is
 // enough, and mends them.
-func judgeAll(cases []*testCase, ran int, o *Options) (s Summary) {
+func judgeAll(cases []*testCase, ran int, o *Options) Summary {
+	s := Summary{Results: make([]Result, 0, len(cases))}
 	for _, c := range cases[:ran] {
 		if o.FailFast && s.Failed+s.Broken > 0 {
 			break

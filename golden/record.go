@@ -71,7 +71,7 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 
 // record makes the case say what its effects gave.
 func (c *testCase) record(lines string) {
-	old := string(c.files[effectsFile])
+	old := string(c.text(effectsFile))
 	if c.problem != nil || lines == old || lines == "" {
 		return
 	}
@@ -80,6 +80,7 @@ func (c *testCase) record(lines string) {
 		c.problem = cannotWrite(c.file.Shown, err)
 		return
 	}
-	c.src, c.files[effectsFile] = src, []byte(lines)
+	c.src = src
+	c.set(effectsFile, []byte(lines))
 	c.recorded = unified("old "+effectsFile, "new "+effectsFile, old, lines)
 }

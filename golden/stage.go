@@ -112,7 +112,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	}
 	st.logs, st.events = h.logs, h.events
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
-	err = st.script(c.files[scriptSection])
+	err = st.script(c.text(scriptSection))
 	st.endTurn()
 	return outcome{output: escape(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
@@ -146,8 +146,8 @@ func (st *stage) unused(c *testCase, h *hosted) []part {
 
 // host returns the host for a case.
 func (st *stage) host(ctx context.Context, c *testCase) *hosted {
-	key := hostKey{c.plugin.Real, string(c.files[configSection])}
-	if len(c.under(pluginsDir))+len(c.files[envSection])+len(c.files[effectsFile])+len(c.files[eventsFile]) > 0 {
+	key := hostKey{c.plugin.Real, string(c.text(configSection))}
+	if len(c.under(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
 		key.plugin = c.file.Real
 	}
 	h, ok := st.hosts[key]
@@ -163,13 +163,13 @@ func (st *stage) host(ctx context.Context, c *testCase) *hosted {
 // load loads the plugins of a case for h. What needs more than the case has is
 // answered.
 func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.Set, err error) {
-	if h.answers, err = effects.ReadAnswers(effectsFile, c.files[effectsFile]); err != nil {
+	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
 		return nil, err
 	}
-	if h.events, err = readEvents(c.files[eventsFile]); err != nil {
+	if h.events, err = readEvents(c.text(eventsFile)); err != nil {
 		return nil, err
 	}
-	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.files[configSection])
+	config, warnings, err := loader.ParseConfig(configSection, filepath.Dir(c.file.Real), c.text(configSection))
 	if err != nil {
 		return nil, err
 	}

@@ -172,14 +172,13 @@ func (a *app) writeLogs() {
 
 func (a *app) writeLog(line starhost.LogLine) {
 	if a.logFormat == "json" {
-		data, _ := encodeJSON(struct {
+		_ = encodeJSON(a.stderr, struct {
 			Level   string          `json:"level"`
 			Plugin  string          `json:"plugin"`
 			Message string          `json:"msg"`
 			Pos     string          `json:"pos"`
 			Fields  json.RawMessage `json:"fields,omitempty"`
-		}{line.Level, line.Plugin, line.Text, line.Pos.String(), line.Fields}, "")
-		a.stderr.Write(data)
+		}{line.Level, line.Plugin, line.Text, line.Pos.String(), line.Fields})
 		return
 	}
 	fields := ""
@@ -213,22 +212,20 @@ func oneOf(flag, got string, want []string, set *string) error {
 	return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), didYouMean(got, want))
 }
 
-// encodeJSON writes v as JSON with a line break at its end, without the escapes
-// that only HTML needs.
-func encodeJSON(v any, indent string) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+// encodeJSON writes v as JSON on one line, without the escapes that only HTML needs.
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", indent)
-	err := enc.Encode(v)
-	return b.Bytes(), err
+	return enc.Encode(v)
 }
 
 // printJSON adds v to the result.
 func (a *app) printJSON(v any) error {
-	data, err := encodeJSON(v, "  ")
-	a.out.Write(data)
-	return err
+	var line bytes.Buffer
+	if err := encodeJSON(&line, v); err != nil {
+		return err
+	}
+	return json.Indent(&a.out, line.Bytes(), "", "  ") // by the encoder it would take twice the memory
 }
 
 // failureJSON is what a command prints as JSON if it could not begin.

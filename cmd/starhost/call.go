@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"path"
@@ -134,9 +135,9 @@ func eventTypes(name string) (map[string]string, error) {
 
 // mustJSON returns v as compact JSON. It is for values that always have one.
 func mustJSON(v any) []byte {
-	data, err := encodeJSON(v, "")
-	if err != nil {
+	var b bytes.Buffer
+	if err := encodeJSON(&b, v); err != nil {
 		panic(err)
 	}
-	return data[:len(data)-1]
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
