@@ -191,7 +191,6 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 		if err != nil {
 			return nil, err
 		}
-		f.forget()
 		return &p, nil
 	})
 }

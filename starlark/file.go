@@ -20,27 +20,16 @@ type File struct {
 	record  *record // what is known of it
 
 	mu   sync.Mutex
-	tree *syntax.File // nil until it is asked for, and once there is a program
+	tree *syntax.File // nil until somebody looks at it, and once it was taken
 }
 
 // Name returns the name that positions show.
 func (f *File) Name() string { return f.name }
 
-// Syntax returns the tree of the file as it was written. It must not be changed.
+// Syntax returns the tree of the file as it was written, which is the caller's alone.
 func (f *File) Syntax() *syntax.File {
-	tree, _ := f.syntax() // it could be parsed before
+	tree, _ := f.take() // it could be parsed before
 	return tree
-}
-
-// Loads returns the labels of the file's load statements, in their order.
-func (f *File) Loads() []string {
-	var labels []string
-	for _, s := range f.Syntax().Stmts {
-		if l, ok := s.(*syntax.LoadStmt); ok {
-			labels = append(labels, l.ModuleName())
-		}
-	}
-	return labels
 }
 
 // dialect is the language of all files: Starlark with sets, with statements and
@@ -92,11 +81,26 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	return &File{name: name, src: text, options: s.dialect, record: &record{}}, nil
 }
 
-// syntax returns the tree of the file.
-func (f *File) syntax() (_ *syntax.File, err error) {
-	defer containAt(&err, Pos{File: f.name})
+// syntax returns the tree of the file, to be looked at.
+func (f *File) syntax() (*syntax.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.read()
+}
+
+// take returns the tree of the file for one who changes it. The file has it no more:
+// most files are run, and looked at no more.
+func (f *File) take() (*syntax.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tree, err := f.read()
+	f.tree = nil
+	return tree, err
+}
+
+// read parses the file if it has no tree. Its lock is held.
+func (f *File) read() (_ *syntax.File, err error) {
+	defer containAt(&err, Pos{File: f.name})
 	if f.tree != nil {
 		return f.tree, nil
 	}
@@ -109,13 +113,6 @@ func (f *File) syntax() (_ *syntax.File, err error) {
 	}
 	f.tree = tree
 	return tree, nil
-}
-
-// forget lets go of the tree: most files are run, and looked at no more.
-func (f *File) forget() {
-	f.mu.Lock()
-	f.tree = nil
-	f.mu.Unlock()
 }
 
 // normalise returns the text of a source file with "\n" as the end of lines, so
@@ -160,12 +157,11 @@ func posAt(name string, src []byte, i int) Pos {
 // sites is not nil, it has probes.
 func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *starlark.Program, uses []string, err error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
-	written, err := f.syntax()
+	tree, err := f.take()
 	if err != nil {
 		return nil, nil, err
 	}
-	tree, err := rewrite(written, hosted, sites)
-	if err != nil {
+	if err := rewrite(tree, hosted, sites); err != nil {
 		return nil, nil, err
 	}
 	known := func(name string) bool {
@@ -183,7 +179,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	if !slices.ContainsFunc(uses, func(name string) bool { return !known(name) }) {
 		return program, uses, nil
 	}
-	return nil, nil, undefinedNames(tree, known, s.scopeNames(written, extra))
+	return nil, nil, undefinedNames(tree, known, s.scopeNames(tree, extra))
 }
 
 // sources holds the text of files by name, for the lines that errors quote.

@@ -50,11 +50,10 @@ func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string
 	names := boundNames(f)
 	for _, env := range []starlark.StringDict{s.env, extra, universe} {
 		for name := range env {
-			if isIdentifier(name) {
-				names[name] = true
-			}
+			names[name] = true
 		}
 	}
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return !isIdentifier(name) })
 	return slices.Sorted(maps.Keys(names))
 }
 

@@ -93,15 +93,15 @@ func (r *rewriter) block(list []syntax.Stmt, at blockStart) []syntax.Stmt {
 	}
 	var out []syntax.Stmt
 	for _, s := range list {
-		n := len(out)
+		n, start := len(out), syntax.Start(s)
 		out = r.stmt(out, s)
 		switch emits, jumps := kindOf(s); {
 		case emits || jumps && at.filled:
-			out = append(out[:n:n], append([]syntax.Stmt{r.probe(s, out[n], at.entry)}, out[n:]...)...)
+			out = append(out[:n:n], append([]syntax.Stmt{r.probe(start, out[n], at.entry)}, out[n:]...)...)
 			_, isIf := s.(*syntax.IfStmt)
 			at = blockStart{filled: !isIf}
 		case jumps && at.arm != 0:
-			r.sites.lines = append(r.sites.lines, lineSite{int(syntax.Start(s).Line), at.arm})
+			r.sites.lines = append(r.sites.lines, lineSite{int(start.Line), at.arm})
 		}
 	}
 	return out
@@ -122,11 +122,11 @@ func kindOf(s syntax.Stmt) (emits, jumps bool) {
 	return true, false
 }
 
-// probe returns what counts the statement s, which was rewritten to begin with
-// out. Where entry is not zero, it is the first of a function.
-func (r *rewriter) probe(s, out syntax.Stmt, entry syntax.Position) syntax.Stmt {
+// probe returns what counts the statement that began at start and was rewritten to
+// begin with out. Where entry is not zero, it is the first of a function.
+func (r *rewriter) probe(start syntax.Position, out syntax.Stmt, entry syntax.Position) syntax.Stmt {
 	n := r.sites.counter()
-	r.sites.lines = append(r.sites.lines, lineSite{int(syntax.Start(s).Line), n})
+	r.sites.lines = append(r.sites.lines, lineSite{int(start.Line), n})
 	call := probeCall(lineProbe, intLiteral(syntax.Position{}, n))
 	fn := call.Fn.(*syntax.Ident)
 	if !positioned(first(out)) {
@@ -162,21 +162,19 @@ func (r *rewriter) condition(e syntax.Expr, yes, no int) syntax.Expr {
 	case *syntax.UnaryExpr:
 		if e.Op == syntax.NOT {
 			r.nodes++
-			c := *e
-			c.X = r.condition(e.X, no, yes)
-			return &c
+			e.X = r.condition(e.X, no, yes)
+			return e
 		}
 	case *syntax.BinaryExpr:
 		if e.Op == syntax.AND || e.Op == syntax.OR {
 			r.nodes++
-			c := *e
 			if e.Op == syntax.AND {
-				c.X = r.arm(e.X, 0, no)
+				e.X = r.arm(e.X, 0, no)
 			} else {
-				c.X = r.arm(e.X, yes, 0)
+				e.X = r.arm(e.X, yes, 0)
 			}
-			c.Y = r.condition(e.Y, yes, no)
-			return &c
+			e.Y = r.condition(e.Y, yes, no)
+			return e
 		}
 	}
 	return r.arm(e, yes, no)

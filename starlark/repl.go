@@ -198,6 +198,9 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
 	}
+	if f, err = w.box.parseOnce(f.name, []byte(f.src)); err != nil { // the tree is the Input's
+		return "", err
+	}
 	f, names := r.carry(f)
 	program, _, err := w.box.compile(f, names, nil)
 	if err != nil {

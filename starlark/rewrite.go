@@ -2,35 +2,32 @@ package starlark
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.starlark.net/syntax"
 )
 
-// rewrite returns a copy of a tree in which every operation that can amplify is a
-// call of a helper, which pays before it works. The tree itself stays as it is.
+// rewrite changes a tree so that every operation that can amplify is a call of a
+// helper, which pays before it works. What the tree was before is lost, also beside an
+// error.
 //
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
-// small: see numbers.go. Where sites is not nil, the copy has probes, too, and sites
-// gets what they count.
-func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) (*syntax.File, error) {
+// small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
+// what they count.
+func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
 	bound := boundNames(f)
 	r := &rewriter{
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
-		used:     map[string]bool{},
+		used:     map[string]string{},
 		globals:  map[string]bool{},
 		control:  f.Options.TopLevelControl,
 		sites:    sites,
 	}
 	r.scope = r.numbersOf(f.Stmts, nil)
-	out := *f
-	out.Stmts = r.body(f.Stmts, fileStart(f))
-	if r.err != nil {
-		return nil, r.err
-	}
-	out.Stmts = r.hoist(out.Stmts)
-	return &out, nil
+	f.Stmts = r.hoist(r.body(f.Stmts, fileStart(f)))
+	return r.err
 }
 
 // A rewriter has the state of one rewrite.
@@ -44,9 +41,9 @@ type rewriter struct {
 	functions int             // around the statement, and
 	globals   map[string]bool // names that statements outside of functions assigned to so far
 
-	used  map[string]bool // helpers, and
-	order []string        // the order of their first use
-	err   error           // the first of what cannot be rewritten
+	used  map[string]string // helpers, with the globals that they are bound to, and
+	order []string          // the order of their first use
+	err   error             // the first of what cannot be rewritten
 
 	sites *sites // what probes count, or nil
 }
@@ -64,21 +61,25 @@ func (r *rewriter) hoist(stmts []syntax.Stmt) []syntax.Stmt {
 	pos := syntax.Start(stmts[0])
 	head := make([]syntax.Stmt, 0, len(r.order)+len(stmts))
 	for _, name := range r.order {
-		head = append(head, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, hoisted(name)), RHS: ident(pos, name)})
+		head = append(head, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, r.used[name]), RHS: ident(pos, name)})
 	}
 	return append(head, stmts...)
 }
 
-// hoisted returns the global that a helper is bound to.
-func hoisted(name string) string { return "$g" + name }
+// helper is the global that a helper is bound to.
+func (r *rewriter) helper(pos syntax.Position, name string) *syntax.Ident {
+	global, ok := r.used[name]
+	if !ok {
+		global = "$g" + name
+		r.used[name] = global
+		r.order = append(r.order, name)
+	}
+	return ident(pos, global)
+}
 
 // help is a call of a helper.
 func (r *rewriter) help(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallExpr {
-	if !r.used[name] {
-		r.used[name] = true
-		r.order = append(r.order, name)
-	}
-	return &syntax.CallExpr{Fn: ident(pos, hoisted(name)), Lparen: pos, Args: args, Rparen: pos}
+	return &syntax.CallExpr{Fn: r.helper(pos, name), Lparen: pos, Args: args, Rparen: pos}
 }
 
 func ident(pos syntax.Position, name string) *syntax.Ident {
@@ -116,75 +117,43 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 		}
 		return r.assign(out, s)
 	case *syntax.ExprStmt:
-		c := *s
-		c.X = r.expr(s.X)
-		return append(out, &c)
+		s.X = r.expr(s.X)
 	case *syntax.IfStmt:
-		c := *s
 		yes, no := r.branch(s.If)
-		c.Cond = r.condition(s.Cond, yes, no)
-		c.True, c.False = r.block(s.True, blockStart{arm: yes}), r.block(s.False, blockStart{arm: no})
-		return append(out, &c)
+		s.Cond = r.condition(s.Cond, yes, no)
+		s.True, s.False = r.block(s.True, blockStart{arm: yes}), r.block(s.False, blockStart{arm: no})
 	case *syntax.ForStmt:
-		return append(out, r.forStmt(s))
+		r.forStmt(s)
 	case *syntax.WhileStmt:
-		c := *s
-		c.Cond, c.Body = r.expr(s.Cond), r.block(s.Body, blockStart{})
-		return append(out, &c)
+		s.Cond, s.Body = r.expr(s.Cond), r.block(s.Body, blockStart{})
 	case *syntax.ReturnStmt:
-		c := *s
 		if s.Result != nil {
-			c.Result = r.expr(s.Result)
+			s.Result = r.expr(s.Result)
 		}
-		return append(out, &c)
 	case *syntax.DefStmt:
-		return append(out, r.def(s))
-	case *syntax.LoadStmt:
-		return append(out, loadStmt(s))
+		r.def(s)
 	}
-	return append(out, s) // break, continue, pass
+	return append(out, s) // break, continue, pass, load as they are
 }
 
-func loadStmt(s *syntax.LoadStmt) *syntax.LoadStmt {
-	c := *s
-	c.From, c.To = idents(s.From), idents(s.To)
-	return &c
-}
-
-// idents copies names: the resolver writes into them.
-func idents(list []*syntax.Ident) []*syntax.Ident {
-	out := make([]*syntax.Ident, len(list))
-	for i, id := range list {
-		c := *id
-		out[i] = &c
-	}
-	return out
-}
-
-func (r *rewriter) forStmt(s *syntax.ForStmt) *syntax.ForStmt {
-	c := *s
-	c.X = r.expr(s.X)
+func (r *rewriter) forStmt(s *syntax.ForStmt) {
+	s.X = r.expr(s.X)
 	vars, stores := r.target(s.Vars)
-	c.Vars = vars
-	c.Body = append(stores, r.block(s.Body, blockStart{filled: true})...)
-	return &c
+	s.Vars = vars
+	s.Body = append(stores, r.block(s.Body, blockStart{filled: true})...)
 }
 
-func (r *rewriter) def(s *syntax.DefStmt) *syntax.DefStmt {
-	c := *s
-	name := *s.Name
-	c.Name = &name
-	c.Params = r.params(s.Params)
+func (r *rewriter) def(s *syntax.DefStmt) {
+	r.params(s.Params)
 	saved, start := r.scope, r.nodes
 	r.scope = r.numbersOf(s.Body, s.Params)
 	r.functions++
-	c.Body = r.body(s.Body, s.Def)
+	s.Body = r.body(s.Body, s.Def)
 	r.functions--
 	r.scope = saved
 	if enter := r.enter(s.Def, r.nodes-start, s.Params); enter != nil {
-		c.Body = afterDoc(c.Body, &syntax.ExprStmt{X: enter})
+		s.Body = afterDoc(s.Body, &syntax.ExprStmt{X: enter})
 	}
-	return &c
 }
 
 // enter is what a function calls first to pay for its frame, or nil.
@@ -218,28 +187,22 @@ func afterDoc(body []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	return append(out, body[at:]...)
 }
 
-func (r *rewriter) params(list []syntax.Expr) []syntax.Expr {
+func (r *rewriter) params(list []syntax.Expr) {
 	saved := r.sites
 	r.sites = nil // the compiler has a position ready for what comes first in defaults
 	defer func() { r.sites = saved }()
-	out := make([]syntax.Expr, len(list))
-	for i, p := range list {
+	for _, p := range list {
 		switch p := p.(type) {
 		case *syntax.BinaryExpr: // name=default
-			c := *p
-			c.X, c.Y = r.expr(p.X), r.expr(p.Y)
-			out[i] = &c
+			p.X, p.Y = r.expr(p.X), r.expr(p.Y)
 		case *syntax.UnaryExpr: // *name, **name, *
-			c := *p
 			if p.X != nil {
-				c.X = r.expr(p.X)
+				p.X = r.expr(p.X)
 			}
-			out[i] = &c
 		default:
-			out[i] = r.expr(p)
+			r.expr(p) // a name
 		}
 	}
-	return out
 }
 
 // ---- assignments ----
@@ -261,9 +224,8 @@ func (r *rewriter) augmented(s *syntax.AssignStmt) syntax.Stmt {
 	switch lhs := unparen(s.LHS).(type) {
 	case *syntax.Ident:
 		if r.scope.smallAugment(r, s) {
-			c := *s
-			c.LHS, c.RHS = r.expr(s.LHS), r.expr(s.RHS)
-			return &c
+			s.LHS, s.RHS = r.expr(s.LHS), r.expr(s.RHS)
+			return s
 		}
 		call := r.help(s.OpPos, "$i"+s.Op.String(), r.expr(lhs), r.expr(s.RHS))
 		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(lhs.NamePos, lhs.Name), RHS: call}
@@ -282,17 +244,16 @@ func (r *rewriter) augment(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
 }
 
 func (r *rewriter) assign(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
-	rhs := r.expr(s.RHS)
+	s.RHS = r.expr(s.RHS)
 	if r.functions == 0 {
 		bindTarget(r.globals, s.LHS)
 	}
 	if x, ok := unparen(s.LHS).(*syntax.IndexExpr); ok {
-		return append(out, r.store(x, rhs))
+		return append(out, r.store(x, s.RHS))
 	}
 	lhs, stores := r.target(s.LHS)
-	c := *s
-	c.LHS, c.RHS = lhs, rhs
-	return append(append(out, &c), stores...)
+	s.LHS = lhs
+	return append(append(out, s), stores...)
 }
 
 // store is x[k] = v as a call.
@@ -300,7 +261,7 @@ func (r *rewriter) store(x *syntax.IndexExpr, v syntax.Expr) syntax.Stmt {
 	return &syntax.ExprStmt{X: r.help(x.Lbrack, "$setindex", v, r.expr(x.X), r.expr(x.Y))}
 }
 
-// target copies an assignment's target. When it assigns to an element, all its
+// target rewrites an assignment's target. When it assigns to an element, all its
 // leaves become temporaries, and the stores that follow in their order are
 // returned beside it.
 func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
@@ -323,38 +284,32 @@ func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
 
 func (r *rewriter) plainTarget(e syntax.Expr) syntax.Expr { return r.leaves(e, r.plainLeaf) }
 
-// plainLeaf copies a name or a field that is assigned to.
+// plainLeaf rewrites a name or a field that is assigned to.
 func (r *rewriter) plainLeaf(e syntax.Expr) syntax.Expr {
 	if d, ok := e.(*syntax.DotExpr); ok {
-		c := *d
-		c.X = r.expr(d.X)
-		return &c
+		d.X = r.expr(d.X)
+		return d
 	}
 	return r.expr(e)
 }
 
-// leaves copies a target with f applied to all that is assigned to.
+// leaves applies f to all that a target assigns to.
 func (r *rewriter) leaves(e syntax.Expr, f func(syntax.Expr) syntax.Expr) syntax.Expr {
-	each := func(list []syntax.Expr) []syntax.Expr {
-		out := make([]syntax.Expr, len(list))
+	each := func(list []syntax.Expr) {
 		for i, x := range list {
-			out[i] = r.leaves(x, f)
+			list[i] = r.leaves(x, f)
 		}
-		return out
 	}
 	switch e := e.(type) {
 	case *syntax.ParenExpr:
-		c := *e
-		c.X = r.leaves(e.X, f)
-		return &c
+		e.X = r.leaves(e.X, f)
+		return e
 	case *syntax.TupleExpr:
-		c := *e
-		c.List = each(e.List)
-		return &c
+		each(e.List)
+		return e
 	case *syntax.ListExpr:
-		c := *e
-		c.List = each(e.List)
-		return &c
+		each(e.List)
+		return e
 	}
 	return f(e)
 }
@@ -394,42 +349,31 @@ func unparen(e syntax.Expr) syntax.Expr {
 // ---- expressions ----
 
 func (r *rewriter) exprs(list []syntax.Expr) []syntax.Expr {
-	out := make([]syntax.Expr, len(list))
 	for i, x := range list {
-		out[i] = r.expr(x)
+		list[i] = r.expr(x)
 	}
-	return out
+	return list
 }
 
+// expr returns what e becomes.
 func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	r.nodes++
 	switch e := e.(type) {
-	case *syntax.Ident:
-		c := *e
-		return &c
 	case *syntax.ParenExpr:
-		c := *e
-		c.X = r.expr(e.X)
-		return &c
+		e.X = r.expr(e.X)
 	case *syntax.ListExpr:
-		c := *e
-		c.List = r.exprs(e.List)
-		return &c
+		r.exprs(e.List)
 	case *syntax.TupleExpr:
-		c := *e
-		c.List = r.exprs(e.List)
-		return &c
+		r.exprs(e.List)
 	case *syntax.CondExpr:
-		c := *e
 		yes, no := r.branch(e.If)
-		c.Cond, c.True, c.False = r.condition(e.Cond, yes, no), r.expr(e.True), r.expr(e.False)
-		return &c
+		e.Cond, e.True, e.False = r.condition(e.Cond, yes, no), r.expr(e.True), r.expr(e.False)
 	case *syntax.UnaryExpr:
 		return r.unary(e)
 	case *syntax.BinaryExpr:
 		return r.binary(e)
 	case *syntax.LambdaExpr:
-		return r.lambda(e)
+		r.lambda(e)
 	case *syntax.DictExpr:
 		return r.dict(e)
 	case *syntax.Comprehension:
@@ -443,7 +387,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.CallExpr:
 		return r.call(e)
 	}
-	return e // a literal
+	return e // also names and literals
 }
 
 func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
@@ -451,17 +395,16 @@ func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
 		return e
 	}
 	small := r.scope.kind(r, e.X) >= tame
-	c := *e
-	c.X = r.expr(e.X)
+	e.X = r.expr(e.X)
 	switch {
 	case small:
-		return &c
+		return e
 	case e.Op == syntax.MINUS:
-		return r.help(e.OpPos, "$neg", c.X)
+		return r.help(e.OpPos, "$neg", e.X)
 	case e.Op == syntax.TILDE:
-		return r.help(e.OpPos, "$~", c.X)
+		return r.help(e.OpPos, "$~", e.X)
 	}
-	return &c
+	return e
 }
 
 func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
@@ -469,83 +412,71 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
 		return r.help(e.OpPos, "$sum", r.exprs(terms)...)
 	}
 	native := r.native(e)
-	c := *e
-	c.X, c.Y = r.expr(e.X), r.expr(e.Y)
+	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	if native {
-		return &c
+		return e
 	}
-	return r.help(e.OpPos, "$"+e.Op.String(), c.X, c.Y)
+	return r.help(e.OpPos, "$"+e.Op.String(), e.X, e.Y)
 }
 
-func (r *rewriter) lambda(e *syntax.LambdaExpr) syntax.Expr {
-	c := *e
-	c.Params = r.params(e.Params)
+func (r *rewriter) lambda(e *syntax.LambdaExpr) {
+	r.params(e.Params)
 	saved, start := r.scope, r.nodes
 	r.scope = numbers{}
-	c.Body = r.expr(e.Body)
-	enterBody(c.Body, e.Lambda)
+	e.Body = r.expr(e.Body)
+	enterBody(e.Body, e.Lambda)
 	r.scope = saved
 	if enter := r.enter(e.Lambda, r.nodes-start, e.Params); enter != nil {
-		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, c.Body}, Rparen: e.Lambda}
-		c.Body = &syntax.IndexExpr{X: both, Lbrack: e.Lambda, Y: intLiteral(e.Lambda, 1), Rbrack: e.Lambda}
+		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, e.Body}, Rparen: e.Lambda}
+		e.Body = &syntax.IndexExpr{X: both, Lbrack: e.Lambda, Y: intLiteral(e.Lambda, 1), Rbrack: e.Lambda}
 	}
-	return &c
 }
 
 func (r *rewriter) dict(e *syntax.DictExpr) syntax.Expr {
 	if len(e.List) == 0 {
 		return r.help(e.Lbrace, "$dict")
 	}
-	c := *e
-	c.List = make([]syntax.Expr, len(e.List))
 	for i, x := range e.List {
-		entry := *x.(*syntax.DictEntry)
+		entry := x.(*syntax.DictEntry)
 		plain := r.isConst(entry.Key) || r.scope.kind(r, entry.Key) >= integer
-		key := r.expr(entry.Key)
+		entry.Key = r.expr(entry.Key)
 		switch {
 		case i == 0:
-			key = r.help(entry.Colon, "$entry", key, intLiteral(entry.Colon, len(e.List)))
+			entry.Key = r.help(entry.Colon, "$entry", entry.Key, intLiteral(entry.Colon, len(e.List)))
 		case !plain:
-			key = r.help(entry.Colon, "$key", key)
+			entry.Key = r.help(entry.Colon, "$key", entry.Key)
 		}
-		entry.Key, entry.Value = key, r.expr(entry.Value)
-		c.List[i] = &entry
+		entry.Value = r.expr(entry.Value)
 	}
-	return &c
+	return e
 }
 
 func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 	saved := r.scope
 	defer func() { r.scope = saved }()
-	c := *e
-	c.Clauses = make([]syntax.Node, len(e.Clauses))
 	inner := r.scope.within(r, e)
-	for i, clause := range e.Clauses {
-		switch clause := clause.(type) {
+	for _, clause := range e.Clauses {
+		switch c := clause.(type) {
 		case *syntax.ForClause:
-			cc := *clause
-			cc.X = r.expr(clause.X) // the first in the scope outside
+			c.X = r.expr(c.X) // the first in the scope outside
 			r.scope = inner
-			if hasIndex(clause.Vars) {
-				r.refuse(clause.For, "a comprehension cannot assign to an element; use a name")
+			if hasIndex(c.Vars) {
+				r.refuse(c.For, "a comprehension cannot assign to an element; use a name")
 			}
-			cc.Vars = r.plainTarget(clause.Vars)
-			c.Clauses[i] = &cc
+			c.Vars = r.plainTarget(c.Vars)
 		case *syntax.IfClause:
-			cc := *clause
-			yes, no := r.branch(clause.If)
-			cc.Cond = r.condition(clause.Cond, yes, no)
-			c.Clauses[i] = &cc
+			yes, no := r.branch(c.If)
+			c.Cond = r.condition(c.Cond, yes, no)
 		}
 	}
 	if !e.Curly {
-		c.Body = r.expr(e.Body)
-		return &c
+		e.Body = r.expr(e.Body)
+		return e
 	}
 	entry := e.Body.(*syntax.DictEntry)
 	pair := &syntax.TupleExpr{Lparen: entry.Colon, List: []syntax.Expr{r.expr(entry.Key), r.expr(entry.Value)}, Rparen: entry.Colon}
-	c.Curly, c.Body = false, pair
-	return r.help(entry.Colon, "$dictcomp", &c)
+	e.Curly, e.Body = false, pair
+	return r.help(entry.Colon, "$dictcomp", e)
 }
 
 func (r *rewriter) refuse(pos syntax.Position, msg string) {
@@ -555,12 +486,12 @@ func (r *rewriter) refuse(pos syntax.Position, msg string) {
 }
 
 func (r *rewriter) index(e *syntax.IndexExpr) syntax.Expr {
-	if r.isConst(e.Y) || r.scope.kind(r, e.Y) >= integer {
-		c := *e
-		c.X, c.Y = r.expr(e.X), r.expr(e.Y)
-		return &c
+	native := r.isConst(e.Y) || r.scope.kind(r, e.Y) >= integer
+	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
+	if native {
+		return e
 	}
-	return r.help(e.Lbrack, "$index", r.expr(e.X), r.expr(e.Y))
+	return r.help(e.Lbrack, "$index", e.X, e.Y)
 }
 
 func (r *rewriter) slice(e *syntax.SliceExpr) syntax.Expr {
@@ -578,34 +509,23 @@ func (r *rewriter) none(pos syntax.Position) syntax.Expr {
 	if !r.shadowed("None") {
 		return ident(pos, "None")
 	}
-	if !r.used["$none"] {
-		r.used["$none"] = true
-		r.order = append(r.order, "$none")
-	}
-	return ident(pos, hoisted("$none"))
+	return r.helper(pos, "$none")
 }
 
 func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
-	c := *e
 	positional := 0
-	c.Args = make([]syntax.Expr, len(e.Args))
 	for i, a := range e.Args {
-		c.Args[i] = r.arg(a, &positional)
+		e.Args[i] = r.arg(a, &positional)
 	}
-	dot, ok := e.Fn.(*syntax.DotExpr)
-	if !ok {
-		c.Fn = r.expr(e.Fn)
-		return &c
+	if dot, ok := e.Fn.(*syntax.DotExpr); ok && positional <= 253 {
+		if helper := "$." + dot.Name.Name; helpers[helper] != nil {
+			e.Args = slices.Insert(e.Args, 0, r.expr(dot.X))
+			e.Fn = r.helper(e.Lparen, helper)
+			return e
+		}
 	}
-	helper := "$." + dot.Name.Name
-	if helpers[helper] == nil || positional > 253 {
-		c.Fn = r.expr(dot)
-		return &c
-	}
-	args := make([]syntax.Expr, 0, len(c.Args)+1)
-	call := r.help(e.Lparen, helper, append(append(args, r.expr(dot.X)), c.Args...)...)
-	call.Rparen = e.Rparen
-	return call
+	e.Fn = r.expr(e.Fn)
+	return e
 }
 
 // arg rewrites an argument of a call, and counts the positional ones.
@@ -613,18 +533,18 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 	switch a := a.(type) {
 	case *syntax.BinaryExpr:
 		if a.Op == syntax.EQ {
-			c := *a
-			c.Y = r.expr(a.Y)
-			return &c
+			a.Y = r.expr(a.Y)
+			return a
 		}
 	case *syntax.UnaryExpr:
-		spread := map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}[a.Op]
-		if spread != "" {
-			c := *a
-			c.X = r.help(a.OpPos, spread, r.expr(a.X))
-			return &c
+		if spread := spreads[a.Op]; spread != "" {
+			a.X = r.help(a.OpPos, spread, r.expr(a.X))
+			return a
 		}
 	}
 	*positional++
 	return r.expr(a)
 }
+
+// spreads are the helpers of *args and **kwargs in a call.
+var spreads = map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}

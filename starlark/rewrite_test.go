@@ -250,17 +250,17 @@ func TestNothingIsLeftUnguarded(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		before := fmt.Sprintf("%#v", unguarded(f.tree))
-		tree, err := rewrite(f.tree, func(string) bool { return false }, nil)
-		if err != nil {
+		before := unguarded(f.Syntax())
+		tree := f.Syntax()
+		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue
 		}
 		if left := unguarded(tree); len(left) > 0 {
 			t.Errorf("%q: left unguarded: %v", src, left)
 		}
-		if after := fmt.Sprintf("%#v", unguarded(f.tree)); after != before {
-			t.Errorf("%q: the tree was changed", src)
+		if diff := cmp.Diff(before, unguarded(f.Syntax())); diff != "" {
+			t.Errorf("%q: the file's own tree was changed (-want +got):\n%s", src, diff)
 		}
 	}
 }
