@@ -58,7 +58,7 @@ func (a *app) execute(ctx context.Context, args []string) (name string, err erro
 			err = &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	root := a.rootCommand()
+	root := a.rootCommand(args)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	for cmd.HasParent() && cmd.Parent() != root {

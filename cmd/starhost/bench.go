@@ -48,7 +48,7 @@ are not done. -F gobench is what benchstat reads.`,
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.prompt, "prompt", "p", "Why is checkout slow?", "the user's words, `TEXT`")
-	flags.StringArrayVarP(&f.fragments, "fragment", "f", nil, "fragment `REF`, for its loader, merging and the prompt; repeatable")
+	flags.VarP((*stringList)(&f.fragments), "fragment", "f", "fragment `REF`, for its loader, merging and the prompt; repeatable")
 	flags.DurationVar(&f.time, "time", time.Second, "`TIME` to spend on each sample")
 	flags.IntVar(&f.count, "count", 1, "take this `NUMBER` of samples of everything")
 	return cmd

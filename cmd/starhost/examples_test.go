@@ -44,7 +44,7 @@ const exampleLoader = `register_fragment_loader("runbook", lambda arg: "Read the
 // TestExamples: every command has two examples or more in its help, and they work.
 // What stands behind a pipe is another program's; < and > are files.
 func TestExamples(t *testing.T) {
-	root := (&app{}).rootCommand()
+	root := (&app{}).rootCommand(nil)
 	for _, cmd := range allCommands(root) {
 		t.Run(strings.ReplaceAll(cmd.CommandPath(), " ", "_"), func(t *testing.T) {
 			lines := strings.Split(cmd.Example, "\n")

@@ -30,14 +30,26 @@ type loadFlags struct {
 
 func (f *loadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
-	flags.StringArrayVar(&f.grant, "grant", nil, "give a permission, `[PLUGIN=]PERMISSION`; host=http:HOST lets references reach a private HOST; repeatable")
+	flags.Var((*stringList)(&f.set), "set", "a plugin's setting, `[PLUGIN.]KEY=VALUE`; repeatable")
+	flags.Var((*stringList)(&f.grant), "grant", "give a permission, `[PLUGIN=]PERMISSION`; host=http:HOST lets references reach a private HOST; repeatable")
 	flags.Var(&f.maxSteps, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
 	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
 	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
 	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
 	flags.BoolVar(&f.noMemo, "no-memo", false, "run each call of a handler, also where it is known what it returns")
+}
+
+// A stringList is the value of a flag that can be given again. pflag's own prepares to
+// write CSV for each such flag that is defined.
+type stringList []string
+
+func (l *stringList) Type() string   { return "stringArray" } // completion offers the flag again
+func (l *stringList) String() string { return strings.Join(*l, ",") }
+
+func (l *stringList) Set(text string) error {
+	*l = append(*l, text)
+	return nil
 }
 
 // A stepCount is the value of a flag: a number over 0.

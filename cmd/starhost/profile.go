@@ -3,10 +3,9 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"runtime/pprof"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/starlark"
@@ -48,7 +47,8 @@ const (
 )
 
 // encodeProfile returns samples in the form that pprof reads. The library that also
-// writes it compiles twenty regular expressions whenever the program starts.
+// writes it compiles twenty regular expressions whenever the program starts, and that of
+// protocol buffers reads the program's own file.
 func encodeProfile(samples []starlark.Sample) ([]byte, error) {
 	p := &profileWriter{strings: map[string]uint64{}, functions: map[[2]string]uint64{}, locations: map[starlark.Frame]uint64{}}
 	p.text("") // the table begins with it
@@ -82,15 +82,20 @@ type profileWriter struct {
 	locations map[starlark.Frame]uint64
 }
 
-// number adds a field with a number, or one more of a repeated field.
-func number(m []byte, field protowire.Number, n uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), n)
+// number adds a field with a number, or one more of a repeated field, in the encoding
+// of protocol buffers.
+func number(m []byte, field, n uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(m, field<<3), n)
 }
 
-// message adds a field with a message, or one more of a repeated field.
-func (p *profileWriter) message(field protowire.Number, m []byte) {
-	p.out = protowire.AppendBytes(protowire.AppendTag(p.out, field, protowire.BytesType), m)
+// message adds a field with a message or a text, or one more of a repeated field.
+func message(m []byte, field uint64, text []byte) []byte {
+	const ofLength = 2
+	m = binary.AppendUvarint(m, field<<3|ofLength)
+	return append(binary.AppendUvarint(m, uint64(len(text))), text...)
 }
+
+func (p *profileWriter) message(field uint64, m []byte) { p.out = message(p.out, field, m) }
 
 func (p *profileWriter) text(s string) uint64 {
 	n, ok := p.strings[s]
@@ -113,7 +118,7 @@ func (p *profileWriter) location(f starlark.Frame) uint64 {
 		p.locations[f] = id
 		line := number(number(nil, lineFunction, p.function(f)), lineNumber, uint64(f.Pos.Line))
 		m := number(nil, locationID, id)
-		p.message(profileLocation, protowire.AppendBytes(protowire.AppendTag(m, locationLine, protowire.BytesType), line))
+		p.message(profileLocation, message(m, locationLine, line))
 	}
 	return id
 }

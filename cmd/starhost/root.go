@@ -11,7 +11,53 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func (a *app) rootCommand() *cobra.Command {
+// commands make the commands, by name.
+var commands = []struct {
+	name string
+	make func(*app) *cobra.Command
+}{
+	{"bench", (*app).benchCommand},
+	{"check", (*app).checkCommand},
+	{"command", (*app).commandCommand},
+	{"config", (*app).configCommand},
+	{"docs", (*app).docsCommand},
+	{"eval", (*app).evalCommand},
+	{"fmt", (*app).fmtCommand},
+	{"hook", (*app).hookCommand},
+	{"list", (*app).listCommand},
+	{"new", (*app).newCommand},
+	{"repl", (*app).replCommand},
+	{"serve", (*app).serveCommand},
+	{"test", (*app).testCommand},
+	{"trust", (*app).trustCommand},
+	{"version", (*app).versionCommand},
+}
+
+// rootCommand returns the program with the command that args ask for, which is all
+// that a run needs; where they ask for none of these, as for help, with all commands.
+// Making them takes longer than a short run.
+func (a *app) rootCommand(args []string) *cobra.Command {
+	root := a.emptyCommand()
+	add := func(named bool) {
+		for _, c := range commands {
+			if slices.Contains(args, c.name) == named {
+				root.AddCommand(c.make(a))
+			}
+		}
+	}
+	add(true)
+	if cmd, _, err := root.Find(args); err == nil && cmd != root {
+		root.CompletionOptions.DisableDefaultCmd = true
+		return root
+	}
+	add(false)
+	root.InitDefaultCompletionCmd()
+	a.finishCompletion(root)
+	return root
+}
+
+// emptyCommand returns the program without any command but help.
+func (a *app) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
 		Short:         "Plugins that decide what a language model is told, and what it may do",
@@ -42,15 +88,7 @@ func (a *app) rootCommand() *cobra.Command {
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // there is no such flag
 	}
-	root.AddCommand(a.evalCommand(), a.listCommand(), a.docsCommand(), a.testCommand(), a.versionCommand())
-	root.AddCommand(a.configCommand(), a.trustCommand(), a.commandCommand())
-	root.AddCommand(a.checkCommand(), a.fmtCommand(), a.newCommand())
-	root.AddCommand(a.replCommand(), a.benchCommand())
-	root.AddCommand(a.hookCommand())
-	root.AddCommand(a.serveCommand())
-	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(a.helpCommand(root))
-	a.finishCompletion(root)
 	return root
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCommands: commands are found by the names of the table.
+func TestCommands(t *testing.T) {
+	for _, c := range commands {
+		if got := c.make(&app{}).Name(); got != c.name {
+			t.Errorf("name in the table: got %q, want %q, as in its Use", c.name, got)
+		}
+	}
+}
+
+// TestRootCommand: a program with the commands that arguments name alone does what one
+// with all commands would.
+func TestRootCommand(t *testing.T) {
+	tests := []struct {
+		args     string
+		commands string // that are made
+	}{
+		{"version", "version"},
+		{"-C eval --format json version", "eval version"},
+		{"eval docs.star -p test", "eval test"}, // after a flag that only eval knows
+		{"eval test", "eval test"},
+		{"hook picoclaw", "hook"},
+		{"config show", "config"},
+		{"docs eval", "docs eval"},
+		{"command new", "command new"},
+		{"", "all"},
+		{"-C version", "all"}, // a folder
+		{"--no-config", "all"},
+		{"evil eval", "all"},
+		{"help eval", "all"},
+		{"--help", "all"},
+		{"completion bash", "all"},
+		{"__complete eval --fo", "all"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			args := strings.Fields(tt.args)
+			root := (&app{}).rootCommand(args)
+			all := (&app{}).rootCommand(nil)
+			made := "all"
+			if got := allCommands(root); len(got) < len(allCommands(all)) {
+				var names []string
+				for _, c := range root.Commands() {
+					names = append(names, c.Name())
+				}
+				made = strings.Join(names, " ")
+			}
+			if diff := cmp.Diff(tt.commands, made); diff != "" {
+				t.Errorf("commands made (-want +got):\n%s", diff)
+			}
+			want, wantArgs, wantErr := all.Find(args)
+			got, gotArgs, gotErr := root.Find(args)
+			if got.CommandPath() != want.CommandPath() || got.UsageString() != want.UsageString() || gotErr != nil || wantErr != nil {
+				t.Errorf("command: got %s (%v), want %s (%v) and the same usage", got.CommandPath(), gotErr, want.CommandPath(), wantErr)
+			}
+			if diff := cmp.Diff(wantArgs, gotArgs); diff != "" {
+				t.Errorf("arguments (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
