@@ -94,6 +94,7 @@ type checking struct {
 
 // run looks for everything there is to find.
 func (c *checking) run(ctx context.Context, paths []string) error {
+	settle(ctx)
 	clock, err := c.flags.clock()
 	if err != nil {
 		return err

@@ -1,25 +1,27 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"math"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
+
+// environment is one with a variable.
+func environment(name, value string) func(string) string {
+	return func(asked string) string { return map[string]string{name: value}[asked] }
+}
 
 func TestTuneGC(t *testing.T) {
 	was := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(was) })
-	set := func(gogc string) func(string) string {
-		return func(name string) string {
-			return map[string]string{"GOGC": gogc, "GOMEMLIMIT": "off"}[name]
-		}
-	}
-	tuneGC(set("50"))
+	tuneGC(environment("GOGC", "50"))
 	if got := debug.SetGCPercent(100); got != 100 {
 		t.Errorf("the user set GOGC: got %d, want it left alone", got)
 	}
-	tuneGC(set(""))
+	tuneGC(environment("GOGC", ""))
 	if got := debug.SetGCPercent(100); got != 400 {
 		t.Errorf("got GOGC %d, want 400", got)
 	}
@@ -28,13 +30,43 @@ func TestTuneGC(t *testing.T) {
 func TestLimitMemory(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(was) })
-	debug.SetMemoryLimit(math.MaxInt64)
-	limitMemory(func() (uint64, error) { return 0, errors.New("no container") })
-	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
-		t.Errorf("without a container: got %d, want no limit", got)
+	none := func() (uint64, error) { return 0, errors.New("no container") }
+	four := func() (uint64, error) { return 4 << 30, nil }
+	tests := []struct {
+		name      string
+		set       string // GOMEMLIMIT
+		container func() (uint64, error)
+		want      int64
+	}{
+		{"no container", "", none, math.MaxInt64},
+		{"a limit of the user", "off", four, math.MaxInt64},
+		{"a container", "", four, 3865470567},
 	}
-	limitMemory(func() (uint64, error) { return 4 << 30, nil })
-	if got, want := debug.SetMemoryLimit(-1), int64(3865470567); got != want {
-		t.Errorf("got %d, want %d", got, want)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			debug.SetMemoryLimit(math.MaxInt64)
+			limitMemory(environment("GOMEMLIMIT", tt.set), tt.container)
+			if got := debug.SetMemoryLimit(-1); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestSettle: commands that run plugins settle, and others do not pay for it.
+func TestSettle(t *testing.T) {
+	for args, want := range map[string]bool{
+		"version": false, "docs": false, "config": false, "eval a.star": true, "list": true, "test a.star": true, "check a.star": true,
+		"hook picoclaw": true, "command x": true, "bench a.star --time 1us": true, "repl a.star": true, "serve --mcp stdio": true,
+	} {
+		dir := t.TempDir()
+		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
+		settled := false
+		ctx := context.WithValue(t.Context(), systemKey{}, &system{catch: func() {}, settle: func() { settled = true }})
+		var said strings.Builder
+		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
+		if settled != want {
+			t.Errorf("%s: settled: got %v, want %v\n%s", args, settled, want, said.String())
+		}
 	}
 }

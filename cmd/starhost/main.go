@@ -18,11 +18,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 func main() {
-	tuneGC(os.Getenv)
-	os.Exit(run(interruptible(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(process(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // A signalError is why the context of the program ended: the signal that asked for
@@ -32,14 +33,14 @@ type signalError struct{ os.Signal }
 func (e signalError) Error() string { return e.String() }
 func (e signalError) Unwrap() error { return context.Canceled }
 
-// interruptible returns a context that ends when the user or the system asks the
-// program to stop, with a signalError as its cause; asked twice, it stops at once.
-// Signals are caught only after a moment, or when catchSignals asks for it: catching
-// them starts a thread, which is a good part of a short run, and a program that has
-// hardly begun and writes no file may as well be killed.
-func interruptible() context.Context {
+// process returns a context that ends when the user or the system asks the program to
+// stop, with a signalError as its cause; asked twice, it stops at once. What that takes,
+// and what else a program wants of the system that runs for longer, is a good part of a
+// short run. So it is asked for by those who need it: see catchSignals and settle.
+func process(getenv func(string) string) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	catch := sync.OnceFunc(func() {
+	var s system
+	s.catch = sync.OnceFunc(func() {
 		asked := make(chan os.Signal, 1)
 		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
@@ -49,18 +50,36 @@ func interruptible() context.Context {
 			cancel(signalError{cause})
 		}()
 	})
-	time.AfterFunc(50*time.Millisecond, catch)
-	return context.WithValue(ctx, signalsKey{}, catch)
+	s.settle = sync.OnceFunc(func() {
+		tuneGC(getenv)
+		time.AfterFunc(20*time.Millisecond, func() {
+			s.catch()
+			limitMemory(getenv, memlimit.FromCgroup)
+		})
+	})
+	return context.WithValue(ctx, systemKey{}, &s)
 }
 
-// signalsKey is the key of what catchSignals calls.
-type signalsKey struct{}
+// A system is what a run asks of the system.
+type system struct{ catch, settle func() }
+
+// systemKey is the key of the system in the context of a program.
+type systemKey struct{}
 
 // catchSignals comes before files are written: from now on no signal stops the program
-// in the middle of one, which would leave half of it beside.
+// in the middle of one, which would leave half of it beside. A program that writes no
+// file and has hardly begun may as well be killed.
 func catchSignals(ctx context.Context) {
-	if catch, ok := ctx.Value(signalsKey{}).(func()); ok {
-		catch()
+	if s, ok := ctx.Value(systemKey{}).(*system); ok {
+		s.catch()
+	}
+}
+
+// settle comes before plugins are loaded: the run can be long. At once the collector's
+// policy is set; after a moment signals are caught, and memory is limited.
+func settle(ctx context.Context) {
+	if s, ok := ctx.Value(systemKey{}).(*system); ok {
+		s.settle()
 	}
 }
 

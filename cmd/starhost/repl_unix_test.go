@@ -14,7 +14,7 @@ import (
 func TestREPLCut(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := &when{word: "started", do: func() {
-		cancel(signalError{os.Interrupt}) // as interruptible does
+		cancel(signalError{os.Interrupt}) // as process does
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
