@@ -175,7 +175,7 @@ func (t *Turn) commandNames(prefix string) []string {
 func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
 	lane := t.lane(ctx, c.plugin, false)
 	result, err := protect(func() (Result, error) { return c.Call(lane.with(ctx), t, reply.Call) })
-	t.record(lane)
+	t.record(lane, nil)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := cut(ctx, err); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 	}
 	lane := t.lane(ctx, c.plugin, true)
 	list, err := protect(func() ([]string, error) { return c.Complete(lane.with(ctx), t, strings.TrimLeft(typed, " ")) })
-	t.record(lane)
+	t.record(lane, nil)
 	if err := cut(ctx, err); err != nil {
 		return nil, err
 	}

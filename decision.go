@@ -44,6 +44,9 @@ type Decision struct {
 	Result *Result
 	// Context is what to merge.
 	Context Context
+	// Text is context, too: one more fragment, of a text alone, which the host makes. It
+	// is "" in what the host has accepted.
+	Text string
 	// Plugin and Pos are the handler's; the host sets them.
 	Plugin string
 	Pos    Pos
@@ -111,8 +114,6 @@ type Outcome struct {
 	Decision Decision
 	// Ask is true if any handler wants a person to approve, also beside a respond.
 	Ask bool
-	// Context is everything to merge, in order.
-	Context []Context
 
 	problems []string // why the tool cannot take the arguments that handlers left
 }
@@ -152,6 +153,19 @@ func (o *Outcome) combine() {
 	o.Decision.Changes = changes
 }
 
+// Context returns everything to merge, in order.
+func (o *Outcome) Context() []Context { return o.appendContext(nil) }
+
+// appendContext appends everything to merge to list.
+func (o *Outcome) appendContext(list []Context) []Context {
+	for i := range o.Decisions {
+		if c := o.Decisions[i].Context; !c.empty() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // respond returns the first respond decision, or nil.
 func (o *Outcome) respond() *Decision {
 	for i := range o.Decisions {
@@ -170,7 +184,16 @@ func TextContext(s string) Decision {
 	if s == "" {
 		return Decision{}
 	}
-	return Decision{Action: ActionContext, Context: Context{Fragments: []fragments.Fragment{{Content: s}}}}
+	return Decision{Action: ActionContext, Text: s}
+}
+
+// offer returns the context of a decision, as [Context.attribute] does.
+func (d *Decision) offer(source, plugin, at string) Context {
+	c := d.Context.attribute(source, plugin, at)
+	if d.Text != "" {
+		c.Fragments = append(c.Fragments, fragments.Fragment{Content: d.Text, Source: source, Plugin: plugin, Pos: at})
+	}
+	return c
 }
 
 // Deny returns a Decision that denies, for the given reason.

@@ -1,7 +1,6 @@
 package starhost
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -343,8 +342,22 @@ func (e *Event) Arg(name string) any {
 	return nil
 }
 
+// Field returns what [Event.Arg] does for one of the event's arguments, looked up once for
+// all firings.
+func (s *EventSpec) Field(name string) func(*Event) any {
+	if strings.HasPrefix(s.Name, appPrefix) {
+		return func(e *Event) any { return e.Arg(name) }
+	}
+	return eventArgs[name]
+}
+
 // subject returns the name that hooks match on: the tool's or the command's.
-func (e *Event) subject() string { return cmp.Or(e.Tool, e.Command) }
+func (e *Event) subject() string {
+	if e.Tool != "" {
+		return e.Tool
+	}
+	return e.Command
+}
 
 // set replaces an argument by a value of a modify. It refuses a value that the
 // argument cannot have.

@@ -227,7 +227,8 @@ func TestFire(t *testing.T) {
 		return out
 	}
 	diff(t, "pre_tool_call", starhost.ActionNone, fire(pre, starhost.Event{Tool: "echo"}).Decision.Action)
-	if got := fire("turn_start", starhost.Event{}).Context; len(got) != 1 || got[0].Fragments[0].Source != "turn_start" || got[0].Fragments[0].Plugin != "tools" {
+	started := fire("turn_start", starhost.Event{})
+	if got := started.Context(); len(got) != 1 || got[0].Fragments[0].Source != "turn_start" || got[0].Fragments[0].Plugin != "tools" {
 		t.Errorf("turn_start: got %+v, want one context of tools", got)
 	}
 	diff(t, "pre_llm_call", map[string]any{"model": "mhi{}"}, fire("pre_llm_call", starhost.Event{}).Decision.Changes)
@@ -306,4 +307,29 @@ func TestOutcome(t *testing.T) {
 		got = append(got, string(tr.Action)+" "+tr.Detail)
 	}
 	diff(t, "trace", []string{"context 6 B", "modify model"}, got)
+}
+
+// TestTextContext: a text alone is the fragment that it stands for.
+func TestTextContext(t *testing.T) {
+	fire := func(d starhost.Decision) starhost.Outcome {
+		turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d))), starhost.Request{})
+		out, err := turn.Fire(t.Context(), &starhost.Event{Name: "pre_llm_call"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	one, two := fragments.Fragment{Content: "one", Source: "one.md"}, fragments.Fragment{Content: "two"}
+	list := func(f ...fragments.Fragment) starhost.Context { return starhost.Context{Fragments: f} }
+	for _, tt := range []struct {
+		name        string
+		text, plain starhost.Decision
+	}{
+		{"alone", starhost.TextContext("two"), starhost.Decision{Action: starhost.ActionContext, Context: list(two)}},
+		{"behind others", starhost.Decision{Action: starhost.ActionContext, Context: list(one), Text: "two"}, starhost.Decision{Action: starhost.ActionContext, Context: list(one, two)}},
+	} {
+		want, got := fire(tt.plain), fire(tt.text)
+		diff(t, tt.name, want.Decisions, got.Decisions)
+		diff(t, tt.name+" to merge", want.Context(), got.Context())
+	}
 }

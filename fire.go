@@ -23,11 +23,13 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
 		return Outcome{}, err
 	}
 	t.fillIn(e)
-	out, err := t.run(ctx, c, e)
-	if _, aborted := errors.AsType[*AbortError](err); aborted && out.Decision.Action == ActionAbort {
-		err = nil
+	f := firing{turn: t, channel: c}
+	if err = f.run(ctx, e); err != nil && f.out.Decision.Action == ActionAbort {
+		if _, aborted := errors.AsType[*AbortError](err); aborted {
+			err = nil
+		}
 	}
-	return out, err
+	return f.out, err
 }
 
 // fillIn sets what is known of the session, the turn and the tool.
@@ -66,46 +68,48 @@ func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return t.run(ctx, c, e)
+	f := firing{turn: t, channel: c}
+	err = f.run(ctx, e)
+	return f.out, err
 }
 
-// run is fire for an event that has been looked up.
-func (t *Turn) run(ctx context.Context, c *channel, e *Event) (Outcome, error) {
-	hooks, given := c.matching(e.subject()), e.Arguments
+// run fires e: it is [Turn.fire] for an event that has been looked up.
+func (f *firing) run(ctx context.Context, e *Event) error {
+	hooks, given := f.matching(e.subject()), e.Arguments
 	if len(hooks) == 0 {
-		return Outcome{}, nil
+		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return Outcome{}, err
+		return err
 	}
-	f := firing{turn: t, spec: c.EventSpec, hooks: len(hooks)}
+	f.heard = len(hooks)
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
 		if err := f.ask(ctx, h, e, false); err != nil {
-			return f.out, err
+			return err
 		}
 		if !bytes.Equal(before, e.Arguments) {
 			changed = i
 		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		f.out.problems = t.invalid(e)
+		f.out.problems = f.turn.invalid(e)
 	}
 	if f.out.problems == nil {
 		for _, h := range hooks[:changed] {
 			final := *e
 			if err := f.ask(ctx, h, &final, true); err != nil {
-				return f.out, err
+				return err
 			}
 		}
 	}
 	f.out.combine()
 	if d := &f.out.Decision; d.Action == ActionAbort {
-		t.completed = false
-		return f.out, &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+		f.turn.completed = false
+		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
-	return f.out, nil
+	return nil
 }
 
 // invalid returns what is wrong with the arguments of the call that e is about.
@@ -136,9 +140,9 @@ func (c *channel) matching(subject string) []*Hook {
 
 // A firing is one event on its way through its handlers.
 type firing struct {
+	*channel
 	turn  *Turn
-	spec  *EventSpec
-	hooks int // that hear of it
+	heard int // how many handlers there are for it
 	out   Outcome
 }
 
@@ -151,15 +155,16 @@ type firing struct {
 func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t := f.turn
 	lane := t.lane(ctx, h.plugin, false)
-	d, err := h.call(lane.with(ctx), t, e)
+	var d Decision
+	err := h.call(lane.with(ctx), t, e, &d)
 	if err == nil && d.Action != ActionNone {
-		d, err = t.accept(f.spec, h, e, &d)
+		err = t.accept(f.EventSpec, h, e, &d)
 	}
 	n := note{hook: h, steps: lane.Steps, bytes: lane.Bytes}
 	if err != nil || d.Action != ActionNone || again {
 		f.heed(&n, lane, e, &d, err, again)
 	}
-	t.record(lane, n)
+	t.record(lane, &n)
 	t.done(lane)
 	if err := cut(ctx, err); err != nil {
 		return err
@@ -171,16 +176,17 @@ func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 }
 
 // call runs the handler, and turns a panic into an error.
-func (h *Hook) call(ctx context.Context, t *Turn, e *Event) (d Decision, err error) {
+func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err error) {
 	defer recovered(&err)
-	return h.Call(ctx, t, e)
+	*d, err = h.Call(ctx, t, e)
+	return err
 }
 
 // heed takes what a handler decided into the outcome, and into the note of it.
 func (f *firing) heed(n *note, lane *Lane, e *Event, d *Decision, err error, again bool) {
 	h := n.hook
 	if err != nil {
-		*d = onFailure(f.spec, h, err)
+		*d = onFailure(f.EventSpec, h, err)
 	}
 	if h.warn && d.Action == ActionDeny {
 		d.Action = ActionWouldDeny
@@ -205,15 +211,9 @@ func (f *firing) heed(n *note, lane *Lane, e *Event, d *Decision, err error, aga
 func (f *firing) add(d *Decision) *Decision {
 	out := &f.out
 	if out.Decisions == nil {
-		out.Decisions = make([]Decision, 0, f.hooks)
+		out.Decisions = make([]Decision, 0, f.heard)
 	}
 	out.Decisions = append(out.Decisions, *d)
-	if !d.Context.empty() {
-		if out.Context == nil {
-			out.Context = make([]Context, 0, f.hooks)
-		}
-		out.Context = append(out.Context, d.Context)
-	}
 	return &out.Decisions[len(out.Decisions)-1]
 }
 
@@ -230,30 +230,31 @@ func cut(ctx context.Context, err error) error {
 }
 
 // accept checks a decision against the event's rules and applies its changes. It
-// returns what counts of it: changes of a modify alone, context of a context.
-func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) (Decision, error) {
-	ok := Decision{Action: d.Action, Reason: d.Reason}
+// leaves what counts of it: changes of a modify alone, context of a context.
+func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
-		return Decision{}, fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
+		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
 	switch d.Action {
 	case ActionContext:
-		ok.Context = d.Context.attribute(e.Name, h.plugin, h.at)
-		return ok, t.checkContext(ok.Context)
+		*d = Decision{Action: d.Action, Reason: d.Reason, Context: d.offer(e.Name, h.plugin, h.at)}
+		return t.checkContext(d.Context)
 	case ActionModify:
-		ok.Changes = d.Changes
-		return ok, e.modify(spec, h, d.Changes)
+		*d = Decision{Action: d.Action, Reason: d.Reason, Changes: d.Changes}
+		return e.modify(spec, h, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {
-			return Decision{}, fmt.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+			return fmt.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
-			return Decision{}, errors.New("respond: got no result")
+			return errors.New("respond: got no result")
 		}
 		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
-		ok.Result = &result
+		*d = Decision{Action: d.Action, Reason: d.Reason, Result: &result}
+	default:
+		*d = Decision{Action: d.Action, Reason: d.Reason}
 	}
-	return ok, nil
+	return nil
 }
 
 // modify applies all changes of a handler, or none.

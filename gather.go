@@ -158,7 +158,7 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 }
 
 // loadNote says what a loader did. Its event is "load".
-func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) note {
+func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) *note {
 	tr := &HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
@@ -166,7 +166,7 @@ func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) note {
 	case !got.empty():
 		tr.Action, tr.Detail = ActionContext, got.size()
 	}
-	return note{full: tr}
+	return &note{full: tr}
 }
 
 // EventLoad is the event name that traces give to a loader's call.

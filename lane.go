@@ -22,6 +22,9 @@ type Lane struct {
 	Steps, Bytes uint64
 	// Logs are the lines that the handler logged, in order.
 	Logs []LogLine
+	// Held is for whoever runs the handler: what it puts there when the call is over, and
+	// says [Lane.Unkept], is there in a later call of the turn.
+	Held any
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
@@ -196,7 +199,7 @@ func (t *Turn) spareLane() *Lane {
 // done takes the lane of a call that has been recorded.
 func (t *Turn) done(l *Lane) {
 	if l.unkept {
-		*l = Lane{}
+		*l = Lane{Held: l.Held}
 		t.unkept = l
 	}
 }
@@ -204,9 +207,9 @@ func (t *Turn) done(l *Lane) {
 // firstNotes is how many calls a turn's trace has room for at first.
 const firstNotes = 8
 
-// record notes what a handler did and passes on what it logged and its effects.
+// record takes the note of what a handler did, or nil for none, and passes on what it logged and its effects.
 // Inside of a loader all wait in its lane, as other loaders run beside it.
-func (t *Turn) record(l *Lane, own ...note) {
+func (t *Turn) record(l *Lane, own *note) {
 	if outer := l.outer; outer != nil && outer.ReadOnly {
 		outer.wait().takeOver(l, own)
 		outer.Logs = append(outer.Logs, l.Logs...)
@@ -222,18 +225,23 @@ func (t *Turn) record(l *Lane, own ...note) {
 		}
 		t.trace = append(t.trace, done.trace...)
 	}
+	if own == nil {
+		return
+	}
 	if len(t.trace) == cap(t.trace) {
 		t.trace = slices.Grow(t.trace, max(firstNotes, len(t.trace)))
 	}
-	t.trace = append(t.trace, own...)
+	t.trace = append(t.trace, *own)
 }
 
 // takeOver makes what waits in a nested lane wait in this one, with the note of it.
-func (w *waiting) takeOver(l *Lane, own []note) {
+func (w *waiting) takeOver(l *Lane, own *note) {
 	if done := l.waiting; done != nil {
 		w.trace, w.entries = append(w.trace, done.trace...), append(w.entries, done.entries...)
 	}
-	w.trace = append(w.trace, own...)
+	if own != nil {
+		w.trace = append(w.trace, *own)
+	}
 }
 
 // As does work as a handler of plugin would: in a lane of its own, whose logs and
@@ -241,7 +249,7 @@ func (w *waiting) takeOver(l *Lane, own []note) {
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
 	lane := t.lane(ctx, plugin, false)
 	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
-	t.record(lane)
+	t.record(lane, nil)
 	return err
 }
 

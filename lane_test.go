@@ -43,7 +43,7 @@ func TestAs(t *testing.T) {
 }
 
 // A lane is used again only if the call's own context is given back: not by who keeps
-// it, and not by who was given one that was derived from it.
+// it, and not by who was given one that was derived from it. What it holds stays in it.
 func TestUnkept(t *testing.T) {
 	type key struct{}
 	tests := []struct {
@@ -61,14 +61,16 @@ func TestUnkept(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var lanes []*starhost.Lane
 			var paths []string
+			var held []any
 			h := newHost(t, starhost.Options{}, plugin("p", starhost.Hook{Event: post, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 				lane := starhost.LaneOf(ctx)
-				lanes, paths = append(lanes, lane), append(paths, lane.Path())
+				lanes, paths, held = append(lanes, lane), append(paths, lane.Path()), append(held, lane.Held)
 				if len(lane.Logs) > 0 || lane.Steps != 0 {
 					t.Errorf("got a lane with %v, %d steps", lane.Logs, lane.Steps)
 				}
 				lane.Logs = append(lane.Logs, starhost.LogLine{Text: "said"})
 				lane.Spent(1, 1)
+				lane.Held = "held"
 				tt.end(ctx)
 				return starhost.Decision{}, nil
 			}}))
@@ -80,6 +82,9 @@ func TestUnkept(t *testing.T) {
 			}
 			if got := lanes[0] == lanes[1]; got != tt.want {
 				t.Errorf("used again: got %v, want %v", got, tt.want)
+			}
+			if got := held[1] == "held"; held[0] != nil || got != tt.want {
+				t.Errorf("held: got %v, want it the second time: %v", held, tt.want)
 			}
 			if diff := cmp.Diff([]string{"1", "2"}, paths); diff != "" {
 				t.Errorf("paths (-want +got):\n%s", diff)

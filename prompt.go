@@ -142,7 +142,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		return nil, err
 	}
 	t.offered = pre.Tools
-	m, err := t.merge(append(offers, out.Context...))
+	m, err := t.merge(out.appendContext(offers))
 	if err != nil {
 		return nil, err
 	}

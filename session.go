@@ -248,7 +248,7 @@ func (t *Turn) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.words, t.offers = e.UserMessage, append(t.offers, out.Context...)
+	t.words, t.offers = e.UserMessage, out.appendContext(t.offers)
 	return nil
 }
 
@@ -271,7 +271,8 @@ func (t *Turn) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.welcome, s.opening = out.Context, out.Context
+	s.welcome = out.Context()
+	s.opening = s.welcome
 	return nil
 }
 
@@ -407,7 +408,7 @@ func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
 	case !ok:
 		trace.Detail = "tool " + tool.Name + " is not available"
 	}
-	t.record(lane, note{full: trace})
+	t.record(lane, &note{full: trace})
 	if err := cut(ctx, err); err != nil {
 		return false, err
 	}

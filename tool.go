@@ -171,7 +171,7 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	start := clock()
 	result, err := tool.run(lane.with(ctx), t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
-	t.record(lane)
+	t.record(lane, nil)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := cut(ctx, err); err != nil {
 		return err

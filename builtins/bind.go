@@ -120,27 +120,51 @@ func (s *signature) named(h *handlerCall, names []string, get func(name string) 
 	return kwargs, nil
 }
 
-// inPlace reports whether [signature.inOrder] has the arguments of a call: those
-// by name alone, and those behind a private parameter, it has not.
-func (s *signature) inPlace() bool {
+// An arranger makes the arguments of a hook's call: those of the event that it names.
+type arranger func(*handlerCall, *starhost.Event) (args starlark.Tuple, kwargs []starlark.Tuple, err error)
+
+// arranged returns the arranger of a hook of an event.
+func (s *signature) arranged(spec *starhost.EventSpec) arranger {
+	if fields, ok := s.fields(spec); ok {
+		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
+			args, err := inOrder(h, e, fields)
+			return args, nil, err
+		}
+	}
+	return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
+		kwargs, err := s.named(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
+		return nil, kwargs, err
+	}
+}
+
+// fields returns what finds the arguments of a call by place, nil for ctx, and whether
+// they are all: those by name alone, and those behind a private parameter, are not.
+func (s *signature) fields(spec *starhost.EventSpec) (fields []func(*starhost.Event) any, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
-	return !s.rest && s.fn.NumKwonlyParams() == 0 && (first < 0 || !slices.ContainsFunc(s.params[first:], public))
+	if first < 0 {
+		first = len(s.params)
+	}
+	for _, p := range s.params[:first] {
+		if p.name == ctxName {
+			fields = append(fields, nil)
+		} else {
+			fields = append(fields, spec.Field(p.name))
+		}
+	}
+	return fields, !s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
 }
 
 // inOrder returns the arguments of a call by place, which are the same as those
 // by name and cost less.
-func (s *signature) inOrder(h *handlerCall, get func(name string) (starlark.Value, error)) (starlark.Tuple, error) {
+func inOrder(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any) (starlark.Tuple, error) {
 	args := h.first[:0]
-	for _, p := range s.params {
-		switch {
-		case p.private():
-			return args, nil
-		case p.name == ctxName:
+	for _, field := range fields {
+		if field == nil {
 			args = append(args, h.ctx())
 			continue
 		}
-		v, err := get(p.name)
+		v, err := argumentValue(field(e))
 		if err != nil {
 			return nil, err
 		}

@@ -252,7 +252,7 @@ func outcomeValue(out starhost.Outcome) starlark.Value {
 			"plugin": starlark.String(d.Plugin), "action": starlark.String(d.Action), "reason": starlark.String(d.Reason),
 		}))
 	}
-	for _, c := range out.Context {
+	for _, c := range out.Context() {
 		context = append(context, contextValues(c)...)
 	}
 	changes := starlark.NewDict(len(out.Decision.Changes))

@@ -112,6 +112,9 @@ func makeModify(c modCall) (starlark.Value, error) {
 
 // toDecision converts what a hook of the event returned.
 func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, error) {
+	if text, ok := v.(starlark.String); ok && textError(string(text)) == nil {
+		return starhost.TextContext(string(text)), nil
+	}
 	d, ok := v.(*decision)
 	if !ok {
 		c, err := toContext(v)

@@ -230,7 +230,7 @@ func TestContext(t *testing.T) {
 				t.Fatal(failure)
 			}
 			var got []part
-			for _, c := range out.Context {
+			for _, c := range out.Context() {
 				for _, f := range c.Fragments {
 					got = append(got, part{f.Content, f.Source, f.Target.String()})
 				}

@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -120,25 +119,29 @@ func (h *handlerCall) ctx() *ctxValue {
 	return &ctxValue{h, ""}
 }
 
-// idleCalls are records of calls that are over.
-var idleCalls = sync.Pool{New: func() any { return new(handlerCall) }}
-
-// begin returns the record of a call for a turn.
+// begin returns the record of a call for a turn: that of the lane's call before, if
+// there is one.
 func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
-	h := idleCalls.Get().(*handlerCall)
-	h.Context, h.rec, h.turn, h.lane = ctx, r, t, starhost.LaneOf(ctx)
-	if h.lane == nil {
-		h.lane = &starhost.Lane{Plugin: r.plugin.Name}
+	lane := starhost.LaneOf(ctx)
+	if lane == nil {
+		lane = &starhost.Lane{Plugin: r.plugin.Name}
 	}
+	h, _ := lane.Held.(*handlerCall)
+	if h == nil {
+		h = new(handlerCall)
+	}
+	lane.Held = nil
+	h.Context, h.rec, h.turn, h.lane = ctx, r, t, lane
 	return h
 }
 
-// end gives the record of a call that succeeded back, if nobody can have kept it.
+// end leaves the record of a call that succeeded with its lane, if nobody can have kept it.
 func (h *handlerCall) end() {
 	if !h.kept {
-		h.lane.Unkept(h.Context)
+		lane := h.lane
+		lane.Unkept(h.Context)
 		*h = handlerCall{}
-		idleCalls.Put(h)
+		lane.Held = h
 	}
 }
 

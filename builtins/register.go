@@ -296,10 +296,10 @@ func registerHook(c modCall) (starlark.Value, error) {
 
 // hookCall returns the Go side of a hook.
 func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-	inPlace := sig.inPlace()
+	arguments := sig.arranged(spec)
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
 		h := r.begin(ctx, t)
-		args, kwargs, err := hookArguments(h, sig, inPlace, e, spec)
+		args, kwargs, err := arguments(h, e)
 		if err != nil {
 			return starhost.Decision{}, r.cleanError(err)
 		}
@@ -319,17 +319,6 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		d, err := toDecision(spec, v)
 		return r.cleanDecision(d), r.returned(sig.fn, err)
 	}
-}
-
-// hookArguments converts those of an event's arguments that the handler names.
-func hookArguments(h *handlerCall, sig *signature, inPlace bool, e *starhost.Event, spec *starhost.EventSpec) (args starlark.Tuple, kwargs []starlark.Tuple, err error) {
-	get := func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) }
-	if inPlace {
-		args, err = sig.inOrder(h, get)
-	} else {
-		kwargs, err = sig.named(h, spec.Args, get)
-	}
-	return args, kwargs, err
 }
 
 // registerFragmentLoader implements

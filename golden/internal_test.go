@@ -218,7 +218,7 @@ func TestDecisionText(t *testing.T) {
 	}{
 		{"deny", starhost.Deny("no\nticket"), "deny: \"no\\nticket\" (p.star:3:1)\n"},
 		{"approve", starhost.Decision{Action: starhost.ActionApprove}, "approve (p.star:3:1)\n"},
-		{"context", starhost.TextContext("four"), "context: 4 B (p.star:3:1)\n"},
+		{"context", starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: []fragments.Fragment{{Content: "four"}}}}, "context: 4 B (p.star:3:1)\n"},
 		{"respond", starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "a\nb", Silent: true, Handled: true}},
 			"respond (p.star:3:1):\n| a\n| b\nsilent\nhandled\n"},
 		{"a string", starhost.Modify("user_message", "hi"), "modify user_message (p.star:3:1): \"hi\"\n"},

@@ -140,7 +140,7 @@ func outcomeText(o *starhost.Outcome) string {
 	if o.Decision.Action != starhost.ActionNone {
 		b.WriteString(decisionText(o.Decision))
 	}
-	for _, c := range o.Context {
+	for _, c := range o.Context() {
 		b.WriteString(contextText(c))
 	}
 	if len(said) > 1 {

@@ -389,7 +389,7 @@ func (f *fireResult) json() *fireJSON {
 	if d.Result != nil {
 		out.Decision.Result = &d.Result.ForLLM
 	}
-	for _, c := range f.outcome.Context {
+	for _, c := range f.outcome.Context() {
 		for _, g := range c.Fragments {
 			out.Context = append(out.Context, contextJSON{g.Plugin, g.Source, fragments.Sum(g.Content), g.Content})
 		}

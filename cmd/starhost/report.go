@@ -111,7 +111,7 @@ func (a *app) printFire(e *evaluation) {
 	}
 	a.line("handlers", handlers...)
 	a.line("decision", decisionText(out.Decision))
-	for _, c := range out.Context {
+	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
 			a.line("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
 			a.out.WriteString(indent(f.Content))
