@@ -20,44 +20,29 @@ type recall struct {
 	bytes int
 }
 
-// A fileID is a file wherever it is moved.
-type fileID struct{ device, inode uint64 }
-
-// A stamp is all that a change of a file's bytes changes, unless two changes fall
-// into one tick of the file system's clock.
-type stamp struct {
-	fileID
-	size             int64
-	written, changed int64 // nanoseconds since 1970; nobody can set the second
-}
-
 // A recalled is what a file held when it had a stamp.
 type recalled struct {
-	stamp
+	Stamp
 	text string
 }
 
 const (
 	maxRecalled = 32 << 20 // bytes of all files
 	maxRecall   = 1 << 20  // of one of them
-	// coarsestTick is the longest tick of a file system's clock, that of FAT.
-	coarsestTick = 2 * time.Second
 )
 
 // get returns what the file with this stamp holds, if that is known.
-func (r *recall) get(s stamp) (text string, ok bool) {
+func (r *recall) get(s Stamp) (text string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, ok := r.texts[s.fileID]
-	return known.text, ok && known.stamp == s
+	return known.text, ok && known.Stamp == s
 }
 
 // put notes what was read from a file after begin that had the stamps before and
-// after. A file that changed meanwhile is not remembered, nor is one that is so
-// new that its next change may be in the same tick, and give it the same stamp.
-func (r *recall) put(before, after stamp, begin time.Time, text string) {
-	newest := time.Unix(0, max(before.written, before.changed))
-	if before != after || before.size != int64(len(text)) || len(text) > maxRecall || begin.Sub(newest) <= coarsestTick {
+// after, if that is sure.
+func (r *recall) put(before, after Stamp, begin time.Time, text string) {
+	if len(text) > maxRecall || !before.Held(after, begin, len(text)) {
 		return
 	}
 	r.mu.Lock()
@@ -75,7 +60,7 @@ func (r *recall) read(fsys afero.Fs, name, shown string, most int64) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	before, stamped := stampOf(info)
+	before, stamped := StampOf(info)
 	stamped = stamped && r != nil
 	if stamped {
 		if text, ok := r.get(before); ok {
@@ -85,7 +70,7 @@ func (r *recall) read(fsys afero.Fs, name, shown string, most int64) ([]byte, er
 	begin := time.Now()
 	b, info, err := readOpened(fsys, name, shown, most)
 	if err == nil && stamped {
-		after, _ := stampOf(info)
+		after, _ := StampOf(info)
 		r.put(before, after, begin, string(b))
 	}
 	return b, err

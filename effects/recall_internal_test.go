@@ -17,12 +17,12 @@ type tickingFile struct {
 	tick    time.Duration
 	now     time.Time
 	content string
-	stamp   stamp
+	stamp   Stamp
 }
 
 func (f *tickingFile) write(content string) {
 	at := f.now.Truncate(f.tick).UnixNano()
-	f.content, f.stamp = content, stamp{fileID{1, 2}, int64(len(content)), at, at}
+	f.content, f.stamp = content, Stamp{fileID{1, 2}, int64(len(content)), at, at}
 }
 
 // Whatever is written when, also twice in one tick of the clock and with the same
@@ -86,7 +86,7 @@ func TestRecallFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, stamped := stampOf(info)
+		s, stamped := StampOf(info)
 		r.put(s, s, time.Now().Add(time.Hour), "one") // as if it were old enough
 		if text, ok := r.get(s); stamped && (!ok || text != "one") {
 			t.Errorf("%s: before: got %q, %v, want it recalled", what, text, ok)
@@ -112,13 +112,13 @@ func TestRecallBound(t *testing.T) {
 	var r recall
 	text := strings.Repeat("x", maxRecall)
 	for i := range 2 * maxRecalled / maxRecall {
-		s := stamp{fileID{1, uint64(i)}, int64(len(text)), 0, 0}
+		s := Stamp{fileID{1, uint64(i)}, int64(len(text)), 0, 0}
 		r.put(s, s, time.Unix(100, 0), text)
 		if r.bytes > maxRecalled || len(r.texts) > maxRecalled/maxRecall {
 			t.Fatalf("after %d files: got %d bytes, want at most %d", i, r.bytes, maxRecalled)
 		}
 	}
-	s := stamp{fileID{2, 0}, maxRecall + 1, 0, 0}
+	s := Stamp{fileID{2, 0}, maxRecall + 1, 0, 0}
 	if r.put(s, s, time.Unix(100, 0), text+"x"); r.texts[s.fileID].text != "" {
 		t.Error("a file over the limit was remembered")
 	}

@@ -1,6 +1,10 @@
 package loader
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/starhost/starhost/fragments"
+)
 
 // A coder writes values as bytes, or reads them back: one description of a type does
 // both. It writes the same bytes for the same value on every machine.
@@ -66,6 +70,14 @@ func codeText[T ~string](c *coder, s *T) {
 		return
 	}
 	c.out = append(c.out, *s...)
+}
+
+func codeHash(c *coder, h *fragments.Hash) {
+	if c.reading {
+		copy(h[:], c.cut(uint64(len(h))))
+		return
+	}
+	c.out = append(c.out, h[:]...)
 }
 
 // codeItems codes a list; none at all is another one than an empty one.

@@ -25,7 +25,6 @@ type evaluation struct {
 	source   *Source
 	plugin   *Plugin
 	box      *starlark.Sandbox
-	src      []byte // of the file that is evaluated
 	file     *starlark.File
 	manifest *builtins.Manifest
 	requires []requirement
@@ -91,11 +90,10 @@ func (e *evaluation) digest() fragments.Hash {
 
 // read reads the plugin's file and takes over what it says of itself.
 func (e *evaluation) read() error {
-	f, err := e.source.file(e.source.Main)
+	f, err := e.source.file(e.source.Main, e.ledgers)
 	if err != nil {
 		return err
 	}
-	e.src = f.bytes
 	if e.recall(f.sum); e.snapshot == nil {
 		if err := e.parse(); err != nil {
 			return err
@@ -110,7 +108,11 @@ func (e *evaluation) read() error {
 
 // parse parses the file, and reads what it says of itself.
 func (e *evaluation) parse() (err error) {
-	if e.file, err = e.box.Parse(e.source.Display, e.src); err != nil {
+	src, err := e.source.Read(e.source.Main)
+	if err != nil {
+		return err
+	}
+	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
 		return err
 	}
 	if e.manifest, err = builtins.ReadManifest(e.file); err != nil {
@@ -131,10 +133,11 @@ func textOf(src []byte) string {
 // locate gives err, which knows its place, the form of all errors of plugins.
 func (e *evaluation) locate(err error) error {
 	return starlark.Locate(err, func(file string) string {
-		if file == e.source.Display {
-			return textOf(e.src)
+		if file != e.source.Display {
+			return ""
 		}
-		return ""
+		src, _ := e.source.Read(e.source.Main) // what cannot be read is not shown
+		return textOf(src)
 	})
 }
 
@@ -201,7 +204,7 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 		}
 	}
 	if e.source.Folder {
-		world.Own = watched{e.source, note}
+		world.Own = watched{e.source, e.ledgers, note}
 		defer func() { world.Own = e.source }() // what handlers look at is theirs
 	}
 	files.record = builtins.Record(files.registered, e.box, world, config, e.Host.AppEvents...)
@@ -297,27 +300,45 @@ func (e *evaluation) settingError(err error) error {
 	return errorAt(Place{}, "E0303", "%v", err) // of a flag
 }
 
-// load resolves a load() label: "lib/x.star" in the folder or library that the
-// loading file is from, "@NAME//x.star" in a library of the config.
+// load reads what a load() label means.
 func (e *evaluation) load(from, label string) (string, []byte, error) {
-	source, file := e.source, label
+	name, f, err := e.loaded(from, label)
+	if err != nil {
+		return name, nil, err
+	}
+	src, err := f.source.Read(f.name)
+	return name, src, err
+}
+
+// A loadedFile is a file of a plugin or library that a load() label means.
+type loadedFile struct {
+	sourceFile
+	source *Source
+	name   string // in it
+}
+
+// loaded resolves a load() label: "lib/x.star" in the folder or library that the
+// loading file is from, "@NAME//x.star" in a library of the config.
+func (e *evaluation) loaded(from, label string) (string, loadedFile, error) {
+	f := loadedFile{source: e.source, name: label}
 	if strings.HasPrefix(from, "@") {
 		name, _, _ := strings.Cut(from[1:], "//")
-		source = e.libraries[name]
+		f.source = e.libraries[name]
 	}
 	if rest, ok := strings.CutPrefix(label, "@"); ok {
 		name, path, ok := strings.Cut(rest, "//")
-		if source = e.libraries[name]; !ok || source == nil {
-			return "", nil, e.noLibrary(label, name, ok)
+		if f.source = e.libraries[name]; !ok || f.source == nil {
+			return "", f, e.noLibrary(label, name, ok)
 		}
-		file = path
+		f.name = path
 	}
-	f, err := source.file(file)
-	name := source.File(file)
-	if err == nil && source != e.source {
+	var err error
+	f.sourceFile, err = f.source.file(f.name, e.ledgers)
+	name := f.source.File(f.name)
+	if err == nil && f.source != e.source {
 		e.borrowed[name] = f.sum
 	}
-	return name, f.bytes, err
+	return name, f, err
 }
 
 // realPath returns where the file is that positions call by a name.

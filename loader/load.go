@@ -269,6 +269,7 @@ type loading struct {
 	settings  map[string][]assignment // likewise
 	events    []byte                  // of the program's own, as JSON
 	memo      *builtins.Memo          // nil if all calls run
+	ledgers   *ledgers                // nil if nothing is recalled
 }
 
 // An assignment is one --set.
@@ -290,6 +291,9 @@ func newLoading(o Options) (*loading, error) {
 	}
 	if !o.NoMemo && o.Coverage == nil && o.Profile == nil {
 		l.memo = new(builtins.Memo)
+	}
+	if o.Cache != nil && o.Coverage == nil && o.Profile == nil {
+		l.ledgers = &ledgers{cache: o.Cache, byDir: map[string]*ledger{}}
 	}
 	l.set = &Set{Config: l.config}
 	l.events, _ = json.Marshal(l.Host.AppEvents) // texts alone
@@ -345,6 +349,7 @@ func (l *loading) run(ctx context.Context) error {
 		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
 		l.register(wave)
 	}
+	l.ledgers.keep()
 	return ctx.Err()
 }
 

@@ -28,11 +28,11 @@ const (
 // lookKinds answer the looks of each kind.
 var lookKinds = []func(*evaluation, *look) (string, error){
 	lookLoad: func(e *evaluation, l *look) (string, error) {
-		name, src, err := e.load(l.from, l.name)
-		return name + "\x00" + string(src), err
+		name, f, err := e.loaded(l.from, l.name)
+		return name + "\x00" + string(f.sum[:]), err
 	},
 	lookRead: func(e *evaluation, l *look) (string, error) {
-		f, err := e.source.file(l.name)
+		f, err := e.source.file(l.name, e.ledgers)
 		return string(f.sum[:]), err
 	},
 	lookGlob: func(e *evaluation, l *look) (string, error) {
@@ -54,12 +54,13 @@ func (e *evaluation) find(l *look) (fragments.Hash, error) {
 // A watched are the files of a plugin while it is evaluated.
 type watched struct {
 	*Source
-	note func(kind uint64, from, name string)
+	ledgers *ledgers
+	note    func(kind uint64, from, name string)
 }
 
 func (w watched) Read(name string) ([]byte, error) {
 	w.note(lookRead, "", name)
-	return w.Source.Read(name)
+	return w.Source.read(name, w.ledgers)
 }
 
 func (w watched) Glob(pattern string) ([]string, error) {

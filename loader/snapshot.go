@@ -31,7 +31,7 @@ type registration struct {
 
 // recall looks for the snapshot of the plugin, whose file has a digest.
 func (e *evaluation) recall(sum [sha256.Size]byte) {
-	if e.Cache == nil || e.Coverage != nil || e.Profile != nil {
+	if e.ledgers == nil {
 		return
 	}
 	e.key = e.keyOf(sum)
@@ -48,7 +48,7 @@ func (e *evaluation) recall(sum [sha256.Size]byte) {
 // file does, but for other files, and of what its registrations say of grants.
 func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
 	c := coder{out: make([]byte, 0, 512)}
-	kind := "snapshot 1"
+	kind := "snapshot 2"
 	codeText(&c, &kind)
 	c.out = append(append(c.out, sum[:]...), e.events...)
 	codeText(&c, &e.source.Display)
@@ -67,7 +67,7 @@ func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
 		codeText(&c, &s.key)
 		c.value(s.value)
 	}
-	return sha256.Sum256(c.out)
+	return starlark.ShelfStart.Key(sha256.Sum256(c.out))
 }
 
 // restore takes over what the snapshot has. It reports whether all is as it was when

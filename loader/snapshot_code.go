@@ -30,9 +30,8 @@ func codeLook(c *coder, l *look) {
 	c.number(&l.kind)
 	codeText(c, &l.from)
 	codeText(c, &l.name)
-	found := string(l.found[:])
-	codeText(c, &found)
-	c.broken = c.broken || l.kind >= uint64(len(lookKinds)) || copy(l.found[:], found) != len(l.found)
+	codeHash(c, &l.found)
+	c.broken = c.broken || l.kind >= uint64(len(lookKinds))
 }
 
 func codeLog(c *coder, l *starhost.LogLine) {

@@ -104,6 +104,7 @@ func (p pack) loaded(ctx context.Context, o loader.Options) (string, error) {
 // TestSnapshotSame loads plugins of all kinds without a cache, and then with one that
 // knows nothing, and all: what they register and say is the same.
 func TestSnapshotSame(t *testing.T) {
+	loader.ReadLater(t)
 	many := writeMany(t)
 	write := func(name, text string) {
 		file := filepath.Join(many, "plugins", name)
@@ -175,8 +176,10 @@ register_tool(tell, description = repr([own, far, found, missed, extra, config])
 `
 
 // TestSnapshotEdits changes what a plugin's evaluation depends on, step by step: with a
-// cache all is as it is without.
+// cache all is as it is without. All files are old enough to be known by what the system
+// says of them.
 func TestSnapshotEdits(t *testing.T) {
+	loader.ReadLater(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "edits")
 		if err != nil {
@@ -224,6 +227,9 @@ func TestSnapshotEdits(t *testing.T) {
 		for range rapid.IntRange(2, 6).Draw(t, "edits") {
 			name := rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "edit")
 			steps[name]()
+			if err := loader.NextTick(dir); err != nil {
+				t.Fatal(err)
+			}
 			config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[libraries]\nshared = \"shared\"\n"+limit+settings))
 			if err != nil {
 				t.Fatal(err)

@@ -67,13 +67,17 @@ type Source struct {
 	entries int
 }
 
-// A sourceFile is a file that was read.
+// A sourceFile is a file that was read, or that a ledger knows.
 type sourceFile struct {
 	bytes []byte
+	size  int64 // of them
 	sum   fragments.Hash
+	known *ledger // that has the bytes, nil if they are here
 }
 
-func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)} }
+func newSourceFile(b []byte) sourceFile {
+	return sourceFile{bytes: b, size: int64(len(b)), sum: sha256.Sum256(b)}
+}
 
 // NewLibrary returns the files behind load("@name//..."). maxSource bounds each
 // .star file in bytes; 0 means [DefaultMaxSource].
@@ -105,13 +109,43 @@ func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, n
 
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.
-func (s *Source) Read(name string) ([]byte, error) {
-	f, err := s.file(name)
+func (s *Source) Read(name string) ([]byte, error) { return s.read(name, nil) }
+
+// read is Read of a file that a ledger may know.
+func (s *Source) read(name string, of *ledgers) ([]byte, error) {
+	f, err := s.file(name, of)
+	if err != nil || f.known == nil {
+		return f.bytes, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.bytes = f.known.text(f.sum); f.bytes == nil {
+		if f.bytes, err = s.readAgain(name, f); err != nil {
+			return nil, s.explain(name, err)
+		}
+	}
+	f.known = nil
+	s.files[name] = f
+	return f.bytes, nil
+}
+
+// readAgain returns the bytes of a file that was counted, and must not have changed.
+func (s *Source) readAgain(name string, counted sourceFile) ([]byte, error) {
+	s.bytes -= counted.size
+	defer func() { s.bytes += counted.size }()
+	var f sourceFile
+	err := s.open(func(root *os.Root) (err error) {
+		f, err = s.find(root, name, nil)
+		return err
+	})
+	if err == nil && f.sum != counted.sum {
+		err = errorAt(Place{File: s.File(name)}, "E0607", "the file changed since the plugin was loaded: load it again")
+	}
 	return f.bytes, err
 }
 
-// file is Read with the digest.
-func (s *Source) file(name string) (f sourceFile, err error) {
+// file returns a file's digest and, unless a ledger knows the file, its bytes.
+func (s *Source) file(name string, of *ledgers) (f sourceFile, err error) {
 	if err := s.check(name); err != nil {
 		return f, err
 	}
@@ -120,9 +154,8 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	if f, ok := s.files[name]; ok {
 		return f, nil
 	}
-	err = s.open(func(root *os.Root) error {
-		b, err := s.readFile(root, name)
-		f = newSourceFile(b)
+	err = s.open(func(root *os.Root) (err error) {
+		f, err = s.find(root, name, of.of(s.dir))
 		return err
 	})
 	if err == nil {
@@ -135,7 +168,32 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 		s.files = map[string]sourceFile{}
 	}
 	s.files[name] = f
-	s.bytes += int64(len(f.bytes))
+	s.bytes += f.size
+	return f, nil
+}
+
+// find reads a file that the ledger, if there is one, does not know.
+func (s *Source) find(root *os.Root, name string, l *ledger) (f sourceFile, err error) {
+	info, err := s.stat(root, name)
+	if err != nil {
+		return f, err
+	}
+	entry := path.Join(s.sub, name)
+	if sum, known := l.sum(entry, info); known {
+		return sourceFile{size: info.Size(), sum: sum, known: l}, nil
+	}
+	begin := clock()
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it is made so, in vain
+	if err != nil {
+		return f, err
+	}
+	defer file.Close()
+	b, err := s.readAll(file, name, info.Size())
+	if err != nil {
+		return f, err
+	}
+	f = newSourceFile(b)
+	l.enter(entry, info, file, begin, f)
 	return f, nil
 }
 
@@ -159,35 +217,41 @@ func (s *Source) Looked(name string) bool {
 	return read || listed
 }
 
-// readFile reads a file that is small enough, as a look at it tells first.
-func (s *Source) readFile(root *os.Root, name string) ([]byte, error) {
+// most returns how many bytes a file may have that is read next, and the error of one
+// that has more.
+func (s *Source) most(name string) (most int64, large func(got int64) error) {
 	at, most := Place{File: s.File(name)}, maxPluginBytes-s.bytes
-	large := func(got int64) error { return tooLarge(at, got, most) }
-	if strings.HasSuffix(name, ".star") && s.maxSource < most {
-		most = s.maxSource
-		large = func(got int64) error {
-			return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
-		}
+	if !strings.HasSuffix(name, ".star") || s.maxSource >= most {
+		return most, func(got int64) error { return tooLarge(at, got, most) }
 	}
+	return s.maxSource, func(got int64) error {
+		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, s.maxSource)
+	}
+}
+
+// stat describes a file that may be read.
+func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
+	most, large := s.most(name)
 	info, err := root.Stat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errorAt(at, "E0607", "got a %s, want a file", kindOf(info))
+		return nil, errorAt(Place{File: s.File(name)}, "E0607", "got a %s, want a file", kindOf(info))
 	case info.Size() > most:
 		return nil, large(info.Size())
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it is made so, in vain
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+	return info, nil
+}
+
+// readAll reads a file that has about so many bytes, as a look at it told.
+func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error) {
+	most, large := s.most(name)
 	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead)
-	n, err := b.ReadFrom(io.LimitReader(f, most+1))
+	b.Grow(int(size) + bytes.MinRead)
+	n, err := b.ReadFrom(io.LimitReader(file, most+1))
 	if err == nil && n > most { // it grew since
-		return nil, large(n)
+		err = large(n)
 	}
 	return b.Bytes(), err
 }

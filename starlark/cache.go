@@ -44,7 +44,7 @@ func keyOf(o syntax.FileOptions, name, text string) recordKey {
 	}
 	data = append(data, name...)
 	data = append(data, 0)
-	return sha256.Sum256(append(data, text...))
+	return shelfPrograms.Key(sha256.Sum256(append(data, text...)))
 }
 
 // record returns what is known of a file, perhaps nothing yet.

@@ -1,12 +1,29 @@
 package starlark
 
 // A Key is what [Cache.Keep] keeps something under: a digest of all that it depends
-// on, and of what it is about.
+// on, and of what it is about. Its first byte is a shelf; those made of digests with
+// [Shelf.Key].
 type Key = [len(recordKey{})]byte
+
+// A Shelf is for values that are asked for together: they lie together in the folder.
+type Shelf byte
+
+// The shelves. What is on the first is read as a whole once some of it was asked for.
+const (
+	ShelfStart    Shelf = iota // what each start of a program asks for
+	ShelfNeed                  // what is asked for one by one, if at all
+	shelfPrograms              // of the cache's own
+)
+
+// Key returns the key on the shelf for a digest.
+func (s Shelf) Key(sum Key) Key {
+	sum[0] = byte(s)
+	return sum
+}
 
 const (
 	// maxKeptValue is the most bytes of a value that Keep takes.
-	maxKeptValue = 256 << 10
+	maxKeptValue = 1 << 20
 	// maxKept is the most bytes of values that a Cache holds in memory, for the next
 	// Save and for itself.
 	maxKept = 16 << 20
@@ -20,16 +37,18 @@ type kept struct {
 }
 
 // Keep remembers a value beside what the cache knows of files, up to its bounds, if
-// the cache has a folder. The value must not be changed.
-func (c *Cache) Keep(key Key, value []byte) {
+// the cache has a folder. It reports whether it does. The value must not be changed.
+func (c *Cache) Keep(key Key, value []byte) bool {
 	if c.pack == nil || len(value) > maxKeptValue {
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept.size+len(value) <= maxKept {
-		c.kept.put(key, value)
+	if c.kept.size+len(value) > maxKept {
+		return false
 	}
+	c.kept.put(key, value)
+	return true
 }
 
 // Drop forgets what was kept under a key, in the folder, too.

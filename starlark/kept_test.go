@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -91,6 +92,36 @@ func TestKeptSpoilt(t *testing.T) {
 		}
 		if got := openCache(t, dir).Recall(Key{1}); got != nil {
 			t.Errorf("byte %d: got %q, want nothing", i, got)
+		}
+	}
+}
+
+// TestKeptShelves keeps values on all shelves: each is found alone and among all others,
+// and none in a file that was cut off.
+func TestKeptShelves(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	key := func(i int) Key { return Shelf(i % 3).Key(Key{0, byte(i), byte(i >> 8)}) }
+	value := func(i int) string { return strings.Repeat("v", i) + "." }
+	const n = 300
+	c := openCache(t, dir)
+	for i := range n {
+		c.Keep(key(i), []byte(value(i)))
+	}
+	c = reopened(t, c, dir)
+	for i := range n {
+		for _, from := range []*Cache{c, openCache(t, dir)} {
+			if got := from.Recall(key(i)); string(got) != value(i) {
+				t.Fatalf("value %d: got %d bytes, want %d", i, len(got), len(value(i)))
+			}
+		}
+	}
+	c = openCache(t, dir)
+	if err := os.Truncate(filepath.Join(dir, packName), int64(headSize+n*rowSize+1000)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got := c.Recall(key(i)); got != nil && string(got) != value(i) {
+			t.Fatalf("value %d of a file that was cut off: got %q", i, got)
 		}
 	}
 }

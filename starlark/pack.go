@@ -18,6 +18,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -49,6 +50,8 @@ const (
 const (
 	maxPack    = 32 << 20 // bytes
 	maxRecords = 50_000
+	maxStart   = 8 << 20 // bytes of the first shelf, to be read as a whole
+	maxSingles = 8       // of its values are read one by one before
 )
 
 // A pack is a file of records that was opened, and where the next one goes.
@@ -59,6 +62,9 @@ type pack struct {
 
 	file *os.File // nil if there is none that can be used
 	rows []byte
+
+	singles atomic.Int32
+	start   func() []byte // all that is on the first shelf, from its first byte on; nil if that is too much
 }
 
 // OpenCache returns a Cache that begins with what [Cache.Save] wrote to a folder, which
@@ -170,7 +176,21 @@ func (p *pack) open() {
 		f.Close() // it was only read
 		return
 	}
-	p.file = f
+	p.file, p.start = f, sync.OnceValue(p.readStart)
+}
+
+// readStart reads the first shelf.
+func (p *pack) readStart() []byte {
+	end := sort.Search(len(p.rows)/rowSize, func(i int) bool { return p.row(i)[0] != byte(ShelfStart) })
+	if end == 0 {
+		return nil
+	}
+	first, last := p.row(0), p.row(end-1)
+	size := last.offset() + int64(last.size()) - first.offset()
+	if size > maxStart {
+		return nil
+	}
+	return p.read(first.offset(), int(size))
 }
 
 var errForeign = errors.New("the pack is not one of this build")
@@ -244,13 +264,23 @@ func (p *pack) value(key recordKey) []byte {
 	return data
 }
 
-// data returns the bytes of a record, nil if they cannot be read.
+// data returns the bytes of a record, nil if they cannot be read. They must not be changed.
 func (p *pack) data(r row) []byte {
 	if r.size() > maxPack {
 		return nil
 	}
-	data := make([]byte, r.size())
-	if _, err := p.file.ReadAt(data, r.offset()); err != nil {
+	if r[0] == byte(ShelfStart) && p.singles.Add(1) > maxSingles {
+		if shelf := p.start(); shelf != nil {
+			return shelf[r.offset()-p.row(0).offset():][:r.size():r.size()]
+		}
+	}
+	return p.read(r.offset(), r.size())
+}
+
+// read returns a part of the file, nil if it cannot be read.
+func (p *pack) read(offset int64, size int) []byte {
+	data := make([]byte, size)
+	if _, err := p.file.ReadAt(data, offset); err != nil {
 		return nil
 	}
 	return data
