@@ -173,7 +173,7 @@ func New(o Options) *Host {
 // both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name
 // and for options that are not valid: see [Options.Check].
 func (h *Host) Add(plugins ...Plugin) error {
-	if h.broken != nil {
+	if h.broken != nil || len(plugins) == 0 {
 		return h.broken
 	}
 	h.mu.Lock()

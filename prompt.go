@@ -157,7 +157,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		return nil, err
 	}
 	t.store(ctx, p.Fragments)
-	p.Hooks, p.Errors = traces(t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
+	p.Hooks, p.Errors = appendTraces(nil, t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
 	t.reported.trace, t.reported.errors = len(t.trace), len(t.errors)
 	t.prompt = p
 	return p, nil

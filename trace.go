@@ -1,5 +1,7 @@
 package starhost
 
+import "slices"
+
 // A HookTrace says what one handler did at one event.
 type HookTrace struct {
 	Event    string
@@ -41,14 +43,11 @@ func (h *Hook) trace(steps, bytes uint64) HookTrace {
 	return HookTrace{Event: h.Event, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
 }
 
-// traces returns notes in words; nil for none.
-func traces(notes []note) []HookTrace {
-	if len(notes) == 0 {
-		return nil
-	}
-	list := make([]HookTrace, len(notes))
+// appendTraces adds notes in words to a list.
+func appendTraces(list []HookTrace, notes []note) []HookTrace {
+	list = slices.Grow(list, len(notes))
 	for i := range notes {
-		list[i] = notes[i].trace()
+		list = append(list, notes[i].trace())
 	}
 	return list
 }
@@ -56,6 +55,6 @@ func traces(notes []note) []HookTrace {
 // Hooks returns what each handler of the turn did so far, in order. The list must not
 // be changed; what handlers do later is in a later one.
 func (t *Turn) Hooks() []HookTrace {
-	t.told = append(t.told, traces(t.trace[len(t.told):])...)
+	t.told = appendTraces(t.told, t.trace[len(t.told):])
 	return t.told
 }

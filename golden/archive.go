@@ -342,8 +342,12 @@ func markerName(line []byte) string {
 // escape makes text fit to be a section: it ends its last line, and puts a
 // backslash in front of lines that would begin another section.
 func escape(text string) string {
+	text = line(text)
+	if !strings.HasPrefix(text, "-- ") && !strings.Contains(text, "\n-- ") {
+		return text
+	}
 	var out []byte
-	for line := range bytes.Lines(endLine([]byte(text))) {
+	for line := range bytes.Lines([]byte(text)) {
 		if markerName(line) != "" {
 			out = append(out, '\\')
 		}

@@ -131,7 +131,8 @@ func casesAt(p loader.Path) ([]*located, error) {
 	case info.IsDir():
 		return casesIn(p), nil
 	case strings.HasSuffix(p.Real, caseSuffix):
-		return []*located{locate(p, isHome(up(p)))}, nil
+		in := look(up(p))
+		return []*located{in.locate(p)}, nil
 	case filepath.Base(p.Real) == pluginFile:
 		return list(join(up(p), caseFolder)), nil
 	}
@@ -168,41 +169,58 @@ func casesIn(dir loader.Path) []*located {
 func list(dir loader.Path) []*located {
 	var cases []*located
 	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
-	home := len(entries) > 0 && isHome(dir)
+	if len(entries) == 0 {
+		return nil
+	}
+	in := look(dir)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), caseSuffix) && !strings.HasPrefix(e.Name(), ".") {
-			cases = append(cases, locate(join(dir, e.Name()), home))
+			cases = append(cases, in.locate(join(dir, e.Name())))
 		}
 	}
 	return cases
 }
 
-// isHome tells whether the folder that a folder of cases is in is a plugin.
-func isHome(cases loader.Path) bool { return exists(join(up(cases), pluginFile)) }
+// A folder is one that cases are in.
+type folder struct {
+	shown  string
+	golden bool        // it is where the cases of plugins are
+	outer  loader.Path // that it is in
+	plugin bool        // the outer one is a plugin
+}
 
-// locate finds the plugin beside a case: the folder that its golden/ is in, if that is
-// one, or NAME.star there for NAME_*.txtar; of several the longest NAME.
-func locate(file loader.Path, home bool) *located {
-	dir := up(file)
+func look(dir loader.Path) folder {
+	outer := up(dir)
+	return folder{path.Clean(dir.Shown), filepath.Base(dir.Real) == caseFolder, outer, exists(join(outer, pluginFile))}
+}
+
+// locate finds the plugin beside a case of the folder: the one that golden/ is in, if that
+// is one, or NAME.star there for NAME_*.txtar; of several the longest NAME.
+func (f *folder) locate(file loader.Path) *located {
 	c := &located{file: file}
-	c.id = dir.Shown + "::" + c.name()
-	if !c.inGoldenFolder() {
-		return c
+	name := c.name()
+	if f.golden {
+		c.plugin = f.beside(name)
 	}
-	if home {
-		c.plugin = up(dir)
-	} else {
-		name := c.name()
-		for i := strings.LastIndexByte(name, '_'); i > 0 && c.plugin.Real == ""; i = strings.LastIndexByte(name[:i], '_') {
-			if single := join(up(dir), name[:i]+starSuffix); exists(single) {
-				c.plugin = single
-			}
+	shown := f.shown
+	if c.plugin.Real != "" {
+		shown = c.plugin.Shown
+	}
+	c.id = shown + "::" + name
+	return c
+}
+
+// beside returns the plugin of a case, zero if there is none.
+func (f *folder) beside(name string) loader.Path {
+	if f.plugin {
+		return f.outer
+	}
+	for i := strings.LastIndexByte(name, '_'); i > 0; i = strings.LastIndexByte(name[:i], '_') {
+		if single := join(f.outer, name[:i]+starSuffix); exists(single) {
+			return single
 		}
 	}
-	if c.plugin.Real != "" {
-		c.id = c.plugin.Shown + "::" + c.name()
-	}
-	return c
+	return loader.Path{}
 }
 
 // discover returns the plugin at a path. Whoever led there, it is the operator of the

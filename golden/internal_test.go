@@ -27,8 +27,9 @@ func newCase(t *testing.T, text string) *testCase {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := locate(loader.Path{Shown: "cases/case.txtar", Real: file}, false)
-	return prepare(l, newPluginCache(nil), filepath.Join(t.TempDir(), "plugins"))
+	at := loader.Path{Shown: "cases/case.txtar", Real: file}
+	in := look(up(at))
+	return prepare(in.locate(at), newPluginCache(nil), filepath.Join(t.TempDir(), "plugins"))
 }
 
 // runWith plays a case once in a host with a Go plugin.
