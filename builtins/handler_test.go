@@ -163,6 +163,34 @@ register_hook("pre_tool_call", lambda: respond({"cached": True}))
 	}
 }
 
+// TestLongFragments: a fragment of a sum is that of the text, whether the host knows it or
+// not, and whether there is a host.
+func TestLongFragments(t *testing.T) {
+	l := script{src: `
+BODY = "x" * 2000
+AT_LOAD = fragment("head " + BODY)
+
+def ref(arg):
+    return [AT_LOAD, fragment("head " + BODY), fragment(arg + " " + BODY), fragment(content = BODY + "!", source = "s")]
+
+register_fragment_loader("ref", ref)
+`}.mustLoad(t)
+	body := strings.Repeat("x", 2000)
+	for range 2 {
+		got, err := l.turn(t, starhost.Request{}).Load(t.Context(), []string{"ref:head"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, f := range got[0].Fragments {
+			texts = append(texts, f.Content)
+		}
+		if diff := cmp.Diff([]string{"head " + body, "head " + body, "head " + body, body + "!"}, texts); diff != "" {
+			t.Errorf("contents (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestHandlerFailures(t *testing.T) {
 	const offer = "want a string, a fragment, an attachment, a list of these or None, or a decision"
 	tests := []struct{ name, event, params, body, want string }{
@@ -171,6 +199,8 @@ func TestHandlerFailures(t *testing.T) {
 		{"a list with an int", "turn_start", "", "return ['a', 1]", "handler returned a value of no use here: [1]: got int, " + offer},
 		{"a change that is not UTF-8", "turn_start", "", `return modify(user_message = "é"[1:])`, "handler returned a value of no use here: modify: user_message: got text that is not UTF-8, want text (data goes into attachment(content = ...))"},
 		{"not UTF-8", "turn_start", "", `return "é"[1:]`, "handler returned a value of no use here: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
+		{"a long fragment that is not UTF-8", "turn_start", "", `return fragment("x" * 2000 + "é"[1:])`, "handler returned a value of no use here: got text that is not UTF-8, want text (data goes into attachment(content = ...)), or a decision"},
+		{"a fragment of an int", "turn_start", "", `return fragment(1)`, "test.star:2:20: fragment: for parameter content: got int, want string"},
 		{"a decision that the event has not", "turn_start", "", `return deny("no")`, "turn_start: deny is no decision here, want context (a string, fragments, attachments), modify or abort"},
 		{"context where there is none", "pre_tool_call", "", `return "hello"`, "pre_tool_call: context is no decision here, want deny, ask, respond, modify or abort"},
 		{"a lost decision", "pre_tool_call", "", `x = deny("no")`, `handler made the decision deny at test.star:2:13 and returned None: write return deny("no")`},

@@ -130,7 +130,8 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 func makeFragment(c modCall) (starlark.Value, error) {
 	v, target := new(fragmentValue), "prompt"
 	f := &v.f
-	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+	var content starlark.Value
+	if err := c.bind(contentParam, &content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
 	t, err := fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
@@ -138,8 +139,42 @@ func makeFragment(c modCall) (starlark.Value, error) {
 		return nil, c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
 	}
 	f.Target = t
+	if err := c.setContent(f, content); err != nil {
+		return nil, err
+	}
 	return v, c.pay(1, 256)
 }
+
+// contentParam is the parameter of fragment that may get a text in parts.
+const contentParam = "content"
+
+// setContent gives a fragment its content. Of a text in parts the host is asked, which
+// may know it, so that it need not be made; that it is not UTF-8 is said where it is used.
+func (c modCall) setContent(f *fragments.Fragment, content starlark.Value) error {
+	switch v := content.(type) {
+	case starlark.String:
+		f.Content = string(v)
+	case interface{ Parts() []string }:
+		if h := c.handler(); h != nil && h.turn != nil {
+			h.turn.KnowParts(f, v.Parts()...)
+		} else {
+			f.Content = strings.Join(v.Parts(), "")
+		}
+	default:
+		return c.fail("E0201", "for parameter %s: got %s, want string", contentParam, v.Type())
+	}
+	return nil
+}
+
+// A partsTaker is a function that takes the text of its first parameter in parts, where
+// the evaluator has not made it.
+type partsTaker struct {
+	*starlark.Builtin
+	param string
+}
+
+// PartsParam returns the parameter's name.
+func (p partsTaker) PartsParam() string { return p.param }
 
 // maxAttachment is the most bytes of one attachment that a plugin makes.
 const maxAttachment = 8 << 20

@@ -1,6 +1,7 @@
 package fragments
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -16,7 +17,7 @@ import (
 // offered since the half before is forgotten. Contents is safe for concurrent use.
 type Contents struct {
 	max  int64
-	hash func(string) uint64
+	mask uint64 // of fingerprints: all bits, but for tests
 
 	mu         sync.RWMutex
 	young, old generation
@@ -37,7 +38,7 @@ type Known struct {
 
 // NewContents returns a table that holds at most max bytes of text.
 func NewContents(max int64) *Contents {
-	return &Contents{max: max, hash: fingerprint}
+	return &Contents{max: max, mask: math.MaxUint64}
 }
 
 // Know makes f a fragment whose id is known, so that [Merge] does not read its
@@ -47,37 +48,59 @@ func (c *Contents) Know(f *Fragment) bool {
 	if f.Known.is(f.Content) {
 		return true
 	}
-	fast := c.hash(f.Content)
-	k := c.find(fast, f.Content)
+	return c.KnowParts(f, f.Content)
+}
+
+// KnowParts gives f the text of parts for its content, and is Know for it then. What is
+// known is not joined.
+func (c *Contents) KnowParts(f *Fragment, parts ...string) bool {
+	fast := fingerprint(parts) & c.mask
+	k := c.find(fast, parts)
 	if k == nil {
-		if !utf8.ValidString(f.Content) {
+		text, own := strings.Join(parts, ""), len(parts) > 1
+		if !utf8.ValidString(text) {
+			f.Content = text
 			return false
 		}
-		k = c.add(fast, &Known{f.Content, Sum(f.Content)})
+		k = c.add(fast, &Known{text, Sum(text)}, own)
 	}
 	f.Content, f.Known = k.text, k
 	return true
 }
 
-// find returns what is known of text, or nil.
-func (c *Contents) find(fast uint64, text string) *Known {
+// find returns what is known of the text of parts, or nil.
+func (c *Contents) find(fast uint64, parts []string) *Known {
 	c.mu.RLock()
 	k, young := c.young.fast[fast], true
 	if k == nil {
 		k, young = c.old.fast[fast], false
 	}
 	c.mu.RUnlock()
-	if k == nil || k.text != text {
+	if k == nil || !isText(k.text, parts) {
 		return nil
 	}
 	if !young {
-		return c.add(fast, k)
+		return c.add(fast, k, true)
 	}
 	return k
 }
 
-// add remembers k, unless its text is known meanwhile. It returns what is known.
-func (c *Contents) add(fast uint64, k *Known) *Known {
+// isText reports whether text is that of parts.
+func isText(text string, parts []string) bool {
+	for _, part := range parts {
+		rest, ok := strings.CutPrefix(text, part)
+		if !ok {
+			return false
+		}
+		text = rest
+	}
+	return text == ""
+}
+
+// add remembers k, unless its text is known meanwhile. It returns what is known. Its
+// text is copied unless it is in memory of its own: it may be a piece of something
+// larger.
+func (c *Contents) add(fast uint64, k *Known, own bool) *Known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	size := int64(len(k.text))
@@ -89,8 +112,8 @@ func (c *Contents) add(fast uint64, k *Known) *Known {
 	}
 	if there := c.old.ids[k.id]; there != nil {
 		k = there
-	} else {
-		k = &Known{strings.Clone(k.text), k.id} // not a piece of something larger
+	} else if !own {
+		k = &Known{strings.Clone(k.text), k.id}
 	}
 	if c.young.bytes+size > c.max/2 {
 		c.old, c.young = c.young, generation{}

@@ -157,7 +157,7 @@ func (m *merger) id(f *Fragment) Hash {
 	if f.Known.is(f.Content) {
 		return f.Known.id
 	}
-	mark := fingerprint(f.Content)
+	mark := fingerprint([]string{f.Content})
 	known, ok := m.fresh[mark]
 	if ok && known.text == f.Content {
 		return known.id

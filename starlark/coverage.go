@@ -65,7 +65,7 @@ func (c *Coverage) Expect(path string, f *File) error {
 		return err
 	}
 	s := &sites{}
-	if err := rewrite(tree, func(string) bool { return true }, s); err != nil {
+	if err := rewrite(tree, func(string) bool { return true }, nil, s); err != nil {
 		return err
 	}
 	c.counters(path, f.src, s)

@@ -161,7 +161,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := rewrite(tree, hosted, sites); err != nil {
+	if err := rewrite(tree, hosted, s.inParts, sites); err != nil {
 		return nil, nil, err
 	}
 	known := func(name string) bool {

@@ -74,6 +74,7 @@ var operations = map[string]operation{
 	"$fref":     refField,
 	"$aug":      augment,
 	"$sum":      concatenated,
+	"$parts":    sumInParts,
 	"$key":      displayKey,
 	"$entry":    firstEntry,
 	"$dict":     emptyDict,

@@ -15,10 +15,12 @@ import (
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
 // small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
-// what they count.
-func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
+// what they count; inParts has the parameters of the functions that take texts in parts.
+func rewrite(f *syntax.File, predeclared func(name string) bool, inParts map[string]string, sites *sites) error {
 	bound := boundNames(f)
 	r := &rewriter{
+		bound:    bound,
+		inParts:  inParts,
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
 		used:     map[string]string{},
 		globals:  map[string]bool{},
@@ -33,6 +35,8 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) e
 // A rewriter has the state of one rewrite.
 type rewriter struct {
 	shadowed func(name string) bool // a name of the universe that the file redefines
+	bound    map[string]bool        // names that the file binds
+	inParts  map[string]string      // parameters that take texts in parts, by functions
 	scope    numbers                // of the function that is being rewritten
 	nodes    int                    // statements and expressions so far
 	temps    int                    // temporaries so far
@@ -514,8 +518,9 @@ func (r *rewriter) none(pos syntax.Position) syntax.Expr {
 
 func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	positional := 0
+	inParts := r.partsParam(e.Fn)
 	for i, a := range e.Args {
-		e.Args[i] = r.arg(a, &positional)
+		e.Args[i] = r.arg(a, inParts, &positional)
 	}
 	if dot, ok := e.Fn.(*syntax.DotExpr); ok && positional <= 253 {
 		if helper := "$." + dot.Name.Name; helpers[helper] != nil {
@@ -528,10 +533,15 @@ func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	return e
 }
 
-// arg rewrites an argument of a call, and counts the positional ones.
-func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
+// arg rewrites an argument of a call, and counts the positional ones. What stands for
+// inParts, the first parameter, may be a text in parts; "": nothing may.
+func (r *rewriter) arg(a syntax.Expr, inParts string, positional *int) syntax.Expr {
 	switch a := a.(type) {
 	case *syntax.BinaryExpr:
+		if a.Op == syntax.EQ && a.X.(*syntax.Ident).Name == inParts {
+			a.Y = r.sumInParts(a.Y)
+			return a
+		}
 		if a.Op == syntax.EQ {
 			a.Y = r.expr(a.Y)
 			return a
@@ -543,6 +553,9 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 		}
 	}
 	*positional++
+	if *positional == 1 && inParts != "" {
+		return r.sumInParts(a)
+	}
 	return r.expr(a)
 }
 

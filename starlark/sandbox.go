@@ -74,13 +74,14 @@ type vocabulary struct {
 	dialect syntax.FileOptions  // of all files
 	env     starlark.StringDict // predeclared in every file
 	defined map[string]bool     // names given to Define, also dotted ones
+	inParts map[string]string   // parameters of those that are PartsTakers
 	keyOnce sync.Once
 	key     string // of the defined names
 }
 
 // New returns a sandbox with the language's own names only.
 func New(opts Options) *Sandbox {
-	return (&vocabulary{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}}).sandbox(opts)
+	return (&vocabulary{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, inParts: map[string]string{}}).sandbox(opts)
 }
 
 // With returns a sandbox with the names of s, all of which are defined, that shares
@@ -117,6 +118,9 @@ func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	if s.defined[name] {
 		return fmt.Errorf("%s is already defined", name)
+	}
+	if taker, ok := value.(PartsTaker); ok {
+		s.inParts[name] = taker.PartsParam()
 	}
 	value, err := guardHost(name, value, cost)
 	if err != nil {

@@ -1,0 +1,118 @@
+package starlark
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.starlark.net/starlark"
+)
+
+// A taker takes the text of its parameter text in parts, and counts how often it got
+// more than one.
+type taker struct {
+	*starlark.Builtin
+	inParts *int
+}
+
+func (t taker) PartsParam() string { return "text" }
+
+// newTaker returns take(text, more=None), which returns what text is.
+func newTaker() taker {
+	inParts := new(int)
+	return taker{starlark.NewBuiltin("take", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		var text, more starlark.Value
+		if err := starlark.UnpackArgs("take", args, kwargs, "text", &text, "more?", &more); err != nil {
+			return nil, err
+		}
+		if p, ok := text.(interface{ Parts() []string }); ok {
+			*inParts++
+			return starlark.String(strings.Join(p.Parts(), "")), nil
+		}
+		return text, nil
+	}), inParts}
+}
+
+// TestParts: a function that takes texts in parts comes to what it came to if they were
+// made, with the same errors and for the same price.
+func TestParts(t *testing.T) {
+	tests := []struct {
+		call    string
+		inParts int
+	}{
+		{`take(long + "a")`, 1},
+		{`take("a" + long + text)`, 1},
+		{`take("%s!" % text + long + "b")`, 1}, // a sum of texts
+		{`take((long + "a"))`, 0},
+		{`take(text = long + "a", more = long + "b")`, 1},
+		{`take(more = 1, text = long + "a")`, 1},
+		{`take(long, long + "a")`, 0},
+		{`take(*[long + "a"])`, 0},
+		{`take(text + "short")`, 0},
+		{`take("literal" + "literal")`, 0},
+		{`take(n + n)`, 0},
+		{`take([n] + [n])`, 0},
+		{`take(long + n)`, 0},
+		{`take(long + "a" + n)`, 0},
+		{`take(n + (long + "a"))`, 0},
+		{`take(long + "a", text = "b")`, 0}, // an error
+		{`take(long + "a", nobody = 1)`, 0},
+		{`[take(long + str(i)) for i in range(3)]`, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.call, func(t *testing.T) {
+			f := newTaker()
+			got, gotUsage := callParts(t, tt.call, f)
+			want, wantUsage := callParts(t, tt.call, f.Builtin)
+			if got != want || gotUsage != wantUsage {
+				t.Errorf("got %.80q for %v, want %.80q for %v", got, gotUsage, want, wantUsage)
+			}
+			if *f.inParts != tt.inParts {
+				t.Errorf("got %d texts in parts, want %d", *f.inParts, tt.inParts)
+			}
+		})
+	}
+}
+
+// callParts returns what a call of take comes to.
+func callParts(t *testing.T, call string, take starlark.Callable) (string, Usage) {
+	t.Helper()
+	box := New(Options{})
+	if err := box.Define("take", take, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	m := runPlain(t, box, "long, text, n = \"x\" * 2000, \"t\", 1\ndef f():\n    return "+call+"\n")
+	v, usage, err := box.Call(context.Background(), m.Globals["f"].(starlark.Callable), nil, nil)
+	if err != nil {
+		return err.Error(), usage
+	}
+	return v.String(), usage
+}
+
+// TestPartsOfAnother: a name that stands for another function takes no parts.
+func TestPartsOfAnother(t *testing.T) {
+	f := newTaker()
+	box := New(Options{})
+	if err := box.Define("take", f, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	runPlain(t, box, "def take(text):\n    return text.upper()\nn = take(\"x\" * 2000 + \"a\")\n")
+	runPlain(t, box, "def f(take):\n    return take(\"x\" * 2000 + \"a\")\nn = f(len)\n")
+	if *f.inParts != 0 {
+		t.Errorf("got %d texts in parts, want none", *f.inParts)
+	}
+}
+
+// runPlain runs a file.
+func runPlain(t *testing.T, box *Sandbox, src string) *Module {
+	t.Helper()
+	file, err := box.Parse("x.star", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := box.Run(context.Background(), file, Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
