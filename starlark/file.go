@@ -165,7 +165,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 		return nil, nil, err
 	}
 	known := func(name string) bool {
-		return hosted(name) || universe.Has(name) || helpers.Has(name) || isProbe(name)
+		return hosted(name) || universe().Has(name) || helpers().Has(name) || isProbe(name)
 	}
 	used := map[string]bool{}
 	program, err := starlark.FileProgram(tree, func(name string) bool {

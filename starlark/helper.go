@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"fmt"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -28,9 +29,7 @@ func (h *helper) CallInternal(th *starlark.Thread, args starlark.Tuple, kwargs [
 
 // helpers are all helpers by the name that rewritten source calls them by:
 // those of operators, and one for each method name of a core type.
-var helpers = makeHelpers()
-
-func makeHelpers() starlark.StringDict {
+var helpers = sync.OnceValue(func() starlark.StringDict {
 	m := starlark.StringDict{}
 	for name, do := range operations {
 		m[name] = &helper{name, do}
@@ -47,7 +46,7 @@ func makeHelpers() starlark.StringDict {
 	}
 	m["$none"] = starlark.None
 	return m
-}
+})
 
 // guardedOps are the binary operators whose work can exceed their instruction.
 var guardedOps = []syntax.Token{

@@ -48,7 +48,7 @@ func didYouMean(name string) string {
 // scopeNames returns all names that a file can use or binds itself, sorted.
 func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string {
 	names := boundNames(f)
-	for _, env := range []starlark.StringDict{s.env, extra, universe} {
+	for _, env := range []starlark.StringDict{s.env, extra, universe()} {
 		for name := range env {
 			names[name] = true
 		}

@@ -256,7 +256,7 @@ func (w *worker) shown(v starlark.Value) (string, error) {
 
 // repr returns the text of a value. It is paid for as that of repr and print.
 func (w *worker) repr(v starlark.Value) (string, error) {
-	text, err := starlark.Call(w.thread, universe["repr"], starlark.Tuple{v}, nil)
+	text, err := starlark.Call(w.thread, universe()["repr"], starlark.Tuple{v}, nil)
 	if err != nil {
 		return "", err
 	}

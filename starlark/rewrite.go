@@ -523,7 +523,7 @@ func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 		e.Args[i] = r.arg(a, inParts, &positional)
 	}
 	if dot, ok := e.Fn.(*syntax.DotExpr); ok && positional <= 253 {
-		if helper := "$." + dot.Name.Name; helpers[helper] != nil {
+		if helper := "$." + dot.Name.Name; helpers()[helper] != nil {
 			e.Args = slices.Insert(e.Args, 0, r.expr(dot.X))
 			e.Fn = r.helper(e.Lparen, helper)
 			return e

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -57,9 +58,7 @@ var functions = map[string]function{
 
 // universe is the guarded universe. Predeclared names win over the
 // interpreter's own, so that no script reaches an unguarded one.
-var universe = makeUniverse()
-
-func makeUniverse() starlark.StringDict {
+var universe = sync.OnceValue(func() starlark.StringDict {
 	m := starlark.StringDict{}
 	for name, f := range functions {
 		stock, ok := starlark.Universe[name].(*starlark.Builtin)
@@ -79,7 +78,7 @@ func makeUniverse() starlark.StringDict {
 		})
 	}
 	return m
-}
+})
 
 // operand returns an argument by its position or its name, or nil.
 func operand(args starlark.Tuple, kwargs []starlark.Tuple, i int, name string) starlark.Value {
