@@ -89,11 +89,8 @@ func (m ctxMember) entry() Entry {
 	if m.call != nil {
 		e.Signature = e.Name + "(" + m.params + ")"
 	}
-	var body strings.Builder
-	for line := range strings.Lines(m.example) {
-		body.WriteString("    " + line)
-	}
-	e.Example = "def example(ctx):\n    \"An example.\"\n" + body.String() + "\n\nregister_tool(example)"
+	body := strings.ReplaceAll(m.example, "\n", "\n    ")
+	e.Example = "def example(ctx):\n    \"An example.\"\n    " + body + "\n\nregister_tool(example)"
 	return e
 }
 

@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -91,11 +92,11 @@ func Topics(rt Runtime) []Topic {
 
 // Table returns the entries of all topics, in their order.
 func Table(rt Runtime) []Entry {
-	var entries []Entry
+	var lists [][]Entry
 	for _, t := range Topics(rt) {
-		entries = append(entries, t.Entries...)
+		lists = append(lists, t.Entries)
 	}
-	return entries
+	return slices.Concat(lists...)
 }
 
 // entriesOf describes members that belong to no module.

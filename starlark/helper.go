@@ -30,7 +30,7 @@ func (h *helper) CallInternal(th *starlark.Thread, args starlark.Tuple, kwargs [
 // helpers are all helpers by the name that rewritten source calls them by:
 // those of operators, and one for each method name of a core type.
 var helpers = sync.OnceValue(func() starlark.StringDict {
-	m := starlark.StringDict{}
+	m := make(starlark.StringDict, 128)
 	for name, do := range operations {
 		m[name] = &helper{name, do}
 	}

@@ -183,7 +183,7 @@ func (m *method) payFor(c *call) error {
 // methodHelpers returns the helper of each method name, which finds the type of
 // its receiver when it is called. It also makes the methods as values.
 func methodHelpers() map[string]operation {
-	m := map[string]operation{}
+	m := make(map[string]operation, 64)
 	for _, rows := range methods {
 		for name, row := range rows {
 			row.bound = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {

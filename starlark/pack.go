@@ -523,7 +523,7 @@ var buildID = sync.OnceValues(func() (string, error) {
 		return "", reasonOf(err)
 	}
 	defer f.Close()
-	head := make([]byte, 64<<10)
+	head := make([]byte, 32<<10) // as the go command reads
 	n, _ := io.ReadFull(f, head) // a short file has no id
 	return findBuildID(head[:n])
 })

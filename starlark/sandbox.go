@@ -99,7 +99,8 @@ func (v *vocabulary) sandbox(opts Options) *Sandbox {
 // guardedNames returns what every file has: the guarded universe, the module json,
 // and the helpers that rewritten source calls.
 func guardedNames() starlark.StringDict {
-	env := maps.Clone(universe())
+	env := make(starlark.StringDict, 256) // with room for those of a host
+	maps.Copy(env, universe())
 	maps.Copy(env, helpers())
 	env["json"] = jsonModule()
 	return env

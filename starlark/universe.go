@@ -59,7 +59,7 @@ var functions = map[string]function{
 // universe is the guarded universe. Predeclared names win over the
 // interpreter's own, so that no script reaches an unguarded one.
 var universe = sync.OnceValue(func() starlark.StringDict {
-	m := starlark.StringDict{}
+	m := make(starlark.StringDict, len(functions))
 	for name, f := range functions {
 		stock, ok := starlark.Universe[name].(*starlark.Builtin)
 		if !ok || f.pay == nil && f.do == nil {
