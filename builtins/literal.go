@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"math/big"
+	"slices"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -11,35 +12,27 @@ import (
 // findPlugin returns the file's call of plugin(...), or nil. It may stand once,
 // as a statement at the top level.
 func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
-	if bindsGlobal(f, "plugin") {
-		return nil, nil
-	}
-	var found *syntax.CallExpr
-	top := map[*syntax.CallExpr]bool{}
-	for _, stmt := range f.Stmts {
-		if call := callOf(stmt, "plugin"); call != nil {
-			top[call] = true
-		}
-	}
-	var err error
+	var calls []*syntax.CallExpr
 	syntax.Walk(f, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if err != nil || !ok || !isName(call.Fn, "plugin") {
-			return err == nil
-		}
-		start, _ := call.Span()
-		switch {
-		case !top[call]:
-			err = errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").at(start)
-		case found != nil:
-			first, _ := found.Span()
-			err = errorf("E0302", "plugin: is already called at %s", posOf(first)).at(start)
-		default:
-			found = call
+		if call, ok := n.(*syntax.CallExpr); ok && isName(call.Fn, "plugin") {
+			calls = append(calls, call)
 		}
 		return true
 	})
-	return found, err
+	if len(calls) == 0 || bindsGlobal(f, "plugin") {
+		return nil, nil
+	}
+	for i, call := range calls {
+		start, _ := call.Span()
+		switch {
+		case !slices.ContainsFunc(f.Stmts, func(s syntax.Stmt) bool { return callOf(s, "plugin") == call }):
+			return nil, errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").at(start)
+		case i > 0:
+			first, _ := calls[0].Span()
+			return nil, errorf("E0302", "plugin: is already called at %s", posOf(first)).at(start)
+		}
+	}
+	return calls[0], nil
 }
 
 // callOf returns the call of the named function that is the statement, or nil.

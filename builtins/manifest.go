@@ -72,17 +72,25 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 // ReadManifest returns what a plugin's file says of itself. A file without
 // plugin(...) has a manifest with the defaults. The error has a place.
 func ReadManifest(f Text) (*Manifest, error) {
-	note, err := f.Note("manifest", func(f *syntax.File) ([]byte, error) {
-		m, err := readManifest(f)
+	m, note, err := noteManifest(f)
+	if m != nil || err != nil {
+		return m, err
+	}
+	return manifestOf(f.Name(), note)
+}
+
+// noteManifest makes sure that there is a note of the manifest. The manifest itself is
+// nil if there was one before.
+func noteManifest(f Text) (m *Manifest, note []byte, err error) {
+	note, err = f.Note("manifest", func(f *syntax.File) ([]byte, error) {
+		read, err := readManifest(f)
 		if err != nil {
 			return nil, err
 		}
+		m = read
 		return m.note()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return manifestOf(f.Name(), note)
+	return m, note, err
 }
 
 // A manifestNote is how a manifest is written down.
@@ -153,6 +161,7 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 	if m.Description == "" {
 		m.Description = firstParagraph(fileDoc(f))
 	}
+	m.Config.Freeze()
 	return m, nil
 }
 

@@ -1,6 +1,7 @@
 package builtins_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +16,23 @@ func manifest(t *testing.T, src string) (*builtins.Manifest, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return builtins.ReadManifest(f)
+	m, err := builtins.ReadManifest(f)
+	again, errAgain := builtins.ReadManifest(f) // now from its note
+	if diff := cmp.Diff(said(m, err), said(again, errAgain)); diff != "" {
+		t.Errorf("of one file ReadManifest returned two things (-first +again):\n%s", diff)
+	}
+	return m, err
+}
+
+// said returns what a manifest says.
+func said(m *builtins.Manifest, err error) []any {
+	if err != nil {
+		return []any{err.Error()}
+	}
+	return []any{
+		m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(),
+		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // which is frozen
+	}
 }
 
 func TestReadManifest(t *testing.T) {
@@ -41,7 +58,7 @@ plugin(
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String()}
+	got := said(m, nil)[:10]
 	want := []any{1, "oncall", "1.0.0", "checkout-oncall", "Runbooks and facts for the checkout team.",
 		[]string{"fs.read:runbooks/**"}, []string{"PAGER"}, []string{"policy>=1.2"},
 		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}}`, "oncall/plugin.star:9:1"}

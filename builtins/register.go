@@ -143,7 +143,7 @@ func registerTool(c modCall) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	raw, shape, err := c.schemaOf(sig, parameters)
+	schema, err := c.schemaOf(sig, parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func registerTool(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	r.keep(sig.fn)
-	t.Parameters, t.Timeout, t.Roles, t.Call = raw, time.Duration(timeout), roles, r.toolCall(sig, shape)
+	t.Parameters, t.Checked, t.Timeout, t.Roles, t.Call = schema.raw, schema.plain, time.Duration(timeout), roles, r.toolCall(sig, schema.shape)
 	r.plugin.Tools = append(r.plugin.Tools, t)
 	return starlark.None, c.pay(20, 4096)
 }

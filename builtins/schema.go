@@ -12,29 +12,52 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// schemaOf returns a tool's JSON Schema: the given one, checked against the
-// handler's parameters, or one derived from signature and docstring. The shape
-// is what arguments are converted by.
-func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (json.RawMessage, *shape, error) {
-	schema := given
-	if given == nil {
-		if err := c.payDefaults(sig); err != nil {
-			return nil, nil, err
-		}
-		derived, err := deriveSchema(sig)
-		if err != nil {
-			return nil, nil, c.fail("E0308", "%v", err)
-		}
-		schema = derived
-	} else if err := checkSchema(sig, given); err != nil {
-		return nil, nil, c.fail("E0308", "parameters: %v", err)
-	}
-	raw, err := appendJSON(nil, schema)
-	if err != nil {
-		return nil, nil, c.fail("E0308", "parameters: %v", err)
-	}
-	return raw, shapeOf(schema), nil
+// A toolSchema is a tool's JSON Schema.
+type toolSchema struct {
+	raw   json.RawMessage
+	shape *shape // what arguments are converted by
+	plain bool   // a host finds nothing wrong with it; false says nothing
 }
+
+// schemaOf returns a tool's JSON Schema: the given one, checked against the
+// handler's parameters, or one derived from signature and docstring.
+func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (s toolSchema, err error) {
+	if given == nil {
+		return c.derivedSchema(sig)
+	}
+	if err = checkSchema(sig, given); err == nil {
+		s.raw, err = appendJSON(nil, given)
+	}
+	if err != nil {
+		return s, c.fail("E0308", "parameters: %v", err)
+	}
+	s.shape = shapeOf(given)
+	return s, nil
+}
+
+// derivedSchema returns the schema of a tool that is given none.
+func (c modCall) derivedSchema(sig *signature) (s toolSchema, err error) {
+	if err := c.payDefaults(sig); err != nil {
+		return s, err
+	}
+	properties, err := deriveProperties(sig)
+	if err != nil {
+		return s, c.fail("E0308", "%v", err)
+	}
+	if s.raw, err = appendDerived(make([]byte, 0, 256), properties); err != nil {
+		return s, c.fail("E0308", "parameters: %v", err)
+	}
+	s.shape, s.plain = new(shape), len(s.raw) < maxPlain
+	for i := range properties {
+		d := &properties[i]
+		s.shape.put(d.name, d.typ.shape())
+		s.plain = s.plain && d.plain()
+	}
+	return s, nil
+}
+
+// maxPlain is the size in bytes from which the host looks at a schema itself.
+const maxPlain = 4 << 10
 
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.
@@ -114,12 +137,20 @@ func shapeOf(schema starlark.Value) *shape {
 	s := &shape{integer: lookup(schema, "type") == starlark.String("integer"), items: shapeOf(lookup(schema, "items"))}
 	properties := lookup(schema, "properties")
 	for _, name := range stringKeys(properties) {
-		if s.properties == nil {
-			s.properties = map[string]*shape{}
-		}
-		s.properties[name] = shapeOf(lookup(properties, name))
+		s.put(name, shapeOf(lookup(properties, name)))
 	}
 	return s
+}
+
+// put adds the shape of a property.
+func (s *shape) put(name string, p *shape) {
+	if p == nil {
+		return
+	}
+	if s.properties == nil {
+		s.properties = map[string]*shape{}
+	}
+	s.properties[name] = p
 }
 
 func (s *shape) property(name string) *shape {
@@ -153,79 +184,150 @@ func (s *shape) coerce(v starlark.Value) starlark.Value {
 	return v
 }
 
-// deriveSchema describes a handler's parameters from its signature and docstring.
-func deriveSchema(sig *signature) (*starlark.Dict, error) {
+// A property is a parameter as a schema describes it.
+type property struct {
+	param
+	typ  *jsonType
+	text string
+	enum []string
+}
+
+// deriveProperties describes a handler's parameters from its signature and docstring.
+func deriveProperties(sig *signature) ([]property, error) {
 	docs, err := parseArgs(sig.fn.Doc())
 	if err != nil {
 		return nil, err
 	}
-	params := sig.offered()
 	if sig.rest {
 		return nil, fmt.Errorf("%s has **kwargs: list what they may be in parameters = {...}", sig.fn.Name())
 	}
+	params := sig.offered()
 	for _, d := range docs {
-		if !slices.Contains(paramList(params), d.name) {
+		if !slices.ContainsFunc(params, func(p param) bool { return p.name == d.name }) {
 			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), didYouMean(d.name, paramList(params)))
 		}
 	}
-	properties := new(starlark.Dict)
-	var required []starlark.Value
-	for _, p := range params {
-		i := slices.IndexFunc(docs, func(d argDoc) bool { return d.name == p.name })
-		doc := argDoc{name: p.name}
-		if i >= 0 {
-			doc = docs[i]
+	properties := make([]property, len(params))
+	for i, p := range params {
+		var doc argDoc
+		if at := slices.IndexFunc(docs, func(d argDoc) bool { return d.name == p.name }); at >= 0 {
+			doc = docs[at]
 		}
-		property, err := deriveProperty(p, doc)
-		if err != nil {
+		if properties[i], err = deriveProperty(p, doc); err != nil {
 			return nil, fmt.Errorf("parameter %s: %w", p.name, err)
 		}
-		put(properties, p.name, property)
-		if p.value == nil {
-			required = append(required, starlark.String(p.name))
-		}
 	}
-	schema := new(starlark.Dict)
-	put(schema, "type", starlark.String("object"))
-	put(schema, "properties", properties)
-	if len(required) > 0 {
-		put(schema, "required", starlark.NewList(required))
-	}
-	put(schema, "additionalProperties", starlark.False)
-	return schema, nil
+	return properties, nil
 }
 
-// put sets a key of a dict that is being built.
-func put(d *starlark.Dict, key string, v starlark.Value) { d.SetKey(starlark.String(key), v) }
-
 // deriveProperty describes one parameter.
-func deriveProperty(p param, doc argDoc) (*starlark.Dict, error) {
-	typ := doc.typ
-	if p.value != nil && p.value != starlark.None {
+func deriveProperty(p param, doc argDoc) (property, error) {
+	d := property{p, doc.typ, doc.text, doc.enum}
+	if d.hasDefault() {
 		own, err := typeOf(p.value)
 		if err != nil {
-			return nil, err
+			return d, err
 		}
-		if typ == nil {
-			typ = own
-		} else if !typ.takes(own) {
-			return nil, fmt.Errorf("the default is %s, the docstring says %s", own, typ)
+		if d.typ == nil {
+			d.typ = own
+		} else if !d.typ.takes(own) {
+			return d, fmt.Errorf("the default is %s, the docstring says %s", own, d.typ)
+		}
+		if len(d.enum) > 0 && !takesAll(d.enum, p.value) {
+			return d, fmt.Errorf("the default %s is not one of %s", p.value, strings.Join(d.enum, ", "))
 		}
 	}
-	if typ == nil {
-		typ = &jsonType{name: "string"}
+	if d.typ == nil {
+		d.typ = &jsonType{name: "string"}
 	}
-	property := typ.schema(doc.enum)
-	if doc.text != "" {
-		put(property, "description", starlark.String(doc.text))
+	return d, nil
+}
+
+// hasDefault reports whether the schema says what the default is.
+func (d *property) hasDefault() bool { return d.value != nil && d.value != starlark.None }
+
+// plain reports whether the default is a single value that any reader of JSON can hold.
+// How deep a type may nest is the same here and there: see jsonMaxDepth.
+func (d *property) plain() bool {
+	switch v := d.value.(type) {
+	case nil, starlark.NoneType, starlark.String, starlark.Bool, starlark.Float:
+		return true
+	case starlark.Int:
+		_, small := v.Int64()
+		return small
 	}
-	if p.value != nil && p.value != starlark.None {
-		if len(doc.enum) > 0 && !takesAll(doc.enum, p.value) {
-			return nil, fmt.Errorf("the default %s is not one of %s", p.value, strings.Join(doc.enum, ", "))
+	return false
+}
+
+// appendDerived appends the schema of an object that has properties.
+func appendDerived(dst []byte, properties []property) ([]byte, error) {
+	var required []starlark.Value
+	for i := range properties {
+		if properties[i].value == nil {
+			required = append(required, starlark.String(properties[i].name))
 		}
-		put(property, "default", p.value)
 	}
-	return property, nil
+	w := jsonWriter{out: dst, limit: jsonMaxBytes}
+	err := w.nested(0, '{', '}', func() error {
+		w.out = append(w.out, `"type":"object",`...)
+		err := w.object("properties", 1, func() error { return w.properties(properties) })
+		if err == nil && len(required) > 0 {
+			err = w.member("required", starlark.NewList(required), 1)
+		}
+		w.out = append(w.out, `"additionalProperties":false`...)
+		return err
+	})
+	return w.out, err
+}
+
+// object writes a member that is an object, which stands depth levels deep, and a comma.
+func (w *jsonWriter) object(key string, depth int, members func() error) error {
+	if err := w.text(key); err != nil {
+		return err
+	}
+	w.out = append(w.out, ':')
+	if err := w.nested(depth, '{', '}', members); err != nil {
+		return under(keyStep(key), err)
+	}
+	w.out = append(w.out, ',')
+	return nil
+}
+
+// properties writes what the properties are.
+func (w *jsonWriter) properties(list []property) error {
+	for i := range list {
+		if err := w.object(list[i].name, 2, func() error { return w.property(&list[i]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *jsonWriter) property(d *property) error {
+	err := w.jsonType(d.typ, d.enum, 3)
+	if err == nil && d.text != "" {
+		err = w.member("description", starlark.String(d.text), 3)
+	}
+	if err == nil && d.hasDefault() {
+		err = w.member("default", d.value, 3)
+	}
+	return err
+}
+
+// jsonType writes the keywords of a type. An enum is about an array's innermost
+// elements.
+func (w *jsonWriter) jsonType(t *jsonType, enum []string, depth int) error {
+	if err := w.member("type", starlark.String(t.name), depth); err != nil || t.items == nil && len(enum) == 0 {
+		return err
+	}
+	if t.items != nil {
+		return w.object("items", depth, func() error { return w.jsonType(t.items, enum, depth+1) })
+	}
+	values := make([]starlark.Value, len(enum))
+	for i, e := range enum {
+		values[i] = starlark.String(e)
+	}
+	return w.member("enum", starlark.NewList(values), depth)
 }
 
 // takesAll reports whether a default, or each element of one, is in the enum.
@@ -264,22 +366,16 @@ func (t *jsonType) takes(x *jsonType) bool {
 	return t.items == nil || x.items == nil || t.items.takes(x.items)
 }
 
-// schema returns the JSON Schema of the type; an enum is about an array's
-// innermost elements.
-func (t *jsonType) schema(enum []string) *starlark.Dict {
-	d := new(starlark.Dict)
-	put(d, "type", starlark.String(t.name))
-	switch {
-	case t.items != nil:
-		put(d, "items", t.items.schema(enum))
-	case len(enum) > 0:
-		values := make([]starlark.Value, len(enum))
-		for i, e := range enum {
-			values[i] = starlark.String(e)
+// shape returns the shape of the type, nil if there is nothing to convert.
+func (t *jsonType) shape() *shape {
+	if t.items != nil {
+		if items := t.items.shape(); items != nil {
+			return &shape{items: items}
 		}
-		put(d, "enum", starlark.NewList(values))
+	} else if t.name == "integer" {
+		return &shape{integer: true}
 	}
-	return d
+	return nil
 }
 
 // jsonTypes are the names of docstrings, and what Python and Starlark call them.

@@ -1,10 +1,13 @@
 package builtins_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost"
+	"pgregory.net/rapid"
 )
 
 func TestDerivedSchema(t *testing.T) {
@@ -78,5 +81,48 @@ func TestDerivedSchemaErrors(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestDerivedSchemaIsTaken: where a derived schema says that a host need not look at it,
+// a host that does finds nothing.
+func TestDerivedSchemaIsTaken(t *testing.T) {
+	kinds := []string{"string", "integer", "number", "boolean", "object", "array"}
+	value := rapid.OneOf(
+		rapid.SampledFrom([]string{"", "=None", "=True", "=0", "=-7", "=1.5", "=1e308", "=[]", `=["x"]`, "=[[1]]", `={"k": [1]}`, "=1" + strings.Repeat("0", 400)}),
+		rapid.Map(rapid.StringMatching(`[a-z"é\\\\{]{0,6}`), func(s string) string { return fmt.Sprintf("=%q", s) }),
+		rapid.Map(rapid.IntRange(0, 90), func(n int) string { return "=" + strings.Repeat("[", n) + "1" + strings.Repeat("]", n) }),
+		rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return fmt.Sprintf("='x'*%d", n) }),
+		rapid.Just("='é'[:1]"), // no UTF-8
+	)
+	typ := rapid.Custom(func(t *rapid.T) string {
+		depth := rapid.SampledFrom([]int{0, 0, 1, 2, 30, 59, 60, 61, 62, 63}).Draw(t, "depth")
+		return strings.Repeat("array of ", depth) + rapid.SampledFrom(kinds).Draw(t, "kind")
+	})
+	checked := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		var params, docs string
+		for i := range rapid.IntRange(0, 3).Draw(rt, "parameters") {
+			name := fmt.Sprintf("p%d", i)
+			if rapid.Bool().Draw(rt, "typed") {
+				params += name + ", "
+				docs += "\n      " + name + " (" + typ.Draw(rt, "type") + "): x"
+			} else {
+				params += name + value.Draw(rt, "default") + ", "
+			}
+		}
+		l, err := script{src: "def t(*, " + params + "_ = 0):\n    \"\"\"T.\n\n    Args:" + docs + "\n    \"\"\"\n\nregister_tool(t)"}.load(t)
+		if err != nil || !l.plugin.Tools[0].Checked {
+			return
+		}
+		checked++
+		tool := l.plugin.Tools[0]
+		tool.Checked = false
+		if err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "again", Tools: []starhost.Tool{tool}}); err != nil {
+			rt.Fatalf("%s: %v", tool.Parameters, err)
+		}
+	})
+	if checked == 0 {
+		t.Error("no schema was taken unseen")
 	}
 }

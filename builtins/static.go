@@ -27,10 +27,10 @@ func Check(f Text) error {
 // look returns what registrations must know of the text of a file, or what is wrong
 // with it.
 func look(f Text) ([]capture, error) {
+	if _, _, err := noteManifest(f); err != nil {
+		return nil, err
+	}
 	note, err := f.Note("captures", func(f *syntax.File) ([]byte, error) {
-		if _, err := readManifest(f); err != nil {
-			return nil, err
-		}
 		if err := checkDecisions(f); err != nil {
 			return nil, err
 		}
@@ -50,29 +50,33 @@ func look(f Text) ([]capture, error) {
 var decisionNames = []string{"abort", "approve", "ask", "deny", "modify", "respond"}
 
 // checkDecisions reports a decision that is a statement of its own: its maker
-// forgot the return.
+// forgot the return. Names that the file binds itself are not ours.
 func checkDecisions(f *syntax.File) error {
-	bound := boundNames(f)
 	var err error
 	syntax.Walk(f, func(n syntax.Node) bool {
-		if stmt, ok := n.(*syntax.ExprStmt); ok && err == nil {
-			err = checkDropped(stmt, bound)
+		switch n := n.(type) {
+		case *syntax.ExprStmt:
+			if name := dropped(n); name != "" && err == nil && !boundNames(f)[name] {
+				start, _ := n.Span()
+				err = errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).at(start)
+			}
+			return false
+		case syntax.Expr: // has no statements
+			return false
 		}
 		return err == nil
 	})
 	return err
 }
 
-// checkDropped reports stmt if it is the call of a decision. Names that the file
-// binds itself are not ours.
-func checkDropped(stmt *syntax.ExprStmt, bound map[string]bool) error {
+// dropped returns the name of the decision that a statement calls, or "".
+func dropped(stmt *syntax.ExprStmt) string {
 	for _, name := range decisionNames {
-		if callOf(stmt, name) != nil && !bound[name] {
-			start, _ := stmt.Span()
-			return errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).at(start)
+		if callOf(stmt, name) != nil {
+			return name
 		}
 	}
-	return nil
+	return ""
 }
 
 // bindsGlobal reports whether the file gives name a meaning of its own at the top
@@ -185,12 +189,16 @@ type captureLoop struct {
 
 type captureWalk struct {
 	scope *captureScope
+	open  int       // loops around the point of the walk, in all scopes
 	found []capture // a later one of a function wins
 }
 
 // use notes that name is used here: each function between the use and the loop
 // that binds it captures it.
 func (w *captureWalk) use(name string) {
+	if w.open == 0 {
+		return
+	}
 	var inner []starhost.Pos
 	for s := w.scope; s != nil; s = s.outer {
 		for _, loop := range slices.Backward(s.loops) {
@@ -208,17 +216,23 @@ func (w *captureWalk) use(name string) {
 	}
 }
 
-// function walks a def or a lambda. Defaults are evaluated where it stands.
-func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, body func()) {
-	names := map[string]bool{}
-	bindParams(names, params)
+// function walks a def of some statements, or a lambda. Defaults are evaluated where it
+// stands.
+func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts []syntax.Stmt, body func()) {
 	for _, p := range params {
 		if bin, ok := p.(*syntax.BinaryExpr); ok {
 			w.node(bin.Y)
 		}
 	}
 	outer := w.scope
-	w.scope = &captureScope{outer: outer, fn: posOf(fn), names: names}
+	w.scope = &captureScope{outer: outer, fn: posOf(fn)}
+	if w.open > 0 { // else there is nothing further out that its names could hide
+		w.scope.names = map[string]bool{}
+		bindParams(w.scope.names, params)
+		for _, stmt := range stmts {
+			bindAll(w.scope.names, stmt)
+		}
+	}
 	body()
 	w.scope = outer
 }
@@ -227,7 +241,9 @@ func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, body fu
 func (w *captureWalk) loop(pos syntax.Position, names map[string]bool, body func()) {
 	s := w.scope
 	s.loops = append(s.loops, captureLoop{posOf(pos), names})
+	w.open++
 	body()
+	w.open--
 	s.loops = s.loops[:len(s.loops)-1]
 }
 
@@ -249,15 +265,10 @@ func (w *captureWalk) node(n syntax.Node) {
 			w.call(n)
 			return false
 		case *syntax.DefStmt:
-			w.function(n.Def, n.Params, func() {
-				for _, stmt := range n.Body {
-					bindAll(w.scope.names, stmt)
-				}
-				w.stmts(n.Body)
-			})
+			w.function(n.Def, n.Params, n.Body, func() { w.stmts(n.Body) })
 			return false
 		case *syntax.LambdaExpr:
-			w.function(n.Lambda, n.Params, func() { w.node(n.Body) })
+			w.function(n.Lambda, n.Params, nil, func() { w.node(n.Body) })
 			return false
 		case *syntax.ForStmt:
 			w.node(n.X)

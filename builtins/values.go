@@ -460,3 +460,6 @@ func addText(c *starhost.Context, f fragments.Fragment) error {
 	}
 	return nil
 }
+
+// put sets a key of a dict that is being built.
+func put(d *starlark.Dict, key string, v starlark.Value) { d.SetKey(starlark.String(key), v) }
