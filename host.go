@@ -178,7 +178,11 @@ func (h *Host) Add(plugins ...Plugin) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	next, err := h.registry.Load().with(plugins)
+	list := make([]*Plugin, len(plugins))
+	for i := range plugins {
+		list[i] = &plugins[i]
+	}
+	next, err := h.registry.Load().with(list)
 	if err != nil {
 		return err
 	}
@@ -195,11 +199,11 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.registry.Load()
-	next := old.clone()
-	good := make([]Plugin, 0, len(plugins))
+	next := old.clone(plugins)
+	good := make([]*Plugin, 0, len(plugins))
 	for i, p := range plugins {
-		if errs[i] = cmp.Or(h.broken, next.add(*p)); errs[i] == nil {
-			good = append(good, *p)
+		if errs[i] = cmp.Or(h.broken, next.add(p)); errs[i] == nil {
+			good = append(good, p)
 			continue
 		}
 		next, _ = old.with(good) // they could be added before

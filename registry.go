@@ -40,10 +40,15 @@ func newRegistry(declared []EventSpec) *registry {
 	}
 }
 
-// clone returns a copy that can be added to.
-func (r *registry) clone() *registry {
+// clone returns a copy that plugins can be added to.
+func (r *registry) clone(plugins []*Plugin) *registry {
+	var tools, loaders int
+	for _, p := range plugins {
+		tools, loaders = tools+len(p.Tools), loaders+len(p.FragmentLoaders)
+	}
 	c := &registry{
-		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events, channels: channelsOf(r.events), tools: maps.Clone(r.tools), loaders: maps.Clone(r.loaders),
+		plugins: slices.Grow(slices.Clone(r.plugins), len(plugins)), names: withRoom(r.names, len(plugins)), events: r.events, channels: channelsOf(r.events),
+		tools: withRoom(r.tools, tools), loaders: withRoom(r.loaders, loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
 	for event, old := range r.channels {
@@ -52,11 +57,18 @@ func (r *registry) clone() *registry {
 	return c
 }
 
+// withRoom returns a copy of a map that has room for more.
+func withRoom[V any](m map[string]V, more int) map[string]V {
+	c := make(map[string]V, len(m)+more)
+	maps.Copy(c, m)
+	return c
+}
+
 // with returns a copy that has plugins added, not sorted yet.
-func (r *registry) with(plugins []Plugin) (*registry, error) {
-	next := r.clone()
-	for i := range plugins {
-		if err := next.add(plugins[i]); err != nil {
+func (r *registry) with(plugins []*Plugin) (*registry, error) {
+	next := r.clone(plugins)
+	for _, p := range plugins {
+		if err := next.add(p); err != nil {
 			return nil, err
 		}
 	}
@@ -141,25 +153,25 @@ var (
 var ReservedPrefixes = []string{"file", "http", "https", "sha256", "skill"}
 
 // add takes the registrations of a plugin.
-func (r *registry) add(p Plugin) error {
+func (r *registry) add(p *Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
 	}
 	if r.names[p.Name] {
 		return fmt.Errorf("plugin %q is already in this host", p.Name)
 	}
-	if err := cmp.Or(checkGrants(&p, "respond", p.RespondsTo), checkGrants(&p, "override", p.Overrides)); err != nil {
+	if err := cmp.Or(checkGrants(p, "respond", p.RespondsTo), checkGrants(p, "override", p.Overrides)); err != nil {
 		return err
 	}
-	r.plugins, r.names[p.Name] = append(r.plugins, &p), true
+	r.plugins, r.names[p.Name] = append(r.plugins, p), true
 	return cmp.Or(
-		each(&p, p.Tools, r.addTool),
-		each(&p, p.Hooks, r.addHook),
-		each(&p, p.FragmentLoaders, r.addLoader),
-		each(&p, p.TemplateLoaders, r.addTemplateLoader),
-		each(&p, p.Commands, r.addCommand),
-		each(&p, p.Skills, r.addSkill),
-		each(&p, p.Endpoints, r.addEndpoint),
+		each(p, p.Tools, r.addTool),
+		each(p, p.Hooks, r.addHook),
+		each(p, p.FragmentLoaders, r.addLoader),
+		each(p, p.TemplateLoaders, r.addTemplateLoader),
+		each(p, p.Commands, r.addCommand),
+		each(p, p.Skills, r.addSkill),
+		each(p, p.Endpoints, r.addEndpoint),
 	)
 }
 

@@ -18,22 +18,37 @@ import (
 // to: that takes longer than all else that a small plugin does at its start. A plain
 // one is compiled when arguments are not valid.
 type schema struct {
-	compile func() (*compiled, error)
-	plain   func() map[string]any // the schema decoded; nil unless it is plain
+	raw json.RawMessage
+
+	compiling sync.Once
+	compiled  *compiled
+	err       error
+
+	decoding sync.Once
+	decoded  map[string]any
 }
 
 // newSchema checks a JSON Schema for a tool's arguments. One that was checked before
 // is not looked at yet.
 func newSchema(raw json.RawMessage, checked bool) (*schema, error) {
-	s := &schema{
-		compile: sync.OnceValues(func() (*compiled, error) { return compileSchema(raw) }),
-		plain:   sync.OnceValue(func() map[string]any { return decodePlain(raw) }),
-	}
+	s := &schema{raw: raw}
 	if checked || decodePlain(raw) != nil { // most are never asked, and need no memory
 		return s, nil
 	}
 	_, err := s.compile()
 	return s, err
+}
+
+// compile returns the schema ready to validate.
+func (s *schema) compile() (*compiled, error) {
+	s.compiling.Do(func() { s.compiled, s.err = compileSchema(s.raw) })
+	return s.compiled, s.err
+}
+
+// plain returns the schema decoded, nil unless it is plain.
+func (s *schema) plain() map[string]any {
+	s.decoding.Do(func() { s.decoded = decodePlain(s.raw) })
+	return s.decoded
 }
 
 // A compiled schema is ready to validate arguments.

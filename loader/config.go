@@ -275,6 +275,15 @@ func newConfig() *Config {
 // PluginOf returns what concerns the plugin, for reading and changing.
 func (c *Config) PluginOf(name string) *PluginConfig { return entry(c.Plugin, name) }
 
+// pluginOf returns the plugin's part of the config as it is, the zero one where there is
+// none.
+func (c *Config) pluginOf(name string) PluginConfig {
+	if p := c.Plugin[name]; p != nil {
+		return *p
+	}
+	return PluginConfig{}
+}
+
 // LimitsOf returns the limits that hold for the plugin: the lower ones of the
 // host's and its own.
 func (c *Config) LimitsOf(name string) LimitsConfig {

@@ -57,15 +57,15 @@ func (apart) Value(any) any { return nil }
 // returns an R.
 type handler[A, R any] = func(context.Context, *starhost.Turn, A) (R, error)
 
-// later returns a handler that is the one that of finds in the plugin once its files
-// are evaluated.
-func later[A, R any](d *deferred, of func(*starhost.Plugin) handler[A, R]) handler[A, R] {
+// later returns a handler that is the one that of finds in the plugin, for the i-th
+// registration of a kind, once its files are evaluated.
+func later[A, R any](d *deferred, i int, of func(*starhost.Plugin, int) handler[A, R]) handler[A, R] {
 	return func(ctx context.Context, t *starhost.Turn, arg A) (result R, err error) {
 		files, err := d.get(ctx)
 		if err != nil {
 			return result, err
 		}
-		return of(files.registered)(ctx, t, arg)
+		return of(files.registered, i)(ctx, t, arg)
 	}
 }
 
@@ -73,9 +73,9 @@ func later[A, R any](d *deferred, of func(*starhost.Plugin) handler[A, R]) handl
 type asker[R any] = func(context.Context, *starhost.Turn) (R, error)
 
 // laterAsked is later for an asker.
-func laterAsked[R any](d *deferred, of func(*starhost.Plugin) asker[R]) asker[R] {
-	ask := later(d, func(p *starhost.Plugin) handler[struct{}, R] {
-		return func(ctx context.Context, t *starhost.Turn, _ struct{}) (R, error) { return of(p)(ctx, t) }
+func laterAsked[R any](d *deferred, i int, of func(*starhost.Plugin, int) asker[R]) asker[R] {
+	ask := later(d, i, func(p *starhost.Plugin, i int) handler[struct{}, R] {
+		return func(ctx context.Context, t *starhost.Turn, _ struct{}) (R, error) { return of(p, i)(ctx, t) }
 	})
 	return func(ctx context.Context, t *starhost.Turn) (R, error) { return ask(ctx, t, struct{}{}) }
 }
@@ -87,28 +87,28 @@ func (d *deferred) bind(p *starhost.Plugin) {
 	for i := range p.Tools {
 		t := &p.Tools[i]
 		t.Checked = true
-		t.Call = later(d, func(p *plugin) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
+		t.Call = later(d, i, func(p *plugin, i int) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
 		if t.Available != nil {
-			t.Available = laterAsked(d, func(p *plugin) asker[bool] { return p.Tools[i].Available })
+			t.Available = laterAsked(d, i, func(p *plugin, i int) asker[bool] { return p.Tools[i].Available })
 		}
 	}
 	for i := range p.Hooks {
-		p.Hooks[i].Call = later(d, func(p *plugin) handler[*starhost.Event, starhost.Decision] { return p.Hooks[i].Call })
+		p.Hooks[i].Call = later(d, i, func(p *plugin, i int) handler[*starhost.Event, starhost.Decision] { return p.Hooks[i].Call })
 	}
 	for i := range p.FragmentLoaders {
-		p.FragmentLoaders[i].Load = later(d, func(p *plugin) handler[string, starhost.Context] { return p.FragmentLoaders[i].Load })
+		p.FragmentLoaders[i].Load = later(d, i, func(p *plugin, i int) handler[string, starhost.Context] { return p.FragmentLoaders[i].Load })
 	}
 	for i := range p.TemplateLoaders {
-		p.TemplateLoaders[i].Load = later(d, func(p *plugin) handler[string, starhost.Template] { return p.TemplateLoaders[i].Load })
+		p.TemplateLoaders[i].Load = later(d, i, func(p *plugin, i int) handler[string, starhost.Template] { return p.TemplateLoaders[i].Load })
 	}
 	for i := range p.Commands {
 		c := &p.Commands[i]
-		c.Call = later(d, func(p *plugin) handler[starhost.CommandCall, starhost.Result] { return p.Commands[i].Call })
+		c.Call = later(d, i, func(p *plugin, i int) handler[starhost.CommandCall, starhost.Result] { return p.Commands[i].Call })
 		if c.Complete != nil {
-			c.Complete = later(d, func(p *plugin) handler[string, []string] { return p.Commands[i].Complete })
+			c.Complete = later(d, i, func(p *plugin, i int) handler[string, []string] { return p.Commands[i].Complete })
 		}
 	}
 	for i := range p.Skills {
-		p.Skills[i].Load = laterAsked(d, func(p *plugin) asker[string] { return p.Skills[i].Load })
+		p.Skills[i].Load = laterAsked(d, i, func(p *plugin, i int) asker[string] { return p.Skills[i].Load })
 	}
 }

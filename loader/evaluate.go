@@ -43,10 +43,7 @@ type evaluation struct {
 
 // prepare reads a plugin and what it says of itself.
 func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
-	e := &evaluation{
-		loading: l, source: s, plugin: p, borrowed: map[string]fragments.Hash{},
-		box: l.box.WithLimits(limits(l.config.LimitsOf(s.Name))),
-	}
+	e := &evaluation{loading: l, source: s, plugin: p, box: l.boxOf(s)}
 	err := e.read()
 	if err == nil && !e.available() {
 		p.Status, p.Digest = StatusUnavailable, e.digest()
@@ -77,13 +74,15 @@ func (e *evaluation) finish(err error) {
 // digest returns the SHA-256 of what sha256sum prints for the files that were
 // read so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
-	files := e.source.remembered()
-	maps.Copy(files, e.borrowed)
-	var lines []byte
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum := files[name]
-		lines = append(hex.AppendEncode(lines, sum[:]), "  "...)
-		lines = append(append(lines, name...), '\n')
+	files := e.source.sums()
+	for name, sum := range e.borrowed {
+		files = append(files, summed{name, sum})
+	}
+	slices.SortFunc(files, func(a, b summed) int { return strings.Compare(a.name, b.name) })
+	lines := make([]byte, 0, 128)
+	for _, f := range files {
+		lines = append(hex.AppendEncode(lines, f.sum[:]), "  "...)
+		lines = append(append(lines, f.name...), '\n')
 	}
 	return sha256.Sum256(lines)
 }
@@ -197,7 +196,8 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := &opened{registered: e.empty(world)}
+	files := &opened{registered: new(starhost.Plugin)}
+	e.describe(files.registered, world)
 	note := func(kind uint64, from, name string) {
 		if len(files.looks) <= maxLooks {
 			files.looks = append(files.looks, look{kind: kind, from: from, name: name})
@@ -233,15 +233,13 @@ func (e *evaluation) added(err error) {
 	e.finish(nil)
 }
 
-// empty returns the plugin before its file has run.
-func (e *evaluation) empty(w *effects.World) *starhost.Plugin {
-	return &starhost.Plugin{
-		Name: e.source.Name, Version: e.manifest.Version, Description: e.manifest.Description, Owner: e.manifest.Owner,
-		Warn:       e.plugin.Mode == modeWarn,
-		RespondsTo: both("respond", w.Declared, w.Granted),
-		Overrides:  both("override", w.Declared, w.Granted),
-		Resolve:    w.LoadFragment,
-	}
+// describe says of the plugin what its file need not run for.
+func (e *evaluation) describe(p *starhost.Plugin, w *effects.World) {
+	m := e.manifest
+	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
+	p.Warn = e.plugin.Mode == modeWarn
+	p.RespondsTo, p.Overrides = both("respond", w.Declared, w.Granted), both("override", w.Declared, w.Granted)
+	p.Resolve = w.LoadFragment
 }
 
 // refused gives the host's refusal the form of all errors of plugins.
@@ -260,7 +258,7 @@ func (e *evaluation) refused(err error) error {
 // settingsOf returns the operator's settings of the plugin, those of flags last.
 func (e *evaluation) settingsOf() []builtins.Setting {
 	var list []builtins.Setting
-	values := e.config.PluginOf(e.source.Name).Values
+	values := e.config.pluginOf(e.source.Name).Values
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, builtins.Setting{Key: key, Value: values[key].V, Place: values[key].Place.String()})
 	}
@@ -292,7 +290,7 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 // settingError places an error about a setting, which begins with the place as
 // text.
 func (e *evaluation) settingError(err error) error {
-	for _, v := range e.config.PluginOf(e.source.Name).Values { // those on one line have one place
+	for _, v := range e.config.pluginOf(e.source.Name).Values { // those on one line have one place
 		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
 			return errorAt(v.Place, "E0303", "%s", msg)
 		}
@@ -336,6 +334,9 @@ func (e *evaluation) loaded(from, label string) (string, loadedFile, error) {
 	f.sourceFile, err = f.source.file(f.name, e.ledgers)
 	name := f.source.File(f.name)
 	if err == nil && f.source != e.source {
+		if e.borrowed == nil {
+			e.borrowed = map[string]fragments.Hash{}
+		}
 		e.borrowed[name] = f.sum
 	}
 	return name, f, err

@@ -44,7 +44,7 @@ const maxLedger = 1 << 20
 // openLedger returns the ledger of a folder with an absolute path.
 func openLedger(c *starlark.Cache, dir string) *ledger {
 	l := &ledger{cache: c, key: starlark.ShelfStart.Key(fragments.Sum("ledger 1 " + dir))}
-	in := coder{reading: true, in: string(c.Recall(l.key))}
+	in := coder{reading: true, in: c.Recall(l.key)}
 	l.size = len(in.in)
 	if codeItems(&in, &l.entries, codeEntered); in.broken || in.in != "" {
 		l.entries = nil
@@ -68,8 +68,11 @@ func textKey(sum fragments.Hash) starlark.Key {
 	return starlark.ShelfNeed.Key(fragments.Sum("text " + string(sum[:])))
 }
 
-// text returns the bytes with a digest, nil if the cache does not have them.
-func (l *ledger) text(sum fragments.Hash) []byte { return l.cache.Recall(textKey(sum)) }
+// text returns the bytes with a digest, if the cache has them.
+func (l *ledger) text(sum fragments.Hash) ([]byte, bool) {
+	text := l.cache.Recall(textKey(sum))
+	return []byte(text), fragments.Sum(text) == sum
+}
 
 // entry returns what is known of a file.
 func (l *ledger) entry(name string) (entered, bool) {

@@ -257,7 +257,7 @@ func TestLedgerText(t *testing.T) {
 	if got := last.text("a.star"); got != "one" {
 		t.Errorf("the bytes were read: got %q", got)
 	}
-	if got := lost.text("a.star"); !strings.Contains(got, "changed since") && lost.source.files["a.star"].known != nil {
+	if got := lost.text("a.star"); !strings.Contains(got, "changed since") && lost.source.first.known != nil {
 		t.Errorf("the bytes are lost: got %q", got)
 	}
 }

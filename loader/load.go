@@ -267,7 +267,7 @@ type loading struct {
 	libraries map[string]*Source
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
-	events    []byte                  // of the program's own, as JSON
+	allKeys   fragments.Hash          // of what all keys of snapshots depend on
 	memo      *builtins.Memo          // nil if all calls run
 	ledgers   *ledgers                // nil if nothing is recalled
 }
@@ -296,7 +296,8 @@ func newLoading(o Options) (*loading, error) {
 		l.ledgers = &ledgers{cache: o.Cache, byDir: map[string]*ledger{}}
 	}
 	l.set = &Set{Config: l.config}
-	l.events, _ = json.Marshal(l.Host.AppEvents) // texts alone
+	events, _ := json.Marshal(l.Host.AppEvents) // texts alone
+	l.allKeys = fragments.Sum("snapshot 3 " + string(events))
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		if folder.Project && l.config.trusted != nil {
@@ -326,7 +327,7 @@ func (l *loading) run(ctx context.Context) error {
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]*evaluation, len(l.sources))
 	for i, s := range l.sources {
-		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.PluginOf(s.Name).Mode, modeEnforce)}
+		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)}
 	}
 	l.each(len(l.sources), func(i int) {
 		if s := l.sources[i]; !off[s] {
@@ -377,6 +378,9 @@ func (l *loading) holdFolders() (release func()) {
 
 // independent returns how many evaluations, from the first, require none of each other.
 func independent(list []*evaluation) int {
+	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
+		return len(list)
+	}
 	names := map[string]bool{}
 	for i, e := range list {
 		if slices.ContainsFunc(e.requires, func(r requirement) bool { return names[r.name] }) {
@@ -495,6 +499,14 @@ func (l *loading) newSandbox() error {
 		Profile:  l.Profile,
 	})
 	return nil
+}
+
+// boxOf returns the sandbox of a plugin.
+func (l *loading) boxOf(s *Source) *starlark.Sandbox {
+	if l.config.Plugin[s.Name] == nil {
+		return l.box
+	}
+	return l.box.WithLimits(limits(l.config.LimitsOf(s.Name)))
 }
 
 func limits(c LimitsConfig) starlark.Limits {

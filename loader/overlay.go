@@ -54,9 +54,6 @@ func (s *Source) Replace(name string, text []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.files == nil {
-		s.files = map[string]sourceFile{}
-	}
-	s.files[name] = newSourceFile(text)
+	s.remember(name, newSourceFile(text))
 	return nil
 }

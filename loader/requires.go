@@ -106,6 +106,9 @@ func compareNumbers(a, b string) int {
 // inOrder returns the evaluations so that each comes after those it requires,
 // otherwise as they are. All of a cycle fail and are left out.
 func inOrder(list []*evaluation) []*evaluation {
+	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
+		return list
+	}
 	o := ordering{byName: map[string]*evaluation{}, seen: map[*evaluation]bool{}}
 	for _, e := range list {
 		o.byName[e.source.Name] = e
@@ -115,6 +118,9 @@ func inOrder(list []*evaluation) []*evaluation {
 	}
 	return slices.DeleteFunc(o.done, func(e *evaluation) bool { return e.plugin.Err != nil })
 }
+
+// isDependent reports whether the plugin requires others.
+func (e *evaluation) isDependent() bool { return len(e.requires) > 0 }
 
 // An ordering is one walk along what plugins require.
 type ordering struct {

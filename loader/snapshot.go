@@ -8,7 +8,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -35,11 +34,7 @@ func (e *evaluation) recall(sum [sha256.Size]byte) {
 		return
 	}
 	e.key = e.keyOf(sum)
-	data := e.Cache.Recall(e.key)
-	if data == nil {
-		return
-	}
-	if s := decodeSnapshot(data); s != nil {
+	if s := decodeSnapshot(e.Cache.Recall(e.key)); s != nil {
 		e.snapshot, e.manifest = s, &s.manifest
 	}
 }
@@ -47,10 +42,8 @@ func (e *evaluation) recall(sum [sha256.Size]byte) {
 // keyOf returns the key of the snapshot: a digest of what decides what the plugin's
 // file does, but for other files, and of what its registrations say of grants.
 func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
-	c := coder{out: make([]byte, 0, 512)}
-	kind := "snapshot 2"
-	codeText(&c, &kind)
-	c.out = append(append(c.out, sum[:]...), e.events...)
+	c := coder{out: make([]byte, 0, 192)}
+	c.out = append(append(c.out, e.allKeys[:]...), sum[:]...)
 	codeText(&c, &e.source.Display)
 	l := e.config.LimitsOf(e.source.Name)
 	for _, n := range []uint64{l.Steps, l.Memory, uint64(l.Timeout), uint64(l.Source), uint64(l.Output)} {
@@ -58,7 +51,7 @@ func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
 	}
 	granted := slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 	codeTexts(&c, &granted)
-	values := e.config.PluginOf(e.source.Name).Values
+	values := e.config.pluginOf(e.source.Name).Values
 	for _, key := range sortedKeys(values) {
 		codeText(&c, &key)
 		c.value(values[key].V)
@@ -90,19 +83,12 @@ func (e *evaluation) restore() bool {
 		}
 	}
 	r := &e.snapshot.registered
-	e.takeOver(world, &r.plugin)
+	e.registered = &r.plugin
+	e.describe(e.registered, world)
 	e.deferred = &deferred{open: e.reopen}
 	e.deferred.bind(e.registered)
 	e.logs, e.plugin.Steps, e.plugin.Bytes = e.snapshot.logs, r.usage.Steps, r.usage.Bytes
 	return true
-}
-
-// takeOver makes the plugin of its registrations.
-func (e *evaluation) takeOver(w *effects.World, r *starhost.Plugin) {
-	p := e.empty(w)
-	p.Tools, p.Hooks, p.FragmentLoaders, p.TemplateLoaders = r.Tools, r.Hooks, r.FragmentLoaders, r.TemplateLoaders
-	p.Commands, p.Skills, p.Endpoints = r.Commands, r.Skills, r.Endpoints
-	e.registered = p
 }
 
 // reopen evaluates the files of a plugin that came from a snapshot: they must register
@@ -141,8 +127,11 @@ func (e *evaluation) remember(files *opened) {
 }
 
 // decodeSnapshot reads a snapshot; nil is none.
-func decodeSnapshot(data []byte) *snapshot {
-	c, s := coder{reading: true, in: string(data)}, new(snapshot)
+func decodeSnapshot(data string) *snapshot {
+	if data == "" {
+		return nil
+	}
+	c, s := coder{reading: true, in: data}, new(snapshot)
 	s.code(&c)
 	if c.broken || c.in != "" {
 		return nil

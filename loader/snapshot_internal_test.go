@@ -106,13 +106,13 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(c.out)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := decodeSnapshot(data)
+		s := decodeSnapshot(string(data))
 		if s == nil {
 			return
 		}
 		var once, twice coder
 		s.code(&once)
-		again := decodeSnapshot(once.out)
+		again := decodeSnapshot(string(once.out))
 		if again == nil {
 			t.Fatal("what was written cannot be read")
 		}

@@ -61,7 +61,8 @@ type Source struct {
 	pins map[string]fragments.Hash
 
 	mu      sync.Mutex
-	files   map[string]sourceFile
+	first   readFile            // most plugins read no other
+	files   map[string]readFile // the others
 	bytes   int64
 	folders map[string][]fs.DirEntry
 	entries int
@@ -107,6 +108,33 @@ func (s *Source) realPath(name string) string {
 // Real returns the absolute path of a file.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
+// A readFile is a sourceFile with its name, "" of none.
+type readFile struct {
+	name string
+	sourceFile
+}
+
+// remembered returns a file that was read.
+func (s *Source) remembered(name string) (sourceFile, bool) {
+	if s.first.name == name {
+		return s.first.sourceFile, true
+	}
+	f, ok := s.files[name]
+	return f.sourceFile, ok
+}
+
+// remember notes a file that was read.
+func (s *Source) remember(name string, f sourceFile) {
+	if s.first.name == "" || s.first.name == name {
+		s.first = readFile{name, f}
+		return
+	}
+	if s.files == nil {
+		s.files = map[string]readFile{}
+	}
+	s.files[name] = readFile{name, f}
+}
+
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.
 func (s *Source) Read(name string) ([]byte, error) { return s.read(name, nil) }
@@ -119,13 +147,14 @@ func (s *Source) read(name string, of *ledgers) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.bytes = f.known.text(f.sum); f.bytes == nil {
+	var kept bool
+	if f.bytes, kept = f.known.text(f.sum); !kept {
 		if f.bytes, err = s.readAgain(name, f); err != nil {
 			return nil, s.explain(name, err)
 		}
 	}
 	f.known = nil
-	s.files[name] = f
+	s.remember(name, f)
 	return f.bytes, nil
 }
 
@@ -151,7 +180,7 @@ func (s *Source) file(name string, of *ledgers) (f sourceFile, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.files[name]; ok {
+	if f, ok := s.remembered(name); ok {
 		return f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
@@ -164,10 +193,7 @@ func (s *Source) file(name string, of *ledgers) (f sourceFile, err error) {
 	if err != nil {
 		return sourceFile{}, s.explain(name, err)
 	}
-	if s.files == nil {
-		s.files = map[string]sourceFile{}
-	}
-	s.files[name] = f
+	s.remember(name, f)
 	s.bytes += f.size
 	return f, nil
 }
@@ -178,7 +204,10 @@ func (s *Source) find(root *os.Root, name string, l *ledger) (f sourceFile, err 
 	if err != nil {
 		return f, err
 	}
-	entry := path.Join(s.sub, name)
+	entry := name
+	if s.sub != "" {
+		entry = path.Join(s.sub, name)
+	}
 	if sum, known := l.sum(entry, info); known {
 		return sourceFile{size: info.Size(), sum: sum, known: l}, nil
 	}
@@ -197,13 +226,22 @@ func (s *Source) find(root *os.Root, name string, l *ledger) (f sourceFile, err 
 	return f, nil
 }
 
-// remembered returns the digests of the files that were read so far.
-func (s *Source) remembered() map[string]fragments.Hash {
+// A summed is the digest of a file, by the name that it has in the digest of a plugin.
+type summed struct {
+	name string
+	sum  fragments.Hash
+}
+
+// sums returns the digests of the files that were read so far, in no order.
+func (s *Source) sums() []summed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sums := make(map[string]fragments.Hash, len(s.files))
+	if s.first.name == "" {
+		return nil
+	}
+	sums := []summed{{s.first.name, s.first.sum}}
 	for name, f := range s.files {
-		sums[name] = f.sum
+		sums = append(sums, summed{name, f.sum})
 	}
 	return sums
 }
@@ -212,46 +250,51 @@ func (s *Source) remembered() map[string]fragments.Hash {
 func (s *Source) Looked(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, read := s.files[name]
+	_, read := s.remembered(name)
 	_, listed := s.folders[path.Dir(name)]
 	return read || listed
 }
 
-// most returns how many bytes a file may have that is read next, and the error of one
-// that has more.
-func (s *Source) most(name string) (most int64, large func(got int64) error) {
-	at, most := Place{File: s.File(name)}, maxPluginBytes-s.bytes
-	if !strings.HasSuffix(name, ".star") || s.maxSource >= most {
-		return most, func(got int64) error { return tooLarge(at, got, most) }
+// most returns how many bytes a file may have that is read next.
+func (s *Source) most(name string) int64 {
+	most := maxPluginBytes - s.bytes
+	if strings.HasSuffix(name, ".star") {
+		most = min(most, s.maxSource)
 	}
-	return s.maxSource, func(got int64) error {
-		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, s.maxSource)
+	return most
+}
+
+// large returns the error of a file that has more.
+func (s *Source) large(name string, got int64) error {
+	at, most := Place{File: s.File(name)}, s.most(name)
+	if strings.HasSuffix(name, ".star") && most == s.maxSource {
+		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
 	}
+	return tooLarge(at, got, most)
 }
 
 // stat describes a file that may be read.
 func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
-	most, large := s.most(name)
 	info, err := root.Stat(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errorAt(Place{File: s.File(name)}, "E0607", "got a %s, want a file", kindOf(info))
-	case info.Size() > most:
-		return nil, large(info.Size())
+	case info.Size() > s.most(name):
+		return nil, s.large(name, info.Size())
 	}
 	return info, nil
 }
 
 // readAll reads a file that has about so many bytes, as a look at it told.
 func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error) {
-	most, large := s.most(name)
+	most := s.most(name)
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)
 	n, err := b.ReadFrom(io.LimitReader(file, most+1))
 	if err == nil && n > most { // it grew since
-		err = large(n)
+		err = s.large(name, n)
 	}
 	return b.Bytes(), err
 }
@@ -292,7 +335,7 @@ func (s *Source) Exists(name string) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.files[name]; ok || name == "." {
+	if _, ok := s.remembered(name); ok || name == "." {
 		return true, nil
 	}
 	found := false

@@ -1,5 +1,7 @@
 package starlark
 
+import "unsafe"
+
 // A Key is what [Cache.Keep] keeps something under: a digest of all that it depends
 // on, and of what it is about. Its first byte is a shelf; those made of digests with
 // [Shelf.Key].
@@ -33,7 +35,6 @@ const (
 type kept struct {
 	fresh  map[recordKey][]byte // since the last Save; nil of one that was dropped
 	size   int                  // of these
-	looked map[recordKey]bool   // found in the pack
 }
 
 // Keep remembers a value beside what the cache knows of files, up to its bounds, if
@@ -62,23 +63,18 @@ func (c *Cache) Drop(key Key) error {
 	return c.Save()
 }
 
-// Recall returns what was kept under a key, nil if nothing is.
-func (c *Cache) Recall(key Key) []byte {
+// Recall returns what was kept under a key, "" if nothing is.
+func (c *Cache) Recall(key Key) string {
 	if c.pack == nil {
-		return nil
+		return ""
 	}
 	c.mu.Lock()
 	value, known := c.kept.fresh[key]
 	c.mu.Unlock()
-	if known {
-		return value
+	if !known {
+		value = c.pack.value(key)
 	}
-	if value = c.pack.value(key); value != nil {
-		c.mu.Lock()
-		c.kept.looked[key] = true
-		c.mu.Unlock()
-	}
-	return value
+	return unsafe.String(unsafe.SliceData(value), len(value)) // nobody changes it
 }
 
 // put takes over a value.

@@ -62,6 +62,7 @@ type pack struct {
 
 	file *os.File // nil if there is none that can be used
 	rows []byte
+	used []atomic.Bool // of each row: that its record was asked for
 
 	singles atomic.Int32
 	start   func() []byte // all that is on the first shelf, from its first byte on; nil if that is too much
@@ -75,7 +76,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err != nil {
 		return &Cache{}, fmt.Errorf("cache %s: %w", dir, err)
 	}
-	return &Cache{pack: p, kept: kept{fresh: map[recordKey][]byte{}, looked: map[recordKey]bool{}}}, nil
+	return &Cache{pack: p, kept: kept{fresh: map[recordKey][]byte{}}}, nil
 }
 
 // Close frees what the cache holds open. It must not be used again.
@@ -176,7 +177,7 @@ func (p *pack) open() {
 		f.Close() // it was only read
 		return
 	}
-	p.file, p.start = f, sync.OnceValue(p.readStart)
+	p.file, p.used, p.start = f, make([]atomic.Bool, len(p.rows)/rowSize), sync.OnceValue(p.readStart)
 }
 
 // readStart reads the first shelf.
@@ -253,7 +254,7 @@ func (p *pack) value(key recordKey) []byte {
 	if p.file == nil {
 		return nil
 	}
-	i, found := sort.Find(len(p.rows)/rowSize, func(i int) int { return bytes.Compare(key[:], p.row(i)[:len(key)]) })
+	i, found := p.find(key)
 	if !found {
 		return nil
 	}
@@ -261,7 +262,19 @@ func (p *pack) value(key recordKey) []byte {
 	if sum := sha256.Sum256(data); !bytes.Equal(sum[:], p.row(i).sum()) {
 		return nil
 	}
+	p.used[i].Store(true)
 	return data
+}
+
+// find returns where the row of a record is.
+func (p *pack) find(key recordKey) (i int, found bool) {
+	return sort.Find(len(p.rows)/rowSize, func(i int) int { return bytes.Compare(key[:], p.row(i)[:len(key)]) })
+}
+
+// wasUsed reports whether a record was asked for that was as it was written.
+func (p *pack) wasUsed(key recordKey) bool {
+	i, found := p.find(key)
+	return found && p.used[i].Load()
 }
 
 // data returns the bytes of a record, nil if they cannot be read. They must not be changed.
@@ -319,8 +332,7 @@ func (c *Cache) Save() error {
 	if latest.file != nil {
 		defer latest.file.Close()
 	}
-	used := func(key recordKey) bool { return c.young[key] != nil || c.old[key] != nil || c.kept.looked[key] }
-	return latest.replace(latest.merged(grown, used))
+	return latest.replace(latest.merged(grown, c.pack.wasUsed))
 }
 
 // merged returns records for a new pack: those that grew, those of the pack that are
