@@ -33,8 +33,8 @@ const (
 
 // kept are the values of a Cache.
 type kept struct {
-	fresh  map[recordKey][]byte // since the last Save; nil of one that was dropped
-	size   int                  // of these
+	fresh map[recordKey][]byte // since the last Save; nil of one that was dropped
+	size  int                  // of these
 }
 
 // Keep remembers a value beside what the cache knows of files, up to its bounds, if
