@@ -165,3 +165,10 @@ func roles(messages []starhost.Message) []string {
 	}
 	return list
 }
+
+// printRow prints all of a row, but no address.
+func printRow(r *fragments.Row) string {
+	rest := *r
+	rest.Fragment = nil
+	return fmt.Sprintf("%+v %+v", r.Offer(), rest)
+}

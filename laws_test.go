@@ -201,7 +201,7 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 	}
 	seen = append(seen, p.Rendering())
 	for _, row := range p.Fragments {
-		seen = append(seen, fmt.Sprintf("%+v", *row))
+		seen = append(seen, printRow(row))
 	}
 	for _, row := range p.Attachments {
 		seen = append(seen, fmt.Sprintf("%+v", *row))

@@ -91,7 +91,7 @@ func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.
 	model := modelFunc(func(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
 		say(p.Rendering(), p.Model, string(p.Options), p.CacheBreak)
 		for _, row := range p.Fragments {
-			say(fmt.Sprintf("%+v", *row))
+			say(printRow(row))
 		}
 		return replies.Complete(ctx, p)
 	})

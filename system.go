@@ -70,7 +70,7 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 		for _, r := range rows {
 			if r.Target == fragments.System && r.Status == fragments.Kept && !placed[r] {
 				placed[r] = true
-				parts = append(parts, systemPart{r.Fragment, r.ID, r.Provenance})
+				parts = append(parts, systemPart{r.Offer(), r.ID, r.Provenance})
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 		case **starhost.Tools:
 			*p = starhost.NewList([]starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`)}})
 		case **starhost.List[fragments.Row]:
-			*p = starhost.NewList([]fragments.Row{{Fragment: fragments.Fragment{Content: "c", Source: "c.md"}}})
+			*p = starhost.NewList([]fragments.Row{{Fragment: &fragments.Fragment{Content: "c", Source: "c.md"}}})
 		default:
 			t.Fatalf("%s: no value for %s, a %T", spec.Name, name, p)
 		}

@@ -24,9 +24,9 @@ func (s Status) sent() bool { return s == Kept || s == Changed }
 // A Row is one fragment of a [Set] with everything that was offered under its
 // content and target.
 type Row struct {
-	// The first offer in the order of the set. Pinned if any offer was.
-	Fragment
-	ID Hash
+	*Fragment      // the first offer in the order of the set, where it was offered
+	Pinned    bool // any offer was
+	ID        Hash
 	// Provenance has every distinct origin, in the order of the set, so that the
 	// row's own comes first. An offer that names neither source nor plugin adds
 	// none. It is never nil.
@@ -40,6 +40,14 @@ type Row struct {
 	// Offset and Length, in bytes, give the content within the rendered text of
 	// its target. Offset is -1 if it is not in there.
 	Offset, Length int
+}
+
+// Offer returns a fragment that makes this row again: the first offer, pinned if any
+// was.
+func (r *Row) Offer() Fragment {
+	f := *r.Fragment
+	f.Pinned = r.Pinned
+	return f
 }
 
 // An AttachmentRow is one attachment of a [Set] with everything that was offered
@@ -70,42 +78,51 @@ type Set struct {
 // given. In that order the first offer of a content makes its row; later ones
 // add their origin, and pin the row if they are pinned. Merging is idempotent
 // and associative over lists.
+//
+// Rows point to the fragments of the lists, which must not be changed afterwards.
 func Merge(lists ...[]Fragment) *Set {
-	offers := inOrder(lists)
-	m := merger{
-		set:   &Set{rows: make([]*Row, 0, len(offers)), given: len(offers)},
-		rows:  make([]Row, 0, len(offers)),
-		found: newTable(len(offers)),
-		named: make([]Origin, len(offers)),
-	}
-	for _, f := range offers {
-		m.offer(f)
-	}
-	return m.set
-}
-
-// inOrder returns the fragments of all lists in the order of a set.
-func inOrder(lists [][]Fragment) []*Fragment {
 	n := 0
 	for _, list := range lists {
 		n += len(list)
 	}
-	offers := make([]*Fragment, 0, n)
+	m := merger{
+		set:   &Set{rows: make([]*Row, 0, n), given: n},
+		rows:  make([]Row, 0, n),
+		found: newTable(n),
+		named: make([]Origin, 0, n),
+	}
+	if !inOrder(lists) {
+		m.offerSorted(lists, n)
+		return m.set
+	}
 	for _, list := range lists {
 		for i := range list {
-			offers = append(offers, &list[i])
+			m.offer(&list[i])
 		}
 	}
-	byPlace := func(a, b *Fragment) int {
-		if a.Target != b.Target {
-			return cmp.Compare(b.Target, a.Target)
+	return m.set
+}
+
+// byPlace compares the places of fragments in a set.
+func byPlace(a, b *Fragment) int {
+	if a.Target != b.Target {
+		return cmp.Compare(b.Target, a.Target)
+	}
+	return cmp.Compare(a.Priority, b.Priority)
+}
+
+// inOrder reports whether the fragments of all lists are in the order of a set.
+func inOrder(lists [][]Fragment) bool {
+	var last *Fragment
+	for _, list := range lists {
+		for i := range list {
+			if last != nil && byPlace(last, &list[i]) > 0 {
+				return false
+			}
+			last = &list[i]
 		}
-		return cmp.Compare(a.Priority, b.Priority)
 	}
-	if !slices.IsSortedFunc(offers, byPlace) {
-		slices.SortStableFunc(offers, byPlace)
-	}
-	return offers
+	return true
 }
 
 // A merger fills a set. All rows and their first origins come from one
@@ -116,6 +133,20 @@ type merger struct {
 	found table
 	fresh map[uint64]Known // contents that nobody knew, by fingerprints, so that each is hashed once
 	named []Origin
+}
+
+// offerSorted offers the n fragments of all lists in the order of a set.
+func (m *merger) offerSorted(lists [][]Fragment, n int) {
+	offers := make([]*Fragment, 0, n)
+	for _, list := range lists {
+		for i := range list {
+			offers = append(offers, &list[i])
+		}
+	}
+	slices.SortStableFunc(offers, byPlace)
+	for _, f := range offers {
+		m.offer(f)
+	}
 }
 
 func (m *merger) offer(f *Fragment) {
@@ -173,11 +204,12 @@ func (m *merger) id(f *Fragment) Hash {
 }
 
 func (m *merger) add(f *Fragment, id Hash) {
-	n := len(m.rows)
-	m.rows = append(m.rows, Row{Fragment: *f, ID: id, Provenance: m.named[n : n : n+1], Status: Kept, Offset: -1})
-	row := &m.rows[n]
-	row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
-	m.set.rows = append(m.set.rows, row)
+	n := len(m.named)
+	if origin := (Origin{f.Source, f.Plugin}); origin != (Origin{}) {
+		m.named = append(m.named, origin)
+	}
+	m.rows = append(m.rows, Row{Fragment: f, Pinned: f.Pinned, ID: id, Provenance: m.named[n:len(m.named):len(m.named)], Status: Kept, Offset: -1})
+	m.set.rows = append(m.set.rows, &m.rows[len(m.rows)-1])
 }
 
 // Attach adds the attachments of the lists, each id once, in the order given
@@ -271,7 +303,7 @@ func (s *Set) Fragments() []Fragment {
 	list := make([]Fragment, 0, len(s.rows))
 	for _, row := range s.rows {
 		if row.Status.sent() {
-			list = append(list, row.Fragment)
+			list = append(list, row.Offer())
 		}
 	}
 	return list

@@ -111,7 +111,7 @@ func TestMerge(t *testing.T) {
 }
 
 // A row has the fields of its first offer, and the offers stay as they were.
-func TestMergeCopies(t *testing.T) {
+func TestMergeKeepsOffers(t *testing.T) {
 	want := fragments.Fragment{Content: "a", Source: "s", Title: "t", Plugin: "p", Pos: "p.star:1:2", Priority: 3}
 	list := []fragments.Fragment{want, {Content: "a", Title: "other", Pinned: true, Priority: 4}}
 	row := fragments.Merge(list).Rows()[0]
@@ -119,7 +119,7 @@ func TestMergeCopies(t *testing.T) {
 		t.Errorf("offer after Merge (-want +got):\n%s", diff)
 	}
 	want.Pinned = true
-	if diff := cmp.Diff(want, row.Fragment); diff != "" {
+	if diff := cmp.Diff(want, row.Offer()); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
 }

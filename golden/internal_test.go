@@ -247,7 +247,7 @@ func TestDecisionText(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	row := func(content, source string, status fragments.Status, reason string, plugins ...string) *fragments.Row {
-		r := &fragments.Row{Fragment: fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
+		r := &fragments.Row{Fragment: &fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
 		for _, p := range plugins {
 			r.Provenance = append(r.Provenance, fragments.Origin{Source: source, Plugin: p})
 		}

@@ -153,7 +153,7 @@ func assembled(e *evaluation) (system, messages string) {
 	var sent []fragments.Fragment
 	for _, r := range e.prompt.Fragments {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
-			sent = append(sent, r.Fragment)
+			sent = append(sent, r.Offer())
 		}
 	}
 	set := fragments.Merge(sent)
