@@ -41,7 +41,7 @@ func (d *document) calls(array int) (list []starhost.ToolCall) {
 	for _, c := range d.elements(array) {
 		function := d.get(c, "function")
 		args := d.stringAt(d.get(function, "arguments"))
-		if text, ok := readDocument(args); !ok || !text.is(0, isObject) {
+		if text, ok := readDocument(args, nil); !ok || !text.is(0, isObject) {
 			args = "{}"
 		}
 		list = append(list, starhost.ToolCall{ID: d.stringAt(d.get(c, "id")), Name: d.stringAt(d.get(function, "name")), Arguments: json.RawMessage(args)})

@@ -12,8 +12,9 @@ import (
 // PicoClaw is a whole conversation, of which most is sent back as it came: it is read
 // in one pass, and nothing is copied that nobody asks for.
 type document struct {
-	text  string
-	nodes []node // of each value its own, then those within it; members are a key and a value
+	text   string
+	nodes  []node    // of each value its own, then those within it; members are a key and a value
+	before *document // while it is read: one that it may repeat, or nil
 }
 
 // A node is a value of a document: text[start:end].
@@ -21,7 +22,7 @@ type node struct {
 	start, end int32 // a text has at most maxRequest bytes
 	after      int32 // the index of the node behind this one and all within it
 	kind       byte
-	escaped    bool // a string that has escapes
+	verbatim   bool // a string whose value is as it stands there
 }
 
 // The kinds of nodes: the first byte of the value, 'n' for numbers and words.
@@ -38,10 +39,18 @@ const maxNesting = 512
 // none is the index of a value that is not there.
 const none = -1
 
-// readDocument reads a text that must be one JSON value.
-func readDocument(text string) (*document, bool) {
-	d := &document{text: text, nodes: make([]node, 0, 16+len(text)/64)}
-	i, ok := d.value(d.space(0), 0)
+// readDocument reads a text that must be one JSON value. What it repeats of a document
+// before, if there is one, is known: see again.go.
+func readDocument(text string, before *document) (*document, bool) {
+	d := &document{text: text, before: before}
+	like := none
+	if before != nil {
+		d.nodes, like = make([]node, 0, len(before.nodes)+len(before.nodes)/8), 0
+	} else {
+		d.nodes = make([]node, 0, 16+len(text)/64)
+	}
+	i, ok := d.value(d.space(0), 0, like)
+	d.before = nil
 	return d, ok && d.space(i) == len(text)
 }
 
@@ -53,19 +62,25 @@ func (d *document) space(i int) int {
 	return i
 }
 
-// value reads the value at i, and returns the place behind it.
-func (d *document) value(i, depth int) (int, bool) {
+// value reads the value at i, and returns the place behind it. like is the value of the
+// document before that has its place, or none.
+func (d *document) value(i, depth, like int) (int, bool) {
 	if i >= len(d.text) || depth > maxNesting {
 		return i, false
+	}
+	if end, ok := d.again(i, depth, like); ok {
+		return end, true
 	}
 	at := len(d.nodes)
 	d.nodes = append(d.nodes, node{start: int32(i), kind: d.text[i]})
 	ok := false
 	switch d.text[i] {
 	case isObject, isArray:
-		i, ok = d.list(i, depth)
+		i, ok = d.list(i, depth, like)
 	case isString:
-		i, d.nodes[at].escaped, ok = d.string(i)
+		end, escaped, whole := d.string(i)
+		d.nodes[at].verbatim = whole && !escaped && utf8.ValidString(d.text[i:end])
+		i, ok = end, whole
 	default:
 		d.nodes[at].kind = isOther
 		i, ok = d.other(i)
@@ -75,8 +90,9 @@ func (d *document) value(i, depth int) (int, bool) {
 }
 
 // list reads an object or an array.
-func (d *document) list(i, depth int) (int, bool) {
+func (d *document) list(i, depth, like int) (int, bool) {
 	object := d.text[i] == isObject
+	old := d.inside(like, d.text[i])
 	closing := d.text[i] + 2 // of both kinds
 	if i = d.space(i + 1); i < len(d.text) && d.text[i] == closing {
 		return i + 1, true
@@ -85,9 +101,10 @@ func (d *document) list(i, depth int) (int, bool) {
 		ok := true
 		if object {
 			i, ok = d.key(i)
+			old.take()
 		}
 		if ok {
-			i, ok = d.value(d.space(i), depth+1)
+			i, ok = d.value(d.space(i), depth+1, old.take())
 		}
 		i = d.space(i)
 		if !ok || i >= len(d.text) || d.text[i] != ',' && d.text[i] != closing {
@@ -105,7 +122,7 @@ func (d *document) key(i int) (int, bool) {
 	if i >= len(d.text) || d.text[i] != isString {
 		return i, false
 	}
-	i, ok := d.value(i, 0)
+	i, ok := d.value(i, 0, none)
 	i = d.space(i)
 	if !ok || i >= len(d.text) || d.text[i] != ':' {
 		return i, false
@@ -211,7 +228,7 @@ func (d *document) get(object int, name string) int {
 // named reports whether a key is a name, which has no escapes.
 func (d *document) named(key int, name string) bool {
 	n := &d.nodes[key]
-	if n.escaped {
+	if !n.verbatim {
 		return d.stringAt(key) == name
 	}
 	return d.text[n.start+1:n.end-1] == name
@@ -253,7 +270,7 @@ func (d *document) stringAt(i int) string {
 		return ""
 	}
 	text := d.as(i)
-	if !d.nodes[i].escaped && utf8.ValidString(text) {
+	if d.nodes[i].verbatim {
 		return text[1 : len(text)-1]
 	}
 	var s string

@@ -66,7 +66,7 @@ func readHermes(payload []byte) (*Event, error) {
 // hermesHistory reads the messages before the user's new one, which Hermes may tell
 // as the last of them.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
-	d, ok := readDocument(string(raw))
+	d, ok := readDocument(string(raw), nil)
 	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.is(0, isArray)) {
 		return nil, errors.New("the event is not as documented: conversation_history: want a list of messages")
 	}

@@ -94,8 +94,9 @@ type pico struct {
 	broken  error
 	refuses bool // broken is a *Refusal
 
-	in    *bufio.Reader // of the goroutine that reads
-	ended chan error    // once there is nothing more to read
+	in     *bufio.Reader // of the goroutine that reads
+	before *document     // likewise: the last conversation that was sent, or nil
+	ended  chan error    // once there is nothing more to read
 
 	writing sync.Mutex // what follows
 	out     io.Writer
@@ -122,9 +123,10 @@ type request struct {
 	turn    string // the name of the turn, "" if PicoClaw does not say
 }
 
-// readRequest reads a line. It is no request, and none is told, if it has no method.
-func readRequest(line string) (*request, bool) {
-	d, ok := readDocument(line)
+// readRequest reads a line, which may repeat one before. It is no request, and none is
+// told, if it has no method.
+func readRequest(line string, before *document) (*request, bool) {
+	d, ok := readDocument(line, before)
 	if !ok || !d.is(0, isObject) {
 		return nil, false
 	}
@@ -200,9 +202,12 @@ func readLine(r *bufio.Reader) (line string, tooLong bool, err error) {
 // take answers a message. A line that is none is passed over: there is nobody to
 // tell. It reports whether the caller reads on.
 func (p *pico) take(ctx context.Context, line string) bool {
-	r, ok := readRequest(line)
+	r, ok := readRequest(line, p.before)
 	if !ok {
 		return true
+	}
+	if r.method == "hook.before_llm" && len(line) < maxReply { // of others there is no answer
+		p.before = r.document
 	}
 	method := picoMethods[r.method]
 	switch {

@@ -21,6 +21,7 @@ type picoSession struct {
 
 	session *starhost.Session // nil until plugins hear of it
 	system  string            // the agent's system text, as the session has it
+	offer   picoOffer         // the agent's tools
 	turn    *starhost.Turn    // that is open, or nil
 	said    picoTurn
 }
@@ -116,8 +117,7 @@ type picoRequest struct {
 	*request
 	model    string
 	options  json.RawMessage
-	messages int   // the array
-	tools    []int // the elements of one
+	messages int // the array
 
 	system string             // the text of its system messages
 	chat   []starhost.Message // the others
@@ -132,7 +132,6 @@ func readPico(r *request) (*picoRequest, error) {
 	if options := r.get(r.params, "options"); r.is(options, isObject) {
 		q.options = r.raw(options)
 	}
-	q.tools = r.elements(r.get(r.params, "tools"))
 	messages := r.elements(q.messages)
 	var system []string
 	for _, m := range messages {
@@ -161,21 +160,34 @@ func readPico(r *request) (*picoRequest, error) {
 	return q, nil
 }
 
+// A picoOffer are the tools of a request, which are mostly those of the one before.
+type picoOffer struct {
+	text  string // the array
+	tools []starhost.Tool
+}
+
 // offered returns the tools on offer, as plugins know them. What has no name is none.
-func (q *picoRequest) offered() []starhost.Tool {
-	tools := make([]starhost.Tool, 0, len(q.tools))
-	for _, t := range q.tools {
-		f := q.get(t, "function")
-		if name := q.toolName(t); name != "" {
-			tools = append(tools, starhost.Tool{Name: name, Description: q.stringAt(q.get(f, "description")), Parameters: q.raw(q.get(f, "parameters"))})
+func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
+	text := q.as(q.get(q.params, "tools"))
+	if text == s.offer.text {
+		return s.offer.tools
+	}
+	s.offer = picoOffer{text: strings.Clone(text)} // the request is not kept for them
+	d, _ := readDocument(s.offer.text, nil)        // it was read as a part
+	list := d.elements(0)
+	s.offer.tools = make([]starhost.Tool, 0, len(list))
+	for _, t := range list {
+		f := d.get(t, "function")
+		if name := d.toolName(t); name != "" {
+			s.offer.tools = append(s.offer.tools, starhost.Tool{Name: name, Description: d.stringAt(d.get(f, "description")), Parameters: d.raw(d.get(f, "parameters"))})
 		}
 	}
-	return tools
+	return s.offer.tools
 }
 
 // toolName returns the name by which plugins know a tool on offer.
-func (q *picoRequest) toolName(tool int) string {
-	return picoclaw.ours(q.stringAt(q.get(q.get(tool, "function"), "name")))
+func (d *document) toolName(tool int) string {
+	return picoclaw.ours(d.stringAt(d.get(d.get(tool, "function"), "name")))
 }
 
 // beforeLLM gathers what goes with the user's last message.
@@ -215,7 +227,7 @@ func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (fir
 		return false, nil
 	}
 	s.endTurn(ctx)
-	tools := q.offered()
+	tools := s.offered(q)
 	s.system = cmp.Or(q.system, s.system)
 	*said = picoTurn{id: id, at: q.place, words: q.words, text: q.words}
 	for i := range tools {
@@ -301,21 +313,34 @@ func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) 
 // keep returns the tools that plugins did not take away, as they came, and whether
 // these are fewer.
 func (t *picoTurn) keep(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
-	gone := func(tool int) bool {
-		name := q.toolName(tool)
-		isLeft := func(t starhost.Tool) bool { return t.Name == name }
-		return slices.Contains(t.tools, name) && !slices.ContainsFunc(left, isLeft)
+	var gone []string
+	for _, name := range t.tools {
+		if !isOffered(left, name) {
+			gone = append(gone, name)
+		}
 	}
-	if !slices.ContainsFunc(q.tools, gone) {
+	if len(gone) == 0 {
 		return nil, false
 	}
+	list := q.elements(q.get(q.params, "tools"))
 	kept := []json.RawMessage{}
-	for _, tool := range q.tools {
-		if !gone(tool) {
+	for _, tool := range list {
+		if !slices.Contains(gone, q.toolName(tool)) {
 			kept = append(kept, q.raw(tool))
 		}
 	}
-	return mustJSON(kept), true
+	return mustJSON(kept), len(kept) < len(list)
+}
+
+// isOffered reports whether a tool of that name is among others, which are too large to
+// be copied for it.
+func isOffered(tools []starhost.Tool, name string) bool {
+	for i := range tools {
+		if tools[i].Name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // afterLLM tells what the model answered. An answer that asks for tools is never
