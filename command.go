@@ -175,13 +175,13 @@ func (t *Turn) commandNames(prefix string) []string {
 func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
 	lane := t.lane(ctx, c.plugin, false)
 	result, err := protect(func() (Result, error) { return c.Call(lane.with(ctx), t, reply.Call) })
-	t.record(lane, nil)
+	t.record(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := cut(ctx, err); err != nil {
 		return err
 	}
 	if err == nil {
-		err = t.checkContext(Context{Attachments: result.Attachments})
+		err = t.checkContext(&Context{Attachments: result.Attachments})
 	}
 	if err != nil {
 		failure := &HandlerError{Plugin: c.plugin, What: "command " + c.Name, Pos: c.Pos, Err: err}
@@ -219,7 +219,7 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 	}
 	lane := t.lane(ctx, c.plugin, true)
 	list, err := protect(func() ([]string, error) { return c.Complete(lane.with(ctx), t, strings.TrimLeft(typed, " ")) })
-	t.record(lane, nil)
+	t.record(lane)
 	if err := cut(ctx, err); err != nil {
 		return nil, err
 	}

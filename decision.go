@@ -187,13 +187,18 @@ func TextContext(s string) Decision {
 	return Decision{Action: ActionContext, Text: s}
 }
 
-// offer returns the context of a decision, as [Context.attribute] does.
-func (d *Decision) offer(source, plugin, at string) Context {
-	c := d.Context.attribute(source, plugin, at)
-	if d.Text != "" {
-		c.Fragments = append(c.Fragments, fragments.Fragment{Content: d.Text, Source: source, Plugin: plugin, Pos: at})
+// attribute says in the context of a decision who made it, as [Context.attribute] does,
+// and makes its text a part of it.
+func (d *Decision) attribute(source, plugin, at string) {
+	if d.Context.empty() {
+		d.Context = Context{}
+	} else {
+		d.Context = d.Context.attribute(source, plugin, at)
 	}
-	return c
+	if d.Text != "" {
+		d.Context.Fragments = append(d.Context.Fragments, fragments.Fragment{Content: d.Text, Source: source, Plugin: plugin, Pos: at})
+		d.Text = ""
+	}
 }
 
 // Deny returns a Decision that denies, for the given reason.

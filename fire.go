@@ -160,11 +160,14 @@ func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 	if err == nil && d.Action != ActionNone {
 		err = t.accept(f.EventSpec, h, e, &d)
 	}
-	n := note{hook: h, steps: lane.Steps, bytes: lane.Bytes}
+	var decided *Decision
+	var full *HookTrace
 	if err != nil || d.Action != ActionNone || again {
-		f.heed(&n, lane, e, &d, err, again)
+		decided, full = f.heed(h, lane, e, &d, err, again)
 	}
-	t.record(lane, &n)
+	t.record(lane)
+	n := t.note(lane)
+	n.hook, n.steps, n.bytes, n.decided, n.full = h, lane.Steps, lane.Bytes, decided, full
 	t.done(lane)
 	if err := cut(ctx, err); err != nil {
 		return err
@@ -182,9 +185,9 @@ func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err er
 	return err
 }
 
-// heed takes what a handler decided into the outcome, and into the note of it.
-func (f *firing) heed(n *note, lane *Lane, e *Event, d *Decision, err error, again bool) {
-	h := n.hook
+// heed takes what a handler decided into the outcome. It returns where that stands, and
+// what the trace says if it is more than that.
+func (f *firing) heed(h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool) (decided *Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 	}
@@ -193,28 +196,30 @@ func (f *firing) heed(n *note, lane *Lane, e *Event, d *Decision, err error, aga
 		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": would deny: " + d.Reason
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
 	}
-	d.Plugin, d.Pos = h.plugin, h.Pos
 	if d.Action != ActionNone && (!again || d.refuses()) {
-		n.decided = f.add(d)
+		decided = f.add(d, h)
 	}
 	if err != nil || again {
-		full := h.trace(n.steps, n.bytes)
-		full.Action, full.Detail, full.Changes, full.Again = d.Action, d.detail(), d.Changes, again
+		tr := h.trace(lane.Steps, lane.Bytes)
+		tr.Action, tr.Detail, tr.Changes, tr.Again = d.Action, d.detail(), d.Changes, again
 		if err != nil {
-			full.Action, full.Detail = ActionError, err.Error()
+			tr.Action, tr.Detail = ActionError, err.Error()
 		}
-		n.full = &full
+		full = &tr
 	}
+	return decided, full
 }
 
-// add takes one decision into the outcome, and returns where it stands.
-func (f *firing) add(d *Decision) *Decision {
+// add takes one decision of a hook into the outcome, and returns where it stands.
+func (f *firing) add(d *Decision, h *Hook) *Decision {
 	out := &f.out
 	if out.Decisions == nil {
 		out.Decisions = make([]Decision, 0, f.heard)
 	}
 	out.Decisions = append(out.Decisions, *d)
-	return &out.Decisions[len(out.Decisions)-1]
+	own := &out.Decisions[len(out.Decisions)-1]
+	own.Plugin, own.Pos = h.plugin, h.Pos
+	return own
 }
 
 // cut returns the error that ends a turn after a handler failed with err: that of
@@ -235,12 +240,20 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
 		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
+	if d.Action != ActionContext {
+		d.Context, d.Text = Context{}, ""
+	}
+	if d.Action != ActionModify {
+		d.Changes = nil
+	}
+	if d.Action != ActionRespond {
+		d.Result = nil
+	}
 	switch d.Action {
 	case ActionContext:
-		*d = Decision{Action: d.Action, Reason: d.Reason, Context: d.offer(e.Name, h.plugin, h.at)}
-		return t.checkContext(d.Context)
+		d.attribute(e.Name, h.plugin, h.at)
+		return t.checkContext(&d.Context)
 	case ActionModify:
-		*d = Decision{Action: d.Action, Reason: d.Reason, Changes: d.Changes}
 		return e.modify(spec, h, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {
@@ -250,9 +263,7 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 			return errors.New("respond: got no result")
 		}
 		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
-		*d = Decision{Action: d.Action, Reason: d.Reason, Result: &result}
-	default:
-		*d = Decision{Action: d.Action, Reason: d.Reason}
+		d.Result = &result
 	}
 	return nil
 }

@@ -144,7 +144,8 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.record(j.lane, loadNote(j.loader, j.lane, j.got, j.err))
+			t.record(j.lane)
+			t.note(j.lane).full = loadTrace(j.loader, j.lane, j.got, j.err)
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
 			t.tell(ctx, failure)
@@ -157,8 +158,8 @@ func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]
 	return out, first
 }
 
-// loadNote says what a loader did. Its event is "load".
-func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) *note {
+// loadTrace says what a loader did. Its event is "load".
+func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace {
 	tr := &HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:
@@ -166,7 +167,7 @@ func loadNote(l *FragmentLoader, lane *Lane, got Context, err error) *note {
 	case !got.empty():
 		tr.Action, tr.Detail = ActionContext, got.size()
 	}
-	return &note{full: tr}
+	return tr
 }
 
 // EventLoad is the event name that traces give to a loader's call.
@@ -187,7 +188,7 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 		got = got.attribute(ref, l.plugin, l.Pos.String())
 	}
 	if err == nil {
-		err = t.checkContext(got)
+		err = t.checkContext(&got)
 	}
 	if err != nil {
 		what := "loader " + l.Prefix
@@ -262,7 +263,7 @@ const maxParts = 10_000
 
 // checkContext refuses context that is over the maker's own limits, or no text. Its
 // fragments are known from then on.
-func (t *Turn) checkContext(c Context) error {
+func (t *Turn) checkContext(c *Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}

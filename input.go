@@ -46,7 +46,7 @@ func input[A any](ctx context.Context, t *Turn, kind string, request func() any,
 	}
 	if ctx.Err() == nil {
 		lane.Record(in.line(answer, err))
-		t.record(lane, nil)
+		t.record(lane)
 	}
 	return answer, err
 }

@@ -204,14 +204,15 @@ func (t *Turn) done(l *Lane) {
 	}
 }
 
-// firstNotes is how many calls a turn's trace has room for at first.
+// firstNotes is how many calls a turn's trace has room for at first, if the turn before
+// had no more.
 const firstNotes = 8
 
-// record takes the note of what a handler did, or nil for none, and passes on what it logged and its effects.
-// Inside of a loader all wait in its lane, as other loaders run beside it.
-func (t *Turn) record(l *Lane, own *note) {
+// record passes on what a handler logged and its effects. Inside of a loader all wait in
+// its lane, as other loaders run beside it.
+func (t *Turn) record(l *Lane) {
 	if outer := l.outer; outer != nil && outer.ReadOnly {
-		outer.wait().takeOver(l, own)
+		outer.wait().takeOver(l)
 		outer.Logs = append(outer.Logs, l.Logs...)
 		return
 	}
@@ -225,22 +226,26 @@ func (t *Turn) record(l *Lane, own *note) {
 		}
 		t.trace = append(t.trace, done.trace...)
 	}
-	if own == nil {
-		return
-	}
-	if len(t.trace) == cap(t.trace) {
-		t.trace = slices.Grow(t.trace, max(firstNotes, len(t.trace)))
-	}
-	t.trace = append(t.trace, *own)
 }
 
-// takeOver makes what waits in a nested lane wait in this one, with the note of it.
-func (w *waiting) takeOver(l *Lane, own *note) {
+// note returns a new note, of the call of a lane that has been recorded.
+func (t *Turn) note(l *Lane) *note {
+	trace := &t.trace
+	if outer := l.outer; outer != nil && outer.ReadOnly {
+		trace = &outer.wait().trace
+	}
+	n := len(*trace)
+	if n == cap(*trace) {
+		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.noted-n))
+	}
+	*trace = (*trace)[:n+1]
+	return &(*trace)[n]
+}
+
+// takeOver makes what waits in a nested lane wait in this one.
+func (w *waiting) takeOver(l *Lane) {
 	if done := l.waiting; done != nil {
 		w.trace, w.entries = append(w.trace, done.trace...), append(w.entries, done.entries...)
-	}
-	if own != nil {
-		w.trace = append(w.trace, *own)
 	}
 }
 
@@ -249,7 +254,7 @@ func (w *waiting) takeOver(l *Lane, own *note) {
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
 	lane := t.lane(ctx, plugin, false)
 	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
-	t.record(lane, nil)
+	t.record(lane)
 	return err
 }
 

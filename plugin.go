@@ -244,7 +244,7 @@ func (c Context) Bytes() int64 {
 func (c Context) size() string { return strconv.FormatInt(c.Bytes(), 10) + " B" }
 
 // empty reports whether c offers nothing at all.
-func (c Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
+func (c *Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
 
 // attribute returns a copy of c that says who made it: the source where c has
 // none, and always the plugin and the place in words. Nothing in it is pinned.

@@ -52,6 +52,7 @@ type Session struct {
 	history []Message              // as sent, oldest first
 	sent    map[fragments.Hash]int // what messages hold, and the use that sent it last; 0 for one before
 	opening []Context              // welcome, until a prompt has it
+	noted   int                    // calls that the last turn's trace had
 	system  systemText
 	docs    int                       // documents rendered so far, for numbering
 	last    *transcript               // of the previous prompt, for the cache report
@@ -307,6 +308,7 @@ func (t *Turn) End(ctx context.Context) {
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.called
 		_, _ = t.fire(context.WithoutCancel(ctx), e) // nothing can be decided any more
 	}
+	s.noted = len(t.trace)
 	s.slot <- struct{}{}
 }
 
@@ -408,7 +410,8 @@ func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
 	case !ok:
 		trace.Detail = "tool " + tool.Name + " is not available"
 	}
-	t.record(lane, &note{full: trace})
+	t.record(lane)
+	t.note(lane).full = trace
 	if err := cut(ctx, err); err != nil {
 		return false, err
 	}

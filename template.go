@@ -219,7 +219,8 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()
 	}
-	t.record(lane, &note{full: trace})
+	t.record(lane)
+	t.note(lane).full = trace
 	if err := cut(ctx, err); err != nil {
 		return Template{}, nil, err
 	}

@@ -171,13 +171,13 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	start := clock()
 	result, err := tool.run(lane.with(ctx), t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
-	t.record(lane, nil)
+	t.record(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
 	if err := cut(ctx, err); err != nil {
 		return err
 	}
 	if err == nil {
-		err = t.checkContext(Context{Attachments: result.Attachments})
+		err = t.checkContext(&Context{Attachments: result.Attachments})
 	}
 	if err != nil {
 		herr := &HandlerError{Plugin: tool.plugin, What: "tool " + tool.Name, Pos: tool.Pos, Err: err}

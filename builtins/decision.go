@@ -110,23 +110,24 @@ func makeModify(c modCall) (starlark.Value, error) {
 	return c.decide(&decision{action: starhost.ActionModify, changes: c.kwargs})
 }
 
-// toDecision converts what a hook of the event returned.
-func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, error) {
-	if text, ok := v.(starlark.String); ok && textError(string(text)) == nil {
-		return starhost.TextContext(string(text)), nil
+// toDecision converts what a hook of the event returned, into an empty decision.
+func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
+	if text, ok := v.(starlark.String); ok && text != "" && textError(string(text)) == nil {
+		out.Action, out.Text = starhost.ActionContext, string(text)
+		return nil
 	}
 	d, ok := v.(*decision)
 	if !ok {
 		c, err := toContext(v)
 		if err != nil {
-			return starhost.Decision{}, errorf("E0312", "%v, or a decision", err)
+			return errorf("E0312", "%v, or a decision", err)
 		}
-		if len(c.Fragments)+len(c.Attachments) == 0 {
-			return starhost.Decision{}, nil
+		if len(c.Fragments)+len(c.Attachments) > 0 {
+			out.Action, out.Context = starhost.ActionContext, c
 		}
-		return starhost.Decision{Action: starhost.ActionContext, Context: c}, nil
+		return nil
 	}
-	out := starhost.Decision{Action: d.action, Reason: d.reason}
+	out.Action, out.Reason = d.action, d.reason
 	if d.action == starhost.ActionRespond {
 		out.Result = &d.result
 	}
@@ -134,14 +135,14 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value) (starhost.Decision, 
 		name := string(change[0].(starlark.String))
 		value, err := toChange(spec, name, change[1])
 		if err != nil {
-			return starhost.Decision{}, errorf("E0312", "modify: %s: %v", name, err)
+			return errorf("E0312", "modify: %s: %v", name, err)
 		}
 		if out.Changes == nil {
 			out.Changes = map[string]any{}
 		}
 		out.Changes[name] = value
 	}
-	return out, nil
+	return nil
 }
 
 // toChange converts a new value of an event's argument. That the event lets the

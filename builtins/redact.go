@@ -41,9 +41,9 @@ func (r *Recorder) cleanResult(x starhost.Result) starhost.Result {
 	return x
 }
 
-func (r *Recorder) cleanDecision(d starhost.Decision) starhost.Decision {
+func (r *Recorder) cleanDecision(d *starhost.Decision) {
 	if d.Result == nil && !r.world.Redacts() {
-		return d
+		return
 	}
 	d.Reason, d.Text, d.Context = r.world.Redact(d.Reason), r.world.Redact(d.Text), r.cleanContext(d.Context)
 	if d.Result != nil {
@@ -53,7 +53,6 @@ func (r *Recorder) cleanDecision(d starhost.Decision) starhost.Decision {
 	for name, v := range d.Changes {
 		d.Changes[name] = r.cleanChange(v)
 	}
-	return d
 }
 
 // cleanChange returns a new value of an argument, as [starhost.Decision] has it.

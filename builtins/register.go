@@ -297,27 +297,28 @@ func registerHook(c modCall) (starlark.Value, error) {
 // hookCall returns the Go side of a hook.
 func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranged(spec)
-	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
 		h := r.begin(ctx, t)
 		args, kwargs, err := arguments(h, e)
 		if err != nil {
-			return starhost.Decision{}, r.cleanError(err)
+			return d, r.cleanError(err)
 		}
 		v, err := h.run(sig, args, kwargs)
 		if err != nil {
-			return starhost.Decision{}, err
+			return d, err
 		}
 		made := h.made
 		h.end()
 		_, nothing := v.(starlark.NoneType)
 		if nothing && (made == nil || !spec.Guard) {
-			return starhost.Decision{}, nil
+			return d, nil
 		}
 		if nothing {
-			return starhost.Decision{}, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), made.action, made.made, made).at(sig.fn.Position())
+			return d, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), made.action, made.made, made).at(sig.fn.Position())
 		}
-		d, err := toDecision(spec, v)
-		return r.cleanDecision(d), r.returned(sig.fn, err)
+		err = toDecision(spec, v, &d)
+		r.cleanDecision(&d)
+		return d, r.returned(sig.fn, err)
 	}
 }
 

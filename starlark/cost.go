@@ -16,45 +16,48 @@ type price struct {
 // The prices of operators and of the parts that operations are made of. Those of
 // methods and functions stand in the tables of methods.go and universe.go.
 var (
-	concatText  = price{"+", "bytes of the result", 128, 1, 16}
-	concatList  = price{"+", "elements of the result", 8, 16, 48}
-	repeatText  = price{"*", "bytes of the result", 128, 1, 48}
-	repeatList  = price{"*", "elements of the result", 8, 16, 48}
-	intProduct  = price{"*", "products of words", 16, 0, 0}
-	intDivision = price{"//", "products of words", 16, 0, 0}
-	intWords    = price{"integer", "words of the result", 8, 8, 24}
-	intText     = price{"integer", "squares of words", 128, 0, 0}
-	quoting     = price{"text", "bytes between quotes", 32, 0, 0}
-	intRatio    = price{"compare", "words of the integer", 1, 16, 64}
-	wordPair    = price{"compare", "words of an integer", 8, 0, 0}
+	concatText  = &price{"+", "bytes of the result", 128, 1, 16}
+	concatList  = &price{"+", "elements of the result", 8, 16, 48}
+	repeatText  = &price{"*", "bytes of the result", 128, 1, 48}
+	repeatList  = &price{"*", "elements of the result", 8, 16, 48}
+	intProduct  = &price{"*", "products of words", 16, 0, 0}
+	intDivision = &price{"//", "products of words", 16, 0, 0}
+	intWords    = &price{"integer", "words of the result", 8, 8, 24}
+	intText     = &price{"integer", "squares of words", 128, 0, 0}
+	quoting     = &price{"text", "bytes between quotes", 32, 0, 0}
+	intRatio    = &price{"compare", "words of the integer", 1, 16, 64}
+	wordPair    = &price{"compare", "words of an integer", 8, 0, 0}
 
-	textNode  = price{"text", "values in the expanded tree", 1, 0, 0}
-	textBytes = price{"text", "bytes of the text", 32, 1, 16}
-	pair      = price{"compare", "pairs of values", 1, 0, 0}
-	sameBytes = price{"compare", "bytes of the shorter string", 128, 0, 0}
-	keyNode   = price{"key", "values in a key", 1, 0, 0}
-	keyBytes  = price{"key", "bytes of the strings in a key", 128, 0, 0}
-	newEntry  = price{"key", "entries", 0.25, 160, 0}
-	newTable  = price{"dict", "tables", 0, 512, 0}
-	collision = price{"key", "comparisons with keys of one hash", 1, 0, 0}
-	sketchMem = price{"key", "pairs of counters", 0, 4, 96}
+	textNode  = &price{"text", "values in the expanded tree", 1, 0, 0}
+	textBytes = &price{"text", "bytes of the text", 32, 1, 16}
+	pair      = &price{"compare", "pairs of values", 1, 0, 0}
+	sameBytes = &price{"compare", "bytes of the shorter string", 128, 0, 0}
+	keyNode   = &price{"key", "values in a key", 1, 0, 0}
+	keyBytes  = &price{"key", "bytes of the strings in a key", 128, 0, 0}
+	newEntry  = &price{"key", "entries", 0.25, 160, 0}
+	newTable  = &price{"dict", "tables", 0, 512, 0}
+	collision = &price{"key", "comparisons with keys of one hash", 1, 0, 0}
+	sketchMem = &price{"key", "pairs of counters", 0, 4, 96}
 
-	scanned   = price{"find", "bytes looked at", 64, 0, 0}
-	visited   = price{"iteration", "elements", 1, 0, 0}
-	collected = price{"iteration", "elements", 1, 24, 48}
-	starArgs  = price{"*args", "elements", 1, 48, 24}
-	kwArgs    = price{"**kwargs", "entries", 1, 200, 512}
-	extended  = price{"+=", "elements", 1, 32, 0}
-	sliceText = price{"[:]", "bytes copied one by one", 16, 1, 16}
-	sliceList = price{"[:]", "elements", 8, 16, 48}
-	structSum = price{"+", "fields of both", 0.5, 64, 64}
-	boundCopy = price{"attribute", "methods", 0, 192, 0}
-	nameBytes = price{"attribute", "bytes of the name", 16, 4, 0}
-	sorting   = price{"sorted", "elements times the logarithm of their number", 1, 0, 0}
+	scanned   = &price{"find", "bytes looked at", 64, 0, 0}
+	visited   = &price{"iteration", "elements", 1, 0, 0}
+	collected = &price{"iteration", "elements", 1, 24, 48}
+	starArgs  = &price{"*args", "elements", 1, 48, 24}
+	kwArgs    = &price{"**kwargs", "entries", 1, 200, 512}
+	extended  = &price{"+=", "elements", 1, 32, 0}
+	sliceText = &price{"[:]", "bytes copied one by one", 16, 1, 16}
+	sliceList = &price{"[:]", "elements", 8, 16, 48}
+	structSum = &price{"+", "fields of both", 0.5, 64, 64}
+	boundCopy = &price{"attribute", "methods", 0, 192, 0}
+	nameBytes = &price{"attribute", "bytes of the name", 16, 4, 0}
+	sorting   = &price{"sorted", "elements times the logarithm of their number", 1, 0, 0}
 )
 
+// unpaid is the price of what is paid otherwise.
+var unpaid = new(price)
+
 // priceTable is the table of docs/sandbox.md.
-var priceTable = []price{
+var priceTable = []*price{
 	concatText, concatList, repeatText, repeatList, intProduct, intDivision, intWords, intText, intRatio, wordPair,
 	textNode, textBytes, quoting, pair, sameBytes, keyNode, keyBytes, newEntry, newTable, collision, sketchMem,
 	scanned, visited, collected, starArgs, kwArgs, extended, sliceText, sliceList, structSum, boundCopy, nameBytes, sorting,
@@ -68,12 +71,10 @@ const (
 )
 
 // pay charges n units of p before the work is done.
-func (w *worker) pay(p price, n uint64) error {
-	return w.charge(p.op, p.steps(n), saturate(times(n, p.bytes), p.fixed))
-}
+func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
 
 // steps returns what n units cost in steps.
-func (p price) steps(n uint64) uint64 {
+func (p *price) steps(n uint64) uint64 {
 	if p.per == 0 {
 		return 0
 	}
@@ -85,9 +86,14 @@ func (p price) steps(n uint64) uint64 {
 }
 
 // payAs is pay in the name of another operation.
-func (w *worker) payAs(op string, p price, n uint64) error {
+func (w *worker) payAs(op string, p *price, n uint64) error {
+	return w.charge(op, p.steps(n), saturate(times(n, p.bytes), p.fixed))
+}
+
+// as returns p in the name of another operation.
+func (p price) as(op string) *price {
 	p.op = op
-	return w.pay(p, n)
+	return &p
 }
 
 // times multiplies without wrapping round.

@@ -63,7 +63,7 @@ func pricesText() string {
 	return b.String() + "\n"
 }
 
-func (p price) stepText() string {
+func (p *price) stepText() string {
 	switch {
 	case p.per == 0:
 		return ""
@@ -73,7 +73,7 @@ func (p price) stepText() string {
 	return fmt.Sprintf("1 for %g", p.per)
 }
 
-func (p price) byteText() string {
+func (p *price) byteText() string {
 	var parts []string
 	if p.bytes > 0 {
 		parts = append(parts, fmt.Sprintf("%d each", p.bytes))

@@ -6,7 +6,7 @@ import (
 
 // payElements pays for taking all elements of v at once. A range can claim any
 // number of elements, and strings' codepoints are counted on the way.
-func (w *worker) payElements(p price, v starlark.Value) error {
+func (w *worker) payElements(p *price, v starlark.Value) error {
 	n := starlark.Len(v)
 	if n >= 0 {
 		return w.paySequence(p, uint64(n))
@@ -26,7 +26,7 @@ func (w *worker) payElements(p price, v starlark.Value) error {
 }
 
 // paySequence pays for n elements, if there can be that many.
-func (w *worker) paySequence(p price, n uint64) error {
+func (w *worker) paySequence(p *price, n uint64) error {
 	if n > maxSequence {
 		return w.exceed("memory", p.op, times(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)
 	}
@@ -35,16 +35,15 @@ func (w *worker) paySequence(p price, n uint64) error {
 
 // forEach calls f with the elements of v, and pays for each before. What is no
 // iterable has no elements.
-func (w *worker) forEach(op string, p price, v starlark.Value, f func(starlark.Value) error) error {
+func (w *worker) forEach(op string, p *price, v starlark.Value, f func(starlark.Value) error) error {
 	iter := starlark.Iterate(v)
 	if iter == nil {
 		return nil
 	}
 	defer iter.Done()
-	p.op = op
 	var x starlark.Value
 	for iter.Next(&x) {
-		if err := w.pay(p, 1); err != nil {
+		if err := w.payAs(op, p, 1); err != nil {
 			return err
 		}
 		if err := f(x); err != nil {
@@ -54,13 +53,12 @@ func (w *worker) forEach(op string, p price, v starlark.Value, f func(starlark.V
 	return nil
 }
 
-// collect returns the elements of v, paid for in the name of op.
-func (w *worker) collect(op string, p price, v starlark.Value) ([]starlark.Value, error) {
-	p.op = op
+// collect returns the elements of v, paid for.
+func (w *worker) collect(p *price, v starlark.Value) ([]starlark.Value, error) {
 	n := starlark.Len(v)
 	if n < 0 {
 		var xs []starlark.Value
-		err := w.forEach(op, p, v, func(x starlark.Value) error {
+		err := w.forEach(p.op, p, v, func(x starlark.Value) error {
 			xs = append(xs, x)
 			return nil
 		})
@@ -84,15 +82,13 @@ func (w *worker) collect(op string, p price, v starlark.Value) ([]starlark.Value
 
 // inPlace is collect for who only reads: a list or a tuple stays where it is, and costs
 // the same.
-func (w *worker) inPlace(op string, p price, v starlark.Value) (sequence, error) {
+func (w *worker) inPlace(p *price, v starlark.Value) (sequence, error) {
 	switch v := v.(type) {
 	case *starlark.List:
-		p.op = op
 		return v, w.paySequence(p, uint64(v.Len()))
 	case starlark.Tuple:
-		p.op = op
 		return v, w.paySequence(p, uint64(len(v)))
 	}
-	xs, err := w.collect(op, p, v)
+	xs, err := w.collect(p, v)
 	return starlark.Tuple(xs), err
 }

@@ -15,12 +15,12 @@ import (
 
 // Prices of the json module.
 var (
-	jsonNode  = price{"json.encode", "values", 1, 0, 0}
-	jsonText  = price{"json.encode", "bytes of the text", 32, 2, 16}
-	jsonRead  = price{"json.decode", "bytes read", 16, 1, 0}
-	jsonList  = price{"json.decode", "arrays", 1, 0, 80}
-	jsonItem  = price{"json.decode", "elements", 0.5, 32, 0}
-	jsonLines = price{"json.indent", "bytes of the text", 16, 2, 64}
+	jsonNode  = &price{"json.encode", "values", 1, 0, 0}
+	jsonText  = &price{"json.encode", "bytes of the text", 32, 2, 16}
+	jsonRead  = &price{"json.decode", "bytes read", 16, 1, 0}
+	jsonList  = &price{"json.decode", "arrays", 1, 0, 80}
+	jsonItem  = &price{"json.decode", "elements", 0.5, 32, 0}
+	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
 )
 
 // jsonEncode is json.encode(x).
@@ -180,7 +180,7 @@ func (e *jsonEncoder) within(err error, format string, args ...any) error {
 }
 
 func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
-	if err := e.w.payElements(price{e.op, "entries", 1, 48, 0}, m); err != nil {
+	if err := e.w.payElements(&price{e.op, "entries", 1, 48, 0}, m); err != nil {
 		return err
 	}
 	items := m.Items()

@@ -149,12 +149,15 @@ func methodOf(recv starlark.Value, name string) *method {
 }
 
 // call pays for and does one call. The worker holds the call, so that it needs no
-// memory of its own; one inside another, through a value of the host, is put back.
+// memory of its own; one inside another, through a value of the host, has some.
 func (m *method) call(w *worker, name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	outer := w.call
-	w.call = call{w, m, name, recv, args, kwargs}
-	v, err := m.work(&w.call)
-	w.call = outer
+	c := &w.call
+	if c.w != nil {
+		c = new(call)
+	}
+	c.w, c.row, c.name, c.recv, c.args, c.kwargs = w, m, name, recv, args, kwargs
+	v, err := m.work(c)
+	*c = call{}
 	return v, err
 }
 
@@ -177,7 +180,7 @@ func (m *method) payFor(c *call) error {
 	if err != nil || n == 0 && m.fixed == 0 {
 		return err
 	}
-	return c.w.payAs(c.name, m.price, n)
+	return c.w.payAs(c.name, &m.price, n)
 }
 
 // methodHelpers returns the helper of each method name, which finds the type of

@@ -46,6 +46,9 @@ func lower(c *call) (starlark.Value, error) {
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
+// joinedTexts is the price of the strings of a join.
+var joinedTexts = &price{"join", "strings", 0.5, 32, 0}
+
 // join is s.join: the lengths are added up before anything is joined. The strings are
 // read where they are, so that a column of a conversation is joined without a copy.
 func join(c *call) (starlark.Value, error) {
@@ -55,7 +58,7 @@ func join(c *call) (starlark.Value, error) {
 	if _, ok := c.args[0].(starlark.Iterable); !ok {
 		return c.stock()
 	}
-	xs, err := c.w.inPlace("join", price{unit: "strings", per: 0.5, bytes: 32}, c.args[0])
+	xs, err := c.w.inPlace(joinedTexts, c.args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -276,16 +279,14 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 	if _, ok := v.(starlark.Iterable); !ok {
 		return nil, nil
 	}
-	p := newEntry
 	if n := starlark.Len(v); n >= 0 {
-		p.op = op
-		if err := w.paySequence(p, uint64(n)); err != nil {
+		if err := w.paySequence(newEntry.as(op), uint64(n)); err != nil {
 			return nil, err
 		}
-		return nil, w.forEach(op, price{}, v, func(k starlark.Value) error { return w.payKey(op, k) })
+		return nil, w.forEach(op, unpaid, v, func(k starlark.Value) error { return w.payKey(op, k) })
 	}
 	var keys starlark.Tuple
-	err := w.forEach(op, p, v, func(k starlark.Value) error {
+	err := w.forEach(op, newEntry, v, func(k starlark.Value) error {
 		keys = append(keys, k)
 		return w.payKey(op, k)
 	})

@@ -132,12 +132,21 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 		s.Cond, s.Body = r.expr(s.Cond), r.block(s.Body, blockStart{})
 	case *syntax.ReturnStmt:
 		if s.Result != nil {
-			s.Result = r.expr(s.Result)
+			s.Result = r.returned(r.expr(s.Result))
 		}
 	case *syntax.DefStmt:
 		r.def(s)
 	}
 	return append(out, s) // break, continue, pass, load as they are
+}
+
+// returned is what a function returns: nil in place of None, which is an instruction as
+// well, and looks for no name.
+func (r *rewriter) returned(e syntax.Expr) syntax.Expr {
+	if id, ok := e.(*syntax.Ident); ok && id.Name == "None" && !r.shadowed("None") {
+		return nil
+	}
+	return e
 }
 
 func (r *rewriter) forStmt(s *syntax.ForStmt) {

@@ -82,7 +82,8 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 	}
 	w := idle.Get().(*worker)
 	w.box, w.ctx = s, ctx
-	w.budget = budget{maxSteps: s.limits.Steps, maxAlloc: s.limits.Memory, maxOutput: uint64(s.limits.Output)}
+	b := &w.budget
+	b.maxSteps, b.maxAlloc, b.maxOutput = s.limits.Steps, s.limits.Memory, uint64(s.limits.Output)
 	if l, ok := ctx.Value(linkKey{}).(*link); ok {
 		if err := w.join(l); err != nil {
 			w.clean()
@@ -90,7 +91,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 			return nil, err
 		}
 	}
-	w.looked = Usage{w.thread.Steps, w.budget.alloc}
+	w.looked.Steps, w.looked.Bytes = w.thread.Steps, b.alloc
 	w.wind()
 	return w, nil
 }
