@@ -128,6 +128,28 @@ func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragment
 type toolPiece struct {
 	once sync.Once
 	text string
+
+	name, description, parameters string // of a request's tool
+}
+
+// piecesOf returns a piece for each of a request's tools: the one before, if the request
+// before had the same tool in this place.
+func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
+	pieces := make([]*toolPiece, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		if i < len(before) && before[i].isOf(t) {
+			pieces[i] = before[i]
+			continue
+		}
+		pieces[i] = &toolPiece{name: t.Name, description: t.Description, parameters: string(t.Parameters)}
+	}
+	return pieces
+}
+
+// isOf reports whether this is the part that a tool has.
+func (p *toolPiece) isOf(t *Tool) bool {
+	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
 }
 
 // rendering returns the tool's part of a transcript.

@@ -290,6 +290,25 @@ func TestCacheBreaks(t *testing.T) {
 	}
 }
 
+// The tools of a request are told as they are now, also where the request before had
+// another one in that place, or its caller uses the same memory again.
+func TestRequestTools(t *testing.T) {
+	tool := func(name, description, parameters string) starhost.Tool {
+		return starhost.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
+	}
+	tools := []starhost.Tool{tool("a", "one", "{}"), tool("b", "two", `{"x":1}`)}
+	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
+	for _, change := range []func(){
+		func() {}, func() {}, func() { tools[1].Parameters[5] = '2' }, func() { tools[0].Description = "new" }, func() { tools[1].Name = "c" },
+		func() { tools = tools[1:] }, func() { tools = append(tools, tool("d", "three", "{}")) }, func() { slices.Reverse(tools) },
+	} {
+		change()
+		want := ask(t, newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{}), starhost.Request{Tools: tools}).Rendering()
+		got := ask(t, s, starhost.Request{Tools: tools, History: []starhost.Message{}}).Rendering()
+		diff(t, "rendering", want, got)
+	}
+}
+
 // shared returns the length of the common prefix of two texts.
 func shared(a, b string) int {
 	n := 0

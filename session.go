@@ -57,6 +57,7 @@ type Session struct {
 	docs    int                       // documents rendered so far, for numbering
 	last    *transcript               // of the previous prompt, for the cache report
 	ids     map[string]fragments.Hash // of attachments, by content
+	theirs  []*toolPiece              // of the tools of the last request that brought some
 	asked   *registry                 // whose tools' availability is known
 	without map[string]bool           // tools that are not available
 }
@@ -354,12 +355,13 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
 	tools := t.registry.offer(t.mayOffer, len(t.request.Tools))
-	for _, theirs := range t.request.Tools {
-		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, new(toolPiece)
-		tools = append(tools, theirs)
-	}
 	if len(t.request.Tools) == 0 {
 		return tools
+	}
+	t.session.theirs = piecesOf(t.request.Tools, t.session.theirs)
+	for i, theirs := range t.request.Tools {
+		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, t.session.theirs[i]
+		tools = append(tools, theirs)
 	}
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
