@@ -42,7 +42,7 @@ var ReservedCommands = []string{
 	"edit", "exit", "fragment", "help", "hooks", "model", "multi", "new", "plugins", "quit", "reset", "resume", "save", "tools",
 }
 
-func (r *registry) addCommand(p *Plugin, c Command) error {
+func (r *registry) addCommand(p *Plugin, c *Command) error {
 	if c.Call == nil {
 		return refuse(c.Pos, "command %q has no Call", c.Name)
 	}
@@ -56,7 +56,7 @@ func (r *registry) addCommand(p *Plugin, c Command) error {
 		case old != nil:
 			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
 		}
-		r.commands[name] = &c
+		r.commands[name] = c
 	}
 	return nil
 }

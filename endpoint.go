@@ -41,7 +41,7 @@ func (e *Endpoint) Plugin() string { return e.plugin }
 
 var endpointAPIs = []string{"openai", "anthropic"}
 
-func (r *registry) addEndpoint(p *Plugin, e Endpoint) error {
+func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
 	e.API, e.plugin = cmp.Or(e.API, endpointAPIs[0]), p.Name
 	if len(e.Models) > 0 {
 		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
@@ -53,7 +53,7 @@ func (r *registry) addEndpoint(p *Plugin, e Endpoint) error {
 		if old := r.endpoints[name]; old != nil {
 			return &ConflictError{What: fmt.Sprintf("model %q", name), Pos: e.Pos, Old: old.Pos}
 		}
-		r.endpoints[name] = &e
+		r.endpoints[name] = e
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func (h *Host) Add(plugins ...Plugin) error {
 	defer h.mu.Unlock()
 	list := make([]*Plugin, len(plugins))
 	for i := range plugins {
-		list[i] = &plugins[i]
+		list[i] = plugins[i].clone()
 	}
 	next, err := h.registry.Load().with(list)
 	if err != nil {
@@ -193,7 +193,8 @@ func (h *Host) Add(plugins ...Plugin) error {
 
 // AddEach adds plugins one after another, as [Host.Add] of each does: one that cannot
 // be added is left out. It returns the error of each. A thousand plugins are published
-// once, and not a thousand times.
+// once, and not a thousand times; and they are not copied: they are the host's from then
+// on, which fills in what their registrations leave open.
 func (h *Host) AddEach(plugins []*Plugin) []error {
 	errs := make([]error, len(plugins))
 	h.mu.Lock()

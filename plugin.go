@@ -66,6 +66,15 @@ type Plugin struct {
 	Resolve func(ctx context.Context, t *Turn, ref string) (Context, error)
 }
 
+// clone returns a copy that another host may take over.
+func (p *Plugin) clone() *Plugin {
+	c := *p
+	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
+	c.FragmentLoaders, c.TemplateLoaders = slices.Clone(p.FragmentLoaders), slices.Clone(p.TemplateLoaders)
+	c.Commands, c.Skills, c.Endpoints = slices.Clone(p.Commands), slices.Clone(p.Skills), slices.Clone(p.Endpoints)
+	return &c
+}
+
 // A ToolCall is a request of the model to run a tool.
 type ToolCall struct {
 	ID        string          `json:"id"`

@@ -369,3 +369,32 @@ func TestEndpoint(t *testing.T) {
 		t.Errorf("Endpoints: got %v, want %v", names, want)
 	}
 }
+
+// TestAddTwice adds one plugin to two hosts: neither host writes to what the other, or
+// the program, has.
+func TestAddTwice(t *testing.T) {
+	p := starhost.Plugin{
+		Name:            "twice",
+		Tools:           []starhost.Tool{{Name: "t", Description: "T.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return starhost.Result{}, nil }}},
+		Hooks:           []starhost.Hook{{Event: "turn_start", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return starhost.Decision{}, nil }}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff", Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) { return starhost.Context{}, nil }}},
+		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt", Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) { return starhost.Template{}, nil }}},
+		Commands:        []starhost.Command{{Name: "c", Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) { return starhost.Result{}, nil }}},
+		Skills:          []starhost.Skill{{Name: "s", Load: func(context.Context, *starhost.Turn) (string, error) { return "", nil }}},
+		Endpoints:       []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
+	}
+	for range 2 {
+		h := starhost.New(starhost.Options{})
+		if err := h.Add(p); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff("twice", h.Tools()[0].Plugin()); diff != "" {
+			t.Errorf("tool of the host (-want +got):\n%s", diff)
+		}
+	}
+	tool, endpoint := p.Tools[0], p.Endpoints[0]
+	got := []string{tool.Plugin(), string(tool.Approval), string(tool.Parameters), endpoint.API, endpoint.DefaultModel}
+	if diff := cmp.Diff(make([]string, 5), got); diff != "" {
+		t.Errorf("plugin of the program (-as it was +now):\n%s", diff)
+	}
+}

@@ -132,7 +132,15 @@ type nameForm struct {
 
 // MatchString reports whether s is such a name.
 func (f nameForm) MatchString(s string) bool {
-	return f.min <= len(s) && len(s) <= f.max && strings.IndexByte(f.first, s[0]) >= 0 && strings.Trim(s, f.rest) == ""
+	if len(s) < f.min || len(s) > f.max || strings.IndexByte(f.first, s[0]) < 0 {
+		return false
+	}
+	for i := range len(s) {
+		if strings.IndexByte(f.rest, s[i]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 const (
@@ -152,7 +160,7 @@ var (
 // ReservedPrefixes are the reference prefixes that are the host's own.
 var ReservedPrefixes = []string{"file", "http", "https", "sha256", "skill"}
 
-// add takes the registrations of a plugin.
+// add takes over a plugin, and fills in what its registrations leave open.
 func (r *registry) add(p *Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
@@ -176,9 +184,9 @@ func (r *registry) add(p *Plugin) error {
 }
 
 // each adds registrations of one kind, up to the first that cannot be.
-func each[T any](p *Plugin, list []T, add func(*Plugin, T) error) error {
-	for _, registration := range list {
-		if err := add(p, registration); err != nil {
+func each[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
+	for i := range list {
+		if err := add(p, &list[i]); err != nil {
 			return err
 		}
 	}
@@ -219,8 +227,8 @@ func refuse(pos Pos, format string, args ...any) error {
 	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
-func (r *registry) addTool(p *Plugin, t Tool) error {
-	if err := checkTool(p, &t); err != nil {
+func (r *registry) addTool(p *Plugin, t *Tool) error {
+	if err := checkTool(p, t); err != nil {
 		return err
 	}
 	t.Approval = cmp.Or(t.Approval, ApprovalAuto)
@@ -231,8 +239,8 @@ func (r *registry) addTool(p *Plugin, t Tool) error {
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}
-	t.plugin, t.schema, t.piece = p.Name, s, new(toolPiece)
-	return r.place(&t)
+	t.plugin, t.schema, t.replaced, t.piece = p.Name, s, nil, new(toolPiece)
+	return r.place(t)
 }
 
 // checkTool says what is wrong with a tool, apart from its schema and its name
@@ -285,7 +293,7 @@ func (r *registry) place(t *Tool) error {
 	return nil
 }
 
-func (r *registry) addHook(p *Plugin, h Hook) error {
+func (r *registry) addHook(p *Plugin, h *Hook) error {
 	c, err := r.channel(h.Event)
 	if err != nil {
 		return refuse(h.Pos, "%v", err)
@@ -300,7 +308,7 @@ func (r *registry) addHook(p *Plugin, h Hook) error {
 		return refuse(h.Pos, "hook %s has no Call", h.Event)
 	}
 	h.plugin, h.at, h.warn = p.Name, h.Pos.String(), p.Warn
-	c.hooks, c.matches = append(c.hooks, &h), c.matches || len(h.Match) > 0
+	c.hooks, c.matches = append(c.hooks, h), c.matches || len(h.Match) > 0
 	return nil
 }
 
@@ -320,7 +328,7 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
 }
 
-func (r *registry) addLoader(p *Plugin, l FragmentLoader) error {
+func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
 	if !special && !prefixName.MatchString(l.Prefix) {
 		return refuse(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
@@ -335,7 +343,7 @@ func (r *registry) addLoader(p *Plugin, l FragmentLoader) error {
 		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
 	l.plugin = p.Name
-	r.loaders[l.Prefix] = &l
+	r.loaders[l.Prefix] = l
 	return nil
 }
 

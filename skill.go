@@ -30,7 +30,7 @@ type Skill struct {
 // skillPrefix is the prefix of references to skills.
 const skillPrefix = "skill"
 
-func (r *registry) addSkill(p *Plugin, s Skill) error {
+func (r *registry) addSkill(p *Plugin, s *Skill) error {
 	key := p.Name + ":" + s.Name
 	switch old := r.skills[key]; {
 	case !toolName.MatchString(s.Name):
@@ -41,7 +41,7 @@ func (r *registry) addSkill(p *Plugin, s Skill) error {
 		return &ConflictError{What: fmt.Sprintf("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
 	}
 	s.plugin = p.Name
-	r.skills[key] = &s
+	r.skills[key] = s
 	return nil
 }
 

@@ -169,7 +169,7 @@ func clipLine(s string) string {
 	return line
 }
 
-func (r *registry) addTemplateLoader(p *Plugin, l TemplateLoader) error {
+func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 	switch old := r.templates[l.Prefix]; {
 	case !prefixName.MatchString(l.Prefix):
 		return refuse(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
@@ -179,7 +179,7 @@ func (r *registry) addTemplateLoader(p *Plugin, l TemplateLoader) error {
 		return &ConflictError{What: fmt.Sprintf("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
 	l.owner = p
-	r.templates[l.Prefix] = &l
+	r.templates[l.Prefix] = l
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // An opened is what the evaluation of a plugin's files gave.
 type opened struct {
 	registered *starhost.Plugin
+	box        *starlark.Sandbox
 	module     *starlark.Module
 	record     *builtins.Recorder
 	looks      []look

@@ -19,8 +19,13 @@ const mainFile = "plugin.star"
 
 // isPluginName reports whether a plugin may be called so: ^[a-z][a-z0-9_-]{0,63}$.
 func isPluginName(s string) bool {
-	const lower, others = "abcdefghijklmnopqrstuvwxyz", "0123456789_-"
-	return s != "" && len(s) <= 64 && strings.IndexByte(lower, s[0]) >= 0 && strings.Trim(s, lower+others) == ""
+	for i := range len(s) {
+		lower := 'a' <= s[i] && s[i] <= 'z'
+		if !lower && (i == 0 || strings.IndexByte("0123456789_-", s[i]) < 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
 }
 
 // Discover finds the plugins at the paths: a .star file, a folder with

@@ -24,7 +24,7 @@ type evaluation struct {
 	*loading
 	source   *Source
 	plugin   *Plugin
-	box      *starlark.Sandbox
+	box      *starlark.Sandbox // once the file was parsed
 	file     *starlark.File
 	manifest *builtins.Manifest
 	requires []requirement
@@ -43,7 +43,7 @@ type evaluation struct {
 
 // prepare reads a plugin and what it says of itself.
 func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
-	e := &evaluation{loading: l, source: s, plugin: p, box: l.boxOf(s)}
+	e := &evaluation{loading: l, source: s, plugin: p}
 	err := e.read()
 	if err == nil && !e.available() {
 		p.Status, p.Digest = StatusUnavailable, e.digest()
@@ -101,14 +101,22 @@ func (e *evaluation) read() error {
 	p, m := e.plugin, e.manifest
 	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
 	p.Declared = m.Permissions
-	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	p.Granted = e.granting()
 	return nil
+}
+
+// granting returns the permissions that the operator gives to the plugin.
+func (e *evaluation) granting() []string {
+	return slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 }
 
 // parse parses the file, and reads what it says of itself.
 func (e *evaluation) parse() (err error) {
 	src, err := e.source.Read(e.source.Main)
 	if err != nil {
+		return err
+	}
+	if e.box, err = e.boxOf(e.source); err != nil {
 		return err
 	}
 	if e.file, err = e.box.Parse(e.source.Display, src); err != nil {
@@ -196,7 +204,7 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := &opened{registered: new(starhost.Plugin)}
+	files := &opened{registered: new(starhost.Plugin), box: e.box}
 	e.describe(files.registered, world)
 	note := func(kind uint64, from, name string) {
 		if len(files.looks) <= maxLooks {
@@ -229,7 +237,7 @@ func (e *evaluation) added(err error) {
 		e.Cache.Keep(e.key, e.kept)
 	}
 	e.plugin.Registered = e.registered
-	e.plugin.Inside = &Inside{Load: e.load, plugin: e.source.Name, box: e.box, files: e.deferred}
+	e.plugin.Inside = &Inside{Load: e.load, plugin: e.source.Name, files: e.deferred}
 	e.finish(nil)
 }
 

@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -114,7 +115,6 @@ type Inside struct {
 	Load func(from, label string) (name string, src []byte, err error)
 
 	plugin string
-	box    *starlark.Sandbox
 	files  *deferred
 }
 
@@ -132,12 +132,12 @@ func (i *Inside) Open(ctx context.Context) (*starlark.Module, *builtins.Recorder
 // of its file, and ctx. It returns the text of the value, as repr gives it.
 func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
 	err = t.As(ctx, i.plugin, func(ctx context.Context) error {
-		module, record, err := i.Open(ctx)
+		files, err := i.files.get(ctx)
 		if err != nil {
 			return err
 		}
-		ctx, names := record.Inside(ctx, t)
-		text, usage, err = i.box.Eval(ctx, module, names, expr)
+		ctx, names := files.record.Inside(ctx, t)
+		text, usage, err = files.box.Eval(ctx, files.module, names, expr)
 		return err
 	})
 	return text, usage, err
@@ -262,12 +262,12 @@ type loading struct {
 	Options
 	config    *Config
 	set       *Set
-	box       *starlark.Sandbox
+	sandbox   func() (*starlark.Sandbox, error) // of all plugins, made when the first is parsed
 	sources   []*Source
 	libraries map[string]*Source
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
-	allKeys   fragments.Hash          // of what all keys of snapshots depend on
+	common    fragments.Hash          // of what all snapshots depend on
 	memo      *builtins.Memo          // nil if all calls run
 	ledgers   *ledgers                // nil if nothing is recalled
 }
@@ -296,15 +296,18 @@ func newLoading(o Options) (*loading, error) {
 		l.ledgers = &ledgers{cache: o.Cache, byDir: map[string]*ledger{}}
 	}
 	l.set = &Set{Config: l.config}
+	l.sandbox = sync.OnceValues(l.newSandbox)
 	events, _ := json.Marshal(l.Host.AppEvents) // texts alone
-	l.allKeys = fragments.Sum("snapshot 3 " + string(events))
+	c := coder{out: append([]byte("snapshot 4 "), events...)}
+	c.limits(l.config.Limits)
+	l.common = sha256.Sum256(c.out)
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		if folder.Project && l.config.trusted != nil {
 			l.libraries[name].pins = l.config.trusted.files
 		}
 	}
-	for _, step := range []func() error{l.find, l.openWorld, l.newSandbox, l.newHost} {
+	for _, step := range []func() error{l.find, l.openWorld, l.newHost} {
 		if err := step(); err != nil {
 			return l, err
 		}
@@ -484,12 +487,12 @@ var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 })
 
 // newSandbox makes the sandbox of all plugins.
-func (l *loading) newSandbox() error {
+func (l *loading) newSandbox() (*starlark.Sandbox, error) {
 	words, err := vocabulary()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	l.box = words.With(starlark.Options{
+	return words.With(starlark.Options{
 		Limits: limits(l.config.Limits),
 		Print: func(ctx context.Context, pos starlark.Pos, text string) {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
@@ -497,16 +500,16 @@ func (l *loading) newSandbox() error {
 		Cache:    l.Cache,
 		Coverage: l.Coverage,
 		Profile:  l.Profile,
-	})
-	return nil
+	}), nil
 }
 
 // boxOf returns the sandbox of a plugin.
-func (l *loading) boxOf(s *Source) *starlark.Sandbox {
-	if l.config.Plugin[s.Name] == nil {
-		return l.box
+func (l *loading) boxOf(s *Source) (*starlark.Sandbox, error) {
+	box, err := l.sandbox()
+	if err != nil || l.config.Plugin[s.Name] == nil {
+		return box, err
 	}
-	return l.box.WithLimits(limits(l.config.LimitsOf(s.Name)))
+	return box.WithLimits(limits(l.config.LimitsOf(s.Name))), nil
 }
 
 func limits(c LimitsConfig) starlark.Limits {

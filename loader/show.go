@@ -107,7 +107,12 @@ func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	return rows
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil // as mostly, without work
+	}
+	return slices.Sorted(maps.Keys(m))
+}
 
 // shown returns a config's value in the types of [Setting].
 func shown(v any) any {

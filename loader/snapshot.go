@@ -1,13 +1,12 @@
 package loader
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"slices"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -20,6 +19,7 @@ type snapshot struct {
 	looks      []look
 	logs       []starhost.LogLine // Plugin is left out, and Fields are none
 	registered registration
+	encoded    string // registered, as it was read
 }
 
 // A registration is what a plugin registered, and what that cost.
@@ -29,7 +29,7 @@ type registration struct {
 }
 
 // recall looks for the snapshot of the plugin, whose file has a digest.
-func (e *evaluation) recall(sum [sha256.Size]byte) {
+func (e *evaluation) recall(sum fragments.Hash) {
 	if e.ledgers == nil {
 		return
 	}
@@ -41,26 +41,35 @@ func (e *evaluation) recall(sum [sha256.Size]byte) {
 
 // keyOf returns the key of the snapshot: a digest of what decides what the plugin's
 // file does, but for other files, and of what its registrations say of grants.
-func (e *evaluation) keyOf(sum [sha256.Size]byte) starlark.Key {
-	c := coder{out: make([]byte, 0, 192)}
-	c.out = append(append(c.out, e.allKeys[:]...), sum[:]...)
-	codeText(&c, &e.source.Display)
-	l := e.config.LimitsOf(e.source.Name)
-	for _, n := range []uint64{l.Steps, l.Memory, uint64(l.Timeout), uint64(l.Source), uint64(l.Output)} {
-		c.number(&n)
+func (e *evaluation) keyOf(sum fragments.Hash) starlark.Key {
+	own, key := e.ownKey(), make([]byte, 0, 256)
+	for _, part := range []fragments.Hash{e.common, sum, own} {
+		key = append(key, part[:]...)
 	}
-	granted := slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
+	return starlark.ShelfStart.Key(sha256.Sum256(append(key, e.source.Display...)))
+}
+
+// ownKey returns a digest of what the operator says of the plugin alone, the zero Hash if
+// that is nothing.
+func (e *evaluation) ownKey() fragments.Hash {
+	name := e.source.Name
+	granted, flags := e.granting(), e.settings[name]
+	if e.config.Plugin[name] == nil && len(granted) == 0 && len(flags) == 0 {
+		return fragments.Hash{}
+	}
+	var c coder
+	c.limits(e.config.LimitsOf(name))
 	codeTexts(&c, &granted)
-	values := e.config.pluginOf(e.source.Name).Values
+	values := e.config.pluginOf(name).Values
 	for _, key := range sortedKeys(values) {
 		codeText(&c, &key)
 		c.value(values[key].V)
 	}
-	for _, s := range e.settings[e.source.Name] {
+	for _, s := range flags {
 		codeText(&c, &s.key)
 		c.value(s.value)
 	}
-	return starlark.ShelfStart.Key(sha256.Sum256(c.out))
+	return sha256.Sum256(c.out)
 }
 
 // restore takes over what the snapshot has. It reports whether all is as it was when
@@ -99,7 +108,7 @@ func (e *evaluation) reopen(ctx context.Context) (*opened, error) {
 		return nil, err
 	}
 	got := registration{*files.registered, files.usage}
-	if !bytes.Equal(got.encode(), e.snapshot.registered.encode()) {
+	if string(got.encode()) != e.snapshot.encoded {
 		_ = e.Cache.Drop(e.key) // if it stays, the next one that opens it drops it
 		return nil, e.fail(starlark.Pos{File: e.source.Display}, "E0705", "the plugin registers something else than when it was last evaluated: load it again")
 	}

@@ -23,6 +23,7 @@ func (s *snapshot) code(c *coder) {
 	codeInteger(c, &m.Place.Col)
 	codeItems(c, &s.looks, codeLook)
 	codeItems(c, &s.logs, codeLog)
+	s.encoded = c.in
 	s.registered.code(c)
 }
 
@@ -132,6 +133,13 @@ func codeEndpoint(c *coder, e *starhost.Endpoint) {
 
 // errUnbound is what a handler of a snapshot says that [deferred.bind] did not replace.
 var errUnbound = errors.New("the plugin's files were not evaluated")
+
+// limits codes what a load may spend.
+func (c *coder) limits(l LimitsConfig) {
+	for _, n := range []uint64{l.Steps, l.Memory, uint64(l.Timeout), uint64(l.Source), uint64(l.Output)} {
+		c.number(&n)
+	}
+}
 
 // headers codes texts by name.
 func (c *coder) headers(h *map[string]string) {
