@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 )
 
@@ -374,14 +375,24 @@ func TestEndpoint(t *testing.T) {
 // the program, has.
 func TestAddTwice(t *testing.T) {
 	p := starhost.Plugin{
-		Name:            "twice",
-		Tools:           []starhost.Tool{{Name: "t", Description: "T.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return starhost.Result{}, nil }}},
-		Hooks:           []starhost.Hook{{Event: "turn_start", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return starhost.Decision{}, nil }}},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff", Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) { return starhost.Context{}, nil }}},
-		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt", Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) { return starhost.Template{}, nil }}},
-		Commands:        []starhost.Command{{Name: "c", Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) { return starhost.Result{}, nil }}},
-		Skills:          []starhost.Skill{{Name: "s", Load: func(context.Context, *starhost.Turn) (string, error) { return "", nil }}},
-		Endpoints:       []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
+		Name: "twice",
+		Tools: []starhost.Tool{{Name: "t", Description: "T.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{}, nil
+		}}},
+		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+			return starhost.Decision{}, nil
+		}}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff", Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+			return starhost.Context{}, nil
+		}}},
+		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt", Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+			return starhost.Template{}, nil
+		}}},
+		Commands: []starhost.Command{{Name: "c", Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
+			return starhost.Result{}, nil
+		}}},
+		Skills:    []starhost.Skill{{Name: "s", Load: func(context.Context, *starhost.Turn) (string, error) { return "", nil }}},
+		Endpoints: []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
 	}
 	for range 2 {
 		h := starhost.New(starhost.Options{})
