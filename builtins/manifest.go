@@ -59,11 +59,13 @@ var manifestFields = []struct {
 
 // manifestField returns the decoder of a field, or an error that knows the names.
 func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
-	names := make([]string, len(manifestFields))
-	for i, f := range manifestFields {
+	for _, f := range manifestFields {
 		if f.name == name {
 			return f.set, nil
 		}
+	}
+	names := make([]string, len(manifestFields))
+	for i, f := range manifestFields {
 		names[i] = f.name
 	}
 	return nil, errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, didYouMean(name, names), strings.Join(names, ", "))
@@ -148,7 +150,7 @@ func manifestOf(file string, note []byte) (*Manifest, error) {
 
 // readManifest reads the manifest from the syntax of a file.
 func readManifest(f *syntax.File) (*Manifest, error) {
-	m := &Manifest{API: APIVersion, Config: new(starlark.Dict)}
+	m := &Manifest{API: APIVersion}
 	call, err := findPlugin(f)
 	if err != nil {
 		return nil, err
@@ -160,6 +162,9 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 	}
 	if m.Description == "" {
 		m.Description = firstParagraph(fileDoc(f))
+	}
+	if m.Config == nil {
+		m.Config = new(starlark.Dict)
 	}
 	m.Config.Freeze()
 	return m, nil

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -19,8 +18,8 @@ type Recorder struct {
 	config   starlark.Value
 	declared []starhost.EventSpec
 	kept     []starlark.Value
-	names    map[string]starhost.Pos  // what is registered, such as `tool "page"`
-	captures map[starhost.Pos]capture // by the place of the function
+	names    map[claimed]starhost.Pos // where they were taken
+	captures map[starhost.Pos]capture // by the place of the function; nil if there are none
 	loading  *handlerCall
 	memo     *Memo // or nil
 }
@@ -29,7 +28,7 @@ type Recorder struct {
 // config is what [Manifest.Configure] returned; declared are the events of the
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
-	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[string]starhost.Pos{}, captures: map[starhost.Pos]capture{}}
+	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[claimed]starhost.Pos{}}
 	r.loading = &handlerCall{rec: r, logs: new(logBook), kept: true}
 	return r
 }
@@ -49,6 +48,9 @@ func (r *Recorder) Check(f Text) error {
 		return err
 	}
 	for _, c := range found {
+		if r.captures == nil {
+			r.captures = map[starhost.Pos]capture{}
+		}
 		r.captures[starhost.Pos{File: f.Name(), Line: c.Line, Col: c.Col}] = c
 	}
 	return nil
@@ -202,17 +204,19 @@ func (c modCall) recorder() (*Recorder, error) {
 // names look like, the host says.
 const maxName = 1 << 10
 
+// A claimed is a name of what is registered, such as a "tool".
+type claimed struct{ kind, name string }
+
 // claim takes a name for a thing of some kind, or says where it was taken.
 func (c modCall) claim(r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.th)
 	if len(name) > maxName {
 		return pos, c.fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
 	}
-	what := fmt.Sprintf("%s %q", kind, name)
-	if old, taken := r.names[what]; taken {
-		return pos, c.fail("E0305", "%s is already registered at %s", what, old)
+	if old, taken := r.names[claimed{kind, name}]; taken {
+		return pos, c.fail("E0305", "%s %q is already registered at %s", kind, name, old)
 	}
-	r.names[what] = pos
+	r.names[claimed{kind, name}] = pos
 	return pos, nil
 }
 

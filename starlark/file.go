@@ -3,7 +3,6 @@ package starlark
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -167,15 +166,15 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	known := func(name string) bool {
 		return hosted(name) || universe().Has(name) || helpers().Has(name) || isProbe(name)
 	}
-	used := map[string]bool{}
 	program, err := starlark.FileProgram(tree, func(name string) bool {
-		used[name] = true
+		uses = append(uses, name)
 		return true
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	uses = slices.Sorted(maps.Keys(used))
+	slices.Sort(uses)
+	uses = slices.Compact(uses)
 	if !slices.ContainsFunc(uses, func(name string) bool { return !known(name) }) {
 		return program, uses, nil
 	}

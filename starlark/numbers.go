@@ -28,8 +28,11 @@ type numbers map[string]kind
 // numbersOf returns what is known of the variables that body binds: each is as
 // small as the largest that is ever assigned to it. Parameters can be anything.
 func (r *rewriter) numbersOf(body []syntax.Stmt, params []syntax.Expr) numbers {
-	b := &bindings{r: r, numbers: numbers{}}
-	b.collect(body)
+	b := &bindings{r: r}
+	if b.collect(body); len(b.values) == 0 {
+		return nil
+	}
+	b.numbers = make(numbers, len(b.values))
 	taken := map[string]bool{}
 	bindParams(taken, params)
 	for name := range b.opaque {
