@@ -33,7 +33,7 @@ const maxYoung = 16 << 20
 type recordKey [sha256.Size]byte
 
 // keyOf returns the key of a file: what its syntax is a function of.
-func keyOf(o syntax.FileOptions, name, text string) recordKey {
+func keyOf(o syntax.FileOptions, name string, text []byte) recordKey {
 	data := make([]byte, 0, len(name)+len(text)+8)
 	for _, on := range []bool{o.Set, o.While, o.TopLevelControl, o.GlobalReassign, o.LoadBindsGlobally, o.Recursion} {
 		bit := byte('0')

@@ -68,7 +68,7 @@ func (c *Coverage) Expect(path string, f *File) error {
 	if err := rewrite(tree, func(string) bool { return true }, nil, s); err != nil {
 		return err
 	}
-	c.counters(path, f.src, s)
+	c.counters(path, string(f.src), s)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 // A File is source text that was parsed and is fit to be evaluated.
 type File struct {
 	name    string
-	src     string // as evaluated: line ends normalised, no byte order mark
+	src     []byte // as evaluated: line ends normalised, no byte order mark
 	options syntax.FileOptions
 	record  *record // what is known of it
 
@@ -36,7 +36,8 @@ func (f *File) Syntax() *syntax.File {
 var dialect = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
 
 // Parse parses a file. Its name is what positions show, with "/" between its
-// parts, such as "oncall/plugin.star". The error is an [*Error], or nil.
+// parts, such as "oncall/plugin.star". Nobody may change src from now on. The error is an
+// [*Error], or nil.
 func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
 	f, err := s.parse(name, src)
 	if err != nil {
@@ -116,19 +117,19 @@ func (f *File) read() (_ *syntax.File, err error) {
 
 // normalise returns the text of a source file with "\n" as the end of lines, so
 // that one text has one meaning whatever editor saved it.
-func normalise(name string, src []byte) (string, error) {
+func normalise(name string, src []byte) ([]byte, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if i := bytes.IndexByte(src, 0); i >= 0 {
-		return "", &Error{Pos: posAt(name, src, i), Msg: "source holds a NUL byte; is it a text file?", Code: "E0104"}
+		return nil, &Error{Pos: posAt(name, src, i), Msg: "source holds a NUL byte; is it a text file?", Code: "E0104"}
 	}
 	if i := invalidUTF8(src); i >= 0 {
-		return "", &Error{Pos: posAt(name, src, i), Msg: fmt.Sprintf("source is not UTF-8: byte 0x%02x", src[i]), Code: "E0104"}
+		return nil, &Error{Pos: posAt(name, src, i), Msg: fmt.Sprintf("source is not UTF-8: byte 0x%02x", src[i]), Code: "E0104"}
 	}
 	if bytes.IndexByte(src, '\r') < 0 {
-		return string(src), nil
+		return src, nil
 	}
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
-	return string(bytes.ReplaceAll(src, []byte("\r"), []byte("\n"))), nil
+	return bytes.ReplaceAll(src, []byte("\r"), []byte("\n")), nil
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
@@ -182,12 +183,22 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 }
 
 // sources holds the text of files by name, for the lines that errors quote.
-type sources struct{ m sync.Map }
+type sources struct {
+	mu    sync.Mutex
+	texts map[string][]byte
+}
 
-func (s *sources) add(name, text string) { s.m.Store(name, text) }
+func (s *sources) add(name string, text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.texts == nil {
+		s.texts = map[string][]byte{}
+	}
+	s.texts[name] = text
+}
 
 func (s *sources) text(name string) string {
-	text, _ := s.m.Load(name)
-	t, _ := text.(string)
-	return t
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.texts[name])
 }

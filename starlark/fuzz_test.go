@@ -139,7 +139,7 @@ func normalised(src string) string {
 	if err != nil {
 		return "fail()"
 	}
-	return text
+	return string(text)
 }
 
 // sameFailure compares messages, without places and suggestions.

@@ -328,6 +328,9 @@ func TestFile(t *testing.T) {
 	if one, other := f.Syntax(), f.Syntax(); one == other {
 		t.Error("two callers got the same tree")
 	}
+	if f, err = New(Options{}).Parse("no-file.star", nil); err != nil || len(f.Syntax().Stmts) != 0 {
+		t.Errorf("no text: got %v", err) // it is no name of a file to read
+	}
 }
 
 // TestRewritingIsNotSeen: what a script can find out about itself is as it wrote it.

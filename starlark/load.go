@@ -92,7 +92,7 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	}
 	var probes starlark.StringDict
 	if covered {
-		probes = c.counters(path, f.src, p.sites).names()
+		probes = c.counters(path, string(f.src), p.sites).names()
 	}
 	return p.Program, p.env(w.box.env, l.Env, probes), nil
 }

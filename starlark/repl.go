@@ -94,7 +94,7 @@ func (in *Input) Mentions(name string) bool {
 }
 
 // Text returns the lines of the input.
-func (in *Input) Text() string { return strings.TrimLeft(in.file.src, "\n") }
+func (in *Input) Text() string { return strings.TrimLeft(string(in.file.src), "\n") }
 
 // Read reads one input. A block ends at a blank line, or before a line that is
 // not indented. The error is an [*Error], of what cannot be parsed, or that of
@@ -198,7 +198,7 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
 	}
-	if f, err = w.box.parseOnce(f.name, []byte(f.src)); err != nil { // the tree is the Input's
+	if f, err = w.box.parseOnce(f.name, f.src); err != nil { // the tree is the Input's
 		return "", err
 	}
 	f, names := r.carry(f)

@@ -175,8 +175,8 @@ type Exec struct {
 	// Env holds names of this file and the files it loads alone, over the defined ones.
 	Env starlark.StringDict
 	// Load resolves the label of a load statement in the file named from. The
-	// name it returns identifies the file: each is evaluated once in a Run. nil
-	// refuses all loads.
+	// name it returns identifies the file: each is evaluated once in a Run. Nobody
+	// may change src from then on. nil refuses all loads.
 	Load func(from, label string) (name string, src []byte, err error)
 	// Check is asked about every file before it is evaluated, also the loaded ones.
 	Check func(*File) error
