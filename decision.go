@@ -44,8 +44,8 @@ type Decision struct {
 	Result *Result
 	// Context is what to merge.
 	Context Context
-	// Text is context, too: one more fragment, of a text alone, which the host makes. It
-	// is "" in what the host has accepted.
+	// Text stands in place of Context where that is one text: the host makes the fragment.
+	// It is "" in what the host has accepted.
 	Text string
 	// Plugin and Pos are the handler's; the host sets them.
 	Plugin string
@@ -188,17 +188,15 @@ func TextContext(s string) Decision {
 }
 
 // attribute says in the context of a decision who made it, as [Context.attribute] does,
-// and makes its text a part of it.
+// once it has one in place of the text.
 func (d *Decision) attribute(source, plugin, at string) {
-	if d.Context.empty() {
-		d.Context = Context{}
-	} else {
+	if d.Text == "" {
 		d.Context = d.Context.attribute(source, plugin, at)
+		return
 	}
-	if d.Text != "" {
-		d.Context.Fragments = append(d.Context.Fragments, fragments.Fragment{Content: d.Text, Source: source, Plugin: plugin, Pos: at})
-		d.Text = ""
-	}
+	d.Context.Fragments = []fragments.Fragment{{Content: d.Text, Source: source, Plugin: plugin, Pos: at}}
+	d.Context.Attachments = nil
+	d.Text = ""
 }
 
 // Deny returns a Decision that denies, for the given reason.

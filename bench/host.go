@@ -49,8 +49,10 @@ func fired(h *starhost.Host, e *starhost.Event) func() error {
 			}
 		}
 		n++
-		_, err = turn.Fire(ctx, e)
-		return errors.Join(append(turn.Errors(), err)...)
+		if _, err = turn.Fire(ctx, e); err != nil || len(turn.Errors()) == 0 {
+			return err
+		}
+		return errors.Join(turn.Errors()...)
 	}
 }
 

@@ -133,9 +133,10 @@ func (r *Recorder) Use(m *Memo) {
 	}
 }
 
-// recall returns what a call returns, if that is known, and does what else it does.
+// recall returns what a call of a function that is remembered returns, if that is known,
+// and does what else it does.
 func (m *Memo) recall(h *handlerCall, s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, bool) {
-	if m == nil || !s.remembered.Load() || h.lane.Depth() > 0 {
+	if m == nil || h.lane.Depth() > 0 {
 		return nil, false
 	}
 	var space [256]byte
@@ -178,10 +179,12 @@ func (n *notes) unchanged(ctx context.Context) bool {
 	return !slices.ContainsFunc(n.reads, func(same reading) bool { return !same(ctx) })
 }
 
-// remember takes up a call that succeeded.
+// worthMemo reports whether a call that spent so much is worth being remembered.
+func worthMemo(u Usage) bool { return u.Steps+u.Bytes/64 >= minMemoWork && u.Bytes <= maxMemoCall }
+
+// remember takes up a call that succeeded and is worth it.
 func (m *Memo) remember(h *handlerCall, s *signature, args starlark.Tuple, kwargs []starlark.Tuple, v starlark.Value, usage Usage) {
-	worth := usage.Steps+usage.Bytes/64 >= minMemoWork && usage.Bytes <= maxMemoCall
-	if m == nil || h.notes == once || !worth || h.lane.Depth() > 0 || !whole(v) || h.made != nil && !whole(h.made) {
+	if m == nil || h.notes == once || h.lane.Depth() > 0 || !whole(v) || h.made != nil && !whole(h.made) {
 		return
 	}
 	key, ok := appendKey(nil, args, kwargs)

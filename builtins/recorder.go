@@ -149,16 +149,19 @@ func (h *handlerCall) end() {
 
 // run calls the function of s, unless it is known what it returns.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	memo := h.rec.memo
-	if v, known := memo.recall(h, s, args, kwargs); known {
-		return v, nil
+	if s.remembered.Load() {
+		if v, known := h.rec.memo.recall(h, s, args, kwargs); known {
+			return v, nil
+		}
 	}
 	v, usage, err := h.rec.rt.Call(h, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)
 	}
-	memo.remember(h, s, args, kwargs, v, usage)
+	if worthMemo(usage) {
+		h.rec.memo.remember(h, s, args, kwargs, v, usage)
+	}
 	return v, nil
 }
 
