@@ -31,27 +31,34 @@ type Budget struct {
 // Spent is what the prompts of a turn have added so far. The zero value is
 // nothing.
 type Spent struct {
-	sums        map[account]int64
+	sums        map[string]sums // by quotas
 	attachments int
 }
 
-// An account is what one quota sums up for one payer.
-type account struct{ quota, payer string }
+// Sums are what payers have spent of one quota.
+type sums map[string]int64
 
-// of returns what has been spent; s may be nil.
-func (s *Spent) of(a account) int64 {
+// of returns what has been spent of a quota; s may be nil.
+func (s *Spent) of(quota, payer string) int64 {
 	if s == nil {
 		return 0
 	}
-	return s.sums[a]
+	return s.sums[quota][payer]
 }
 
-// add counts what one row costs.
-func (s *Spent) add(a account, size int64) {
-	if s.sums == nil {
-		s.sums = map[account]int64{}
+// set takes the new sums of a quota; s may be nil.
+func (s *Spent) set(quota string, fresh sums) {
+	if s == nil || len(fresh) == 0 {
+		return
 	}
-	s.sums[a] += size
+	if s.sums == nil {
+		s.sums = map[string]sums{}
+	}
+	if s.sums[quota] == nil {
+		s.sums[quota] = fresh
+		return
+	}
+	maps.Copy(s.sums[quota], fresh)
 }
 
 // DefaultBudget returns the limits that hold if nobody sets others.
@@ -107,25 +114,29 @@ func (e *OverflowError) Error() string {
 // what the turn has spent, are over a limit, Fit returns an [*OverflowError] and
 // drops nothing.
 func (s *Set) Fit(b Budget) error {
-	expendable := s.expendable()
-	totals := []quota{{"max_bytes", "bytes", b.MaxBytes, b.Spent, contentBytes, everyone}}
+	perPlugin := quota{"max_plugin", "bytes", b.MaxPlugin, b.Spent, contentBytes, owner}
+	quotas := []quota{perPlugin, {"max_bytes", "bytes", b.MaxBytes, b.Spent, contentBytes, everyone}}
 	if b.Count != nil {
 		count := func(row *Row) int64 { return b.Count(row.Content) }
-		totals = append(totals, quota{"max_tokens", "tokens", b.MaxTokens, b.Spent, count, everyone})
+		quotas = append(quotas, quota{"max_tokens", "tokens", b.MaxTokens, b.Spent, count, everyone})
 	}
-	for _, q := range totals {
-		if err := q.check(expendable); err != nil {
+	for _, q := range quotas[1:] {
+		if err := q.check(s.rows); err != nil {
 			return err
 		}
 	}
-	quotas := append([]quota{{"max_plugin", "bytes", b.MaxPlugin, b.Spent, contentBytes, owner}}, totals...)
-	for _, q := range quotas {
-		q.fit(expendable)
+	all, dropped := make([]sums, len(quotas)), false
+	for i, q := range quotas {
+		all[i] = q.sums(s.rows)
+		dropped = q.fit(s, all[i]) || dropped
+	}
+	for i, q := range quotas {
+		if dropped {
+			all[i] = q.sums(s.rows)
+		}
+		b.Spent.set(q.name, all[i])
 	}
 	s.fitAttachments(b)
-	for _, q := range quotas {
-		q.spend(s.rows)
-	}
 	return nil
 }
 
@@ -173,66 +184,60 @@ func (q quota) check(rows []*Row) error {
 			pinned += q.size(row)
 		}
 	}
-	if need := pinned + q.spent.of(account{q.name, ""}); pinned > 0 && need > q.max {
+	if need := pinned + q.spent.of(q.name, ""); pinned > 0 && need > q.max {
 		return &OverflowError{q.name, need, q.max}
 	}
 	return nil
 }
 
-// fit drops rows, in the order given, until each payer is within the quota.
-func (q quota) fit(rows []*Row) {
+// sums returns what each payer of a row that is kept has spent, with what these rows
+// cost; nil if there is no limit.
+func (q quota) sums(rows []*Row) sums {
 	if q.max <= 0 {
-		return
+		return nil
 	}
-	left := map[string]int64{} // of each payer over the quota, with what it had spent
-	q.charge(rows, func(payer string, size int64) {
-		if _, seen := left[payer]; !seen {
-			left[payer] = q.spent.of(account{q.name, payer})
+	all := sums{}
+	for i := 0; i < len(rows); {
+		payer, pays := q.payer(rows[i])
+		sum := int64(0)
+		for ; i < len(rows); i++ { // neighbours are often of one payer
+			if next, _ := q.payer(rows[i]); next != payer {
+				break
+			}
+			if rows[i].Status == Kept {
+				sum += q.size(rows[i])
+			}
 		}
-		left[payer] += size
-	})
-	maps.DeleteFunc(left, func(_ string, sum int64) bool { return sum <= q.max })
-	if len(left) == 0 {
-		return
+		if !pays || sum == 0 {
+			continue
+		}
+		if _, seen := all[payer]; !seen {
+			sum += q.spent.of(q.name, payer)
+		}
+		all[payer] += sum
 	}
-	offered := maps.Clone(left)
-	for _, row := range rows {
+	return all
+}
+
+// fit drops rows until each payer is within the quota, and reports whether it had to.
+func (q quota) fit(s *Set, all sums) bool {
+	within := true
+	for _, sum := range all {
+		within = within && sum <= q.max
+	}
+	if within {
+		return false
+	}
+	left := maps.Clone(all)
+	for _, row := range s.expendable() {
 		payer, pays := q.payer(row)
 		if !pays || row.Status != Kept || row.Pinned || left[payer] <= q.max {
 			continue
 		}
 		left[payer] -= q.size(row)
-		row.Status, row.Reason = Dropped, q.reason(payer, offered[payer])
+		row.Status, row.Reason = Dropped, q.reason(payer, all[payer])
 	}
-}
-
-// spend counts the rows that are kept.
-func (q quota) spend(rows []*Row) {
-	if q.spent != nil && q.max > 0 {
-		q.charge(rows, func(payer string, size int64) { q.spent.add(account{q.name, payer}, size) })
-	}
-}
-
-// charge calls to for the rows that are kept and charged, once for neighbours of one
-// payer.
-func (q quota) charge(rows []*Row, to func(payer string, size int64)) {
-	var last string
-	var sum int64
-	for _, row := range rows {
-		payer, pays := q.payer(row)
-		if !pays || row.Status != Kept {
-			continue
-		}
-		if payer != last && sum > 0 {
-			to(last, sum)
-			sum = 0
-		}
-		last = payer
-		sum += q.size(row)
-	}
-	if sum > 0 {
-		to(last, sum)
-	}
+	return true
 }
 
 func (q quota) reason(plugin string, size int64) string {
