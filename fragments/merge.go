@@ -131,7 +131,7 @@ type merger struct {
 	set   *Set
 	rows  []Row
 	found table
-	fresh map[uint64]Known // contents that nobody knew, by fingerprints, so that each is hashed once
+	fresh map[uint64]Known // contents that nobody knew, by their heads, so that mostly each is hashed once
 	named []Origin
 }
 
@@ -183,12 +183,17 @@ func (t table) slot(rows []Row, id Hash, target Target) *int32 {
 	}
 }
 
+// headBytes is how much of a content that nobody knew is looked at before it is hashed:
+// the rest may be in no cache of the processor, and to wait for it takes longer than to
+// hash now and then one content twice.
+const headBytes = 64
+
 // id returns the hash of f's content. Of one that [Contents] knows it reads nothing.
 func (m *merger) id(f *Fragment) Hash {
 	if f.Known.is(f.Content) {
 		return f.Known.id
 	}
-	mark := fingerprint([]string{f.Content})
+	mark := fingerprint([]string{f.Content[:min(len(f.Content), headBytes)]}) + uint64(len(f.Content))
 	known, ok := m.fresh[mark]
 	if ok && known.text == f.Content {
 		return known.id
