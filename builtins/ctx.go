@@ -44,7 +44,7 @@ func (v *ctxValue) AttrNames() []string {
 func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	full := strings.TrimPrefix(v.group+"."+name, ".")
 	for _, m := range ctxMembers {
-		if m.name == full && !repeatable[full] {
+		if m.name == full && !slices.Contains(repeatable, full) {
 			v.call.notes = once
 		}
 		switch {

@@ -52,10 +52,7 @@ const (
 
 // repeatable are the members of ctx that a call may use to be remembered: those that
 // are the same for all calls of the plugin, those that are read again, and log.
-var repeatable = map[string]bool{
-	"config": true, "plugin": true, "log": true,
-	"fs.read": true, "fs.read_bytes": true, "fs.glob": true, "fs.exists": true, "fs.stat": true,
-}
+var repeatable = []string{"config", "plugin", "log", "fs.read", "fs.read_bytes", "fs.glob", "fs.exists", "fs.stat"}
 
 // A memoKey is what a call is remembered by. Functions of different plugins, and of
 // different evaluations of one, are different.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -194,7 +195,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	if err := r.pay(4+len(n.Value)/32, 160+len(n.Value)); err != nil {
 		return nil, err
 	}
-	if tagged := n.Style&yaml.TaggedStyle != 0; tagged && !yamlTags[n.ShortTag()] {
+	if tagged := n.Style&yaml.TaggedStyle != 0; tagged && !slices.Contains(yamlTags, n.ShortTag()) {
 		return nil, r.trouble(n, "got the tag %s, want a core tag such as !!str", quoteShort(n.Tag))
 	}
 	switch n.Kind {
@@ -209,9 +210,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 }
 
 // yamlTags are the tags of the core schema.
-var yamlTags = map[string]bool{
-	"!!str": true, "!!int": true, "!!float": true, "!!bool": true, "!!null": true, "!!seq": true, "!!map": true,
-}
+var yamlTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map"}
 
 // list returns a sequence.
 func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {

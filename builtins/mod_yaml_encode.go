@@ -3,6 +3,7 @@ package builtins
 import (
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -233,9 +234,7 @@ func yamlIsBlock(s string) bool {
 
 // yamlOldWords are what readers of YAML 1.1 take for something else than a string,
 // in any case, beside what has a digit, sign or point in front.
-var yamlOldWords = map[string]bool{
-	"null": true, "true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
-}
+var yamlOldWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 // yamlIsPlain reports whether s needs no quotes: it begins with a letter, "_" or
 // "/", and no reader sees a number, a word of another type or a sign of YAML in it.
@@ -243,7 +242,7 @@ func yamlIsPlain(s string) bool {
 	if first, _ := utf8.DecodeRuneInString(s); first != '_' && first != '/' && !unicode.IsLetter(first) {
 		return false
 	}
-	if yamlOldWords[strings.ToLower(s)] || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") || strings.HasSuffix(s, " ") {
+	if slices.Contains(yamlOldWords, strings.ToLower(s)) || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") || strings.HasSuffix(s, " ") {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return !isPrintable(r) || r == unicode.ReplacementChar })
