@@ -389,7 +389,7 @@ func defaultPaths(dir string) ([]Path, error) {
 // plugins were named by arguments.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
-	own := map[string]bool{}
+	own := make(map[string]bool, len(found))
 	for _, s := range found {
 		own[s.Name] = s.within(c.project)
 	}

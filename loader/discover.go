@@ -130,11 +130,11 @@ func (d *discovery) folder(p Path, real string) {
 
 // entries returns the plugins in a folder of plugins.
 func (d *discovery) entries(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
-	var found []*Source
-	before := len(d.errs)
+	found := make([]*Source, 0, len(entries))
+	before, at := len(d.errs), strings.TrimSuffix(path.Join(p.Shown, "x"), "x")
 	for _, e := range entries {
 		name := e.Name()
-		shown := path.Join(p.Shown, name)
+		shown := at + name
 		if strings.HasPrefix(name, ".") || name == "golden" {
 			continue
 		}
@@ -176,16 +176,18 @@ func (d *discovery) add(p Path, s *Source) {
 		s.shared = new(folder)
 		d.folders[s.dir] = s.shared
 	}
-	s.Display, s.prefix = s.Name+".star", s.Name+"/"
-	good := PluginName(s.Name) + ".star"
-	if s.Folder {
-		s.Display, good = s.prefix+mainFile, PluginName(s.Name)
+	s.Display = s.Main
+	switch {
+	case s.Folder:
+		s.Display = s.prefix() + mainFile
+	case s.Name != strings.TrimSuffix(s.Main, ".star"): // a link leads to Main
+		s.Display = s.Name + ".star"
 	}
 	old := d.byName[s.Name]
 	switch {
 	case !isPluginName(s.Name):
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, want a lower-case letter, then at most 63 of a-z, 0-9, _ and - (rename it to %s)",
-			s.Name, good)
+			s.Name, s.goodName())
 	case s.Name == starhost.HostPlugin:
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, which is the host's own (rename it)", s.Name)
 	case old == nil:
@@ -196,6 +198,14 @@ func (d *discovery) add(p Path, s *Source) {
 	default:
 		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want names of their own (rename one, or leave one of the paths out)", s.Name, old.Path)
 	}
+}
+
+// goodName returns what the plugin's file or folder could be called.
+func (s *Source) goodName() string {
+	if s.Folder {
+		return PluginName(s.Name)
+	}
+	return PluginName(s.Name) + ".star"
 }
 
 // PluginName returns the name that a plugin may have and that is nearest to one

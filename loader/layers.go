@@ -109,7 +109,7 @@ func (c *Config) read(l *layer, src []byte) error {
 	}
 	c.files = append(c.files, l.real)
 	if l.project {
-		c.project = filepath.Dir(l.real)
+		c.project = l.folder()
 	}
 	w := walker{layer: l, lines: lines}
 	w.table(nil, settings, table)

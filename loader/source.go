@@ -51,7 +51,6 @@ type Source struct {
 	Project bool
 
 	maxSource int64
-	prefix    string  // what positions show in front of a name
 	dir, sub  string  // absolute real folder, and the plugin's folder in it
 	shared    *folder // dir as others have it too, or nil
 	regular   bool    // Main was found in dir as a file, and no link
@@ -85,7 +84,7 @@ func newSourceFile(b []byte) sourceFile {
 func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	return &Source{
 		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
-		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), prefix: "@" + name + "//", dir: folder.Real,
+		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: folder.Real,
 	}
 }
 
@@ -94,7 +93,15 @@ func (s *Source) File(name string) string {
 	if name == s.Main {
 		return s.Display
 	}
-	return s.prefix + name
+	return s.prefix() + name
+}
+
+// prefix returns what positions show in front of a name.
+func (s *Source) prefix() string {
+	if strings.HasPrefix(s.Name, "@") {
+		return s.Name + "//"
+	}
+	return s.Name + "/"
 }
 
 // realPath returns where the file is that positions call by a name.
@@ -102,7 +109,7 @@ func (s *Source) realPath(name string) string {
 	if name == s.Display {
 		name = s.Main
 	}
-	return s.Real(strings.TrimPrefix(name, s.prefix))
+	return s.Real(strings.TrimPrefix(name, s.prefix()))
 }
 
 // Real returns the absolute path of a file.
@@ -496,14 +503,42 @@ func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
 // named tells whether an operator typed the path as an argument.
 func (s *Source) named() bool { return s.Place == Place{} && !s.Project }
 
-// within tells whether the plugin lies in the folder; nothing lies in "".
+// within tells whether the plugin lies in the folder, a real path; nothing lies in "".
 func (s *Source) within(folder string) bool {
-	return folder != "" && inside(folder, filepath.Join(s.dir, s.sub))
+	if folder == "" {
+		return false
+	}
+	_, in := below(folder, s.folder())
+	return in
+}
+
+// folder returns the real path of the folder that is the plugin, or that its file is in.
+func (s *Source) folder() string {
+	if s.sub == "" {
+		return s.dir
+	}
+	return resolved(filepath.Join(s.dir, s.sub))
+}
+
+// below returns the path of a file in a folder, if it is there. Both have real paths.
+func below(folder, file string) (rel string, in bool) {
+	if file == folder {
+		return ".", true
+	}
+	rel, in = strings.CutPrefix(file, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+	return rel, in
 }
 
 // checkPin refuses a file that is not as it was when its project was trusted.
 func (s *Source) checkPin(name string, sum fragments.Hash) error {
-	if s.pins == nil || s.pins[resolved(filepath.Join(s.dir, s.sub, name))] == sum {
+	if s.pins == nil {
+		return nil
+	}
+	real := s.main()
+	if name != s.Main {
+		real = resolved(filepath.Join(s.dir, s.sub, name))
+	}
+	if s.pins[real] == sum {
 		return nil
 	}
 	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
@@ -514,10 +549,10 @@ func (s *Source) same(o *Source) bool { return s.main() == o.main() }
 
 // main returns the real path of Main.
 func (s *Source) main() string {
-	name := filepath.Join(s.dir, s.sub, s.Main)
 	if s.regular {
-		return name // dir is real
+		return filepath.Join(s.dir, s.Main) // dir is real
 	}
+	name := filepath.Join(s.dir, s.sub, s.Main)
 	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return name
 	}

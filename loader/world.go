@@ -57,7 +57,7 @@ func (l *loading) secrets() *effects.Secrets {
 // protected returns what of the workspace decides what plugins are and may do,
 // beside the files that are never written by their names.
 func (l *loading) protected(workspace string) []string {
-	var real []string
+	real := make([]string, 0, len(l.config.files)+len(l.sources)+len(l.libraries))
 	for _, name := range l.config.files {
 		real = append(real, resolved(name))
 	}
@@ -70,8 +70,7 @@ func (l *loading) protected(workspace string) []string {
 	var inside []string
 	workspace = resolved(workspace)
 	for _, name := range real {
-		rel, err := filepath.Rel(workspace, name)
-		if err == nil && filepath.IsLocal(rel) {
+		if rel, in := below(workspace, name); in {
 			inside = append(inside, filepath.ToSlash(rel))
 		}
 	}
@@ -83,7 +82,7 @@ func (l *loading) protected(workspace string) []string {
 // real path.
 func (s *Source) root() string {
 	if s.Folder {
-		return resolved(filepath.Join(s.dir, s.sub))
+		return s.folder()
 	}
 	return s.main()
 }
