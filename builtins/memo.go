@@ -122,9 +122,11 @@ func (h *handlerCall) noteLine(said, kept starhost.LogLine) {
 	}
 }
 
-// Use makes the handlers' calls use m. It is for the time before the first one. Where
-// effects have answers, all calls run: some answers are given once.
+// Use ends the evaluation: the handlers' calls use m, which may be nil. It is for the
+// time before the first one. Where effects have answers, all calls run: some answers
+// are given once.
 func (r *Recorder) Use(m *Memo) {
+	r.names, r.captures = nil, nil // nothing is registered any more
 	if r.world.Answers == nil {
 		r.memo = m
 	}

@@ -224,6 +224,7 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 		},
 	})
 	files.record.Use(e.memo)
+	e.file = nil // it has run, and is large
 	return files, err
 }
 
