@@ -2,7 +2,6 @@ package starhost
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 )
 
@@ -65,68 +64,4 @@ func plainKeyword(keyword string, v any, properties map[string]any) bool {
 func isKey(properties map[string]any, v any) bool {
 	name, ok := v.(string)
 	return ok && properties[name] != nil
-}
-
-// accepts tells whether a value is valid, by a plain schema that was decoded. If it says
-// no, the value may yet be: equal lists and objects of an enum are not looked for.
-func accepts(schema, value any) bool {
-	s, _ := schema.(map[string]any)
-	if name, ok := s["type"].(string); ok && !hasType(value, name) {
-		return false
-	}
-	if enum, ok := s["enum"].([]any); ok && !listed(enum, value) {
-		return false
-	}
-	switch v := value.(type) {
-	case []any:
-		items, ok := s["items"]
-		return !ok || !slices.ContainsFunc(v, func(item any) bool { return !accepts(items, item) })
-	case map[string]any:
-		return acceptsMembers(s, v)
-	}
-	return true
-}
-
-// acceptsMembers is accepts for what an object must and may have.
-func acceptsMembers(s, object map[string]any) bool {
-	required, _ := s["required"].([]any)
-	for _, name := range required {
-		if _, ok := object[name.(string)]; !ok {
-			return false
-		}
-	}
-	properties, _ := s["properties"].(map[string]any)
-	for name, v := range object {
-		p, known := properties[name]
-		if known && !accepts(p, v) || !known && s["additionalProperties"] == false {
-			return false
-		}
-	}
-	return true
-}
-
-// hasType tells whether a value that was decoded is of a type of JSON Schema.
-func hasType(value any, name string) bool {
-	switch v := value.(type) {
-	case nil:
-		return name == "null"
-	case bool:
-		return name == "boolean"
-	case string:
-		return name == "string"
-	case float64:
-		return name == "number" || name == "integer" && v == math.Trunc(v)
-	case []any:
-		return name == "array"
-	}
-	return name == "object"
-}
-
-// listed tells whether one of a list is a text, number or other single value.
-func listed(list []any, value any) bool {
-	switch value.(type) {
-	case []any, map[string]any:
-		return false
-	}
-	return slices.Contains(list, value)
 }

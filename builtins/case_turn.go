@@ -146,17 +146,18 @@ func replyValue(reply *starhost.ToolReply) starlark.Value {
 	return structOf("reply", fields)
 }
 
-// resultDict are the fields of a result, and of the decision that denied it.
+// resultDict are the fields of a result, and of the decision that denied it, with room
+// for what it is the result of.
 func resultDict(r *starhost.Result, denied *starhost.Decision) starlark.StringDict {
 	reason := ""
 	if denied != nil {
 		reason = denied.Reason
 	}
-	return starlark.StringDict{
-		"output": starlark.String(r.ForLLM), "is_error": starlark.Bool(r.IsError), "for_user": starlark.String(r.ForUser),
-		"silent": starlark.Bool(r.Silent), "handled": starlark.Bool(r.Handled), "attachments": attachmentList(r.Attachments),
-		"denied": starlark.String(reason),
-	}
+	fields := make(starlark.StringDict, 9)
+	fields["output"], fields["is_error"], fields["for_user"] = starlark.String(r.ForLLM), starlark.Bool(r.IsError), starlark.String(r.ForUser)
+	fields["silent"], fields["handled"], fields["denied"] = starlark.Bool(r.Silent), starlark.Bool(r.Handled), starlark.String(reason)
+	fields["attachments"] = attachmentList(r.Attachments)
+	return fields
 }
 
 func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
