@@ -95,16 +95,18 @@ func lower(n *atomic.Int64, v int64) {
 // worker on a stage of its own.
 func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
 	list := chunks(cases)
-	queue := make(chan []*testCase)
 	errs := make([]error, min(o.jobs(), len(list)))
+	var next atomic.Int64
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
 			st, err := newStage(cond, o.Plugins)
-			errs[i] = err
-			for chunk := range queue {
-				for _, c := range chunk {
-					if err == nil && ctx.Err() == nil {
+			if errs[i] = err; err != nil {
+				return
+			}
+			for n := int(next.Add(1)) - 1; n < len(list); n = int(next.Add(1)) - 1 {
+				for _, c := range list[n] {
+					if ctx.Err() == nil {
 						run(st, c)
 					}
 				}
@@ -112,10 +114,6 @@ func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, r
 			}
 		})
 	}
-	for _, chunk := range list {
-		queue <- chunk
-	}
-	close(queue)
 	wg.Wait()
 	return errors.Join(append(errs, ctx.Err())...)
 }
