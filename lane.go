@@ -233,13 +233,11 @@ func (t *Turn) note(l *Lane) *note {
 	trace := &t.trace
 	if outer := l.outer; outer != nil && outer.ReadOnly {
 		trace = &outer.wait().trace
-	}
-	n := len(*trace)
-	if n == cap(*trace) {
+	} else if n := len(*trace); n == cap(*trace) {
 		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.noted-n))
 	}
-	*trace = (*trace)[:n+1]
-	return &(*trace)[n]
+	*trace = append(*trace, note{})
+	return &(*trace)[len(*trace)-1]
 }
 
 // takeOver makes what waits in a nested lane wait in this one.

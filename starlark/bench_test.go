@@ -194,7 +194,7 @@ func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlar
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Globals["main"], w.thread
+	return m.Globals["main"], &w.thread
 }
 
 func TestBenchScriptsAgree(t *testing.T) {
@@ -294,7 +294,7 @@ func BenchmarkCall(b *testing.B) {
 		w.thread.SetMaxExecutionSteps(math.MaxUint64)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := starlark.Call(w.thread, f, nil, nil); err != nil {
+			if _, err := starlark.Call(&w.thread, f, nil, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -28,7 +28,7 @@ func (b *budget) settle(nested *budget) {
 
 // charge pays for steps and bytes before the work of op is done.
 func (w *worker) charge(op string, steps, bytes uint64) error {
-	b, th := &w.budget, w.thread
+	b, th := &w.budget, &w.thread
 	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
 		return w.exceed("memory", op, saturate(b.alloc, bytes), b.maxAlloc, b.alloc)
 	}
@@ -56,7 +56,7 @@ func (w *worker) exceed(name, op string, need, max, used uint64) error {
 }
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
-	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(w.thread), w.at())}
+	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.at())}
 	e.inherited = w.inherits(name)
 	e.raised = w.owner(name).box.limits.Raised[name]
 	return e

@@ -69,7 +69,7 @@ func (w *worker) eval(f *File, names starlark.StringDict) (_ string, err error) 
 	if err != nil {
 		return "", err
 	}
-	globals, err := program.Init(w.thread, joined(w.box.env, names))
+	globals, err := program.Init(&w.thread, joined(w.box.env, names))
 	if err != nil {
 		return "", err
 	}

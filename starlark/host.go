@@ -112,7 +112,7 @@ func (w *worker) hostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []s
 	if err := w.charge(b.Name(), hostSteps+n/4, 0); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Call(w.thread, b, args, kwargs)
+	v, err := starlark.Call(&w.thread, b, args, kwargs)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 		return nil, err
 	}
 	w.files = append(w.files, f.name)
-	globals, err := program.Init(w.thread, env)
+	globals, err := program.Init(&w.thread, env)
 	w.files = w.files[:len(w.files)-1]
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (c *call) stringArg(i int) string {
 
 // stock lets the interpreter's own method work.
 func (c *call) stock() (starlark.Value, error) {
-	return stockMethod(c.recv, c.name).CallInternal(c.w.thread, c.args, c.kwargs)
+	return stockMethod(c.recv, c.name).CallInternal(&c.w.thread, c.args, c.kwargs)
 }
 
 // errorf is an error in the name of the method.

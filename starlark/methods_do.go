@@ -135,7 +135,7 @@ func listRemove(c *call) (starlark.Value, error) {
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
 		return c.stock()
 	}
-	if _, err := stockMethod(xs, "extend").CallInternal(c.w.thread, starlark.Tuple{starlark.Tuple{}}, nil); err != nil {
+	if _, err := stockMethod(xs, "extend").CallInternal(&c.w.thread, starlark.Tuple{starlark.Tuple{}}, nil); err != nil {
 		return nil, errors.New(strings.Replace(err.Error(), "extend: cannot extend", "remove: cannot remove from", 1))
 	}
 	i, err := c.w.indexOf("remove", xs, c.args[0], 0, xs.Len())
@@ -148,7 +148,7 @@ func listRemove(c *call) (starlark.Value, error) {
 	if err := c.w.charge("remove", uint64(xs.Len()-i)/16, 0); err != nil {
 		return nil, err
 	}
-	_, err = stockMethod(xs, "pop").CallInternal(c.w.thread, starlark.Tuple{starlark.MakeInt(i)}, nil)
+	_, err = stockMethod(xs, "pop").CallInternal(&c.w.thread, starlark.Tuple{starlark.MakeInt(i)}, nil)
 	return starlark.None, err
 }
 

@@ -235,7 +235,7 @@ func (w *worker) extend(x *starlark.List, y starlark.Value) error {
 	if err := w.payElements(extended, y); err != nil {
 		return err
 	}
-	if _, err := stockMethod(x, "extend").CallInternal(w.thread, starlark.Tuple{y}, nil); err != nil {
+	if _, err := stockMethod(x, "extend").CallInternal(&w.thread, starlark.Tuple{y}, nil); err != nil {
 		return errors.New(strings.Replace(err.Error(), "extend: cannot extend", "cannot apply += to", 1))
 	}
 	return nil

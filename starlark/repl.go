@@ -208,7 +208,7 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 	}
 	w.loader = &loader{Exec: Exec{Load: r.Load}, modules: map[string]starlark.StringDict{}}
 	w.files = []string{replName}
-	globals, err := program.Init(w.thread, joined(w.box.env, names))
+	globals, err := program.Init(&w.thread, joined(w.box.env, names))
 	for name, v := range globals {
 		if name[0] != '$' {
 			r.names[name] = v
@@ -256,7 +256,7 @@ func (w *worker) shown(v starlark.Value) (string, error) {
 
 // repr returns the text of a value. It is paid for as that of repr and print.
 func (w *worker) repr(v starlark.Value) (string, error) {
-	text, err := starlark.Call(w.thread, universe()["repr"], starlark.Tuple{v}, nil)
+	text, err := starlark.Call(&w.thread, universe()["repr"], starlark.Tuple{v}, nil)
 	if err != nil {
 		return "", err
 	}

@@ -80,7 +80,7 @@ func (w *worker) keyOf(key starlark.Callable, x starlark.Value) (starlark.Value,
 	if key == nil {
 		return x, nil
 	}
-	return starlark.Call(w.thread, key, starlark.Tuple{x}, nil)
+	return starlark.Call(&w.thread, key, starlark.Tuple{x}, nil)
 }
 
 // prefixed puts a name in front of an error, unless the run is stopped.

@@ -137,7 +137,7 @@ func makeRange(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tu
 	if span := uint64(max(start, stop)) - uint64(min(start, stop)); span > math.MaxInt64 || step == math.MinInt {
 		return nil, fmt.Errorf("%s: got %d to %d by %d, want a range of less than 1<<63", name, start, stop, step)
 	}
-	return starlark.Universe[name].(*starlark.Builtin).CallInternal(w.thread, args, kwargs)
+	return starlark.Universe[name].(*starlark.Builtin).CallInternal(&w.thread, args, kwargs)
 }
 
 func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
@@ -278,7 +278,7 @@ func getattr(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 	if err := payName(w, name, args, kwargs); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Universe["getattr"].(*starlark.Builtin).CallInternal(w.thread, args, kwargs)
+	v, err := starlark.Universe["getattr"].(*starlark.Builtin).CallInternal(&w.thread, args, kwargs)
 	if err != nil {
 		return nil, errors.New(cut(err.Error(), maxErrorText))
 	}
@@ -292,5 +292,5 @@ func typeOf(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 			return starlark.String(s.StandsFor()), nil
 		}
 	}
-	return starlark.Universe["type"].(*starlark.Builtin).CallInternal(w.thread, args, kwargs)
+	return starlark.Universe["type"].(*starlark.Builtin).CallInternal(&w.thread, args, kwargs)
 }

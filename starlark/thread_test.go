@@ -1,0 +1,25 @@
+package starlark
+
+import (
+	"context"
+	"testing"
+
+	"go.starlark.net/starlark"
+)
+
+// TestWorkerOf: a thread is known by being a part of its worker, whatever others call theirs.
+func TestWorkerOf(t *testing.T) {
+	w, err := New(Options{}).enter(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.leave(nil)
+	if got := workerOf(&w.thread); got != w {
+		t.Errorf("got %p, want %p", got, w)
+	}
+	for _, name := range []string{"", "starhost"} {
+		if got := workerOf(&starlark.Thread{Name: name}); got != nil {
+			t.Errorf("a thread of others, named %q: got a worker", name)
+		}
+	}
+}
