@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -10,20 +11,20 @@ import (
 // both. It writes the same bytes for the same value on every machine.
 type coder struct {
 	out     []byte // what was written
-	in      string // what is left to be read
+	in      []byte // what is left to be read; nobody changes it
 	reading bool
 	broken  bool // what was read is something else; the values mean nothing
 }
 
-// cut takes n bytes of what is left.
-func (c *coder) cut(n uint64) string {
+// cut takes n bytes of what is left, nil if there are not so many.
+func (c *coder) cut(n uint64) []byte {
 	if n > uint64(len(c.in)) {
-		c.in, c.broken = "", true
-		return ""
+		c.in, c.broken = nil, true
+		return nil
 	}
-	text := c.in[:n]
+	part := c.in[:n:n]
 	c.in = c.in[n:]
-	return text
+	return part
 }
 
 func (c *coder) number(n *uint64) {
@@ -31,18 +32,12 @@ func (c *coder) number(n *uint64) {
 		c.out = binary.AppendUvarint(c.out, *n)
 		return
 	}
-	*n = 0
-	for shift := 0; shift < 64; shift += 7 {
-		b := c.cut(1)
-		if b == "" {
-			return
-		}
-		*n |= uint64(b[0]&0x7f) << shift
-		if b[0] < 0x80 {
-			return
-		}
+	size := 0
+	if *n, size = binary.Uvarint(c.in); size <= 0 {
+		c.in, c.broken = nil, true
+		return
 	}
-	c.broken = true
+	c.in = c.in[size:]
 }
 
 func (c *coder) flag(f *bool) {
@@ -66,10 +61,26 @@ func codeText[T ~string](c *coder, s *T) {
 	n := uint64(len(*s))
 	c.number(&n)
 	if c.reading {
-		*s = T(c.cut(n))
+		part := c.cut(n)
+		*s = T(unsafe.String(unsafe.SliceData(part), len(part))) // a copy would take as long as all else
 		return
 	}
 	c.out = append(c.out, *s...)
+}
+
+// codeBytes is codeText for bytes that nobody changes; those that are read are nil if
+// there are none.
+func codeBytes[T ~[]byte](c *coder, b *T) {
+	n := uint64(len(*b))
+	c.number(&n)
+	switch {
+	case !c.reading:
+		c.out = append(c.out, *b...)
+	case n == 0:
+		*b = nil
+	default:
+		*b = c.cut(n)
+	}
 }
 
 func codeHash(c *coder, h *fragments.Hash) {

@@ -415,13 +415,11 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 // enabled and disabled ones. Names that no plugin bears it warns of unless some were
 // asked for byName.
 func (c *Config) release(own map[string]bool, byName bool) (project PluginsConfig) {
-	names := slices.Sorted(maps.Keys(own))
-	names = slices.DeleteFunc(names, func(name string) bool { return !own[name] })
 	refuse := func(g given, name string) {
 		if _, found := own[name]; found { // it would hold if the project were trusted
 			c.ignore(g, "%s is no plugin of this project", name)
 		} else if !byName {
-			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, names))
+			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, slices.DeleteFunc(sortedKeys(own), func(name string) bool { return !own[name] })))
 		}
 	}
 	for _, g := range c.held {
@@ -463,10 +461,9 @@ func (c *Config) uses(s *Source, project PluginsConfig) bool {
 
 // checkNames warns of names that no plugin bears.
 func (c *Config) checkNames(found map[string]bool) {
-	names := slices.Sorted(maps.Keys(found))
 	check := func(name string, key ...string) {
 		if _, ok := found[name]; !ok {
-			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, didYouMean(name, names))
+			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, didYouMean(name, sortedKeys(found)))
 		}
 	}
 	for _, name := range c.Plugins.Enabled {

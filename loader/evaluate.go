@@ -205,7 +205,8 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 		return nil, err
 	}
 	files := &opened{registered: new(starhost.Plugin), box: e.box}
-	e.describe(files.registered, world)
+	e.describe(files.registered, world.Declared, world.Granted)
+	files.registered.Resolve = world.LoadFragment
 	note := func(kind uint64, from, name string) {
 		if len(files.looks) <= maxLooks {
 			files.looks = append(files.looks, look{kind: kind, from: from, name: name})
@@ -243,12 +244,11 @@ func (e *evaluation) added(err error) {
 }
 
 // describe says of the plugin what its file need not run for.
-func (e *evaluation) describe(p *starhost.Plugin, w *effects.World) {
+func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
 	p.Warn = e.plugin.Mode == modeWarn
-	p.RespondsTo, p.Overrides = both("respond", w.Declared, w.Granted), both("override", w.Declared, w.Granted)
-	p.Resolve = w.LoadFragment
+	p.RespondsTo, p.Overrides = both("respond", declared, granted), both("override", declared, granted)
 }
 
 // refused gives the host's refusal the form of all errors of plugins.

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"crypto/sha256"
 	"io/fs"
 	"os"
 	"slices"
@@ -46,7 +47,7 @@ func openLedger(c *starlark.Cache, dir string) *ledger {
 	l := &ledger{cache: c, key: starlark.ShelfStart.Key(fragments.Sum("ledger 1 " + dir))}
 	in := coder{reading: true, in: c.Recall(l.key)}
 	l.size = len(in.in)
-	if codeItems(&in, &l.entries, codeEntered); in.broken || in.in != "" {
+	if codeItems(&in, &l.entries, codeEntered); in.broken || len(in.in) > 0 {
 		l.entries = nil
 	}
 	return l
@@ -71,7 +72,7 @@ func textKey(sum fragments.Hash) starlark.Key {
 // text returns the bytes with a digest, if the cache has them.
 func (l *ledger) text(sum fragments.Hash) ([]byte, bool) {
 	text := l.cache.Recall(textKey(sum))
-	return []byte(text), fragments.Sum(text) == sum
+	return text, sha256.Sum256(text) == sum
 }
 
 // entry returns what is known of a file.

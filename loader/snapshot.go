@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 
@@ -19,7 +20,7 @@ type snapshot struct {
 	looks      []look
 	logs       []starhost.LogLine // Plugin is left out, and Fields are none
 	registered registration
-	encoded    string // registered, as it was read
+	encoded    []byte // registered, as it was read
 }
 
 // A registration is what a plugin registered, and what that cost.
@@ -81,23 +82,33 @@ func (e *evaluation) restore() bool {
 			return false
 		}
 	}
-	world, err := e.world()
+	declared, granted, err := e.rights()
 	if err != nil {
 		return false
 	}
 	for i := range e.snapshot.logs {
 		l := &e.snapshot.logs[i]
-		if l.Plugin = e.source.Name; world.Redact(l.Text) != l.Text { // a secret that was none
+		if l.Plugin = e.source.Name; e.World.Redact(l.Text) != l.Text { // a secret that was none
 			return false
 		}
 	}
 	r := &e.snapshot.registered
 	e.registered = &r.plugin
-	e.describe(e.registered, world)
+	e.describe(e.registered, declared, granted)
+	e.registered.Resolve = e.resolve
 	e.deferred = &deferred{open: e.reopen}
 	e.deferred.bind(e.registered)
 	e.logs, e.plugin.Steps, e.plugin.Bytes = e.snapshot.logs, r.usage.Steps, r.usage.Bytes
 	return true
+}
+
+// resolve is the plugin's part in resolving references. Few plugins are asked.
+func (e *evaluation) resolve(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
+	world, err := e.world()
+	if err != nil {
+		return starhost.Context{}, err
+	}
+	return world.LoadFragment(ctx, t, ref)
 }
 
 // reopen evaluates the files of a plugin that came from a snapshot: they must register
@@ -108,7 +119,7 @@ func (e *evaluation) reopen(ctx context.Context) (*opened, error) {
 		return nil, err
 	}
 	got := registration{*files.registered, files.usage}
-	if string(got.encode()) != e.snapshot.encoded {
+	if !bytes.Equal(got.encode(), e.snapshot.encoded) {
 		_ = e.Cache.Drop(e.key) // if it stays, the next one that opens it drops it
 		return nil, e.fail(starlark.Pos{File: e.source.Display}, "E0705", "the plugin registers something else than when it was last evaluated: load it again")
 	}
@@ -136,13 +147,13 @@ func (e *evaluation) remember(files *opened) {
 }
 
 // decodeSnapshot reads a snapshot; nil is none.
-func decodeSnapshot(data string) *snapshot {
-	if data == "" {
+func decodeSnapshot(data []byte) *snapshot {
+	if data == nil {
 		return nil
 	}
 	c, s := coder{reading: true, in: data}, new(snapshot)
 	s.code(&c)
-	if c.broken || c.in != "" {
+	if c.broken || len(c.in) > 0 {
 		return nil
 	}
 	s.manifest.API = builtins.APIVersion

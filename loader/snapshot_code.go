@@ -63,8 +63,7 @@ func (r *registration) code(c *coder) {
 func codeTool(c *coder, t *starhost.Tool) {
 	codeText(c, &t.Name)
 	codeText(c, &t.Description)
-	schema := string(t.Parameters)
-	codeText(c, &schema)
+	codeBytes(c, &t.Parameters)
 	codeText(c, &t.Toolset)
 	codeText(c, &t.Approval)
 	codeInteger(c, &t.Timeout)
@@ -73,9 +72,6 @@ func codeTool(c *coder, t *starhost.Tool) {
 	c.flag(&asked)
 	c.flag(&t.Override)
 	codePos(c, &t.Pos)
-	if c.reading && schema != "" {
-		t.Parameters = []byte(schema)
-	}
 	if c.reading && asked {
 		t.Available = func(context.Context, *starhost.Turn) (bool, error) { return false, errUnbound }
 	}

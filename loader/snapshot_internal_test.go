@@ -69,9 +69,9 @@ func TestRegistrationCode(t *testing.T) {
 		want.plugin.Tools[i].Checked = false // what is read is made so
 	}
 	want.usage.Steps, want.usage.Bytes = 1<<63, 7
-	c := coder{reading: true, in: string(want.encode())}
+	c := coder{reading: true, in: want.encode()}
 	got.code(&c)
-	if c.broken || c.in != "" {
+	if c.broken || len(c.in) > 0 {
 		t.Fatalf("what was written cannot be read: broken %v, %d bytes left", c.broken, len(c.in))
 	}
 	if diff := cmp.Diff(want, got, sameData); diff != "" {
@@ -86,7 +86,7 @@ func TestRegistrationNone(t *testing.T) {
 		Hooks:     []starhost.Hook{},
 		Endpoints: []starhost.Endpoint{{Headers: map[string]string{}}, {}},
 	}}
-	c, got := coder{reading: true, in: string(want.encode())}, registration{}
+	c, got := coder{reading: true, in: want.encode()}, registration{}
 	got.code(&c)
 	if diff := cmp.Diff(want, got, sameData); diff != "" {
 		t.Errorf("(-written +read):\n%s", diff)
@@ -106,13 +106,13 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(c.out)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := decodeSnapshot(string(data))
+		s := decodeSnapshot(data)
 		if s == nil {
 			return
 		}
 		var once, twice coder
 		s.code(&once)
-		again := decodeSnapshot(string(once.out))
+		again := decodeSnapshot(once.out)
 		if again == nil {
 			t.Fatal("what was written cannot be read")
 		}

@@ -106,8 +106,7 @@ func (l *loading) hostWorld() (*effects.World, error) {
 	return &w, nil
 }
 
-// world returns what the plugin may reach. The secrets that it may use are read,
-// so that they are known when something else says them.
+// world returns what the plugin may reach.
 func (e *evaluation) world() (*effects.World, error) {
 	w := e.World
 	w.Plugin = e.source.Name
@@ -115,14 +114,21 @@ func (e *evaluation) world() (*effects.World, error) {
 		w.Own = e.source
 	}
 	var err error
-	if w.Declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
-		return nil, err
+	w.Declared, w.Granted, err = e.rights()
+	return &w, err
+}
+
+// rights returns what the plugin declares and is granted. The secrets that it may use are
+// read, so that they are known when something else says them.
+func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
+	if declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
+		return nil, nil, err
 	}
-	if w.Granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
-		return nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
+	if granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {
+		return nil, nil, errorAt(e.config.Place("grants", e.source.Name), "E0603", "grants.%s: %v", e.source.Name, err)
 	}
-	w.Secrets.Watch(secretNames(w.Declared, w.Granted)...)
-	return &w, nil
+	e.World.Secrets.Watch(secretNames(declared, granted)...)
+	return declared, granted, nil
 }
 
 // secretNames returns the secrets that a plugin declares by their full names and

@@ -1,7 +1,5 @@
 package starlark
 
-import "unsafe"
-
 // A Key is what [Cache.Keep] keeps something under: a digest of all that it depends
 // on, and of what it is about. Its first byte is a shelf; those made of digests with
 // [Shelf.Key].
@@ -63,10 +61,10 @@ func (c *Cache) Drop(key Key) error {
 	return c.Save()
 }
 
-// Recall returns what was kept under a key, "" if nothing is.
-func (c *Cache) Recall(key Key) string {
+// Recall returns what was kept under a key, nil if nothing is. It must not be changed.
+func (c *Cache) Recall(key Key) []byte {
 	if c.pack == nil {
-		return ""
+		return nil
 	}
 	c.mu.Lock()
 	value, known := c.kept.fresh[key]
@@ -74,7 +72,7 @@ func (c *Cache) Recall(key Key) string {
 	if !known {
 		value = c.pack.value(key)
 	}
-	return unsafe.String(unsafe.SliceData(value), len(value)) // nobody changes it
+	return value
 }
 
 // put takes over a value.

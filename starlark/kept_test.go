@@ -56,8 +56,8 @@ func TestKeptBound(t *testing.T) {
 	for i := range 2 * maxKept / maxKeptValue {
 		c.Keep(Key{byte(i)}, make([]byte, maxKeptValue))
 	}
-	if c.kept.size > maxKept || c.Recall(Key{}) == "" {
-		t.Errorf("got %d bytes, the first one kept: %v", c.kept.size, c.Recall(Key{}) != "")
+	if c.kept.size > maxKept || c.Recall(Key{}) == nil {
+		t.Errorf("got %d bytes, the first one kept: %v", c.kept.size, c.Recall(Key{}) != nil)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestKeptBound(t *testing.T) {
 func TestKeptNowhere(t *testing.T) {
 	c := &Cache{}
 	c.Keep(Key{1}, []byte("one"))
-	if got := c.Recall(Key{1}); got != "" {
+	if got := c.Recall(Key{1}); got != nil {
 		t.Errorf("got %q, want nothing", got)
 	}
 	if err := c.Drop(Key{1}); err != nil {
@@ -90,7 +90,7 @@ func TestKeptSpoilt(t *testing.T) {
 		if err := os.WriteFile(file, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := openCache(t, dir).Recall(Key{1}); got != "" {
+		if got := openCache(t, dir).Recall(Key{1}); got != nil {
 			t.Errorf("byte %d: got %q, want nothing", i, got)
 		}
 	}
@@ -120,7 +120,7 @@ func TestKeptShelves(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if got := c.Recall(key(i)); got != "" && string(got) != value(i) {
+		if got := c.Recall(key(i)); got != nil && string(got) != value(i) {
 			t.Fatalf("value %d of a file that was cut off: got %q", i, got)
 		}
 	}
