@@ -173,6 +173,9 @@ func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
 		return s.offer.tools
 	}
 	s.offer = picoOffer{text: strings.Clone(text)} // the request is not kept for them
+	if text == "" {
+		return nil
+	}
 	d, _ := readDocument(s.offer.text, nil)        // it was read as a part
 	list := d.elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
