@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -222,7 +224,38 @@ func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replyValue(&reply), nil
+	ran := reply.Call.Arguments
+	if bytes.Equal(ran, raw) && saysItself(args) {
+		return replyValue(&reply, frozen(args)), nil
+	}
+	return replyValue(&reply, objectOrText(ran)), nil
+}
+
+// saysItself reports whether an object is what its JSON reads as, as can be told without
+// reading it: it has few members, which are words, texts and small numbers.
+func saysItself(object *starlark.Dict) bool {
+	if object.Len() > floodCounted {
+		return false
+	}
+	for k, v := range object.Entries() {
+		switch v := v.(type) {
+		case starlark.NoneType, starlark.Bool:
+		case starlark.Int:
+			if _, ok := v.Int64(); !ok {
+				return false
+			}
+		case starlark.String:
+			if !utf8.ValidString(string(v)) {
+				return false
+			}
+		default:
+			return false
+		}
+		if !utf8.ValidString(string(k.(starlark.String))) {
+			return false
+		}
+	}
+	return true
 }
 
 func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {

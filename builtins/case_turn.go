@@ -130,7 +130,7 @@ func caseTurn(c modCall, d CaseDriver) (starlark.Value, error) {
 	}
 	calls := make([]starlark.Value, len(result.Calls))
 	for i := range result.Calls {
-		calls[i] = replyValue(&result.Calls[i])
+		calls[i] = replyValue(&result.Calls[i], objectOrText(result.Calls[i].Call.Arguments))
 	}
 	return structOf("turn", starlark.StringDict{
 		"text": starlark.String(result.Text), "completed": starlark.Bool(result.Completed), "rounds": starlark.MakeInt(result.Rounds),
@@ -138,11 +138,11 @@ func caseTurn(c modCall, d CaseDriver) (starlark.Value, error) {
 	}), nil
 }
 
-// replyValue converts what became of a tool's call.
-func replyValue(reply *starhost.ToolReply) starlark.Value {
+// replyValue converts what became of a tool's call that had these arguments.
+func replyValue(reply *starhost.ToolReply, arguments starlark.Value) starlark.Value {
 	fields := resultDict(&reply.Result, reply.Denied)
 	fields["name"] = starlark.String(reply.Call.Name)
-	fields["arguments"] = objectOrText(reply.Call.Arguments)
+	fields["arguments"] = arguments
 	return structOf("reply", fields)
 }
 

@@ -45,11 +45,19 @@ type play struct {
 func (p *play) lookup(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looked[name] = true
+	mark(&p.looked, name)
 	if value, ok := p.env[name]; ok {
 		return value
 	}
 	return missing(name)
+}
+
+// mark puts a name into a set, which most plays need none of.
+func mark(names *map[string]bool, name string) {
+	if *names == nil {
+		*names = map[string]bool{}
+	}
+	(*names)[name] = true
 }
 
 // missing is what a variable reads as that a case does not set.
@@ -164,7 +172,7 @@ func hooksText(traces []starhost.HookTrace) string {
 // Fire fires one event.
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
 	heading := "fire " + event
-	p.fired[event] = true
+	mark(&p.fired, event)
 	e, err := starhost.NewEvent(event, args, p.events.specs...)
 	if err != nil {
 		return starhost.Outcome{}, p.failed(heading, err)

@@ -98,7 +98,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = &play{ctx: ctx, now: begin, env: env, looked: map[string]bool{}, fired: map[string]bool{}}
+	st.play = &play{ctx: ctx, now: begin, env: env}
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}

@@ -13,7 +13,7 @@ import (
 type Steps struct{ play }
 
 // NewSteps returns steps in a session. Each needs the context of [Steps.Within].
-func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s, fired: map[string]bool{}}} }
+func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s}} }
 
 // Within sets the context of the steps to come: that of what they call, too.
 func (s *Steps) Within(ctx context.Context) { s.ctx = ctx }
