@@ -57,7 +57,7 @@ func cut(name string) string { return name[:min(len(name), 64)] }
 // an error that names it, and changes nothing. The zero value is empty and works.
 // The limits must not be changed once it is in use.
 type MemoryStore struct {
-	// MaxBytes is the most bytes of all contents; 0 means 256 MiB.
+	// MaxBytes is the most bytes of all contents; 0 means 64 MiB.
 	MaxBytes int64
 	// MaxContents is the most contents; 0 means 100,000.
 	MaxContents int
@@ -83,7 +83,7 @@ func (m *MemoryStore) Put(_ context.Context, contents ...Content) error {
 	for _, text := range fresh {
 		size += int64(len(text))
 	}
-	if most := cmp.Or(m.MaxBytes, 256<<20); size > most {
+	if most := cmp.Or(m.MaxBytes, 64<<20); size > most {
 		return fmt.Errorf("fragment store: got %d bytes of contents, want at most %d (MaxBytes)", size, most)
 	}
 	if n, most := len(m.contents)+len(fresh), cmp.Or(m.MaxContents, 100_000); n > most {
