@@ -285,3 +285,53 @@ func TestSnapshotSecret(t *testing.T) {
 		})
 	}
 }
+
+// TestSnapshotLater changes a plugin's files, and has another process replace the pack, once
+// the plugin was loaded without reading them: its handlers are those that were loaded.
+func TestSnapshotLater(t *testing.T) {
+	loader.ReadLater(t)
+	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	write := func(result string) {
+		for name, text := range map[string]string{
+			"p/plugin.star": "load(\"lib.star\", \"result\")\nregister_tool(lambda: result, name = \"tell\", description = \"Tells.\")\n# " + result + "\n",
+			"p/lib.star":    "result = " + result + "\n",
+		} {
+			file := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("\"one\"")
+	o := loader.Options{Dir: dir, Args: []string{"p"}}
+	if _, err := pack(folder).loaded(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := starlark.OpenCache(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	o.Cache = cache
+	set, err := loader.Load(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	write("\"two\"")
+	if _, err := pack(folder).loaded(t.Context(), loader.Options{Dir: dir, Args: []string{"p"}}); err != nil {
+		t.Fatal(err)
+	}
+	turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End(t.Context())
+	reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "tell"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("one", reply.Result.ForLLM); diff != "" {
+		t.Errorf("(-as loaded +got):\n%s", diff)
+	}
+}
