@@ -1,8 +1,7 @@
 package starlark
 
 // A Key is what [Cache.Keep] keeps something under: a digest of all that it depends
-// on, and of what it is about. Its first byte is a shelf; those made of digests with
-// [Shelf.Key].
+// on, and of what it is about. Its first byte is a [Shelf].
 type Key = [len(recordKey{})]byte
 
 // A Shelf is for values that are asked for together: they lie together in the folder.
@@ -15,7 +14,7 @@ const (
 	shelfPrograms              // of the cache's own
 )
 
-// Key returns the key on the shelf for a digest.
+// Key returns the key on the shelf that a digest makes.
 func (s Shelf) Key(sum Key) Key {
 	sum[0] = byte(s)
 	return sum
@@ -41,9 +40,13 @@ func (c *Cache) Keep(key Key, value []byte) bool {
 	if c.pack == nil || len(value) > maxKeptValue {
 		return false
 	}
+	room := maxKept
+	if key[0] != byte(ShelfStart) {
+		room /= 2 // the other half is for what each start asks for
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept.size+len(value) > maxKept {
+	if c.kept.size+len(value) > room {
 		return false
 	}
 	c.kept.put(key, value)

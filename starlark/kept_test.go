@@ -53,11 +53,17 @@ func TestKept(t *testing.T) {
 // TestKeptBound keeps more than a cache holds: it goes on with what it has.
 func TestKeptBound(t *testing.T) {
 	c := openCache(t, filepath.Join(t.TempDir(), "cache"))
-	for i := range 2 * maxKept / maxKeptValue {
-		c.Keep(Key{byte(i)}, make([]byte, maxKeptValue))
-	}
-	if c.kept.size > maxKept || c.Recall(Key{}) == nil {
-		t.Errorf("got %d bytes, the first one kept: %v", c.kept.size, c.Recall(Key{}) != nil)
+	for _, tt := range []struct {
+		shelf Shelf
+		most  int
+	}{{ShelfNeed, maxKept / 2}, {ShelfStart, maxKept}} {
+		kept := false
+		for i := range 2 * maxKept / maxKeptValue {
+			kept = c.Keep(tt.shelf.Key(Key{0, byte(i)}), make([]byte, maxKeptValue))
+		}
+		if c.kept.size != tt.most || kept || c.Recall(tt.shelf.Key(Key{})) == nil {
+			t.Errorf("shelf %d: got %d bytes, want %d; the last kept: %v, the first: %v", tt.shelf, c.kept.size, tt.most, kept, c.Recall(tt.shelf.Key(Key{})) != nil)
+		}
 	}
 }
 
