@@ -47,6 +47,26 @@ func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
 	return v, nil
 }
 
+// readObject puts the members of a JSON object into an empty dict; nothing is an object
+// without any.
+func readObject(dict *starlark.Dict, raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if !json.Valid(raw) {
+		return invalidJSON(raw)
+	}
+	r := jsonReader{text: raw, pay: func(int) error { return nil }, whole: dict}
+	v, err := r.value(0)
+	switch {
+	case err != nil:
+		return fmt.Errorf("at byte %d: %w", r.at, err)
+	case v != dict:
+		return fmt.Errorf("got %s, want a JSON object", v.Type())
+	}
+	return nil
+}
+
 // invalidJSON says where a text stops being one JSON value.
 func invalidJSON(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -77,9 +97,10 @@ var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
 
 // A jsonReader builds values from a text that is valid JSON.
 type jsonReader struct {
-	text []byte
-	at   int // behind what was read
-	pay  func(steps int) error
+	text  []byte
+	at    int // behind what was read
+	pay   func(steps int) error
+	whole *starlark.Dict // that the text becomes if it is an object; nil for a new one
 }
 
 // next returns the first byte of what follows space, commas and colons.
@@ -149,7 +170,10 @@ func (r *jsonReader) array(depth int) (starlark.Value, error) {
 
 // object reads up to the closing brace.
 func (r *jsonReader) object(depth int) (starlark.Value, error) {
-	dict := new(starlark.Dict)
+	dict := r.whole
+	if depth > 1 || dict == nil {
+		dict = new(starlark.Dict)
+	}
 	var flood keyFlood
 	for !r.closes('}') {
 		key := starlark.String(r.string())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -216,8 +217,9 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 
 // toolArguments converts a call's arguments, in the order of the model.
 func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) ([]starlark.Tuple, error) {
-	args, err := objectOf(raw)
-	if err != nil {
+	args := argumentDicts.Get().(*starlark.Dict)
+	defer returnDict(args)
+	if err := readObject(args, raw); err != nil {
 		return nil, err
 	}
 	names := make([]string, 0, args.Len())
@@ -230,18 +232,23 @@ func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMes
 	})
 }
 
+// argumentDicts are empty. A dict is half a KiB, and that of a tool's arguments is gone
+// before its handler runs.
+var argumentDicts = sync.Pool{New: func() any { return new(starlark.Dict) }}
+
+// returnDict empties a dict for the next call, unless it has grown.
+func returnDict(d *starlark.Dict) {
+	const most = 8 // members of a dict that is as small as any
+	if d.Len() <= most && d.Clear() == nil {
+		argumentDicts.Put(d)
+	}
+}
+
 // objectOf converts a JSON object; nothing is an empty one.
 func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
-	if len(raw) == 0 {
-		return new(starlark.Dict), nil
-	}
-	v, err := fromJSON(raw)
-	if err != nil {
+	dict := new(starlark.Dict)
+	if err := readObject(dict, raw); err != nil {
 		return nil, err
-	}
-	dict, ok := v.(*starlark.Dict)
-	if !ok {
-		return nil, fmt.Errorf("got %s, want a JSON object", v.Type())
 	}
 	return dict, nil
 }

@@ -46,7 +46,7 @@ type archive struct {
 // nothing, as nobody would notice that it has no effect.
 func parseArchive(src []byte) (*archive, error) {
 	parsed := txtar.Parse(src)
-	a := &archive{prose: strings.TrimSpace(string(parsed.Comment))}
+	a := &archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]} // what is added has been read
 	for _, f := range parsed.Files {
 		if err := checkSection(f.Name); err != nil {
 			return nil, err

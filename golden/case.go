@@ -30,6 +30,7 @@ type testCase struct {
 	*located
 	*archive
 	src     []byte // of the file
+	index   int64  // among those that run
 	plugins []plugin
 	brought []*loader.Source // of plugins, those in the case itself
 	problem error

@@ -46,7 +46,7 @@ type finder struct {
 // find returns the cases at the paths of the options, in the order of paths and
 // then of names.
 func find(o *Options) ([]*located, error) {
-	f := finder{known: map[string]bool{}}
+	var f finder
 	for _, arg := range o.Paths {
 		where, name, one := strings.Cut(arg, "::")
 		if err := f.argument(loader.NewPath(o.Dir, where), name, one); err != nil {
@@ -96,6 +96,10 @@ func (f *finder) argument(p loader.Path, name string, one bool) error {
 }
 
 func (f *finder) add(cases []*located) {
+	f.cases = slices.Grow(f.cases, len(cases))
+	if f.known == nil {
+		f.known = make(map[string]bool, len(cases))
+	}
 	for _, c := range cases {
 		if !f.known[c.file.Real] {
 			f.known[c.file.Real] = true

@@ -65,7 +65,9 @@ func missing(name string) string { return "test-" + name }
 
 // print writes a step's heading, what it gave, and what handlers logged.
 func (p *play) print(heading, text string) error {
-	p.out.WriteString("== " + heading + "\n" + text + p.flushLogs())
+	for _, part := range [...]string{"== ", heading, "\n", text, p.flushLogs()} {
+		p.out.WriteString(part)
+	}
 	if p.out.Len() > maxCase {
 		return fmt.Errorf("the case printed %d bytes, limit %d", p.out.Len(), maxCase)
 	}

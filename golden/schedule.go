@@ -58,18 +58,17 @@ func parallel(jobs, n int, do func(i int)) {
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
 	last.Store(int64(len(cases) - 1))
-	index := map[*testCase]int64{}
 	for i, c := range cases {
-		index[c] = int64(i)
+		c.index = int64(i)
 	}
 	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
-		if index[c] > last.Load() {
+		if c.index > last.Load() {
 			return
 		}
 		c.first = st.run(ctx, c)
 		c.second = c.first
 		if o.FailFast && c.fails(o) {
-			lower(&last, index[c])
+			lower(&last, c.index)
 		}
 	})
 	if err != nil {

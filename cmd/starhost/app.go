@@ -220,12 +220,14 @@ func encodeJSON(w io.Writer, v any) error {
 }
 
 // printJSON adds v to the result.
-func (a *app) printJSON(v any) error {
-	var line bytes.Buffer
-	if err := encodeJSON(&line, v); err != nil {
-		return err
-	}
-	return json.Indent(&a.out, line.Bytes(), "", "  ") // by the encoder it would take twice the memory
+func (a *app) printJSON(v any) error { return encodeJSON(indenter{&a.out}, v) }
+
+// An indenter takes JSON values, each in one piece as encoders write them, and adds them to a
+// text line by line. An encoder that indents takes three times the memory.
+type indenter struct{ to *bytes.Buffer }
+
+func (w indenter) Write(value []byte) (int, error) {
+	return len(value), json.Indent(w.to, value, "", "  ")
 }
 
 // failureJSON is what a command prints as JSON if it could not begin.
