@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -77,7 +78,7 @@ func (l *ledger) text(sum fragments.Hash) ([]byte, bool) {
 
 // entry returns what is known of a file.
 func (l *ledger) entry(name string) (entered, bool) {
-	i, found := slices.BinarySearchFunc(l.entries, name, func(e entered, name string) int { return strings.Compare(e.name, name) })
+	i, found := sort.Find(len(l.entries), func(i int) int { return strings.Compare(name, l.entries[i].name) })
 	if !found {
 		return entered{}, false
 	}
