@@ -23,10 +23,14 @@ func (d *document) again(i, depth, like int) (int, bool) {
 	if old.kind == isOther || !strings.HasPrefix(d.text[i:], same) { // the end of a number is not in it
 		return i, false
 	}
-	moved, further := int32(i)-old.start, int32(len(d.nodes)-like)
-	for _, n := range before.nodes[like:old.after] {
-		n.start, n.end, n.after = n.start+moved, n.end+moved, n.after+further
-		d.nodes = append(d.nodes, n)
+	at := len(d.nodes)
+	d.nodes = append(d.nodes, before.nodes[like:old.after]...)
+	if moved, further := int32(i)-old.start, int32(at-like); moved != 0 || further != 0 {
+		copied := d.nodes[at:]
+		for j := range copied {
+			n := &copied[j]
+			n.start, n.end, n.after = n.start+moved, n.end+moved, n.after+further
+		}
 	}
 	return i + len(same), true
 }

@@ -176,7 +176,7 @@ func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
 	if text == "" {
 		return nil
 	}
-	d, _ := readDocument(s.offer.text, nil)        // it was read as a part
+	d, _ := readDocument(s.offer.text, nil) // it was read as a part
 	list := d.elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
