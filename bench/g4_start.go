@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 )
 
 // coldStart compares whole processes: starhost with 1,000 plugins, what only reads
@@ -16,7 +19,7 @@ func coldStart(r *rig) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.folder("plugins", many(r.size(1000), "%03d.star", starPlugin))
+	dir, err := r.plugins()
 	if err != nil {
 		return err
 	}
@@ -39,6 +42,23 @@ func coldStart(r *rig) error {
 	}
 	return r.compare(claim{"G4c", "starhost version, by a Go program that does nothing", atMost(1.6)},
 		r.process(nil, starhost, "version"), r.process(nil, floor))
+}
+
+// settled is how old files are that starhost need not read again: see sandbox.md. Those
+// of people are older.
+const settled = 2 * time.Second
+
+// plugins writes a thousand plugins, once, and lets them grow old.
+func (r *rig) plugins() (string, error) {
+	dir := filepath.Join(r.dir, "plugins")
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	dir, err := r.folder("plugins", many(r.size(1000), "%03d.star", starPlugin))
+	if !r.quick {
+		time.Sleep(settled + 100*time.Millisecond)
+	}
+	return dir, err
 }
 
 // firstLoad compares loading without a cache with parsing alone, and with itself on

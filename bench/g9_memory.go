@@ -12,7 +12,7 @@ func peakMemory(r *rig) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.folder("plugins", many(r.size(1000), "%03d.star", starPlugin))
+	dir, err := r.plugins()
 	if err != nil {
 		return err
 	}
