@@ -1,7 +1,8 @@
 """Assembles prompts with pluggy: 10 plugins, each with a hook and a loader of 5
 fragments of 4 KiB, of which 40 of 50 are unique; each content is sent once.
 
-"new" makes all content new in each prompt, "known" is the same every time.
+"new" makes all content new in each prompt, "known" the same every time; "held" is the
+same in memory, made once. Nothing tells a host which it is, so each content is hashed.
 """
 
 import hashlib
@@ -28,20 +29,33 @@ class Spec:
 class Plugin:
     def __init__(self, number):
         self.number = number
+        self.texts = [self.text("fixed", j) for j in range(5)]
 
-    @impl
-    def load(self, arg):
-        return [("%s %d\n" % (arg, (self.number * 5 + j) % 40) + BODY, "%d/%d.md" % (self.number, j)) for j in range(5)]
+    def text(self, arg, j):
+        return "%s %d\n" % (arg, (self.number * 5 + j) % 40) + BODY
 
     @impl
     def pre_llm_call(self, user_message):
         return "remember %d" % self.number
 
 
+class Making(Plugin):
+    @impl
+    def load(self, arg):
+        return [(self.text(arg, j), "%d/%d.md" % (self.number, j)) for j in range(5)]
+
+
+class Holding(Plugin):
+    @impl
+    def load(self, arg):
+        return [(self.texts[j], "%d/%d.md" % (self.number, j)) for j in range(5)]
+
+
 manager = pluggy.PluginManager("bench")
 manager.add_hookspecs(Spec)
+make = Holding if sys.argv[1] == "held" else Making
 for i in range(10):
-    manager.register(Plugin(i))
+    manager.register(make(i))
 counter = itertools.count()
 
 
