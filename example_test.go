@@ -37,7 +37,7 @@ func ExampleHost() {
 
 	fmt.Println(prompt.Text)
 	for _, f := range prompt.Fragments {
-		fmt.Println(f.ID.Short(), f.Status, f.Provenance[0].Source, f.Provenance[0].Plugin)
+		fmt.Println(f.ID.Short(), f.Status, f.Source, f.Plugin)
 	}
 	fmt.Println("tools:", prompt.Tools[0].Name)
 	// Output:

@@ -32,7 +32,7 @@ func TestProvenance(t *testing.T) {
 		return starhost.Context{Fragments: []fragments.Fragment{{Content: "same", Source: "a.md", Plugin: "forged", Pinned: true}}}, nil
 	})}}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, in(7, says("turn_start", "same"))), starhost.Request{Fragments: []string{"xx:"}}))
-	diff(t, "provenance", []fragments.Origin{{Source: "a.md", Plugin: "one"}, {Source: "turn_start", Plugin: "p7"}}, got.Fragments[0].Provenance)
+	diff(t, "provenance", []fragments.Origin{{Source: "a.md", Plugin: "one"}, {Source: "turn_start", Plugin: "p7"}}, got.Fragments[0].Provenance())
 	diff(t, "place of the registration", "Go", got.Fragments[0].Pos)
 }
 
@@ -329,7 +329,7 @@ func TestAttachments(t *testing.T) {
 	p := prompt(t, turn)
 	var got []string
 	for _, a := range p.Attachments {
-		got = append(got, fmt.Sprintf("%s%s %s pinned=%v %v", a.Name, a.URL, a.Status, a.Pinned, a.Provenance))
+		got = append(got, fmt.Sprintf("%s%s %s pinned=%v %v", a.Name, a.URL, a.Status, a.Pinned, a.Provenance()))
 	}
 	diff(t, "report", []string{
 		"a.png kept pinned=true [{pre_llm_call p1}]", "huge.bin dropped pinned=false [{pre_llm_call p1}]",

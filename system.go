@@ -53,7 +53,7 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 		if r.Target != fragments.System || r.Status == fragments.Dropped {
 			continue
 		}
-		for _, o := range r.Provenance {
+		for _, o := range r.Provenance() {
 			offers[o] = append(offers[o], r)
 		}
 		if r.Status == fragments.Kept && fresh == nil {
@@ -70,7 +70,7 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 		for _, r := range rows {
 			if r.Target == fragments.System && r.Status == fragments.Kept && !placed[r] {
 				placed[r] = true
-				parts = append(parts, systemPart{r.Offer(), r.ID, r.Provenance})
+				parts = append(parts, systemPart{r.Offer(), r.ID, r.Provenance()})
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (s *systemText) meet(set *fragments.Set) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		if r := rows[p.id]; r != nil {
-			fresh := slices.DeleteFunc(slices.Clone(r.Provenance), func(o fragments.Origin) bool { return slices.Contains(p.origins, o) })
+			fresh := slices.DeleteFunc(r.Provenance(), func(o fragments.Origin) bool { return slices.Contains(p.origins, o) })
 			p.origins = slices.Concat(p.origins, fresh)
 		}
 	}

@@ -215,7 +215,7 @@ var rowKind = viewKind[fragments.Row]{
 		textField("reason", func(r *fragments.Row) string { return r.Reason }),
 		{"offset", func(r *fragments.Row) starlark.Value { return starlark.MakeInt(r.Offset) }},
 		{"length", func(r *fragments.Row) starlark.Value { return starlark.MakeInt(r.Length) }},
-		{"provenance", func(r *fragments.Row) starlark.Value { return originList(r.Provenance) }},
+		{"provenance", func(r *fragments.Row) starlark.Value { return originList(r.Provenance()) }},
 	},
 	always:  12,
 	columns: []field[fragments.Row]{{"ids", rowID.get}, {"contents", rowContent.get}, {"sources", rowSource.get}},

@@ -167,8 +167,9 @@ func everyone(*Row) (plugin string, pays bool) { return "", true }
 // owner charges a row to the plugin of its first provenance. What the user
 // alone offered is charged to nobody.
 func owner(row *Row) (plugin string, pays bool) {
-	if len(row.Provenance) > 0 {
-		plugin = row.Provenance[0].Plugin
+	plugin = row.Plugin
+	if row.origin() == (Origin{}) && len(row.Again) > 0 {
+		plugin = row.Again[0].Plugin
 	}
 	return plugin, plugin != ""
 }

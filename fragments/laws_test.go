@@ -134,7 +134,7 @@ func complete(t *rapid.T) {
 		if origin == (fragments.Origin{}) {
 			want = 0
 		}
-		if got := count(row.Provenance, origin); got != want {
+		if got := count(row.Provenance(), origin); got != want {
 			t.Errorf("provenance of %q: got %v %d times, want %d", row.Content, origin, got, want)
 		}
 	}
@@ -257,7 +257,7 @@ func budget(t *rapid.T) {
 		}
 		bytes += int64(len(row.Content))
 		tokens += b.Count(row.Content)
-		if plugin := first(row.Provenance).Plugin; row.Pinned {
+		if plugin := first(row.Provenance()).Plugin; row.Pinned {
 			pinned[plugin] += int64(len(row.Content))
 		} else if plugin != "" {
 			unpinned[plugin] += int64(len(row.Content))

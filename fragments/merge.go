@@ -27,12 +27,9 @@ type Row struct {
 	*Fragment      // the first offer in the order of the set, where it was offered
 	Pinned    bool // any offer was
 	ID        Hash
-	// Provenance has every distinct origin, in the order of the set, so that the
-	// row's own comes first. An offer that names neither source nor plugin adds
-	// none. It is never nil.
-	Provenance []Origin
-	Status     Status
-	Reason     string // why it is not Kept; "" if it is
+	Again     []Origin // of later offers, each once and none that is the fragment's own
+	Status    Status
+	Reason    string // why it is not Kept; "" if it is
 
 	// The rest is set by Render.
 
@@ -40,6 +37,22 @@ type Row struct {
 	// Offset and Length, in bytes, give the content within the rendered text of
 	// its target. Offset is -1 if it is not in there.
 	Offset, Length int
+}
+
+// Provenance returns every distinct origin, in the order of the set, so that the
+// fragment's own comes first. An offer that names neither source nor plugin adds
+// none. It is never nil.
+func (r *Row) Provenance() []Origin { return provenance(r.origin(), r.Again) }
+
+func (f *Fragment) origin() Origin { return Origin{f.Source, f.Plugin} }
+
+// provenance returns the first origin, if it names anything, in front of others.
+func provenance(first Origin, again []Origin) []Origin {
+	list := make([]Origin, 0, 1+len(again))
+	if first != (Origin{}) {
+		list = append(list, first)
+	}
+	return append(list, again...)
 }
 
 // Offer returns a fragment that makes this row again: the first offer, pinned if any
@@ -55,10 +68,15 @@ func (r *Row) Offer() Fragment {
 type AttachmentRow struct {
 	Attachment          // the first offer; Pinned if any was
 	ID         Hash     // Attachment.ID(), computed once
-	Provenance []Origin // as in Row
+	Again      []Origin // as in Row
 	Status     Status
 	Reason     string // why it is not Kept; "" if it is
 }
+
+// Provenance is that of [Row.Provenance].
+func (r *AttachmentRow) Provenance() []Origin { return provenance(r.origin(), r.Again) }
+
+func (a *Attachment) origin() Origin { return Origin{a.Source, a.Plugin} }
 
 // A Set is a merged prompt in the making: what was offered, each content once,
 // in the order in which it is sent. [Merge] makes one; the zero value is what
@@ -89,7 +107,6 @@ func Merge(lists ...[]Fragment) *Set {
 		set:   &Set{rows: make([]*Row, 0, n), given: n},
 		rows:  make([]Row, 0, n),
 		found: newTable(n),
-		named: make([]Origin, 0, n),
 	}
 	if !inOrder(lists) {
 		m.offerSorted(lists, n)
@@ -125,14 +142,12 @@ func inOrder(lists [][]Fragment) bool {
 	return true
 }
 
-// A merger fills a set. All rows and their first origins come from one
-// allocation each.
+// A merger fills a set. All rows come from one allocation.
 type merger struct {
 	set   *Set
 	rows  []Row
 	found table
 	fresh map[uint64]Known // contents that nobody knew, by their heads, so that mostly each is hashed once
-	named []Origin
 }
 
 // offerSorted offers the n fragments of all lists in the order of a set.
@@ -160,7 +175,7 @@ func (m *merger) offer(f *Fragment) {
 	row := &m.rows[*slot-1]
 	m.set.repeated += int64(len(f.Content))
 	row.Pinned = row.Pinned || f.Pinned
-	row.Provenance = m.set.more.add(row, row.Provenance, Origin{f.Source, f.Plugin})
+	row.Again = m.set.more.add(row, row.origin(), row.Again, f.origin())
 }
 
 // A table finds rows by id and target. A slot holds the number of a row, from 1, or
@@ -209,11 +224,7 @@ func (m *merger) id(f *Fragment) Hash {
 }
 
 func (m *merger) add(f *Fragment, id Hash) {
-	n := len(m.named)
-	if origin := (Origin{f.Source, f.Plugin}); origin != (Origin{}) {
-		m.named = append(m.named, origin)
-	}
-	m.rows = append(m.rows, Row{Fragment: f, Pinned: f.Pinned, ID: id, Provenance: m.named[n:len(m.named):len(m.named)], Status: Kept, Offset: -1})
+	m.rows = append(m.rows, Row{Fragment: f, Pinned: f.Pinned, ID: id, Status: Kept, Offset: -1})
 	m.set.rows = append(m.set.rows, &m.rows[len(m.rows)-1])
 }
 
@@ -242,52 +253,70 @@ func (s *Set) attach(a Attachment, id Hash) {
 		if s.byID == nil {
 			s.byID = map[Hash]*AttachmentRow{}
 		}
-		row = &AttachmentRow{Attachment: a, ID: id, Provenance: []Origin{}, Status: Kept}
+		row = &AttachmentRow{Attachment: a, ID: id, Status: Kept}
 		s.byID[id] = row
 		s.attachments = append(s.attachments, row)
 	}
 	row.Pinned = row.Pinned || a.Pinned
-	row.Provenance = s.more.add(row, row.Provenance, Origin{a.Source, a.Plugin})
+	row.Again = s.more.add(row, row.origin(), row.Again, a.origin())
 }
 
-// origins remembers the origins of rows that have more than a few, so that many
-// offers of one content take linear time.
-type origins map[rowOrigin]struct{}
+// origins are those of later offers. It has room for the first one of each row, and
+// remembers those of rows that have more than a few, so that many offers of one content
+// take linear time.
+type origins struct {
+	room []Origin
+	many map[rowOrigin]struct{}
+}
 
 type rowOrigin struct {
 	row    any // *Row or *AttachmentRow
 	origin Origin
 }
 
-// fewOrigins are looked through one by one.
-const fewOrigins = 8
+const (
+	fewOrigins   = 8  // are looked through one by one
+	originsAhead = 16 // are allocated together
+)
 
-// add returns list, the provenance of row, with origin added if it is new and
-// names anything.
-func (o *origins) add(row any, list []Origin, origin Origin) []Origin {
-	if origin == (Origin{}) {
+// add returns list, the later origins of a row whose first is own, with origin added
+// if it is new and names anything.
+func (o *origins) add(row any, own Origin, list []Origin, origin Origin) []Origin {
+	switch {
+	case origin == (Origin{}), origin == own:
 		return list
-	}
-	if len(list) < fewOrigins {
+	case len(list) == 0:
+		return o.first(origin)
+	case len(list) < fewOrigins:
 		if slices.Contains(list, origin) {
 			return list
 		}
 		return append(list, origin)
 	}
-	if *o == nil {
-		*o = origins{}
+	if o.many == nil {
+		o.many = map[rowOrigin]struct{}{}
 	}
 	if len(list) == fewOrigins {
 		for _, there := range list {
-			(*o)[rowOrigin{row, there}] = struct{}{}
+			o.many[rowOrigin{row, there}] = struct{}{}
 		}
 	}
 	key := rowOrigin{row, origin}
-	if _, ok := (*o)[key]; ok {
+	if _, ok := o.many[key]; ok {
 		return list
 	}
-	(*o)[key] = struct{}{}
+	o.many[key] = struct{}{}
 	return append(list, origin)
+}
+
+// first returns a list of one origin.
+func (o *origins) first(origin Origin) []Origin {
+	n := len(o.room)
+	if n == cap(o.room) {
+		o.room, n = make([]Origin, 0, originsAhead), 0
+	}
+	o.room = append(o.room, origin)
+	return o.room[n : n+1 : n+1]
 }
 
 // Given returns the number of fragments that were offered, repeats included.

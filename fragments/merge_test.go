@@ -16,7 +16,7 @@ func line(row *fragments.Row) string {
 	if row.Pinned {
 		pinned = " pinned"
 	}
-	return fmt.Sprintf("%s %q %s", row.Target, row.Content, row.Status) + pinned + state(row.Reason, row.Provenance)
+	return fmt.Sprintf("%s %q %s", row.Target, row.Content, row.Status) + pinned + state(row.Reason, row.Provenance())
 }
 
 func attachmentLine(row *fragments.AttachmentRow) string {
@@ -24,7 +24,7 @@ func attachmentLine(row *fragments.AttachmentRow) string {
 	if row.Pinned {
 		pinned = " pinned"
 	}
-	return fmt.Sprintf("%q %s", row.Content+row.URL, row.Status) + pinned + state(row.Reason, row.Provenance)
+	return fmt.Sprintf("%q %s", row.Content+row.URL, row.Status) + pinned + state(row.Reason, row.Provenance())
 }
 
 func state(reason string, provenance []fragments.Origin) string {
@@ -102,7 +102,7 @@ func TestMerge(t *testing.T) {
 				t.Errorf("Given: got %d, want %d", got, given)
 			}
 			for _, row := range set.Rows() {
-				if row.ID != fragments.Sum(row.Content) || row.Provenance == nil || row.Offset != -1 || row.Place != 0 {
+				if row.ID != fragments.Sum(row.Content) || row.Provenance() == nil || row.Offset != -1 || row.Place != 0 {
 					t.Errorf("row before rendering: got %+v", row)
 				}
 			}
@@ -166,8 +166,8 @@ func TestAttach(t *testing.T) {
 				t.Errorf("Attach (-want +got):\n%s", diff)
 			}
 			for _, row := range set.Attachments() {
-				if row.ID != row.Attachment.ID() || row.Provenance == nil {
-					t.Errorf("row: got id %s and provenance %v, want id %s and no nil", row.ID, row.Provenance, row.Attachment.ID())
+				if row.ID != row.Attachment.ID() || row.Provenance() == nil {
+					t.Errorf("row: got id %s and provenance %v, want id %s and no nil", row.ID, row.Provenance(), row.Attachment.ID())
 				}
 			}
 		})
@@ -232,7 +232,7 @@ func TestManyOrigins(t *testing.T) {
 	for i := range list {
 		list[i] = fragments.Fragment{Content: "same", Source: strconv.Itoa(i % n)}
 	}
-	if got := len(fragments.Merge(list).Rows()[0].Provenance); got != n {
+	if got := len(fragments.Merge(list).Rows()[0].Provenance()); got != n {
 		t.Errorf("provenance: got %d origins, want %d", got, n)
 	}
 }
@@ -286,7 +286,7 @@ func TestOriginsInOrder(t *testing.T) {
 			want = append(want, o)
 		}
 	}
-	if diff := cmp.Diff(want, fragments.Merge(list).Rows()[0].Provenance); diff != "" {
+	if diff := cmp.Diff(want, fragments.Merge(list).Rows()[0].Provenance()); diff != "" {
 		t.Errorf("provenance (-want +got):\n%s", diff)
 	}
 }

@@ -249,7 +249,7 @@ func TestReport(t *testing.T) {
 	row := func(content, source string, status fragments.Status, reason string, plugins ...string) *fragments.Row {
 		r := &fragments.Row{Fragment: &fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
 		for _, p := range plugins {
-			r.Provenance = append(r.Provenance, fragments.Origin{Source: source, Plugin: p})
+			r.Again = append(r.Again, fragments.Origin{Source: source, Plugin: p})
 		}
 		return r
 	}
@@ -266,7 +266,7 @@ func TestReport(t *testing.T) {
 			row("old", "old.md", fragments.InSession, ""),
 		},
 		Attachments: []*fragments.AttachmentRow{
-			{Attachment: image, ID: image.ID(), Status: fragments.Kept, Provenance: []fragments.Origin{{Plugin: "one"}}},
+			{Attachment: image, ID: image.ID(), Status: fragments.Kept, Again: []fragments.Origin{{Plugin: "one"}}},
 			{Attachment: link, ID: link.ID(), Status: fragments.Dropped, Reason: "more than 1 attachments (max_attachments)"},
 		},
 		Hooks: []starhost.HookTrace{

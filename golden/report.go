@@ -117,7 +117,7 @@ func fragmentTable(rows []*fragments.Row) string {
 		}
 		cells[i] = []string{
 			place, r.ID.Short(), oneLine(r.Source), size(len(r.Content)),
-			providers(r.Provenance), target, verdict(r.Status, r.Reason),
+			providers(r.Provenance()), target, verdict(r.Status, r.Reason),
 		}
 	}
 	return table(cells, 3)
@@ -127,7 +127,7 @@ func attachmentTable(rows []*fragments.AttachmentRow) string {
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
 		cells[i] = attachmentCells(strconv.Itoa(i+1), r.ID, &r.Attachment)
-		cells[i] = append(cells[i], providers(r.Provenance), verdict(r.Status, r.Reason))
+		cells[i] = append(cells[i], providers(r.Provenance()), verdict(r.Status, r.Reason))
 	}
 	return table(cells, 4)
 }

@@ -170,7 +170,7 @@ func TestRealRunbooks(t *testing.T) {
 	}
 	for source, r := range offered(twice) {
 		want := []fragments.Origin{{Source: source, Plugin: "runbooks"}, {Source: "copy of " + source, Plugin: "copies"}}
-		if diff := gocmp.Diff(want, r.Provenance); diff != "" {
+		if diff := gocmp.Diff(want, r.Provenance()); diff != "" {
 			t.Errorf("provenance of %s (-want +got):\n%s", source, diff)
 		}
 	}

@@ -324,7 +324,7 @@ func newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
-		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason, Provenance: list(f.Provenance, newOriginJSON),
+		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason, Provenance: list(f.Provenance(), newOriginJSON),
 	}
 }
 
@@ -333,7 +333,7 @@ func newOriginJSON(o *fragments.Origin) originJSON { return originJSON{o.Source,
 func newAttachmentRowJSON(r **fragments.AttachmentRow) attachmentJSON {
 	out := newAttachmentJSON(&(*r).Attachment)
 	out.Status, out.Reason = (*r).Status, (*r).Reason
-	out.Provenance = list((*r).Provenance, newOriginJSON)
+	out.Provenance = list((*r).Provenance(), newOriginJSON)
 	return out
 }
 

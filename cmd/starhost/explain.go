@@ -76,7 +76,7 @@ func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
 	for _, r := range p.Fragments {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
 			a.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
-			for _, o := range r.Provenance[1:] {
+			for _, o := range r.Again {
 				fmt.Fprintf(&a.out, "= offered again as %s by %s\n", o.Source, o.Plugin)
 			}
 		}
