@@ -36,18 +36,19 @@ func (t *textInParts) Freeze()               {}
 func (t *textInParts) Truth() starlark.Bool  { return true }
 func (t *textInParts) Hash() (uint32, error) { return t.made().Hash() }
 
-// sumInParts is the sum of its arguments, in parts if it is a long text.
+// sumInParts is the sum of its arguments, in parts if it is a long text. The first may be
+// a text in parts, which nobody else has, so that it grows: many terms cost no more each.
 func sumInParts(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	t := &textInParts{parts: make([]string, 0, len(args)+1)}
-	for _, a := range args {
-		switch a := a.(type) {
-		case starlark.String:
-			t.parts, t.size = append(t.parts, string(a)), t.size+len(a)
-		case *textInParts:
-			t.parts, t.size = append(t.parts, a.parts...), t.size+a.size
-		default:
-			return binary(th, syntax.PLUS, madeOf(args[0]), madeOf(args[1]))
+	t, rest := new(textInParts), args
+	if first, ok := args[0].(*textInParts); ok {
+		t, rest = first, args[1:]
+	}
+	for _, a := range rest {
+		text, ok := a.(starlark.String)
+		if !ok {
+			return binary(th, syntax.PLUS, madeOf(args[0]), args[1])
 		}
+		t.parts, t.size = append(t.parts, string(text)), t.size+len(text)
 	}
 	if err := workerOf(th).pay(concatText, uint64(t.size)); err != nil {
 		return nil, err

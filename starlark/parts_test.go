@@ -116,3 +116,22 @@ func runPlain(t *testing.T, box *Sandbox, src string) *Module {
 	}
 	return m
 }
+
+// TestManyParts: a term more is an element more, and no copy of those before it.
+func TestManyParts(t *testing.T) {
+	const terms = 700
+	box := New(Options{})
+	if err := box.Define("take", newTaker(), Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	m := runPlain(t, box, "long, e = \"x\" * 2000, \"\"\ndef f():\n    return take(long"+strings.Repeat(" + e", terms)+")\n")
+	f := m.Globals["f"].(starlark.Callable)
+	allocs := testing.AllocsPerRun(5, func() {
+		if _, _, err := box.Call(context.Background(), f, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 3*terms { // two are what any call takes
+		t.Errorf("got %v allocations for %d terms, want less than three for each", allocs, terms)
+	}
+}

@@ -17,7 +17,7 @@ func TestWorkerOf(t *testing.T) {
 	if got := workerOf(&w.thread); got != w {
 		t.Errorf("got %p, want %p", got, w)
 	}
-	for _, name := range []string{"", "starhost"} {
+	for _, name := range []string{"", "starhost", w.thread.Name} {
 		if got := workerOf(&starlark.Thread{Name: name}); got != nil {
 			t.Errorf("a thread of others, named %q: got a worker", name)
 		}
