@@ -155,11 +155,9 @@ func (l *Lane) Spent(steps, bytes uint64) {
 // kept by who derived it, so that it says nothing.
 func (l *Lane) Unkept(ctx context.Context) { l.unkept = ctx == context.Context((*laneContext)(l)) }
 
-// How many lanes a turn allocates at first, and then at a time.
-const (
-	firstLanes  = 2
-	sparedLanes = 8
-)
+// maxSpare is the most lanes that a turn allocates at a time: first one, then as many as it
+// had.
+const maxSpare = 8
 
 // lane returns the next lane for a handler of plugin: nested in the lane that
 // ctx carries, else numbered by the turn. It must be called in the order in
@@ -184,12 +182,8 @@ func (t *Turn) spareLane() *Lane {
 		t.unkept = nil
 		return l
 	}
-	switch {
-	case len(t.spare) > 0:
-	case t.lanes == 1:
-		t.spare = make([]Lane, firstLanes)
-	default:
-		t.spare = make([]Lane, sparedLanes)
+	if len(t.spare) == 0 {
+		t.spare = make([]Lane, min(t.lanes, maxSpare))
 	}
 	l := &t.spare[0]
 	t.spare = t.spare[1:]
@@ -206,7 +200,7 @@ func (t *Turn) done(l *Lane) {
 
 // firstNotes is how many calls a turn's trace has room for at first, if the turn before
 // had no more.
-const firstNotes = 8
+const firstNotes = 4
 
 // record passes on what a handler logged and its effects. Inside of a loader all wait in
 // its lane, as other loaders run beside it.

@@ -108,6 +108,9 @@ func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
 	}
 	id, known := s.ids[a.Content]
 	if !known {
+		if s.ids == nil {
+			s.ids = map[string]fragments.Hash{}
+		}
 		id = a.ID()
 		s.ids[a.Content] = id
 	}
@@ -293,8 +296,11 @@ func (t *Turn) append(m *merged) {
 
 // hold notes that a message brings a content.
 func (t *Turn) hold(m *Message, id fragments.Hash) {
-	m.holds = append(m.holds, id)
-	t.session.sent[id] = t.session.use()
+	s := t.session
+	if s.sent == nil {
+		s.sent = map[fragments.Hash]int{}
+	}
+	m.holds, s.sent[id] = append(m.holds, id), s.use()
 }
 
 // send passes the complete request through pre_send and compares it with the

@@ -67,7 +67,7 @@ func (h *Host) NewSession(c SessionConfig) *Session { return h.live.NewSession(c
 
 func newSession(l *Live, c SessionConfig) *Session {
 	c.Platform = cmp.Or(c.Platform, "go")
-	s := &Session{live: l, config: c, slot: make(chan struct{}, 1), sent: map[fragments.Hash]int{}, ids: map[string]fragments.Hash{}}
+	s := &Session{live: l, config: c, slot: make(chan struct{}, 1)}
 	s.slot <- struct{}{}
 	return s
 }
@@ -203,7 +203,7 @@ func (s *Session) enter(ctx context.Context) (*Turn, error) {
 	h := s.live.Host()
 	return &Turn{
 		session: s, host: h, registry: h.registry.Load(), number: s.number,
-		request: Request{Model: s.config.Model, Options: emptyObject}, only: []ToolFilter{h.opts.Tools},
+		request: Request{Model: s.config.Model, Options: emptyObject}, only: append(make([]ToolFilter, 0, 2), h.opts.Tools),
 	}, nil
 }
 
@@ -463,7 +463,7 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // first one, and what session_start offered is offered again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
-		s.history, s.sent, s.docs = nil, map[fragments.Hash]int{}, 0
+		s.history, s.sent, s.docs = nil, nil, 0
 		s.opening, s.base = s.welcome, s.number
 		s.system = systemText{own: s.system.own, stale: true}
 		_, err := t.fire(ctx, t.event("session_reset"))

@@ -90,6 +90,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	if saved.Offer {
 		s.opening = s.welcome
 	}
+	s.sent = make(map[fragments.Hash]int, len(saved.Sent))
 	for _, id := range saved.Sent {
 		s.sent[id] = 0
 	}

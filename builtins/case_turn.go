@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // requestParams are the parameters that say what a request is, behind its text.
@@ -140,24 +141,27 @@ func caseTurn(c modCall, d CaseDriver) (starlark.Value, error) {
 
 // replyValue converts what became of a tool's call that had these arguments.
 func replyValue(reply *starhost.ToolReply, arguments starlark.Value) starlark.Value {
-	fields := resultDict(&reply.Result, reply.Denied)
-	fields["name"] = starlark.String(reply.Call.Name)
-	fields["arguments"] = arguments
-	return structOf("reply", fields)
+	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "arguments", arguments)
 }
 
-// resultDict are the fields of a result, and of the decision that denied it, with room
-// for what it is the result of.
-func resultDict(r *starhost.Result, denied *starhost.Decision) starlark.StringDict {
+// replyStruct converts a result, the decision that denied it or nil, and what it is the
+// result of: a name and the arguments, which are called as kind says.
+func replyStruct(r *starhost.Result, denied *starhost.Decision, name string, kind starlark.String, arguments starlark.Value) starlark.Value {
 	reason := ""
 	if denied != nil {
 		reason = denied.Reason
 	}
-	fields := make(starlark.StringDict, 9)
-	fields["output"], fields["is_error"], fields["for_user"] = starlark.String(r.ForLLM), starlark.Bool(r.IsError), starlark.String(r.ForUser)
-	fields["silent"], fields["handled"], fields["denied"] = starlark.Bool(r.Silent), starlark.Bool(r.Handled), starlark.String(reason)
-	fields["attachments"] = attachmentList(r.Attachments)
-	return fields
+	return starlarkstruct.FromKeywords(starlark.String("reply"), []starlark.Tuple{
+		{kind, arguments},
+		{starlark.String("attachments"), attachmentList(r.Attachments)},
+		{starlark.String("denied"), starlark.String(reason)},
+		{starlark.String("for_user"), starlark.String(r.ForUser)},
+		{starlark.String("handled"), starlark.Bool(r.Handled)},
+		{starlark.String("is_error"), starlark.Bool(r.IsError)},
+		{starlark.String("name"), starlark.String(name)},
+		{starlark.String("output"), starlark.String(r.ForLLM)},
+		{starlark.String("silent"), starlark.Bool(r.Silent)},
+	})
 }
 
 func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
@@ -169,10 +173,7 @@ func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields := resultDict(&reply.Result, reply.Denied)
-	fields["name"] = starlark.String(reply.Call.Name)
-	fields["args"] = stringList(reply.Call.Args)
-	return structOf("reply", fields), nil
+	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "args", stringList(reply.Call.Args)), nil
 }
 
 func caseTemplate(c modCall, d CaseDriver) (starlark.Value, error) {

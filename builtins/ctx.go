@@ -288,11 +288,10 @@ write are errors, as loaders run beside each other.`,
 
 // reach does an effect with the run's clock stopped: what is out there has a
 // deadline of its own.
-func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, err error) {
-	err = c.rt.Paused(c.th, func() (err error) {
-		got, err = work(c.rt.Context(c.th))
-		return err
-	})
+func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (T, error) {
+	goOn := c.rt.Pause(c.th)
+	got, err := work(c.rt.Context(c.th))
+	goOn()
 	return got, err
 }
 

@@ -30,8 +30,8 @@ type Runtime interface {
 	// Loading returns the file that is being evaluated at top level, "" while a
 	// handler runs; module is true for a loaded library.
 	Loading(th *starlark.Thread) (file string, module bool)
-	// Paused runs work, an effect, with the run's clock stopped.
-	Paused(th *starlark.Thread, work func() error) error
+	// Pause stops the run's clock, for an effect, until go on is called.
+	Pause(th *starlark.Thread) (goOn func())
 }
 
 // An Entry describes one name that a plugin can use. The table of all entries is

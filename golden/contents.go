@@ -18,7 +18,7 @@ type contents struct {
 
 // reset replaces what is there by texts, by alias.
 func (c *contents) reset(ctx context.Context, texts map[string][]byte) error {
-	c.MemoryStore, c.unseen = new(fragments.MemoryStore), map[string]fragments.Hash{}
+	c.MemoryStore, c.unseen = new(fragments.MemoryStore), make(map[string]fragments.Hash, len(texts))
 	for _, alias := range sortedKeys(texts) {
 		text := string(texts[alias])
 		id := fragments.Sum(text)

@@ -30,7 +30,7 @@ type conditions struct {
 // files, time and store, it learns through the play that is on. It is the
 // builtins.CaseDriver of all scripts.
 type stage struct {
-	*play     // that is on
+	play      // that is on
 	cond      conditions
 	plugins   []starhost.Plugin // of Go
 	workspace workspace
@@ -98,7 +98,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = &play{ctx: ctx, now: begin, env: env}
+	st.play = play{ctx: ctx, now: begin, env: env}
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}

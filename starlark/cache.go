@@ -34,7 +34,8 @@ type recordKey [sha256.Size]byte
 
 // keyOf returns the key of a file: what its syntax is a function of.
 func keyOf(o syntax.FileOptions, name string, text []byte) recordKey {
-	data := make([]byte, 0, len(name)+len(text)+8)
+	var room [1 << 10]byte
+	data := room[:0]
 	for _, on := range []bool{o.Set, o.While, o.TopLevelControl, o.GlobalReassign, o.LoadBindsGlobally, o.Recursion} {
 		bit := byte('0')
 		if on {
@@ -86,8 +87,12 @@ type compiled struct {
 }
 
 // env returns the names that the program uses, those of extra first. The functions of
-// a file hold on to them for good, and all names there are would be a large map.
+// a file hold on to them for good, and all names there are would be a large map, but for
+// base, which is there anyway.
 func (p *compiled) env(base, extra, probes starlark.StringDict) starlark.StringDict {
+	if len(extra)+len(probes) == 0 {
+		return base
+	}
 	env := make(starlark.StringDict, len(p.uses))
 	for _, name := range p.uses {
 		for _, names := range []starlark.StringDict{probes, extra, base} {

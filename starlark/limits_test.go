@@ -171,7 +171,10 @@ func TestTimeout(t *testing.T) {
 func TestPausedTimeDoesNotCount(t *testing.T) {
 	s := New(Options{Limits: Limits{Timeout: 300 * time.Millisecond}})
 	wait := builtin("wait", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
-		return starlark.None, s.Paused(th, func() error { time.Sleep(400 * time.Millisecond); return nil })
+		goOn := s.Pause(th)
+		time.Sleep(400 * time.Millisecond)
+		goOn()
+		return starlark.None, nil
 	})
 	if err := s.Define("wait", wait, Cost{Steps: 1}); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err := checkEnv(f.name, e.Env); err != nil {
 		return nil, err
 	}
-	w.loader = &loader{Exec: e, modules: map[string]starlark.StringDict{}}
+	w.loader = &loader{Exec: e}
 	globals, err := w.evaluate(f)
 	if err != nil {
 		return nil, err
@@ -122,6 +122,9 @@ func (w *worker) load(label string) (starlark.StringDict, error) {
 	}
 	if err := freeze(name, globals, nil); err != nil {
 		return nil, err
+	}
+	if w.loader.modules == nil {
+		w.loader.modules = map[string]starlark.StringDict{}
 	}
 	w.loader.modules[name] = globals
 	return globals, nil

@@ -252,15 +252,15 @@ func (s *Sandbox) Loading(th *starlark.Thread) (file string, module bool) {
 	return files[len(files)-1], len(files) > 1
 }
 
-// Paused does work with the run's wall clock stopped, as during an effect that
-// has a deadline of its own.
-func (s *Sandbox) Paused(th *starlark.Thread, work func() error) error {
+// Pause stops the run's wall clock until goOn is called, as during an effect that has a
+// deadline of its own.
+func (s *Sandbox) Pause(th *starlark.Thread) (goOn func()) {
 	w := workerOf(th)
 	start, deadline := time.Now(), w.deadline
-	err := work()
-	w.deadline = deadline // nested calls have moved it as well
-	w.prolong(start)
-	return err
+	return func() {
+		w.deadline = deadline // nested calls have moved it as well
+		w.prolong(start)
+	}
 }
 
 // prolong moves the deadline by the time since start.
