@@ -1,6 +1,10 @@
 package hook
 
-import "strings"
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
 
 // An agent sends its whole conversation with each request, and most of it stood in the
 // request before. A value that is there again, at the same place among its siblings, is
@@ -11,6 +15,22 @@ import "strings"
 // they are in. Below that reading costs as little.
 const maxAgain = 4
 
+// A copied value stands at one index, and in the document before at another one.
+type copied struct{ at, like int }
+
+// origin returns the index that a value of the document before has, where this one
+// repeats it, and none where it was read.
+func (d *document) origin(i int) int {
+	n, found := slices.BinarySearchFunc(d.known, i, func(c copied, i int) int { return cmp.Compare(c.at, i) })
+	if !found {
+		n--
+	}
+	if n < 0 || i >= d.behind(d.known[n].at) {
+		return none
+	}
+	return i - d.known[n].at + d.known[n].like
+}
+
 // again takes over the nodes of a value of the document before, like, if the text goes on
 // with the same bytes at i. It returns the place behind them.
 func (d *document) again(i, depth, like int) (int, bool) {
@@ -20,15 +40,16 @@ func (d *document) again(i, depth, like int) (int, bool) {
 	before := d.before
 	old := &before.nodes[like]
 	same := before.as(like)
-	if old.kind == isOther || !strings.HasPrefix(d.text[i:], same) { // the end of a number is not in it
+	if old.kind == isOther || !bytes.HasPrefix(d.text[i:], same) { // the end of a number is not in it
 		return i, false
 	}
 	at := len(d.nodes)
+	d.known = append(d.known, copied{at, like})
 	d.nodes = append(d.nodes, before.nodes[like:old.after]...)
 	if moved, further := int32(i)-old.start, int32(at-like); moved != 0 || further != 0 {
-		copied := d.nodes[at:]
-		for j := range copied {
-			n := &copied[j]
+		moving := d.nodes[at:]
+		for j := range moving {
+			n := &moving[j]
 			n.start, n.end, n.after = n.start+moved, n.end+moved, n.after+further
 		}
 	}

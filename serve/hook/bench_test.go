@@ -12,17 +12,17 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// BenchmarkServe is one request of PicoClaw, with five messages of 1,000 bytes and
-// three tools, and its answer: the path that each of its rounds takes.
+// BenchmarkServe is one request of PicoClaw, with thirty messages of 1,000 bytes and
+// twenty tools, and its answer: the path that each of its rounds takes.
 func BenchmarkServe(b *testing.B) {
 	h := hostOf(b, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
 	messages := []any{}
-	for i := range 5 {
+	for i := range 31 {
 		messages = append(messages, map[string]any{"role": []string{"user", "assistant"}[i%2], "content": strings.Repeat("words. ", 143)})
 	}
 	tools := []any{}
-	for i := range 3 {
-		tools = append(tools, map[string]any{"type": "function", "function": map[string]any{"name": fmt.Sprint("tool", i), "description": "a tool"}})
+	for i := range 20 {
+		tools = append(tools, map[string]any{"type": "function", "function": map[string]any{"name": fmt.Sprint("tool", i), "description": strings.Repeat("a tool. ", 50)}})
 	}
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "hook.before_llm", "params": map[string]any{"model": "m", "messages": messages, "tools": tools, "options": map[string]any{"temperature": 0.5}}})
 	if err != nil {

@@ -6,24 +6,71 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// chat returns the messages of an array as OpenAI's chat completions have them, which
-// PicoClaw and Hermes pass on. Those of the system, and what is none, are not among
-// them: at says where in the array each one is.
-func (d *document) chat(array int) (list []starhost.Message, at []int) {
-	messages := d.elements(array)
-	list, at = make([]starhost.Message, 0, len(messages)), make([]int, 0, len(messages))
-	for i, m := range messages {
-		role := d.stringAt(d.get(m, "role"))
-		if role != starhost.RoleUser && role != starhost.RoleAssistant && role != starhost.RoleTool {
-			continue
-		}
-		at = append(at, i)
-		list = append(list, starhost.Message{
-			Role: role, Content: starhost.NewText(d.said(m)), ToolCalls: d.calls(d.get(m, "tool_calls")),
-			CallID: d.stringAt(d.get(m, "tool_call_id")), ToolName: d.stringAt(d.get(m, "name")),
-		})
+// roleSystem is the role of system text, which is no message for plugins.
+const roleSystem = "system"
+
+// A conversation is an array of messages as OpenAI's chat completions have them, which
+// PicoClaw and Hermes pass on.
+type conversation struct {
+	places []int // the values of the array in its document
+	// messages are one for each of them, without a role where it is none. Those of
+	// the system are among them.
+	messages []starhost.Message
+	known    int // so many of them were read with an earlier document
+}
+
+// conversation reads an array of messages. Those that the document before had at the
+// same places, which are most, are not read again.
+func (d *document) conversation(array int) *conversation {
+	c, before := &d.talk, &d.talked
+	c.places = d.elements(array)
+	for c.known < min(len(c.places), len(before.places)) && d.origin(c.places[c.known]) == before.places[c.known] {
+		c.known++
 	}
-	return list, at
+	if c.messages = before.messages[:c.known:c.known]; c.known == 0 || c.known < len(c.places) {
+		c.messages = append(make([]starhost.Message, 0, len(c.places)), c.messages...)
+	}
+	for _, m := range c.places[c.known:] {
+		c.messages = append(c.messages, d.message(m))
+	}
+	return c
+}
+
+// message returns one message.
+func (d *document) message(i int) starhost.Message {
+	switch role := d.stringAt(d.get(i, "role")); role {
+	case roleSystem, starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
+		return starhost.Message{
+			Role: role, Content: starhost.NewText(d.said(i)), ToolCalls: d.calls(d.get(i, "tool_calls")),
+			CallID: d.stringAt(d.get(i, "tool_call_id")), ToolName: d.stringAt(d.get(i, "name")),
+		}
+	}
+	return starhost.Message{}
+}
+
+// chat returns the messages that plugins hear of.
+func (c *conversation) chat() []starhost.Message {
+	first, n := 0, 0
+	for i := range c.messages {
+		switch c.messages[i].Role {
+		case "", roleSystem:
+			if n == 0 {
+				first++
+			}
+		default:
+			n++
+		}
+	}
+	if first+n == len(c.messages) { // as the system speaks first
+		return c.messages[first:]
+	}
+	list := make([]starhost.Message, 0, n)
+	for i := range c.messages {
+		if role := c.messages[i].Role; role != "" && role != roleSystem {
+			list = append(list, c.messages[i])
+		}
+	}
+	return list
 }
 
 // said returns what a message says: its content, or the texts among its parts.
@@ -41,7 +88,7 @@ func (d *document) calls(array int) (list []starhost.ToolCall) {
 	for _, c := range d.elements(array) {
 		function := d.get(c, "function")
 		args := d.stringAt(d.get(function, "arguments"))
-		if text, ok := readDocument(args, nil); !ok || !text.is(0, isObject) {
+		if text, ok := readDocument(args); !ok || !text.is(0, isObject) {
 			args = "{}"
 		}
 		list = append(list, starhost.ToolCall{ID: d.stringAt(d.get(c, "id")), Name: d.stringAt(d.get(function, "name")), Arguments: json.RawMessage(args)})

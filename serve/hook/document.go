@@ -1,6 +1,8 @@
 package hook
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"math/bits"
 	"slices"
@@ -10,11 +12,15 @@ import (
 
 // A document is a JSON text with the place of each of its values. A request of
 // PicoClaw is a whole conversation, of which most is sent back as it came: it is read
-// in one pass, and nothing is copied that nobody asks for.
+// in one pass, and nothing is copied that nobody asks for. What is asked for is a copy,
+// as the memory of a document is used again for another one.
 type document struct {
-	text   string
+	text   []byte
 	nodes  []node    // of each value its own, then those within it; members are a key and a value
 	before *document // while it is read: one that it may repeat, or nil
+	known  []copied  // the values that it does repeat, in their order
+
+	talk, talked conversation // that was read of it, and of the one before
 }
 
 // A node is a value of a document: text[start:end].
@@ -39,19 +45,23 @@ const maxNesting = 512
 // none is the index of a value that is not there.
 const none = -1
 
-// readDocument reads a text that must be one JSON value. What it repeats of a document
-// before, if there is one, is known: see again.go.
-func readDocument(text string, before *document) (*document, bool) {
-	d := &document{text: text, before: before}
+// readDocument reads a text that must be one JSON value.
+func readDocument(text string) (*document, bool) {
+	d := &document{text: []byte(text)}
+	return d, d.read(nil)
+}
+
+// read finds the values of the text, which must be one JSON value. What it repeats of a
+// document before, if there is one, is known: see again.go.
+func (d *document) read(before *document) bool {
 	like := none
-	if before != nil {
-		d.nodes, like = make([]node, 0, len(before.nodes)+len(before.nodes)/8), 0
-	} else {
-		d.nodes = make([]node, 0, 16+len(text)/64)
+	d.nodes, d.known, d.before = d.nodes[:0], d.known[:0], before
+	if d.talk, d.talked = (conversation{}), (conversation{}); before != nil {
+		d.talked, like = before.talk, 0
 	}
 	i, ok := d.value(d.space(0), 0, like)
 	d.before = nil
-	return d, ok && d.space(i) == len(text)
+	return ok && d.space(i) == len(d.text)
 }
 
 // space returns the place of the next byte that is no white space.
@@ -79,7 +89,7 @@ func (d *document) value(i, depth, like int) (int, bool) {
 		i, ok = d.list(i, depth, like)
 	case isString:
 		end, escaped, whole := d.string(i)
-		d.nodes[at].verbatim = whole && !escaped && utf8.ValidString(d.text[i:end])
+		d.nodes[at].verbatim = whole && !escaped && utf8.Valid(d.text[i:end])
 		i, ok = end, whole
 	default:
 		d.nodes[at].kind = isOther
@@ -152,17 +162,17 @@ func (d *document) string(i int) (end int, escaped, ok bool) {
 	}
 }
 
-func hexadecimal(text string, i int) bool {
-	return len(text) >= i+4 && strings.Trim(text[i:i+4], "0123456789abcdefABCDEF") == ""
+func hexadecimal(text []byte, i int) bool {
+	return len(text) >= i+4 && len(bytes.Trim(text[i:i+4], "0123456789abcdefABCDEF")) == 0
 }
 
 // ordinary returns the place of the next byte from i on that is a quote, a backslash
 // or a control character. It looks at eight bytes at a time: a byte of a word has its
 // top bit set by the subtraction if it is below what is subtracted.
-func ordinary(text string, i int) int {
+func ordinary(text []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
-		w := word(text[i : i+8])
+		w := binary.LittleEndian.Uint64(text[i:])
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
 		found := (w-ones*' ')&^w | (quote-ones)&^quote | (slash-ones)&^slash
 		if found &= tops; found != 0 {
@@ -175,37 +185,26 @@ func ordinary(text string, i int) int {
 	return i
 }
 
-// word returns eight bytes as one number, the first one lowest.
-func word(b string) uint64 {
-	_ = b[7]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
 // other reads a number, true, false or null.
 func (d *document) other(i int) (int, bool) {
 	end := i
 	for end < len(d.text) && !strings.ContainsRune(" \t\r\n,:]}", rune(d.text[end])) {
 		end++
 	}
-	return end, json.Valid([]byte(d.text[i:end]))
+	return end, json.Valid(d.text[i:end])
 }
 
-// as returns a value as it stands in the text, "" for none.
-func (d *document) as(i int) string {
+// as returns a value as it stands in the text, nil for none. It is a part of the text,
+// for those who do not keep it.
+func (d *document) as(i int) []byte {
 	if i == none {
-		return ""
+		return nil
 	}
 	return d.text[d.nodes[i].start:d.nodes[i].end]
 }
 
 // raw returns a value as JSON, nil for none.
-func (d *document) raw(i int) json.RawMessage {
-	if i == none {
-		return nil
-	}
-	return json.RawMessage(d.as(i))
-}
+func (d *document) raw(i int) json.RawMessage { return bytes.Clone(d.as(i)) }
 
 // behind returns the index of the node behind a value and all within it.
 func (d *document) behind(i int) int { return int(d.nodes[i].after) }
@@ -231,7 +230,7 @@ func (d *document) named(key int, name string) bool {
 	if !n.verbatim {
 		return d.stringAt(key) == name
 	}
-	return d.text[n.start+1:n.end-1] == name
+	return string(d.text[n.start+1:n.end-1]) == name
 }
 
 // members yields the keys and values of an object; of anything else there are none.
@@ -271,23 +270,23 @@ func (d *document) stringAt(i int) string {
 	}
 	text := d.as(i)
 	if d.nodes[i].verbatim {
-		return text[1 : len(text)-1]
+		return string(text[1 : len(text)-1])
 	}
 	var s string
-	_ = json.Unmarshal([]byte(text), &s) // it is one
+	_ = json.Unmarshal(text, &s) // it is one
 	return s
 }
 
 // integer returns a whole number, 0 of anything else.
 func (d *document) integer(i int) (n int64) {
 	if d.is(i, isOther) {
-		_ = json.Unmarshal(d.raw(i), &n) // it stays 0
+		_ = json.Unmarshal(d.as(i), &n) // it stays 0
 	}
 	return n
 }
 
 // yes reports whether a value is true.
-func (d *document) yes(i int) bool { return d.as(i) == "true" }
+func (d *document) yes(i int) bool { return string(d.as(i)) == "true" }
 
 // An edit replaces a part of a text.
 type edit struct {

@@ -41,7 +41,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, ok := readDocument(text, nil)
+		d, ok := readDocument(text)
 		if deep := strings.Count(text, "[")+strings.Count(text, "{") > maxNesting; ok != json.Valid([]byte(text)) && !deep {
 			t.Fatalf("%q: read %v, encoding/json says %v", text, ok, !ok)
 		}
@@ -64,7 +64,7 @@ func TestLawDocumentSet(t *testing.T) {
 			want[name.Draw(t, "name")] = rapid.String().Draw(t, "value")
 		}
 		text, _ := json.Marshal(want)
-		d, ok := readDocument(string(text), nil)
+		d, ok := readDocument(string(text))
 		if !ok {
 			t.Fatalf("%s is not read", text)
 		}
@@ -88,7 +88,7 @@ func TestLawDocumentSet(t *testing.T) {
 
 func TestDocumentDeep(t *testing.T) {
 	for depth, want := range map[int]bool{maxNesting: true, maxNesting + 2: false, 1_000_000: false} {
-		if _, ok := readDocument(strings.Repeat("[", depth)+strings.Repeat("]", depth), nil); ok != want {
+		if _, ok := readDocument(strings.Repeat("[", depth) + strings.Repeat("]", depth)); ok != want {
 			t.Errorf("%d values within each other: got %v, want %v", depth, ok, want)
 		}
 	}

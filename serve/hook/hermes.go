@@ -66,14 +66,13 @@ func readHermes(payload []byte) (*Event, error) {
 // hermesHistory reads the messages before the user's new one, which Hermes may tell
 // as the last of them.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
-	d, ok := readDocument(string(raw), nil)
+	d, ok := readDocument(string(raw))
 	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.is(0, isArray)) {
 		return nil, errors.New("the event is not as documented: conversation_history: want a list of messages")
 	}
 	history := []starhost.Message{}
 	if len(raw) > 0 {
-		list, _ := d.chat(0)
-		history = append(history, list...)
+		history = append(history, d.conversation(0).chat()...)
 	}
 	if n := len(history); n > 0 && history[n-1].Role == starhost.RoleUser && history[n-1].Content.String() == words {
 		history = history[:n-1]

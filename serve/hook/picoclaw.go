@@ -94,8 +94,9 @@ type pico struct {
 	broken  error
 	refuses bool // broken is a *Refusal
 
-	in     *bufio.Reader // of the goroutine that reads
-	before *document     // likewise: the last conversation that was sent, or nil
+	in     *bufio.Reader // of the goroutine that reads, as the next two
+	before *document     // the last request with a conversation, or nil
+	spare  *document     // whose memory the next message takes, or nil
 	ended  chan error    // once there is nothing more to read
 
 	writing sync.Mutex // what follows
@@ -125,12 +126,11 @@ type request struct {
 
 // readRequest reads a line, which may repeat one before. It is no request, and none is
 // told, if it has no method.
-func readRequest(line string, before *document) (*request, bool) {
-	d, ok := readDocument(line, before)
-	if !ok || !d.is(0, isObject) {
+func readRequest(d, before *document) (*request, bool) {
+	if !d.read(before) || !d.is(0, isObject) {
 		return nil, false
 	}
-	r := &request{document: d, id: d.as(d.get(0, "id")), method: d.stringAt(d.get(0, "method")), params: d.get(0, "params")}
+	r := &request{document: d, id: string(d.as(d.get(0, "id"))), method: d.stringAt(d.get(0, "method")), params: d.get(0, "params")}
 	if !d.is(r.params, isObject) {
 		r.params = none
 	}
@@ -168,10 +168,14 @@ const patience = time.Millisecond
 // over [maxRequest] is passed over. The last one need not be ended.
 func (p *pico) read(ctx context.Context) {
 	for {
-		line, tooLong, err := readLine(p.in)
+		d := p.spare
+		if p.spare = nil; d == nil {
+			d = &document{}
+		}
+		tooLong, err := d.readLine(p.in)
 		if tooLong {
 			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
-		} else if len(line) > 0 && !p.take(ctx, line) {
+		} else if len(d.text) > 0 && !p.take(ctx, d) {
 			return
 		}
 		switch {
@@ -185,30 +189,41 @@ func (p *pico) read(ctx context.Context) {
 	}
 }
 
-func readLine(r *bufio.Reader) (line string, tooLong bool, err error) {
+// readLine makes a line the text of the document.
+func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
+	d.text = d.text[:0]
 	for {
 		part, err := r.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > maxRequest; tooLong {
-			line = ""
+		if tooLong = tooLong || len(d.text)+len(part) > maxRequest; tooLong {
+			d.text = nil
 		} else {
-			line += string(part)
+			d.text = append(d.text, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, tooLong, err
+			return tooLong, err
 		}
 	}
 }
 
 // take answers a message. A line that is none is passed over: there is nobody to
-// tell. It reports whether the caller reads on.
-func (p *pico) take(ctx context.Context, line string) bool {
-	r, ok := readRequest(line, p.before)
-	if !ok {
-		return true
+// tell. It reports whether the caller reads on, which then has the document's memory.
+func (p *pico) take(ctx context.Context, d *document) bool {
+	r, ok := readRequest(d, p.before)
+	if ok && !p.serve(ctx, r) {
+		return false
 	}
-	if r.method == "hook.before_llm" && len(line) < maxReply { // of others there is no answer
-		p.before = r.document
+	switch {
+	case len(d.text) >= maxReply: // it may be large, and has no answer that the next one repeats
+	case ok && r.method == "hook.before_llm":
+		p.before, p.spare = d, p.before
+	default:
+		p.spare = d
 	}
+	return true
+}
+
+// serve answers a request, and reports whether the caller reads on.
+func (p *pico) serve(ctx context.Context, r *request) bool {
 	method := picoMethods[r.method]
 	switch {
 	case r.method == "hook.hello":

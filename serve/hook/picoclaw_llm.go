@@ -132,32 +132,41 @@ func readPico(r *request) (*picoRequest, error) {
 	if options := r.get(r.params, "options"); r.is(options, isObject) {
 		q.options = r.raw(options)
 	}
-	messages := r.elements(q.messages)
-	var system []string
-	for _, m := range messages {
-		if !r.is(m, isObject) {
-			return nil, errShape
-		}
-		if r.stringAt(r.get(m, "role")) == "system" {
-			system = append(system, r.said(m))
-		}
-	}
-	if q.messages != none && messages == nil && !r.is(q.messages, isArray) && r.as(q.messages) != "null" {
+	if q.messages != none && !r.is(q.messages, isArray) && string(r.as(q.messages)) != "null" {
 		return nil, errShape
 	}
-	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
-	var at []int
-	q.chat, at = r.document.chat(q.messages)
-	for i := range q.chat {
-		for j := range q.chat[i].ToolCalls {
-			c := &q.chat[i].ToolCalls[j]
-			c.Name = picoclaw.ours(c.Name)
-		}
-		if q.chat[i].Role == starhost.RoleUser {
-			q.last, q.place, q.before, q.words = messages[at[i]], at[i], i, q.chat[i].Content.String()
+	c := r.conversation(q.messages)
+	for i := c.known; i < len(c.messages); i++ {
+		for j := range c.messages[i].ToolCalls {
+			call := &c.messages[i].ToolCalls[j]
+			call.Name = picoclaw.ours(call.Name)
 		}
 	}
+	if slices.ContainsFunc(c.places, func(m int) bool { return !r.is(m, isObject) }) {
+		return nil, errShape
+	}
+	q.chat = c.chat()
+	q.find(c)
 	return q, nil
+}
+
+// find finds the system text and the user's last message.
+func (q *picoRequest) find(c *conversation) {
+	var system []string
+	before := 0
+	for i := range c.messages {
+		switch m := &c.messages[i]; m.Role {
+		case "":
+			continue
+		case roleSystem:
+			system = append(system, m.Content.String())
+			continue
+		case starhost.RoleUser:
+			q.last, q.place, q.before, q.words = c.places[i], i, before, m.Content.String()
+		}
+		before++
+	}
+	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
 }
 
 // A picoOffer are the tools of a request, which are mostly those of the one before.
@@ -169,14 +178,14 @@ type picoOffer struct {
 // offered returns the tools on offer, as plugins know them. What has no name is none.
 func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
 	text := q.as(q.get(q.params, "tools"))
-	if text == s.offer.text {
+	if string(text) == s.offer.text {
 		return s.offer.tools
 	}
-	s.offer = picoOffer{text: strings.Clone(text)} // the request is not kept for them
-	if text == "" {
+	s.offer = picoOffer{text: string(text)}
+	if len(text) == 0 {
 		return nil
 	}
-	d, _ := readDocument(s.offer.text, nil) // it was read as a part
+	d, _ := readDocument(s.offer.text) // it was read as a part
 	list := d.elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
