@@ -84,7 +84,7 @@ func newSourceFile(b []byte) sourceFile {
 func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	return &Source{
 		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
-		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: folder.Real,
+		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: resolved(folder.Real),
 	}
 }
 

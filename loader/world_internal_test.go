@@ -60,7 +60,7 @@ func TestSecretNames(t *testing.T) {
 // whatever it is called.
 func TestProtected(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
-	for _, name := range []string{"plugins/a/plugin.star", "b.star", "lib/x.star", "ops.toml", outside + "/c.star"} {
+	for _, name := range []string{"plugins/a/plugin.star", "b.star", "lib/x.star", "shared/y.star", "ops.toml", outside + "/c.star"} {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
@@ -71,7 +71,10 @@ func TestProtected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, _, err := ParseConfig("ops.toml", dir, []byte("[libraries]\nlib = \"lib\"\n"))
+	if err := os.Symlink("shared", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := ParseConfig("ops.toml", dir, []byte("[libraries]\nlib = \"lib\"\nlinked = \"link\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.set.Close()
-	if diff := cmp.Diff([]string{"b.star", "lib", "ops.toml", "plugins/a"}, l.World.Protected); diff != "" {
+	if diff := cmp.Diff([]string{"b.star", "lib", "ops.toml", "plugins/a", "shared"}, l.World.Protected); diff != "" {
 		t.Errorf("protected (-want +got):\n%s", diff)
 	}
 }
