@@ -43,8 +43,12 @@ var clock = time.Now
 // that is full takes no more names.
 const maxLedger = 1 << 20
 
-// openLedger returns the ledger of a folder with an absolute path.
+// openLedger returns the ledger of a folder with an absolute path, nil where its files have
+// no stamps to go by.
 func openLedger(c *starlark.Cache, dir string) *ledger {
+	if !effects.KeepsStamps(dir) {
+		return nil
+	}
 	l := &ledger{cache: c, key: starlark.ShelfStart.Key(fragments.Sum("ledger 1 " + dir))}
 	in := coder{reading: true, in: c.Recall(l.key)}
 	l.size = len(in.in)
@@ -131,6 +135,9 @@ func (l *ledger) enter(name string, before fs.FileInfo, file *os.File, begin tim
 
 // keep has the cache keep the ledger, if there is something new in it.
 func (l *ledger) keep() {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.fresh) == 0 {
@@ -162,8 +169,8 @@ func (l *ledgers) of(dir string) *ledger {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.byDir[dir]
-	if known == nil {
+	known, opened := l.byDir[dir]
+	if !opened {
 		known = openLedger(l.cache, dir)
 		l.byDir[dir] = known
 	}

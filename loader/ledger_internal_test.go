@@ -51,6 +51,9 @@ type ledgerTest struct {
 func newLedgerTest(t *testing.T) *ledgerTest {
 	l := &ledgerTest{t, filepath.Join(t.TempDir(), "plugins"), filepath.Join(t.TempDir(), "cache")}
 	l.must(os.Mkdir(l.dir, 0o755))
+	if !effects.KeepsStamps(l.dir) {
+		t.Skip("this file system does not say surely that a file changed: files are read each time")
+	}
 	return l
 }
 
@@ -124,9 +127,6 @@ func (p *process) end() {
 // TestLedger changes a file that a process knows, in all the ways that keep what they
 // can of what the system says of it: the next one reads it again.
 func TestLedger(t *testing.T) {
-	if _, stamped := effects.StampOf(stat(t, ".")); !stamped {
-		t.Skip("this system does not say surely that a file changed: files are read each time")
-	}
 	long := time.Now().Add(-24 * time.Hour)
 	tests := []struct {
 		name   string
@@ -240,7 +240,7 @@ func TestLedgerText(t *testing.T) {
 	p.end()
 	kept, lost, last := l.start(), l.start(), l.start()
 	for _, p := range []*process{kept, lost, last} {
-		if _, stamped := effects.StampOf(stat(t, ".")); p.knows("a.star") != stamped {
+		if !p.knows("a.star") {
 			t.Error("the file is not known")
 		}
 	}
@@ -296,13 +296,4 @@ func TestLedgerBound(t *testing.T) {
 	if fresh := p.ledgers.of(l.dir).fresh; len(fresh) > 0 && (len(fresh) != 1 || fresh["a.star"].name == "") {
 		t.Errorf("got %v, want a.star", fresh)
 	}
-}
-
-func stat(t *testing.T, name string) os.FileInfo {
-	t.Helper()
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
 }
