@@ -246,7 +246,7 @@ func returnDict(d *starlark.Dict) {
 
 // objectOf converts a JSON object; nothing is an empty one.
 func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
-	dict := new(starlark.Dict)
+	dict := starlark.NewDict(0) // which writes to the memory before anything reads it, so that the system gives it once
 	if err := readObject(dict, raw); err != nil {
 		return nil, err
 	}

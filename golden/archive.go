@@ -44,23 +44,23 @@ type archive struct {
 
 // parseArchive splits the text of a case. It refuses a section that means
 // nothing, as nobody would notice that it has no effect.
-func parseArchive(src []byte) (*archive, error) {
+func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
-	a := &archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]} // what is added has been read
+	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]} // what is added has been read
 	for _, f := range parsed.Files {
 		if err := checkSection(f.Name); err != nil {
-			return nil, err
+			return archive{}, err
 		}
 		var err error
 		if f.Name, f.Data, err = content(f); err != nil {
-			return nil, err
+			return archive{}, err
 		}
 		if !a.add(f) {
-			return nil, fmt.Errorf("section %q is there twice", f.Name)
+			return archive{}, fmt.Errorf("section %q is there twice", f.Name)
 		}
 	}
 	if !a.has(scriptSection) {
-		return nil, fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\")", scriptSection)
+		return archive{}, fmt.Errorf("no section %q: it says what to do, as prompt(\"hello\")", scriptSection)
 	}
 	return a, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,9 +29,9 @@ const maxCase = 16 << 20
 // running.
 type testCase struct {
 	*located
-	*archive
+	archive
 	src     []byte // of the file
-	index   int64  // among those that run
+	index   int64  // among all
 	plugins []plugin
 	brought []*loader.Source // of plugins, those in the case itself
 	problem error
@@ -128,20 +129,26 @@ func (c *pluginCache) read(source *loader.Source) plugin {
 	return p
 }
 
-// prepare reads a case and finds its plugins. Those it brings are written to the
-// folder temp, which does not exist yet.
-func prepare(l *located, known *pluginCache, temp string) *testCase {
-	c := &testCase{located: l}
-	if c.src, c.problem = readCase(l.file.Real); c.problem != nil {
-		c.archive, c.broken = &archive{}, true
-		return c
+// newCases returns cases that are not prepared yet.
+func newCases(found []*located) []*testCase {
+	list, cases := make([]testCase, len(found)), make([]*testCase, len(found))
+	for i, l := range found {
+		cases[i] = &list[i]
+		cases[i].located, cases[i].index = l, int64(i)
 	}
-	if c.archive, c.problem = parseArchive(c.src); c.problem != nil {
-		c.archive = &archive{}
-		return c
+	return cases
+}
+
+// prepare reads a case and finds its plugins. Those it brings are written to a new
+// folder in temp.
+func (c *testCase) prepare(known *pluginCache, temp string) {
+	if c.src, c.problem = readCase(c.file.Real); c.problem != nil {
+		c.broken = true
+		return
 	}
-	c.problem = c.findPlugins(known, temp)
-	return c
+	if c.archive, c.problem = parseArchive(c.src); c.problem == nil {
+		c.problem = c.findPlugins(known, temp)
+	}
 }
 
 // readCase reads a case's file, as long as it is now. Errors do not show where it really
@@ -194,11 +201,12 @@ func (c *testCase) findPlugins(known *pluginCache, temp string) error {
 		}
 		return nil
 	}
-	if err := unpack(temp, own); err != nil {
+	dir := filepath.Join(temp, strconv.FormatInt(c.index, 10))
+	if err := unpack(dir, own); err != nil {
 		return err
 	}
 	place := loader.Place{File: c.file.Shown}
-	sources, problems := loader.Discover([]loader.Path{{Shown: pluginsDir, Real: temp, Place: place}}, 0)
+	sources, problems := loader.Discover([]loader.Path{{Shown: pluginsDir, Real: dir, Place: place}}, 0)
 	if len(problems) > 0 {
 		return problems[0]
 	}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -144,9 +142,12 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	if o.Run != nil {
 		found = slices.DeleteFunc(found, func(l *located) bool { return !o.Run.MatchString(l.id) })
 	}
-	cases, plugins := make([]*testCase, len(found)), newPluginCache(o.Cache)
-	parallel(o.jobs(), len(found), func(i int) {
-		cases[i] = prepare(found[i], plugins, filepath.Join(temp, strconv.Itoa(i)))
+	cases, plugins := newCases(found), newPluginCache(o.Cache)
+	list := chunks(cases)
+	parallel(o.jobs(), len(list), func(i int) {
+		for _, c := range list[i] {
+			c.prepare(plugins, temp)
+		}
 	})
 	if o.Record {
 		if err := recordAll(ctx, cases, &o); err != nil {

@@ -29,7 +29,9 @@ func newCase(t *testing.T, text string) *testCase {
 	}
 	at := loader.Path{Shown: "cases/case.txtar", Real: file}
 	in := look(up(at))
-	return prepare(in.locate(at), newPluginCache(nil), filepath.Join(t.TempDir(), "plugins"))
+	c := newCases([]*located{in.locate(at)})[0]
+	c.prepare(newPluginCache(nil), t.TempDir())
+	return c
 }
 
 // runWith plays a case once in a host with a Go plugin.

@@ -58,9 +58,6 @@ func parallel(jobs, n int, do func(i int)) {
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
 	last.Store(int64(len(cases) - 1))
-	for i, c := range cases {
-		c.index = int64(i)
-	}
 	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
 		if c.index > last.Load() {
 			return
