@@ -9,6 +9,9 @@ import (
 
 // A coder writes values as bytes, or reads them back: one description of a type does
 // both. It writes the same bytes for the same value on every machine.
+//
+// Reading does not look at what a value was before: a page of new memory that is first
+// looked at and then written to has the system stop all processors of the program.
 type coder struct {
 	out     []byte // what was written
 	in      []byte // what is left to be read; nobody changes it
@@ -42,7 +45,7 @@ func (c *coder) number(n *uint64) {
 
 func (c *coder) flag(f *bool) {
 	var n uint64
-	if *f {
+	if !c.reading && *f {
 		n = 1
 	}
 	c.number(&n)
@@ -51,35 +54,41 @@ func (c *coder) flag(f *bool) {
 
 // codeInteger is for the kinds of integers that have a sign; small ones take few bytes.
 func codeInteger[T ~int | ~int32 | ~int64](c *coder, n *T) {
-	i := int64(*n)
-	u := uint64(i)<<1 ^ uint64(i>>63)
+	if !c.reading {
+		i := int64(*n)
+		c.out = binary.AppendUvarint(c.out, uint64(i)<<1^uint64(i>>63))
+		return
+	}
+	var u uint64
 	c.number(&u)
 	*n = T(int64(u>>1) ^ -int64(u&1))
 }
 
 func codeText[T ~string](c *coder, s *T) {
-	n := uint64(len(*s))
-	c.number(&n)
-	if c.reading {
-		part := c.cut(n)
-		*s = T(unsafe.String(unsafe.SliceData(part), len(part))) // a copy would take as long as all else
+	if !c.reading {
+		c.out = append(binary.AppendUvarint(c.out, uint64(len(*s))), *s...)
 		return
 	}
-	c.out = append(c.out, *s...)
+	part := c.sized()
+	*s = T(unsafe.String(unsafe.SliceData(part), len(part))) // a copy would take as long as all else
+}
+
+// sized takes bytes behind their number.
+func (c *coder) sized() []byte {
+	var n uint64
+	c.number(&n)
+	return c.cut(n)
 }
 
 // codeBytes is codeText for bytes that nobody changes; those that are read are nil if
 // there are none.
 func codeBytes[T ~[]byte](c *coder, b *T) {
-	n := uint64(len(*b))
-	c.number(&n)
-	switch {
-	case !c.reading:
-		c.out = append(c.out, *b...)
-	case n == 0:
+	if !c.reading {
+		c.out = append(binary.AppendUvarint(c.out, uint64(len(*b))), *b...)
+		return
+	}
+	if *b = c.sized(); len(*b) == 0 {
 		*b = nil
-	default:
-		*b = c.cut(n)
 	}
 }
 
@@ -93,24 +102,31 @@ func codeHash(c *coder, h *fragments.Hash) {
 
 // codeItems codes a list; none at all is another one than an empty one.
 func codeItems[T any](c *coder, list *[]T, item func(*coder, *T)) {
-	n := uint64(len(*list)) + 1
-	if *list == nil {
-		n = 0
-	}
-	c.number(&n)
 	if c.reading {
-		*list = nil
-		if n > uint64(len(c.in))+1 { // an item takes a byte or more
-			c.broken = true
+		*list = makeItems[T](c)
+	} else {
+		n := uint64(len(*list)) + 1
+		if *list == nil {
+			n = 0
 		}
-		if n == 0 || c.broken {
-			return
-		}
-		*list = make([]T, n-1)
+		c.number(&n)
 	}
 	for i := range *list {
 		item(c, &(*list)[i])
 	}
+}
+
+// makeItems makes a list of as many items as are to be read.
+func makeItems[T any](c *coder) []T {
+	var n uint64
+	c.number(&n)
+	if n > uint64(len(c.in))+1 { // an item takes a byte or more
+		c.broken = true
+	}
+	if n == 0 || c.broken {
+		return nil
+	}
+	return make([]T, n-1)
 }
 
 func codeTexts(c *coder, list *[]string) { codeItems(c, list, codeText) }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/BurntSushi/toml"
@@ -389,10 +390,13 @@ func defaultPaths(dir string) ([]Path, error) {
 // plugins were named by arguments.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
-	own := make(map[string]bool, len(found))
-	for _, s := range found {
-		own[s.Name] = s.within(c.project)
-	}
+	own := sync.OnceValue(func() map[string]bool { // seldom asked for
+		own := make(map[string]bool, len(found))
+		for _, s := range found {
+			own[s.Name] = s.within(c.project)
+		}
+		return own
+	})
 	byName := slices.ContainsFunc(found, (*Source).named)
 	project := c.release(own, byName)
 	for _, s := range found {
@@ -406,7 +410,7 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 		}
 	}
 	if !byName {
-		c.checkNames(own)
+		c.checkNames(own())
 	}
 	return used, disabled, c.warnings
 }
@@ -414,7 +418,11 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 // release applies what the project says of its own plugins, and returns its
 // enabled and disabled ones. Names that no plugin bears it warns of unless some were
 // asked for byName.
-func (c *Config) release(own map[string]bool, byName bool) (project PluginsConfig) {
+func (c *Config) release(names func() map[string]bool, byName bool) (project PluginsConfig) {
+	if len(c.held) == 0 {
+		return project
+	}
+	own := names()
 	refuse := func(g given, name string) {
 		if _, found := own[name]; found { // it would hold if the project were trusted
 			c.ignore(g, "%s is no plugin of this project", name)

@@ -2,8 +2,6 @@ package loader
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -20,31 +18,23 @@ type opened struct {
 	usage      starlark.Usage
 }
 
-// A deferred is a plugin's files, evaluated when something of them is needed: at
-// once, or when the first of its handlers is called. It is safe for concurrent use.
-type deferred struct {
-	open func(context.Context) (*opened, error)
-
-	opening sync.Mutex
-	files   atomic.Pointer[opened]
-}
-
-// get returns what the files gave. The first call evaluates them, with limits of
-// their own. A failure is told to who called, and not remembered.
-func (d *deferred) get(ctx context.Context) (*opened, error) {
-	if files := d.files.Load(); files != nil {
+// get returns what the plugin's files gave. The first call evaluates them, unless that was
+// done at once, with limits of their own. A failure is told to who called, and not
+// remembered. It is safe for concurrent use.
+func (e *evaluation) get(ctx context.Context) (*opened, error) {
+	if files := e.files.Load(); files != nil {
 		return files, nil
 	}
-	d.opening.Lock()
-	defer d.opening.Unlock()
-	if files := d.files.Load(); files != nil {
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	if files := e.files.Load(); files != nil {
 		return files, nil
 	}
-	files, err := d.open(apart{ctx})
+	files, err := e.reopen(apart{ctx})
 	if err != nil {
 		return nil, err
 	}
-	d.files.Store(files)
+	e.files.Store(files)
 	return files, nil
 }
 
@@ -60,9 +50,9 @@ type handler[A, R any] = func(context.Context, *starhost.Turn, A) (R, error)
 
 // later returns a handler that is the one that of finds in the plugin, for the i-th
 // registration of a kind, once its files are evaluated.
-func later[A, R any](d *deferred, i int, of func(*starhost.Plugin, int) handler[A, R]) handler[A, R] {
+func later[A, R any](e *evaluation, i int, of func(*starhost.Plugin, int) handler[A, R]) handler[A, R] {
 	return func(ctx context.Context, t *starhost.Turn, arg A) (result R, err error) {
-		files, err := d.get(ctx)
+		files, err := e.get(ctx)
 		if err != nil {
 			return result, err
 		}
@@ -74,8 +64,8 @@ func later[A, R any](d *deferred, i int, of func(*starhost.Plugin, int) handler[
 type asker[R any] = func(context.Context, *starhost.Turn) (R, error)
 
 // laterAsked is later for an asker.
-func laterAsked[R any](d *deferred, i int, of func(*starhost.Plugin, int) asker[R]) asker[R] {
-	ask := later(d, i, func(p *starhost.Plugin, i int) handler[struct{}, R] {
+func laterAsked[R any](e *evaluation, i int, of func(*starhost.Plugin, int) asker[R]) asker[R] {
+	ask := later(e, i, func(p *starhost.Plugin, i int) handler[struct{}, R] {
 		return func(ctx context.Context, t *starhost.Turn, _ struct{}) (R, error) { return of(p, i)(ctx, t) }
 	})
 	return func(ctx context.Context, t *starhost.Turn) (R, error) { return ask(ctx, t, struct{}{}) }
@@ -83,33 +73,33 @@ func laterAsked[R any](d *deferred, i int, of func(*starhost.Plugin, int) asker[
 
 // bind gives registrations, which a host took before, handlers that evaluate the
 // plugin's files first.
-func (d *deferred) bind(p *starhost.Plugin) {
+func (e *evaluation) bind(p *starhost.Plugin) {
 	type plugin = starhost.Plugin
 	for i := range p.Tools {
 		t := &p.Tools[i]
 		t.Checked = true
-		t.Call = later(d, i, func(p *plugin, i int) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
+		t.Call = later(e, i, func(p *plugin, i int) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
 		if t.Available != nil {
-			t.Available = laterAsked(d, i, func(p *plugin, i int) asker[bool] { return p.Tools[i].Available })
+			t.Available = laterAsked(e, i, func(p *plugin, i int) asker[bool] { return p.Tools[i].Available })
 		}
 	}
 	for i := range p.Hooks {
-		p.Hooks[i].Call = later(d, i, func(p *plugin, i int) handler[*starhost.Event, starhost.Decision] { return p.Hooks[i].Call })
+		p.Hooks[i].Call = later(e, i, func(p *plugin, i int) handler[*starhost.Event, starhost.Decision] { return p.Hooks[i].Call })
 	}
 	for i := range p.FragmentLoaders {
-		p.FragmentLoaders[i].Load = later(d, i, func(p *plugin, i int) handler[string, starhost.Context] { return p.FragmentLoaders[i].Load })
+		p.FragmentLoaders[i].Load = later(e, i, func(p *plugin, i int) handler[string, starhost.Context] { return p.FragmentLoaders[i].Load })
 	}
 	for i := range p.TemplateLoaders {
-		p.TemplateLoaders[i].Load = later(d, i, func(p *plugin, i int) handler[string, starhost.Template] { return p.TemplateLoaders[i].Load })
+		p.TemplateLoaders[i].Load = later(e, i, func(p *plugin, i int) handler[string, starhost.Template] { return p.TemplateLoaders[i].Load })
 	}
 	for i := range p.Commands {
 		c := &p.Commands[i]
-		c.Call = later(d, i, func(p *plugin, i int) handler[starhost.CommandCall, starhost.Result] { return p.Commands[i].Call })
+		c.Call = later(e, i, func(p *plugin, i int) handler[starhost.CommandCall, starhost.Result] { return p.Commands[i].Call })
 		if c.Complete != nil {
-			c.Complete = later(d, i, func(p *plugin, i int) handler[string, []string] { return p.Commands[i].Complete })
+			c.Complete = later(e, i, func(p *plugin, i int) handler[string, []string] { return p.Commands[i].Complete })
 		}
 	}
 	for i := range p.Skills {
-		p.Skills[i].Load = laterAsked(d, i, func(p *plugin, i int) asker[string] { return p.Skills[i].Load })
+		p.Skills[i].Load = laterAsked(e, i, func(p *plugin, i int) asker[string] { return p.Skills[i].Load })
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
@@ -19,7 +21,8 @@ import (
 )
 
 // An evaluation loads one plugin, in two steps: what all plugins say of
-// themselves is known before the first one runs.
+// themselves is known before the first one runs. It stays as long as the plugin, whose
+// files may be evaluated only when something of them is needed: see [evaluation.get].
 type evaluation struct {
 	*loading
 	source   *Source
@@ -32,34 +35,35 @@ type evaluation struct {
 	warnings []Warning
 
 	key      starlark.Key // of the snapshot; zero if there can be none
-	snapshot *snapshot    // that was found, or nil
+	snapshot snapshot     // that was found, if it is known
 	kept     []byte       // what becomes one, or nil
 
-	registered *starhost.Plugin // what the evaluation gave, with
-	deferred   *deferred
+	registered *starhost.Plugin // what the evaluation gave
 	logs       []starhost.LogLine
 	err        error
+
+	opening sync.Mutex
+	files   atomic.Pointer[opened] // nil until they are needed
+	inside  Inside                 // e itself
 }
 
 // prepare reads a plugin and what it says of itself.
-func (l *loading) prepare(s *Source, p *Plugin) *evaluation {
-	e := &evaluation{loading: l, source: s, plugin: p}
+func (e *evaluation) prepare() {
 	err := e.read()
 	if err == nil && !e.available() {
-		p.Status, p.Digest = StatusUnavailable, e.digest()
-		return e
+		e.plugin.Status, e.plugin.Digest = StatusUnavailable, e.digest()
+		return
 	}
 	if err == nil {
 		e.requires, err = e.requirements()
 	}
 	if err != nil {
 		e.finish(err)
-		return e
+		return
 	}
-	if e.snapshot == nil && builtins.Check(e.file) == nil { // else the evaluation tells
+	if !e.snapshot.known() && builtins.Check(e.file) == nil { // else the evaluation tells
 		e.box.Prepare(e.file, builtins.ConfigName)
 	}
-	return e
 }
 
 // finish notes how the evaluation ended.
@@ -74,7 +78,7 @@ func (e *evaluation) finish(err error) {
 // digest returns the SHA-256 of what sha256sum prints for the files that were
 // read so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
-	files := e.source.sums()
+	files := e.source.appendSums(make([]summed, 0, 4)) // more are seldom
 	for name, sum := range e.borrowed {
 		files = append(files, summed{name, sum})
 	}
@@ -93,7 +97,7 @@ func (e *evaluation) read() error {
 	if err != nil {
 		return err
 	}
-	if e.recall(f.sum); e.snapshot == nil {
+	if e.recall(f.sum); !e.snapshot.known() {
 		if err := e.parse(); err != nil {
 			return err
 		}
@@ -172,7 +176,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		return err
 	}
-	if e.snapshot != nil && e.restore() {
+	if e.snapshot.known() && e.restore() {
 		return nil
 	}
 	files, err := e.open(ctx)
@@ -184,8 +188,8 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 		return err
 	}
 	e.remember(files)
-	e.registered, e.deferred = files.registered, new(deferred)
-	e.deferred.files.Store(files)
+	e.registered = files.registered
+	e.files.Store(files)
 	return nil
 }
 
@@ -237,9 +241,10 @@ func (e *evaluation) added(err error) {
 	}
 	if e.kept != nil {
 		e.Cache.Keep(e.key, e.kept)
+		e.kept = nil
 	}
-	e.plugin.Registered = e.registered
-	e.plugin.Inside = &Inside{Load: e.load, plugin: e.source.Name, files: e.deferred}
+	e.inside.of = e
+	e.plugin.Registered, e.plugin.Inside = e.registered, &e.inside
 	e.finish(nil)
 }
 

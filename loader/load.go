@@ -110,18 +110,17 @@ type Plugin struct {
 }
 
 // An Inside is what is needed to evaluate something as a part of a plugin.
-type Inside struct {
-	// Load is what load statements ask, as in [starlark.Exec].
-	Load func(from, label string) (name string, src []byte, err error)
+type Inside struct{ of *evaluation }
 
-	plugin string
-	files  *deferred
+// Load is what load statements ask, as in [starlark.Exec].
+func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
+	return i.of.load(from, label)
 }
 
 // Open returns what the plugin's files gave, which are evaluated now if nobody needed
 // them yet.
 func (i *Inside) Open(ctx context.Context) (*starlark.Module, *builtins.Recorder, error) {
-	files, err := i.files.get(ctx)
+	files, err := i.of.get(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,8 +130,8 @@ func (i *Inside) Open(ctx context.Context) (*starlark.Module, *builtins.Recorder
 // Eval evaluates an expression as a handler of the plugin would that sees the names
 // of its file, and ctx. It returns the text of the value, as repr gives it.
 func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
-	err = t.As(ctx, i.plugin, func(ctx context.Context) error {
-		files, err := i.files.get(ctx)
+	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) error {
+		files, err := i.of.get(ctx)
 		if err != nil {
 			return err
 		}
@@ -328,22 +327,21 @@ func (l *loading) run(ctx context.Context) error {
 	}
 	defer l.holdFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
-	prepared := make([]*evaluation, len(l.sources))
+	prepared := make([]evaluation, len(l.sources)) // one by one they take more memory
 	for i, s := range l.sources {
 		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)}
+		prepared[i].loading, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
 	}
 	l.each(len(l.sources), func(i int) {
-		if s := l.sources[i]; !off[s] {
-			prepared[i] = l.prepare(s, &l.set.Plugins[i])
+		if e := &prepared[i]; !off[e.source] {
+			e.prepare()
 		}
 	})
-	var ready []*evaluation
-	for i, e := range prepared {
-		if e == nil {
-			continue
-		}
+	ready := make([]*evaluation, 0, len(prepared))
+	for i := range prepared {
+		e := &prepared[i]
 		l.set.Warnings = append(l.set.Warnings, e.warnings...)
-		if p := &l.set.Plugins[i]; p.Err == nil && p.Status != StatusUnavailable {
+		if p := e.plugin; !off[e.source] && p.Err == nil && p.Status != StatusUnavailable {
 			ready = append(ready, e)
 		}
 	}

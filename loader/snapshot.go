@@ -20,8 +20,11 @@ type snapshot struct {
 	looks      []look
 	logs       []starhost.LogLine // Plugin is left out, and Fields are none
 	registered registration
-	encoded    []byte // registered, as it was read
+	encoded    []byte // registered, as it was read; nil if there is no snapshot
 }
+
+// known reports whether there is a snapshot.
+func (s *snapshot) known() bool { return s.encoded != nil }
 
 // A registration is what a plugin registered, and what that cost.
 type registration struct {
@@ -35,8 +38,8 @@ func (e *evaluation) recall(sum fragments.Hash) {
 		return
 	}
 	e.key = e.keyOf(sum)
-	if s := decodeSnapshot(e.Cache.Recall(e.key)); s != nil {
-		e.snapshot, e.manifest = s, &s.manifest
+	if e.snapshot.decode(e.Cache.Recall(e.key)); e.snapshot.known() {
+		e.manifest = &e.snapshot.manifest
 	}
 }
 
@@ -96,8 +99,7 @@ func (e *evaluation) restore() bool {
 	e.registered = &r.plugin
 	e.describe(e.registered, declared, granted)
 	e.registered.Resolve = e.resolve
-	e.deferred = &deferred{open: e.reopen}
-	e.deferred.bind(e.registered)
+	e.bind(e.registered)
 	e.logs, e.plugin.Steps, e.plugin.Bytes = e.snapshot.logs, r.usage.Steps, r.usage.Bytes
 	return true
 }
@@ -146,18 +148,18 @@ func (e *evaluation) remember(files *opened) {
 	e.kept = c.out
 }
 
-// decodeSnapshot reads a snapshot; nil is none.
-func decodeSnapshot(data []byte) *snapshot {
+// decode reads a snapshot, which is known then; nil is none.
+func (s *snapshot) decode(data []byte) {
 	if data == nil {
-		return nil
+		return
 	}
-	c, s := coder{reading: true, in: data}, new(snapshot)
+	c := coder{reading: true, in: data}
 	s.code(&c)
 	if c.broken || len(c.in) > 0 {
-		return nil
+		*s = snapshot{}
+		return
 	}
 	s.manifest.API = builtins.APIVersion
-	return s
 }
 
 func (r *registration) encode() []byte {

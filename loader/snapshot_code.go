@@ -127,7 +127,7 @@ func codeEndpoint(c *coder, e *starhost.Endpoint) {
 	codePos(c, &e.Pos)
 }
 
-// errUnbound is what a handler of a snapshot says that [deferred.bind] did not replace.
+// errUnbound is what a handler of a snapshot says that [evaluation.bind] did not replace.
 var errUnbound = errors.New("the plugin's files were not evaluated")
 
 // limits codes what a load may spend.

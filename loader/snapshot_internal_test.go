@@ -106,14 +106,13 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add(c.out)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := decodeSnapshot(data)
-		if s == nil {
+		var s, again snapshot
+		if s.decode(data); !s.known() {
 			return
 		}
 		var once, twice coder
 		s.code(&once)
-		again := decodeSnapshot(once.out)
-		if again == nil {
+		if again.decode(once.out); !again.known() {
 			t.Fatal("what was written cannot be read")
 		}
 		if again.code(&twice); string(once.out) != string(twice.out) {
@@ -141,7 +140,7 @@ func loadKept(t *testing.T, dir, cache string) *Set {
 }
 
 // isOpen reports whether the files of the first plugin were evaluated.
-func isOpen(s *Set) bool { return s.Plugins[0].Inside.files.files.Load() != nil }
+func isOpen(s *Set) bool { return s.Plugins[0].Inside.of.files.Load() != nil }
 
 // pluginsOf writes files below a new folder.
 func pluginsOf(t *testing.T, files map[string]string) string {
@@ -229,7 +228,8 @@ func TestSnapshotOther(t *testing.T) {
 	}
 	defer l.set.Close()
 	var p Plugin
-	e := l.prepare(l.sources[0], &p)
+	e := evaluation{loading: l, source: l.sources[0], plugin: &p}
+	e.prepare()
 	e.snapshot.registered.usage.Steps++
 	forged := coder{}
 	e.snapshot.code(&forged)

@@ -239,14 +239,13 @@ type summed struct {
 	sum  fragments.Hash
 }
 
-// sums returns the digests of the files that were read so far, in no order.
-func (s *Source) sums() []summed {
+// appendSums appends the digests of the files that were read so far, in no order.
+func (s *Source) appendSums(sums []summed) []summed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first.name == "" {
-		return nil
+	if s.first.name != "" {
+		sums = append(sums, summed{s.first.name, s.first.sum})
 	}
-	sums := []summed{{s.first.name, s.first.sum}}
 	for name, f := range s.files {
 		sums = append(sums, summed{name, f.sum})
 	}
