@@ -161,7 +161,13 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := rewrite(tree, hosted, s.inParts, sites); err != nil {
+	inParts := func(name string) string {
+		if extra.Has(name) { // which is another function
+			return ""
+		}
+		return s.inParts[name]
+	}
+	if err := rewrite(tree, hosted, inParts, sites); err != nil {
 		return nil, nil, err
 	}
 	known := func(name string) bool {

@@ -70,10 +70,10 @@ func madeOf(v starlark.Value) starlark.Value {
 // partsParam returns the parameter of a function that takes a text in parts, or "".
 func (r *rewriter) partsParam(fn syntax.Expr) string {
 	id, ok := fn.(*syntax.Ident)
-	if !ok || r.bound[id.Name] {
+	if !ok || r.inParts == nil || r.bound[id.Name] {
 		return ""
 	}
-	return r.inParts[id.Name]
+	return r.inParts(id.Name)
 }
 
 // sumInParts is expr for what may be a text in parts.

@@ -98,6 +98,13 @@ func TestPartsOfAnother(t *testing.T) {
 	}
 	runPlain(t, box, "def take(text):\n    return text.upper()\nn = take(\"x\" * 2000 + \"a\")\n")
 	runPlain(t, box, "def f(take):\n    return take(\"x\" * 2000 + \"a\")\nn = f(len)\n")
+	m := runPlain(t, box, "def take(text):\n    return len(text.upper())\n")
+	for _, names := range []starlark.StringDict{nil, {"take": m.Globals["take"]}} {
+		got, _, err := box.Eval(context.Background(), m, names, "take(\"x\" * 2000 + \"a\")")
+		if err != nil || got != "2001" {
+			t.Errorf("beside the module: got %s, %v, want 2001", got, err)
+		}
+	}
 	if *f.inParts != 0 {
 		t.Errorf("got %d texts in parts, want none", *f.inParts)
 	}

@@ -15,8 +15,8 @@ import (
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
 // small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
-// what they count; inParts has the parameters of the functions that take texts in parts.
-func rewrite(f *syntax.File, predeclared func(name string) bool, inParts map[string]string, sites *sites) error {
+// what they count; inParts tells the parameter of a function that takes a text in parts, or is nil.
+func rewrite(f *syntax.File, predeclared func(name string) bool, inParts func(name string) string, sites *sites) error {
 	bound := boundNames(f)
 	r := &rewriter{
 		bound:    bound,
@@ -36,7 +36,7 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, inParts map[str
 type rewriter struct {
 	shadowed func(name string) bool // a name of the universe that the file redefines
 	bound    map[string]bool        // names that the file binds
-	inParts  map[string]string      // parameters that take texts in parts, by functions
+	inParts  func(string) string    // the parameter that takes a text in parts, by functions, or nil
 	scope    numbers                // of the function that is being rewritten
 	nodes    int                    // statements and expressions so far
 	temps    int                    // temporaries so far
