@@ -296,8 +296,11 @@ func newLoading(o Options) (*loading, error) {
 	}
 	l.set = &Set{Config: l.config}
 	l.sandbox = sync.OnceValues(l.newSandbox)
-	events, _ := json.Marshal(l.Host.AppEvents) // texts alone
-	c := coder{out: append([]byte("snapshot 4 "), events...)}
+	c := coder{out: []byte("snapshot 4 ")}
+	if l.Host.AppEvents != nil {
+		events, _ := json.Marshal(l.Host.AppEvents) // texts alone
+		c.out = append(c.out, events...)
+	}
 	c.limits(l.config.Limits)
 	l.common = sha256.Sum256(c.out)
 	for name, folder := range l.config.Libraries {
@@ -422,18 +425,20 @@ func (l *loading) each(n int, do func(i int)) {
 	var next atomic.Int64
 	var panicked atomic.Value
 	var wg sync.WaitGroup
-	for range min(workers, n) {
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
-				}
-			}()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
+	work := func() {
+		defer func() {
+			if p := recover(); p != nil {
+				panicked.Store(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 			}
-		})
+		}()
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(i)
+		}
 	}
+	for range min(workers, n) - 1 {
+		wg.Go(work)
+	}
+	work()
 	wg.Wait()
 	if p := panicked.Load(); p != nil {
 		panic(p)
@@ -473,12 +478,15 @@ func (l *loading) inputs(paths []Path) Inputs {
 // once: whatever its functions do, they do for the thread that calls them.
 var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 	box := starlark.New(starlark.Options{})
-	for _, e := range builtins.Table(box) {
-		if e.Value == nil { // the language's own
-			continue
-		}
-		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
-			return nil, err
+	for _, t := range builtins.Topics(box) {
+		for i := range t.Entries {
+			e := &t.Entries[i]
+			if e.Value == nil { // the language's own
+				continue
+			}
+			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return box, nil

@@ -535,20 +535,27 @@ var buildID = sync.OnceValues(func() (string, error) {
 		return "", reasonOf(err)
 	}
 	defer f.Close()
-	head := make([]byte, 32<<10) // as the go command reads
-	n, _ := io.ReadFull(f, head) // a short file has no id
+	head := make([]byte, 4<<10) // ELF files have it here
+	n, _ := io.ReadFull(f, head)
+	if id, err := findBuildID(head[:n]); err == nil {
+		return id, nil
+	}
+	head = append(head, make([]byte, 28<<10)...) // as the go command reads
+	n, _ = f.ReadAt(head, 0)                     // a short file has no id
 	return findBuildID(head[:n])
 })
 
 // findBuildID returns the id in the head of a program: in a note of an ELF file, which
 // has its size eight bytes before its name, or at the start of the text of others.
 func findBuildID(head []byte) (string, error) {
-	id, _, _ := bytes.Cut(after(head, "\xff Go build ID: \""), []byte("\"\n"))
+	id, _, whole := bytes.Cut(after(head, "\xff Go build ID: \""), []byte("\"\n"))
 	if note := bytes.Index(head, []byte("\x04\x00\x00\x00Go\x00\x00")); note >= 8 {
-		size := varint.LittleEndian.Uint32(head[note-4:])
-		id = head[note+8:][:min(int(size), len(head)-note-8)]
+		size := int(varint.LittleEndian.Uint32(head[note-4:]))
+		id = head[note+8:]
+		whole = size <= len(id)
+		id = id[:min(size, len(id))]
 	}
-	if bytes.Count(id, []byte("/")) < 3 { // taken out, or put in by another tool
+	if !whole || bytes.Count(id, []byte("/")) < 3 { // taken out, or put in by another tool
 		return "", errors.New("this program was built without an id of its own")
 	}
 	return string(id), nil

@@ -79,9 +79,14 @@ type vocabulary struct {
 	key     string // of the defined names
 }
 
+// room is for how many names maps are made, those of a host included.
+const room = 256
+
 // New returns a sandbox with the language's own names only.
 func New(opts Options) *Sandbox {
-	return (&vocabulary{dialect: dialect, env: guardedNames(), defined: map[string]bool{"json": true}, inParts: map[string]string{}}).sandbox(opts)
+	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, room), inParts: map[string]string{}}
+	v.defined["json"] = true
+	return v.sandbox(opts)
 }
 
 // With returns a sandbox with the names of s, all of which are defined, that shares
@@ -99,7 +104,7 @@ func (v *vocabulary) sandbox(opts Options) *Sandbox {
 // guardedNames returns what every file has: the guarded universe, the module json,
 // and the helpers that rewritten source calls.
 func guardedNames() starlark.StringDict {
-	env := make(starlark.StringDict, 256) // with room for those of a host
+	env := make(starlark.StringDict, room)
 	maps.Copy(env, universe())
 	maps.Copy(env, helpers())
 	env["json"] = jsonModule()

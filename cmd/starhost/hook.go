@@ -162,7 +162,9 @@ func (a *app) giveAnswer(e *hook.Event, answer hook.Answer) {
 	failed := len(a.problems) > 0
 	a.report()
 	a.out.WriteString(answer.Out)
-	io.WriteString(a.stderr, answer.Err)
+	if answer.Err != "" {
+		io.WriteString(a.stderr, answer.Err)
+	}
 	a.code = answer.Code
 	if failed && answer.Out == "" && answer.Code == 0 {
 		a.code = e.FailureCode()
