@@ -283,6 +283,10 @@ func (t *Turn) checkContext(c *Context) error {
 // it is offered. It reports whether its content is UTF-8.
 func (t *Turn) Know(f *fragments.Fragment) bool { return t.host.contents.Know(f) }
 
+// Recall is [Turn.Know] for a content that the host knows already; of another it reports
+// false, and leaves f alone.
+func (t *Turn) Recall(f *fragments.Fragment) bool { return t.host.contents.Recall(f) }
+
 // KnowParts is [Turn.Know] for f with the text of parts for its content: what the host
 // knows is not joined.
 func (t *Turn) KnowParts(f *fragments.Fragment, parts ...string) bool {

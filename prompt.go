@@ -207,12 +207,14 @@ type merged struct {
 // merge merges what was offered for this prompt.
 func (t *Turn) merge(offers []Context) (*merged, error) {
 	set := fragments.Merge(fragmentLists(offers)...)
-	attachments := [][]fragments.Attachment{}
+	var attachments [][]fragments.Attachment
 	if t.round == 1 {
 		attachments = append(attachments, pin(t.request.Attachments))
 	}
 	for _, o := range offers {
-		attachments = append(attachments, o.Attachments)
+		if len(o.Attachments) > 0 {
+			attachments = append(attachments, o.Attachments)
+		}
 	}
 	set.Attach(attachments...)
 	set.InSession(t.inSession)

@@ -118,7 +118,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 	}
 	d, ok := v.(*decision)
 	if !ok {
-		c, err := toContext(v)
+		c, err := toContext(nil, v)
 		if err != nil {
 			return errorf("E0312", "%v, or a decision", err)
 		}

@@ -369,7 +369,7 @@ func (r *Recorder) loaderCall(p *placed) func(context.Context, *starhost.Turn, s
 		if err != nil {
 			return starhost.Context{}, err
 		}
-		got, err := toContext(v)
+		got, err := toContext(t, v)
 		return r.cleanContext(got), r.returned(p.fn, err)
 	}
 }

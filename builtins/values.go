@@ -128,21 +128,32 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
 func makeFragment(c modCall) (starlark.Value, error) {
-	v, target := new(fragmentValue), "prompt"
-	f := &v.f
-	var content starlark.Value
-	if err := c.bind(contentParam, &content, "source?", &f.Source, "target?", &target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+	made := &struct { // one allocation of all
+		fragmentValue
+		target  string
+		content starlark.Value
+	}{target: "prompt"}
+	f := &made.f
+	if err := c.bind(contentParam, &made.content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
-	t, err := fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
+	if err := c.setTarget(f, made.target); err != nil {
+		return nil, err
+	}
+	if err := c.setContent(f, made.content); err != nil {
+		return nil, err
+	}
+	made.content = nil // which may be in parts
+	return &made.fragmentValue, c.pay(1, 256)
+}
+
+// setTarget gives a fragment its target.
+func (c modCall) setTarget(f *fragments.Fragment, target string) (err error) {
+	f.Target, err = fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
 	if err != nil {
-		return nil, c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
+		return c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
 	}
-	f.Target = t
-	if err := c.setContent(f, content); err != nil {
-		return nil, err
-	}
-	return v, c.pay(1, 256)
+	return nil
 }
 
 // contentParam is the parameter of fragment that may get a text in parts.
@@ -403,16 +414,17 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	return starhost.Result{ForLLM: text}, nil
 }
 
-// toContext converts what a loader, or a hook that adds to the prompt, returned.
-func toContext(v starlark.Value) (starhost.Context, error) {
+// toContext converts what a loader, or a hook that adds to the prompt, returned. What the
+// turn's host knows is not looked through again; t may be nil.
+func toContext(t *starhost.Turn, v starlark.Value) (starhost.Context, error) {
 	var c starhost.Context
 	list, ok := v.(starlark.Indexable)
 	if !ok || v.Type() == "string" {
-		return c, addPart(&c, v)
+		return c, addPart(t, &c, v)
 	}
 	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
 	for i := range list.Len() {
-		if err := addPart(&c, list.Index(i)); err != nil {
+		if err := addPart(t, &c, list.Index(i)); err != nil {
 			return c, errorf("E0312", "[%d]: %v", i, err)
 		}
 	}
@@ -420,13 +432,13 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 }
 
 // addPart adds one part. Empty text and None add nothing.
-func addPart(c *starhost.Context, v starlark.Value) error {
+func addPart(t *starhost.Turn, c *starhost.Context, v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
 	case starlark.String:
-		return addText(c, fragments.Fragment{Content: string(v)})
+		return addText(t, c, fragments.Fragment{Content: string(v)})
 	case *fragmentValue:
-		return addText(c, v.f)
+		return addText(t, c, v.f)
 	case *attachmentValue:
 		c.Attachments = append(c.Attachments, v.a)
 	default:
@@ -449,8 +461,9 @@ func textError(text string) error {
 }
 
 // addText adds a fragment.
-func addText(c *starhost.Context, f fragments.Fragment) error {
-	if f.Known == nil { // else it is text
+func addText(t *starhost.Turn, c *starhost.Context, f fragments.Fragment) error {
+	known := f.Known != nil || t != nil && t.Recall(&f)
+	if !known { // else it is text
 		if err := textError(f.Content); err != nil {
 			return errorf("E0312", "%v", err)
 		}

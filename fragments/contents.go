@@ -68,6 +68,18 @@ func (c *Contents) KnowParts(f *Fragment, parts ...string) bool {
 	return true
 }
 
+// Recall is Know for a content that is known already; of another it reports false, and
+// leaves f alone.
+func (c *Contents) Recall(f *Fragment) bool {
+	parts := []string{f.Content}
+	k := c.find(fingerprint(parts)&c.mask, parts)
+	if k == nil {
+		return false
+	}
+	f.Content, f.Known = k.text, k
+	return true
+}
+
 // find returns what is known of the text of parts, or nil.
 func (c *Contents) find(fast uint64, parts []string) *Known {
 	c.mu.RLock()

@@ -63,6 +63,7 @@ func (w *worker) checkResult(v starlark.Value) error {
 type freezeCheck struct {
 	pos    Pos // of what is checked
 	nodes  int
+	first  starlark.Value // that is seen: most results are one list
 	seen   map[starlark.Value]bool
 	onPath map[*starlark.Function]bool
 }
@@ -107,10 +108,13 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 
 // once visits the parts of a value that knows when it is frozen.
 func (c *freezeCheck) once(v starlark.Value, parts func() error) error {
-	if c.seen[v] {
+	switch {
+	case c.first == nil:
+		c.first = v
+		return parts()
+	case c.first == v, c.seen[v]:
 		return nil
-	}
-	if c.seen == nil {
+	case c.seen == nil:
 		c.seen = map[starlark.Value]bool{}
 	}
 	c.seen[v] = true
