@@ -182,12 +182,8 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 	if errors.Is(err, ErrNoReference) {
 		return Context{}, t.unknownFragment(ctx, ref)
 	}
-	if err == nil && l.relays {
-		got = got.credit(ref, l.plugin, l.Pos)
-	} else if err == nil {
-		got = got.attribute(ref, l.plugin, l.Pos.String())
-	}
 	if err == nil {
+		got = l.attribute(got, ref)
 		err = t.checkContext(&got)
 	}
 	if err != nil {
@@ -198,6 +194,18 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 		return Context{}, &HandlerError{Plugin: l.plugin, What: what, Pos: l.Pos, Err: err}
 	}
 	return got, nil
+}
+
+// attribute returns what l gave for a reference, as the host's own and with its origin.
+func (l *FragmentLoader) attribute(got Context, ref string) Context {
+	switch {
+	case l.relays:
+		return got.credit(ref, l.plugin, l.Pos)
+	case l.Fresh:
+		got.sign(ref, l.plugin, l.Pos.String())
+		return got
+	}
+	return got.attribute(ref, l.plugin, l.Pos.String())
 }
 
 // lookup finds the loader of a reference.

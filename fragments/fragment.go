@@ -60,8 +60,8 @@ type Fragment struct {
 	Plugin  string // who offered it; "" for the user
 	Pos     string // "file:line:col" of the registration that offered it
 
+	Priority int // lower comes first; any number
 	Target   Target
-	Priority int  // lower comes first; any number
 	Pinned   bool // typed by the user: no budget drops it
 
 	Known *Known // of the content, set by [Contents]; nil if nobody looked
