@@ -9,9 +9,6 @@ import (
 
 // A coder writes values as bytes, or reads them back: one description of a type does
 // both. It writes the same bytes for the same value on every machine.
-//
-// Reading does not look at what a value was before: a page of new memory that is first
-// looked at and then written to has the system stop all processors of the program.
 type coder struct {
 	out     []byte // what was written
 	in      []byte // what is left to be read; nobody changes it
@@ -116,7 +113,10 @@ func codeItems[T any](c *coder, list *[]T, item func(*coder, *T)) {
 	}
 }
 
-// makeItems makes a list of as many items as are to be read.
+// makeItems makes a list of as many items as are to be read. It writes to them, though
+// they are zero: a page of new memory that is looked at before it is written to is mapped
+// twice, the second time with all processors of the program stopped. For the same reason,
+// what reads a value does not look at what it was.
 func makeItems[T any](c *coder) []T {
 	var n uint64
 	c.number(&n)
@@ -126,7 +126,9 @@ func makeItems[T any](c *coder) []T {
 	if n == 0 || c.broken {
 		return nil
 	}
-	return make([]T, n-1)
+	list := make([]T, n-1)
+	clear(list)
+	return list
 }
 
 func codeTexts(c *coder, list *[]string) { codeItems(c, list, codeText) }

@@ -44,6 +44,9 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 // checkTools refuses a glob of --tool that is none, and warns of one that fits
 // nothing.
 func (a *app) checkTools(f *evalFlags, e *evaluation) error {
+	if len(f.tools) == 0 {
+		return nil
+	}
 	names := list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })
 	names = append(names, list(e.request.Tools, func(t *starhost.Tool) string { return t.Name })...)
 	for _, glob := range f.tools {
