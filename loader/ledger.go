@@ -153,36 +153,30 @@ func (l *ledger) keep() {
 	l.cache.Keep(l.key, out.out)
 }
 
-// ledgers are those of the folders that a Load reads from. A nil one has none. It is
-// safe for concurrent use.
-type ledgers struct {
-	cache *starlark.Cache
+// ledgers are those of the folders that a Load reads from, by their absolute paths. All are
+// opened before the first is asked, so that many can ask at the same time. Nil has none.
+type ledgers map[string]*ledger
 
-	mu    sync.Mutex
-	byDir map[string]*ledger
-}
-
-// of returns the ledger of a folder.
-func (l *ledgers) of(dir string) *ledger {
-	if l == nil {
-		return nil
+// openLedgers returns the ledgers of the folders that plugins and libraries are in.
+func (l *loading) openLedgers() ledgers {
+	all := ledgers{}
+	open := func(s *Source) {
+		if all[s.dir] == nil {
+			all[s.dir] = openLedger(l.Cache, s.dir)
+		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known, opened := l.byDir[dir]
-	if !opened {
-		known = openLedger(l.cache, dir)
-		l.byDir[dir] = known
+	for _, s := range l.sources {
+		open(s)
 	}
-	return known
+	for _, s := range l.libraries {
+		open(s)
+	}
+	return all
 }
 
 // keep has the cache keep all of them.
-func (l *ledgers) keep() {
-	if l == nil {
-		return
-	}
-	for _, known := range l.byDir {
+func (l ledgers) keep() {
+	for _, known := range l {
 		known.keep()
 	}
 }

@@ -82,7 +82,7 @@ type process struct {
 	*ledgerTest
 	source  *Source
 	cache   *starlark.Cache
-	ledgers *ledgers
+	ledgers ledgers
 }
 
 // start starts one.
@@ -91,7 +91,7 @@ func (l *ledgerTest) start() *process {
 	c, err := starlark.OpenCache(l.cache)
 	l.must(err)
 	l.t.Cleanup(func() { c.Close() })
-	return &process{l, NewLibrary("x", Path{Real: l.dir}, 0), c, &ledgers{cache: c, byDir: map[string]*ledger{}}}
+	return &process{l, NewLibrary("x", Path{Real: l.dir}, 0), c, ledgers{l.dir: openLedger(c, l.dir)}}
 }
 
 // knows reports whether the digest of a file is known without reading it, and checks
@@ -270,7 +270,7 @@ func TestLedgerCode(t *testing.T) {
 	p := l.start()
 	p.knows("a.star")
 	p.end()
-	key := p.ledgers.of(l.dir).key
+	key := p.ledgers[l.dir].key
 	for _, bad := range []string{"x", "\x02", string(p.cache.Recall(key)) + "x"} {
 		p.cache.Keep(key, []byte(bad))
 		if got := openLedger(p.cache, l.dir).entries; got != nil {
@@ -290,10 +290,10 @@ func TestLedgerBound(t *testing.T) {
 	l.write("a.star", "two")
 	l.write("b.star", "B")
 	p := l.start()
-	p.ledgers.of(l.dir).size = maxLedger
+	p.ledgers[l.dir].size = maxLedger
 	p.knows("a.star")
 	p.knows("b.star")
-	if fresh := p.ledgers.of(l.dir).fresh; len(fresh) > 0 && (len(fresh) != 1 || fresh["a.star"].name == "") {
+	if fresh := p.ledgers[l.dir].fresh; len(fresh) > 0 && (len(fresh) != 1 || fresh["a.star"].name == "") {
 		t.Errorf("got %v, want a.star", fresh)
 	}
 }

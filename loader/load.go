@@ -268,7 +268,7 @@ type loading struct {
 	settings  map[string][]assignment // likewise
 	common    fragments.Hash          // of what all snapshots depend on
 	memo      *builtins.Memo          // nil if all calls run
-	ledgers   *ledgers                // nil if nothing is recalled
+	ledgers   ledgers                 // nil if nothing is recalled
 }
 
 // An assignment is one --set.
@@ -291,9 +291,6 @@ func newLoading(o Options) (*loading, error) {
 	if !o.NoMemo && o.Coverage == nil && o.Profile == nil {
 		l.memo = new(builtins.Memo)
 	}
-	if o.Cache != nil && o.Coverage == nil && o.Profile == nil {
-		l.ledgers = &ledgers{cache: o.Cache, byDir: map[string]*ledger{}}
-	}
 	l.set = &Set{Config: l.config}
 	l.sandbox = sync.OnceValues(l.newSandbox)
 	c := coder{out: []byte("snapshot 4 ")}
@@ -313,6 +310,9 @@ func newLoading(o Options) (*loading, error) {
 		if err := step(); err != nil {
 			return l, err
 		}
+	}
+	if o.Cache != nil && o.Coverage == nil && o.Profile == nil {
+		l.ledgers = l.openLedgers()
 	}
 	return l, nil
 }

@@ -54,7 +54,7 @@ func (e *evaluation) find(l *look) (fragments.Hash, error) {
 // A watched are the files of a plugin while it is evaluated.
 type watched struct {
 	*Source
-	ledgers *ledgers
+	ledgers ledgers
 	note    func(kind uint64, from, name string)
 }
 

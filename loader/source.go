@@ -147,7 +147,7 @@ func (s *Source) remember(name string, f sourceFile) {
 func (s *Source) Read(name string) ([]byte, error) { return s.read(name, nil) }
 
 // read is Read of a file that a ledger may know.
-func (s *Source) read(name string, of *ledgers) ([]byte, error) {
+func (s *Source) read(name string, of ledgers) ([]byte, error) {
 	f, err := s.file(name, of)
 	if err != nil || f.known == nil {
 		return f.bytes, err
@@ -181,7 +181,7 @@ func (s *Source) readAgain(name string, counted sourceFile) ([]byte, error) {
 }
 
 // file returns a file's digest and, unless a ledger knows the file, its bytes.
-func (s *Source) file(name string, of *ledgers) (f sourceFile, err error) {
+func (s *Source) file(name string, of ledgers) (f sourceFile, err error) {
 	if err := s.check(name); err != nil {
 		return f, err
 	}
@@ -191,7 +191,7 @@ func (s *Source) file(name string, of *ledgers) (f sourceFile, err error) {
 		return f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
-		f, err = s.find(root, name, of.of(s.dir))
+		f, err = s.find(root, name, of[s.dir])
 		return err
 	})
 	if err == nil {
