@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"pgregory.net/rapid"
 )
 
 // A taker takes the text of its parameter text in parts, and counts how often it got
@@ -87,6 +88,41 @@ func callParts(t *testing.T, call string, take starlark.Callable) (string, Usage
 		return err.Error(), usage
 	}
 	return v.String(), usage
+}
+
+// sums returns expressions of sums, nested so deep, also of what cannot be added.
+func sums(levels int) *rapid.Generator[string] {
+	plain := rapid.SampledFrom([]string{"long", "text", `"a"`, "n", "[n]", "1 << 70", "str(n)", `"%s%%" % text`})
+	if levels == 0 {
+		return plain
+	}
+	return rapid.Custom(func(t *rapid.T) string {
+		part := func() string { return sums(levels-1).Draw(t, "part") }
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			return plain.Draw(t, "plain")
+		case 1:
+			return "(" + part() + ")"
+		case 2:
+			return "(" + part() + " if " + part() + " else n)"
+		case 3:
+			return "take(" + part() + ")"
+		}
+		return part() + " + " + part()
+	})
+}
+
+// The law of [TestParts], for any sums.
+func TestLawParts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		call := "take(" + sums(4).Draw(rt, "text") + ", more = " + sums(2).Draw(rt, "more") + ")"
+		f := newTaker()
+		got, gotUsage := callParts(t, call, f)
+		want, wantUsage := callParts(t, call, f.Builtin)
+		if got != want || gotUsage != wantUsage {
+			rt.Errorf("%s: got %.80q for %v, want %.80q for %v", call, got, gotUsage, want, wantUsage)
+		}
+	})
 }
 
 // TestPartsOfAnother: a name that stands for another function takes no parts.
