@@ -23,7 +23,7 @@ type Content struct {
 // are safe for concurrent use. An id that begins with some digits is what people
 // type; a name, an alias, is what they remember.
 type Store interface {
-	// Put keeps contents. To put one again changes nothing.
+	// Put keeps contents, but not the slice. To put one again changes nothing.
 	Put(ctx context.Context, contents ...Content) error
 	// Get returns a content; ok is false if it is not there.
 	Get(ctx context.Context, id Hash) (text string, ok bool, err error)
@@ -72,6 +72,9 @@ type MemoryStore struct {
 
 // Put implements [Store].
 func (m *MemoryStore) Put(_ context.Context, contents ...Content) error {
+	if m.hasAll(contents) {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fresh, size := map[Hash]string{}, m.size
@@ -95,6 +98,14 @@ func (m *MemoryStore) Put(_ context.Context, contents ...Content) error {
 	maps.Copy(m.contents, fresh)
 	m.size = size
 	return nil
+}
+
+// hasAll reports whether all contents are there, as they mostly are: who only looks
+// waits for no other that does.
+func (m *MemoryStore) hasAll(contents []Content) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return !slices.ContainsFunc(contents, func(c Content) bool { return !m.has(c.ID) })
 }
 
 func (m *MemoryStore) has(id Hash) bool {
