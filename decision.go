@@ -126,18 +126,18 @@ func (o *Outcome) combine() {
 		return
 	}
 	rank := [...]Action{ActionAbort, ActionDeny, ActionAsk, ActionApprove, ActionRespond}
-	best := len(rank)
+	best, last := len(rank), -1
+	var changes map[string]any
 	for i := range o.Decisions {
 		d := &o.Decisions[i]
+		if d.Action == ActionContext {
+			continue // beside all others
+		}
 		if r := slices.Index(rank[:], d.Action); r >= 0 && r < best {
 			best, o.Decision = r, *d
 		}
 		o.Ask = o.Ask || d.Action == ActionAsk
-	}
-	var changes map[string]any
-	last := -1
-	for i := range o.Decisions {
-		if d := &o.Decisions[i]; len(d.Changes) > 0 {
+		if len(d.Changes) > 0 {
 			if last = i; changes == nil {
 				changes = map[string]any{}
 			}

@@ -14,22 +14,22 @@ import (
 // that declares events or saves files, and as `eval --fire` does. It returns what
 // they decided; modifications are in e. What is known of the session, the turn and
 // the tool is filled in where e has none. An abort is an outcome here, no error.
-func (t *Turn) Fire(ctx context.Context, e *Event) (Outcome, error) {
+func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.channel(e.Name)
 	if err != nil {
-		return Outcome{}, err
+		return out, err
 	}
 	if err := c.complete(e); err != nil {
-		return Outcome{}, err
+		return out, err
 	}
 	t.fillIn(e)
 	f := firing{turn: t, channel: c}
-	if err = f.run(ctx, e); err != nil && f.out.Decision.Action == ActionAbort {
+	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == ActionAbort {
 		if _, aborted := errors.AsType[*AbortError](err); aborted {
 			err = nil
 		}
 	}
-	return f.out, err
+	return out, err
 }
 
 // fillIn sets what is known of the session, the turn and the tool.
@@ -63,18 +63,33 @@ func fill(text *string, known string) {
 // as they come, so that each handler sees the previous one's. The error is an
 // *AbortError, or that of ctx; everything else a handler does wrong is traced,
 // logged and, for guards, a deny.
-func (t *Turn) fire(ctx context.Context, e *Event) (Outcome, error) {
+func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.channel(e.Name)
 	if err != nil {
-		return Outcome{}, err
+		return out, err
 	}
 	f := firing{turn: t, channel: c}
-	err = f.run(ctx, e)
-	return f.out, err
+	err = f.run(ctx, e, &out)
+	return out, err
 }
 
-// run fires e: it is [Turn.fire] for an event that has been looked up.
-func (f *firing) run(ctx context.Context, e *Event) error {
+// run is [Turn.fire] for an event that has been looked up. It fills an empty outcome.
+func (f *firing) run(ctx context.Context, e *Event, out *Outcome) error {
+	err := f.askAll(ctx, e)
+	out.Decisions, out.problems = f.decisions, f.problems
+	if err != nil {
+		return err
+	}
+	out.combine()
+	if d := &out.Decision; d.Action == ActionAbort {
+		f.turn.completed = false
+		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
+	}
+	return nil
+}
+
+// askAll runs all handlers of e, and those again that ran before the arguments changed.
+func (f *firing) askAll(ctx context.Context, e *Event) error {
 	hooks, given := f.matching(e.subject()), e.Arguments
 	if len(hooks) == 0 {
 		return nil
@@ -94,20 +109,15 @@ func (f *firing) run(ctx context.Context, e *Event) error {
 		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		f.out.problems = f.turn.invalid(e)
+		f.problems = f.turn.invalid(e)
 	}
-	if f.out.problems == nil {
+	if f.problems == nil {
 		for _, h := range hooks[:changed] {
 			final := *e
 			if err := f.ask(ctx, h, &final, true); err != nil {
 				return err
 			}
 		}
-	}
-	f.out.combine()
-	if d := &f.out.Decision; d.Action == ActionAbort {
-		f.turn.completed = false
-		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
 	}
 	return nil
 }
@@ -122,7 +132,10 @@ func (t *Turn) invalid(e *Event) []string {
 
 // heard reports whether there is any hook for an event of the host. What only hooks
 // would see is not made for none.
-func (t *Turn) heard(event string) bool { return len(t.registry.channels[event].hooks) > 0 }
+func (t *Turn) heard(event string) bool {
+	c, err := t.registry.channel(event)
+	return err == nil && len(c.hooks) > 0
+}
 
 // matching returns the hooks that concern a tool or a command, in the total order.
 func (c *channel) matching(subject string) []*Hook {
@@ -141,9 +154,10 @@ func (c *channel) matching(subject string) []*Hook {
 // A firing is one event on its way through its handlers.
 type firing struct {
 	*channel
-	turn  *Turn
-	heard int // how many handlers there are for it
-	out   Outcome
+	turn      *Turn
+	heard     int        // how many handlers there are for it
+	decisions []Decision // as in an [Outcome]
+	problems  []string   // as there
 }
 
 // ask runs one handler and applies what it decided to e. A failure becomes the
@@ -212,12 +226,11 @@ func (f *firing) heed(h *Hook, lane *Lane, e *Event, d *Decision, err error, aga
 
 // add takes one decision of a hook into the outcome, and returns where it stands.
 func (f *firing) add(d *Decision, h *Hook) *Decision {
-	out := &f.out
-	if out.Decisions == nil {
-		out.Decisions = make([]Decision, 0, f.heard)
+	if f.decisions == nil {
+		f.decisions = make([]Decision, 0, f.heard)
 	}
-	out.Decisions = append(out.Decisions, *d)
-	own := &out.Decisions[len(out.Decisions)-1]
+	f.decisions = append(f.decisions, *d)
+	own := &f.decisions[len(f.decisions)-1]
 	own.Plugin, own.Pos = h.plugin, h.Pos
 	return own
 }

@@ -231,8 +231,8 @@ type HookInfo struct {
 func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
-	for _, spec := range h.Events() {
-		for _, k := range r.channels[spec.Name].hooks {
+	for i := range r.channels {
+		for _, k := range r.channels[i].hooks {
 			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
 		}
 	}

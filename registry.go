@@ -16,7 +16,7 @@ type registry struct {
 	plugins   []*Plugin
 	names     map[string]bool // of plugins
 	events    []EventSpec     // that the program declares
-	channels  map[string]*channel
+	channels  []channel       // of all events: the host's own and then those
 	tools     map[string]*Tool
 	catalog   []*Tool // the same by name, once it is sorted
 	loaders   map[string]*FragmentLoader
@@ -51,8 +51,9 @@ func (r *registry) clone(plugins []*Plugin) *registry {
 		tools: withRoom(r.tools, tools), loaders: withRoom(r.loaders, loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
-	for event, old := range r.channels {
-		c.channels[event].hooks, c.channels[event].matches = slices.Clone(old.hooks), old.matches
+	for i := range r.channels {
+		old := &r.channels[i]
+		c.channels[i].hooks, c.channels[i].matches = slices.Clone(old.hooks), old.matches
 	}
 	return c
 }
@@ -78,31 +79,32 @@ func (r *registry) with(plugins []*Plugin) (*registry, error) {
 // sort puts the hooks in the total order, and the tools in that of their names.
 func (r *registry) sort() {
 	r.catalog = slices.SortedFunc(maps.Values(r.tools), func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
-	for _, c := range r.channels {
-		slices.SortStableFunc(c.hooks, func(a, b *Hook) int {
+	for i := range r.channels {
+		slices.SortStableFunc(r.channels[i].hooks, func(a, b *Hook) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
 		})
 	}
 }
 
-// channelsOf returns all events by name, without hooks. Where two have one name, the
-// host's counts.
-func channelsOf(declared []EventSpec) map[string]*channel {
+// channelsOf returns all events, without hooks.
+func channelsOf(declared []EventSpec) []channel {
 	all := make([]channel, 0, len(events)+len(declared))
-	byName := make(map[string]*channel, cap(all))
-	for _, list := range [][]EventSpec{declared, events} {
+	for _, list := range [][]EventSpec{events, declared} {
 		for i := range list {
 			all = append(all, channel{EventSpec: &list[i]})
-			byName[list[i].Name] = &all[len(all)-1]
 		}
 	}
-	return byName
+	return all
 }
 
-// channel returns what there is for an event, or an error as of [LookupEvent].
+// channel returns what there is for an event, or an error as of [LookupEvent]. Where two
+// have one name, the first counts, which is the host's. The events are few: to go
+// through them is quicker than a map.
 func (r *registry) channel(event string) (*channel, error) {
-	if c := r.channels[event]; c != nil {
-		return c, nil
+	for i := range r.channels {
+		if c := &r.channels[i]; c.Name == event {
+			return c, nil
+		}
 	}
 	_, err := LookupEvent(event, r.events...)
 	return nil, err
