@@ -75,10 +75,11 @@ func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
 
 // steps returns what n units cost in steps.
 func (p *price) steps(n uint64) uint64 {
-	if p.per == 0 {
+	units := float64(n)
+	if p.per == 0 || units < p.per { // as most work: to divide would take longer
 		return 0
 	}
-	steps := float64(n) / p.per
+	steps := units / p.per
 	if steps >= 1<<63 {
 		return 1 << 63
 	}

@@ -15,6 +15,7 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
+	"pgregory.net/rapid"
 )
 
 func TestEveryMethodHasAPrice(t *testing.T) {
@@ -279,4 +280,16 @@ func TestJoinInPlace(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSteps: work that is not divided costs what dividing it by the price says.
+func TestSteps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		per := rapid.SampledFrom([]float64{0.25, 0.5, 1, 3, 7.3, 16, 128}).Draw(t, "per")
+		n := rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64()).Draw(t, "n")
+		want := uint64(min(float64(n)/per, 1<<63))
+		if got := (&price{per: per}).steps(n); got != want {
+			t.Errorf("got %d steps for %d units, want %d", got, n, want)
+		}
+	})
 }

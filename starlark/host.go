@@ -131,9 +131,6 @@ func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.T
 // payResult pays for what a handler returned: the host will convert it, each part
 // as often as it is met. No text is read for that.
 func (w *worker) payResult(v starlark.Value) error {
-	if _, none := v.(starlark.NoneType); none { // as most handlers return: it has no parts, and no text to pay for
-		return w.charge("result", 0, noneSize)
-	}
 	n, err := w.resultSize("result", v)
 	if err != nil {
 		return err

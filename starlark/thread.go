@@ -183,6 +183,9 @@ func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []star
 		return nil, err
 	}
 	w.called = fn
+	if v == starlark.None { // as most handlers return: there is nothing to look at
+		return v, w.charge("result", 0, noneSize)
+	}
 	if err := w.checkResult(v); err != nil {
 		return nil, err
 	}
