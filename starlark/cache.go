@@ -75,7 +75,7 @@ type record struct {
 	parsed   bool                 // it can be
 	notes    map[string][]byte    // by kind
 	programs map[string]*compiled // by the names that they can use; see worker.program
-	grown    bool                 // since it was read
+	grown    bool                 // since it was read or encoded
 }
 
 // A compiled is the program of a file.

@@ -30,8 +30,9 @@ const (
 
 // kept are the values of a Cache.
 type kept struct {
-	fresh map[recordKey][]byte // since the last Save; nil of one that was dropped
-	size  int                  // of these
+	values map[recordKey][]byte // since the cache was opened; nil of one that was dropped
+	size   int                  // of these
+	fresh  map[recordKey][]byte // of them, those since the last Save
 }
 
 // Keep remembers a value beside what the cache knows of files, up to its bounds, if
@@ -70,7 +71,7 @@ func (c *Cache) Recall(key Key) []byte {
 		return nil
 	}
 	c.mu.Lock()
-	value, known := c.kept.fresh[key]
+	value, known := c.kept.values[key]
 	c.mu.Unlock()
 	if !known {
 		value = c.pack.value(key)
@@ -80,6 +81,6 @@ func (c *Cache) Recall(key Key) []byte {
 
 // put takes over a value.
 func (k *kept) put(key recordKey, value []byte) {
-	k.size += len(value) - len(k.fresh[key])
-	k.fresh[key] = value
+	k.size += len(value) - len(k.values[key])
+	k.values[key], k.fresh[key] = value, value
 }

@@ -131,3 +131,45 @@ func TestKeptShelves(t *testing.T) {
 		}
 	}
 }
+
+// TestSaveOnce saves what is new once: the pack is not replaced where nothing was learned
+// since, and all is still there when it is.
+func TestSaveOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := openCache(t, dir)
+	box := New(Options{Cache: c})
+	saved := func() os.FileInfo {
+		t.Helper()
+		if err := c.Save(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, packName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	learn := func(key Key, text string) {
+		t.Helper()
+		c.Keep(key, []byte(text))
+		f, err := box.Parse("a.star", []byte("x = "+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		box.Prepare(f)
+	}
+	learn(Key{1}, "1")
+	first := saved()
+	if !os.SameFile(first, saved()) {
+		t.Error("nothing was learned, and the pack was replaced")
+	}
+	learn(Key{2}, "2")
+	if os.SameFile(first, saved()) {
+		t.Error("the pack was not replaced by one with what was learned")
+	}
+	for key, want := range map[Key]string{{1}: "1", {2}: "2"} {
+		if got := openCache(t, dir).Recall(key); string(got) != want || string(c.Recall(key)) != want {
+			t.Errorf("key %d: got %q, %q from the cache that kept it, want %q", key[0], got, c.Recall(key), want)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err != nil {
 		return &Cache{}, fmt.Errorf("cache %s: %w", dir, err)
 	}
-	return &Cache{pack: p, kept: kept{fresh: map[recordKey][]byte{}}}, nil
+	return &Cache{pack: p, kept: kept{values: map[recordKey][]byte{}, fresh: map[recordKey][]byte{}}}, nil
 }
 
 // Close frees what the cache holds open. It must not be used again.
@@ -306,15 +306,17 @@ func (p *pack) close() error {
 	return p.root.Close()
 }
 
-// Save writes what the cache learned, beside what other programs wrote since. It
-// does nothing if there is nothing new, or no folder.
+// Save writes what the cache learned since the last Save, beside what other programs
+// wrote. It does nothing if there is nothing new, or no folder. What cannot be written is
+// not tried again.
 func (c *Cache) Save() error {
 	if c.pack == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	grown := maps.Clone(c.kept.fresh)
+	grown := c.kept.fresh
+	c.kept.fresh = map[recordKey][]byte{}
 	for _, records := range []map[recordKey]*record{c.young, c.old} {
 		for key, r := range records {
 			if data, err := r.encode(); err != nil {
@@ -425,8 +427,8 @@ func (p *pack) sweep() {
 	}
 }
 
-// encode returns the bytes of a record that learned something since it was read, else
-// nil. Programs with probes are left out.
+// encode returns the bytes of a record that learned something since it was read or
+// encoded, else nil. Programs with probes are left out.
 func (r *record) encode() ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -444,6 +446,7 @@ func (r *record) encode() ([]byte, error) {
 		}
 		programs[names] = append([]byte(strings.Join(p.uses, "\x00")+"\n"), data...)
 	}
+	r.grown = false
 	return appendTexts(appendTexts(nil, r.notes), programs), nil
 }
 
