@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -155,6 +157,63 @@ func TestServeBeside(t *testing.T) {
 	requests.Close()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// The memory of a request is used again once it is answered, and not before: conversations
+// that grow beside one that waits are answered as each request is by itself.
+func TestServeMemory(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	alone := true
+	var release chan struct{}
+	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		switch {
+		case alone:
+		case e.SessionID == "slow":
+			<-release
+		case e.SessionID == "last":
+			close(release)
+		}
+		var said []string
+		for _, m := range e.Messages.Items() {
+			said = append(said, m.Role+" "+m.Content.String())
+		}
+		return starhost.TextContext(strings.Join(said, ", "))
+	}))
+	request := func(id int, session string, messages ...string) string {
+		list := []map[string]string{{"role": "system", "content": "for " + session}}
+		for i, m := range messages {
+			list = append(list, map[string]string{"role": []string{"user", "assistant"}[i%2], "content": m})
+		}
+		text, _ := json.Marshal(list)
+		return fmt.Sprintf(`{"id":%d,"method":"hook.before_llm","params":{"meta":{"SessionKey":%q},"messages":%s}}`+"\n", id, session, text)
+	}
+	for range 20 {
+		lines := []string{request(1, "first", "a"), request(2, "slow", "a", "b", "slow words")}
+		said := map[string][]string{}
+		for i := 3; i < 30; i++ {
+			session := fmt.Sprint("s", i%3)
+			said[session] = append(said[session], fmt.Sprintf("%s words %d", session, i), strings.Repeat("answer ", i))
+			lines = append(lines, request(i, session, said[session][:len(said[session])-1]...))
+		}
+		lines = append(lines, request(30, "last", "a", "b", "go"))
+		want := map[int]string{}
+		alone = true
+		for _, line := range lines {
+			var out bytes.Buffer
+			if err := serve(t, h, strings.NewReader(line), &out); err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(want, answers(t, out.String()))
+		}
+		alone, release = false, make(chan struct{})
+		var out bytes.Buffer
+		if err := serve(t, h, strings.NewReader(strings.Join(lines, "")), &out); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, answers(t, out.String())); diff != "" {
+			t.Fatalf("answers (-want +got):\n%s", diff)
+		}
 	}
 }
 
