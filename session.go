@@ -386,7 +386,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 	if s.asked == t.registry {
 		return nil
 	}
-	without := map[string]bool{}
+	var without map[string]bool
 	for _, tool := range t.registry.catalog {
 		if tool.Available == nil {
 			continue
@@ -394,6 +394,9 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		ok, err := t.available(ctx, tool)
 		if err != nil {
 			return err
+		}
+		if without == nil {
+			without = map[string]bool{}
 		}
 		without[tool.Name] = !ok
 	}

@@ -176,9 +176,10 @@ func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	}
 	var flood keyFlood
 	for !r.closes('}') {
-		key := starlark.String(r.string())
+		name := starlark.String(r.string())
+		var key starlark.Value = name // once: each conversion allocates
 		if _, found, _ := dict.Get(key); found {
-			return nil, fmt.Errorf("key %s stands twice in one object", quoteShort(string(key)))
+			return nil, fmt.Errorf("key %s stands twice in one object", quoteShort(string(name)))
 		}
 		if err := flood.add(key); err != nil {
 			return nil, err

@@ -205,10 +205,10 @@ func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, 
 // resultOf converts what the handler of a tool or a command came to: fail(...) is a
 // result as well.
 func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) (starhost.Result, error) {
-	if failed := new(failError); errors.As(err, &failed) {
-		return r.cleanResult(starhost.Result{ForLLM: failed.message, IsError: true}), nil
-	}
 	if err != nil {
+		if failed, ok := errors.AsType[*failError](err); ok {
+			return r.cleanResult(starhost.Result{ForLLM: failed.message, IsError: true}), nil
+		}
 		return starhost.Result{}, err
 	}
 	result, err := toResult(v)

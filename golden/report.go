@@ -58,7 +58,7 @@ func Tokens(p *starhost.Prompt) int { return p.Bytes() / 4 }
 func writeLine(b *strings.Builder, label string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			fmt.Fprintf(b, "%-*s%s\n", labelWidth, label, text)
+			b.WriteString(label + strings.Repeat(" ", labelWidth-len(label)) + text + "\n")
 			label = ""
 		}
 	}

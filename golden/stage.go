@@ -99,6 +99,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		return outcome{err: err}
 	}
 	st.play = play{ctx: ctx, now: begin, env: env}
+	st.out.Grow(len(c.text(wantSection)))
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
 		return outcome{err: err}
