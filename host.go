@@ -241,7 +241,7 @@ func (h *Host) Hooks() []HookInfo {
 
 // Tools returns all tools that the host's filter admits, by name.
 func (h *Host) Tools() []Tool {
-	return h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }, 0)
+	return slices.Clone(h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
 // A LoaderInfo describes a registered fragment loader.

@@ -21,7 +21,7 @@ type Prompt struct {
 	Messages []Message
 	// Text is what this prompt added as a user message; empty if nothing.
 	Text Text
-	// Tools are on offer, by name.
+	// Tools are on offer, by name. They are the host's own, and must not be changed.
 	Tools []Tool
 	// Model and Options (a JSON object) are what hooks left of the request's.
 	Model   string

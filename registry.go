@@ -18,7 +18,7 @@ type registry struct {
 	events    []EventSpec     // that the program declares
 	channels  []channel       // of all events: the host's own and then those
 	tools     map[string]*Tool
-	catalog   []*Tool // the same by name, once it is sorted
+	catalog   []Tool // the same by name, once it is sorted
 	loaders   map[string]*FragmentLoader
 	templates map[string]*TemplateLoader
 	commands  map[string]*Command  // by name and alias
@@ -78,7 +78,10 @@ func (r *registry) with(plugins []*Plugin) (*registry, error) {
 
 // sort puts the hooks in the total order, and the tools in that of their names.
 func (r *registry) sort() {
-	r.catalog = slices.SortedFunc(maps.Values(r.tools), func(a, b *Tool) int { return strings.Compare(a.Name, b.Name) })
+	r.catalog = make([]Tool, 0, len(r.tools))
+	for _, name := range sortedKeys(r.tools) {
+		r.catalog = append(r.catalog, *r.tools[name])
+	}
 	for i := range r.channels {
 		slices.SortStableFunc(r.channels[i].hooks, func(a, b *Hook) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
@@ -110,12 +113,17 @@ func (r *registry) channel(event string) (*channel, error) {
 	return nil, err
 }
 
-// offer returns the tools that may be offered, by name, with room for more.
-func (r *registry) offer(may func(*Tool) bool, more int) []Tool {
-	tools := slices.Grow([]Tool(nil), len(r.catalog)+more)
-	for _, tool := range r.catalog {
-		if may(tool) {
-			tools = append(tools, *tool)
+// offer returns the tools that may be offered, by name. The caller must not change them:
+// up to the first that may not, they are the registry's own.
+func (r *registry) offer(may func(*Tool) bool) []Tool {
+	var tools []Tool
+	for i := range r.catalog {
+		switch {
+		case !may(&r.catalog[i]):
+		case len(tools) == i:
+			tools = r.catalog[: i+1 : i+1]
+		default:
+			tools = append(tools, r.catalog[i])
 		}
 	}
 	return tools

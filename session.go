@@ -354,7 +354,7 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
-	tools := t.registry.offer(t.mayOffer, len(t.request.Tools))
+	tools := t.registry.offer(t.mayOffer)
 	if len(t.request.Tools) == 0 {
 		return tools
 	}
@@ -387,7 +387,8 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		return nil
 	}
 	var without map[string]bool
-	for _, tool := range t.registry.catalog {
+	for i := range t.registry.catalog {
+		tool := &t.registry.catalog[i]
 		if tool.Available == nil {
 			continue
 		}

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"pgregory.net/rapid"
 )
 
 const pre, approval, post = "pre_tool_call", "approve_tool_call", "post_tool_call"
@@ -428,4 +430,40 @@ func TestApprovalRequest(t *testing.T) {
 		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, though p1 was asked twice
 		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},
 	}, got)
+}
+
+// What is offered is what each tool alone says, and whoever changes the list that a host
+// gives changes nothing of the host.
+func TestLawOffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,3}`), 0, 6, rapid.ID).Draw(t, "tools")
+		denied := rapid.SliceOf(rapid.SampledFrom(append(names, "none"))).Draw(t, "denied")
+		p := starhost.Plugin{Name: "p"}
+		for _, name := range names {
+			p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "Does it.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{}, nil
+			}})
+		}
+		h := starhost.New(starhost.Options{Tools: starhost.ToolFilter{Deny: denied}})
+		if err := h.Add(p); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for _, name := range slices.Sorted(slices.Values(names)) {
+			if !slices.Contains(denied, name) {
+				want = append(want, name)
+			}
+		}
+		for range 2 {
+			var got []string
+			tools := h.Tools()
+			for i := range tools {
+				got = append(got, tools[i].Name)
+				tools[i].Name = "changed"
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("Tools (-want +got):\n%s", diff)
+			}
+		}
+	})
 }

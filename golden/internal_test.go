@@ -322,3 +322,44 @@ func TestNews(t *testing.T) {
 		})
 	}
 }
+
+// A case sees nothing of the one that was on the stage before, in the same host: not its
+// turn, which a failure cut off, nor its time, its files, its state and what it printed.
+func TestNothingIsLeftOnTheStage(t *testing.T) {
+	const plugin = `def look(ctx):
+    """Looks at all that a case brings."""
+    print("looked")
+    n = ctx.state.get("n", 0)
+    ctx.state.set("n", n + 1)
+    return "%s %s %s" % (n, ctx.now, ctx.fs.glob("*"))
+
+plugin(permissions = ["fs.read:*"])
+register_tool(look)
+`
+	const script = "-- case.star --\nprompt(\"hi\")\ncall_tool(\"look\")\n"
+	dir := t.TempDir()
+	prepared := func(name, text string) *testCase {
+		if err := unpack(dir, map[string][]byte{"p/plugin.star": []byte(plugin), "p/golden/" + name: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+		at := loader.NewPath(dir, "p/golden/"+name)
+		in := look(up(at))
+		c := newCases([]*located{in.locate(at)})[0]
+		c.prepare(newPluginCache(nil), t.TempDir())
+		return c
+	}
+	before := prepared("a.txtar", script+"advance(hours = 1)\ncall_tool(\"look\")\nassert_eq(1, 2)\n-- workspace/a.md --\na\n-- fragments/unseen --\nb\n")
+	after := prepared("b.txtar", script)
+	st, err := newStage(conditions{workers: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.clear()
+	alone := st.run(t.Context(), after)
+	if first := st.run(t.Context(), before); first.err == nil || !strings.Contains(first.output, `1 2026-01-01T01:00:00Z [\"a.md\"]`) || len(first.unused) != 1 {
+		t.Fatalf("the first case: got %v, unused %v\n%s", first.err, first.unused, first.output)
+	}
+	if diff := cmp.Diff(alone.text(), st.run(t.Context(), after).text()); diff != "" || len(st.hosts) != 1 {
+		t.Errorf("after another case, in %d hosts (-alone +after):\n%s", len(st.hosts), diff)
+	}
+}
