@@ -161,7 +161,7 @@ type ledgers map[string]*ledger
 func (l *loading) openLedgers() ledgers {
 	all := ledgers{}
 	open := func(s *Source) {
-		if all[s.dir] == nil {
+		if _, opened := all[s.dir]; !opened {
 			all[s.dir] = openLedger(l.Cache, s.dir)
 		}
 	}
