@@ -31,9 +31,13 @@ var keepers = []uint32{
 	0xCA451A4E, // bcachefs
 }
 
-// KeepsStamps reports whether the stamps of a folder's files are to be believed by others
-// than the process that took them.
-func KeepsStamps(dir string) bool {
-	var s syscall.Statfs_t
-	return syscall.Statfs(dir, &s) == nil && slices.Contains(keepers, uint32(s.Type))
+// KeepsStamps returns the device that a folder is on, and whether the stamps of files there
+// are to be believed by others than the process that took them.
+func KeepsStamps(dir string) (device uint64, ok bool) {
+	var folder syscall.Stat_t
+	var system syscall.Statfs_t
+	if syscall.Stat(dir, &folder) != nil || syscall.Statfs(dir, &system) != nil {
+		return 0, false
+	}
+	return uint64(folder.Dev), slices.Contains(keepers, uint32(system.Type))
 }

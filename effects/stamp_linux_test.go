@@ -2,7 +2,6 @@ package effects_test
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestStampOf(t *testing.T) {
 // TestKeepsStamps: files that a program makes up have no stamps to go by.
 func TestKeepsStamps(t *testing.T) {
 	for _, dir := range []string{"/proc", t.TempDir() + "/none"} {
-		if _, err := os.Stat("/proc/self"); err == nil && effects.KeepsStamps(dir) {
+		if _, got := effects.KeepsStamps(dir); got {
 			t.Errorf("%s: got true, want false", dir)
 		}
 	}

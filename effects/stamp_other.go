@@ -9,4 +9,4 @@ import "io/fs"
 func StampOf(fs.FileInfo) (Stamp, bool) { return Stamp{}, false }
 
 // KeepsStamps returns false: there are none.
-func KeepsStamps(string) bool { return false }
+func KeepsStamps(string) (device uint64, ok bool) { return 0, false }

@@ -22,6 +22,7 @@ import (
 type ledger struct {
 	cache   *starlark.Cache
 	key     starlark.Key
+	device  uint64    // that the folder is on
 	entries []entered // as the cache has them, sorted by name
 
 	mu    sync.Mutex
@@ -46,10 +47,11 @@ const maxLedger = 1 << 20
 // openLedger returns the ledger of a folder with an absolute path, nil where its files have
 // no stamps to go by.
 func openLedger(c *starlark.Cache, dir string) *ledger {
-	if !effects.KeepsStamps(dir) {
+	device, ok := effects.KeepsStamps(dir)
+	if !ok {
 		return nil
 	}
-	l := &ledger{cache: c, key: starlark.ShelfStart.Key(fragments.Sum("ledger 1 " + dir))}
+	l := &ledger{cache: c, device: device, key: starlark.ShelfStart.Key(fragments.Sum("ledger 1 " + dir))}
 	in := coder{reading: true, in: c.Recall(l.key)}
 	l.size = len(in.in)
 	if codeItems(&in, &l.entries, codeEntered); in.broken || len(in.in) > 0 {
@@ -89,12 +91,19 @@ func (l *ledger) entry(name string) (entered, bool) {
 	return l.entries[i], true
 }
 
+// stampOf returns the stamp of a file, false where it has none to go by: also if something
+// else is mounted there, of which nobody asked whether it keeps stamps.
+func (l *ledger) stampOf(info fs.FileInfo) (effects.Stamp, bool) {
+	s, stamped := effects.StampOf(info)
+	return s, stamped && s.Device == l.device
+}
+
 // sum returns the digest of a file, if what the system says of it now tells.
 func (l *ledger) sum(name string, info fs.FileInfo) (sum fragments.Hash, ok bool) {
 	if l == nil {
 		return sum, false
 	}
-	stamp, stamped := effects.StampOf(info)
+	stamp, stamped := l.stampOf(info)
 	e, known := l.entry(name)
 	if !known || !stamped || e.stamp != stamp {
 		return sum, false
@@ -112,7 +121,7 @@ func (l *ledger) enter(name string, before fs.FileInfo, file *os.File, begin tim
 	if err != nil {
 		return
 	}
-	stamp, stamped := effects.StampOf(before)
+	stamp, stamped := l.stampOf(before)
 	if now, _ := effects.StampOf(after); !stamped || !stamp.Held(now, begin, len(read.bytes)) {
 		return
 	}

@@ -51,7 +51,7 @@ type ledgerTest struct {
 func newLedgerTest(t *testing.T) *ledgerTest {
 	l := &ledgerTest{t, filepath.Join(t.TempDir(), "plugins"), filepath.Join(t.TempDir(), "cache")}
 	l.must(os.Mkdir(l.dir, 0o755))
-	if !effects.KeepsStamps(l.dir) {
+	if _, ok := effects.KeepsStamps(l.dir); !ok {
 		t.Skip("this file system does not say surely that a file changed: files are read each time")
 	}
 	return l
@@ -226,6 +226,29 @@ func TestLedgerNew(t *testing.T) {
 		if next := l.start(); next.knows("future.star") || !later && next.knows("new.star") {
 			t.Error("a file is known that may change unseen")
 		}
+	}
+}
+
+// TestLedgerMount reads a file where something else is mounted than the folder is on.
+func TestLedgerMount(t *testing.T) {
+	ReadLater(t)
+	l := newLedgerTest(t)
+	l.write("a.star", "one")
+	for range 2 {
+		p := l.start()
+		p.ledgers[l.dir].device++
+		if p.knows("a.star") {
+			t.Error("a file of another device is known")
+		}
+		p.end()
+	}
+	p := l.start()
+	p.knows("a.star")
+	p.end()
+	p = l.start()
+	p.ledgers[l.dir].device++
+	if p.knows("a.star") {
+		t.Error("a file that was known is so on another device")
 	}
 }
 
