@@ -200,7 +200,7 @@ func (t *Turn) done(l *Lane) {
 
 // firstNotes is how many calls a turn's trace has room for at first, if the turn before
 // had no more.
-const firstNotes = 4
+const firstNotes = 2
 
 // record passes on what a handler logged and its effects. Inside of a loader all wait in
 // its lane, as other loaders run beside it.

@@ -18,7 +18,10 @@ type contents struct {
 
 // reset replaces what is there by texts, by alias.
 func (c *contents) reset(ctx context.Context, texts map[string][]byte) error {
-	c.MemoryStore, c.unseen = new(fragments.MemoryStore), make(map[string]fragments.Hash, len(texts))
+	c.MemoryStore, c.unseen = new(fragments.MemoryStore), nil
+	if len(texts) > 0 { // as of few cases
+		c.unseen = make(map[string]fragments.Hash, len(texts))
+	}
 	for _, alias := range sortedKeys(texts) {
 		text := string(texts[alias])
 		id := fragments.Sum(text)
