@@ -366,10 +366,8 @@ func TestReload(t *testing.T) {
 	}
 	diff(t, "first tools", []string{"forecast: Tells tomorrow's weather."}, got[:1])
 	diff(t, "gone", `{"content":[{"type":"text","text":"unknown tool \"broken\""}],"isError":true}`, call(t, c, "broken", "{}"))
-	select {
-	case more := <-told:
-		t.Errorf("told of %s, want nothing more", more)
-	default:
+	for len(told) > 0 { // on a slow machine the library tells of each tool
+		diff(t, "told", "tools", <-told)
 	}
 }
 
