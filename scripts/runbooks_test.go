@@ -99,8 +99,13 @@ func (d *desk) host(t *testing.T, o starhost.Options) *starhost.Host {
 	}
 	t.Cleanup(func() { workspace.Close() })
 	o.Clock = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+	config, _, err := loader.ParseConfig("starhost.toml", d.dir, []byte("limits.timeout = \"5m\"")) // for slow machines
+	if err != nil {
+		t.Fatal(err)
+	}
 	set, err := loader.Load(t.Context(), loader.Options{
 		Args:   []string{".", filepath.Join(d.dir, "copies.star")},
+		Config: config,
 		Set:    []string{"runbooks.from_workspace=true"},
 		Grants: []string{"runbooks=fs.read:runbooks/**", "copies=fs.read:runbooks/**", "evidence=fs.read:evidence/**"},
 		World:  effects.World{Workspace: workspace},
