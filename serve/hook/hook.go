@@ -118,6 +118,7 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	e.agent = a
+	a.rename(e.history)
 	return e, nil
 }
 
@@ -126,6 +127,17 @@ func (e *Event) Heard() bool { return e.kind != kindNone }
 
 // ours returns the name by which plugins know a tool.
 func (a *Agent) ours(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
+
+// rename gives the tools that an agent's messages name the names that plugins know.
+func (a *Agent) rename(messages []starhost.Message) {
+	for i := range messages {
+		m := &messages[i]
+		m.ToolName = a.ours(m.ToolName)
+		for j := range m.ToolCalls {
+			m.ToolCalls[j].Name = a.ours(m.ToolCalls[j].Name)
+		}
+	}
+}
 
 // An Answer is what the process of one event says to its agent.
 type Answer struct {

@@ -136,12 +136,7 @@ func readPico(r *request) (*picoRequest, error) {
 		return nil, errShape
 	}
 	c := r.conversation(q.messages)
-	for i := c.known; i < len(c.messages); i++ {
-		for j := range c.messages[i].ToolCalls {
-			call := &c.messages[i].ToolCalls[j]
-			call.Name = picoclaw.ours(call.Name)
-		}
-	}
+	picoclaw.rename(c.messages[c.known:])
 	if slices.ContainsFunc(c.places, func(m int) bool { return !r.is(m, isObject) }) {
 		return nil, errShape
 	}
