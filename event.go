@@ -261,6 +261,7 @@ type Event struct {
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
+	Foreign     bool // Tool is an agent's own: no plugin's tool of that name is meant
 	Arguments   json.RawMessage
 	CallID      string
 	Plugin      string // that registered the tool; of an error event, whose handler failed
@@ -459,7 +460,7 @@ func toolNames(tools *Tools) []string {
 
 // NewEvent builds an event from arguments by name, as JSON: for firing one by
 // hand. Arguments that are not given are zero, those of a declared event null;
-// unknown ones are an error.
+// unknown ones are an error. A tool whose plugin is given as "" is Foreign.
 func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
 	spec, err := LookupEvent(name, declared...)
 	if err != nil {
@@ -475,6 +476,8 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, clip(string(args[arg])), wants(p))
 		}
 	}
+	_, given := args["plugin"]
+	e.Foreign = spec.Tool && given && e.Plugin == ""
 	e.Result.IsError = e.IsError
 	return e, nil
 }

@@ -192,6 +192,11 @@ func TestNewEvent(t *testing.T) {
 	if d := cmp.Diff(want, e); d != "" {
 		t.Errorf("event (-want +got):\n%s", d)
 	}
+	for plugin, want := range map[string]bool{`""`: true, `"ops"`: false} {
+		if e, err := starhost.NewEvent(pre, raw("tool", `"page"`, "plugin", plugin)); err != nil || e.Foreign != want {
+			t.Errorf("NewEvent with plugin %s: got %+v, %v, want Foreign %v", plugin, e, err, want)
+		}
+	}
 	e, err = starhost.NewEvent("pre_send", raw("messages", `[{"role":"user","content":"hi"}]`, "tools", `[{"name":"page","description":"d"}]`, "fragments", `[{"Content":"c"}]`))
 	if err != nil {
 		t.Fatal(err)

@@ -39,10 +39,8 @@ func (t *Turn) fillIn(e *Event) {
 	fill(&e.Model, t.request.Model)
 	fill(&e.Platform, c.Platform)
 	fill(&e.UserMessage, t.words)
-	if e.Tool != "" && e.Plugin == "" {
-		if tool := t.registry.tools[e.Tool]; tool != nil {
-			e.Plugin = tool.plugin
-		}
+	if tool := t.toolOf(e); tool != nil {
+		fill(&e.Plugin, tool.plugin)
 	}
 	if len(e.Options) == 0 {
 		e.Options = t.request.Options
@@ -50,6 +48,15 @@ func (t *Turn) fillIn(e *Event) {
 	if len(e.Arguments) == 0 {
 		e.Arguments = emptyObject
 	}
+}
+
+// toolOf returns the plugin's tool that e is about, or nil. An agent's tool is never a
+// plugin's, even if a plugin registered the same name.
+func (t *Turn) toolOf(e *Event) *Tool {
+	if e.Foreign {
+		return nil
+	}
+	return t.registry.tools[e.Tool]
 }
 
 // fill sets a text that is empty.
@@ -88,7 +95,9 @@ func (f *firing) run(ctx context.Context, e *Event, out *Outcome) error {
 	return nil
 }
 
-// askAll runs all handlers of e, and those again that ran before the arguments changed.
+// askAll runs all handlers of e, and those again that ran before the arguments changed. It asks
+// them also about arguments that the tool's schema refuses: an agent runs its own tools by other
+// rules than the host's.
 func (f *firing) askAll(ctx context.Context, e *Event) error {
 	hooks, given := f.matching(e.subject()), e.Arguments
 	if len(hooks) == 0 {
@@ -108,23 +117,21 @@ func (f *firing) askAll(ctx context.Context, e *Event) error {
 			changed = i
 		}
 	}
+	for _, h := range hooks[:changed] {
+		final := *e
+		if err := f.ask(ctx, h, &final, true); err != nil {
+			return err
+		}
+	}
 	if !bytes.Equal(given, e.Arguments) {
 		f.problems = f.turn.invalid(e)
-	}
-	if f.problems == nil {
-		for _, h := range hooks[:changed] {
-			final := *e
-			if err := f.ask(ctx, h, &final, true); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
 // invalid returns what is wrong with the arguments of the call that e is about.
 func (t *Turn) invalid(e *Event) []string {
-	if tool, _ := t.lookupTool(e.Tool); tool != nil {
+	if tool := t.toolOf(e); tool != nil {
 		return tool.schema.validate(e.Arguments)
 	}
 	return nil
@@ -300,7 +307,7 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 
 // mayRespond reports whether a plugin may answer the call that e is about.
 func (t *Turn) mayRespond(plugin string, e *Event) bool {
-	if tool := t.registry.tools[e.Tool]; tool != nil && tool.plugin == plugin {
+	if tool := t.toolOf(e); tool != nil && tool.plugin == plugin {
 		return true
 	}
 	for _, p := range t.registry.plugins {

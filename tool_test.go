@@ -117,7 +117,8 @@ func TestCombining(t *testing.T) {
 		{"a guard after the change is not asked again", echo(), []starhost.Plugin{in(1, hook(pre, args(`{"text":"prod"}`))), in(2, onceAllowed())}, nil, `{"text":"prod"}`},
 		{"the same arguments are no change", echo(), []starhost.Plugin{in(1, onceAllowed()), in(2, hook(pre, args(`{"text":"hi"}`)))}, nil, `{"text":"hi"}`},
 		{"a deny with the first arguments stays", echo(), []starhost.Plugin{in(1, refusing("hi", deny)), in(2, hook(pre, args(`{"text":"ok"}`)))}, nil, "denied by p1: no"},
-		{"arguments changed to invalid ones", echo(), []starhost.Plugin{in(1, onceAllowed()), in(2, hook(pre, args(`{"txt":1}`)))}, nil,
+		{"a guard is asked again with invalid arguments", echo(), []starhost.Plugin{in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"prod":1}`)))}, nil, "denied by p1: no"},
+		{"arguments changed to invalid ones", echo(), []starhost.Plugin{in(2, hook(pre, args(`{"txt":1}`)))}, nil,
 			"a hook changed the arguments: echo: the arguments are not valid:\n\"text\": missing\n\"txt\": unknown argument (did you mean text?)"},
 		{"deny over invalid arguments", echo(), []starhost.Plugin{in(1, hook(pre, args(`{}`))), in(2, hook(pre, deny))}, nil, "denied by p2: no"},
 		{"arguments that are no object", echo(), []starhost.Plugin{in(1, hook(pre, args(`[]`)))}, nil,
@@ -174,6 +175,57 @@ func TestCombining(t *testing.T) {
 			if denied := strings.HasPrefix(tt.want, "denied"); denied != (reply.Denied != nil) || denied && !reply.Result.IsError {
 				t.Errorf("denied: got %v, is_error %v, want %v", reply.Denied, reply.Result.IsError, denied)
 			}
+		})
+	}
+}
+
+// TestForeignTool fires a call of an agent's tool and the same call of a plugin's tool. p9 owns a
+// tool of that name, with a schema that no call fits. In both cases the guards see the arguments
+// that the agent would run.
+func TestForeignTool(t *testing.T) {
+	var plugins []string // that the guard saw as the tool's
+	guard := in(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+		plugins = append(plugins, e.Plugin)
+		if strings.Contains(string(e.Arguments), "rm") {
+			return deny
+		}
+		return starhost.Decision{}
+	}))
+	owner := func(d starhost.Decision, grants ...string) starhost.Plugin {
+		p := in(9, hook(pre, d))
+		p.Tools = []starhost.Tool{{Name: "Bash", Description: "None.", Parameters: json.RawMessage(`{"type":"object","required":["never"]}`),
+			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{}, nil
+			}}}
+		p.RespondsTo = grants
+		return p
+	}
+	tests := []struct {
+		name    string
+		owner   starhost.Plugin
+		foreign bool
+		want    string // the combined decision, and its reason
+		plugins []string
+	}{
+		{"a foreign call that a later hook changes", owner(args(`{"command":"rm"}`)), true, "deny no", []string{"", ""}},
+		{"a call of the plugin's tool that a later hook changes", owner(args(`{"command":"rm"}`)), false, "deny no", []string{"p9", "p9"}},
+		{"a harmless change", owner(args(`{"command":"ls"}`)), true, "modify ", []string{"", ""}},
+		{"a response without the grant", owner(respond("from p9")), true,
+			`deny the guard of p9 failed: respond: tool "Bash" is not p9's own: the operator must grant "respond:Bash"`, []string{""}},
+		{"a response with the grant", owner(respond("from p9"), "Bash"), true, "respond ", []string{""}},
+		{"a response for the plugin's own tool", owner(respond("from p9")), false, "respond ", []string{"p9"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			plugins = nil
+			h := newHost(t, starhost.Options{}, guard, tt.owner)
+			e := &starhost.Event{Name: pre, Tool: "Bash", Foreign: tt.foreign, Arguments: json.RawMessage(`{"command":"id"}`)}
+			out, err := h.Fire(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "decision", tt.want, string(out.Decision.Action)+" "+out.Decision.Reason)
+			diff(t, "the tool's plugin, for the guard", tt.plugins, plugins)
 		})
 	}
 }

@@ -54,9 +54,15 @@ func (f flow) needsSession(e *Event, h *starhost.Host) bool {
 
 // guarded reports whether the tool is one of ours that wants a person's approval.
 func (e *Event) guarded(h *starhost.Host) bool {
-	return slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
+	return e.agent.serves(e.tool) && slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
 		return t.Name == e.agent.ours(e.tool) && t.Approval == starhost.ApprovalAsk
 	})
+}
+
+// serves reports whether the agent has the tool from our MCP server. All others are the agent's
+// own, or another server's.
+func (a *Agent) serves(tool string) bool {
+	return a.toolPrefix != "" && strings.HasPrefix(tool, a.toolPrefix)
 }
 
 // askPrompt begins a turn and gathers what goes with the user's words.
@@ -136,7 +142,10 @@ func (e *Event) event(name string) *starhost.Event {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
-	return &starhost.Event{Name: name, SessionID: e.session, Tool: e.agent.ours(e.tool), Arguments: args, CallID: e.callID}
+	return &starhost.Event{
+		Name: name, SessionID: e.session, Tool: e.agent.ours(e.tool), Foreign: !e.agent.serves(e.tool),
+		Arguments: args, CallID: e.callID,
+	}
 }
 
 // askTool asks the guards and, where a person is wanted, the approvals.
@@ -163,7 +172,7 @@ func guard(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*verdict
 	if string(pre.Arguments) != string(given) {
 		v.args = pre.Arguments
 	}
-	if reasons := wantApproval(t, pre.Tool, out); len(reasons) > 0 {
+	if reasons := wantApproval(t, pre, out); len(reasons) > 0 {
 		ask := *pre
 		ask.Name, ask.Reason = "approve_tool_call", strings.Join(reasons, "; ")
 		verdict, err := t.Fire(ctx, &ask)
@@ -198,10 +207,10 @@ func judge(out starhost.Outcome) *verdict {
 }
 
 // wantApproval returns why a person must approve a call, nothing if none must.
-func wantApproval(t *starhost.Turn, tool string, out starhost.Outcome) (reasons []string) {
+func wantApproval(t *starhost.Turn, pre *starhost.Event, out starhost.Outcome) (reasons []string) {
 	for _, own := range t.Tools().Items() {
-		if own.Name == tool && own.Approval == starhost.ApprovalAsk {
-			reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool))
+		if !pre.Foreign && own.Name == pre.Tool && own.Approval == starhost.ApprovalAsk {
+			reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", own.Name))
 		}
 	}
 	for _, d := range out.Decisions {
