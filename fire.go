@@ -82,6 +82,8 @@ func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
 
 // run is [Turn.fire] for an event that has been looked up. It fills an empty outcome.
 func (f *firing) run(ctx context.Context, e *Event, out *Outcome) error {
+	around := f.turn.swapNow(reading{})
+	defer f.turn.swapNow(around)
 	err := f.askAll(ctx, e)
 	out.Decisions, out.problems = f.decisions, f.problems
 	if err != nil {

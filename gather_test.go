@@ -132,7 +132,7 @@ func TestNestedLoaders(t *testing.T) {
 		traced = append(traced, tr.Detail)
 	}
 	diff(t, "trace", []string{"2 B", "2 B", "4 B", "2 B", "2 B", "4 B"}, traced)
-	if !turn.AskedNow() {
+	if _, asked := turn.AskedNow(); !asked {
 		t.Error("AskedNow: got false after loaders asked")
 	}
 }

@@ -185,9 +185,9 @@ type Turn struct {
 	errors   []error
 	telling  bool                        // an error event is being fired
 	reported struct{ trace, errors int } // how much of them earlier prompts have
-	clock    sync.Once
-	asked    atomic.Bool // a handler asked for the time
-	now      time.Time
+	clock    sync.Mutex                  // of the next two
+	now      reading
+	firstNow reading
 	ended    bool
 }
 
@@ -326,17 +326,41 @@ func (t *Turn) Session() *Session { return t.session }
 // Number returns the turn's number in its session, from 1.
 func (t *Turn) Number() int { return t.number }
 
-// Now returns the time of the turn: one value, taken when first asked for.
-func (t *Turn) Now() time.Time {
-	t.clock.Do(func() {
-		t.now = t.host.opts.Clock()
-		t.asked.Store(true)
-	})
-	return t.now
+// A reading is what Options.Clock returned. The zero value says that nothing read it yet.
+type reading struct {
+	at   time.Time
+	done bool
 }
 
-// AskedNow reports whether a handler asked for the time.
-func (t *Turn) AskedNow() bool { return t.asked.Load() }
+// Now returns the time of the event, or of the tool call, under way. The first handler of it that
+// asks reads Options.Clock, and the others get the same value.
+func (t *Turn) Now() time.Time {
+	t.clock.Lock()
+	defer t.clock.Unlock()
+	if !t.now.done {
+		t.now = reading{t.host.opts.Clock(), true}
+		if !t.firstNow.done {
+			t.firstNow = t.now
+		}
+	}
+	return t.now.at
+}
+
+// swapNow replaces the reading of the clock, and returns the one before. An event begins without
+// one; an event that surrounds it gets its own back.
+func (t *Turn) swapNow(next reading) (before reading) {
+	t.clock.Lock()
+	defer t.clock.Unlock()
+	before, t.now = t.now, next
+	return before
+}
+
+// AskedNow returns the first time that a handler got from [Turn.Now]; asked is false if none asked.
+func (t *Turn) AskedNow() (first time.Time, asked bool) {
+	t.clock.Lock()
+	defer t.clock.Unlock()
+	return t.firstNow.at, t.firstNow.done
+}
 
 // Errors returns the failures of handlers so far, in order.
 func (t *Turn) Errors() []error { return t.errors }

@@ -49,11 +49,12 @@ func TestTurnNumbers(t *testing.T) {
 
 func TestNow(t *testing.T) {
 	turn := begin(t, newHost(t, starhost.Options{Clock: ticking()}), starhost.Request{})
-	if turn.AskedNow() {
+	if _, asked := turn.AskedNow(); asked {
 		t.Error("AskedNow: got true before anybody asked")
 	}
-	if first := turn.Now(); first != turn.Now() || !turn.AskedNow() {
-		t.Error("Now: got two times in one turn")
+	first := turn.Now()
+	if got, asked := turn.AskedNow(); first != turn.Now() || !asked || got != first {
+		t.Error("Now: got two times outside of events")
 	}
 	if starhost.LaneOf(context.Background()) != nil {
 		t.Error("LaneOf: got a lane outside of a handler")
@@ -230,4 +231,43 @@ func TestContextBytes(t *testing.T) {
 
 func TestAboutTokens(t *testing.T) {
 	diff(t, "tokens", []int64{0, 0, 2}, []int64{starhost.AboutTokens(""), starhost.AboutTokens("abc"), starhost.AboutTokens("abcdefgh")})
+}
+
+// Each event and each tool call reads the clock once, whichever handler asks. An event inside
+// another does not change the time of the outer one.
+func TestNowOfEvents(t *testing.T) {
+	var seen []string
+	see := func(what string, turn *starhost.Turn) { seen = append(seen, what+turn.Now().Format(" 04:05")) }
+	on := func(event string) starhost.Hook {
+		return starhost.Hook{Event: event, Call: func(_ context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			see(e.Name, turn)
+			return starhost.Decision{}, nil
+		}}
+	}
+	nested := on("pre_tool_call")
+	nested.Call = func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		see("outer", turn)
+		if _, err := turn.Fire(ctx, &starhost.Event{Name: "pre_command", Command: "c"}); err != nil {
+			return starhost.Decision{}, err
+		}
+		see("outer", turn)
+		return starhost.Decision{}, nil
+	}
+	tool := starhost.Tool{Name: "x", Description: "d", Call: func(_ context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+		see("tool", turn)
+		see("tool", turn)
+		return starhost.Result{}, nil
+	}}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { now = now.Add(time.Second); return now }
+	p := plugin("p", on("turn_start"), on("turn_start"), nested, on("pre_command"))
+	p.Tools = []starhost.Tool{tool}
+	turn := begin(t, newHost(t, starhost.Options{Clock: clock}, p), starhost.Request{})
+	now = now.Add(time.Minute)
+	prompt(t, turn)
+	if _, err := turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: "x", Arguments: json.RawMessage("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"turn_start 00:01", "turn_start 00:01", "outer 01:02", "pre_command 01:03", "outer 01:02", "tool 01:05", "tool 01:05"}
+	diff(t, "times", want, seen)
 }

@@ -166,6 +166,8 @@ func (t *Turn) noteOverride(tool *Tool) {
 
 // runTool runs the tool's own handler. The error is one that ends the turn.
 func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
+	around := t.swapNow(reading{})
+	defer t.swapNow(around)
 	lane := t.lane(ctx, tool.plugin, false)
 	clock := t.host.opts.Clock
 	start := clock()

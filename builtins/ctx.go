@@ -107,7 +107,7 @@ var ctxMembers = []ctxMember{
 	{name: "config", doc: "The plugin's settings: the same value as config.",
 		example: `assert_eq(ctx.config, config)`,
 		get:     func(h *handlerCall) (starlark.Value, error) { return h.rec.config, nil }},
-	{name: "now", doc: "The time of the turn, as RFC 3339 text in UTC.\nIt is one value for the whole turn, whichever handler asks.",
+	{name: "now", doc: "The time of the event, as RFC 3339 text in UTC.\nAll handlers of one event get the same value; a tool call has its own.",
 		example: `assert_eq(ctx.now[10], "T")
 assert_eq(ctx.now[-1], "Z")`,
 		get: ctxNow},

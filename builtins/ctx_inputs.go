@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// ctxNow is the time of the turn.
+// ctxNow is the time of the event under way.
 func ctxNow(h *handlerCall) (starlark.Value, error) {
 	now, err := h.rec.world.Now(h, h.turn)
 	return starlark.String(now.UTC().Format(time.RFC3339)), err

@@ -17,7 +17,7 @@ func timeModule(rt Runtime) []Entry {
 		{
 			name: "parse_time", params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
 			doc: `Reads a time from text and returns it.
-There is no now: ctx.now is the time of the turn, for time.parse_time(ctx.now).
+There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
 format shows how Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST)
 would be written; the default is RFC 3339. location is the zone of a text that names
 no offset: "UTC" or a name such as "Europe/Berlin" of the IANA database, which is part of

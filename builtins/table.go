@@ -77,7 +77,7 @@ func Topics(rt Runtime) []Topic {
 		{"files", "The files of the plugin's own folder, also while it is loaded.", true, filesModule(rt)},
 		{"json", "JSON text.", true, jsonModule()},
 		{"math", "Numbers: functions and constants.", true, mathModule(rt)},
-		{"time", "Times, durations and time zones; the time of the turn is ctx.now.", true, timeModule(rt)},
+		{"time", "Times, durations and time zones; the time of the event is ctx.now.", true, timeModule(rt)},
 		{"re", "Regular expressions, as RE2 has them.", true, reModule(rt)},
 		{"text", "Text for people and models: layout, tables, Markdown.", true, textModule(rt)},
 		{"yaml", "YAML text.", true, yamlModule(rt)},

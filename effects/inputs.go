@@ -30,7 +30,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	return string(*v), true, err
 }
 
-// Now returns the time of the turn. In a replay that is the journal's; the turn is
+// Now returns the time of the event under way. In a replay that is the journal's; the turn is
 // asked all the same, which is how it knows that a handler asked.
 func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
 	now := t.Now()

@@ -115,7 +115,8 @@ type evaluation struct {
 	fire      *fireResult
 	expr      *exprResult
 	against   *comparison
-	clock     bool // a handler read the clock itself
+	clock     bool      // a handler read the clock itself
+	now       time.Time // that it read first
 
 	effects   effects.DryRun  // what was not done
 	recording *recording      // nil unless it is recorded
@@ -298,7 +299,8 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	}
 	defer func() {
 		e.turn.End(ctx)
-		e.clock = e.turn.AskedNow() && f.now == ""
+		first, asked := e.turn.AskedNow()
+		e.clock, e.now = asked && f.now == "", first
 	}()
 	if f.prompts() {
 		if e.prompt, err = e.turn.Prompt(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -131,16 +132,15 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	if !e.Heard() {
 		return nil
 	}
-	clock := &hook.Clock{}
 	set, err := a.loadHook(ctx, f, paths, func(o *loader.Options) {
-		clock.Source, o.Host.Clock = o.Host.Clock, clock.Now
+		o.Host.Clock = readOnce(o.Host.Clock)
 	})
 	if set != nil {
 		defer set.Close()
 	}
 	var answer hook.Answer
 	if err == nil {
-		answer, err = e.Answer(ctx, set.Host, hook.Options{States: &hook.States{Dir: hook.StateDir(a.getenv)}, Clock: clock})
+		answer, err = e.Answer(ctx, set.Host, hook.Options{States: &hook.States{Dir: hook.StateDir(a.getenv)}})
 		a.fail(err)
 	}
 	if _, refused := errors.AsType[*hook.Refusal](err); refused || err != nil && f.failClosed {
@@ -150,6 +150,15 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	}
 	a.giveAnswer(e, answer)
 	return nil
+}
+
+// readOnce returns a clock with one time: one event of an agent is several events of plugins, which
+// all get the same.
+func readOnce(clock func() time.Time) func() time.Time {
+	if clock == nil {
+		clock = time.Now
+	}
+	return sync.OnceValue(clock)
 }
 
 // giveAnswer says what the agent is told. The reason of a block is all that is said

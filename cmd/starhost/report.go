@@ -26,7 +26,7 @@ func (a *app) line(label string, texts ...string) {
 func (a *app) printReport(f *evalFlags, e *evaluation) {
 	a.line("plugins", pluginLine(e.set.Plugins))
 	if e.clock {
-		now := e.turn.Now().UTC().Format(time.RFC3339Nano)
+		now := e.now.UTC().Format(time.RFC3339Nano)
 		a.line("now", now+" by the clock (--now "+now+" repeats it)")
 	}
 	if e.prompt != nil {

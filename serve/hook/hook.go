@@ -217,8 +217,6 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 type Options struct {
 	// States keep what sessions know between two processes; nil keeps nothing.
 	States *States
-	// Clock gives the time of a turn; nil means that nobody asks.
-	Clock *Clock
 }
 
 // Answer asks the plugins about an event.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -51,40 +50,6 @@ func StateDir(getenv func(string) string) string {
 	return ""
 }
 
-// A Clock gives the time of a turn. The turn of an agent is longer than a process,
-// so the first process in which anything asks decides.
-type Clock struct {
-	// Source gives the time; nil means time.Now.
-	Source func() time.Time
-
-	mu sync.Mutex
-	at time.Time // zero until somebody asks
-}
-
-// Now returns the time of the turn.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.at.IsZero() {
-		if c.Source == nil {
-			c.Source = time.Now
-		}
-		c.at = c.Source()
-	}
-	return c.at
-}
-
-// swap sets the time, zero for not known yet, and returns what it was.
-func (c *Clock) swap(at time.Time) time.Time {
-	if c == nil {
-		return at
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at, at = at, c.at
-	return at
-}
-
 // stateVersion is the version of the files.
 const stateVersion = 1
 
@@ -93,7 +58,6 @@ type kept struct {
 	Version int                   `json:"starhost_session"`
 	Session starhost.SavedSession `json:"session"`
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
-	Now     time.Time             `json:"now,omitzero"` // of the turn, if anybody asked
 }
 
 // inSession runs a flow in the session of an event, and keeps what the session then
@@ -109,7 +73,6 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 			return nil // no plugin ever heard of the session
 		}
 		k.before(e)
-		o.Clock.swap(k.Now)
 		s := h.Resume(config, k.Session)
 		if err := effects.RestoreStates(s, k.Plugins); err != nil {
 			return err
@@ -117,7 +80,7 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 		if v, err = f.run(ctx, s, e); err != nil {
 			return err
 		}
-		return k.after(ctx, s, e, o.Clock)
+		return k.after(ctx, s, e)
 	})
 	return v, err
 }
@@ -126,7 +89,7 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 func (k *kept) before(e *Event) {
 	switch e.kind {
 	case kindPrompt:
-		k.Now, k.Session.Completed = time.Time{}, false
+		k.Session.Completed = false
 	case kindStop, kindReply:
 		k.Session.Completed = true
 	case kindCompact: // the context that prompts brought may be gone
@@ -136,7 +99,7 @@ func (k *kept) before(e *Event) {
 }
 
 // after takes over what the session knows now. Of one that ended nothing is kept.
-func (k *kept) after(ctx context.Context, s *starhost.Session, e *Event, c *Clock) (err error) {
+func (k *kept) after(ctx context.Context, s *starhost.Session, e *Event) (err error) {
 	if e.kind == kindEnd {
 		*k = kept{}
 		return nil
@@ -145,7 +108,6 @@ func (k *kept) after(ctx context.Context, s *starhost.Session, e *Event, c *Cloc
 		return err
 	}
 	k.Plugins = effects.SaveStates(s)
-	k.Now = c.swap(time.Time{})
 	return nil
 }
 

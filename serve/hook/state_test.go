@@ -215,33 +215,6 @@ func TestStatesDamaged(t *testing.T) {
 	}
 }
 
-// The time of a turn is one value in all of its processes, and another in the next
-// turn.
-func TestClock(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "sessions")
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var seen []string
-	note := func(event string) starhost.Hook {
-		return starhost.Hook{Event: event, Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
-			seen = append(seen, turn.Now().Format(time.TimeOnly))
-			return starhost.Decision{}, nil
-		}}
-	}
-	for _, text := range []string{promptOf("s", "a"), toolOf("s", "x"), toolOf("s", "y"), promptOf("s", "b"), toolOf("s", "x")} {
-		clock := &hook.Clock{Source: func() time.Time { now = now.Add(time.Second); return now }}
-		h := starhost.New(starhost.Options{Clock: clock.Now})
-		if err := h.Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{note("turn_start"), note("pre_tool_call")}}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := event(t, h, hook.Options{States: &hook.States{Dir: dir}, Clock: clock}, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff([]string{"00:00:01", "00:00:01", "00:00:01", "00:00:02", "00:00:02"}, seen); diff != "" {
-		t.Errorf("ctx.now (-want +got):\n%s", diff)
-	}
-}
-
 // FuzzRead: whatever an agent sends, reading it ends with an event or an error, and
 // every event is answered.
 func FuzzRead(f *testing.F) {
