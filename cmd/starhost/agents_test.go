@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,25 +29,30 @@ func TestAgentsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	page, err := filepath.Abs(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
+	t.Chdir(dir)
 	writeFiles(t, dir, exampleFiles)
 	got := agentBlock.ReplaceAllStringFunc(string(src), func(block string) string {
 		m := agentBlock.FindStringSubmatch(block)
 		language, about, text := m[1], m[2], m[3]
 		if strings.HasPrefix(about, "starhost ") {
-			text = runLine(t, dir, about)
+			text = runLine(t, about)
 		}
 		if language == "sh" {
 			for line := range strings.Lines(text) {
 				command, _, _ := strings.Cut(line, " > ")
-				runLine(t, dir, command)
+				runLine(t, command)
 			}
 		}
 		checkBlock(t, language, text)
 		return "```" + strings.TrimSpace(language+" "+about) + "\n" + text + "```"
 	})
 	if *update {
-		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -57,11 +63,11 @@ func TestAgentsPage(t *testing.T) {
 }
 
 // runLine runs a command line of ours, and returns what it prints.
-func runLine(t *testing.T, dir, line string) string {
+func runLine(t *testing.T, line string) string {
 	t.Helper()
 	var out, said bytes.Buffer
 	args := splitLine(strings.TrimSpace(line))
-	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), &out, &said); code != 0 {
+	if code := run(t.Context(), args[1:], strings.NewReader(""), &out, &said); code != 0 {
 		t.Errorf("%s: exit code %d\n%s", line, code, said.String())
 	}
 	return out.String()

@@ -50,7 +50,7 @@ that the config requires is not loaded, it is 2. See docs/agents.md.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.hook = &f
-			return a.runHook(cmd.Context(), &f, args[0], args[1:])
+			return a.runHook(cmd, &f, args[0], args[1:])
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -70,46 +70,34 @@ func agentNames() []string {
 }
 
 // runHook answers an agent.
-func (a *app) runHook(ctx context.Context, f *hookFlags, name string, paths []string) error {
+func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []string) error {
+	ctx := cmd.Context()
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
 		return usagef("hook: unknown agent %q%s, want one of %s", name, didYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
 	case f.printConfig:
-		return a.printHookConfig(f, agent, paths)
+		return a.printHookConfig(cmd, agent, paths)
 	case agent.Lines:
 		return a.serveHook(ctx, f, paths)
 	}
 	return a.answerHook(ctx, f, agent, paths)
 }
 
-// printHookConfig prints what makes the agent run this command, as it was typed but
-// for the folder that it was typed in.
-func (a *app) printHookConfig(f *hookFlags, agent *hook.Agent, paths []string) error {
-	argv := []string{"starhost", "hook", agent.Name}
-	add := func(flag, name string) error {
-		full, err := filepath.Abs(a.path(name))
-		if flag != "" {
-			argv = append(argv, flag)
-		}
-		argv = append(argv, full)
+// printHookConfig prints the settings that make the agent run this command with the same flags and
+// plugins.
+func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []string) error {
+	argv, err := a.givenFlags(cmd, "print-config", "output")
+	if err != nil {
 		return err
 	}
-	if f.failClosed {
-		argv = append(argv, "--fail-closed")
-	}
-	if a.noConfig {
-		argv = append(argv, "--no-config")
-	}
-	if a.config != "" {
-		if err := add("-c", a.config); err != nil {
-			return err
-		}
-	}
+	argv = append([]string{"starhost", "hook", agent.Name}, argv...)
 	for _, p := range paths {
-		if err := add("", p); err != nil {
+		full, err := filepath.Abs(a.path(p))
+		if err != nil {
 			return err
 		}
+		argv = append(argv, full)
 	}
 	text, where := agent.Config(argv)
 	a.out.WriteString(text)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -183,6 +184,37 @@ func instead(cmd *cobra.Command, name string) string {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	slices.Sort(names)
 	return didYouMean("--"+name, names)
+}
+
+// givenFlags returns the flags of a command line as arguments that mean the same in any folder:
+// all that the caller gave, with those of the program, except some. So a new flag is never missing
+// from a command line that starhost writes. A flag whose help names a FILE or a DIR has a path.
+func (a *app) givenFlags(cmd *cobra.Command, except ...string) (argv []string, err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains(except, f.Name) {
+			return
+		}
+		values := []string{f.Value.String()}
+		if l, ok := f.Value.(*stringList); ok {
+			values = *l
+		}
+		for _, v := range values {
+			switch kind, _ := pflag.UnquoteUsage(f); {
+			case f.Name == "directory":
+				v, err = filepath.Abs(v)
+			case kind == "FILE" || kind == "DIR":
+				v, err = filepath.Abs(a.path(v))
+			}
+			if f.NoOptDefVal == v {
+				argv = append(argv, "--"+f.Name)
+			} else if f.NoOptDefVal != "" {
+				argv = append(argv, "--"+f.Name+"="+v)
+			} else {
+				argv = append(argv, "--"+f.Name, v)
+			}
+		}
+	})
+	return argv, err
 }
 
 func dashes(name string) string {
