@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Fire runs the handlers of one event outside of the pipeline, as a program does
@@ -109,6 +110,7 @@ func (f *firing) askAll(ctx context.Context, e *Event) error {
 		return err
 	}
 	f.heard = len(hooks)
+	f.deadline = f.turn.startEvent(ctx)
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
@@ -164,7 +166,8 @@ func (c *channel) matching(subject string) []*Hook {
 type firing struct {
 	*channel
 	turn      *Turn
-	heard     int        // how many handlers there are for it
+	heard     int // how many handlers there are for it
+	deadline  time.Time
 	decisions []Decision // as in an [Outcome]
 	problems  []string   // as there
 }
@@ -179,7 +182,10 @@ func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t := f.turn
 	lane := t.lane(ctx, h.plugin, false)
 	var d Decision
-	err := h.call(lane.with(ctx), t, e, &d)
+	err := t.limit(lane, h.eventSteps, f.deadline)
+	if err == nil {
+		err = t.spend(lane, h.call(lane.with(ctx), t, e, &d))
+	}
 	if err == nil && d.Action != ActionNone {
 		err = t.accept(f.EventSpec, h, e, &d)
 	}
@@ -335,8 +341,12 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	return Decision{}
 }
 
-// fail records and logs a handler's failure, and tells the handlers of error.
+// fail records and logs a handler's failure, and tells the handlers of error. It does so once for
+// all handlers of a plugin that an event's budget forbids.
 func (t *Turn) fail(ctx context.Context, err *HandlerError) {
+	if limit, ok := errors.AsType[*eventLimitError](err.Err); ok && limit.logged {
+		return
+	}
 	t.errors = append(t.errors, err)
 	t.host.opts.Log(LogLine{Plugin: err.Plugin, Level: "error", Text: err.What + ": " + err.Error(), Pos: err.Pos})
 	t.tell(ctx, err)

@@ -47,6 +47,10 @@ type Options struct {
 	AppEvents []EventSpec
 	// Approver decides what a person must approve. Nil denies.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
+	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks
+	// together, effects and nested calls included. Hooks that have no result by then fail, so that
+	// guards deny. Zero or less means 20 seconds.
+	EventTimeout time.Duration
 	// ApprovalTimeout is how long an answer of the Approver is waited for; then it
 	// is no. An Approver that does not heed its context goes on by itself. Zero or
 	// less means five minutes.
@@ -148,6 +152,9 @@ func New(o Options) *Host {
 	b.MaxPixels = cmp.Or(b.MaxPixels, d.Budget.MaxPixels)
 	if o.Workers <= 0 {
 		o.Workers = 8
+	}
+	if o.EventTimeout <= 0 {
+		o.EventTimeout = defaultEventTimeout
 	}
 	if o.ApprovalTimeout <= 0 {
 		o.ApprovalTimeout = 5 * time.Minute

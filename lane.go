@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -28,6 +29,10 @@ type Lane struct {
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
+	// MaxSteps is the most steps that the call may spend beside its plugin's own limit, which the
+	// budget of its event leaves it. Zero means no bound.
+	MaxSteps uint64
+
 	turn     *Turn
 	outer    *Lane // of the handler that made the call, or nil
 	number   int   // among the calls of the outer lane or the turn, from 1
@@ -36,6 +41,10 @@ type Lane struct {
 	unkept   bool            // see Unkept
 	waiting  *waiting        // or nil
 	ctx      context.Context // of who asked for the call
+	deadline time.Time       // of the event; zero means none
+	mu       sync.Mutex      // of timed and cancel
+	timed    context.Context // ctx until deadline, once somebody waits for that; see Done
+	cancel   context.CancelFunc
 }
 
 // Path is the call's number within the turn, from 1; a nested call adds "/" and
@@ -118,9 +127,52 @@ type laneKey struct{}
 // at once.
 type laneContext Lane
 
-func (c *laneContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
-func (c *laneContext) Done() <-chan struct{}       { return c.ctx.Done() }
-func (c *laneContext) Err() error                  { return c.ctx.Err() }
+func (c *laneContext) Deadline() (time.Time, bool) {
+	outer, ok := c.ctx.Deadline()
+	if own := c.deadline; !own.IsZero() && (!ok || own.Before(outer)) {
+		return own, true
+	}
+	return outer, ok
+}
+
+// Done starts a timer only when somebody waits, because most handlers never do.
+func (c *laneContext) Done() <-chan struct{} {
+	if c.deadline.IsZero() {
+		return c.ctx.Done()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed == nil {
+		c.timed, c.cancel = context.WithDeadline(c.ctx, c.deadline)
+	}
+	return c.timed.Done()
+}
+
+func (c *laneContext) Err() error {
+	c.mu.Lock()
+	timed := c.timed
+	c.mu.Unlock()
+	if timed != nil {
+		return timed.Err()
+	}
+	if err := c.ctx.Err(); err != nil || !(*Lane)(c).late() {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+// late reports whether the lane's event is over.
+func (l *Lane) late() bool { return !l.deadline.IsZero() && time.Until(l.deadline) <= 0 }
+
+// release ends the timer of a call that is over.
+func (l *Lane) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
+}
+
 func (c *laneContext) Value(key any) any {
 	if key == (laneKey{}) {
 		return (*Lane)(c)

@@ -53,6 +53,9 @@ type Plugin struct {
 	// Warn makes the hooks' denials warnings, so that a policy can be rolled out: they
 	// are logged and traced as [ActionWouldDeny], and nothing is denied.
 	Warn bool
+	// EventSteps is the most steps of the plugin's hooks within one event, all together: see
+	// [Lane.Spent]. Zero means no bound.
+	EventSteps uint64
 	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
 	// plugin may answer (the operator's grants respond:TOOL).
 	RespondsTo []string
@@ -140,10 +143,11 @@ type Tool struct {
 	// Pos is where the tool was registered.
 	Pos Pos `json:"-"`
 
-	plugin   string
-	schema   *schema
-	replaced *Tool
-	piece    *toolPiece // of all copies
+	plugin     string
+	eventSteps uint64 // see [Plugin.EventSteps]
+	schema     *schema
+	replaced   *Tool
+	piece      *toolPiece // of all copies
 }
 
 // Replaced returns the tool of another plugin that this one overrides, or nil.
@@ -183,9 +187,10 @@ type Hook struct {
 	// Pos is where the hook was registered.
 	Pos Pos
 
-	plugin string
-	at     string // Pos in words
-	warn   bool   // its plugin only warns
+	plugin     string
+	at         string // Pos in words
+	warn       bool   // its plugin only warns
+	eventSteps uint64 // see [Plugin.EventSteps]
 }
 
 // Hears reports whether any hook is for an event about a tool or a command, "" for

@@ -249,7 +249,7 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}
-	t.plugin, t.schema, t.replaced, t.piece = p.Name, s, nil, new(toolPiece)
+	t.plugin, t.eventSteps, t.schema, t.replaced, t.piece = p.Name, p.EventSteps, s, nil, new(toolPiece)
 	return r.place(t)
 }
 
@@ -317,7 +317,7 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	if h.Call == nil {
 		return refuse(h.Pos, "hook %s has no Call", h.Event)
 	}
-	h.plugin, h.at, h.warn = p.Name, h.Pos.String(), p.Warn
+	h.plugin, h.at, h.warn, h.eventSteps = p.Name, h.Pos.String(), p.Warn, p.EventSteps
 	c.hooks, c.matches = append(c.hooks, h), c.matches || len(h.Match) > 0
 	return nil
 }

@@ -184,6 +184,7 @@ type Turn struct {
 	told     []HookTrace // what Hooks made of trace
 	errors   []error
 	telling  bool                        // an error event is being fired
+	shares   map[string]pluginShare      // of the budget of the event under way, by plugin
 	reported struct{ trace, errors int } // how much of them earlier prompts have
 	clock    sync.Mutex                  // of the next two
 	now      reading
@@ -411,12 +412,13 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		return nil
 	}
 	var without map[string]bool
+	deadline := t.startEvent(ctx)
 	for i := range t.registry.catalog {
 		tool := &t.registry.catalog[i]
 		if tool.Available == nil {
 			continue
 		}
-		ok, err := t.available(ctx, tool)
+		ok, err := t.available(ctx, tool, deadline)
 		if err != nil {
 			return err
 		}
@@ -430,9 +432,12 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 }
 
 // available asks one tool. The error is one that ends the turn.
-func (t *Turn) available(ctx context.Context, tool *Tool) (bool, error) {
+func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
 	lane := t.lane(ctx, tool.plugin, false)
-	ok, err := protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
+	if err = t.limit(lane, tool.eventSteps, deadline); err == nil {
+		ok, err = protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
+		err = t.spend(lane, err)
+	}
 	trace := &HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
 	case err != nil:

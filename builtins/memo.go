@@ -146,7 +146,7 @@ func (m *Memo) recall(h *handlerCall, s *signature, args starlark.Tuple, kwargs 
 	m.mu.Lock()
 	r := m.calls[memoKey{s.fn, string(key)}]
 	m.mu.Unlock()
-	if r == nil || !r.holds(h) {
+	if r == nil || h.lane.MaxSteps > 0 && r.usage.Steps > h.lane.MaxSteps || !r.holds(h) {
 		return nil, false
 	}
 	m.hits.Add(1)

@@ -154,7 +154,7 @@ func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.T
 			return v, nil
 		}
 	}
-	v, usage, err := h.rec.rt.Call(h, s.fn, args, kwargs)
+	v, usage, err := h.rec.rt.CallWithin(h, Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)

@@ -18,11 +18,19 @@ type Cost = struct{ Steps, BytesPerArgByte uint64 }
 // evaluator can declare the same one.
 type Usage = struct{ Steps, Bytes uint64 }
 
+// An Allowance is the most that one call may spend; Raise is what raises it. Zero Steps mean the
+// Runtime's own limit.
+type Allowance = struct {
+	Steps uint64
+	Raise string
+}
+
 // Runtime is what builtins need of the evaluator that runs them. A
 // *starlark.Sandbox of this module satisfies it.
 type Runtime interface {
-	// Call runs fn under the budget that ctx carries, or a fresh one.
-	Call(ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error)
+	// CallWithin runs fn under the budget that ctx carries, or a fresh one. It may spend what most
+	// allows of that.
+	CallWithin(ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error)
 	// Context returns the context of the run that th belongs to.
 	Context(th *starlark.Thread) context.Context
 	// Charge pays for work of op; its error ends the run.

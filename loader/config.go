@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -96,12 +97,31 @@ type LimitsConfig struct {
 	Memory uint64
 	// Timeout is wall-clock time.
 	Timeout time.Duration
+	// Event is the most steps of all hooks of one plugin within one event; 0 means ten times Steps.
+	// The host has it, a plugin has none of its own.
+	Event uint64
 	// Source and Output are the most bytes of one .star file, and of what one
 	// evaluation prints; the host has them, a plugin has none of its own.
 	Source, Output int64
 	// Raised says what raises steps, memory and time (the timeout), where that is not
 	// [limits] and a flag alike: a flag that was given, a plugin's own table.
 	Raised map[string]string
+}
+
+// eventCalls is how many calls of a handler fill the budget of an event.
+const eventCalls = 10
+
+// EventSteps returns the most steps of all hooks of one plugin within one event.
+func (c *LimitsConfig) EventSteps() uint64 {
+	if c.Event > 0 {
+		return c.Event
+	}
+	return eventCalls * min(c.Steps, math.MaxUint64/eventCalls)
+}
+
+// EventTimeout returns the most time of one event.
+func (c *LimitsConfig) EventTimeout() time.Duration {
+	return eventCalls * min(c.Timeout, math.MaxInt64/eventCalls)
 }
 
 // Raise notes what raises a limit, without a change to copies of c.

@@ -226,7 +226,7 @@ func TestConfigErrors(t *testing.T) {
 		{"unknown table", "\n\n[pluginz]\na = 1", "E0602", `starhost.toml:3: unknown key "pluginz" (did you mean plugins?)`},
 		{"unknown key", "[plugins]\n# one\npath = []", "E0602", `starhost.toml:3: unknown key "plugins.path" (did you mean paths?)`},
 		{"key of another table", "paths = []", "E0602", `starhost.toml:1: unknown key "paths" (did you mean plugins.paths?)`},
-		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of memory, output, source, steps, timeout)`},
+		{"key like no other", "[limits]\nxyzzy = 1", "E0602", `starhost.toml:2: unknown key "limits.xyzzy" (want one of event, memory, output, source, steps, timeout)`},
 		{"key below a value's key", "limits = { steps = { a = 1 } }", "E0603", "starhost.toml:1: limits.steps: got a table, want a whole number from 1"},
 		{"value for a table", "[plugin]\noncall = 1", "E0603", "starhost.toml:2: plugin.oncall: got 1, want a table"},
 		{"string for a list", "[plugins]\npaths = \"plugins\"", "E0603", `starhost.toml:2: plugins.paths: got "plugins", want a list of strings`},

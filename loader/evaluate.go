@@ -253,6 +253,8 @@ func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Gran
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
 	p.Warn = e.plugin.Mode == modeWarn
+	limits := e.config.LimitsOf(p.Name)
+	p.EventSteps = limits.EventSteps()
 	p.RespondsTo, p.Overrides = both("respond", declared, granted), both("override", declared, granted)
 }
 

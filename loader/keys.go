@@ -131,6 +131,10 @@ var keyDocs = []Key{
 		Doc: "The most time of a load, and of each call of a handler, effects not counted. A project that is not trusted may only lower it.",
 	},
 	{
+		Name: "limits.event", Example: `limits.event = 5_000_000`,
+		Doc: "The most interpreter steps of all hooks of one plugin within one event. Without this key it is ten times the plugin's limits.steps. Ten times limits.timeout is the most time of an event, effects counted. A project that is not trusted may only lower it.",
+	},
+	{
 		Name: "limits.source", Default: `"256KiB"`, Example: `limits.source = "1MiB"`,
 		Doc: "The most bytes of one .star file. A project that is not trusted may only lower it.",
 	},

@@ -538,6 +538,9 @@ func (l *loading) newHost() error {
 	if l.Host.Fragments == nil {
 		l.Host.Fragments = new(fragments.MemoryStore)
 	}
+	if l.Host.EventTimeout <= 0 {
+		l.Host.EventTimeout = l.config.Limits.EventTimeout()
+	}
 	l.set.Host = starhost.New(l.Host)
 	world, err := l.hostWorld()
 	if err != nil {

@@ -28,7 +28,8 @@ type setting struct {
 type access struct {
 	// set checks the value and puts it into the config. The error says what is wanted.
 	set func(*Config, given) error
-	// get returns the value of a key without "*", in a type that [shown] knows.
+	// get returns the value of a key without "*", in a type that [shown] knows; nil for a value that
+	// follows from another key.
 	get func(c *Config, key []string) any
 }
 
@@ -60,6 +61,7 @@ var settings = []*setting{
 	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
 	{k("limits.memory"), allowed, inBytes(limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory }))},
 	{k("limits.timeout"), allowed, limit(duration, func(c *Config, _ string) *time.Duration { return &c.Limits.Timeout })},
+	{k("limits.event"), allowed, eventLimit(limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Event }))},
 	{k("limits.source"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Source }))},
 	{k("limits.output"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Output }))},
 	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
@@ -112,6 +114,26 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 			return errIgnored
 		}
 		return assign(c, g)
+	}
+	return a
+}
+
+// eventLimit is limit for a key that follows from limits.steps until a config sets it.
+func eventLimit(a access) access {
+	assign := a.set
+	a.set = func(c *Config, g given) error {
+		if n, err := steps(g.value); err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
+			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", c.Limits.EventSteps())
+			return errIgnored
+		}
+		return assign(c, g)
+	}
+	get := a.get
+	a.get = func(c *Config, key []string) any {
+		if c.Limits.Event == 0 {
+			return nil
+		}
+		return get(c, key)
 	}
 	return a
 }

@@ -74,6 +74,9 @@ func (c *Config) names(table string) []string {
 func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	for _, key := range c.expand(s.key, name) {
 		v := s.get(c, key)
+		if v == nil {
+			continue
+		}
 		if name != "" && reflect.ValueOf(v).IsZero() && c.Place(key...) == (Place{}) {
 			continue
 		}

@@ -8,6 +8,7 @@ type budget struct {
 
 	firstStep, firstByte uint64 // counts at the start of a nested call
 	lowSteps, lowAlloc   bool   // a nested call's own limits are below the caller's
+	raise                string // what raises maxSteps, if that is not the sandbox's limit
 }
 
 // share makes b, that of a nested call, the rest of p, that of its caller.
@@ -58,7 +59,11 @@ func (w *worker) exceed(name, op string, need, max, used uint64) error {
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
 	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.at())}
 	e.inherited = w.inherits(name)
-	e.raised = w.owner(name).box.limits.Raised[name]
+	owner := w.owner(name)
+	e.raised = owner.box.limits.Raised[name]
+	if name == "steps" {
+		e.raised = either(owner.budget.raise, e.raised)
+	}
 	return e
 }
 

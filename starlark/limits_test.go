@@ -251,6 +251,43 @@ func TestNestedLimits(t *testing.T) {
 	}
 }
 
+// TestAllowance: a call may have less than the limits of the sandbox. Its own limit is the lower of
+// the two, also in a nested call, and the error says what raises it.
+func TestAllowance(t *testing.T) {
+	s := New(Options{Limits: Limits{Steps: 100_000}})
+	var loop starlark.Callable
+	try := builtin("try_loop", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
+		_, _, err := s.CallWithin(s.Context(th), Allowance{20_000, "more"}, loop, nil, nil)
+		return starlark.String(fmt.Sprint(err)), nil
+	})
+	if err := s.Define("try_loop", try, Cost{Steps: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, m, err := evalIn(s, "def loop():\n    for i in range(1 << 40): pass\ndef outer():\n    return try_loop()\n", Exec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop = m.Globals["loop"].(starlark.Callable)
+	for _, tt := range []struct {
+		most  Allowance
+		steps uint64
+		want  string
+	}{
+		{Allowance{20_000, "more"}, 20_000, "limit 20000; more raises it"},
+		{Allowance{}, 100_000, "limit 100000; [limits] steps or --max-steps raises it"},
+		{Allowance{200_000, "more"}, 100_000, "limit 100000; [limits] steps or --max-steps raises it"},
+	} {
+		_, usage, err := s.CallWithin(t.Context(), tt.most, loop, nil, nil)
+		if err == nil || !strings.HasSuffix(err.Error(), tt.want) || usage.Steps != tt.steps {
+			t.Errorf("%+v: got %v after %d steps, want %s after %d", tt.most, err, usage.Steps, tt.want, tt.steps)
+		}
+	}
+	v, _, err := s.Call(t.Context(), m.Globals["outer"].(starlark.Callable), nil, nil)
+	if text, _ := starlark.AsString(v); err != nil || !strings.HasSuffix(text, "; more raises it") {
+		t.Errorf("nested: got %v, %v", v, err)
+	}
+}
+
 // TestKeptContextIsNoPartOfAnEndedRun: a context that outlives its run makes calls
 // of its own.
 func TestKeptContextIsNoPartOfAnEndedRun(t *testing.T) {

@@ -36,6 +36,13 @@ type Cost = struct {
 // Usage is what a run used of its budget, nested calls included.
 type Usage = struct{ Steps, Bytes uint64 }
 
+// An Allowance is the most that one call may spend, where its caller has less to give than the
+// limits of the sandbox. It is an alias as [Cost] is.
+type Allowance = struct {
+	Steps uint64 // zero means the sandbox's limit
+	Raise string // what raises it, for the error of a call that needs more
+}
+
 // Options configure a [Sandbox]. The zero value works.
 type Options struct {
 	// Limits of every run.
@@ -213,9 +220,17 @@ func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, err
 // spends that run's budget, down to the lower of both limits. The result is
 // fit to be frozen, stored and converted. The error is an [*Error], or nil.
 func (s *Sandbox) Call(ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error) {
+	return s.CallWithin(ctx, Allowance{}, fn, args, kwargs)
+}
+
+// CallWithin is Call with a part of the budget.
+func (s *Sandbox) CallWithin(ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error) {
 	w, err := s.enter(ctx)
 	if err != nil {
 		return nil, Usage{}, s.locate(err)
+	}
+	if most.Steps > 0 {
+		w.allow(most)
 	}
 	v, err := w.invoke(fn, args, kwargs)
 	usage, err := w.leave(err)

@@ -106,6 +106,14 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
+// allow lowers the steps of a run that has just begun to those of most.
+func (w *worker) allow(most Allowance) {
+	if n := saturate(w.budget.firstStep, most.Steps); n < w.budget.maxSteps {
+		w.budget.maxSteps, w.budget.lowSteps, w.budget.raise = n, true, most.Raise
+		w.wind()
+	}
+}
+
 // leave ends a run. It returns what the run used, and err or what stopped it.
 func (w *worker) leave(err error) (Usage, error) {
 	if w.stopped != nil {

@@ -1,0 +1,88 @@
+package starhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Each handler has limits of its own, but a plugin may register a thousand handlers for one event.
+// So an event has limits, too: Plugin.EventSteps for all hooks of one plugin together, and
+// Options.EventTimeout for all hooks together. A handler that starts beyond a limit fails without
+// a call, which is a denial if it is a guard. An event that a handler caused by a nested call
+// spends steps of that handler, so that only its time is limited here. An error event belongs to
+// the event whose handler failed.
+
+// defaultEventTimeout is the EventTimeout of [Options] that set none.
+const defaultEventTimeout = 20 * time.Second
+
+// A pluginShare is the use of one event's budget by one plugin.
+type pluginShare struct {
+	steps uint64
+	over  bool // a handler has failed because of the budget, and the log says so
+}
+
+// startEvent gives a new budget to the event of ctx. It returns the time at which the event ends.
+func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
+	if LaneOf(ctx) == nil && !t.telling {
+		clear(t.shares)
+	}
+	return time.Now().Add(t.host.opts.EventTimeout)
+}
+
+// limit bounds a call by the rest of the event's budget: by its deadline and by most steps for the
+// lane's plugin, where 0 is no bound. The error is an *eventLimitError if there is no rest.
+func (t *Turn) limit(l *Lane, most uint64, deadline time.Time) error {
+	l.deadline = deadline
+	share := t.shares[l.Plugin]
+	switch {
+	case l.late():
+		return t.over(l, share, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
+	case most == 0 || l.outer != nil:
+		return nil
+	case share.steps >= most:
+		return t.over(l, share, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
+	}
+	l.MaxSteps = most - share.steps
+	return nil
+}
+
+// over returns the error of a call that the event's budget forbids.
+func (t *Turn) over(l *Lane, share pluginShare, text string) error {
+	err := &eventLimitError{text: text, logged: share.over}
+	share.over = true
+	t.setShare(l, share)
+	return err
+}
+
+// spend adds the steps of a call to the share of its plugin. It returns the error of the call, in
+// other words if the deadline of the event caused it.
+func (t *Turn) spend(l *Lane, err error) error {
+	l.release()
+	if l.outer == nil && l.Steps > 0 {
+		share := t.shares[l.Plugin]
+		share.steps += min(l.Steps, math.MaxUint64-share.steps)
+		t.setShare(l, share)
+	}
+	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.late() {
+		return err
+	}
+	return fmt.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)
+}
+
+func (t *Turn) setShare(l *Lane, share pluginShare) {
+	if t.shares == nil {
+		t.shares = map[string]pluginShare{}
+	}
+	t.shares[l.Plugin] = share
+}
+
+// An eventLimitError says that a handler was not called because the event's budget is spent.
+type eventLimitError struct {
+	text   string
+	logged bool // an earlier error of the plugin and the event says the same
+}
+
+func (e *eventLimitError) Error() string { return e.text }

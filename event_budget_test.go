@@ -1,0 +1,153 @@
+package starhost_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+// spender returns a hook that spends steps, as far as its lane lets it, and counts its calls.
+func spender(event string, steps uint64, calls *int) starhost.Hook {
+	return starhost.Hook{Event: event, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		*calls++
+		lane := starhost.LaneOf(ctx)
+		if most := lane.MaxSteps; most > 0 && steps > most {
+			lane.Spent(most, 0)
+			return starhost.Decision{}, errors.New("steps limit exceeded")
+		}
+		lane.Spent(steps, 0)
+		return starhost.Decision{}, nil
+	}}
+}
+
+// times returns n copies of a hook.
+func times(n int, h starhost.Hook) []starhost.Hook {
+	hooks := make([]starhost.Hook, n)
+	for i := range hooks {
+		hooks[i] = h
+	}
+	return hooks
+}
+
+// firePre fires a call of the tool x and returns the combined decision.
+func firePre(t *testing.T, turn *starhost.Turn) string {
+	t.Helper()
+	out, err := turn.Fire(t.Context(), &starhost.Event{Name: pre, Tool: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out.Decision.Action) + " " + out.Decision.Reason)
+}
+
+// A thousand guards of one plugin, each within its own limits, share one budget. The guards that
+// get nothing of it deny, and the log says so once.
+func TestEventSteps(t *testing.T) {
+	var logs []string
+	log := func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
+	calls, others := 0, 0
+	many := plugin("many", times(1000, spender(pre, 900, &calls))...)
+	many.EventSteps = 10_000
+	other := plugin("other", times(5, spender(pre, 900, &others))...)
+	other.EventSteps = 10_000
+	turn := begin(t, newHost(t, starhost.Options{Log: log}, many, other), starhost.Request{})
+	const over = "the handlers of many used 10000 steps in this event, limit 10000; [limits] event raises it"
+	for range 2 { // each event has a budget of its own
+		calls, others, logs = 0, 0, nil
+		diff(t, "decision", "deny the guard of many failed: steps limit exceeded", firePre(t, turn))
+		diff(t, "calls", [2]int{12, 5}, [2]int{calls, others})
+		diff(t, "log", []string{"many hook pre_tool_call: steps limit exceeded", "many hook pre_tool_call: " + over}, logs)
+	}
+}
+
+// Every guard that was not called denies by itself, so that no on_error of an earlier one lets a
+// call pass.
+func TestEventStepsOfLaterGuards(t *testing.T) {
+	calls := 0
+	skips := spender(pre, 600, &calls)
+	skips.OnError = starhost.FailSkip
+	p := plugin("p", append(times(3, skips), spender(pre, 1, &calls))...)
+	p.EventSteps = 1000
+	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	diff(t, "decision", "deny the guard of p failed: the handlers of p used 1000 steps in this event, limit 1000; [limits] event raises it", firePre(t, turn))
+	diff(t, "calls", 2, calls)
+}
+
+// The handlers of error share the budget of the event whose handlers failed.
+func TestEventStepsOfErrors(t *testing.T) {
+	calls, heard := 0, 0
+	p := plugin("p", append(times(100, failing(pre, "")), spender("error", 300, &heard), spender(pre, 1, &calls))...)
+	p.EventSteps = 1000
+	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	firePre(t, turn)
+	diff(t, "calls of the handler of error, and of the last guard", [2]int{4, 0}, [2]int{heard, calls})
+}
+
+// A thousand plugins share the time of one event. The guards that it leaves out deny.
+func TestEventTimeout(t *testing.T) {
+	calls := 0
+	var plugins []starhost.Plugin
+	for i := range 1000 {
+		plugins = append(plugins, plugin(fmt.Sprintf("p%d", i), hookFunc(pre, func(*starhost.Event) starhost.Decision {
+			calls++
+			time.Sleep(5 * time.Millisecond)
+			return starhost.Decision{}
+		})))
+	}
+	turn := begin(t, newHost(t, starhost.Options{EventTimeout: 50 * time.Millisecond}, plugins...), starhost.Request{})
+	for range 2 {
+		calls = 0
+		got := firePre(t, turn)
+		if !strings.HasPrefix(got, "deny the guard of p") || !strings.HasSuffix(got, " failed: the event has taken more than 50ms") {
+			t.Errorf("got %s, want a denial by the first guard that was not called", got)
+		}
+		if calls == 0 || calls > 10 {
+			t.Errorf("got %d calls of 5ms, want 1 to 10 in 50ms", calls)
+		}
+	}
+}
+
+// A handler that waits ends with its event, and the turn goes on.
+func TestEventTimeoutOfOneHandler(t *testing.T) {
+	waits := starhost.Hook{Event: pre, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		if _, ok := ctx.Deadline(); !ok {
+			return starhost.Decision{}, errors.New("the context has no deadline")
+		}
+		<-ctx.Done()
+		return starhost.Decision{}, ctx.Err()
+	}}
+	h := newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond}, plugin("p", waits), plugin("q", hook(pre, starhost.Decision{})))
+	turn := begin(t, h, starhost.Request{})
+	for range 2 {
+		diff(t, "decision", "deny the guard of p failed: no result within 20ms, the time of one event", firePre(t, turn))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := turn.Fire(ctx, &starhost.Event{Name: pre}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a cancelled context: got %v", err)
+	}
+}
+
+// The questions which tools are available are one event, too.
+func TestEventStepsOfAvailable(t *testing.T) {
+	asked := 0
+	p := plugin("p")
+	for i := range 100 {
+		p.Tools = append(p.Tools, starhost.Tool{
+			Name: fmt.Sprintf("t%d", i), Description: "None.",
+			Available: func(ctx context.Context, _ *starhost.Turn) (bool, error) {
+				asked++
+				starhost.LaneOf(ctx).Spent(500, 0)
+				return true, nil
+			},
+			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return starhost.Result{}, nil },
+		})
+	}
+	p.EventSteps = 1000
+	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+	diff(t, "tools asked, on offer, and errors", [3]int{2, 2, 1}, [3]int{asked, turn.Tools().Len(), len(turn.Errors())})
+}
