@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
@@ -42,6 +43,8 @@ type app struct {
 	noConfig, noCache, quiet, verbose      bool
 
 	cache    *starlark.Cache  // of this run; see programs
+	began    time.Time        // when the program, and so an event of hook, arrived
+	deadline time.Duration    // of an answer of hook, from then on
 	hook     *hookFlags       // of a hook, whose failures have exit codes of their own
 	out      bytes.Buffer     // the command's result
 	code     int              // to exit with: of a negative result, or of the first problem reported
@@ -113,6 +116,9 @@ func (a *app) report() {
 // writeResult writes what the command printed to where it belongs.
 func (a *app) writeResult() error {
 	if a.output == "" {
+		if a.out.Len() == 0 {
+			return nil // a write of nothing can block, and can fail
+		}
 		_, err := a.stdout.Write(a.out.Bytes())
 		return outside("standard output", err)
 	}

@@ -46,6 +46,20 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, said.String(), exitOutside, tt.want, out.String())
 		}
 	}
+	t.Setenv("HOME", t.TempDir())
+	deny := filepath.Join(t.TempDir(), "deny.star")
+	if err := os.WriteFile(deny, []byte("register_hook(\"pre_tool_call\", lambda ctx: deny(\"no\"))\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, states := range []string{filepath.Join(dir, "filler"), dir} {
+		t.Setenv("XDG_STATE_HOME", states)
+		var out, said bytes.Buffer
+		code := run(t.Context(), []string{"-C", dir, "hook", "claude-code", deny}, strings.NewReader(callEvents[0].event), &out, &said)
+		if code != 2 || !strings.Contains(out.String(), "denied by deny: no") || !strings.Contains(said.String(), "hook: ") {
+			t.Errorf("hook: got exit code %d, %q, %q", code, out.String(), said.String())
+		}
+	}
+	_ = os.RemoveAll(filepath.Join(dir, "starhost"))
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("got %v, %v, want a.star, filler and out", entries, err)
 	}

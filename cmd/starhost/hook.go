@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -37,9 +40,10 @@ claude-code, copilot and hermes run it for each event: what ctx.state keeps, and
 session was told already, is in the XDG state folder between two events. picoclaw keeps
 it running.
 
-The exit code is 0, or 2 to block what the event is about. If there is no answer, as the
-config has a mistake, it is 1, which blocks nothing; with --fail-closed, or if a plugin
-that the config requires is not loaded, it is 2. See docs/agents.md.`,
+The exit code is 0, or 2 to block what the event is about. If plugins give no answer within
+4.5 s, or starhost cannot read the event, it refuses the event. If the config has a mistake,
+the exit code is 1, which blocks nothing; with --fail-closed, or if a plugin that the config
+requires is not loaded, it is 2. See docs/agents.md.`,
 		Example: `  starhost hook claude-code --print-config
   starhost hook picoclaw --fail-closed plugins/policy --print-config`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -60,7 +64,7 @@ that the config requires is not loaded, it is 2. See docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "block what there is no answer to")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "block if plugins do not load, and events that the agent does not document")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
 	return cmd
 }
@@ -107,37 +111,216 @@ func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []str
 	return nil
 }
 
-// answerHook answers the one event on standard input.
+// answerHook answers the one event on standard input before the deadline, whatever plugins do. They
+// run in a goroutine of their own: if it does not end, its process does.
 func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) error {
-	payload, err := a.read("-")
-	if err != nil {
-		return err
+	deadline := a.began.Add(a.deadline)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := a.startHook(ctx, f, agent, paths)
+	var d hookDecision
+	select {
+	case d = <-r.decided:
+	case <-time.After(time.Until(deadline)):
+		d = r.refuse(hook.Late(a.deadline))
+	case <-ctx.Done():
+		d = r.refuse("starhost was stopped: " + context.Cause(ctx).Error())
 	}
-	e, err := agent.Read([]byte(payload))
-	if err != nil {
-		return err
-	}
-	if !e.Heard() {
+	a.code = d.answer.Code
+	wrote := make(chan error, 1)
+	go func(file string) { wrote <- a.writeAnswer(file, d.answer.Out) }(a.output)
+	a.output = "" // the program has nothing more for it
+	rest := time.NewTimer(max(time.Until(deadline), 0) + hookRest)
+	defer rest.Stop()
+	select {
+	case err := <-wrote:
+		if err != nil && d.answer.Binding {
+			a.code, d.said = hook.ExitBlock, d.said+"starhost: the agent did not get the answer: "+err.Error()+"\n"
+		}
+	case <-rest.C:
+		if d.answer.Binding {
+			a.code = hook.ExitBlock
+		}
 		return nil
 	}
-	set, err := a.loadHook(ctx, f, paths, func(o *loader.Options) {
+	cancelAfter := time.AfterFunc(time.Until(deadline), cancel)
+	defer cancelAfter.Stop()
+	stored := true
+	select {
+	case <-r.done:
+	case <-rest.C:
+		stored = false
+	}
+	go func() {
+		io.WriteString(a.stderr, d.said+d.answer.Err)
+		if stored {
+			io.WriteString(a.stderr, r.failures.String())
+		}
+		wrote <- nil
+	}()
+	select {
+	case <-wrote:
+	case <-time.After(hookRest):
+	}
+	return nil
+}
+
+// hookRest is how long hook waits after the deadline for what does not change the answer: for
+// handlers that stop, for the state of the session, and for a reader of standard error. Claude Code
+// and PicoClaw wait for 5 s at least.
+const hookRest = 200 * time.Millisecond
+
+// A hookDecision is what plugins, or the watchdog, want the agent to do.
+type hookDecision struct {
+	answer hook.Answer
+	said   string // for standard error, before what the answer has for it
+}
+
+// A hookRun is the part of hook that plugins can delay. Until done, the goroutine that runs it owns
+// all but the channels and what mu guards.
+type hookRun struct {
+	app      // a copy, with streams of its own
+	agent    *hook.Agent
+	decided  chan hookDecision
+	done     chan struct{}   // the session's state is stored
+	failures strings.Builder // what failed after the decision, for standard error
+
+	mu      sync.Mutex
+	event   *hook.Event // nil until it is read
+	payload []byte
+}
+
+// startHook asks the plugins about the event on standard input.
+func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) *hookRun {
+	r := &hookRun{app: *a, agent: agent, decided: make(chan hookDecision, 1), done: make(chan struct{})}
+	said := new(strings.Builder)
+	r.app.stderr = said
+	go func() {
+		defer close(r.done)
+		defer func() {
+			if p := recover(); p != nil {
+				r.decide(r.refuse(fmt.Sprintf("starhost failed: panic: %v", p)))
+			}
+		}()
+		r.run(ctx, f, paths, said)
+	}()
+	return r
+}
+
+// decide gives the decision. Only the first one counts.
+func (r *hookRun) decide(d hookDecision) {
+	select {
+	case r.decided <- d:
+	default:
+	}
+}
+
+// run reads the event, loads the plugins, asks them, and stores the session's state.
+func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *strings.Builder) {
+	payload, err := r.read("-")
+	r.mu.Lock()
+	r.payload = []byte(payload)
+	r.mu.Unlock()
+	var e *hook.Event
+	if err == nil {
+		e, err = r.agent.Read(r.payload)
+	}
+	if err == nil && !e.Known() && f.failClosed {
+		err = fmt.Errorf("%s: unknown event %.200q, which --fail-closed refuses", r.agent.Name, e.Name())
+	}
+	if err != nil {
+		r.decide(r.refuse(err.Error()))
+		return
+	}
+	r.mu.Lock()
+	r.event = e
+	r.mu.Unlock()
+	if !e.Heard() {
+		r.decide(hookDecision{})
+		return
+	}
+	answer, store := r.ask(ctx, f, e, paths)
+	r.decide(r.conclude(e, answer, said))
+	store()
+}
+
+// ask returns the plugins' answer to an event. The caller calls store after the answer.
+func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []string) (answer hook.Answer, store func()) {
+	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = readOnce(o.Host.Clock)
 	})
-	if set != nil {
-		defer set.Close()
-	}
-	var answer hook.Answer
+	store = func() {}
 	if err == nil {
-		answer, err = e.Answer(ctx, set.Host, hook.Options{States: &hook.States{Dir: hook.StateDir(a.getenv)}})
-		a.fail(err)
+		answer, store, err = e.Answer(ctx, set.Host, hook.Options{
+			States: &hook.States{Dir: hook.StateDir(r.getenv)},
+			Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
+		})
+		if r.fail(err); err != nil {
+			err = &hook.Refusal{Err: err}
+		}
 	}
 	if _, refused := errors.AsType[*hook.Refusal](err); refused || err != nil && f.failClosed {
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
-			return err
+			r.fail(err)
 		}
 	}
-	a.giveAnswer(e, answer)
-	return nil
+	storeState := store
+	return answer, func() {
+		storeState()
+		if set != nil {
+			set.Close()
+		}
+	}
+}
+
+// conclude returns the decision for an answer. Agents show the model what stands on standard error,
+// so the reason of a block stands there alone. A program that has no answer, and whose plugins
+// failed, ends with another code.
+func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder) hookDecision {
+	if answer.Code != 0 && !r.verbose {
+		r.warnings, r.logs, r.problems = nil, nil, nil
+	}
+	failed := len(r.problems) > 0
+	r.report()
+	if failed && answer.Out == "" && answer.Code == 0 {
+		answer.Code = e.FailureCode()
+	}
+	return hookDecision{answer, said.String()}
+}
+
+// refuse returns the agent's refusal of the event, for the given reason. The goroutine that gives the
+// answer calls it beside the one that runs plugins.
+func (r *hookRun) refuse(reason string) hookDecision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.event
+	var answer hook.Answer
+	var err error
+	if e != nil {
+		answer, err = e.Block("starhost: " + reason)
+	} else {
+		e, answer, err = r.agent.Refuse(r.payload, "starhost: "+reason)
+	}
+	if !e.Guarded() || err != nil {
+		answer.Code = e.FailureCode()
+	}
+	if answer.Err == "" {
+		answer.Err = "starhost: " + reason + "\n"
+	}
+	return hookDecision{answer: answer}
+}
+
+// writeAnswer writes what the agent reads, to standard output or a file.
+func (a *app) writeAnswer(file, text string) error {
+	switch {
+	case file != "":
+		return effects.ReplaceFile(a.path(file), []byte(text), 0o666)
+	case text == "":
+		return nil
+	}
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error
+	_, err := io.WriteString(a.stdout, text)
+	return err
 }
 
 // readOnce returns a clock with one time: one event of an agent is several events of plugins, which
@@ -147,25 +330,6 @@ func readOnce(clock func() time.Time) func() time.Time {
 		clock = time.Now
 	}
 	return sync.OnceValue(clock)
-}
-
-// giveAnswer says what the agent is told. The reason of a block is all that is said
-// beside it: agents show the model what stands on standard error. Where there is
-// nothing to tell the agent it learns that something failed.
-func (a *app) giveAnswer(e *hook.Event, answer hook.Answer) {
-	if answer.Code != 0 && !a.verbose {
-		a.warnings, a.logs, a.problems = nil, nil, nil
-	}
-	failed := len(a.problems) > 0
-	a.report()
-	a.out.WriteString(answer.Out)
-	if answer.Err != "" {
-		io.WriteString(a.stderr, answer.Err)
-	}
-	a.code = answer.Code
-	if failed && answer.Out == "" && answer.Code == 0 {
-		a.code = e.FailureCode()
-	}
 }
 
 // loadHook loads the plugins and reports what failed. The error says that they must
@@ -195,7 +359,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 	var mu sync.Mutex // of standard error
 	var set *loader.Set
 	var broken error // is reported
-	o := hook.ServeOptions{FailClosed: f.failClosed}
+	o := hook.ServeOptions{Deadline: a.deadline}
 	o.Log = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -221,6 +385,9 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		return set.Host, nil
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
+	if errors.Is(err, hook.ErrStuck) {
+		return err // the process ends before what it uses
+	}
 	if set != nil {
 		err = errors.Join(err, set.Close())
 	}

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/starhost/starhost/serve/hook"
 )
 
 func main() {
@@ -85,7 +87,12 @@ func settle(ctx context.Context) {
 
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv}
+	return (&app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv, deadline: hook.Deadline}).run(ctx, args)
+}
+
+// run runs the program and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	a.began = time.Now()
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}

@@ -3,6 +3,7 @@ package hook
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -10,11 +11,12 @@ import (
 // with exit code 2 standard error instead.
 var claudeCode = &Agent{
 	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", keeps: true, asks: true,
+	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
-// claudeKinds are the events that plugins hear.
+// claudeKinds are the events of Claude Code. SessionStart is one of several kinds: see readClaude.
 var claudeKinds = map[string]kind{
 	"UserPromptSubmit":   kindPrompt,
 	"PreToolUse":         kindTool,
@@ -23,6 +25,12 @@ var claudeKinds = map[string]kind{
 	"PostToolUseFailure": kindResult,
 	"Stop":               kindStop,
 	"SessionEnd":         kindEnd,
+
+	"ConfigChange": kindNone, "CwdChanged": kindNone, "Elicitation": kindNone, "ElicitationResult": kindNone, "FileChanged": kindNone,
+	"InstructionsLoaded": kindNone, "Notification": kindNone, "PermissionDenied": kindNone, "PostCompact": kindNone,
+	"PostToolBatch": kindNone, "PreCompact": kindNone, "SessionStart": kindNone, "Setup": kindNone, "StopFailure": kindNone,
+	"SubagentStart": kindNone, "SubagentStop": kindNone, "TaskCompleted": kindNone, "TaskCreated": kindNone, "TeammateIdle": kindNone,
+	"UserPromptExpansion": kindNone, "WorktreeCreate": kindNone, "WorktreeRemove": kindNone,
 }
 
 func readClaude(payload []byte) (*Event, error) {
@@ -30,6 +38,7 @@ func readClaude(payload []byte) (*Event, error) {
 		Name     string          `json:"hook_event_name"`
 		Session  string          `json:"session_id"`
 		Source   string          `json:"source"`
+		Reason   json.RawMessage `json:"reason"`
 		Prompt   string          `json:"prompt"`
 		Tool     string          `json:"tool_name"`
 		Input    json.RawMessage `json:"tool_input"`
@@ -51,8 +60,15 @@ func readClaude(payload []byte) (*Event, error) {
 		tool: in.Tool, args: in.Input, callID: in.CallID, result: textOf(in.Response), duration: int(in.Duration),
 		response: in.Last, raw: all,
 	}
-	if in.Name == "SessionStart" && in.Source == "compact" {
+	switch {
+	case in.Name == "SessionStart" && in.Source == "compact":
 		e.kind = kindCompact
+	case in.Name == "SessionStart" && in.Source == "clear":
+		e.kind, e.clear = kindEnd, true
+	case in.Name == "SessionEnd":
+		e.clear = all.text("reason") == "clear"
+	case (e.kind == kindTool || e.kind == kindApprove) && in.Tool == "":
+		return nil, fmt.Errorf("%s has no tool_name", in.Name)
 	}
 	if in.Name == "PostToolUseFailure" {
 		e.result, e.isError = in.Error, true
@@ -144,7 +160,7 @@ func configClaude(argv []string) string {
 	run := []any{map[string]any{"type": "command", "command": commandLine(argv)}}
 	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
 	return settings(map[string]any{"hooks": map[string]any{
-		"SessionStart":       []any{map[string]any{"matcher": "compact", "hooks": run}},
+		"SessionStart":       []any{map[string]any{"matcher": "compact|clear", "hooks": run}},
 		"UserPromptSubmit":   all,
 		"PreToolUse":         tools,
 		"PermissionRequest":  tools,

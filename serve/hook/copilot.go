@@ -3,6 +3,7 @@ package hook
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -10,12 +11,12 @@ import (
 // that was submitted, but lets them change what the model gets of it.
 var copilot = &Agent{
 	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", keeps: true, asks: true, words: true, strict: true,
+	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
-// copilotKinds are the events that plugins hear, by both names that Copilot has for
-// them.
+// copilotKinds are the events of Copilot, by both names that it has for them.
 var copilotKinds = map[string]kind{
 	"userPromptTransformed": kindPrompt,
 	"preToolUse":            kindTool, "PreToolUse": kindTool,
@@ -24,6 +25,10 @@ var copilotKinds = map[string]kind{
 	"agentStop": kindStop, "Stop": kindStop,
 	"preCompact": kindCompact, "PreCompact": kindCompact,
 	"sessionEnd": kindEnd, "SessionEnd": kindEnd,
+
+	"sessionStart": kindNone, "SessionStart": kindNone, "userPromptSubmitted": kindNone, "UserPromptSubmit": kindNone,
+	"subagentStart": kindNone, "SubagentStart": kindNone, "subagentStop": kindNone, "SubagentStop": kindNone,
+	"notification": kindNone, "Notification": kindNone, "errorOccurred": kindNone, "ErrorOccurred": kindNone,
 }
 
 // copilotSigns tell events apart that have no name: by a field that only they
@@ -42,7 +47,11 @@ var copilotSigns = []struct{ field, event string }{
 	{"reason", "sessionEnd"},
 }
 
+// copilotName returns the name of an event, "" for a form that Copilot does not have.
 func copilotName(all object) string {
+	if all["hook_event_name"] != nil {
+		return hookEventName(all)
+	}
 	if all["error"] != nil && all["toolName"] != nil {
 		return "postToolUseFailure"
 	}
@@ -71,7 +80,7 @@ func readCopilot(payload []byte) (*Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := cmp.Or(in.Name, copilotName(all))
+	name := copilotName(all)
 	args := in.ToolArgs
 	if args == nil {
 		args = in.ToolInput
@@ -85,9 +94,14 @@ func readCopilot(payload []byte) (*Event, error) {
 		tool: cmp.Or(in.Tool, in.Tool2), args: args,
 		result: cmp.Or(in.Result.Text, in.Result.Text2, in.Result2.Text, in.Result2.Text2), raw: all,
 	}
-	if strings.EqualFold(name, "postToolUseFailure") {
+	switch {
+	case name == "postToolUseFailure" || name == "PostToolUseFailure":
 		e.isError = true
 		e.result = textOf(all["error"])
+	case e.kind == kindEnd:
+		e.clear = all.text("reason") == "clear"
+	case e.kind == kindTool && e.tool == "":
+		return nil, fmt.Errorf("%s has no toolName", name)
 	}
 	return e, nil
 }

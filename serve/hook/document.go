@@ -20,6 +20,8 @@ type document struct {
 	before *document // while it is read: one that it may repeat, or nil
 	known  []copied  // the values that it does repeat, in their order
 
+	tooDeep bool // it cannot be read because of maxNesting
+
 	talk, talked conversation // that was read of it, and of the one before
 }
 
@@ -55,7 +57,7 @@ func readDocument(text string) (*document, bool) {
 // document before, if there is one, is known: see again.go.
 func (d *document) read(before *document) bool {
 	like := none
-	d.nodes, d.known, d.before = d.nodes[:0], d.known[:0], before
+	d.nodes, d.known, d.before, d.tooDeep = d.nodes[:0], d.known[:0], before, false
 	if d.talk, d.talked = (conversation{}), (conversation{}); before != nil {
 		d.talked, like = before.talk, 0
 	}
@@ -75,7 +77,7 @@ func (d *document) space(i int) int {
 // value reads the value at i, and returns the place behind it. like is the value of the
 // document before that has its place, or none.
 func (d *document) value(i, depth, like int) (int, bool) {
-	if i >= len(d.text) || depth > maxNesting {
+	if d.tooDeep = d.tooDeep || depth > maxNesting; d.tooDeep || i >= len(d.text) {
 		return i, false
 	}
 	if end, ok := d.again(i, depth, like); ok {

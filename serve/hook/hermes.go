@@ -13,12 +13,13 @@ import (
 // conversation, and nobody can be asked about a tool call.
 var hermes = &Agent{
 	Name: "hermes", title: "Hermes", toolPrefix: "mcp_starhost_",
+	kinds: hermesKinds, nameOf: hookEventName, toolEvent: "pre_tool_call",
 	read: readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
 
-// hermesKinds are the events that plugins hear. on_session_end is not among them:
-// Hermes fires it after each turn.
+// hermesKinds are the events of Hermes. Plugins do not hear on_session_end, because Hermes fires it
+// after each turn.
 var hermesKinds = map[string]kind{
 	"pre_llm_call":        kindPrompt,
 	"pre_tool_call":       kindTool,
@@ -26,6 +27,11 @@ var hermesKinds = map[string]kind{
 	"post_llm_call":       kindReply,
 	"on_session_reset":    kindReset,
 	"on_session_finalize": kindEnd,
+
+	"on_session_start": kindNone, "on_session_end": kindNone, "subagent_start": kindNone, "subagent_stop": kindNone,
+	"pre_api_request": kindNone, "post_api_request": kindNone, "api_request_error": kindNone, "transform_tool_result": kindNone,
+	"transform_llm_output": kindNone, "transform_terminal_output": kindNone, "pre_approval_request": kindNone,
+	"post_approval_response": kindNone, "pre_gateway_dispatch": kindNone,
 }
 
 func readHermes(payload []byte) (*Event, error) {
@@ -50,6 +56,9 @@ func readHermes(payload []byte) (*Event, error) {
 	}
 	if in.Name == "" {
 		return nil, errors.New("the event has no hook_event_name")
+	}
+	if hermesKinds[in.Name] == kindTool && in.Tool == "" {
+		return nil, fmt.Errorf("%s has no tool_name", in.Name)
 	}
 	x := &in.Extra
 	e := &Event{

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/starhost/starhost"
 )
@@ -46,6 +47,12 @@ type Agent struct {
 	// strict is true if the agent refuses a tool call whose hook ends with any code
 	// but 0.
 	strict bool
+	// kinds are the events that the agent has, by name: kindNone for one that plugins do not hear.
+	kinds map[string]kind
+	// nameOf returns the name of an event. toolEvent is the one before a tool call: starhost
+	// answers input that it cannot read as if it were this.
+	nameOf    func(all object) string
+	toolEvent string
 	// read reads an event.
 	read func(payload []byte) (*Event, error)
 	// write says in the agent's words what is to be done about an event.
@@ -107,6 +114,7 @@ type Event struct {
 	duration int // milliseconds
 
 	response string
+	clear    bool // the agent dropped the session itself
 
 	raw map[string]json.RawMessage // all of it
 }
@@ -121,6 +129,42 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	a.rename(e.history)
 	return e, nil
 }
+
+// Name returns the event's name as the agent has it, "" if it has none.
+func (e *Event) Name() string { return e.name }
+
+// Known reports whether the agent documents an event of that name.
+func (e *Event) Known() bool {
+	_, ok := e.agent.kinds[e.name]
+	return ok
+}
+
+// Refuse returns the answer to a payload that nobody can read, or of an event that is not [Event.Known]:
+// the agent's refusal, unless the payload has the name of an event that guards cannot refuse. An
+// agent that refuses a call at any exit code gets the refusal with 0.
+func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
+	d := &document{text: payload}
+	all := d.skim()
+	e := &Event{agent: a, name: a.nameOf(all), session: all.text("session_id"), raw: all}
+	if k, ok := a.kinds[e.name]; ok {
+		e.kind = k
+	} else {
+		e.kind, e.name = kindTool, a.toolEvent
+	}
+	answer, err := e.Block(reason)
+	if a.strict && e.kind == kindTool {
+		answer.Code = 0
+	}
+	return e, answer, err
+}
+
+// Guarded reports whether guards can refuse the event.
+func (e *Event) Guarded() bool {
+	return e.kind == kindPrompt || e.kind == kindTool || e.kind == kindApprove
+}
+
+// hookEventName is the name of an event for the agents that say it.
+func hookEventName(all object) string { return all.text("hook_event_name") }
 
 // Heard reports whether plugins can hear of the event at all.
 func (e *Event) Heard() bool { return e.kind != kindNone }
@@ -145,10 +189,21 @@ type Answer struct {
 	Out, Err string
 	// Code is the exit code: 0, or 2 for a block.
 	Code int
+	// Binding says that the agent would do something else without Out: run a call that plugins
+	// refuse, ask about or change. If Out cannot be written, the process must end with [ExitBlock].
+	Binding bool
 }
 
-// exitBlock is the exit code that blocks in all agents.
-const exitBlock = 2
+// Deadline is how long after the arrival of an event the agent gets an answer, whatever plugins do.
+const Deadline = 4500 * time.Millisecond
+
+// Late says why starhost refuses an event whose plugins gave no answer in time.
+func Late(deadline time.Duration) string {
+	return fmt.Sprintf("the plugins gave no answer within %v", deadline)
+}
+
+// ExitBlock is the exit code that blocks in all agents.
+const ExitBlock = 2
 
 // A verdict is what plugins want done about an event.
 type verdict struct {
@@ -184,12 +239,7 @@ func (r *Refusal) Unwrap() error { return r.Err }
 // Block returns the answer that refuses an event whatever the plugins say, for the
 // given reason: of a program that must not work without its plugins.
 func (e *Event) Block(reason string) (Answer, error) {
-	v := &verdict{reason: reason}
-	switch e.kind {
-	case kindPrompt, kindTool, kindApprove:
-		v.block = true
-	}
-	return e.answer(v)
+	return e.answer(&verdict{reason: reason, block: e.Guarded()})
 }
 
 // FailureCode is the exit code of a process that has no answer, which keeps the
@@ -207,6 +257,7 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 		v.ask, v.block, v.reason = false, true, unanswerable(v.reason)
 	}
 	a, err := e.agent.write(e, v)
+	a.Binding = v.block || v.ask || v.args != nil
 	for _, text := range v.lost {
 		a.Err += text + "\n"
 	}
@@ -215,19 +266,22 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 
 // Options say how events are answered.
 type Options struct {
-	// States keep what sessions know between two processes; nil keeps nothing.
+	// States store the state of sessions between two processes; nil stores nothing.
 	States *States
+	// Report takes what failed and does not change an answer; nil drops it.
+	Report func(error)
 }
 
-// Answer asks the plugins about an event.
-func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (Answer, error) {
+// Answer asks the plugins about an event. The caller gives the answer, then calls store, which
+// writes the session's state: its failure goes to Options.Report, and never changes the answer.
+func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
-	if flow.run == nil || !flow.wanted(e, h) {
-		return e.answer(&verdict{})
+	v, store := &verdict{}, func() {}
+	if flow.run != nil && flow.wanted(e, h) {
+		v, store, err = o.inSession(ctx, h, e, flow)
 	}
-	v, err := o.inSession(ctx, h, e, flow)
-	if err != nil {
-		return Answer{}, err
+	if err == nil {
+		a, err = e.answer(v)
 	}
-	return e.answer(v)
+	return a, store, err
 }

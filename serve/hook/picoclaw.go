@@ -2,12 +2,12 @@ package hook
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,10 +30,12 @@ const (
 	maxRequest = 64 << 20
 	// readAhead is the most bytes that are read at a time.
 	readAhead = 256 << 10
-	// answerWithin is how long the plugins have: PicoClaw waits for five seconds.
-	answerWithin = 4500 * time.Millisecond
-	// maxPending is the most requests that are answered at a time; the next ones wait.
-	maxPending = 64
+	// maxRunning is the most requests that plugins answer at a time; the next ones wait. One whose
+	// handler does not stop counts until it does.
+	maxRunning = 64
+	// maxPending is the most requests without an answer. starhost reads the next one when one of
+	// them has its answer, which takes the deadline at most.
+	maxPending = 256
 	// maxSessions is the most conversations that are known. Of more the one that is
 	// longest idle ends.
 	maxSessions = 1024
@@ -45,22 +47,30 @@ type ServeOptions struct {
 	// plugins hear of wait for it. Its error is why there are no plugins: for a
 	// *Refusal everything is refused, for another one everything passes.
 	Load func(context.Context) (*starhost.Host, error)
-	// FailClosed refuses what there is no answer to, instead of letting it pass.
-	FailClosed bool
+	// Deadline is how long after the arrival of a request PicoClaw gets an answer, whatever plugins
+	// do; 0 means [Deadline]. PicoClaw waits for five seconds.
+	Deadline time.Duration
 	// Log takes a line for standard error: of what PicoClaw could not be told.
 	Log func(string)
 }
 
-// Serve answers PicoClaw until in ends, or ctx, and then ends all sessions. Requests
-// of one conversation are answered in their order. The error is one of in or out, or
-// that of Load unless it is a *Refusal.
+// ErrStuck says that a handler did not stop, so that its program must end without it.
+var ErrStuck = errors.New("a handler of a plugin did not stop")
+
+// Serve answers PicoClaw until in ends, or ctx, and then ends all sessions. Requests of one
+// conversation are answered in their order. If plugins give no answer before the deadline, starhost
+// refuses what guards can refuse, and lets the rest pass. A handler that cannot be stopped keeps
+// its own conversation refused until it ends; other conversations go on. The error is one of in or
+// out, ErrStuck, or that of Load unless it is a *Refusal.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &pico{
 		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), ended: make(chan error, 1), out: out, cancel: cancel,
-		loaded: make(chan struct{}), slots: make(chan struct{}, maxPending), sessions: map[string]*picoSession{},
+		loaded: make(chan struct{}), pending: make(chan struct{}, maxPending), running: make(chan struct{}, maxRunning),
+		sessions: map[string]*picoSession{},
 	}
+	p.Deadline = cmp.Or(p.Deadline, Deadline)
 	go func() {
 		defer close(p.loaded)
 		p.host, p.broken = o.Load(ctx)
@@ -75,10 +85,19 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.wait.Wait()
-	<-p.loaded
-	p.close(context.WithoutCancel(ctx))
 	err = cmp.Or(context.Cause(ctx), err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.wait.Wait()
+		<-p.loaded
+		p.close(context.WithoutCancel(ctx))
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * p.Deadline): // requests, then session_end
+		return cmp.Or(err, ErrStuck)
+	}
 	if !p.refuses {
 		err = cmp.Or(err, p.broken)
 	}
@@ -103,12 +122,11 @@ type pico struct {
 	out     io.Writer
 	line    []byte // of the last answer: its memory is used again
 
-	unguarded atomic.Bool // calls come to approve_tool alone
+	wait    sync.WaitGroup
+	pending chan struct{} // requests without an answer
+	running chan struct{} // requests that plugins answer
 
-	wait  sync.WaitGroup
-	slots chan struct{}
-
-	mu       sync.Mutex // what follows, and the first two fields of sessions
+	mu       sync.Mutex // what follows, and the first three fields of sessions
 	closed   bool       // nothing more is begun
 	sessions map[string]*picoSession
 	requests uint64 // counted, for the age of sessions
@@ -122,6 +140,9 @@ type request struct {
 	params  int    // none if there are no parameters
 	session string // the name of the conversation
 	turn    string // the name of the turn, "" if PicoClaw does not say
+
+	answered atomic.Bool // by plugins, or by the watchdog
+	verdicts *verdicts   // of its conversation, nil until serve finds it
 }
 
 // readRequest reads a line, which may repeat one before. It is no request, and none is
@@ -164,8 +185,8 @@ func (r *request) param(name string) string { return r.stringAt(r.get(r.params, 
 // one reads on. Most answers are there earlier, and need no other goroutine.
 const patience = time.Millisecond
 
-// read takes messages up to the end of in, or until another goroutine does. A line
-// over [maxRequest] is passed over. The last one need not be ended.
+// read takes messages up to the end of in, or until another goroutine does. starhost reads no more
+// of a line over [maxRequest] than its beginning. The last line need not have an end.
 func (p *pico) read(ctx context.Context) {
 	for {
 		d := p.spare
@@ -175,7 +196,8 @@ func (p *pico) read(ctx context.Context) {
 		tooLong, err := d.readLine(p.in)
 		if tooLong {
 			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
-		} else if len(d.text) > 0 && !p.take(ctx, d) {
+			p.refuseLine(d)
+		} else if len(d.text) > 0 && !p.take(ctx, d, time.Now()) {
 			return
 		}
 		switch {
@@ -194,9 +216,11 @@ func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	d.text = d.text[:0]
 	for {
 		part, err := r.ReadSlice('\n')
-		if tooLong = tooLong || len(d.text)+len(part) > maxRequest; tooLong {
-			d.text = nil
-		} else {
+		switch {
+		case tooLong:
+		case len(d.text)+len(part) > maxRequest:
+			tooLong, d.text = true, bytes.Clone(d.text[:readAhead]) // the method stands in front
+		default:
 			d.text = append(d.text, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -205,11 +229,13 @@ func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	}
 }
 
-// take answers a message. A line that is none is passed over: there is nobody to
-// tell. It reports whether the caller reads on, which then has the document's memory.
-func (p *pico) take(ctx context.Context, d *document) bool {
+// take answers a message. It reports whether the caller reads on, which then has the document's
+// memory.
+func (p *pico) take(ctx context.Context, d *document, arrived time.Time) bool {
 	r, ok := readRequest(d, p.before)
-	if ok && !p.serve(ctx, r) {
+	if !ok {
+		p.refuseLine(d)
+	} else if !p.serve(ctx, r, arrived) {
 		return false
 	}
 	switch {
@@ -222,71 +248,167 @@ func (p *pico) take(ctx context.Context, d *document) bool {
 	return true
 }
 
+// refuseLine answers a line that starhost cannot read, because it is too deep or too long or cut off.
+// PicoClaw goes on with a call that it gets no answer for.
+func (p *pico) refuseLine(d *document) {
+	all := d.skim()
+	r := &request{id: string(all["id"]), method: all.text("method")}
+	if r.id == "" || r.id == "{}" || r.method == "" {
+		return // there is nobody to answer
+	}
+	if why := "starhost cannot read the request"; refusals[r.method] != nil {
+		p.reply(r, refusals[r.method](why), nil)
+	} else {
+		p.fail(r, -32700, why)
+	}
+}
+
+// picoNames are the fields that PicoClaw has in a request, in its parameters, and in the two objects
+// there that say where it belongs to.
+var picoNames = struct{ request, params, place []string }{
+	request: []string{"id", "method", "params"},
+	params: []string{
+		"meta", "scope", "channel", "chat_id", "kind", "model", "options", "messages", "tools", "response", "tool", "arguments", "result", "duration",
+	},
+	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
+}
+
+// check returns why two readers could read the request in two ways. It does not look into a
+// conversation, which no guard decides about.
+func (r *request) check() error {
+	err := cmp.Or(r.otherCase(0, picoNames.request), r.otherCase(r.params, picoNames.params))
+	for _, place := range []string{"meta", "scope"} {
+		err = cmp.Or(err, r.otherCase(r.get(r.params, place), picoNames.place))
+	}
+	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
+		if err = cmp.Or(err, r.flaw()); err == nil && r.param("tool") == "" {
+			err = errors.New("got no tool")
+		}
+		return err
+	}
+	for _, object := range []int{0, r.params} {
+		if name, twice := r.repeated(object); twice {
+			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
+		}
+	}
+	return err
+}
+
 // serve answers a request, and reports whether the caller reads on.
-func (p *pico) serve(ctx context.Context, r *request) bool {
+func (p *pico) serve(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
 	switch {
 	case r.method == "hook.hello":
-		p.hello(r)
+		p.reply(r, says(map[string]any{"ok": true, "name": "starhost"}), nil)
 		return true
 	case method == nil:
 		p.fail(r, -32601, "method not found: "+r.method)
 		return true
-	case r.params == none:
-		p.fail(r, -32602, r.method+": "+errShape.Error())
+	}
+	err := r.check()
+	if r.params == none {
+		err = errShape
+	}
+	if err != nil {
+		if refuse := refusals[r.method]; refuse != nil {
+			p.reply(r, refuse("starhost cannot read the request: "+err.Error()), nil)
+		} else {
+			p.fail(r, -32602, r.method+": "+err.Error())
+		}
 		return true
 	}
 	r.locate()
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
-	s, before, done := p.begin(r.session)
+	p.pending <- struct{}{}
+	release := sync.OnceFunc(func() { <-p.pending })
+	s, at := p.begin(r.session)
 	if s == nil {
+		release()
 		return false
 	}
-	defer p.wait.Done()
-	defer close(done)
+	r.verdicts = &s.verdicts
+	within, cancel := context.WithDeadline(ctx, arrived.Add(p.Deadline))
+	watched := make(chan struct{})
+	late := time.AfterFunc(time.Until(arrived.Add(p.Deadline)), func() {
+		defer close(watched)
+		p.unanswered(r, context.DeadlineExceeded)
+		release()
+	})
 	var reader atomic.Bool // somebody else reads, or nobody else will
-	late := time.AfterFunc(patience, func() {
+	slow := time.AfterFunc(patience, func() {
 		if reader.CompareAndSwap(false, true) {
 			p.read(ctx)
 		}
 	})
-	p.work(ctx, s, r, method, before)
-	late.Stop()
+	p.work(within, s, r, method, at)
+	slow.Stop()
+	if !late.Stop() {
+		<-watched // it reads the request, whose memory the next one takes
+	}
+	cancel()
+	release()
+	p.wait.Done()
 	return reader.CompareAndSwap(false, true)
 }
 
-// begin puts a request at the end of its conversation: it waits for before, and who
-// comes next for done. No session is returned where nothing more is begun.
-func (p *pico) begin(name string) (s *picoSession, before <-chan struct{}, done chan struct{}) {
+// A place is that of a request in the queue of its conversation.
+type place struct {
+	before *place        // nil if there is none
+	done   chan struct{} // closed once the request leaves the queue
+	gaveUp bool          // it left before its turn: who comes next waits for before; set before done
+}
+
+// begin puts a request at the end of its conversation. It returns no session if nothing more is begun.
+func (p *pico) begin(name string) (*picoSession, *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, nil, nil
+		return nil, nil
 	}
 	p.wait.Add(1)
-	s = p.session(name)
-	before, done = s.last, make(chan struct{})
-	s.last = done
-	return s, before, done
+	s := p.session(name)
+	s.last = &place{before: s.last, done: make(chan struct{})}
+	return s, s.last
 }
 
-// work answers a request once it is its turn.
-func (p *pico) work(ctx context.Context, s *picoSession, r *request, method picoMethod, before <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	if before != nil {
-		<-before
+// await waits until it is the request's turn, and reports false if ctx ends first. A handler that
+// does not stop stays in front of all that come later.
+func (at *place) await(ctx context.Context) bool {
+	for at.before != nil {
+		select {
+		case <-at.before.done:
+		case <-ctx.Done():
+			at.gaveUp = true
+			return false
+		}
+		if !at.before.gaveUp {
+			at.before = nil
+			return true
+		}
+		at.before = at.before.before
 	}
-	<-p.loaded
-	p.answer(ctx, s, r, method)
+	return true
 }
 
-// hello answers the first message, which says what PicoClaw will ask.
-func (p *pico) hello(r *request) {
-	modes := r.elements(r.get(r.params, "modes")) // an older PicoClaw does not say
-	p.unguarded.Store(len(modes) > 0 && !slices.ContainsFunc(modes, func(i int) bool { return r.stringAt(i) == "tool" }))
-	p.reply(r, says(map[string]any{"ok": true, "name": "starhost"}))
+// work answers a request once it is its turn, the plugins are loaded, and not too many others run.
+func (p *pico) work(ctx context.Context, s *picoSession, r *request, method picoMethod, at *place) {
+	defer close(at.done)
+	if !at.await(ctx) {
+		p.unanswered(r, ctx.Err())
+		return
+	}
+	select {
+	case <-p.loaded:
+	case <-ctx.Done():
+		p.unanswered(r, ctx.Err())
+		return
+	}
+	select {
+	case p.running <- struct{}{}:
+		defer func() { <-p.running }()
+		p.answer(ctx, s, r, method)
+	case <-ctx.Done():
+		p.unanswered(r, ctx.Err())
+	}
 }
 
 // A picoAnswer appends the result that answers a request, as JSON.
@@ -310,17 +432,25 @@ func (r *request) modifies(part string, edits []edit) picoAnswer {
 // pass is the answer that changes nothing.
 var pass = text(`{"action":"continue"}`)
 
-// A picoMethod answers the requests of one method.
-type picoMethod func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error)
+// A picoMethod answers the requests of one method. The verdict is that about a call before it runs.
+type picoMethod func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error)
+
+// undecided makes a picoMethod of a function that decides about no call.
+func undecided(answer func(context.Context, *pico, *picoSession, *request) (picoAnswer, error)) picoMethod {
+	return func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error) {
+		a, err := answer(ctx, p, s, r)
+		return a, nil, err
+	}
+}
 
 // picoMethods are those that plugins hear of.
 var picoMethods = map[string]picoMethod{
-	"hook.before_llm":    beforeLLM,
-	"hook.after_llm":     afterLLM,
+	"hook.before_llm":    undecided(beforeLLM),
+	"hook.after_llm":     undecided(afterLLM),
 	"hook.before_tool":   beforeTool,
-	"hook.after_tool":    afterTool,
-	"hook.approve_tool":  approveTool,
-	"hook.runtime_event": runtimeEvent,
+	"hook.after_tool":    undecided(afterTool),
+	"hook.approve_tool":  undecided(approveTool),
+	"hook.runtime_event": undecided(runtimeEvent),
 }
 
 // refusals are the answers of the methods that can refuse.
@@ -336,14 +466,15 @@ var errShape = errors.New("params: got something else than is documented")
 // answer answers a request.
 func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method picoMethod) {
 	if p.broken != nil {
-		p.reply(r, r.without(p.broken, p.refuses))
+		p.reply(r, r.without(p.broken, p.refuses), nil)
 		return
 	}
-	a, err := method(ctx, p, s, r)
+	a, v, err := method(ctx, p, s, r)
 	if err != nil {
-		a = p.unanswered(r, err)
+		p.unanswered(r, err)
+		return
 	}
-	p.reply(r, a)
+	p.reply(r, a, v)
 }
 
 // without is the answer where there are no plugins.
@@ -358,34 +489,48 @@ func (r *request) without(err error, refuses bool) picoAnswer {
 	return pass
 }
 
-// unanswered is what is said where plugins gave no answer: approvals and guards then
-// refuse; else it is as FailClosed says.
-func (p *pico) unanswered(r *request, err error) picoAnswer {
+// unanswered answers a request that plugins did not answer: starhost refuses what guards can refuse.
+// The watchdog calls it beside a handler that does not stop.
+func (p *pico) unanswered(r *request, err error) {
+	why := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the plugins gave no answer within %v", answerWithin)
+		why = Late(p.Deadline)
 	}
-	p.Log(r.method + ": " + err.Error())
-	return r.without(err, p.FailClosed || r.method != "hook.before_llm")
+	if p.reply(r, r.without(errors.New(why), true), &verdict{block: true, reason: why}) {
+		p.Log(r.method + ": " + why)
+	}
 }
 
-// reply sends an answer. One that PicoClaw could not read is not sent: a call that
-// plugins changed or answered is then denied, everything else passes.
-func (p *pico) reply(r *request, a picoAnswer) {
+// reply sends an answer, unless the request has one, and reports whether it did. v is what starhost
+// decided about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
+// maxReply bytes: starhost then refuses a call that plugins changed or answered, and everything else
+// passes.
+func (p *pico) reply(r *request, a picoAnswer, v *verdict) bool {
+	if !r.answered.CompareAndSwap(false, true) {
+		return false
+	}
 	if r.silent() {
-		return
+		return true
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	line := p.compose(r, "result", a)
-	if len(line) >= maxReply {
-		p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, len(line), maxReply-1))
+	if size := len(line); size >= maxReply {
+		defer func() { // the log can block, so the answer goes first
+			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
+		}()
 		a = pass
 		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
-			a = refusals[r.method]("the answer of the plugins is too long for PicoClaw")
+			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
+			a = refusals[r.method](v.reason)
 		}
 		line = p.compose(r, "result", a)
 	}
+	if r.method == "hook.before_tool" && v != nil {
+		r.verdicts.note(r, v)
+	}
 	p.write(line)
+	return true
 }
 
 // fail sends an error.

@@ -16,8 +16,9 @@ import (
 
 // A picoSession is one conversation. Its requests are answered one after another.
 type picoSession struct {
-	last chan struct{} // closed once the request before is answered; the reader's
-	used uint64        // the number of the last request; likewise
+	last     *place   // of its last request, nil if there was none; the reader's
+	used     uint64   // the number of the last request; likewise
+	verdicts verdicts // of its last calls; locks itself
 
 	session *starhost.Session // nil until plugins hear of it
 	system  string            // the agent's system text, as the session has it
@@ -63,14 +64,14 @@ func (p *pico) evict() {
 	s := p.sessions[oldest]
 	delete(p.sessions, oldest)
 	p.wait.Go(func() {
-		<-s.last
+		(&place{before: s.last}).await(context.Background())
 		s.close(context.Background())
 	})
 }
 
 // close ends all sessions, in the order of their last requests.
 func (p *pico) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, p.Deadline)
 	defer cancel()
 	var list []*picoSession
 	for _, s := range p.sessions {
@@ -408,5 +409,5 @@ func runtimeEvent(ctx context.Context, _ *pico, s *picoSession, r *request) (pic
 	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.said.id) {
 		s.endTurn(ctx)
 	}
-	return nil, nil
+	return pass, nil
 }

@@ -2,9 +2,13 @@ package hook
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 )
@@ -18,7 +22,7 @@ func about(r *request, name string) *starhost.Event {
 
 // beforeTool passes a call through the guards and, where a person is wanted, the
 // approvals: PicoClaw has nobody to ask.
-func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
+func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 	pre := about(r, "pre_tool_call")
 	var v *verdict
 	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
@@ -27,20 +31,87 @@ func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoA
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case v.answer != nil:
-		return says(map[string]any{"action": "respond", "result": picoResult(v.answer)}), nil
+		return says(map[string]any{"action": "respond", "result": picoResult(v.answer)}), v, nil
 	case v.stop:
 		s.endTurn(ctx)
-		return refusals["hook.before_llm"](v.reason), nil
+		return refusals["hook.before_llm"](v.reason), v, nil
 	case v.block:
-		return refusals[r.method](v.reason), nil
+		return refusals[r.method](v.reason), v, nil
 	case v.ask:
-		return refusals[r.method](unanswerable(v.reason)), nil
+		v.block, v.reason = true, unanswerable(v.reason)
+		return refusals[r.method](v.reason), v, nil
 	case v.args != nil:
-		return r.modifies("call", []edit{r.set(r.params, "arguments", v.args)}), nil
+		return r.modifies("call", []edit{r.set(r.params, "arguments", v.args)}), v, nil
 	}
-	return pass, nil
+	return pass, v, nil
+}
+
+// maxVerdicts is the most calls of a conversation whose verdict starhost stores. It asks the guards
+// again about a call whose verdict is gone.
+const maxVerdicts = 256
+
+// verdicts are what before_tool decided about the last calls of a conversation, for approve_tool.
+type verdicts struct {
+	mu    sync.Mutex // the watchdog writes beside a handler
+	calls map[string]*verdict
+	order []string // of calls, oldest first
+}
+
+// note stores the verdict about the call of a request. PicoClaw asks for the approval of the call as
+// plugins changed it; the original must not run.
+func (vs *verdicts) note(r *request, v *verdict) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if v.block || v.args == nil {
+		vs.set(r.callName(r.arguments()), &verdict{block: v.block, reason: v.reason})
+		return
+	}
+	original := &verdict{block: true, reason: "plugins changed the arguments of this call, and it has the original ones"}
+	vs.set(r.callName(r.arguments()), original)
+	vs.set(r.callName(string(v.args)), &verdict{}) // the same call if only its form changed
+}
+
+func (vs *verdicts) set(call string, v *verdict) {
+	if vs.calls == nil {
+		vs.calls = map[string]*verdict{}
+	}
+	if vs.calls[call] == nil {
+		if vs.order = append(vs.order, call); len(vs.order) > maxVerdicts {
+			delete(vs.calls, vs.order[0])
+			vs.order = slices.Delete(vs.order, 0, 1)
+		}
+	}
+	vs.calls[call] = v
+}
+
+// of returns the verdict about the call of a request, nil if there is none.
+func (vs *verdicts) of(r *request) *verdict {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return vs.calls[r.callName(r.arguments())]
+}
+
+// arguments returns the arguments of a call as JSON.
+func (r *request) arguments() string {
+	if args := string(r.as(r.get(r.params, "arguments"))); args != "" && args != "null" {
+		return args
+	}
+	return "{}"
+}
+
+// callName returns a hash that names a call with these arguments: PicoClaw's id of the call, where it
+// sends one, its turn, the tool and the arguments, whatever the order of their names.
+func (r *request) callName(args string) string {
+	var v any
+	d := json.NewDecoder(strings.NewReader(args))
+	d.UseNumber()
+	if d.Decode(&v) == nil {
+		args = string(mustJSON(v))
+	}
+	sum := sha256.Sum256(mustJSON([]string{r.param("call_id"), r.param("tool_call_id"), r.turn, r.param("tool"), args}))
+	return string(sum[:])
 }
 
 // picoResult returns a result as PicoClaw reads it.
@@ -95,20 +166,22 @@ func afterTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAn
 // approved is the answer to an approval that nobody refuses.
 var approved = text(`{"approved":true}`)
 
-// approveTool asks the approvals. What nobody decides is approved: a call that a
-// person must approve was denied by [beforeTool], which is asked here where PicoClaw
-// does not.
+// approveTool asks the approvals. It refuses a call that before_tool refused or did not answer. If
+// before_tool did not decide about the call, because PicoClaw asks for approvals alone, starhost asks
+// the guards here. An approval cannot change the arguments, so a call that plugins change is refused.
 func approveTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
 	ask := about(r, "approve_tool_call")
-	v := &verdict{}
-	err := s.in(ctx, p, r.session, func(t *starhost.Turn) error {
-		if p.unguarded.Load() {
+	v := r.verdicts.of(r)
+	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+		if v == nil {
 			pre := *ask
 			pre.Name = "pre_tool_call"
-			var err error
-			if v, err = guard(ctx, t, &pre); err != nil || v.block || v.ask {
-				return err
+			if v, err = guard(ctx, t, &pre); err == nil && v.args != nil && !v.block {
+				v.block, v.reason = true, joined(": ", "a plugin changes the arguments, which an approval cannot", v.reason)
 			}
+		}
+		if err != nil || v.block || v.ask {
+			return err
 		}
 		out, err := t.Fire(ctx, ask)
 		v = judge(out)

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,97 +55,216 @@ func StateDir(getenv func(string) string) string {
 // stateVersion is the version of the files.
 const stateVersion = 1
 
-// A kept is what a file has.
-type kept struct {
+// A savedState is the content of a session's file.
+type savedState struct {
 	Version int                   `json:"starhost_session"`
 	Session starhost.SavedSession `json:"session"`
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
+	Ended   bool                  `json:"ended,omitempty"` // session_end ran after the last prompt
 }
 
-// inSession runs a flow in the session of an event, and keeps what the session then
-// knows.
-func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f flow) (v *verdict, err error) {
+// inSession runs a flow in the session of an event. store writes what the session then is, and is
+// never nil.
+func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f flow) (v *verdict, store func(), err error) {
+	store = func() {}
 	config := starhost.SessionConfig{ID: e.session, Platform: e.agent.Name}
+	blank := starhost.SavedSession{Started: e.kind != kindPrompt}
 	if o.States == nil || e.session == "" || !f.needsSession(e, h) {
-		return f.run(ctx, h.Resume(config, starhost.SavedSession{Started: e.kind != kindPrompt}), e)
+		v, err = f.run(ctx, h.Resume(config, blank), e)
+		return v, store, err
 	}
-	err = o.States.change(e.agent.Name+"\x00"+e.session, func(k *kept) error {
-		if f.later && !k.Session.Started {
-			v = &verdict{}
-			return nil // no plugin ever heard of the session
+	file, err := o.States.lock(e.agent.Name + "\x00" + e.session)
+	if err != nil {
+		o.report(err)
+		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
+	}
+	state, err := file.read()
+	unheard := f.later && !state.Session.Started || e.kind == kindEnd && state.Ended
+	state.before(e)
+	s := h.Resume(config, state.Session)
+	if err == nil {
+		err = effects.RestoreStates(s, state.Plugins)
+	}
+	if err != nil || unheard {
+		if e.clear {
+			o.report(file.remove())
 		}
-		k.before(e)
-		s := h.Resume(config, k.Session)
-		if err := effects.RestoreStates(s, k.Plugins); err != nil {
-			return err
+		file.unlock()
+	}
+	switch {
+	case err != nil:
+		o.report(err)
+		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
+	case unheard: // no plugin hears of an event of this session
+		return &verdict{}, store, nil
+	}
+	v, err = f.run(ctx, s, e)
+	return v, func() {
+		defer file.unlock()
+		if err == nil {
+			o.report(file.store(context.WithoutCancel(ctx), s, e, &state))
 		}
-		if v, err = f.run(ctx, s, e); err != nil {
-			return err
-		}
-		return k.after(ctx, s, e)
-	})
-	return v, err
+	}, err
 }
 
-// before brings what is kept up to what the event says of the session.
-func (k *kept) before(e *Event) {
+// withoutState runs a flow where starhost cannot read the state of the session. Handlers see an
+// empty state, which starhost does not store. A guard that names the state may decide otherwise with
+// it, so its call is refused; the decision of another guard to refuse stays.
+func (o *Options) withoutState(ctx context.Context, s *starhost.Session, e *Event, f flow, why error) (v *verdict, store func(), err error) {
+	if f.later {
+		return &verdict{}, func() {}, nil
+	}
+	v, err = f.run(ctx, s, e)
+	if err == nil && !v.block && (e.kind == kindTool || e.kind == kindApprove) {
+		v = &verdict{block: true, reason: "starhost cannot read the state of this session, which a guard needs: " + why.Error()}
+	}
+	return v, func() {}, err
+}
+
+func (o *Options) report(err error) {
+	if err != nil && o.Report != nil {
+		o.Report(err)
+	}
+}
+
+// before brings a state up to what the event says of the session.
+func (st *savedState) before(e *Event) {
+	st.Ended = e.kind == kindEnd // any other event resumes it
 	switch e.kind {
 	case kindPrompt:
-		k.Session.Completed = false
+		st.Session.Completed = false
 	case kindStop, kindReply:
-		k.Session.Completed = true
+		st.Session.Completed = true
 	case kindCompact: // the context that prompts brought may be gone
-		k.Session.Sent, k.Session.Parts, k.Session.Documents = nil, nil, 0
-		k.Session.Offer = len(k.Session.Welcome) > 0
+		st.Session.Sent, st.Session.Parts, st.Session.Documents = nil, nil, 0
+		st.Session.Offer = len(st.Session.Welcome) > 0
 	}
 }
 
-// after takes over what the session knows now. Of one that ended nothing is kept.
-func (k *kept) after(ctx context.Context, s *starhost.Session, e *Event) (err error) {
-	if e.kind == kindEnd {
-		*k = kept{}
-		return nil
-	}
-	if k.Session, err = s.Save(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	k.Plugins = effects.SaveStates(s)
-	return nil
+// A stateFile is the file of one session, which no other process uses until it is unlocked.
+type stateFile struct {
+	states *States
+	dir    *os.Root
+	name   string
+	old    []byte // its content, nil if there is none
+	unlock func()
 }
 
-// change reads what is kept of a session, lets edit change it, and writes it back,
-// whole or not at all. Meanwhile no other process has it. Nothing is written after
-// an error.
-func (st *States) change(session string, edit func(*kept) error) error {
+// lock finds the file of a session and locks it.
+func (st *States) lock(session string) (*stateFile, error) {
 	sum := sha256.Sum256([]byte(session))
 	name := hex.EncodeToString(sum[:])
 	dir, err := st.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer dir.Close()
 	unlock, err := lockedfile.MutexAt(filepath.Join(st.Dir, "lock-"+name[:1])).Lock()
 	if err != nil {
-		return fmt.Errorf("sessions cannot be locked: %w", err)
+		dir.Close()
+		return nil, fmt.Errorf("sessions cannot be locked: %w", err)
 	}
-	defer unlock()
-	old, err := st.read(dir, name+".json")
+	return &stateFile{states: st, dir: dir, name: name + ".json", unlock: func() {
+		unlock()
+		dir.Close()
+	}}, nil
+}
+
+// read returns the state of the session, a new one if there is none.
+func (f *stateFile) read() (state savedState, err error) {
+	state.Version = stateVersion
+	if f.old, err = f.states.read(f.dir, f.name); err != nil {
+		return state, err
+	}
+	if f.old == nil {
+		f.states.sweep(f.dir, f.name[:1])
+		return state, nil
+	}
+	if err := json.Unmarshal(f.old, &state); err != nil || state.Version != stateVersion {
+		return savedState{}, fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(f.states.Dir, f.name), stateVersion)
+	}
+	return state, nil
+}
+
+// store writes what the session is now. A session that the agent cleared has no file.
+func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, state *savedState) (err error) {
+	if e.clear {
+		return f.remove()
+	}
+	if state.Session, err = s.Save(ctx); err != nil {
+		return err
+	}
+	before := state.Plugins
+	state.Plugins = effects.SaveStates(s)
+	text, lost, err := state.fit(before)
+	if err == nil && !bytes.Equal(text, f.old) {
+		err = f.write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("the state of this session is not stored: %w", err)
+	}
+	return lost
+}
+
+// fit returns the state as JSON of at most MaxState bytes. If it is larger, the plugin with the
+// largest state gets back the one before, then the next one: a plugin that fills the room does not
+// make guards forget. lost says which plugins these are.
+func (st *savedState) fit(before effects.SavedStates) (text []byte, lost, err error) {
+	if text, err = encodeState(st); err != nil || len(text) <= MaxState {
+		return text, nil, err
+	}
+	all := len(text)
+	size := func(plugin string) (n int) {
+		for key, value := range st.Plugins[plugin] {
+			n += len(key) + len(value)
+		}
+		return n
+	}
+	plugins := slices.Sorted(maps.Keys(st.Plugins))
+	slices.SortStableFunc(plugins, func(a, b string) int { return size(b) - size(a) })
+	for i, plugin := range plugins {
+		if st.Plugins[plugin] = before[plugin]; len(before[plugin]) == 0 {
+			delete(st.Plugins, plugin)
+		}
+		if text, err = encodeState(st); err != nil || len(text) <= MaxState {
+			return text, fmt.Errorf("the state of this session has %d bytes, limit %d: the new ctx.state of %s is not stored", all, MaxState, strings.Join(plugins[:i+1], ", ")), err
+		}
+	}
+	return nil, nil, fmt.Errorf("got %d bytes, limit %d: ctx.state and session_start's context count", all, MaxState)
+}
+
+// encodeState returns a state as JSON, without the escapes that only HTML needs: they make six bytes of
+// each "<" that a plugin stores.
+func encodeState(st *savedState) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(st)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// remove drops the session.
+func (f *stateFile) remove() error {
+	if err := f.dir.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the state of a cleared session stays: %w", err)
+	}
+	return nil
+}
+
+// write replaces the file in one step.
+func (f *stateFile) write(text []byte) error {
+	temp := strings.TrimSuffix(f.name, ".json") + ".new" // only who has the lock writes it
+	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	if old == nil {
-		st.sweep(dir, name[:1])
+	_, err = to.Write(text)
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = f.dir.Rename(temp, f.name)
 	}
-	k := kept{Version: stateVersion}
-	if old != nil {
-		if err := json.Unmarshal(old, &k); err != nil || k.Version != stateVersion {
-			return fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(st.Dir, name+".json"), stateVersion)
-		}
+	if err != nil {
+		_ = f.dir.Remove(temp) // a full disk has room again
 	}
-	if err := edit(&k); err != nil {
-		return err
-	}
-	return write(dir, name, old, &k)
+	return err
 }
 
 // open opens the folder, which nobody else may look into.
@@ -210,33 +331,4 @@ func (st *States) sweep(dir *os.Root, shard string) {
 			_ = dir.Remove(entry.Name())
 		}
 	}
-}
-
-// write replaces a file in one step, unless it has the same already. A session that
-// ended has none.
-func write(dir *os.Root, name string, old []byte, k *kept) error {
-	if k.Version == 0 {
-		err := dir.Remove(name + ".json")
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return err
-	}
-	text, err := json.Marshal(k)
-	if err != nil || bytes.Equal(text, old) {
-		return err
-	}
-	if len(text) > MaxState {
-		return fmt.Errorf("a session keeps %d bytes between two processes, limit %d: ctx.state and session_start's context count", len(text), MaxState)
-	}
-	temp := name + ".new" // only who has the lock writes it
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return dir.Rename(temp, name+".json")
 }

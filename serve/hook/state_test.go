@@ -25,7 +25,9 @@ func event(t testing.TB, h *starhost.Host, o hook.Options, text string) (hook.An
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.Answer(t.Context(), h, o)
+	a, store, err := e.Answer(t.Context(), h, o)
+	store()
+	return a, err
 }
 
 func promptOf(session, text string) string {
@@ -80,9 +82,20 @@ func TestStatesPrivate(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := event(t, hostOf(t), o, promptOf("s", "hi")); err == nil || !strings.Contains(err.Error(), "want mode 0700") {
-		t.Errorf("a folder that others read: got %v", err)
+	if _, reports := reported(t, hostOf(t), o, promptOf("s", "hi")); !strings.Contains(reports, "want mode 0700") {
+		t.Errorf("a folder that others read: got %q", reports)
 	}
+}
+
+// reported answers an event, and returns what failed beside it.
+func reported(t testing.TB, h *starhost.Host, o hook.Options, text string) (answer hook.Answer, reports string) {
+	t.Helper()
+	o.Report = func(err error) { reports += err.Error() + "\n" }
+	answer, err := event(t, h, o, text)
+	if err != nil {
+		t.Errorf("%s: got error %v", text, err)
+	}
+	return answer, reports
 }
 
 // What no plugin asks for is not read: a tool call whose guards are functions of the
@@ -105,8 +118,8 @@ func TestStatesUnread(t *testing.T) {
 	if _, err := event(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "Bash")); err != nil {
 		t.Errorf("without a place: got %v", err)
 	}
-	if _, err := event(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked")); err == nil {
-		t.Error("without a place, where it is asked for: got no error")
+	if answer, reports := reported(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked")); answer.Code != 2 || !strings.Contains(reports, "want HOME") {
+		t.Errorf("without a place, where a guard names the state: got %v, reports %q", answer, reports)
 	}
 }
 
@@ -135,22 +148,60 @@ func TestStatesOld(t *testing.T) {
 	}
 }
 
-// What was told once is not told again, after an end it is.
+// A session outlives its end: a resume goes on with its state and with the record of the context that
+// it sent. Its end counts once. The agent's own clearing drops it.
 func TestStatesEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
-	h := hostOf(t, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
-	var said []bool
-	for _, text := range []string{promptOf("s", "a"), promptOf("s", "b"), `{"hook_event_name":"SessionEnd","session_id":"s"}`, promptOf("s", "a")} {
-		answer, err := event(t, h, o, text)
-		if err != nil {
-			t.Fatal(err)
+	ends := 0
+	h := hostOf(t, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
+		on("session_end", func(context.Context, *starhost.Event) starhost.Decision { ends++; return starhost.Decision{} }), counter())
+	end := func(reason string) string {
+		return fmt.Sprintf(`{"hook_event_name":"SessionEnd","session_id":"s","reason":%q}`, reason)
+	}
+	steps := []struct {
+		event string
+		said  string // by a prompt's context, or by a call's reason
+		ends  int
+	}{
+		{promptOf("s", "a"), "context", 0},
+		{toolOf("s", "Bash"), "call 1", 0},
+		{end("other"), "", 1},
+		{end("other"), "", 1},
+		{promptOf("s", "b"), "", 1},
+		{toolOf("s", "Bash"), "call 2", 1},
+		{end("logout"), "", 2},
+		{toolOf("s", "Bash"), "call 3", 2},
+		{end("clear"), "", 3},
+		{promptOf("s", "c"), "context", 3},
+		{toolOf("s", "Bash"), "call 1", 3},
+		{`{"hook_event_name":"SessionStart","session_id":"s","source":"resume"}`, "", 3},
+		{toolOf("s", "Bash"), "call 2", 3},
+		{`{"hook_event_name":"SessionStart","session_id":"s","source":"clear"}`, "", 4},
+		{promptOf("s", "d"), "context", 4},
+		{end("other"), "", 5},
+		{end("clear"), "", 5},
+		{promptOf("s", "e"), "context", 5},
+	}
+	for i, s := range steps {
+		answer, reports := reported(t, h, o, s.event)
+		if said := answer.Out + answer.Err; reports != "" || (s.said == "") != (said == "") || !strings.Contains(said, s.said) || ends != s.ends {
+			t.Errorf("step %d, %s: got %q, %d ends, reports %q; want %q, %d ends", i+1, s.event, said, ends, reports, s.said, s.ends)
 		}
-		said = append(said, answer.Out != "")
 	}
-	if diff := cmp.Diff([]bool{true, false, false, true}, said); diff != "" {
-		t.Errorf("said something (-want +got):\n%s", diff)
-	}
+}
+
+// counter denies each call, and counts them in the state of its plugin.
+func counter() starhost.Hook {
+	return starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		state := effects.StateOf(turn.Session(), "counter")
+		n := 1
+		if raw, ok := state.Get("n"); ok {
+			_ = json.Unmarshal(raw, &n)
+			n++
+		}
+		return starhost.Deny(fmt.Sprint("call ", n)), state.Set("n", json.RawMessage(fmt.Sprint(n)))
+	}}
 }
 
 // Processes that run at once lose nothing of each other's.
@@ -185,33 +236,68 @@ func TestStatesAtOnce(t *testing.T) {
 	}
 }
 
-// A file that is damaged, or too big, is an error that says what to do, and what
-// would get too big is not written.
+// A state that starhost cannot read is an empty one for a prompt and for a result, and a refusal for
+// a call whose guards name it; a guard's own denial stays. A message says what to do, and the file
+// stays as it is.
 func TestStatesDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
-	if _, err := event(t, hostOf(t), o, promptOf("s", "hi")); err != nil {
-		t.Fatal(err)
+	allows := starhost.Hook{Event: "pre_tool_call", Match: []string{"Read"}, Call: counter().Call}
+	allows.Call = func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		return starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), nil
 	}
+	denies := counter()
+	denies.Match = []string{"Bash"}
+	pure := on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("pure") })
+	pure.Pure, pure.Match = true, []string{"Pure"}
+	h := hostOf(t, allows, denies, pure, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
+		on("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Modify("result", "redacted") }))
+	reported(t, h, o, promptOf("s", "hi"))
 	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
-	for what, text := range map[string]string{"half": `{"starhost_session":1,"ses`, "other version": `{"starhost_session":99}`, "empty": "", "big": strings.Repeat(" ", hook.MaxState+1)} {
+	for what, text := range map[string]string{
+		"half": `{"starhost_session":1,"ses`, "other version": `{"starhost_session":99}`, "empty": "", "big": strings.Repeat(" ", hook.MaxState+1),
+	} {
 		if err := os.WriteFile(names[0], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := event(t, hostOf(t), o, promptOf("s", "hi")); err == nil || !strings.Contains(err.Error(), "remove it") {
-			t.Errorf("%s: got %v", what, err)
-		}
-	}
-	big := starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
-		for _, plugin := range []string{"p", "q"} {
-			if err := effects.StateOf(turn.Session(), plugin).Set("k", json.RawMessage(`"`+strings.Repeat("x", 600_000)+`"`)); err != nil {
-				return starhost.Decision{}, err
+		for _, tt := range []struct{ event, want string }{
+			{promptOf("s", "hi"), "context"},
+			{toolOf("s", "Bash"), "denied by p: call 1"},
+			{toolOf("s", "Read"), "cannot read the state"},
+			{toolOf("s", "Pure"), "denied by p: pure"},
+			{`{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"x","tool_response":"secret"}`, "redacted"},
+		} {
+			answer, reports := reported(t, h, o, tt.event)
+			if said := answer.Out + answer.Err; !strings.Contains(said, tt.want) || strings.Contains(tt.event, "PreToolUse") != (answer.Code == 2) {
+				t.Errorf("%s: %s: got %q, code %d, want %q", what, tt.event, said, answer.Code, tt.want)
+			}
+			if tt.want != "denied by p: pure" && !strings.Contains(reports, "remove it") {
+				t.Errorf("%s: %s: got report %q", what, tt.event, reports)
 			}
 		}
-		return starhost.Decision{}, nil
+		if got, err := os.ReadFile(names[0]); err != nil || string(got) != text {
+			t.Errorf("%s: got another file, %v", what, err)
+		}
+	}
+}
+
+// A plugin that fills the room of a session loses its own new state, not that of a guard, and no
+// denial. What is stored has no escapes that make it larger than it is.
+func TestStatesFull(t *testing.T) {
+	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
+	size := 10
+	fill := starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		return starhost.Decision{}, effects.StateOf(turn.Session(), "filler").Set("k", json.RawMessage(`"`+strings.Repeat("<", size)+`"`))
 	}}
-	if _, err := event(t, hostOf(t, big), o, toolOf("new", "Bash")); err == nil || !strings.Contains(err.Error(), "limit 1048576") {
-		t.Errorf("too big: got %v", err)
+	for i, want := range []struct {
+		size   int
+		report string
+	}{{10, ""}, {180_000, ""}, {1_048_500, "the new ctx.state of filler is not stored"}, {1_048_500, "limit 1048576"}, {20, ""}} {
+		size = want.size
+		answer, reports := reported(t, hostOf(t, fill, counter()), o, toolOf("s", "Bash"))
+		if deny := fmt.Sprint("call ", i+1); answer.Code != 2 || !strings.Contains(answer.Out, deny) || !strings.Contains(reports, want.report) || want.report == "" && reports != "" {
+			t.Errorf("%d bytes: got %v, reports %q, want %s, report %q", size, answer, reports, deny, want.report)
+		}
 	}
 }
 
@@ -238,7 +324,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			answer, err := e.Answer(t.Context(), h, hook.Options{})
+			answer, _, err := e.Answer(t.Context(), h, hook.Options{})
 			if err == nil && answer.Out != "" && !json.Valid([]byte(answer.Out)) {
 				t.Errorf("%s: %q is answered %q", agent.Name, payload, answer.Out)
 			}

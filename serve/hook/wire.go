@@ -2,20 +2,33 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
 // An object is a JSON object whose parts are passed on as they are.
 type object map[string]json.RawMessage
 
-// readObject reads a payload into v, and returns all of it.
+// readObject reads a payload into v, a pointer to a struct, and returns all of it. It refuses what
+// two readers could read in two ways: see [document.flaw].
 func readObject(payload []byte, v any) (object, error) {
-	var all object
-	if err := json.Unmarshal(payload, &all); err != nil || all == nil {
+	d, ok := readDocument(string(payload))
+	switch {
+	case d.tooDeep:
+		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
+	case !ok || !d.is(0, isObject):
 		return nil, errors.New("got no JSON object on standard input")
+	}
+	if err := cmp.Or(d.flaw(), d.misspelt(0, reflect.TypeOf(v).Elem())); err != nil {
+		return nil, fmt.Errorf("the event is not as documented: %w", err)
+	}
+	var all object
+	if err := json.Unmarshal(payload, &all); err != nil {
+		return nil, err
 	}
 	var wrong *json.UnmarshalTypeError
 	if err := json.Unmarshal(payload, v); errors.As(err, &wrong) {
@@ -24,6 +37,12 @@ func readObject(payload []byte, v any) (object, error) {
 		return nil, err
 	}
 	return all, nil
+}
+
+// text returns the text of a member, "" if it is none.
+func (o object) text(name string) (s string) {
+	_ = json.Unmarshal(o[name], &s) // it stays ""
+	return s
 }
 
 // with returns a copy of the object with a value set.
@@ -60,7 +79,7 @@ func said(o map[string]any) Answer {
 // who read the exit code and standard error.
 func refused(o map[string]any, reason string) Answer {
 	a := said(o)
-	a.Err, a.Code = reason+"\n", exitBlock
+	a.Err, a.Code = reason+"\n", ExitBlock
 	return a
 }
 
@@ -71,26 +90,23 @@ func textOf(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	var blocks []struct{ Type, Text string }
+	var blocks []object
 	if json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0 {
 		var texts []string
 		for _, b := range blocks {
-			if b.Type == "text" {
-				texts = append(texts, b.Text)
+			if b.text("type") == "text" {
+				texts = append(texts, b.text("text"))
 			}
 		}
 		return strings.Join(texts, "\n")
 	}
-	var output struct {
-		Stdout  *string
-		Content json.RawMessage
-	}
+	var output object
 	if json.Unmarshal(raw, &output) == nil {
 		switch {
-		case output.Stdout != nil:
-			return *output.Stdout
-		case len(output.Content) > 0:
-			return textOf(output.Content)
+		case strings.HasPrefix(string(output["stdout"]), `"`):
+			return output.text("stdout")
+		case len(output["content"]) > 0:
+			return textOf(output["content"])
 		}
 	}
 	return string(raw)

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// callEvents are an agent's event of a tool call, and its answer if starhost refuses.
+var callEvents = []struct {
+	agent, event string
+	code         int
+	out          string
+}{
+	{"claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}`, 2, `"permissionDecision":"deny"`},
+	{"copilot", `{"sessionId":"s","timestamp":1,"toolName":"bash","toolArgs":{}}`, 2, `{"permissionDecision":"deny"`},
+	{"hermes", `{"session_id":"s","hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{},"extra":{}}`, 2, `{"action":"block"`},
+}
+
+// hookIn runs hook in a folder with a deadline, and returns what it wrote and how long it took.
+func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string) (out, said string, code int, took time.Duration) {
+	t.Helper()
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	var stdout, stderr bytes.Buffer
+	a := &app{stdin: stdin, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, deadline: deadline}
+	begin := time.Now()
+	code = a.run(t.Context(), append([]string{"-C", dir, "hook"}, args...))
+	return stdout.String(), stderr.String(), code, time.Since(begin)
+}
+
+// The agent gets its refusal in time, whatever takes too long: a handler, loading, standard input, or
+// the lock of the session. Events that guards cannot refuse pass.
+func TestHookDeadline(t *testing.T) {
+	const deadline = 300 * time.Millisecond
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"hang.star":  "def hang():\n    for _ in range(1 << 40):\n        pass\n\nregister_hook(\"pre_tool_call\", hang)\nregister_hook(\"turn_start\", hang)\nregister_hook(\"post_tool_call\", hang)\n",
+		"load.star":  "[x for _ in range(1 << 30) for x in range(1 << 30)]\n",
+		"state.star": "register_hook(\"pre_tool_call\", lambda ctx: None)\n",
+	})
+	states := filepath.Join(dir, "home/.local/state/starhost/sessions")
+	if err := os.MkdirAll(states, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range "0123456789abcdef" {
+		unlock, err := lockedfile.MutexAt(filepath.Join(states, "lock-"+string(shard))).Lock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+	}
+	forever := []string{"--timeout", "1h", "--max-steps", "1000000000000000"}
+	endless, end := io.Pipe() // nobody writes
+	defer end.Close()
+	for _, c := range callEvents {
+		for what, args := range map[string][]string{
+			"a handler": append(forever, "hang.star"), "with --fail-closed": append(forever, "--fail-closed", "hang.star"),
+			"loading": append(forever, "load.star"), "the lock": {"state.star"}, "standard input": {"state.star"},
+		} {
+			var stdin io.Reader = strings.NewReader(c.event)
+			want := c.code
+			if what == "standard input" {
+				if stdin = endless; c.agent == "copilot" {
+					want = 0 // no event is read, so any code could deny something else
+				}
+			}
+			out, said, code, took := hookIn(t, dir, deadline, stdin, append([]string{c.agent}, args...)...)
+			if code != want || !strings.Contains(out, c.out) || !strings.Contains(out+said, "no answer within 300ms") || took < deadline {
+				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, said)
+			}
+			if took > 10*time.Second { // a loaded machine
+				t.Errorf("%s: %s: the answer took %v", c.agent, what, took)
+			}
+		}
+	}
+	args := append(append([]string{"claude-code"}, forever...), "hang.star")
+	out, _, code, _ := hookIn(t, dir, deadline, strings.NewReader(`{"session_id":"","hook_event_name":"UserPromptSubmit","prompt":"x"}`), args...)
+	if code != 2 || !strings.Contains(out, `"decision":"block"`) {
+		t.Errorf("a prompt: got code %d, %q", code, out)
+	}
+	out, said, code, _ := hookIn(t, dir, deadline, strings.NewReader(`{"session_id":"","hook_event_name":"PostToolUse","tool_name":"x","tool_response":"y"}`), args...)
+	if code != 1 || out != "" || !strings.Contains(said, "no answer within") {
+		t.Errorf("a result: got code %d, %q, %q", code, out, said)
+	}
+}
+
+// An endless reader has no end, and no event.
+type endlessReader struct{}
+
+func (endlessReader) Read(b []byte) (int, error) { return copy(b, strings.Repeat(" ", len(b))), nil }
+
+// Input that cannot be read is refused, without and with --fail-closed.
+func TestHookUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"p.star": "register_hook(\"pre_tool_call\", lambda: None)\n"})
+	for _, c := range callEvents {
+		code := c.code
+		if c.agent == "copilot" {
+			code = 0
+		}
+		inputs := map[string]io.Reader{"over 16 MiB": endlessReader{}, "broken": io.MultiReader(strings.NewReader(c.event[:40]), brokenReader{})}
+		for what, text := range map[string]string{
+			"nothing": "", "half": c.event[:len(c.event)-1], "more": c.event + "{}", "deep": strings.Replace(c.event, "{}", strings.Repeat("[", 11_000)+strings.Repeat("]", 11_000), 1),
+		} {
+			inputs[what] = strings.NewReader(text)
+		}
+		for what, stdin := range inputs {
+			if out, said, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star"); got != code || !strings.Contains(out, c.out) {
+				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, got, out, said)
+			}
+		}
+		if out, said, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "--fail-closed", "p.star"); got != 0 || out != "" || said != "" {
+			t.Errorf("%s: a plain event: got code %d, %q, %q", c.agent, got, out, said)
+		}
+		unknown := `{"session_id":"s","hook_event_name":"BeforeTool"}`
+		if _, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "p.star"); got != 0 {
+			t.Errorf("%s: an unknown event: got code %d, want 0", c.agent, got)
+		}
+		if out, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "--fail-closed", "p.star"); got != code || !strings.Contains(out, c.out) {
+			t.Errorf("%s: an unknown event with --fail-closed: got code %d, %q", c.agent, got, out)
+		}
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
+
+// A denial stays a denial if the state of the session cannot be read or stored: a plugin that fills
+// it, a folder that others can read, a file that is no session, no folder at all.
+func TestHookStateFails(t *testing.T) {
+	plugin := "def deny_all(ctx):\n    ctx.state.set(\"k\", \"x\" * 1048500)\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", deny_all)\n"
+	for _, c := range callEvents {
+		for what, spoil := range map[string]func(states string) error{
+			"full":        func(string) error { return nil },
+			"mode 0755":   func(states string) error { return os.Chmod(states, 0o755) },
+			"no folder":   func(states string) error { return errors.Join(os.RemoveAll(states), os.WriteFile(states, nil, 0o600)) },
+			"corrupt":     func(states string) error { return spoilFiles(states, "x") },
+			"another one": func(states string) error { return spoilFiles(states, `{"starhost_session":9}`) },
+		} {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"p.star": plugin, "first.star": "register_hook(\"pre_tool_call\", lambda ctx: None)\n"})
+			hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "first.star")
+			if err := spoil(filepath.Join(dir, "home/.local/state/starhost/sessions")); err != nil {
+				t.Fatal(err)
+			}
+			out, said, code, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "p.star")
+			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out, "denied by p: no") || !strings.Contains(said, "hook: ") {
+				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, code, out, said)
+			}
+		}
+	}
+}
+
+// spoilFiles gives all sessions another content.
+func spoilFiles(states, text string) error {
+	names, err := filepath.Glob(filepath.Join(states, "*.json"))
+	for _, name := range names {
+		err = errors.Join(err, os.WriteFile(name, []byte(text), 0o600))
+	}
+	return err
+}
+
+// A stuckWriter is a pipe whose reader does not read.
+type stuckWriter struct{ release chan struct{} }
+
+func (w stuckWriter) Write(b []byte) (int, error) { <-w.release; return len(b), nil }
+
+// If the agent cannot get an answer that it must have, the exit code blocks. A reader of standard
+// output or standard error that does not read keeps hook from nothing.
+func TestHookOutputFails(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	writeFiles(t, dir, map[string]string{
+		"ask.star":    "register_hook(\"pre_tool_call\", lambda: ask(\"look\"))\n",
+		"change.star": "register_hook(\"pre_tool_call\", lambda: modify(arguments = {\"a\": 1}))\n",
+		"abort.star":  "register_hook(\"pre_tool_call\", lambda: abort(\"stop\"))\n",
+		"log.star":    "def say(ctx):\n    ctx.log(\"warn\", \"x\")\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", say)\n",
+	})
+	stuck := stuckWriter{make(chan struct{})}
+	defer close(stuck.release)
+	event := callEvents[0].event
+	for _, tt := range []struct {
+		plugin         string
+		stdout, stderr io.Writer
+	}{
+		{"ask.star", failing{}, io.Discard}, {"change.star", failing{}, io.Discard}, {"abort.star", failing{}, io.Discard}, {"log.star", failing{}, failing{}},
+		{"log.star", io.Discard, stuck}, {"log.star", stuck, io.Discard},
+	} {
+		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv, deadline: 3 * time.Second}
+		begin := time.Now()
+		if code := a.run(t.Context(), []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin}); code != 2 || time.Since(begin) > 20*time.Second {
+			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, time.Since(begin))
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("broken") }

@@ -1,0 +1,138 @@
+package hook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A guard must see what the agent runs. Readers of JSON differ about names that stand twice, about
+// names in another case (encoding/json takes TOOL_INPUT for tool_input) and about bytes that are no
+// UTF-8. So starhost refuses such input instead of choosing one reading.
+
+// flaw returns why two readers could read the document in two ways, nil if they cannot.
+func (d *document) flaw() error {
+	if !utf8.Valid(d.text) {
+		return errors.New("it is not UTF-8")
+	}
+	for i := range d.nodes {
+		if name, twice := d.repeated(i); twice {
+			return fmt.Errorf("%s stands twice in one object", quoteShort(name))
+		}
+	}
+	return nil
+}
+
+// repeated returns a name that stands twice in an object.
+func (d *document) repeated(object int) (name string, twice bool) {
+	var few [16]string
+	names := few[:0]
+	for key := range d.members(object) {
+		names = append(names, d.stringAt(key))
+	}
+	slices.Sort(names)
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			return names[i], true
+		}
+	}
+	return "", false
+}
+
+// misspelt returns an error if a member of an object, or of one inside, differs from a field of the
+// struct by case alone.
+func (d *document) misspelt(object int, fields reflect.Type) error {
+	var names []string
+	inside := map[string]reflect.Type{}
+	for i := range fields.NumField() {
+		f := fields.Field(i)
+		name := f.Tag.Get("json")
+		names = append(names, name)
+		if f.Type.Kind() == reflect.Struct {
+			inside[name] = f.Type
+		}
+	}
+	if err := d.otherCase(object, names); err != nil {
+		return err
+	}
+	for key, value := range d.members(object) {
+		if t := inside[d.stringAt(key)]; t != nil {
+			if err := d.misspelt(value, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// otherCase returns an error if a member of an object differs from one of the names by case alone.
+func (d *document) otherCase(object int, names []string) error {
+	for key := range d.members(object) {
+		got := d.stringAt(key)
+		for _, want := range names {
+			if got != want && strings.EqualFold(got, want) {
+				return fmt.Errorf("got %s, want %q", quoteShort(got), want)
+			}
+		}
+	}
+	return nil
+}
+
+// quoteShort quotes at most 200 bytes of a text.
+func quoteShort(s string) string {
+	if len(s) > 200 {
+		return fmt.Sprintf("%q...", strings.ToValidUTF8(s[:200], ""))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// skim returns the members of an object that cannot be read as a whole, as far as it goes: texts,
+// numbers and words as they are, {} for anything else. Of a name in other letter cases, or twice, it
+// returns nothing but {}.
+func (d *document) skim() object {
+	all := object{}
+	seen := map[string]string{} // the first spelling of a name
+	depth := 0
+	for i := 0; i < len(d.text); i++ {
+		switch d.text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			end, _, whole := d.string(i)
+			if !whole {
+				return all
+			}
+			if colon := d.space(end); depth == 1 && colon < len(d.text) && d.text[colon] == ':' {
+				var name string
+				_ = json.Unmarshal(d.text[i:end], &name) // it is a string
+				same := strings.ToLower(strings.ToUpper(name))
+				if first, twice := seen[same]; twice {
+					all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
+				} else {
+					seen[same], all[name] = name, d.scalar(d.space(colon+1))
+				}
+				end = colon + 1
+			}
+			i = end - 1
+		}
+	}
+	return all
+}
+
+// scalar returns the text, number or word at i, {} if there is something else.
+func (d *document) scalar(i int) json.RawMessage {
+	if i < len(d.text) && d.text[i] == '"' {
+		if end, _, whole := d.string(i); whole {
+			return slices.Clone(d.text[i:end])
+		}
+	} else if end, ok := d.other(min(i, len(d.text))); ok {
+		return slices.Clone(d.text[i:end])
+	}
+	return json.RawMessage("{}")
+}

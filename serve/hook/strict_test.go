@@ -1,0 +1,129 @@
+package hook_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// unreadable are objects that two readers could read in two ways, or that one cannot read. NAME is
+// the member with the event's name, TOOL and ARGS the names of two others.
+var unreadable = map[string]string{
+	"bytes after the event":      `{NAME,"TOOL":"x","ARGS":{}} {}`,
+	"cut off":                    `{NAME,"TOOL":"x","ARGS":{`,
+	"a shadow in another case":   `{NAME,"TOOL":"x","ARGS":{"command":"rm"},"UPPER":{"command":"ls"}}`,
+	"only in another case":       `{NAME,"TOOL":"x","UPPER":{"command":"rm"}}`,
+	"the Kelvin sign for k":      `{NAME,"TOOL":"x","` + "PROMPT\u017f" + `":1,"ARGS":{},"ARGS":{}}`,
+	"a name twice":               `{NAME,"TOOL":"x","ARGS":{"a":1},"ARGS":{"a":2}}`,
+	"a name twice, with escapes": `{NAME,"TOOL":"x","ARGS":{"a":1,"\u0061":2}}`,
+	"an inner name twice":        `{NAME,"TOOL":"x","ARGS":{"list":[{"command":"ls","command":"rm"}]}}`,
+	"no UTF-8":                   `{NAME,"TOOL":"x","ARGS":{"command":"` + "\xff" + `"}}`,
+	"too deep":                   `{NAME,"TOOL":"x","ARGS":` + strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600) + `}`,
+	"far too deep":               `{NAME,"TOOL":"x","ARGS":` + strings.Repeat(`[`, 20_000) + strings.Repeat("]", 20_000) + `}`,
+	"no tool":                    `{NAME,"ARGS":{}}`,
+}
+
+// spell puts an agent's names into one of them.
+func spell(text, name, tool, args string) string {
+	return strings.NewReplacer("NAME", name, "TOOL", tool, "ARGS", args, "UPPER", strings.ToUpper(args)).Replace(text)
+}
+
+// starhost refuses input that it cannot read, in the words of each agent.
+func TestUnreadable(t *testing.T) {
+	agents := []struct {
+		agent, name, tool, args string
+		code                    int
+		out                     string
+	}{
+		{"claude-code", `"session_id":"s","hook_event_name":"PreToolUse"`, "tool_name", "tool_input", 2, `"permissionDecision":"deny"`},
+		{"copilot", `"sessionId":"s","timestamp":1`, "toolName", "toolArgs", 0, `{"permissionDecision":"deny"`},
+		{"hermes", `"session_id":"s","hook_event_name":"pre_tool_call"`, "tool_name", "tool_input", 2, `{"action":"block"`},
+	}
+	for _, a := range agents {
+		agent := hook.AgentOf(a.agent)
+		for what, text := range unreadable {
+			payload := spell(text, a.name, a.tool, a.args)
+			if e, err := agent.Read([]byte(payload)); err == nil && (a.agent != "copilot" || e.Known()) {
+				t.Errorf("%s: %s: Read got no error", a.agent, what)
+			}
+			_, answer, err := agent.Refuse([]byte(payload), "reason")
+			if err != nil || answer.Code != a.code || !strings.Contains(answer.Out, a.out) || !strings.Contains(answer.Err, "reason") {
+				t.Errorf("%s: %s: got %+v, %v, want code %d and %s", a.agent, what, answer, err, a.code, a.out)
+			}
+		}
+		for _, payload := range []string{"", "{", "[]", "null", `"text"`, "\x00", strings.Repeat("[", 1<<20), `{"hook_event_name":"Stop","HOOK_EVENT_NAME":"PreToolUse"}`, `{"hook_event_name":"Stop","hook_event_name":"PreToolUse"}`} {
+			if _, err := agent.Read([]byte(payload)); err == nil {
+				t.Errorf("%s: %.40q: Read got no error", a.agent, payload)
+			}
+			if e, answer, err := agent.Refuse([]byte(payload), "reason"); err != nil || !e.Guarded() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
+				t.Errorf("%s: %.40q: got %+v, %v", a.agent, payload, answer, err)
+			}
+		}
+	}
+	for _, text := range []string{`{"hook_event_name":"Stop"} x`, `{"hook_event_name":"PostToolUse","a":{"b":1,"b":2}}`, `{"hook_event_name":"Notification",`} {
+		if e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason"); err != nil || e.Guarded() || answer.Code != 0 || answer.Out != "" {
+			t.Errorf("%s: got %+v, %v, want no refusal of an event that guards cannot refuse", text, answer, err)
+		}
+	}
+	if e, answer, _ := hook.AgentOf("claude-code").Refuse([]byte(`{"hook_event_name":"UserPromptSubmit","prompt":"x","Prompt":"y"}`), "reason"); !e.Guarded() || !strings.Contains(answer.Out, `"decision":"block"`) {
+		t.Errorf("a prompt: got %+v", answer)
+	}
+}
+
+// An event name that the agent does not document is not Known; those that it does are.
+func TestKnown(t *testing.T) {
+	for _, tt := range []struct {
+		agent, text string
+		known       bool
+	}{
+		{"claude-code", `{"hook_event_name":"Notification"}`, true},
+		{"claude-code", `{"hook_event_name":"PreToolUse","tool_name":"x"}`, true},
+		{"claude-code", `{"hook_event_name":"pretooluse"}`, false},
+		{"claude-code", `{"hook_event_name":"BeforeTool"}`, false},
+		{"hermes", `{"hook_event_name":"on_session_end"}`, true},
+		{"hermes", `{"hook_event_name":"before_tool"}`, false},
+		{"copilot", `{"sessionId":"s","notification_type":"x"}`, true},
+		{"copilot", `{"sessionId":"s"}`, false},
+	} {
+		e, err := hook.AgentOf(tt.agent).Read([]byte(tt.text))
+		if err != nil || e.Known() != tt.known {
+			t.Errorf("%s: %s: got %v, want known %v", tt.agent, tt.text, err, tt.known)
+		}
+	}
+}
+
+// PicoClaw gets a refusal of a call that starhost cannot read, because it goes on without an answer.
+func TestServeUnreadable(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	h := hostOf(t, on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }))
+	for method, want := range map[string]string{
+		"before_tool": `{"action":"deny_tool","reason":"`, "approve_tool": `{"approved":false,"reason":"`,
+	} {
+		for what, text := range unreadable {
+			params := spell(text, `"meta":{"SessionKey":"s"}`, "tool", "arguments")
+			line := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"hook.%s","params":%s}`, method, params)
+			var out bytes.Buffer
+			if err := serve(t, h, strings.NewReader(line), &out); err != nil {
+				t.Fatal(err)
+			}
+			if got := answers(t, out.String())[7]; !strings.HasPrefix(got, want) {
+				t.Errorf("%s: %s: got %s, want %s", method, what, got, want)
+			}
+		}
+	}
+	long := `{"id":1,"method":"hook.before_tool","params":{"tool":"x","arguments":{"a":"` + strings.Repeat("x", 65<<20) + `"}}}` + "\n" + `{"id":2,"method":"hook.hello"}`
+	var out bytes.Buffer
+	if err := serve(t, h, strings.NewReader(long), &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := answers(t, out.String()); !strings.Contains(got[1], "deny_tool") || got[2] == "" {
+		t.Errorf("a line over the limit: got %v", got)
+	}
+}

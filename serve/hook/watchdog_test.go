@@ -1,0 +1,196 @@
+package hook_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// A connection is one to Serve: it sends requests and reads answers.
+type connection struct {
+	t    *testing.T
+	in   *io.PipeWriter
+	out  *bufio.Scanner
+	done chan error
+	id   int
+	got  map[int]string // answers that came before another one that the test waited for
+}
+
+func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*starhost.Host, error)) *connection {
+	in, requests := io.Pipe()
+	replies, out := io.Pipe()
+	c := &connection{t: t, in: requests, out: bufio.NewScanner(replies), done: make(chan error, 1), got: map[int]string{}}
+	go func() {
+		c.done <- hook.Serve(context.Background(), in, out, hook.ServeOptions{Load: load, Log: func(string) {}, Deadline: deadline})
+		out.Close()
+	}()
+	return c
+}
+
+// send sends a request without waiting for the answer.
+func (c *connection) send(method, session, params string) {
+	c.id++
+	fmt.Fprintf(c.in, `{"id":%d,"method":"hook.%s","params":{"meta":{"SessionKey":%q,"TurnID":"t"},%s}}`+"\n", c.id, method, session, params)
+}
+
+// answer returns the answer to a request.
+func (c *connection) answer(id int) string {
+	c.t.Helper()
+	for c.got[id] == "" {
+		if !c.out.Scan() {
+			c.t.Fatal("got no answer")
+		}
+		var m struct {
+			ID     int
+			Result json.RawMessage
+		}
+		_ = json.Unmarshal(c.out.Bytes(), &m)
+		c.got[m.ID] = string(m.Result)
+	}
+	return c.got[id]
+}
+
+// ask sends a request and returns its answer.
+func (c *connection) ask(method, session, params string) string {
+	c.t.Helper()
+	c.send(method, session, params)
+	return c.answer(c.id)
+}
+
+// The watchdog answers for a handler that nothing can stop: it refuses what guards can refuse, keeps
+// only the handler's own conversation refused, and refuses the approval of the call later on.
+func TestServeStuck(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const deadline = 60 * time.Millisecond
+	release := make(chan struct{})
+	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		if e.Tool == "hang" {
+			<-release // it does not ask its context
+		}
+		return starhost.Decision{}
+	}))
+	c := connect(t, deadline, func(context.Context) (*starhost.Host, error) { return h, nil })
+	late := "the plugins gave no answer within 60ms"
+	want := func(got, want string) {
+		t.Helper()
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	begin := time.Now()
+	want(c.ask("before_tool", "s", `"tool":"hang","arguments":{"a":1,"b":2}`), `{"action":"deny_tool","reason":"`+late)
+	want(c.ask("approve_tool", "s", `"tool":"hang","arguments":{"b":2,"a":1}`), `{"approved":false,"reason":"`+late)
+	want(c.ask("before_tool", "s", `"tool":"quick"`), "deny_tool")
+	want(c.ask("before_llm", "s", `"messages":[{"role":"user","content":"x"}]`), "abort_turn")
+	want(c.ask("after_tool", "s", `"tool":"quick","result":{"for_llm":"x"}`), "continue")
+	if took := time.Since(begin); took < 5*deadline {
+		t.Errorf("five requests took %v, want the deadline of each", took)
+	}
+	// Another conversation goes on, also while many requests of the first one wait.
+	for range 100 {
+		c.send("before_tool", "s", `"tool":"quick"`)
+	}
+	want(c.ask("before_tool", "other", `"tool":"quick"`), "continue")
+	for id := c.id - 100; id < c.id; id++ {
+		want(c.answer(id), "deny_tool")
+	}
+	close(release)
+	for c.ask("before_tool", "s", `"tool":"quick"`) != `{"action":"continue"}` {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("the conversation stays refused after the handler ended")
+		}
+	}
+	want(c.ask("approve_tool", "s", `"tool":"hang","arguments":{"a":1,"b":2}`), `{"approved":false`)
+	want(c.ask("before_tool", "s", `"tool":"hang","arguments":{"a":1,"b":2}`), "continue")
+	want(c.ask("approve_tool", "s", `"tool":"hang","arguments":{"a":1,"b":2}`), `{"approved":true}`)
+	c.in.Close()
+	if err := <-c.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Loading counts, and a handler that never ends does not keep Serve from ending.
+func TestServeStuckLoad(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	release := make(chan struct{})
+	c := connect(t, 50*time.Millisecond, func(context.Context) (*starhost.Host, error) {
+		<-release
+		return hostOf(t), nil
+	})
+	if got := c.ask("before_tool", "s", `"tool":"x"`); !strings.Contains(got, "deny_tool") {
+		t.Errorf("got %s, want deny_tool", got)
+	}
+	c.in.Close()
+	if err := <-c.done; err != hook.ErrStuck {
+		t.Errorf("got %v, want %v", err, hook.ErrStuck)
+	}
+	close(release)
+}
+
+// approve_tool uses the decision of before_tool: a call that it denied, or whose arguments plugins
+// changed, is not approved. Where PicoClaw asks for approvals alone, the guards are asked there, and
+// cannot change the call.
+func TestServeApprovals(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	asked := 0
+	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		asked++
+		var args struct{ Do string }
+		_ = json.Unmarshal(e.Arguments, &args)
+		switch args.Do {
+		case "deny":
+			return starhost.Deny("no")
+		case "ask":
+			return starhost.Decision{Action: starhost.ActionAsk, Reason: "a person"}
+		case "change":
+			return starhost.Modify("arguments", json.RawMessage(`{"do": "changed"}`))
+		}
+		return starhost.Decision{}
+	}))
+	c := connect(t, 5*time.Second, func(context.Context) (*starhost.Host, error) { return h, nil })
+	call := func(do string) string { return fmt.Sprintf(`"tool":"exec","arguments":{"do":%q}`, do) }
+	steps := []struct {
+		method, session, do, want string
+		asked                     int
+	}{
+		{"before_tool", "s", "deny", "deny_tool", 1},
+		{"approve_tool", "s", "deny", `{"approved":false,"reason":"denied by p: no"}`, 1},
+		{"before_tool", "s", "ask", "deny_tool", 2},
+		{"approve_tool", "s", "ask", `{"approved":false`, 2},
+		{"before_tool", "s", "go", "continue", 3},
+		{"approve_tool", "s", "go", `{"approved":true}`, 3},
+		{"before_tool", "s", "change", `"do": "changed"`, 4},
+		{"approve_tool", "s", "change", `{"approved":false,"reason":"plugins changed`, 4},
+		{"approve_tool", "s", "changed", `{"approved":true}`, 4},
+		{"approve_tool", "alone", "deny", `{"approved":false,"reason":"denied by p: no"}`, 5},
+		{"approve_tool", "alone", "change", `{"approved":false,"reason":"a plugin changes the arguments`, 6},
+		{"approve_tool", "alone", "go", `{"approved":true}`, 7},
+	}
+	for i, s := range steps {
+		if got := c.ask(s.method, s.session, call(s.do)); !strings.Contains(got, s.want) || asked != s.asked {
+			t.Errorf("step %d, %s of %s: got %s, guards asked %d times; want %s, %d times", i+1, s.method, s.do, got, asked, s.want, s.asked)
+		}
+	}
+	// The memory is bounded: of many calls the oldest verdicts go, and the guards are asked again.
+	for i := range 300 {
+		c.ask("before_tool", "s", call(fmt.Sprint(i)))
+	}
+	before := asked
+	if got := c.ask("approve_tool", "s", call("deny")); !strings.Contains(got, `"approved":false`) || asked != before+1 {
+		t.Errorf("a verdict that is gone: got %s, guards asked %d times, want once", got, asked-before)
+	}
+	c.in.Close()
+	if err := <-c.done; err != nil {
+		t.Error(err)
+	}
+}
