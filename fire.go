@@ -268,6 +268,10 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
 		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
+	if h.restricted && (d.Action == ActionApprove || d.Action == ActionModify) && !t.ownsTool(h.plugin, e) {
+		return fmt.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
+			d.Action, h.plugin)
+	}
 	if d.Action != ActionContext {
 		d.Context, d.Text = Context{}, ""
 	}
@@ -313,9 +317,15 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	return nil
 }
 
+// ownsTool reports whether e is about a tool of the plugin.
+func (t *Turn) ownsTool(plugin string, e *Event) bool {
+	tool := t.toolOf(e)
+	return tool != nil && tool.plugin == plugin
+}
+
 // mayRespond reports whether a plugin may answer the call that e is about.
 func (t *Turn) mayRespond(plugin string, e *Event) bool {
-	if tool := t.toolOf(e); tool != nil && tool.plugin == plugin {
+	if t.ownsTool(plugin, e) {
 		return true
 	}
 	for _, p := range t.registry.plugins {

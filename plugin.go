@@ -56,6 +56,10 @@ type Plugin struct {
 	// EventSteps is the most steps of the plugin's hooks within one event, all together: see
 	// [Lane.Spent]. Zero means no bound.
 	EventSteps uint64
+	// Restricted limits the plugin's hooks to deny, ask, abort and context, unless the event is
+	// about a tool of this plugin. The loader sets it for plugins of a project that the operator
+	// does not trust. Plugins of a Go program are not restricted by default.
+	Restricted bool
 	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
 	// plugin may answer (the operator's grants respond:TOOL).
 	RespondsTo []string
@@ -191,6 +195,7 @@ type Hook struct {
 	at         string // Pos in words
 	warn       bool   // its plugin only warns
 	eventSteps uint64 // see [Plugin.EventSteps]
+	restricted bool   // see [Plugin.Restricted]
 }
 
 // Hears reports whether any hook is for an event about a tool or a command, "" for

@@ -317,7 +317,7 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	if h.Call == nil {
 		return refuse(h.Pos, "hook %s has no Call", h.Event)
 	}
-	h.plugin, h.at, h.warn, h.eventSteps = p.Name, h.Pos.String(), p.Warn, p.EventSteps
+	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
 	c.hooks, c.matches = append(c.hooks, h), c.matches || len(h.Match) > 0
 	return nil
 }

@@ -1,0 +1,56 @@
+package starhost_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/starhost/starhost"
+)
+
+// TestRestricted: the hooks of a restricted plugin may refuse and add context. Whatever else they
+// decide is a failure of theirs, unless the tool is their plugin's own.
+func TestRestricted(t *testing.T) {
+	const failed = "the guard of p1 failed: "
+	tests := []struct {
+		name, event string
+		decision    starhost.Decision
+		tool        string
+		foreign     bool
+		want        string // the combined decision, and its reason
+	}{
+		{"deny", pre, deny, "Bash", true, "deny no"},
+		{"ask", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "Bash", true, "ask who?"},
+		{"abort", pre, starhost.Decision{Action: starhost.ActionAbort, Reason: "end"}, "Bash", true, "abort end"},
+		{"modify", pre, args(`{"text":"rm"}`), "Bash", true, "deny " + failed + "modify: p1 may only deny"},
+		{"respond", pre, respond("forged"), "Bash", true, "deny " + failed + `respond: tool "Bash" is not p1's own`},
+		{"approve", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "Bash", true, "deny " + failed + "approve: p1 may only deny"},
+		{"a result", "post_tool_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "forged"}}}, "Bash", true, " "},
+		{"words", "turn_start", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}, "", false, " "},
+		{"modify for its own tool", pre, args(`{"text":"rm"}`), "echo", false, "modify "},
+		{"approve for its own tool", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "echo", false, "approve "},
+		{"respond for its own tool", pre, respond("mine"), "echo", false, "respond "},
+		{"an agent's tool of the same name", pre, args(`{"text":"rm"}`), "echo", true, "deny " + failed + "modify: p1 may only deny"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := echo()
+			p.Name, p.Restricted, p.Hooks = "p1", true, []starhost.Hook{hook(tt.event, tt.decision)}
+			var logs []string
+			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }}, p)
+			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign, Arguments: json.RawMessage(`{"text":"id"}`), UserMessage: "hi"}
+			out, err := h.Fire(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(out.Decision.Action) + " " + out.Decision.Reason
+			if !strings.HasPrefix(got, tt.want) || tt.want == " " && got != tt.want {
+				t.Errorf("decision: got %q, want %q", got, tt.want)
+			}
+			refused := strings.Contains(tt.want, "failed") || tt.want == " "
+			if refused != (len(logs) > 0) || refused && (string(e.Arguments) != `{"text":"id"}` || e.UserMessage != "hi" || e.Result.ForLLM != "") {
+				t.Errorf("got logs %q and event %+v", logs, e)
+			}
+		})
+	}
+}
