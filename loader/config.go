@@ -35,7 +35,8 @@ type Config struct {
 	// Secrets says where a secret comes from; one that is not listed comes from the
 	// environment variable of its name, or the file that NAME_FILE names.
 	Secrets map[string]*SecretConfig
-	// Limits hold for a load and for each call; see [Config.LimitsOf].
+	// Limits hold for a load and for each call; see [Config.LimitsOf]. Those of a project, which
+	// concern its own plugins, are not among them.
 	Limits LimitsConfig
 	Prompt PromptConfig
 	Tools  ToolsConfig
@@ -50,14 +51,40 @@ type Config struct {
 	held     []given // what the project says of single plugins, until Select knows whose they are
 
 	projectGrants map[string]projectGrant // of a trusted project, by plugin
-	files         []string                // that were read, absolute
-	trusted       *trusted                // the files of a trusted project; nil if it is not trusted
+	projectLimits projectLimits
+	files         []string // that were read, absolute
+	trusted       *trusted // the files of a trusted project; nil if it is not trusted
 }
 
 // A projectGrant is what a project gives to a plugin of its own.
 type projectGrant struct {
 	permissions []string
 	place       Place
+}
+
+// projectLimits are the [limits] of a project, which concern its own plugins.
+type projectLimits struct {
+	LimitsConfig                  // 0 is none
+	places       map[string]Place // by key: "steps"
+}
+
+// over returns the limits of a plugin of the project. Flags win over the project.
+func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
+	overlay(&limits.Steps, p.Steps, limits.Raised["steps"])
+	overlay(&limits.Memory, p.Memory, limits.Raised["memory"])
+	overlay(&limits.Timeout, p.Timeout, limits.Raised["time"])
+	overlay(&limits.Event, p.Event, "")
+	overlay(&limits.Source, p.Source, "")
+	overlay(&limits.Output, p.Output, "")
+	return limits
+}
+
+// overlay sets a limit that the project has and no flag.
+func overlay[T comparable](limit *T, project T, flag string) {
+	var none T
+	if project != none && flag == "" {
+		*limit = project
+	}
 }
 
 // PluginsConfig says which plugins there are.
@@ -212,6 +239,9 @@ type ConfigOptions struct {
 	File string
 	// None reads no file at all.
 	None bool
+	// Strict makes an error of a mistake in the config of an untrusted project, for a caller that
+	// checks or shows the config. Without it LoadConfig warns, and ignores that config as a whole.
+	Strict bool
 	// Getenv returns environment variables: HOME, XDG_CONFIG_HOME, STARHOST_CONFIG,
 	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
@@ -221,9 +251,11 @@ type ConfigOptions struct {
 // project's ([ConfigName], in Dir or above it up to the repository root), the
 // environment. Tables merge, arrays replace, but disabled and required unite,
 // and a project adds to paths. The project's is read fully if the operator trusts
-// it as it is now; see [TrustOptions].
+// it as it is now; see [TrustOptions]. It never disables plugins of the user's config, sets them
+// to warn or limits them, trusted or not.
 //
-// The error joins one [*Error] for each mistake.
+// The error joins one [*Error] for each mistake. A mistake in the config of an untrusted project
+// is a warning and no error, so that the user's plugins stay in use: see [ConfigOptions.Strict].
 func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -240,14 +272,21 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 	}
 	c := newConfig()
 	for _, file := range files {
-		src, err := readConfigFile(file.real, file.shown)
-		if err != nil {
-			return nil, nil, err
-		}
+		src, unreadable := readConfigFile(file.real, file.shown)
 		if file.project {
 			trust(c, file, src)
 		}
-		if err := c.read(file, src); err != nil {
+		var err error
+		if unreadable != nil {
+			err = unreadable
+		} else {
+			err = c.read(file, src)
+		}
+		switch {
+		case err == nil:
+		case file.untrusted() && !o.Strict:
+			c.ignoreFile(file, err)
+		default:
 			return nil, c.warnings, err
 		}
 	}
@@ -256,6 +295,23 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 	}
 	c.checkPluginLimits()
 	return c, c.warnings, nil
+}
+
+// maxQuoted is the most bytes that a warning quotes of a mistake.
+const maxQuoted = 200
+
+// ignoreFile ignores the config of an untrusted project, and warns of its first mistake.
+func (c *Config) ignoreFile(l *layer, err error) {
+	c.files = append(c.files, l.real)
+	first, ok := errors.AsType[*Error](err)
+	if !ok {
+		first = errorAt(Place{File: l.shown}, "", "%v", err)
+	}
+	msg := first.Msg
+	if len(msg) > maxQuoted {
+		msg = strings.ToValidUTF8(msg[:maxQuoted], "") + "..."
+	}
+	c.warn(first.Place, "%s: this config is ignored, because the project %s", msg, l.why)
 }
 
 // ParseConfig reads a config from its text, as the operator's own and over the
@@ -290,6 +346,7 @@ func newConfig() *Config {
 		places: map[string]Place{},
 
 		projectGrants: map[string]projectGrant{},
+		projectLimits: projectLimits{places: map[string]Place{}},
 	}
 }
 
@@ -305,10 +362,14 @@ func (c *Config) pluginOf(name string) PluginConfig {
 	return PluginConfig{}
 }
 
-// LimitsOf returns the limits that hold for the plugin: the lower ones of the
-// host's and its own.
-func (c *Config) LimitsOf(name string) LimitsConfig {
-	limits := c.Limits
+// LimitsOf returns the limits of the plugin: the lower ones of the host's and its own. For a
+// plugin of the project, [limits] of the project replace the host's.
+func (c *Config) LimitsOf(s *Source) LimitsConfig {
+	host := c.Limits
+	if c.limitsApart(s) {
+		host = c.projectLimits.over(host)
+	}
+	limits, name := host, s.Name
 	p := c.Plugin[name]
 	if p == nil {
 		return limits
@@ -320,9 +381,9 @@ func (c *Config) LimitsOf(name string) LimitsConfig {
 		limit, key string
 		holds      bool
 	}{
-		{"steps", "steps", limits.Steps != c.Limits.Steps},
-		{"memory", "memory", limits.Memory != c.Limits.Memory},
-		{"time", "timeout", limits.Timeout != c.Limits.Timeout},
+		{"steps", "steps", limits.Steps != host.Steps},
+		{"memory", "memory", limits.Memory != host.Memory},
+		{"time", "timeout", limits.Timeout != host.Timeout},
 	} {
 		if own.holds {
 			limits.Raise(own.limit, fmt.Sprintf("[plugin.%s] limits.%s", name, own.key))
@@ -339,6 +400,28 @@ func tighter[T cmp.Ordered](a, b T) T {
 	}
 	return a
 }
+
+// limitsApart reports whether [limits] of the project concern the plugin.
+func (c *Config) limitsApart(s *Source) bool {
+	return len(c.projectLimits.places) > 0 && c.governs(s, confined)
+}
+
+// governs reports whether the project's config may make a setting for the plugin. It may if the
+// project led to the plugin. If an argument named a plugin of the project, an untrusted project
+// may only give it values. A plugin that the user's config names is the user's, wherever it lies.
+func (c *Config) governs(s *Source, setting trust) bool {
+	switch {
+	case c.project == "":
+		return false
+	case s.named():
+		return c.trusted.covers(s) || setting == ownPlugins && s.within(c.project)
+	}
+	return s.Project
+}
+
+// vouched reports whether somebody whom the operator trusts brings the plugin: the operator, by
+// the user's config or an argument, or a trusted project.
+func (c *Config) vouched(s *Source) bool { return !s.Project || c.trusted.covers(s) }
 
 // GrantsOf returns the permissions given to the plugin: the operator's where the
 // operator named its path, those of a trusted project where it is a plugin of that
@@ -375,6 +458,10 @@ func (c *Config) Paths(dir string, args []string) ([]Path, error) {
 	return defaultPaths(dir)
 }
 
+// ErrNoPlugins is the cause of the error of [Config.Paths] if nobody named a plugin and the
+// current folder has none.
+var ErrNoPlugins = errors.New("no plugins")
+
 func defaultPaths(dir string) ([]Path, error) {
 	if info, err := os.Stat(filepath.Join(dir, "plugins")); err == nil && info.IsDir() {
 		p := NewPath(dir, "plugins")
@@ -397,28 +484,29 @@ func defaultPaths(dir string) ([]Path, error) {
 		}
 	}
 	if len(paths) == 0 {
-		return nil, errorAt(Place{}, "E0604", "no plugins: got no PATH, no [plugins] paths in %s, no ./plugins and no ./*.star "+
+		err := errorAt(Place{}, "E0604", "no plugins: got no PATH, no [plugins] paths in %s, no ./plugins and no ./*.star "+
 			"(name some: starhost eval PATH; or begin one: starhost new plugin NAME)", ConfigName)
+		err.err = ErrNoPlugins
+		return nil, err
 	}
 	return paths, nil
 }
 
 // Select returns which of the found plugins are used and which are disabled, in
 // the order given. What the project's config says of single plugins takes effect
-// here, for plugins inside the project's folder alone; so flags must be applied
-// after it. Names in the config that no plugin bears are warned of, unless the
+// here, for plugins of the project alone; so flags must be applied after it. Names in the config that no plugin bears are warned of, unless the
 // plugins were named by arguments.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
-	own := sync.OnceValue(func() map[string]bool { // seldom asked for
-		own := make(map[string]bool, len(found))
+	names := sync.OnceValue(func() map[string]*Source { // seldom asked for
+		names := make(map[string]*Source, len(found))
 		for _, s := range found {
-			own[s.Name] = s.within(c.project)
+			names[s.Name] = s
 		}
-		return own
+		return names
 	})
 	byName := slices.ContainsFunc(found, (*Source).named)
-	project := c.release(own, byName)
+	project := c.release(names, byName)
 	for _, s := range found {
 		if c.trusted.covers(s) {
 			s.pins = c.trusted.files
@@ -430,7 +518,7 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 		}
 	}
 	if !byName {
-		c.checkNames(own())
+		c.checkNames(names())
 	}
 	return used, disabled, c.warnings
 }
@@ -438,21 +526,29 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 // release applies what the project says of its own plugins, and returns its
 // enabled and disabled ones. Names that no plugin bears it warns of unless some were
 // asked for byName.
-func (c *Config) release(names func() map[string]bool, byName bool) (project PluginsConfig) {
+func (c *Config) release(names func() map[string]*Source, byName bool) (project PluginsConfig) {
 	if len(c.held) == 0 {
 		return project
 	}
-	own := names()
+	found := names()
+	own := func(g given, name string) bool { return found[name] != nil && c.governs(found[name], g.trust) }
 	refuse := func(g given, name string) {
-		if _, found := own[name]; found { // it would hold if the project were trusted
+		switch s := found[name]; {
+		case s == nil && !byName:
+			near := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
+			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, near))
+		case s == nil:
+		case s.named() && s.within(c.project):
+			c.ignore(g, "an argument names %s", name)
+		case g.trust == confined: // trust changes nothing
+			c.warn(g.place, "%s is ignored: %s is no plugin of this project", toml.Key(g.key), name)
+		default:
 			c.ignore(g, "%s is no plugin of this project", name)
-		} else if !byName {
-			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, slices.DeleteFunc(sortedKeys(own), func(name string) bool { return !own[name] })))
 		}
 	}
 	for _, g := range c.held {
 		if g.key[0] == "plugin" {
-			if name := g.key[1]; own[name] {
+			if name := g.key[1]; own(g, name) {
 				c.set(g) // its type was checked when it was held
 			} else {
 				refuse(g, name)
@@ -462,7 +558,7 @@ func (c *Config) release(names func() map[string]bool, byName bool) (project Plu
 		list, _ := texts(g.value) // checked when it was held
 		for _, name := range list {
 			switch {
-			case !own[name]:
+			case !own(g, name):
 				refuse(g, name)
 			case g.key[1] == "enabled":
 				project.Enabled = append(project.Enabled, name)
@@ -478,7 +574,7 @@ func (c *Config) release(names func() map[string]bool, byName bool) (project Plu
 // but nothing wins over disabled.
 func (c *Config) uses(s *Source, project PluginsConfig) bool {
 	enabled := c.Plugins.Enabled
-	if len(project.Enabled) > 0 && s.within(c.project) {
+	if len(project.Enabled) > 0 && c.governs(s, confined) {
 		enabled = project.Enabled
 	}
 	if slices.Contains(c.Plugins.Disabled, s.Name) || slices.Contains(project.Disabled, s.Name) {
@@ -488,7 +584,7 @@ func (c *Config) uses(s *Source, project PluginsConfig) bool {
 }
 
 // checkNames warns of names that no plugin bears.
-func (c *Config) checkNames(found map[string]bool) {
+func (c *Config) checkNames(found map[string]*Source) {
 	check := func(name string, key ...string) {
 		if _, ok := found[name]; !ok {
 			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, didYouMean(name, sortedKeys(found)))
@@ -521,7 +617,7 @@ func (c *Config) checkNames(found map[string]bool) {
 // checkPluginLimits warns of a plugin's limit that the host's makes void.
 func (c *Config) checkPluginLimits() {
 	for _, name := range slices.Sorted(maps.Keys(c.Plugin)) {
-		own, holds := c.Plugin[name].Limits, c.LimitsOf(name)
+		own, holds := c.Plugin[name].Limits, c.LimitsOf(&Source{Name: name})
 		void := map[string]bool{
 			"memory":  own.Memory > holds.Memory,
 			"steps":   own.Steps > holds.Steps,

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -339,7 +340,7 @@ func TestLayers(t *testing.T) {
 		"../starhost.toml:2: plugins.paths is ignored: ~/ops leaves the project's folder" + hint +
 		"../starhost.toml:13: grants.oncall is ignored: this project is not trusted" + hint +
 		"../starhost.toml:15: limits.steps is ignored: a project that is not trusted can only lower limits, 500 holds" + hint +
-		"../starhost.toml:20: store.url is ignored: this project is not trusted" + hint +
+		"../starhost.toml:20: store.url is ignored: only the user's config sets it\n" +
 		"../starhost.toml:22: libraries.lib is ignored: this project is not trusted" + hint
 	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -363,14 +364,14 @@ func TestLayers(t *testing.T) {
 	}
 	got := []any{c.Limits, c.Prompt.MaxBytes, c.Model.Default, c.Store.URL, c.Plugins.Required, c.Grants["oncall"], c.Plugin["policy"] == nil}
 	wantValues := []any{
-		loader.LimitsConfig{Steps: 500, Memory: 64 << 20, Timeout: time.Second, Source: 256 << 10, Output: 1 << 20}, int64(16 << 20), "env/model", "sqlite:",
+		loader.LimitsConfig{Steps: 500, Memory: 64 << 20, Timeout: 2 * time.Second, Source: 256 << 10, Output: 1 << 20}, int64(16 << 20), "env/model", "sqlite:",
 		[]string{"policy", "other"}, []string{"store"}, true,
 	}
 	if diff := gocmp.Diff(wantValues, got); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
 	places := map[string]string{
-		"limits steps": "~/.config/starhost/config.toml:12", "limits timeout": "../starhost.toml:16", "model default": "STARHOST_MODEL",
+		"limits steps": "~/.config/starhost/config.toml:12", "limits timeout": "", "model default": "STARHOST_MODEL",
 		"plugins required policy": "~/.config/starhost/config.toml:4", "plugins required other": "../starhost.toml:5",
 	}
 	for key, want := range places {
@@ -402,10 +403,9 @@ func TestSelectKeepsProjectToItsOwnPlugins(t *testing.T) {
 	if got, want := names(used)+" / "+names(disabled), "a policy oncall / old own third"; got != want {
 		t.Errorf("used / disabled: got %s, want %s", got, want)
 	}
-	const hint = " (starhost trust shows what would hold)\n"
-	want := "../starhost.toml:3: plugins.enabled is ignored: policy is no plugin of this project" + hint +
-		"../starhost.toml:4: plugins.disabled is ignored: policy is no plugin of this project" + hint +
-		"../starhost.toml:11: plugin.policy.mode is ignored: policy is no plugin of this project" + hint +
+	want := "../starhost.toml:3: plugins.enabled is ignored: policy is no plugin of this project\n" +
+		"../starhost.toml:4: plugins.disabled is ignored: policy is no plugin of this project\n" +
+		"../starhost.toml:11: plugin.policy.mode is ignored: policy is no plugin of this project\n" +
 		"../starhost.toml:5: plugins.required: no plugin is named other\n"
 	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -415,8 +415,11 @@ func TestSelectKeepsProjectToItsOwnPlugins(t *testing.T) {
 	if diff := gocmp.Diff(opts, oncall.Values["opts"].V); diff != "" || oncall.Mode != "warn" {
 		t.Errorf("mode %q, opts (-want +got):\n%s", oncall.Mode, diff)
 	}
-	if got := c.LimitsOf("oncall"); got.Steps != 100 || got.Timeout != time.Second {
-		t.Errorf("limits: got %+v, want the lower ones", got)
+	for _, s := range used {
+		want := map[string]string{"oncall": "100 1s", "third": "500 1s"}[s.Name]
+		if got := c.LimitsOf(s); fmt.Sprint(got.Steps, " ", got.Timeout) != cmp.Or(want, "500 2s") {
+			t.Errorf("limits of %s: got %+v, want %s", s.Name, got, cmp.Or(want, "those of the user"))
+		}
 	}
 	for _, s := range used {
 		want := map[string][]string{"policy": {"store"}}[s.Name]
@@ -437,11 +440,23 @@ func TestSelectByArguments(t *testing.T) {
 		t.Fatal(errs)
 	}
 	used, disabled, warnings := c.Select(found)
-	if got, want := names(used)+" / "+names(disabled), "oncall third / own"; got != want {
+	if got, want := names(used)+" / "+names(disabled), "oncall own third / "; got != want {
 		t.Errorf("used / disabled: got %s, want %s", got, want)
 	}
-	if strings.Contains(texts(warnings), "no plugin is named") {
-		t.Errorf("warnings: got %s, want none of names that were not asked for", texts(warnings))
+	const hint = " (starhost trust shows what would hold)\n"
+	want := "../starhost.toml:3: plugins.enabled is ignored: an argument names oncall" + hint +
+		"../starhost.toml:4: plugins.disabled is ignored: an argument names own" + hint +
+		"../starhost.toml:7: plugin.oncall.mode is ignored: an argument names oncall" + hint +
+		"../starhost.toml:9: plugin.oncall.limits.steps is ignored: an argument names oncall" + hint
+	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+		t.Errorf("warnings, none of names that were not asked for (-want +got):\n%s", diff)
+	}
+	if c.PluginOf("oncall").Mode != "" || c.LimitsOf(found[0]).Steps != 500 || c.LimitsOf(found[0]).Timeout != 2*time.Second {
+		t.Errorf("an argument: got mode %q and limits %+v of the project", c.PluginOf("oncall").Mode, c.LimitsOf(found[0]))
+	}
+	opts := map[string]any{"a": int64(1), "b": map[string]any{"c": int64(1), "d": int64(2)}}
+	if diff := gocmp.Diff(opts, c.PluginOf("oncall").Values["opts"].V); diff != "" {
+		t.Errorf("opts (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff([]string{"store"}, c.GrantsOf(used[0])); diff != "" {
 		t.Errorf("grants of an argument (-want +got):\n%s", diff)
@@ -481,12 +496,13 @@ func TestPluginLimitOverTheHosts(t *testing.T) {
 	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	if diff := gocmp.Diff(c.Limits, c.LimitsOf("a")); diff != "" {
+	if diff := gocmp.Diff(c.Limits, c.LimitsOf(&loader.Source{Name: "a"})); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 
-// A project's limits are never higher than those without it, whatever it says.
+// The [limits] of an untrusted project never change those of the user's plugins, and those of its
+// own plugins only down, whatever it says.
 func TestProjectOnlyLowersLimits(t *testing.T) {
 	home := tree(t, "-- .config/starhost/config.toml --\n[limits]\nsteps = 1000\nmemory = 1000\ntimeout = \"1s\"\n")
 	repo := tree(t, "-- starhost.toml --\n")
@@ -503,8 +519,18 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout), Source: min(256<<10, source), Output: min(1<<20, output)}
-		if diff := gocmp.Diff(want, c.Limits); diff != "" {
+		user := loader.LimitsConfig{Steps: 1000, Memory: 1000, Timeout: time.Second, Source: 256 << 10, Output: 1 << 20}
+		own := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout), Source: min(256<<10, source), Output: min(1<<20, output)}
+		for s, want := range map[*loader.Source]loader.LimitsConfig{
+			{Name: "argument"}: user,
+			{Name: "named", Place: loader.Place{File: "config.toml"}}: user,
+			{Name: "own", Project: true}:                              own,
+		} {
+			if diff := gocmp.Diff(want, c.LimitsOf(s)); diff != "" {
+				t.Fatalf("limits of %s (-want +got):\n%s", s.Name, diff)
+			}
+		}
+		if diff := gocmp.Diff(user, c.Limits); diff != "" {
 			t.Fatalf("limits (-want +got):\n%s", diff)
 		}
 	})
@@ -563,6 +589,7 @@ max_tokens = 5
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.opts.Dir = filepath.Join(dir, test.opts.Dir)
+			test.opts.Strict = true
 			c, warnings, err := loader.LoadConfig(test.opts)
 			if err != nil || test.err != "" {
 				if err == nil || err.Error() != test.err {
@@ -583,7 +610,7 @@ max_tokens = 5
 func TestLoadConfigErrors(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"syntax", "x", "starhost.toml:1:1: invalid TOML: unexpected EOF; expected key separator '='"},
-		{"wrong type of what waits for its plugin", "[plugin.a]\nmode = 1", "starhost.toml:2: plugin.a.mode: got 1, want one of enforce, warn"},
+		{"wrong type of what waits for its plugin", "limits.steps = 7\n[plugin.a]\nmode = 1", "starhost.toml:3: plugin.a.mode: got 1, want one of enforce, warn"},
 		{"paths", "[plugins]\npaths = [\"~/x\"]", "starhost.toml:2: plugins.paths: got a list, want a path without ~: HOME is not set"},
 		{"large", strings.Repeat("\n", 1<<20+1), "starhost.toml: got 1048577 bytes, want at most 1048576"},
 	}
@@ -593,9 +620,21 @@ func TestLoadConfigErrors(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "starhost.toml"), []byte(test.src), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir})
-			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
+			c, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir})
+			if err != nil {
+				t.Fatalf("an untrusted project: got %v, want a warning", err)
+			}
+			if _, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Strict: true}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("strict: got %v, want %s", err, test.want)
+			}
+			if c.Limits.Steps != 1_000_000 || c.Plugin["a"] != nil || len(c.Plugins.Paths) > 0 {
+				t.Errorf("got a part of the config: %+v", c)
+			}
+			if len(warnings) != 1 || !strings.HasPrefix(warnings[0].String(), test.want) || !strings.HasSuffix(warnings[0].Msg, ": this config is ignored, because the project is not trusted") {
+				t.Errorf("warnings: got %v", warnings)
+			}
+			if _, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, File: "starhost.toml"}); err == nil && test.name != "paths" {
+				t.Error("as the user's own: got no error")
 			}
 		})
 	}
@@ -697,7 +736,7 @@ func outcome(t *testing.T, example string) string {
 // loadHere loads the plugins of a current folder and returns the first error.
 func loadHere(t *testing.T, dir string) error {
 	t.Helper()
-	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir})
+	c, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Strict: true})
 	if err != nil {
 		return err
 	}

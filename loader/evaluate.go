@@ -34,6 +34,8 @@ type evaluation struct {
 	borrowed map[string]fragments.Hash // files of libraries, as positions call them
 	warnings []Warning
 
+	unavailable string // why the plugin is unavailable
+
 	key      starlark.Key // of the snapshot; zero if there can be none
 	snapshot snapshot     // that was found, if it is known
 	kept     []byte       // what becomes one, or nil
@@ -51,7 +53,7 @@ type evaluation struct {
 func (e *evaluation) prepare() {
 	err := e.read()
 	if err == nil && !e.available() {
-		e.plugin.Status, e.plugin.Digest = StatusUnavailable, e.digest()
+		e.plugin.Status, e.plugin.Digest, e.plugin.unloaded = StatusUnavailable, e.digest(), e
 		return
 	}
 	if err == nil {
@@ -71,7 +73,7 @@ func (e *evaluation) finish(err error) {
 	p := e.plugin
 	p.Status, p.Err, p.Digest = StatusLoaded, err, e.digest()
 	if err != nil {
-		p.Status, p.Registered = StatusFailed, nil
+		p.Status, p.Registered, p.unloaded = StatusFailed, nil, e
 	}
 }
 
@@ -161,10 +163,8 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 func (e *evaluation) available() bool {
 	for _, name := range e.manifest.RequiresEnv {
 		if _, set := e.LookupEnv(name); !set {
-			e.warnings = append(e.warnings, Warning{
-				Place: Place{File: e.source.Display},
-				Msg:   fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name),
-			})
+			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name)
+			e.warnings = append(e.warnings, Warning{Place: Place{File: e.source.Display}, Msg: e.unavailable})
 			return false
 		}
 	}
@@ -252,8 +252,8 @@ func (e *evaluation) added(err error) {
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
-	p.Warn = e.plugin.Mode == modeWarn
-	limits := e.config.LimitsOf(p.Name)
+	p.Warn, p.Restricted = e.plugin.Mode == modeWarn, !e.config.vouched(e.source)
+	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()
 	p.RespondsTo, p.Overrides = both("respond", declared, granted), both("override", declared, granted)
 }

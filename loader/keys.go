@@ -35,7 +35,10 @@ func Keys() []Key {
 }
 
 // projects says in words what a project may set.
-var projects = map[trust]string{refused: "no", allowed: "yes", ownPlugins: "for its own plugins"}
+var projects = map[trust]string{
+	refused: "no", userOnly: "no, also once it is trusted", allowed: "yes", ownPlugins: "for its own plugins",
+	ownLimits: "for its own plugins, lower only", confined: "for its own plugins, also once it is trusted",
+}
 
 // settingOf returns the setting that a key of the reference describes, nil if
 // there is none.
@@ -71,11 +74,11 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "plugins.enabled", Default: `[]`, Example: `plugins.enabled = ["oncall", "policy"]`,
-		Doc: "The plugins to use; none means all that are found. A plugin that a PATH argument names is used in any case.",
+		Doc: "The plugins to use; none means all that are found. A plugin that a PATH argument names is used in any case. A project chooses among its own plugins alone.",
 	},
 	{
 		Name: "plugins.disabled", Default: `[]`, Example: `plugins.disabled = ["incident"]`,
-		Doc: "The plugins not to use, which wins over everything else. Files of all layers add to it.",
+		Doc: "The plugins not to use, which wins over everything else. Files of all layers add to it, and that of a project disables its own plugins alone.",
 	},
 	{
 		Name: "plugins.required", Default: `[]`, Example: `plugins.required = ["policy"]`,
@@ -120,27 +123,27 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "limits.steps", Default: `1_000_000`, Example: `limits.steps = 500_000`,
-		Doc: "The most interpreter steps of a load, and of each call of a handler. A project that is not trusted may only lower it.",
+		Doc: "The most interpreter steps of a load, and of each call of a handler. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.memory", Default: `"64MiB"`, Example: `limits.memory = "32MiB"`,
-		Doc: "The most bytes that a load, or a call of a handler, may allocate. A project that is not trusted may only lower it.",
+		Doc: "The most bytes that a load, or a call of a handler, may allocate. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.timeout", Default: `"2s"`, Example: `limits.timeout = "1s"`,
-		Doc: "The most time of a load, and of each call of a handler, effects not counted. A project that is not trusted may only lower it.",
+		Doc: "The most time of a load, and of each call of a handler, effects not counted. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.event", Example: `limits.event = 5_000_000`,
-		Doc: "The most interpreter steps of all hooks of one plugin within one event. Without this key it is ten times the plugin's limits.steps. Ten times limits.timeout is the most time of an event, effects counted. A project that is not trusted may only lower it.",
+		Doc: "The most interpreter steps of all hooks of one plugin within one event. Without this key it is ten times the plugin's limits.steps. Ten times limits.timeout is the most time of an event, effects counted. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.source", Default: `"256KiB"`, Example: `limits.source = "1MiB"`,
-		Doc: "The most bytes of one .star file. A project that is not trusted may only lower it.",
+		Doc: "The most bytes of one .star file. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.output", Default: `"1MiB"`, Example: `limits.output = "64KiB"`,
-		Doc: "The most bytes that a load, or a call of a handler, may print. A project that is not trusted may only lower it.",
+		Doc: "The most bytes that a load, or a call of a handler, may print. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "prompt.dedup", Default: `"session"`, Example: `prompt.dedup = "prompt"`,

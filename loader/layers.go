@@ -107,14 +107,17 @@ func (c *Config) read(l *layer, src []byte) error {
 	if err != nil {
 		return err
 	}
+	w := walker{layer: l, lines: lines}
+	w.table(nil, settings, table)
+	if l.untrusted() && len(w.errs) == 0 {
+		w.try()
+	}
+	if len(w.errs) > 0 {
+		return joined(w.errs)
+	}
 	c.files = append(c.files, l.real)
 	if l.project {
 		c.project = l.folder()
-	}
-	w := walker{layer: l, lines: lines}
-	w.table(nil, settings, table)
-	if len(w.errs) > 0 {
-		return joined(w.errs)
 	}
 	slices.SortStableFunc(w.found, func(a, b given) int { return cmp.Compare(a.place.Line, b.place.Line) })
 	for _, g := range w.found {
@@ -149,6 +152,20 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 			w.table(sub, next, inner)
 		default:
 			w.errs = append(w.errs, wrongType(at, sub, table[name], "a table"))
+		}
+	}
+}
+
+// try looks for wrong values before any setting of the file is applied: an untrusted project's
+// config counts as a whole or not at all.
+func (w *walker) try() {
+	scratch := newConfig()
+	for _, g := range w.found {
+		if g.trust == refused || g.trust == userOnly {
+			continue // it is ignored, whatever it is
+		}
+		if err := scratch.set(g); err != nil {
+			w.errs = append(w.errs, err)
 		}
 	}
 }
@@ -191,9 +208,11 @@ func suggestKey(list []*setting, table []string, name string) string {
 // apply sets what a layer gives, as far as it may.
 func (c *Config) apply(g given) *Error {
 	switch {
-	case !g.layer.untrusted() || g.trust == allowed:
+	case !g.layer.project, g.trust == allowed, g.trust == ownLimits, g.layer.trusted && (g.trust == refused || g.trust == ownPlugins):
 		return c.set(g)
-	case g.trust == ownPlugins:
+	case g.trust == userOnly:
+		c.warn(g.place, "%s is ignored: only the user's config sets it", toml.Key(g.key))
+	case g.trust == ownPlugins || g.trust == confined:
 		if err := newConfig().set(g); err != nil { // wrong types are told now
 			return err
 		}

@@ -34,6 +34,9 @@ func (l *Live) Reload(ctx context.Context) error {
 	defer l.loading.Unlock()
 	next, err := l.load(ctx)
 	if err != nil {
+		if next != nil { // a required plugin is missing
+			next.Close()
+		}
 		return err
 	}
 	if err := next.Err(); err != nil {

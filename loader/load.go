@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,6 +67,9 @@ type Options struct {
 	// NoMemo has each call of a handler run, also where it is known what it returns: see
 	// [builtins.Memo]. It changes no result. With Coverage or Profile all calls run anyway.
 	NoMemo bool
+	// AllowMissing lets Load return no error for a plugin that the config requires and that is not
+	// loaded, for a caller that asks [Set.Missing] itself.
+	AllowMissing bool
 	// Host configures the host; Prompt and Tools come from the config. Without a store
 	// of fragments it gets one in memory.
 	Host starhost.Options
@@ -107,6 +111,8 @@ type Plugin struct {
 	Inside *Inside
 	// Steps and Bytes are what its evaluation spent.
 	Steps, Bytes uint64
+
+	unloaded *evaluation // nil unless it failed or is unavailable
 }
 
 // An Inside is what is needed to evaluate something as a part of a plugin.
@@ -187,11 +193,16 @@ func (s *Set) Err() error {
 // that is not loaded. Whoever enforces decisions must not work without it.
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
-		if status := s.status(name); status != StatusLoaded {
-			return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.near(name))
+		if s.status(name) != StatusLoaded {
+			return s.missing(name)
 		}
 	}
 	return nil
+}
+
+// missing returns the error of a required plugin that is not loaded.
+func (s *Set) missing(name string) *Error {
+	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.near(name))
 }
 
 // near returns which plugin a name that none bears may mean.
@@ -240,7 +251,9 @@ func (s *Set) Close() error {
 // Load finds, evaluates and registers plugins: in path order, but each after
 // those that it requires. A plugin that fails is reported in the set and the
 // others load. The error says that nothing can be loaded at all: no path, a
-// setting or flag that makes no sense, the end of ctx.
+// setting or flag that makes no sense, the end of ctx. If a plugin is missing that the
+// config requires, Load returns the error of [Set.Missing] together with the set, which the
+// caller closes: see [Options.AllowMissing].
 //
 // What the config's project says of its own plugins is taken over into
 // [Options.Config].
@@ -253,7 +266,10 @@ func Load(ctx context.Context, o Options) (*Set, error) {
 		l.set.Close() // nothing was written
 		return nil, err
 	}
-	return l.set, nil
+	if !o.AllowMissing {
+		err = l.set.Missing()
+	}
+	return l.set, err
 }
 
 // A loading is one call of Load.
@@ -302,6 +318,7 @@ func newLoading(o Options) (*loading, error) {
 	l.common = sha256.Sum256(c.out)
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
+		l.libraries[name].maxSource = l.config.LimitsOf(l.libraries[name]).Source
 		if folder.Project && l.config.trusted != nil {
 			l.libraries[name].pins = l.config.trusted.files
 		}
@@ -451,10 +468,16 @@ func (l *loading) find() error {
 		return nil
 	}
 	paths, err := l.config.Paths(l.Dir, l.Args)
+	if errors.Is(err, ErrNoPlugins) && len(l.config.Plugins.Required) > 0 {
+		err = nil // the missing plugin is the error
+	}
 	if err != nil {
 		return err
 	}
 	l.sources, l.set.Problems = Discover(paths, l.config.Limits.Source)
+	for _, s := range l.sources {
+		s.maxSource = l.config.LimitsOf(s).Source
+	}
 	l.set.inputs = l.inputs(paths)
 	return nil
 }
@@ -512,10 +535,10 @@ func (l *loading) newSandbox() (*starlark.Sandbox, error) {
 // boxOf returns the sandbox of a plugin.
 func (l *loading) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
-	if err != nil || l.config.Plugin[s.Name] == nil {
+	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.limitsApart(s) {
 		return box, err
 	}
-	return box.WithLimits(limits(l.config.LimitsOf(s.Name))), nil
+	return box.WithLimits(limits(l.config.LimitsOf(s))), nil
 }
 
 func limits(c LimitsConfig) starlark.Limits {

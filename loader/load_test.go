@@ -44,7 +44,7 @@ func loads(t *testing.T, archive string, args ...string) *loadTest {
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("config: got %v and %v", err, warnings)
 	}
-	l.options = loader.Options{Config: c, Dir: l.dir, LookupEnv: func(name string) (string, bool) { return "", name == "HOME" }}
+	l.options = loader.Options{Config: c, Dir: l.dir, AllowMissing: true, LookupEnv: func(name string) (string, bool) { return "", name == "HOME" }}
 	l.options.Host.Log = func(line starhost.LogLine) {
 		l.logs = append(l.logs, fmt.Sprintf("%s: %s: %s: %s", line.Pos, line.Plugin, line.Level, line.Text))
 	}

@@ -33,37 +33,40 @@ type access struct {
 	get func(c *Config, key []string) any
 }
 
-// A trust says what a project's config may do before the project is trusted.
+// A trust says what a project's config may do with a setting.
 type trust int
 
 const (
-	refused    trust = iota // nothing
+	refused    trust = iota // nothing, until the project is trusted
 	allowed                 // set it; the setting itself bounds the value
-	ownPlugins              // set it for plugins inside the project's folder
+	ownPlugins              // set it for the project's plugins; once it is trusted, for all
+	ownLimits               // set it for the project's plugins; until it is trusted, only lower
+	confined                // set it for the project's plugins, trusted or not
+	userOnly                // nothing, trusted or not
 )
 
 // settings are all keys that there are. Where two names are equally near to an
 // unknown one, the first is suggested.
 var settings = []*setting{
 	{k("plugins.paths"), allowed, access{setPaths, getPaths}},
-	{k("plugins.enabled"), ownPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
-	{k("plugins.disabled"), ownPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
+	{k("plugins.enabled"), confined, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
+	{k("plugins.disabled"), confined, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
 	{k("plugins.required"), allowed, union(func(c *Config) *[]string { return &c.Plugins.Required })},
 	{k("libraries.*"), refused, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
-	{k("plugin.*.mode"), ownPlugins, value(oneOf(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
-	{k("plugin.*.limits.steps"), ownPlugins, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
-	{k("plugin.*.limits.memory"), ownPlugins, inBytes(limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
-	{k("plugin.*.limits.timeout"), ownPlugins, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
+	{k("plugin.*.mode"), confined, value(oneOf(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
+	{k("plugin.*.limits.steps"), confined, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
+	{k("plugin.*.limits.memory"), confined, inBytes(limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
+	{k("plugin.*.limits.timeout"), confined, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
 	{k("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
 	{k("grants.*"), refused, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
 	{k("secrets.*.file"), refused, access{setSecretFile, func(c *Config, key []string) any { return entry(c.Secrets, key[1]).File.Shown }}},
 	{k("secrets.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.Secrets, name).Command })},
-	{k("limits.steps"), allowed, limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Steps })},
-	{k("limits.memory"), allowed, inBytes(limit(memory, func(c *Config, _ string) *uint64 { return &c.Limits.Memory }))},
-	{k("limits.timeout"), allowed, limit(duration, func(c *Config, _ string) *time.Duration { return &c.Limits.Timeout })},
-	{k("limits.event"), allowed, eventLimit(limit(steps, func(c *Config, _ string) *uint64 { return &c.Limits.Event }))},
-	{k("limits.source"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Source }))},
-	{k("limits.output"), allowed, inBytes(limit(size, func(c *Config, _ string) *int64 { return &c.Limits.Output }))},
+	{k("limits.steps"), ownLimits, hostLimit(steps, func(c *LimitsConfig) *uint64 { return &c.Steps })},
+	{k("limits.memory"), ownLimits, inBytes(hostLimit(memory, func(c *LimitsConfig) *uint64 { return &c.Memory }))},
+	{k("limits.timeout"), ownLimits, hostLimit(duration, func(c *LimitsConfig) *time.Duration { return &c.Timeout })},
+	{k("limits.event"), ownLimits, eventLimit(hostLimit(steps, func(c *LimitsConfig) *uint64 { return &c.Event }))},
+	{k("limits.source"), ownLimits, inBytes(hostLimit(size, func(c *LimitsConfig) *int64 { return &c.Source }))},
+	{k("limits.output"), ownLimits, inBytes(hostLimit(size, func(c *LimitsConfig) *int64 { return &c.Output }))},
 	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
 	{k("prompt.render"), allowed, value(oneOf("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
 	{k("prompt.max_bytes"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
@@ -76,7 +79,7 @@ var settings = []*setting{
 	{k("tools.allow"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
 	{k("tools.deny"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
 	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{k("store.url"), refused, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{k("store.url"), userOnly, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
 	{k("mcp.*.env"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Env })},
 	{k("mcp.*.url"), refused, value(webURL, func(c *Config, name string) *string { return &entry(c.MCP, name).URL })},
@@ -100,7 +103,8 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) ac
 	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
 }
 
-// errIgnored says that a setting was ignored, with a warning.
+// errIgnored says that the config as a whole does not have a setting: a warning says that it is
+// ignored, or the project's plugins alone have it.
 var errIgnored = errors.New("ignored")
 
 // limit is value for what a project may only lower.
@@ -134,6 +138,27 @@ func eventLimit(a access) access {
 			return nil
 		}
 		return get(c, key)
+	}
+	return a
+}
+
+// hostLimit is limit for [limits]. Those of a project concern its own plugins alone.
+func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConfig) *T) access {
+	a := limit(parse, func(c *Config, _ string) *T { return field(&c.Limits) })
+	assign := a.set
+	a.set = func(c *Config, g given) error {
+		if !g.layer.project {
+			return assign(c, g)
+		}
+		own := newConfig()
+		own.Limits = c.Limits
+		if err := assign(own, g); err != nil {
+			c.warnings = append(c.warnings, own.warnings...)
+			return err
+		}
+		*field(&c.projectLimits.LimitsConfig) = *field(&own.Limits)
+		c.projectLimits.places[g.key[1]] = g.place
+		return errIgnored
 	}
 	return a
 }

@@ -20,7 +20,7 @@ type Setting struct {
 	Value any
 	// Place is where it was set last; zero for a built-in value.
 	Place Place
-	// Project is true for grants that only plugins of the project get.
+	// Project is true for grants and limits that only plugins of the project get.
 	Project bool
 }
 
@@ -44,8 +44,11 @@ func (c *Config) Settings() []Setting {
 				rows = c.show(rows, s, name)
 			}
 		}
-		if table == "grants" {
+		switch table {
+		case "grants":
 			rows = c.showProjectGrants(rows)
+		case "limits":
+			rows = c.showProjectLimits(rows, rest[:end])
 		}
 		rest = rest[end:]
 	}
@@ -106,6 +109,16 @@ func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	for _, name := range sortedKeys(c.projectGrants) {
 		g := c.projectGrants[name]
 		rows = append(rows, Setting{Key: toml.Key{"grants", name}.String(), Value: shown(g.permissions), Place: g.place, Project: true})
+	}
+	return rows
+}
+
+func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting {
+	own := &Config{Limits: c.projectLimits.LimitsConfig}
+	for _, s := range limits {
+		if place, ok := c.projectLimits.places[s.key[1]]; ok {
+			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: shown(s.get(own, s.key)), Place: place, Project: true})
+		}
 	}
 	return rows
 }

@@ -58,11 +58,11 @@ func (e *evaluation) keyOf(sum fragments.Hash) starlark.Key {
 func (e *evaluation) ownKey() fragments.Hash {
 	name := e.source.Name
 	granted, flags := e.granting(), e.settings[name]
-	if e.config.Plugin[name] == nil && len(granted) == 0 && len(flags) == 0 {
+	if e.config.Plugin[name] == nil && !e.config.limitsApart(e.source) && len(granted) == 0 && len(flags) == 0 {
 		return fragments.Hash{}
 	}
 	var c coder
-	c.limits(e.config.LimitsOf(name))
+	c.limits(e.config.LimitsOf(e.source))
 	codeTexts(&c, &granted)
 	values := e.config.pluginOf(name).Values
 	for _, key := range sortedKeys(values) {

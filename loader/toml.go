@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
@@ -85,7 +86,7 @@ func readConfigFile(file, shown string) ([]byte, *Error) {
 	case info.Size() > maxConfigBytes:
 		return nil, tooLarge(at, info.Size(), maxConfigBytes)
 	}
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a fifo by now
 	if err != nil {
 		return nil, errorAt(at, "E0615", "%s", reason(err))
 	}

@@ -157,8 +157,11 @@ func TestTrust(t *testing.T) {
 		t.Errorf("state: got %s", got)
 	}
 	c, warnings := p.config()
-	if len(warnings) > 0 || c.Limits.Steps != 900_000 || c.Model.Default != "acme/small" {
+	if len(warnings) > 0 || c.Limits.Steps != 500_000 || c.Model.Default != "acme/small" {
 		t.Errorf("after: got warnings %s, steps %d, model %q", texts(warnings), c.Limits.Steps, c.Model.Default)
+	}
+	if got := c.LimitsOf(&loader.Source{Name: "mine", Project: true}).Steps; got != 900_000 {
+		t.Errorf("steps of the project's plugins: got %d", got)
 	}
 	// Each side's grants are for its own plugins, whatever their names are.
 	if _, got := p.load(); got != "policy loaded store\nmine loaded \noncall loaded fs.read:notes/**\n" {

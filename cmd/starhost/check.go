@@ -99,7 +99,9 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	config, warnings, err := loader.LoadConfig(c.configOptions())
+	o := c.configOptions()
+	o.Strict = true
+	config, warnings, err := loader.LoadConfig(o)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programs(),
+		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programs(), AllowMissing: true,
 		Host: starhost.Options{Clock: clock, Log: c.log},
 	})
 	c.keepPrograms()

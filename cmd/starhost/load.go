@@ -140,7 +140,7 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
-		World: world, Cache: a.programs(), NoMemo: f.noMemo, Host: starhost.Options{Clock: clock, Log: a.log},
+		World: world, Cache: a.programs(), NoMemo: f.noMemo, AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.log},
 	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
