@@ -39,6 +39,7 @@ func isPluginName(s string) bool {
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	d := newDiscovery(maxSource)
 	for _, p := range paths {
+		d.named = !p.Project
 		d.path(p)
 	}
 	return d.sources, d.errs
@@ -51,6 +52,7 @@ type discovery struct {
 	byName    map[string]*Source
 	folders   map[string]*folder // by path
 	errs      []*Error
+	named     bool // the operator named the path that is being searched
 }
 
 func newDiscovery(maxSource int64) *discovery {
@@ -58,7 +60,14 @@ func newDiscovery(maxSource int64) *discovery {
 }
 
 func (d *discovery) fail(at Place, code, format string, args ...any) {
-	d.errs = append(d.errs, errorAt(at, code, format, args...))
+	d.report(errorAt(at, code, format, args...))
+}
+
+// report adds an error. A path that no operator named may well lead to no plugin (E0604): many
+// projects have a folder plugins. Any other error hides a plugin, which may be a guard.
+func (d *discovery) report(e *Error) {
+	e.lost = d.named || e.code != "E0604"
+	d.errs = append(d.errs, e)
 }
 
 // path looks at one path that was named. Links are followed here: whoever named
@@ -66,13 +75,13 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 func (d *discovery) path(p Path) {
 	real, err := filepath.EvalSymlinks(p.Real)
 	if err != nil {
-		d.errs = append(d.errs, p.Explain(err))
+		d.report(p.Explain(err))
 		return
 	}
 	info, err := os.Stat(real)
 	switch {
 	case err != nil:
-		d.errs = append(d.errs, p.Explain(err))
+		d.report(p.Explain(err))
 	case info.IsDir():
 		d.folder(p, real)
 	case filepath.Base(p.Real) == mainFile: // its folder is the plugin

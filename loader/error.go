@@ -42,6 +42,7 @@ type Error struct {
 
 	code string
 	err  error
+	lost bool // a guard may be what is missing: see [Set.LostGuards]
 }
 
 // Error returns the place and the message.
