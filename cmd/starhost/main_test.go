@@ -205,7 +205,7 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 				})
 				a := &app{dir: dir, getenv: func(string) string { return "" }}
 				var e evaluation
-				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args}, nil, &e); err != nil {
+				if err := a.evaluate(t.Context(), &evalFlags{requestFlags: tt.args}, []string{"a.star"}, &e); err != nil {
 					t.Fatal(err)
 				}
 				defer e.set.Close()
