@@ -1,0 +1,64 @@
+package starhost_test
+
+// The tables of this file are a ratchet: they allow today's violations of the house rules
+// and no more. Lower the numbers of a folder with each change that removes violations;
+// when all are gone, this file goes.
+
+// maxWords allows a folder so many places that are not plain English.
+var maxWords = map[string]int{
+	".":                 187,
+	"bench":             45,
+	"builtins":          164,
+	"cmd/starhost":      124,
+	"cmd/starhost/lint": 12,
+	"docs":              133,
+	"e2e":               3,
+	"effects":           77,
+	"fragments":         65,
+	"golden":            57,
+	"loader":            115,
+	"model/anthropic":   5,
+	"scripts":           1,
+	"serve/hook":        50,
+	"serve/mcp":         64,
+	"starlark":          167,
+}
+
+// maxWidths allows a folder so many long lines.
+var maxWidths = map[string]int{
+	".":                 140,
+	"bench":             5,
+	"builtins":          72,
+	"cmd/starhost":      56,
+	"cmd/starhost/lint": 3,
+	"docs":              161,
+	"effects":           54,
+	"fragments":         7,
+	"golden":            8,
+	"loader":            36,
+	"model/openai":      1,
+	"serve/hook":        47,
+	"serve/mcp":         32,
+	"starlark":          43,
+}
+
+// maxUndocumented allows a folder so many exported names without a doc comment.
+var maxUndocumented = map[string]int{
+	"effects": 1,
+}
+
+// maxStutters allows a folder so many names that repeat the package or rename a receiver.
+var maxStutters = map[string]int{
+	".": 1,
+}
+
+// maxLongFiles allows a folder so many long files.
+var maxLongFiles = map[string]int{
+	"loader": 2,
+}
+
+const (
+	maxRootNames = 120 // exported by the root; the goal is 110
+	maxAllNames  = 420 // exported by all packages of the library
+	maxUpward    = 85  // references from a file of the root to a higher one; the goal is 20
+)
