@@ -121,7 +121,7 @@ func (t *Turn) loadAll(ctx context.Context, refs []reference, jobs []loading) {
 	work := func() {
 		for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
 			i := int(n)
-			if t.host.opts.LoadersLastFirst {
+			if t.host.opts.loadersLastFirst {
 				i = len(jobs) - 1 - i
 			}
 			if j := &jobs[i]; j.err == nil {

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/seam"
 )
 
 // Options configure a Host. The zero value works.
@@ -79,12 +80,15 @@ type Options struct {
 	// Workers is the most loaders of one prompt that run at a time; zero or less
 	// means 8.
 	Workers int
-	// LoadersLastFirst starts the loaders of one prompt from the last one on. What
-	// they give must not depend on it: tests use it to find out.
-	LoadersLastFirst bool
 	// MaxWaiting is the most turns of one session that wait for the one under way;
 	// zero means 16, less than that none. One more is an error.
 	MaxWaiting int
+
+	loadersLastFirst bool // see [seam.StartLoadersLastFirst]
+}
+
+func init() {
+	seam.StartLoadersLastFirst = func(options any) { options.(*Options).loadersLastFirst = true }
 }
 
 // A ToolFilter selects tools by name. The zero value selects all.

@@ -32,6 +32,7 @@ type floor struct {
 
 var floors = []floor{
 	{"fragments", nil, false, []string{"database/sql", "golang.org/", "gopkg.in/"}, "it is the lowest package: it imports the standard library only"},
+	{"internal", nil, false, []string{"database/sql", "net/http"}, "all floors import it: it imports the standard library only"},
 	{"starlark", nil, true, nil, "it evaluates, and has no idea what a tool is"},
 	{"", []string{"fragments"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
 	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
@@ -62,6 +63,8 @@ func (f floor) allows(folder, imported string) string {
 		ours = strings.TrimSuffix(ours, "/")
 		top, _, _ := strings.Cut(ours, "/")
 		switch {
+		case top == "internal" && f.folder != "internal":
+			return "" // which contains no word of the product
 		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top):
 			return ""
 		case ours == "fragments" && slices.Contains(f.ours, ""):
@@ -82,7 +85,7 @@ func (f floor) allows(folder, imported string) string {
 		return "is the command's alone"
 	case slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }):
 		return "is what this floor must not depend on"
-	case strings.Contains(host, ".") && (f.folder == "fragments" || f.folder == "starlark"):
+	case strings.Contains(host, ".") && slices.Contains([]string{"fragments", "internal", "starlark"}, f.folder):
 		return "is no package of the standard library"
 	}
 	return ""
@@ -123,6 +126,11 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"", module + "/effects", false},
 		{"", "net/http", false},
 		{"", upstream + "/starlark", false},
+		{"fragments", module + "/internal/near", true},
+		{"internal/near", module + "/fragments", false},
+		{"internal/near", module + "/internal/text", false},
+		{"internal/near", "golang.org/x/text", false},
+		{"starlark", module + "/internal/near", true},
 		{"starlark", upstream + "/syntax", true},
 		{"starlark", module + "/fragments", false},
 		{"effects", module, true},
@@ -164,12 +172,13 @@ func TestHousePackageComments(t *testing.T) {
 	}
 }
 
-// TestHouseFolders keeps folders named by what they own.
+// TestHouseFolders keeps folders named by what they own. One folder named internal, at the
+// root, contains packages that all floors use; each is named by what it owns.
 func TestHouseFolders(t *testing.T) {
-	banned := []string{"internal", "pkg", "util", "utils", "common", "core", "types", "helpers", "misc"}
+	banned := []string{"pkg", "util", "utils", "common", "core", "types", "helpers", "misc"}
 	for _, file := range goFiles(t) {
 		for _, part := range strings.Split(file.folder, "/") {
-			if slices.Contains(banned, part) {
+			if slices.Contains(banned, part) || part == "internal" && !strings.HasPrefix(file.folder, "internal/") {
 				t.Errorf("%s: a folder named %q owns nothing in particular: name it by what it owns; unexported names do the hiding", file.name, part)
 			}
 		}

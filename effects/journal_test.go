@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/seam"
 )
 
 // ticking is a clock that goes on by a second with each look.
@@ -110,7 +111,7 @@ func TestJournalLines(t *testing.T) {
 {"lane":"4","plugin":"p","state.get":{"key":"k"},"reply":{"value":{"n":1},"found":true}}
 {"lane":"4","plugin":"p","fragments.get":{"ref":"book:x"},"reply":{}}
 `
-	for _, o := range []starhost.Options{{Workers: 1}, {Workers: 4, LoadersLastFirst: true}} {
+	for _, o := range []starhost.Options{{Workers: 1}, lastFirst(4)} {
 		j := effects.NewJournal(effects.Header{Session: "s", Turn: 1})
 		o.Record, o.Clock = j.Record, j.Clock(ticking())
 		w := everything(t, "")
@@ -146,6 +147,13 @@ func TestJournalLines(t *testing.T) {
 	}
 }
 
+// lastFirst returns options by which loaders start from the last one on.
+func lastFirst(workers int) starhost.Options {
+	o := starhost.Options{Workers: workers}
+	seam.StartLoadersLastFirst(&o)
+	return o
+}
+
 // replaying returns what a turn's hook and loaders say to a journal, and how the
 // replay ends.
 func replaying(t *testing.T, journal string, refs []string, hook, loader func(context.Context, *effects.World) error) (said []string, end string) {
@@ -166,7 +174,7 @@ func replaying(t *testing.T, journal string, refs []string, hook, loader func(co
 			}
 		}
 	}
-	play(t, starhost.Options{Workers: 1, LoadersLastFirst: true}, effects.RefOptions{}, refs, wrap(hook), wrap(loader))
+	play(t, lastFirst(1), effects.RefOptions{}, refs, wrap(hook), wrap(loader))
 	err = r.End()
 	if err != nil && code(err) != "E0516" {
 		t.Errorf("End: got %v, want code E0516", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -201,13 +202,15 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 		AllowMissing: true, // [loader.Set.Err] has it, after the plugin's own error
 		NoMemo:       true, // what is not deterministic shows
 		Host: starhost.Options{
-			Clock:            func() time.Time { return st.now },
-			Log:              func(l starhost.LogLine) { st.logs = append(st.logs, l) },
-			Workers:          st.cond.workers,
-			LoadersLastFirst: st.cond.lastFirst,
-			Fragments:        &st.fragments,
-			AppEvents:        h.events.specs,
+			Clock:     func() time.Time { return st.now },
+			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },
+			Workers:   st.cond.workers,
+			Fragments: &st.fragments,
+			AppEvents: h.events.specs,
 		},
+	}
+	if st.cond.lastFirst {
+		seam.StartLoadersLastFirst(&o.Host)
 	}
 	if st.recording != nil {
 		st.recording.reach(&o, st.lookup)

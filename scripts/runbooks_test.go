@@ -24,6 +24,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
@@ -233,7 +234,11 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 	refs := []string{"copy:node/", "runbook:etcd/", "evidence:INC-42", "runbook:*", "copy:", "copy:etcd/", "runbook:node/", "policy:change"}
 	var hosts []*starhost.Host
 	for i := range 6 {
-		hosts = append(hosts, d.host(t, starhost.Options{Workers: []int{1, 2, 8}[i%3], LoadersLastFirst: i >= 3}))
+		o := starhost.Options{Workers: []int{1, 2, 8}[i%3]}
+		if i >= 3 {
+			seam.StartLoadersLastFirst(&o)
+		}
+		hosts = append(hosts, d.host(t, o))
 	}
 	first := ""
 	for i := range 50 {

@@ -1,0 +1,9 @@
+// Package seam lets the packages and tests of this module set what a program that embeds
+// starhost must not set. The package that owns a setting assigns its function below. The
+// functions take their argument as any, because this package imports nothing.
+package seam
+
+// StartLoadersLastFirst makes hosts start the loaders of a prompt from the last one on. It
+// takes a *starhost.Options. Golden cases run in both orders, because the order in which
+// loaders finish must not show.
+var StartLoadersLastFirst func(options any)
