@@ -89,6 +89,7 @@ type Options struct {
 
 func init() {
 	seam.StartLoadersLastFirst = func(options any) { options.(*Options).loadersLastFirst = true }
+	seam.MarkDerived = func(tool any) { tool.(*Tool).derived = true }
 }
 
 // A ToolFilter selects tools by name. The zero value selects all.

@@ -141,12 +141,10 @@ type Tool struct {
 	// Call runs the tool. The arguments have been validated. A Go error is told
 	// to the model as an is_error result and logged with its trace.
 	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error) `json:"-"`
-	// Checked says that a host would take the Parameters, as one did before, or as they
-	// were made so: they are not looked at when the tool is added, but when arguments come.
-	Checked bool `json:"-"`
 	// Pos is where the tool was registered.
 	Pos Pos `json:"-"`
 
+	derived    bool // see [seam.MarkDerived]
 	plugin     string
 	eventSteps uint64 // see [Plugin.EventSteps]
 	schema     *schema

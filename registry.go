@@ -245,7 +245,7 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	s, err := newSchema(t.Parameters, t.Checked)
+	s, err := newSchema(t.Parameters, t.derived)
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}

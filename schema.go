@@ -14,58 +14,74 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A schema validates a tool's arguments. It is compiled when it is first asked
-// to: that takes longer than all else that a small plugin does at its start. A plain
-// one is compiled when arguments are not valid.
+// A schema validates a tool's arguments. It is compiled once, before the first of them.
 type schema struct {
-	raw json.RawMessage
-
-	compiling sync.Once
-	compiled  *compiled
-	err       error
-
-	decoding sync.Once
-	decoded  map[string]any
+	compile func() (*compiledSchema, error)
 }
 
-// newSchema checks a JSON Schema for a tool's arguments. One that was checked before
-// is not looked at yet.
-func newSchema(raw json.RawMessage, checked bool) (*schema, error) {
-	s := &schema{raw: raw}
-	if checked || decodePlain(raw) != nil { // most are never asked, and need no memory
+// newSchema checks a JSON Schema for a tool's arguments. If it was derived from a signature,
+// nothing can be wrong with it, so newSchema leaves it for the first call: to compile a
+// schema takes as long as to evaluate a small plugin, and most tools are never called.
+func newSchema(raw json.RawMessage, derived bool) (*schema, error) {
+	s := &schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
+	if derived {
 		return s, nil
 	}
 	_, err := s.compile()
 	return s, err
 }
 
-// compile returns the schema ready to validate.
-func (s *schema) compile() (*compiled, error) {
-	s.compiling.Do(func() { s.compiled, s.err = compileSchema(s.raw) })
-	return s.compiled, s.err
+// compiledSchemas serves all hosts of the process, because golden cases and reloads add the
+// same tools to one host after another: without it, 1,000 cases that call a tool take 1.25
+// times the time.
+var compiledSchemas schemaCache
+
+// maxCachedSchemas is the most bytes of text that a schemaCache has; compiled, they take
+// some forty times as many.
+const maxCachedSchemas = 256 << 10
+
+// A schemaCache has compiled schemas by their texts. When it is full, it starts anew.
+type schemaCache struct {
+	mu     sync.Mutex
+	byText map[string]*compiledSchema
+	bytes  int // of the texts
 }
 
-// plain returns the schema decoded, nil unless it is plain.
-func (s *schema) plain() map[string]any {
-	s.decoding.Do(func() { s.decoded = decodePlain(s.raw) })
-	return s.decoded
+// compile is [compileSchema] for a schema that may be in the cache.
+func (c *schemaCache) compile(raw json.RawMessage) (*compiledSchema, error) {
+	c.mu.Lock()
+	s := c.byText[string(raw)]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := compileSchema(raw)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes += len(raw); c.byText == nil || c.bytes > maxCachedSchemas {
+		c.byText, c.bytes = map[string]*compiledSchema{}, len(raw)
+	}
+	c.byText[string(raw)] = s
+	return s, nil
 }
 
-// A compiled schema is ready to validate arguments.
-type compiled struct {
+// A compiledSchema is ready to validate arguments.
+type compiledSchema struct {
 	root   *jsonschema.Schema
 	whole  *jsonschema.Resolved
-	single *jsonschema.Resolved // what holds for each argument by itself
-	names  []string             // of the properties, sorted
-	closed bool                 // no other argument is allowed
+	names  []string // of the properties, sorted
+	closed bool     // no other argument is allowed
 
-	// loose holds, as single does, for a value by itself, wherever it is nested in
-	// objects and lists. It is compiled when arguments are not valid.
-	loose func() (*jsonschema.Resolved, error)
+	// single holds for each argument by itself, loose also for a value by itself, wherever
+	// it is nested in objects and lists. Both are compiled when arguments are not valid.
+	single, loose func() (*jsonschema.Resolved, error)
 }
 
 // compileSchema checks and compiles a JSON Schema for a tool's arguments.
-func compileSchema(raw json.RawMessage) (*compiled, error) {
+func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
 	root, err := parseSchema(raw)
 	if err != nil {
 		return nil, err
@@ -73,28 +89,21 @@ func compileSchema(raw json.RawMessage) (*compiled, error) {
 	if root.Type != "object" {
 		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
 	}
-	s := &compiled{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
+	s := &compiledSchema{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
+	s.single = sync.OnceValues(func() (*jsonschema.Resolved, error) { return singleSchema(raw) })
 	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return looseSchema(raw) })
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
 			return nil, fmt.Errorf("required: %q is no property%s", r, didYouMean(r, s.names))
 		}
 	}
-	if err := checkSize(root); err != nil {
+	if err := checkSize(raw, root); err != nil {
 		return nil, err
 	}
 	if s.whole, err = resolveSchema(root); err != nil {
 		return nil, err
 	}
-	again, err := parseSchema(raw) // as a resolved schema must not be shared
-	if err != nil {
-		return nil, err
-	}
-	s.single, err = resolveSchema(&jsonschema.Schema{
-		ID: again.ID, Schema: again.Schema, Defs: again.Defs, Definitions: again.Definitions,
-		Properties: again.Properties, PatternProperties: again.PatternProperties, AdditionalProperties: again.AdditionalProperties,
-	})
-	return s, err
+	return s, nil
 }
 
 // parseSchema decodes a schema, refusing what the library would accept silently.

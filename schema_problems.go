@@ -18,11 +18,6 @@ const (
 // each value is validated by itself. A rule about several values at once is told only
 // if each of them is valid.
 func (s *schema) validate(args json.RawMessage) []string {
-	if plain := s.plain(); plain != nil {
-		if accepts(plain, args) {
-			return nil
-		}
-	}
 	c, err := s.compile()
 	if err != nil {
 		return []string{err.Error()}
@@ -30,7 +25,7 @@ func (s *schema) validate(args json.RawMessage) []string {
 	return c.validate(args)
 }
 
-func (s *compiled) validate(args json.RawMessage) []string {
+func (s *compiledSchema) validate(args json.RawMessage) []string {
 	values, err := decodeObject(args)
 	if err != nil {
 		return []string{"arguments: " + err.Error()}
@@ -68,11 +63,15 @@ func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string 
 }
 
 // argument returns what is wrong with one argument alone.
-func (s *compiled) argument(name string, value any) []string {
+func (s *compiledSchema) argument(name string, value any) []string {
 	if s.closed && s.root.Properties[name] == nil {
 		return []string{fmt.Sprintf("%q: unknown argument%s", name, didYouMean(name, s.names))}
 	}
-	err := check(s.single, map[string]any{name: value})
+	single, err := s.single()
+	if err != nil { // because a $ref leads to a rule that was left out
+		return nil
+	}
+	err = check(single, map[string]any{name: value})
 	if err == nil {
 		return nil
 	}
@@ -84,7 +83,7 @@ func (s *compiled) argument(name string, value any) []string {
 
 // inside returns what is wrong with an argument, or with what it holds, where that can
 // be told by itself.
-func (s *compiled) inside(name string, value any) []string {
+func (s *compiledSchema) inside(name string, value any) []string {
 	if !opensObject(s.root) || s.root.Properties[name] == nil {
 		return nil
 	}
@@ -161,6 +160,18 @@ func opensObject(s *jsonschema.Schema) bool {
 
 func opensList(s *jsonschema.Schema) bool {
 	return s != nil && s.Type == "array" && s.Ref == "" && s.Items != nil && s.PrefixItems == nil
+}
+
+// singleSchema compiles a schema without its rules about more than one argument.
+func singleSchema(raw json.RawMessage) (*jsonschema.Resolved, error) {
+	root, err := parseSchema(raw) // again, as a resolved schema must not be shared
+	if err != nil {
+		return nil, err
+	}
+	return resolveSchema(&jsonschema.Schema{
+		ID: root.ID, Schema: root.Schema, Defs: root.Defs, Definitions: root.Definitions,
+		Properties: root.Properties, PatternProperties: root.PatternProperties, AdditionalProperties: root.AdditionalProperties,
+	})
 }
 
 // looseSchema compiles a schema without its rules about more than one value.

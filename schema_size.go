@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +47,12 @@ func checkText(raw json.RawMessage) error {
 	return nil
 }
 
-// checkSize refuses a schema that is recursive or too large.
-func checkSize(root *jsonschema.Schema) error {
+// checkSize refuses a schema that is recursive or too large. Most texts need no measure: a
+// schema has at most one value for each byte, and $ref and $id contain a "$".
+func checkSize(raw json.RawMessage, root *jsonschema.Schema) error {
+	if len(raw) <= maxSchemaSize && !bytes.ContainsAny(raw, `$\\`) {
+		return nil
+	}
 	canonical, err := json.Marshal(root) // as the library reads keywords in any letter case
 	if err != nil {
 		return err

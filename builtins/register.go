@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 )
 
@@ -152,7 +153,10 @@ func registerTool(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	r.keep(sig.fn)
-	t.Parameters, t.Checked, t.Timeout, t.Roles, t.Call = schema.raw, schema.plain, time.Duration(timeout), roles, r.toolCall(sig, schema.shape)
+	t.Parameters, t.Timeout, t.Roles, t.Call = schema.raw, time.Duration(timeout), roles, r.toolCall(sig, schema.shape)
+	if schema.valid {
+		seam.MarkDerived(&t)
+	}
 	r.plugin.Tools = append(r.plugin.Tools, t)
 	return starlark.None, c.pay(20, 4096)
 }

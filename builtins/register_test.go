@@ -26,7 +26,7 @@ register_tool(recall, name = "odd", available = lambda: 1)
 register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 `}.mustLoad(t)
 	got := l.plugin.Tools[0]
-	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}, Checked: true}
+	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(starhost.Tool{}), cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos")); diff != "" {
 		t.Errorf("tool (-want +got):\n%s", diff)
 	}

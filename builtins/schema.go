@@ -16,7 +16,7 @@ import (
 type toolSchema struct {
 	raw   json.RawMessage
 	shape *shape // what arguments are converted by
-	plain bool   // a host finds nothing wrong with it; false says nothing
+	valid bool   // it is valid by construction; false says nothing
 }
 
 // schemaOf returns a tool's JSON Schema: the given one, checked against the
@@ -47,17 +47,17 @@ func (c modCall) derivedSchema(sig *signature) (s toolSchema, err error) {
 	if s.raw, err = appendDerived(make([]byte, 0, 256), properties); err != nil {
 		return s, c.fail("E0308", "parameters: %v", err)
 	}
-	s.shape, s.plain = new(shape), len(s.raw) < maxPlain
+	s.shape, s.valid = new(shape), len(s.raw) < maxUnchecked
 	for i := range properties {
 		d := &properties[i]
 		s.shape.put(d.name, d.typ.shape())
-		s.plain = s.plain && d.plain()
+		s.valid = s.valid && d.plain()
 	}
 	return s, nil
 }
 
-// maxPlain is the size in bytes from which the host looks at a schema itself.
-const maxPlain = 4 << 10
+// maxUnchecked is the size in bytes from which the host checks a derived schema as well.
+const maxUnchecked = 4 << 10
 
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.

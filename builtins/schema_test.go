@@ -84,8 +84,8 @@ func TestDerivedSchemaErrors(t *testing.T) {
 	}
 }
 
-// TestDerivedSchemaIsTaken: where a derived schema says that a host need not look at it,
-// a host that does finds nothing.
+// TestDerivedSchemaIsTaken: a host accepts each derived schema, also if it checks the schema
+// when the tool is added.
 func TestDerivedSchemaIsTaken(t *testing.T) {
 	kinds := []string{"string", "integer", "number", "boolean", "object", "array"}
 	value := rapid.OneOf(
@@ -112,17 +112,16 @@ func TestDerivedSchemaIsTaken(t *testing.T) {
 			}
 		}
 		l, err := script{src: "def t(*, " + params + "_ = 0):\n    \"\"\"T.\n\n    Args:" + docs + "\n    \"\"\"\n\nregister_tool(t)"}.load(t)
-		if err != nil || !l.plugin.Tools[0].Checked {
+		if err != nil {
 			return
 		}
 		checked++
-		tool := l.plugin.Tools[0]
-		tool.Checked = false
+		tool := starhost.Tool{Name: "t", Description: "T.", Parameters: l.plugin.Tools[0].Parameters, Call: l.plugin.Tools[0].Call}
 		if err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "again", Tools: []starhost.Tool{tool}}); err != nil {
 			rt.Fatalf("%s: %v", tool.Parameters, err)
 		}
 	})
 	if checked == 0 {
-		t.Error("no schema was taken unseen")
+		t.Error("no schema was checked")
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -77,7 +78,7 @@ func (e *evaluation) bind(p *starhost.Plugin) {
 	type plugin = starhost.Plugin
 	for i := range p.Tools {
 		t := &p.Tools[i]
-		t.Checked = true
+		seam.MarkDerived(t)
 		t.Call = later(e, i, func(p *plugin, i int) handler[starhost.ToolCall, starhost.Result] { return p.Tools[i].Call })
 		if t.Available != nil {
 			t.Available = laterAsked(e, i, func(p *plugin, i int) asker[bool] { return p.Tools[i].Available })

@@ -7,3 +7,8 @@ package seam
 // takes a *starhost.Options. Golden cases run in both orders, because the order in which
 // loaders finish must not show.
 var StartLoadersLastFirst func(options any)
+
+// MarkDerived makes a host compile a tool's Parameters before the first call instead of
+// when the tool is added. It takes a *starhost.Tool. Only parameters that were derived from
+// a signature may be marked, because no mistake of their author can make them invalid.
+var MarkDerived func(tool any)
