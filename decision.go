@@ -44,9 +44,6 @@ type Decision struct {
 	Result *Result
 	// Context is what to merge.
 	Context Context
-	// Text stands in place of Context where that is one text: the host makes the fragment.
-	// It is "" in what the host has accepted.
-	Text string
 	// Plugin and Pos are the handler's; the host sets them.
 	Plugin string
 	Pos    Pos
@@ -184,19 +181,7 @@ func TextContext(s string) Decision {
 	if s == "" {
 		return Decision{}
 	}
-	return Decision{Action: ActionContext, Text: s}
-}
-
-// attribute says in the context of a decision who made it, as [Context.attribute] does,
-// once it has one in place of the text.
-func (d *Decision) attribute(source, plugin, at string) {
-	if d.Text == "" {
-		d.Context = d.Context.attribute(source, plugin, at)
-		return
-	}
-	d.Context.Fragments = []fragments.Fragment{{Content: d.Text, Source: source, Plugin: plugin, Pos: at}}
-	d.Context.Attachments = nil
-	d.Text = ""
+	return Decision{Action: ActionContext, Context: Context{Fragments: []fragments.Fragment{{Content: s}}}}
 }
 
 // Deny returns a Decision that denies, for the given reason.

@@ -273,7 +273,7 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 			d.Action, h.plugin)
 	}
 	if d.Action != ActionContext {
-		d.Context, d.Text = Context{}, ""
+		d.Context = Context{}
 	}
 	if d.Action != ActionModify {
 		d.Changes = nil
@@ -283,7 +283,7 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	}
 	switch d.Action {
 	case ActionContext:
-		d.attribute(e.Name, h.plugin, h.at)
+		d.Context = d.Context.attribute(e.Name, h.plugin, h.at)
 		return t.checkContext(&d.Context)
 	case ActionModify:
 		return e.modify(spec, h, d.Changes)

@@ -112,10 +112,6 @@ func makeModify(c modCall) (starlark.Value, error) {
 
 // toDecision converts what a hook of the event returned, into an empty decision.
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
-	if text, ok := v.(starlark.String); ok && text != "" && textError(string(text)) == nil {
-		out.Action, out.Text = starhost.ActionContext, string(text)
-		return nil
-	}
 	d, ok := v.(*decision)
 	if !ok {
 		c, err := toContext(nil, v)

@@ -45,7 +45,7 @@ func (r *Recorder) cleanDecision(d *starhost.Decision) {
 	if d.Result == nil && !r.world.Redacts() {
 		return
 	}
-	d.Reason, d.Text, d.Context = r.world.Redact(d.Reason), r.world.Redact(d.Text), r.cleanContext(d.Context)
+	d.Reason, d.Context = r.world.Redact(d.Reason), r.cleanContext(d.Context)
 	if d.Result != nil {
 		clean := r.cleanResult(*d.Result)
 		d.Result = &clean
