@@ -197,7 +197,6 @@ func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t.record(lane)
 	n := t.note(lane)
 	n.hook, n.steps, n.bytes, n.decided, n.full = h, lane.Steps, lane.Bytes, decided, full
-	t.done(lane)
 	if err := cut(ctx, err); err != nil {
 		return err
 	}

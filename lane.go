@@ -23,9 +23,6 @@ type Lane struct {
 	Steps, Bytes uint64
 	// Logs are the lines that the handler logged, in order.
 	Logs []LogLine
-	// Held is for whoever runs the handler: what it puts there when the call is over, and
-	// says [Lane.Unkept], is there in a later call of the turn.
-	Held any
 	// Counters numbers draws by name (random, uuid), so that each is different.
 	Counters map[string]uint64
 
@@ -38,7 +35,6 @@ type Lane struct {
 	number   int   // among the calls of the outer lane or the turn, from 1
 	depth    int
 	children int
-	unkept   bool            // see Unkept
 	waiting  *waiting        // or nil
 	ctx      context.Context // of who asked for the call
 	deadline time.Time       // of the event; zero means none
@@ -202,15 +198,6 @@ func (l *Lane) Spent(steps, bytes uint64) {
 	l.Bytes += bytes
 }
 
-// Unkept says that the call is over and nobody has kept its context, ctx: then its lane
-// is used for another call. A context that was derived from the handler's may have been
-// kept by who derived it, so that it says nothing.
-func (l *Lane) Unkept(ctx context.Context) { l.unkept = ctx == context.Context((*laneContext)(l)) }
-
-// maxSpare is the most lanes that a turn allocates at a time: first one, then as many as it
-// had.
-const maxSpare = 8
-
 // lane returns the next lane for a handler of plugin: nested in the lane that
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
@@ -223,31 +210,7 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 		}
 	}
 	t.lanes++
-	l := t.spareLane()
-	l.Plugin, l.ReadOnly, l.turn, l.number = plugin, readOnly, t, t.lanes
-	return l
-}
-
-// spareLane returns an empty lane: that of the call before if nobody kept it.
-func (t *Turn) spareLane() *Lane {
-	if l := t.unkept; l != nil {
-		t.unkept = nil
-		return l
-	}
-	if len(t.spare) == 0 {
-		t.spare = make([]Lane, min(t.lanes, maxSpare))
-	}
-	l := &t.spare[0]
-	t.spare = t.spare[1:]
-	return l
-}
-
-// done takes the lane of a call that has been recorded.
-func (t *Turn) done(l *Lane) {
-	if l.unkept {
-		*l = Lane{Held: l.Held}
-		t.unkept = l
-	}
+	return &Lane{Plugin: plugin, ReadOnly: readOnly, turn: t, number: t.lanes}
 }
 
 // firstNotes is how many calls a turn's trace has room for at first, if the turn before

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -173,9 +172,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 	if store == nil {
 		return
 	}
-	list := contentLists.Get().(*[]fragments.Content)
-	defer contentLists.Put(list)
-	kept := (*list)[:0]
+	var kept []fragments.Content
 	for _, r := range rows {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
 			kept = append(kept, fragments.Content{ID: r.ID, Text: r.Content})
@@ -187,12 +184,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 	if err := store.Put(ctx, kept...); err != nil {
 		t.host.opts.Log(LogLine{Plugin: HostPlugin, Level: "warn", Text: "fragments were not stored: " + err.Error()})
 	}
-	clear(kept)
-	*list = kept
 }
-
-// contentLists are of *[]fragments.Content, used again: they hold nothing meanwhile.
-var contentLists = sync.Pool{New: func() any { return new([]fragments.Content) }}
 
 // typed returns the conversation as plugins see it before merging: with users'
 // own words, the new ones included.

@@ -178,8 +178,6 @@ type Turn struct {
 	aside    string // starts the lanes' paths where this is no turn of its own
 	begun    bool   // turn_start has been fired
 	lanes    int
-	spare    []Lane // that the next calls take
-	unkept   *Lane  // that the next call takes before these, or nil
 	trace    []note
 	told     []HookTrace // what Hooks made of trace
 	errors   []error

@@ -29,7 +29,7 @@ type Recorder struct {
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[claimed]starhost.Pos{}}
-	r.loading = &handlerCall{rec: r, logs: new(logBook), kept: true}
+	r.loading = &handlerCall{rec: r, logs: new(logBook)}
 	return r
 }
 
@@ -75,7 +75,7 @@ func (r *Recorder) Redacted() bool { return r.loading.logs.redacted }
 // files, which has neither turn nor lane.
 //
 // It is the context of the call, too, and holds the first arguments itself, so
-// that a call allocates nothing else. A hook's is used again, unless it is kept.
+// that a call allocates nothing else.
 type handlerCall struct {
 	context.Context
 	rec   *Recorder
@@ -84,17 +84,14 @@ type handlerCall struct {
 	made  *decision // the last decision that the handler made, or nil
 	logs  *logBook  // nil until the handler logs
 	notes *notes    // nil until the handler does what a memo must know; see noting
-	kept  bool      // there is a ctx, or a builtin has asked for the call: both may outlive it
 	first [4]starlark.Value
 }
 
 type handlerKey struct{}
 
-// Value implements [context.Context]. A context that builtins get from the run they
-// keep, if at all, after they asked for the call: see [modCall.handler].
+// Value implements [context.Context].
 func (h *handlerCall) Value(key any) any {
 	if key == (handlerKey{}) {
-		h.keepIt()
 		return h
 	}
 	return h.Context.Value(key)
@@ -107,44 +104,16 @@ func (c modCall) handler() *handlerCall {
 	return h
 }
 
-// keepIt marks the call as one that may be kept. Once it is, it is only read, as other
-// goroutines may have it.
-func (h *handlerCall) keepIt() {
-	if !h.kept {
-		h.kept = true
-	}
-}
-
 // ctx returns what the handler's parameter ctx gets.
-func (h *handlerCall) ctx() *ctxValue {
-	h.keepIt()
-	return &ctxValue{h, ""}
-}
+func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
-// begin returns the record of a call for a turn: that of the lane's call before, if
-// there is one.
+// begin returns the record of a call for a turn.
 func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 	lane := starhost.LaneOf(ctx)
 	if lane == nil {
 		lane = &starhost.Lane{Plugin: r.plugin.Name}
 	}
-	h, _ := lane.Held.(*handlerCall)
-	if h == nil {
-		h = new(handlerCall)
-	}
-	lane.Held = nil
-	h.Context, h.rec, h.turn, h.lane = ctx, r, t, lane
-	return h
-}
-
-// end leaves the record of a call that succeeded with its lane, if nobody can have kept it.
-func (h *handlerCall) end() {
-	if !h.kept {
-		lane := h.lane
-		lane.Unkept(h.Context)
-		*h = handlerCall{}
-		lane.Held = h
-	}
+	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }
 
 // run calls the function of s, unless it is known what it returns.

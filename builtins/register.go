@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -221,9 +220,8 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 
 // toolArguments converts a call's arguments, in the order of the model.
 func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) ([]starlark.Tuple, error) {
-	args := argumentDicts.Get().(*starlark.Dict)
-	defer returnDict(args)
-	if err := readObject(args, raw); err != nil {
+	args, err := objectOf(raw)
+	if err != nil {
 		return nil, err
 	}
 	names := make([]string, 0, args.Len())
@@ -234,18 +232,6 @@ func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMes
 		v, _, err := args.Get(starlark.String(name))
 		return shape.property(name).coerce(v), err
 	})
-}
-
-// argumentDicts are empty. A dict is half a KiB, and that of a tool's arguments is gone
-// before its handler runs.
-var argumentDicts = sync.Pool{New: func() any { return new(starlark.Dict) }}
-
-// returnDict empties a dict for the next call, unless it has grown.
-func returnDict(d *starlark.Dict) {
-	const most = 8 // members of a dict that is as small as any
-	if d.Len() <= most && d.Clear() == nil {
-		argumentDicts.Put(d)
-	}
 }
 
 // objectOf converts a JSON object; nothing is an empty one.
@@ -318,14 +304,12 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 		if err != nil {
 			return d, err
 		}
-		made := h.made
-		h.end()
 		_, nothing := v.(starlark.NoneType)
-		if nothing && (made == nil || !spec.Guard) {
+		if nothing && (h.made == nil || !spec.Guard) {
 			return d, nil
 		}
 		if nothing {
-			return d, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), made.action, made.made, made).at(sig.fn.Position())
+			return d, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
 		}
 		err = toDecision(spec, v, &d)
 		r.cleanDecision(&d)
