@@ -16,22 +16,14 @@ type conversation struct {
 	// messages are one for each of them, without a role where it is none. Those of
 	// the system are among them.
 	messages []starhost.Message
-	known    int // so many of them were read with an earlier document
 }
 
-// conversation reads an array of messages. Those that the document before had at the
-// same places, which are most, are not read again.
+// conversation reads an array of messages.
 func (d *document) conversation(array int) *conversation {
-	c, before := &d.talk, &d.talked
-	c.places = d.elements(array)
-	for c.known < min(len(c.places), len(before.places)) && d.origin(c.places[c.known]) == before.places[c.known] {
-		c.known++
-	}
-	if c.messages = before.messages[:c.known:c.known]; c.known == 0 || c.known < len(c.places) {
-		c.messages = append(make([]starhost.Message, 0, len(c.places)), c.messages...)
-	}
-	for _, m := range c.places[c.known:] {
-		c.messages = append(c.messages, d.message(m))
+	places := d.elements(array)
+	c := &conversation{places: places, messages: make([]starhost.Message, len(places))}
+	for i, m := range places {
+		c.messages[i] = d.message(m)
 	}
 	return c
 }

@@ -12,17 +12,12 @@ import (
 
 // A document is a JSON text with the place of each of its values. A request of
 // PicoClaw is a whole conversation, of which most is sent back as it came: it is read
-// in one pass, and nothing is copied that nobody asks for. What is asked for is a copy,
-// as the memory of a document is used again for another one.
+// in one pass, and nothing is copied that nobody asks for.
 type document struct {
-	text   []byte
-	nodes  []node    // of each value its own, then those within it; members are a key and a value
-	before *document // while it is read: one that it may repeat, or nil
-	known  []copied  // the values that it does repeat, in their order
+	text  []byte
+	nodes []node // of each value its own, then those within it; members are a key and a value
 
 	tooDeep bool // it cannot be read because of maxNesting
-
-	talk, talked conversation // that was read of it, and of the one before
 }
 
 // A node is a value of a document: text[start:end].
@@ -50,19 +45,12 @@ const none = -1
 // readDocument reads a text that must be one JSON value.
 func readDocument(text string) (*document, bool) {
 	d := &document{text: []byte(text)}
-	return d, d.read(nil)
+	return d, d.read()
 }
 
-// read finds the values of the text, which must be one JSON value. What it repeats of a
-// document before, if there is one, is known: see again.go.
-func (d *document) read(before *document) bool {
-	like := none
-	d.nodes, d.known, d.before, d.tooDeep = d.nodes[:0], d.known[:0], before, false
-	if d.talk, d.talked = (conversation{}), (conversation{}); before != nil {
-		d.talked, like = before.talk, 0
-	}
-	i, ok := d.value(d.space(0), 0, like)
-	d.before = nil
+// read finds the values of the text, which must be one JSON value.
+func (d *document) read() bool {
+	i, ok := d.value(d.space(0), 0)
 	return ok && d.space(i) == len(d.text)
 }
 
@@ -74,21 +62,17 @@ func (d *document) space(i int) int {
 	return i
 }
 
-// value reads the value at i, and returns the place behind it. like is the value of the
-// document before that has its place, or none.
-func (d *document) value(i, depth, like int) (int, bool) {
+// value reads the value at i, and returns the place behind it.
+func (d *document) value(i, depth int) (int, bool) {
 	if d.tooDeep = d.tooDeep || depth > maxNesting; d.tooDeep || i >= len(d.text) {
 		return i, false
-	}
-	if end, ok := d.again(i, depth, like); ok {
-		return end, true
 	}
 	at := len(d.nodes)
 	d.nodes = append(d.nodes, node{start: int32(i), kind: d.text[i]})
 	ok := false
 	switch d.text[i] {
 	case isObject, isArray:
-		i, ok = d.list(i, depth, like)
+		i, ok = d.list(i, depth)
 	case isString:
 		end, escaped, whole := d.string(i)
 		d.nodes[at].verbatim = whole && !escaped && utf8.Valid(d.text[i:end])
@@ -102,9 +86,8 @@ func (d *document) value(i, depth, like int) (int, bool) {
 }
 
 // list reads an object or an array.
-func (d *document) list(i, depth, like int) (int, bool) {
+func (d *document) list(i, depth int) (int, bool) {
 	object := d.text[i] == isObject
-	old := d.inside(like, d.text[i])
 	closing := d.text[i] + 2 // of both kinds
 	if i = d.space(i + 1); i < len(d.text) && d.text[i] == closing {
 		return i + 1, true
@@ -113,10 +96,9 @@ func (d *document) list(i, depth, like int) (int, bool) {
 		ok := true
 		if object {
 			i, ok = d.key(i)
-			old.take()
 		}
 		if ok {
-			i, ok = d.value(d.space(i), depth+1, old.take())
+			i, ok = d.value(d.space(i), depth+1)
 		}
 		i = d.space(i)
 		if !ok || i >= len(d.text) || d.text[i] != ',' && d.text[i] != closing {
@@ -134,7 +116,7 @@ func (d *document) key(i int) (int, bool) {
 	if i >= len(d.text) || d.text[i] != isString {
 		return i, false
 	}
-	i, ok := d.value(i, 0, none)
+	i, ok := d.value(i, 0)
 	i = d.space(i)
 	if !ok || i >= len(d.text) || d.text[i] != ':' {
 		return i, false

@@ -113,14 +113,11 @@ type pico struct {
 	broken  error
 	refuses bool // broken is a *Refusal
 
-	in     *bufio.Reader // of the goroutine that reads, as the next two
-	before *document     // the last request with a conversation, or nil
-	spare  *document     // whose memory the next message takes, or nil
-	ended  chan error    // once there is nothing more to read
+	in    *bufio.Reader // of the goroutine that reads
+	ended chan error    // once there is nothing more to read
 
 	writing sync.Mutex // what follows
 	out     io.Writer
-	line    []byte // of the last answer: its memory is used again
 
 	wait    sync.WaitGroup
 	pending chan struct{} // requests without an answer
@@ -145,10 +142,9 @@ type request struct {
 	verdicts *verdicts   // of its conversation, nil until serve finds it
 }
 
-// readRequest reads a line, which may repeat one before. It is no request, and none is
-// told, if it has no method.
-func readRequest(d, before *document) (*request, bool) {
-	if !d.read(before) || !d.is(0, isObject) {
+// readRequest reads a line. A line without a method is no request.
+func readRequest(d *document) (*request, bool) {
+	if !d.read() || !d.is(0, isObject) {
 		return nil, false
 	}
 	r := &request{document: d, id: string(d.as(d.get(0, "id"))), method: d.stringAt(d.get(0, "method")), params: d.get(0, "params")}
@@ -189,10 +185,7 @@ const patience = time.Millisecond
 // of a line over [maxRequest] than its beginning. The last line need not have an end.
 func (p *pico) read(ctx context.Context) {
 	for {
-		d := p.spare
-		if p.spare = nil; d == nil {
-			d = &document{}
-		}
+		d := &document{}
 		tooLong, err := d.readLine(p.in)
 		if tooLong {
 			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
@@ -213,7 +206,6 @@ func (p *pico) read(ctx context.Context) {
 
 // readLine makes a line the text of the document.
 func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
-	d.text = d.text[:0]
 	for {
 		part, err := r.ReadSlice('\n')
 		switch {
@@ -229,23 +221,14 @@ func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	}
 }
 
-// take answers a message. It reports whether the caller reads on, which then has the document's
-// memory.
+// take answers a message, and reports whether the caller reads on.
 func (p *pico) take(ctx context.Context, d *document, arrived time.Time) bool {
-	r, ok := readRequest(d, p.before)
+	r, ok := readRequest(d)
 	if !ok {
 		p.refuseLine(d)
-	} else if !p.serve(ctx, r, arrived) {
-		return false
+		return true
 	}
-	switch {
-	case len(d.text) >= maxReply: // it may be large, and has no answer that the next one repeats
-	case ok && r.method == "hook.before_llm":
-		p.before, p.spare = d, p.before
-	default:
-		p.spare = d
-	}
-	return true
+	return p.serve(ctx, r, arrived)
 }
 
 // refuseLine answers a line that starhost cannot read, because it is too deep or too long or cut off.
@@ -514,7 +497,7 @@ func (p *pico) reply(r *request, a picoAnswer, v *verdict) bool {
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	line := p.compose(r, "result", a)
+	line := r.compose("result", a)
 	if size := len(line); size >= maxReply {
 		defer func() { // the log can block, so the answer goes first
 			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
@@ -524,7 +507,7 @@ func (p *pico) reply(r *request, a picoAnswer, v *verdict) bool {
 			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
 			a = refusals[r.method](v.reason)
 		}
-		line = p.compose(r, "result", a)
+		line = r.compose("result", a)
 	}
 	if r.method == "hook.before_tool" && v != nil {
 		r.verdicts.note(r, v)
@@ -538,7 +521,7 @@ func (p *pico) fail(r *request, code int, message string) {
 	if !r.silent() {
 		p.writing.Lock()
 		defer p.writing.Unlock()
-		p.write(p.compose(r, "error", says(map[string]any{"code": code, "message": message})))
+		p.write(r.compose("error", says(map[string]any{"code": code, "message": message})))
 	}
 }
 
@@ -547,12 +530,9 @@ func (r *request) silent() bool {
 	return r.id == "" || r.id == "null" || r.id == "0"
 }
 
-// compose returns the message that answers a request, in memory that is used again.
-func (p *pico) compose(r *request, what string, a picoAnswer) []byte {
-	line := append(append(append(p.line[:0], `{"jsonrpc":"2.0","id":`...), r.id...), `,"`...)
-	line = append(append(line, what...), `":`...)
-	p.line = append(a(line), "}\n"...)
-	return p.line
+// compose returns the message that answers a request.
+func (r *request) compose(what string, a picoAnswer) []byte {
+	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
 }
 
 // write sends a message at once.

@@ -137,7 +137,7 @@ func readPico(r *request) (*picoRequest, error) {
 		return nil, errShape
 	}
 	c := r.conversation(q.messages)
-	picoclaw.rename(c.messages[c.known:])
+	picoclaw.rename(c.messages)
 	if slices.ContainsFunc(c.places, func(m int) bool { return !r.is(m, isObject) }) {
 		return nil, errShape
 	}

@@ -160,8 +160,8 @@ func TestServeBeside(t *testing.T) {
 	}
 }
 
-// The memory of a request is used again once it is answered, and not before: conversations
-// that grow beside one that waits are answered as each request is by itself.
+// Requests share no memory: conversations that grow beside one that waits get the answers that
+// each request gets by itself.
 func TestServeMemory(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	alone := true
