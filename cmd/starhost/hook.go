@@ -225,7 +225,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 	if err == nil {
 		e, err = r.agent.Read(r.payload)
 	}
-	if err == nil && !e.Known() && f.failClosed {
+	if err == nil && !e.Documented() && f.failClosed {
 		err = fmt.Errorf("%s: unknown event %.200q, which --fail-closed refuses", r.agent.Name, e.Name())
 	}
 	if err != nil {

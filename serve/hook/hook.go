@@ -133,13 +133,13 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 // Name returns the event's name as the agent has it, "" if it has none.
 func (e *Event) Name() string { return e.name }
 
-// Known reports whether the agent documents an event of that name.
-func (e *Event) Known() bool {
+// Documented reports whether the agent documents an event of that name.
+func (e *Event) Documented() bool {
 	_, ok := e.agent.kinds[e.name]
 	return ok
 }
 
-// Refuse returns the answer to a payload that nobody can read, or of an event that is not [Event.Known]:
+// Refuse returns the answer to a payload that nobody can read, or of an event that is not [Event.Documented]:
 // the agent's refusal, unless the payload has the name of an event that guards cannot refuse. An
 // agent that refuses a call at any exit code gets the refusal with 0.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {

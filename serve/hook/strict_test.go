@@ -50,7 +50,7 @@ func TestUnreadable(t *testing.T) {
 		agent := hook.AgentOf(a.agent)
 		for what, text := range unreadable {
 			payload := spell(text, a.name, a.tool, a.args)
-			if e, err := agent.Read([]byte(payload)); err == nil && (a.agent != "copilot" || e.Known()) {
+			if e, err := agent.Read([]byte(payload)); err == nil && (a.agent != "copilot" || e.Documented()) {
 				t.Errorf("%s: %s: Read got no error", a.agent, what)
 			}
 			_, answer, err := agent.Refuse([]byte(payload), "reason")
@@ -77,11 +77,11 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// An event name that the agent does not document is not Known; those that it does are.
-func TestKnown(t *testing.T) {
+// Documented tells the events that an agent has from those that it does not have.
+func TestDocumented(t *testing.T) {
 	for _, tt := range []struct {
 		agent, text string
-		known       bool
+		documented  bool
 	}{
 		{"claude-code", `{"hook_event_name":"Notification"}`, true},
 		{"claude-code", `{"hook_event_name":"PreToolUse","tool_name":"x"}`, true},
@@ -93,8 +93,8 @@ func TestKnown(t *testing.T) {
 		{"copilot", `{"sessionId":"s"}`, false},
 	} {
 		e, err := hook.AgentOf(tt.agent).Read([]byte(tt.text))
-		if err != nil || e.Known() != tt.known {
-			t.Errorf("%s: %s: got %v, want known %v", tt.agent, tt.text, err, tt.known)
+		if err != nil || e.Documented() != tt.documented {
+			t.Errorf("%s: %s: got %v, want documented %v", tt.agent, tt.text, err, tt.documented)
 		}
 	}
 }
