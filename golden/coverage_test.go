@@ -143,8 +143,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestCoverageChangesNoResult runs all our cases: of each the first run is without
-// coverage and the second with it, and both give the same.
+// TestCoverageChangesNoResult runs all our cases, with coverage and without.
 func TestCoverageChangesNoResult(t *testing.T) {
 	files := 0
 	for _, dir := range []string{"testdata", "testdata/combine", "plugins", "../scripts"} {

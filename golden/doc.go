@@ -81,7 +81,8 @@
 // and bring nothing but files share a host, as the sessions of a program do: what
 // leaks from one session to another is nondeterministic, too.
 //
-// Coverage is that of the second runs. It counts the lines and branches of the plugins
+// Coverage is measured in a third run, which has a higher limit of steps and is compared with
+// nothing, because counting costs steps. It counts the lines and branches of the plugins
 // beside cases, with the files in their folders that nothing loads, and of libraries;
 // not those that a case brings itself.
 package golden

@@ -37,7 +37,7 @@ type Options struct {
 	Update, Prune, Record bool
 	// Once runs each case once, which is quicker and does not see that a case gives now
 	// this, now that. It excludes Update, Prune and Record, as a case is rewritten only
-	// from two runs that agree, and Coverage, which is that of the second run.
+	// from two runs that agree, and Coverage, which counts only beside such runs.
 	Once bool
 	// FailFast stops at the first case that fails, in the order of the results: later
 	// ones are Skipped.
@@ -45,7 +45,8 @@ type Options struct {
 	// Jobs is how many cases run at a time; zero or less means one for each CPU. It
 	// changes no result.
 	Jobs int
-	// Coverage counts what the cases reach of their plugins. It changes no result.
+	// Coverage counts what the cases reach of their plugins, in a further run of each case.
+	// It changes no result.
 	Coverage bool
 	// Cache remembers the compiled programs of plugins and cases beyond this run; nil
 	// means one of its own.

@@ -52,9 +52,9 @@ func parallel(jobs, n int, do func(i int)) {
 
 // runAll runs all cases twice, unless once is enough: in order, and last first, with the
 // loaders of each prompt last first as well. It returns how many did run, which is all
-// but those after a failure that is enough. Coverage, if not nil, is that of the second
-// runs: they are the same ones whatever the number of jobs, and what it would change in
-// them would be seen as nondeterminism.
+// but those after a failure that is enough. If coverage is not nil, a third pass measures it and
+// compares nothing, because its probes cost steps. That pass is like the second, so that each case
+// counts the same, whatever the number of jobs.
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
 	last.Store(int64(len(cases) - 1))
@@ -76,8 +76,13 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 		return len(cases), nil
 	}
 	slices.Reverse(cases)
-	again := conditions{workers: 2, lastFirst: true, coverage: coverage, cache: o.Cache}
+	again := conditions{workers: 2, lastFirst: true, cache: o.Cache}
 	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { c.second = st.run(ctx, c) })
+	if err != nil || coverage == nil {
+		return len(cases), err
+	}
+	again.coverage = coverage
+	err = pass(ctx, cases, o, again, func(st *stage, c *testCase) { st.run(ctx, c) })
 	return len(cases), err
 }
 

@@ -10,13 +10,12 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A Coverage counts how often runs reach the statements of files, and each way out
-// of their conditions. It changes nothing that a script or its limits can see: see
-// probe.go. The zero value is ready; it is safe for concurrent use.
+// A Coverage counts how often runs reach the statements of files, and each way out of their
+// conditions. Counting takes steps, so a run may take eight times as many as its limit says; it
+// changes no value. The zero value is ready; it is safe for concurrent use.
 //
 // A parameter's default counts with the def that evaluates it: conditions in it are
-// no branches of their own. Strings and pass are no lines, and neither is a break or
-// continue right behind an if statement: nothing stands there to be counted.
+// no branches of their own. Strings and pass are no lines.
 type Coverage struct {
 	mu    sync.Mutex
 	files map[string]*counted
@@ -118,41 +117,31 @@ func (f *counted) report(path string) FileCoverage {
 
 // add counts at the counter that an argument of a probe names.
 func (f *counted) add(counter starlark.Value) {
+	if f == nil {
+		return
+	}
 	n, _ := counter.(starlark.Int).Int64()
 	f.counts[n].Add(1)
 }
 
-// names returns what the probes of an instrumented file call. The file may be nil:
-// nothing is counted.
+// names returns what the probes of an instrumented file call. If the file is nil, they count
+// nothing.
 func (f *counted) names() starlark.StringDict {
 	return starlark.StringDict{
 		lineProbe: &helper{lineProbe, f.line},
-		markProbe: &helper{markProbe, f.mark},
 		armProbe:  &helper{armProbe, f.arm},
 	}
 }
 
 // line counts a statement that is about to run: line(counter).
-func (f *counted) line(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	if workerOf(th).uncount(3, 4) && f != nil {
-		f.add(args[0])
-	}
+func (f *counted) line(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	f.add(args[0])
 	return starlark.None, nil
 }
 
-// mark is called before the condition of an arm is evaluated.
-func (f *counted) mark(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	workerOf(th).uncount(5, 5)
-	return starlark.None, nil
-}
-
-// arm counts the outcome of a condition, which it returns: arm(yes, no, mark(),
-// condition).
-func (f *counted) arm(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	condition := args[3]
-	if !workerOf(th).uncount(1, 1) || f == nil {
-		return condition, nil
-	}
+// arm counts the outcome of a condition, which it returns: arm(yes, no, condition).
+func (f *counted) arm(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	condition := args[2]
 	if condition.Truth() {
 		f.add(args[0])
 	} else {

@@ -58,24 +58,22 @@ func TestLimitsOfResultsHaveAPlace(t *testing.T) {
 // that needs one more is told so.
 func TestLimitOfStepsIsTheMost(t *testing.T) {
 	const src = "x = 0\nfor i in range(30000):\n    x += i\n"
-	for _, coverage := range []*Coverage{nil, new(Coverage)} {
-		with := func(limit uint64) (uint64, error) {
-			s := New(Options{Coverage: coverage, Limits: Limits{Steps: limit}})
-			f, err := s.Parse("f.star", []byte(src))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, usage, err := s.Run(context.Background(), f, Exec{})
-			return usage.Steps, err
+	with := func(limit uint64) (uint64, error) {
+		s := New(Options{Limits: Limits{Steps: limit}})
+		f, err := s.Parse("f.star", []byte(src))
+		if err != nil {
+			t.Fatal(err)
 		}
-		need, _ := with(0)
-		if _, err := with(need); err != nil {
-			t.Errorf("limit %d: got %v, want none", need, err)
-		}
-		_, err := with(need - 1)
-		if got := limitOf(t, err); got.Need != need || got.Used != need-1 || got.Max != need-1 {
-			t.Errorf("limit %d: got %+v, want that %d were needed", need-1, got, need)
-		}
+		_, usage, err := s.Run(context.Background(), f, Exec{})
+		return usage.Steps, err
+	}
+	need, _ := with(0)
+	if _, err := with(need); err != nil {
+		t.Errorf("limit %d: got %v, want none", need, err)
+	}
+	_, err := with(need - 1)
+	if got := limitOf(t, err); got.Need != need || got.Used != need-1 || got.Max != need-1 {
+		t.Errorf("limit %d: got %+v, want that %d were needed", need-1, got, need)
 	}
 }
 

@@ -28,7 +28,7 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, inParts func(na
 		sites:    sites,
 	}
 	r.scope = r.numbersOf(f.Stmts, nil)
-	f.Stmts = r.hoist(r.body(f.Stmts, fileStart(f)))
+	f.Stmts = r.hoist(r.stmts(f.Stmts))
 	return r.err
 }
 
@@ -106,6 +106,9 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 	}
 	out := make([]syntax.Stmt, 0, len(list))
 	for _, s := range list {
+		if r.sites != nil && hasLine(s) {
+			out = append(out, r.countLine(syntax.Start(s)))
+		}
 		out = r.stmt(out, s)
 	}
 	return out
@@ -123,13 +126,12 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	case *syntax.ExprStmt:
 		s.X = r.expr(s.X)
 	case *syntax.IfStmt:
-		yes, no := r.branch(s.If)
-		s.Cond = r.condition(s.Cond, yes, no)
-		s.True, s.False = r.block(s.True, blockStart{arm: yes}), r.block(s.False, blockStart{arm: no})
+		s.Cond = r.condition(s.If, s.Cond)
+		s.True, s.False = r.stmts(s.True), r.stmts(s.False)
 	case *syntax.ForStmt:
 		r.forStmt(s)
 	case *syntax.WhileStmt:
-		s.Cond, s.Body = r.expr(s.Cond), r.block(s.Body, blockStart{})
+		s.Cond, s.Body = r.expr(s.Cond), r.stmts(s.Body)
 	case *syntax.ReturnStmt:
 		if s.Result != nil {
 			s.Result = r.returned(r.expr(s.Result))
@@ -153,7 +155,7 @@ func (r *rewriter) forStmt(s *syntax.ForStmt) {
 	s.X = r.expr(s.X)
 	vars, stores := r.target(s.Vars)
 	s.Vars = vars
-	s.Body = append(stores, r.block(s.Body, blockStart{filled: true})...)
+	s.Body = append(stores, r.stmts(s.Body)...)
 }
 
 func (r *rewriter) def(s *syntax.DefStmt) {
@@ -161,7 +163,7 @@ func (r *rewriter) def(s *syntax.DefStmt) {
 	saved, start := r.scope, r.nodes
 	r.scope = r.numbersOf(s.Body, s.Params)
 	r.functions++
-	s.Body = r.body(s.Body, s.Def)
+	s.Body = r.stmts(s.Body)
 	r.functions--
 	r.scope = saved
 	if enter := r.enter(s.Def, r.nodes-start, s.Params); enter != nil {
@@ -202,7 +204,7 @@ func afterDoc(body []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 
 func (r *rewriter) params(list []syntax.Expr) {
 	saved := r.sites
-	r.sites = nil // the compiler has a position ready for what comes first in defaults
+	r.sites = nil // the def counts its defaults
 	defer func() { r.sites = saved }()
 	for _, p := range list {
 		switch p := p.(type) {
@@ -379,8 +381,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.TupleExpr:
 		r.exprs(e.List)
 	case *syntax.CondExpr:
-		yes, no := r.branch(e.If)
-		e.Cond, e.True, e.False = r.condition(e.Cond, yes, no), r.expr(e.True), r.expr(e.False)
+		e.Cond, e.True, e.False = r.condition(e.If, e.Cond), r.expr(e.True), r.expr(e.False)
 	case *syntax.UnaryExpr:
 		return r.unary(e)
 	case *syntax.BinaryExpr:
@@ -437,7 +438,6 @@ func (r *rewriter) lambda(e *syntax.LambdaExpr) {
 	saved, start := r.scope, r.nodes
 	r.scope = numbers{}
 	e.Body = r.expr(e.Body)
-	enterBody(e.Body, e.Lambda)
 	r.scope = saved
 	if enter := r.enter(e.Lambda, r.nodes-start, e.Params); enter != nil {
 		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, e.Body}, Rparen: e.Lambda}
@@ -478,8 +478,7 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 			}
 			c.Vars = r.plainTarget(c.Vars)
 		case *syntax.IfClause:
-			yes, no := r.branch(c.If)
-			c.Cond = r.condition(c.Cond, yes, no)
+			c.Cond = r.condition(c.If, c.Cond)
 		}
 	}
 	if !e.Curly {

@@ -41,7 +41,6 @@ type run struct {
 	loader  *loader  // of a Run; nil in a Call
 	files   []string // being evaluated, the outermost first
 	stopped error    // why the thread was cancelled: a limit, or the context's error
-	halt    *halt    // where steps ran out, while coverage is measured
 	broken  bool     // a panic passed through: the thread must not be used again
 
 	looked Usage   // what a profile has counted
@@ -93,7 +92,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 	w := idle.Get().(*worker)
 	w.box, w.ctx = s, ctx
 	b := &w.budget
-	b.maxSteps, b.maxAlloc, b.maxOutput = s.limits.Steps, s.limits.Memory, uint64(s.limits.Output)
+	b.maxSteps, b.maxAlloc, b.maxOutput = times(s.limits.Steps, s.stepRate()), s.limits.Memory, uint64(s.limits.Output)
 	if l, ok := ctx.Value(linkKey{}).(*link); ok {
 		if err := w.join(l); err != nil {
 			w.clean()
@@ -108,7 +107,7 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 
 // allow lowers the steps of a run that has just begun to those of most.
 func (w *worker) allow(most Allowance) {
-	if n := saturate(w.budget.firstStep, most.Steps); n < w.budget.maxSteps {
+	if n := saturate(w.budget.firstStep, times(most.Steps, w.box.stepRate())); n < w.budget.maxSteps {
 		w.budget.maxSteps, w.budget.lowSteps, w.budget.raise = n, true, most.Raise
 		w.wind()
 	}
@@ -117,10 +116,10 @@ func (w *worker) allow(most Allowance) {
 // leave ends a run. It returns what the run used, and err or what stopped it.
 func (w *worker) leave(err error) (Usage, error) {
 	if w.stopped != nil {
-		err = stopError{w.halted(err), w.stopped}
+		err = stopError{err, w.stopped}
 	}
 	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
-	usage := Usage{Steps: w.thread.Steps - w.budget.firstStep, Bytes: w.budget.alloc - w.budget.firstByte}
+	usage := Usage{Steps: (w.thread.Steps - w.budget.firstStep) / w.box.stepRate(), Bytes: w.budget.alloc - w.budget.firstByte}
 	if w.link != nil {
 		w.link.cut()
 	}
@@ -148,7 +147,7 @@ func (w *worker) tick() {
 	now := time.Now()
 	switch {
 	case w.thread.Steps > w.budget.maxSteps:
-		w.outOfSteps()
+		w.exceed("steps", script, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
 		return
 	case w.ctx.Err() != nil:
 		w.stop(w.ctx.Err())
