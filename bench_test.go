@@ -108,12 +108,3 @@ func inTurns(b *testing.B, h *starhost.Host, work func(*starhost.Turn) error) {
 		}
 	}
 }
-
-// BenchmarkNoop fires an event at one hook that has nothing to say.
-func BenchmarkNoop(b *testing.B) {
-	e := &starhost.Event{Name: post, Tool: "echo"}
-	inTurns(b, newHost(b, starhost.Options{}, plugin("p", hook(post, starhost.Decision{}))), func(turn *starhost.Turn) error {
-		_, err := turn.Fire(context.Background(), e)
-		return err
-	})
-}

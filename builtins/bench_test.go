@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
@@ -118,60 +117,6 @@ func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(c
 	if _, _, err := l.box.Call(t.Context(), inside, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// BenchmarkHookTable measures the sides of [BenchmarkHook] in turns, so that a busy
-// machine slows all, and prints what the host adds to the bare call.
-func BenchmarkHookTable(b *testing.B) {
-	for b.Loop() {
-		for _, hook := range benchHooks {
-			l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(b)
-			e := benchEvent(5, 200)
-			l.raw(b, e, hook.args, func(call func() error) {
-				raw, own, fire := l.fastest(b, e, call)
-				ratio := func(d time.Duration) float64 { return float64(d) / float64(raw) }
-				b.Logf("| %s | %v | %v | %.2f | %v | %.2f |", hook.name, raw, own, ratio(own), fire, ratio(fire))
-				b.ReportMetric(ratio(own), hook.name+"-call-x-raw")
-				b.ReportMetric(ratio(fire), hook.name+"-fire-x-raw")
-			})
-		}
-	}
-}
-
-// fastest returns the least time of a bare call, of the registered Go func and of
-// a firing.
-func (l *loaded) fastest(b *testing.B, e *starhost.Event, call func() error) (raw, own, fire time.Duration) {
-	const rounds, calls = 60, 200
-	s := l.NewSession(starhost.SessionConfig{ID: "s2"})
-	raw, own, fire = time.Hour, time.Hour, time.Hour
-	for range rounds {
-		turn, err := s.Begin(b.Context(), starhost.Request{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		raw = min(raw, timed(b, calls, call))
-		own = min(own, timed(b, calls, func() error {
-			_, err := l.plugin.Hooks[0].Call(b.Context(), turn, e)
-			return err
-		}))
-		fire = min(fire, timed(b, calls, func() error {
-			_, err := turn.Fire(b.Context(), e)
-			return err
-		}))
-		turn.End(b.Context())
-	}
-	return raw, own, fire
-}
-
-// timed returns the time of one of several calls.
-func timed(b *testing.B, calls int, call func() error) time.Duration {
-	start := time.Now()
-	for range calls {
-		if err := call(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return time.Since(start) / time.Duration(calls)
 }
 
 // assembly is a host of ten plugins, each with a hook and a loader of five

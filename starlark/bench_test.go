@@ -277,28 +277,12 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := m.Globals["f"].(starlark.Callable)
-	b.Run("sandbox", func(b *testing.B) {
-		ctx := context.Background()
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, _, err := s.Call(ctx, f, nil, nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("raw", func(b *testing.B) {
-		w, err := s.enter(context.Background())
-		if err != nil {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := s.Call(b.Context(), f, nil, nil); err != nil {
 			b.Fatal(err)
 		}
-		w.thread.SetMaxExecutionSteps(math.MaxUint64)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := starlark.Call(&w.thread, f, nil, nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	}
 }
 
 // benchPlugin is a plugin of about that many lines.

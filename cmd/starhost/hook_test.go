@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -178,50 +176,5 @@ func (r *record) lines(mark, text string) {
 func (r *record) code(code int) {
 	if code != 0 {
 		fmt.Fprintf(&r.out, "= %d\n", code)
-	}
-}
-
-// BenchmarkHookPicoclaw is one request of PicoClaw and its answer: thirty messages of
-// 1,000 bytes, twenty tools, and a hook that reads both.
-func BenchmarkHookPicoclaw(b *testing.B) {
-	dir := b.TempDir()
-	b.Setenv("HOME", dir)
-	plugin := `register_hook("pre_llm_call", lambda messages, tools: "roles " + ",".join(messages.roles) + "; tools " + ",".join(tools.names))`
-	if err := os.WriteFile(dir+"/p.star", []byte(plugin), 0o666); err != nil {
-		b.Fatal(err)
-	}
-	var messages, tools []any
-	for i := range 30 {
-		messages = append(messages, map[string]any{"role": []string{"user", "assistant"}[i%2], "content": strings.Repeat("words. ", 143)})
-	}
-	path := map[string]any{"type": "string", "description": strings.Repeat("what it is ", 12)}
-	for i := range 20 {
-		tools = append(tools, map[string]any{"type": "function", "function": map[string]any{
-			"name": fmt.Sprint("tool", i), "description": strings.Repeat("what it does ", 10),
-			"parameters": map[string]any{"type": "object", "properties": map[string]any{"path": path}},
-		}})
-	}
-	line := append(mustJSON(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "hook.before_llm", "params": map[string]any{"model": "m", "messages": messages, "tools": tools}}), '\n')
-	in, requests := io.Pipe()
-	replies, out := io.Pipe()
-	done := make(chan int)
-	go func() {
-		done <- run(b.Context(), []string{"-C", dir, "hook", "picoclaw", "p.star"}, in, out, os.Stderr)
-	}()
-	lines := bufio.NewReaderSize(replies, 1<<20)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		if _, err := requests.Write(line); err != nil {
-			b.Fatal(err)
-		}
-		if answer, err := lines.ReadSlice('\n'); err != nil || !bytes.Contains(answer, []byte("tools tool0,tool1,")) {
-			b.Fatalf("got %s, %v", answer, err)
-		}
-	}
-	requests.Close()
-	go io.Copy(io.Discard, lines) // what comes at the end is nothing, but is written
-	if code := <-done; code != 0 {
-		b.Errorf("exit code %d", code)
 	}
 }
