@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGoals runs each goal for a moment: that all sides work, and that those of the
-// standard hook say the same. What the figures are is not a matter of tests.
+// TestGoals runs each goal for a moment: all sides must work, and the peers must give the answer of
+// the standard hook. It judges no figure, because machines differ.
 func TestGoals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds opa and starhost")
@@ -32,7 +32,7 @@ func TestGoals(t *testing.T) {
 			}
 			for _, row := range r.rows {
 				t.Log(row)
-				if !strings.HasPrefix(row.goal, g.id) {
+				if row.goal != g.id {
 					t.Errorf("got a row of %s", row.goal)
 				}
 			}
@@ -40,7 +40,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// steady is a side of which each operation takes that long.
+// steady returns a side whose operations take d each.
 func steady(d time.Duration) side {
 	return func(n int) (time.Duration, error) { return time.Duration(n) * d, nil }
 }
@@ -52,16 +52,15 @@ func TestCompare(t *testing.T) {
 		ours, base time.Duration
 		row        string
 	}{
-		{"a share", atMost(1.0 / 80), 10, 1000, "G0 x ≤ 1/80 met 1/100 10ns : 1µs"},
-		{"a share that is too great", atMost(1.1), 121, 100, "G0 x ≤ 1.10 NOT MET 1.21 121ns : 100ns"},
-		{"a speed", atLeast(8), 10, 90, "G0 x ≥ 8× met 9× 10ns : 90ns"},
-		{"a speed that is too small", atLeast(8), 10, 70, "G0 x ≥ 8× NOT MET 7× 10ns : 70ns"},
-		{"nothing is wanted", limit{}, 10, 20, "G0 x – – 0.50 10ns : 20ns"},
+		{"a share", atMost(1.0 / 80), 10, 1000, "P0 x ≤ 1/80 met 1/100 10ns : 1µs"},
+		{"a share that is too great", atMost(1.1), 121, 100, "P0 x ≤ 1.10 NOT MET 1.21 121ns : 100ns"},
+		{"a speed", atLeast(8), 10, 90, "P0 x ≥ 8× met 9× 10ns : 90ns"},
+		{"a speed that is too small", atLeast(8), 10, 70, "P0 x ≥ 8× NOT MET 7× 10ns : 70ns"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &rig{pairs: 3, span: time.Microsecond, tell: func(row) {}}
-			if err := r.compare(claim{"G0", "x", tt.want}, steady(tt.ours), steady(tt.base)); err != nil {
+			if err := r.compare(claim{"P0", "x", tt.want}, steady(tt.ours), steady(tt.base)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.row, strings.Join(strings.Fields(r.rows[0].String()), " ")); diff != "" {
@@ -73,7 +72,7 @@ func TestCompare(t *testing.T) {
 
 func TestAgainstWhatIsMissing(t *testing.T) {
 	r := &rig{tell: func(row) {}}
-	err := r.against(claim{"G0", "x", atMost(1)}, steady(1), func() (side, error) { return nil, missing{"apt install python3-pluggy"} })
+	err := r.against(claim{"P0", "x", atMost(1)}, steady(1), func() (side, error) { return nil, missing{"apt install python3-pluggy"} })
 	if err != nil || len(r.rows) != 1 || r.rows[0].skipped != "needs apt install python3-pluggy" {
 		t.Errorf("got %v, %v, want one row that is skipped", r.rows, err)
 	}
@@ -83,17 +82,13 @@ func TestAgainstWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestPer(t *testing.T) {
-	runs := 0
-	s := side(func(n int) (time.Duration, error) {
-		runs = n
-		return time.Duration(n) * time.Second, nil
-	}).per(100)
-	for _, n := range []int{1, 50, 100, 1000} {
-		took, _ := s(n)
-		if want := time.Duration(n) * 10 * time.Millisecond; took != want {
-			t.Errorf("%d of 100 a second: got %v in %d runs, want %v", n, took, runs, want)
-		}
+func TestInitBytes(t *testing.T) {
+	got, err := initBytes("init a @1.5 ms, 0.1 ms clock, 100 bytes, 1 allocs\ngc 1\ninit b/c @2 ms, 0 ms clock, 23 bytes, 0 allocs\n")
+	if err != nil || got != 123 {
+		t.Errorf("got %v, %v, want 123", got, err)
+	}
+	if _, err := initBytes("no trace"); err == nil {
+		t.Error("no trace: got no error")
 	}
 }
 
@@ -105,12 +100,12 @@ func TestSpread(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	chosen, err := choose("g2, G8")
-	if err != nil || len(chosen) != 2 || chosen[0].id != "G2" || chosen[1].id != "G8" {
+	chosen, err := choose("p2, P9")
+	if err != nil || len(chosen) != 2 || chosen[0].id != "P2" || chosen[1].id != "P9" {
 		t.Errorf("got %v, %v", chosen, err)
 	}
-	const want = "-only: got G10, want one of G1, G2, G3, G4, G5, G6, G7, G8, G9, Hooks"
-	if _, err := choose("G10"); err == nil || err.Error() != want {
+	const want = "-only: got P10, want one of P1, P1b, P2, P2c, P3, P3b, P4, P5, P9"
+	if _, err := choose("P10"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -118,8 +113,8 @@ func TestChoose(t *testing.T) {
 func TestWritePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.md")
 	rows := []row{
-		{claim: claim{"G1", "ours, by theirs", atMost(1)}, got: spread{0.4, 0.5, 0.6}, ours: 1, base: 2},
-		{claim: claim{"G2", "ours, by what is not here", atMost(1)}, skipped: "needs it"},
+		{claim: claim{"P1", "ours, by theirs", atMost(1)}, got: spread{0.4, 0.5, 0.6}, ours: 1, base: 2},
+		{claim: claim{"P2", "ours, by what is not here", atMost(1)}, skipped: "needs it"},
 	}
 	if err := os.WriteFile(file, []byte("# By hand\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -143,8 +138,8 @@ func TestWritePage(t *testing.T) {
 
 | goal | what is measured | wanted | got | spread | ours : base | |
 |---|---|---|---|---|---|---|
-| G1 | ours, by theirs | ≤ 1 | 0.50 | 0.40 – 0.60 | 1ns : 2ns | met |
-| G2 | ours, by what is not here | ≤ 1 | | | | skipped: needs it |
+| P1 | ours, by theirs | ≤ 1 | 0.50 | 0.40 – 0.60 | 1ns : 2ns | met |
+| P2 | ours, by what is not here | ≤ 1 | | | | skipped: needs it |
 
 1 met, 0 not met, 1 skipped.
 

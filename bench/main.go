@@ -3,13 +3,11 @@
 //
 // Only ratios are judged. Both sides of a ratio run in turns on the same machine,
 // A B A B, and each pair gives one ratio: a machine that is busy slows both. The
-// table has the median of the ratios and their spread. What runs in this process
-// runs under the collector's policy of the binary starhost; what is a process of
-// its own is timed from outside, from its start to its end.
+// table has the median of the ratios and their spread. Work in this process runs under the
+// collector's policy of the binary starhost; a process is timed from its start to its end.
 //
-// It is a module of its own, so that the product links none of its peers. What is slow
-// is told by profiles: -profile has what runs in this process, `starhost eval --profile`
-// what a start does.
+// It is a separate module, so that the product links none of its peers. To find the slow parts,
+// use profiles: -profile writes that of this process, `starhost eval --profile` that of a start.
 package main
 
 import (
@@ -28,7 +26,7 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("bench: ")
 	quick := flag.Bool("quick", false, "run each side for a moment, to see that it works")
-	only := flag.String("only", "", "run only the goals of these `IDS`, as G2,G8")
+	only := flag.String("only", "", "run only the goals of these `IDS`, as P2,P9")
 	page := flag.String("o", "", "put the tables into the page `FILE`, between its marks")
 	profile := flag.String("profile", "", "write where this process spends its time to `FILE`, for go tool pprof")
 	flag.Parse()
@@ -75,7 +73,7 @@ func choose(ids string) ([]goal, error) {
 	return chosen, nil
 }
 
-// measure runs goals, prints each row as soon as it is known, and writes the page.
+// measure runs goals, prints each row as soon as it is measured, and writes the page.
 func measure(goals []goal, quick bool, page string, out io.Writer) error {
 	debug.SetGCPercent(400) // as the binary does
 	r, err := newRig(quick)

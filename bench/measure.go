@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A side is one of two things that are compared. It does its work n times and
-// says how long that took; the clock is its own, so that a child can hold it.
+// A side is one of two things that are compared. It does its work n times and returns how long
+// that took; a side that is a child reads its own clock.
 type side func(n int) (time.Duration, error)
 
 // loop makes a side of work in this process.
@@ -24,15 +24,6 @@ func loop(work func() error) side {
 	}
 }
 
-// per makes a side whose operation is one of the many that each run of s does.
-func (s side) per(many int) side {
-	return func(n int) (time.Duration, error) {
-		runs := max(n/many, 1)
-		took, err := s(runs)
-		return time.Duration(float64(took) * float64(n) / float64(runs*many)), err
-	}
-}
-
 // on makes a side that runs on a number of processors.
 func (s side) on(processors int) side {
 	return func(n int) (time.Duration, error) {
@@ -41,7 +32,7 @@ func (s side) on(processors int) side {
 	}
 }
 
-// both makes a side of which a and b do one half each, at the same time.
+// both makes a side whose work a and b share, each on its own goroutine.
 func both(a, b side) side {
 	return func(n int) (time.Duration, error) {
 		start := time.Now()
@@ -116,7 +107,8 @@ func (r *rig) compare(c claim, ours, base side) error {
 	if c.want.sign == "≥" {
 		got = got.inverse()
 	}
-	r.add(row{claim: c, got: got, ours: time.Duration(spreadOf(took[0]).median), base: time.Duration(spreadOf(took[1]).median)})
+	ourTime, baseTime := time.Duration(spreadOf(took[0]).median), time.Duration(spreadOf(took[1]).median)
+	r.add(row{claim: c, got: got, ours: ourTime, base: baseTime})
 	return nil
 }
 
@@ -129,24 +121,6 @@ func (r *rig) batch(s side) (int, error) {
 			return n, err
 		}
 	}
-}
-
-// time adds a row of the nanoseconds of one operation.
-func (r *rig) time(c claim, s side) error {
-	n, err := r.batch(s)
-	if err != nil {
-		return err
-	}
-	var times []float64
-	for range r.pairs {
-		took, err := s(n)
-		if err != nil {
-			return err
-		}
-		times = append(times, float64(took)/float64(n))
-	}
-	r.add(row{claim: c, got: spreadOf(times)})
-	return nil
 }
 
 // figure adds a row of something counted.

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// The marks between which the page has what is measured. The rest of it is written
-// by hand, and stays.
+// The marks around the generated part of the page. The rest is written by hand and does not change.
 const (
 	beginMark = "<!-- measured: cd bench && go run . -o ../docs/performance.md -->\n"
 	endMark   = "<!-- end of what is measured -->\n"
@@ -55,7 +54,7 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// machine says what the figures are of.
+// machine describes the machine and the peers that the figures are of.
 func machine() string {
 	parts := []string{fmt.Sprintf("%d processors (%s), %s %s/%s", runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 	for _, v := range []struct{ name, module string }{{"pluggy", "pluggy"}, {"pytest", "pytest"}} {
@@ -77,7 +76,7 @@ func modules() []string {
 	}
 	names := map[string]string{
 		"github.com/open-policy-agent/opa": "opa", "cel.dev/cel-go": "cel-go", "github.com/expr-lang/expr": "expr",
-		"github.com/dop251/goja": "goja", "go.starlark.net": "go.starlark.net",
+		"go.starlark.net": "go.starlark.net",
 	}
 	var list []string
 	for _, m := range info.Deps {
@@ -90,7 +89,7 @@ func modules() []string {
 
 var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
 
-// processor returns the name of the machine's processor, as far as it is known.
+// processor returns the name of the machine's processor, or its architecture.
 func processor() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if found := modelName.FindSubmatch(info); err == nil && found != nil {
@@ -99,7 +98,7 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// printed returns what a program prints.
+// printed returns the output of a program.
 func printed(name string, args ...string) string {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {

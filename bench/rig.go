@@ -93,19 +93,22 @@ func (r *rig) program(pkg string) (string, error) {
 const (
 	starhostProgram = "github.com/starhost/starhost/cmd/starhost"
 	floorProgram    = "github.com/starhost/starhost/bench/floor"
-	childProgram    = "github.com/starhost/starhost/bench/child"
-	parseProgram    = "github.com/starhost/starhost/bench/parse"
+	usageProgram    = "github.com/starhost/starhost/bench/usage"
 	opaProgram      = "github.com/open-policy-agent/opa"
 )
 
-// python returns a CPython that has a module.
+// python returns a CPython that has a module; "" is any CPython.
 func python(module string) (string, error) {
+	code, need := "", "apt install python3"
+	if module != "" {
+		code, need = "import "+module, need+"-"+module
+	}
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(name, "-c", "import "+module).Run() == nil {
+		if exec.Command(name, "-c", code).Run() == nil {
 			return name, nil
 		}
 	}
-	return "", missing{"apt install python3-" + module}
+	return "", missing{need}
 }
 
 // node returns the program of node.
@@ -126,7 +129,7 @@ func peer(name string) string {
 	return file
 }
 
-// environment is what processes get: nothing of the user's own config or caches.
+// environment returns the variables of processes: they see no config and no cache of the user.
 func (r *rig) environment(more ...string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir,
@@ -136,23 +139,29 @@ func (r *rig) environment(more ...string) []string {
 }
 
 // process makes a side of a whole process, which must succeed.
-func (r *rig) process(env []string, name string, args ...string) side {
+func (r *rig) process(name string, args ...string) side {
 	return loop(func() error {
-		_, err := r.output(env, name, args...)
+		_, err := r.output(nil, name, args...)
 		return err
 	})
 }
 
-// output returns what a process printed.
+// output returns the standard output of a process.
 func (r *rig) output(env []string, name string, args ...string) (string, error) {
+	stdout, _, err := r.outputs(env, name, args...)
+	return stdout, err
+}
+
+// outputs returns the standard output and the standard error of a process.
+func (r *rig) outputs(env []string, name string, args ...string) (stdout, stderr string, err error) {
 	cmd := exec.Command(name, args...)
 	cmd.Env, cmd.Dir = r.environment(env...), r.dir
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %v: %.400s", filepath.Base(name), strings.Join(args, " "), err, stderr.String()+stdout.String())
+		return "", "", fmt.Errorf("%s %s: %v: %.400s", filepath.Base(name), strings.Join(args, " "), err, errs.String()+out.String())
 	}
-	return stdout.String(), nil
+	return out.String(), errs.String(), nil
 }
 
 // A child is a process that answers lines with lines.
@@ -196,8 +205,8 @@ func (c *child) ask(line []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// timed makes a side of a child that does its work as often as it is told, and
-// answers with the nanoseconds.
+// timed makes a side of a child that does its work as often as a line says, and answers with the
+// nanoseconds.
 func (r *rig) timed(name string, args ...string) (side, error) {
 	c, err := r.start(name, args...)
 	if err != nil {

@@ -2,27 +2,12 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
-	"github.com/dop251/goja"
 	"github.com/expr-lang/expr"
 	"github.com/open-policy-agent/opa/v1/rego"
-	"github.com/starhost/starhost"
 )
-
-// goStandard is the standard hook in Go.
-func goStandard(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-	var roles, names []string
-	for _, m := range e.Messages.Items() {
-		roles = append(roles, m.Role)
-	}
-	for _, t := range e.Tools.Items() {
-		names = append(names, t.Name)
-	}
-	return starhost.TextContext("roles " + strings.Join(roles, ",") + "; tools " + strings.Join(names, ",")), nil
-}
 
 // regoHook is the standard hook as a prepared query of OPA.
 func regoHook() (side, error) {
@@ -87,25 +72,5 @@ func exprHook() (side, error) {
 		}
 		text, _ := value.(string)
 		return check(text, nil)
-	}), nil
-}
-
-// gojaHook is the standard hook in JavaScript, over values that were converted once.
-func gojaHook() (side, error) {
-	vm := goja.New()
-	if _, err := vm.RunString(`function standard(messages, tools) {
-  return "roles " + messages.map(m => m.role).join(",") + "; tools " + tools.map(t => t.name).join(",");
-}`); err != nil {
-		return nil, err
-	}
-	fn, _ := goja.AssertFunction(vm.Get("standard"))
-	input := plain()
-	messages, tools := vm.ToValue(input["messages"]), vm.ToValue(input["tools"])
-	return loop(func() error {
-		value, err := fn(goja.Undefined(), messages, tools)
-		if err != nil {
-			return err
-		}
-		return check(value.String(), nil)
 	}), nil
 }

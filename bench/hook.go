@@ -6,44 +6,56 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
-
-	"github.com/starhost/starhost"
 )
 
-// hookAgainstPeers compares the standard hook, and one that does nothing, with the
-// same hooks elsewhere. All but pluggy are asked as their own hosts ask them.
+// hookAgainstPeers compares the standard hook with the same hook elsewhere. Each peer is called the
+// way its own host calls it.
 func hookAgainstPeers(r *rig) error {
-	standard, err := r.hooks("standard", standardHook, 1)
+	set, err := r.load("standard", map[string]string{"standard": standardHook})
 	if err != nil {
 		return err
 	}
-	noop, err := r.hooks("noop", noopHook, 1)
-	if err != nil {
-		return err
-	}
-	event := beforeRequest(conversation(5, 1000))
-	ours, nothing := loop(fired(standard.Host, event)), loop(fired(noop.Host, event))
+	ours := loop(fired(set.Host, beforeRequest(conversation(5, 1000))))
 	for _, peer := range []struct {
 		claim claim
-		ours  side
 		start func() (side, error)
 	}{
-		{claim{"G2", "standard hook, by pluggy", atMost(1)}, ours, func() (side, error) { return r.timedPython("pluggy", "hooks.py", "standard") }},
-		{claim{"G2", "standard hook, by a Python child on stdio (PicoClaw)", atMost(1.0 / 80)}, ours, r.picoclawPython},
-		{claim{"G2", "standard hook, by a Go child on stdio (PicoClaw)", limit{}}, ours, r.picoclawGo},
-		{claim{"G2", "standard hook, by an HTTP callback (N.E.K.O)", atMost(1.0 / 40)}, ours, r.callback},
-		{claim{"G2", "standard hook, by OPA in the process", atMost(1.0 / 10)}, ours, regoHook},
-		{claim{"G2", "standard hook, by CEL in the process", atMost(1)}, ours, celHook},
-		{claim{"G2", "standard hook, by expr in the process", atMost(1)}, ours, exprHook},
-		{claim{"G2", "standard hook, by goja in the process", limit{}}, ours, gojaHook},
-		{claim{"G2", "standard hook, by a Go closure behind the same host", limit{}}, ours, goHook},
-		{claim{"G2b", "no-op hook, by pluggy", atMost(1.0 / 8)}, nothing, func() (side, error) { return r.timedPython("pluggy", "hooks.py", "noop") }},
+		{claim{"P1", "standard hook, by pluggy", atMost(1)}, func() (side, error) { return r.timedPython("pluggy", "hook.py") }},
+		{claim{"P1", "standard hook, by OPA in the process", atMost(1.0 / 10)}, regoHook},
+		{claim{"P1", "standard hook, by a Python child on stdio (PicoClaw)", atMost(1.0 / 60)}, r.pythonChild},
+		{claim{"P1", "standard hook, by an HTTP callback (N.E.K.O)", atMost(1.0 / 40)}, r.callback},
+		{claim{"P1", "standard hook, by CEL in the process", atMost(1)}, celHook},
+		{claim{"P1", "standard hook, by expr in the process", atMost(1)}, exprHook},
 	} {
-		if err := r.against(peer.claim, peer.ours, peer.start); err != nil {
+		if err := r.against(peer.claim, ours, peer.start); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// unreadMessages compares the costs of a hook that names messages and tools and reads neither,
+// while the messages grow. Nothing may change, not even by one byte.
+func unreadMessages(r *rig) error {
+	set, err := r.load("unread", map[string]string{"unread": `
+register_hook("pre_llm_call", lambda messages, tools: None)
+`})
+	if err != nil {
+		return err
+	}
+	least, leastBytes, err := cost(fired(set.Host, beforeRequest(conversation(5, 1<<10))))
+	if err != nil {
+		return err
+	}
+	for _, messages := range []int{5, 500} {
+		allocs, bytes, err := cost(fired(set.Host, beforeRequest(conversation(messages, 1<<20))))
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("messages unread, %d of 1 MiB in all against 5 of 1 KiB", messages)
+		r.figure(claim{"P1b", what, atMost(0).of("allocs more")}, allocs-least)
+		r.figure(claim{"P1b", what, atMost(0).of("B more")}, bytes-leastBytes)
 	}
 	return nil
 }
@@ -59,7 +71,7 @@ func check(got string, err error) error {
 	return err
 }
 
-// A wireMessage and a wireTool are what peers are shown as JSON or by reflection.
+// A wireMessage and a wireTool are what peers get as JSON or by reflection.
 type wireMessage struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
@@ -99,27 +111,13 @@ func plain() map[string]any {
 	return v
 }
 
-// picoclawPython is a plugin as PicoClaw runs it.
-func (r *rig) picoclawPython() (side, error) {
-	interpreter, err := exec.LookPath("python3")
-	if err != nil {
-		return nil, missing{"apt install python3"}
-	}
-	return r.picoclaw(interpreter, peer("picoclaw.py"))
-}
-
-// picoclawGo is the same plugin in Go.
-func (r *rig) picoclawGo() (side, error) {
-	program, err := r.program(childProgram)
+// pythonChild is a plugin in a process of its own, which PicoClaw asks for hook.before_llm.
+func (r *rig) pythonChild() (side, error) {
+	interpreter, err := python("")
 	if err != nil {
 		return nil, err
 	}
-	return r.picoclaw(program, "hook")
-}
-
-// picoclaw asks a child for hook.before_llm.
-func (r *rig) picoclaw(name string, args ...string) (side, error) {
-	c, err := r.start(name, args...)
+	c, err := r.start(interpreter, peer("child.py"))
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +143,9 @@ func (r *rig) picoclaw(name string, args ...string) (side, error) {
 
 // callback posts to a plugin's own HTTP server.
 func (r *rig) callback() (side, error) {
-	interpreter, err := exec.LookPath("python3")
+	interpreter, err := python("")
 	if err != nil {
-		return nil, missing{"apt install python3"}
+		return nil, err
 	}
 	c, err := r.start(interpreter, peer("callback.py"))
 	if err != nil {
@@ -172,14 +170,4 @@ func (r *rig) callback() (side, error) {
 		err = json.NewDecoder(bufio.NewReader(answer.Body)).Decode(&reply)
 		return check(reply.Output, err)
 	}), nil
-}
-
-// goHook is the hook as a Go function: the same dispatch without Starlark.
-func goHook() (side, error) {
-	plugin := starhost.Plugin{Name: "standard", Hooks: []starhost.Hook{{Event: "pre_llm_call", Call: goStandard}}}
-	h := starhost.New(starhost.Options{})
-	if err := h.Add(plugin); err != nil {
-		return nil, err
-	}
-	return loop(fired(h, beforeRequest(conversation(5, 1000)))), nil
 }

@@ -1,8 +1,8 @@
 """Assembles prompts with pluggy: 10 plugins, each with a hook and a loader of 5
 fragments of 4 KiB, of which 40 of 50 are unique; each content is sent once.
 
-"new" makes all content new in each prompt, "known" the same every time; "held" is the
-same in memory, made once. Nothing tells a host which it is, so each content is hashed.
+"new" makes all content in each prompt; "content" gives texts that plugins made once. The host
+cannot distinguish them, so it hashes each content.
 """
 
 import hashlib
@@ -53,14 +53,14 @@ class Holding(Plugin):
 
 manager = pluggy.PluginManager("bench")
 manager.add_hookspecs(Spec)
-make = Holding if sys.argv[1] == "held" else Making
+make = Making if sys.argv[1] == "new" else Holding
 for i in range(10):
     manager.register(make(i))
-counter = itertools.count()
+counter = itertools.count(10_000_001)
 
 
 def prompt():
-    arg = str(next(counter)) if sys.argv[1] == "new" else "fixed"
+    arg = str(next(counter))
     seen, pieces, report = set(), [], []
 
     def add(content, source):

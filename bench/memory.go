@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A usage is what whole processes used, each from its start to its end.
+type usage struct{ peakMiB, faults spread }
+
+// usage runs a process a few times and measures what it used.
+func (r *rig) usage(name string, args ...string) (usage, error) {
+	parent, err := r.program(usageProgram)
+	if err != nil {
+		return usage{}, err
+	}
+	var peaks, faults []float64
+	for range min(r.pairs, 5) {
+		out, err := r.output(nil, parent, append([]string{name}, args...)...)
+		if err != nil {
+			return usage{}, err
+		}
+		var kib, minor float64
+		if _, err := fmt.Sscan(out, &kib, &minor); err != nil {
+			return usage{}, fmt.Errorf("usage: got %q: %w", out, err)
+		}
+		peaks, faults = append(peaks, kib/1024), append(faults, minor)
+	}
+	return usage{spreadOf(peaks), spreadOf(faults)}, nil
+}
+
+// prepared returns the bytes that the packages of a Go program allocate before main begins.
+func (r *rig) prepared(name string, args ...string) (float64, error) {
+	_, trace, err := r.outputs([]string{"GODEBUG=inittrace=1"}, name, args...)
+	if err != nil {
+		return 0, err
+	}
+	return initBytes(trace)
+}
+
+// initBytes sums the bytes in a trace of GODEBUG=inittrace=1.
+func initBytes(trace string) (float64, error) {
+	sum := 0
+	for line := range strings.Lines(trace) {
+		var (
+			name      string
+			at, clock float64
+			bytes     int
+		)
+		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes", &name, &at, &clock, &bytes); n == 4 {
+			sum += bytes
+		}
+	}
+	if sum == 0 {
+		return 0, fmt.Errorf("GODEBUG=inittrace=1: got no bytes in %.400q", trace)
+	}
+	return float64(sum), nil
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+)
+
+const (
+	question = "Why is checkout slow?"
+	plugins  = 10
+)
+
+// Loaders of these sources give 5 fragments each. The first makes the text of each fragment, which
+// contains the argument; the second gives texts that the plugin made when it was loaded.
+const (
+	makingLoader = `
+BODY = "0123456789abcde\n" * %[1]d
+
+def load_%[2]d(arg):
+    return [fragment("%%s %%d\n" %% (arg, (%[2]d * 5 + j) %% 40) + BODY, source = "%[2]d/%%d.md" %% j) for j in range(5)]
+` + registrations
+	holdingLoader = `
+BODY = "0123456789abcde\n" * %[1]d
+TEXTS = ["fixed %%d\n" %% ((%[2]d * 5 + j) %% 40) + BODY for j in range(5)]
+
+def load_%[2]d(arg):
+    return [fragment(TEXTS[j], source = "%[2]d/%%d.md" %% j) for j in range(5)]
+` + registrations
+	registrations = `
+register_fragment_loader("ref%[2]d", load_%[2]d)
+register_hook("pre_llm_call", lambda: "remember %[2]d")
+`
+)
+
+// wholePrompts compares whole prompts: 10 plugins, each with a hook and a loader of 5 fragments of
+// 4 KiB, of which 40 of 50 are unique, joined into one text.
+func wholePrompts(r *rig) error {
+	for _, c := range []struct {
+		what   string
+		source string
+		want   limit
+	}{
+		{"new content", makingLoader, atLeast(1)},
+		{"content that plugins hold", holdingLoader, atLeast(2)},
+	} {
+		prompt, err := r.prompts(c.what, c.source, 4<<10)
+		if err != nil {
+			return err
+		}
+		ours := claim{"P4", "prompts of " + c.what + ", speed by pluggy", c.want}
+		kind, _, _ := strings.Cut(c.what, " ")
+		start := func() (side, error) { return r.timedPython("pluggy", "prompt.py", kind) }
+		if err := r.against(ours, loop(prompt).on(1), start); err != nil {
+			return err
+		}
+	}
+	return r.promptCosts()
+}
+
+// promptCosts adds the tail and the memory of prompts of content that plugins hold.
+func (r *rig) promptCosts() error {
+	small, err := r.prompts("small", holdingLoader, 4<<10)
+	if err != nil {
+		return err
+	}
+	// The limit of a prompt is 1 MiB: 40 unique fragments of 16 KiB are 640 KiB.
+	large, err := r.prompts("large", holdingLoader, 16<<10)
+	if err != nil {
+		return err
+	}
+	ratio, err := r.tail(small)
+	if err != nil {
+		return err
+	}
+	r.figure(claim{"P4", "prompts of content that plugins hold, p99 by p50", atMost(3)}, ratio)
+	_, bytes, err := cost(small)
+	if err != nil {
+		return err
+	}
+	_, more, err := cost(large)
+	if err != nil {
+		return err
+	}
+	r.figure(claim{"P4", "prompts of content that plugins hold, fragments of 16 KiB against 4 KiB", atMost(1).of("KiB more")}, (more-bytes)/1024) // a copy of one fragment would be 12 KiB more
+	return nil
+}
+
+// tail returns the time of the slowest prompt but 1 in 100 by that of the median.
+func (r *rig) tail(prompt func() error) (float64, error) {
+	took := make([]time.Duration, r.size(5000))
+	for i := range took {
+		start := time.Now()
+		if err := prompt(); err != nil {
+			return 0, err
+		}
+		took[i] = time.Since(start)
+	}
+	slices.Sort(took)
+	return float64(took[len(took)*99/100]) / float64(took[len(took)/2]), nil
+}
+
+// prompts loads plugins and makes work of building the first prompt of a session and of writing
+// its text into a buffer. Each prompt asks the loaders for another argument, so that no call can be
+// answered from an earlier one; all arguments are of one length, so that prompts cost the same.
+func (r *rig) prompts(folder, source string, size int) (func() error, error) {
+	sources := map[string]string{}
+	for i := range plugins {
+		sources["p"+strconv.Itoa(i)] = fmt.Sprintf(source, size/16-1, i)
+	}
+	set, err := r.load(folder, sources)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	n, least := 10_000_000, int64(unique*(size-16))
+	return func() error {
+		n++
+		refs := make([]string, plugins)
+		for i := range refs {
+			refs[i] = "ref" + strconv.Itoa(i) + ":" + strconv.Itoa(n)
+		}
+		session := set.Host.NewSession(starhost.SessionConfig{ID: "bench"})
+		p, err := session.Prompt(context.Background(), starhost.Request{Text: question, Fragments: refs})
+		if err != nil {
+			return err
+		}
+		out.Reset()
+		if got, err := p.Text.WriteTo(&out); err != nil || got < least {
+			return fmt.Errorf("got a prompt of %d B (%v), want at least %d", got, err, least)
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// event is a tool call that the guard asks about, as Claude Code sends it.
+const event = `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"sudo id"}}`
+
+// guard asks a person about sudo; peers/guard.py does the same.
+const guard = `
+def guard(tool, arguments):
+    if "sudo" in arguments.get("command", ""):
+        return ask("sudo needs a person")
+
+register_hook("pre_tool_call", guard)
+`
+
+// oneEvent compares the process that an agent starts for each event. There is no log of decisions
+// yet, so none is written.
+func oneEvent(r *rig) error {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return err
+	}
+	floor, err := r.program(floorProgram)
+	if err != nil {
+		return err
+	}
+	files := many(19, "%02d.star", starPlugin)
+	files["guard.star"] = guard
+	dir, err := r.folder("twenty-guard", files)
+	if err != nil {
+		return err
+	}
+	ours := r.dialogue(event, "sudo needs a person", starhost, "hook", "claude-code", dir)
+	if err := r.compare(claim{"P2", "hook claude-code, 20 plugins, by a hello-world in Go", atMost(2.2)}, ours, r.process(floor)); err != nil {
+		return err
+	}
+	return r.against(claim{"P2", "hook claude-code, 20 plugins, by the same guard in Python", atMost(1.0 / 5)}, ours, func() (side, error) {
+		interpreter, err := python("")
+		if err != nil {
+			return nil, err
+		}
+		return r.dialogue(event, "sudo needs a person", interpreter, peer("guard.py")), nil
+	})
+}
+
+// dialogue makes a side of a whole process whose answer to an input must contain a text.
+func (r *rig) dialogue(input, want, name string, args ...string) side {
+	return loop(func() error {
+		cmd := exec.Command(name, args...)
+		cmd.Env, cmd.Dir, cmd.Stdin = r.environment(), r.dir, strings.NewReader(input+"\n")
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Run(); err != nil {
+			return err
+		}
+		if !strings.Contains(out.String(), want) {
+			return fmt.Errorf("got %.400s, want %s", out.String(), want)
+		}
+		return nil
+	})
+}
+
+// emptyStart measures the start of the program that agents run, with nothing to do.
+func emptyStart(r *rig) error {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return err
+	}
+	floor, err := r.program(floorProgram)
+	if err != nil {
+		return err
+	}
+	ours := r.process(starhost, "version")
+	if err := r.compare(claim{"P2c", "version, by a hello-world in Go", atMost(1.8)}, ours, r.process(floor)); err != nil {
+		return err
+	}
+	used, err := r.usage(starhost, "version")
+	if err != nil {
+		return err
+	}
+	r.add(row{claim: claim{"P2c", "version, minor page faults", atMost(350).of("faults")}, got: used.faults})
+	bytes, err := r.prepared(starhost, "version")
+	if err != nil {
+		return err
+	}
+	r.figure(claim{"P2c", "version, bytes that packages prepare before main", atMost(200).of("KB")}, bytes/1000)
+	return nil
+}
+
+// manyPlugins compares the start with 1,000 plugins with a program that only reads and hashes their
+// files, and with other hosts that have as many plugins that do the same.
+func manyPlugins(r *rig) error {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return err
+	}
+	floor, err := r.program(floorProgram)
+	if err != nil {
+		return err
+	}
+	dir, err := r.folder("plugins", many(r.size(1000), "%03d.star", starPlugin))
+	if err != nil {
+		return err
+	}
+	eval := []string{"eval", dir, "-p", "hello", "-F", "text"}
+	warm := r.process(starhost, eval...)
+	cold := r.process(starhost, append(eval, "--no-cache")...)
+	sum := func() (side, error) { return r.process(floor, "sum", dir), nil }
+	for _, c := range []struct {
+		claim claim
+		ours  side
+		start func() (side, error)
+	}{
+		{claim{"P3", "eval of 1,000 plugins, warm cache, by pluggy", atMost(1.0 / 2)}, warm, r.pluggyStart},
+		{claim{"P3", "eval of 1,000 plugins, warm cache, by node", atMost(1 / 1.5)}, warm, r.nodeStart},
+		{claim{"P3", "eval of 1,000 plugins, warm cache, by opa eval", atMost(1.0 / 4)}, warm, r.opaStart},
+		{claim{"P3", "eval of 1,000 plugins, warm cache, by read + SHA-256", atMost(5)}, warm, sum},
+		{claim{"P3", "eval of 1,000 plugins, no cache, by pluggy", atMost(1)}, cold, r.pluggyStart},
+	} {
+		if err := r.against(c.claim, c.ours, c.start); err != nil {
+			return err
+		}
+	}
+	used, err := r.usage(starhost, eval...)
+	if err != nil {
+		return err
+	}
+	r.add(row{claim: claim{"P3", "eval of 1,000 plugins, warm cache, peak memory", atMost(32).of("MiB")}, got: used.peakMiB})
+	return nil
+}
+
+// fewPlugins compares a start with 20 plugins with one that loads none.
+func fewPlugins(r *rig) error {
+	starhost, err := r.program(starhostProgram)
+	if err != nil {
+		return err
+	}
+	dir, err := r.folder("twenty", many(20, "%02d.star", starPlugin))
+	if err != nil {
+		return err
+	}
+	return r.compare(claim{"P3b", "eval of 20 plugins, warm cache, by version", atMost(1.3)},
+		r.process(starhost, "eval", dir, "-p", "hello", "-F", "text"), r.process(starhost, "version"))
+}
+
+// many returns n files of a pattern, each of the text that write gives for its
+// number.
+func many(n int, name string, write func(int) string) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files["p"+fmt.Sprintf(name, i)] = write(i)
+	}
+	return files
+}
+
+// starPlugin is a plugin as teams write them: a tool, a guard, a loader.
+func starPlugin(i int) string {
+	return fmt.Sprintf(`"""Restarts of service %[1]d."""
+
+plugin(version = "1.0.0", owner = "team-%[1]d", config = {"cluster": "staging"})
+
+def restart_%[1]d(service, cluster = config.cluster):
+    """Restart a service.
+
+    Args:
+      service (string): Name of the service.
+      cluster (string): Where it runs.
+    """
+    return "restarted %%s in %%s" %% (service, cluster)
+
+def guard(arguments):
+    if arguments.get("cluster") == "prod":
+        return deny("restarts in prod need a change ticket")
+    return None
+
+def runbook(arg):
+    steps = ["Look at the error rate of %%s." %% arg, "Restart one pod.", "Page team %[1]d."]
+    return "\n".join(["%%d. %%s" %% (i + 1, s) for i, s in enumerate(steps)])
+
+register_tool(restart_%[1]d)
+register_hook("pre_tool_call", guard, match = "restart_%[1]d")
+register_fragment_loader("runbook%[1]d", runbook)
+`, i)
+}
+
+// pluggyStart loads the plugins in Python; the first run leaves their byte code.
+func (r *rig) pluggyStart() (side, error) {
+	interpreter, err := python("pluggy")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.folder("pluggy", many(r.size(1000), "%03d.py", func(i int) string {
+		return fmt.Sprintf(`"""Restarts of service %[1]d."""
+
+import pluggy
+
+impl = pluggy.HookimplMarker("bench")
+
+
+def restart_%[1]d(service: str, cluster: str = "staging") -> str:
+    """Restart a service."""
+    return "restarted %%s in %%s" %% (service, cluster)
+
+
+@impl
+def register_tools(register):
+    register(restart_%[1]d, parameters={"service": "string", "cluster": "string"})
+
+
+@impl
+def pre_tool_call(tool, arguments):
+    if tool == "restart_%[1]d" and arguments.get("cluster") == "prod":
+        return {"action": "deny", "reason": "restarts in prod need a change ticket"}
+    return None
+
+
+@impl
+def load_fragment(prefix, arg):
+    if prefix != "runbook%[1]d":
+        return None
+    steps = ["Look at the error rate of %%s." %% arg, "Restart one pod.", "Page team %[1]d."]
+    return "\n".join(["%%d. %%s" %% (i + 1, s) for i, s in enumerate(steps)])
+`, i)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return r.process(interpreter, peer("load.py"), dir), nil
+}
+
+// nodeStart loads the plugins in JavaScript.
+func (r *rig) nodeStart() (side, error) {
+	program, err := node()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.folder("node", many(r.size(1000), "%03d.js", func(i int) string {
+		return fmt.Sprintf(`// Restarts of service %[1]d.
+
+function restart({ service, cluster = "staging" }) {
+  return "restarted " + service + " in " + cluster;
+}
+
+function guard(tool, args) {
+  if (tool === "restart_%[1]d" && args.cluster === "prod") {
+    return { action: "deny", reason: "restarts in prod need a change ticket" };
+  }
+  return null;
+}
+
+function runbook(arg) {
+  const steps = ["Look at the error rate of " + arg + ".", "Restart one pod.", "Page team %[1]d."];
+  return steps.map((s, i) => i + 1 + ". " + s).join("\n");
+}
+
+exports.tools = [{ name: "restart_%[1]d", description: "Restart a service.", parameters: { service: "string", cluster: "string" }, run: restart }];
+exports.hooks = [{ event: "pre_tool_call", run: guard }, { event: "load", prefix: "runbook%[1]d", run: runbook }];
+`, i)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return r.process(program, peer("load.js"), dir), nil
+}
+
+// opaStart loads the guards and texts as policies; OPA has no tools.
+func (r *rig) opaStart() (side, error) {
+	opa, err := r.program(opaProgram)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := r.folder("opa", many(r.size(1000), "%03d.rego", func(i int) string {
+		return fmt.Sprintf(`# Restarts of service %[1]d.
+package p%[1]d
+
+default cluster := "staging"
+
+cluster := input.arguments.cluster
+
+deny contains "restarts in prod need a change ticket" if {
+	input.tool == "restart_%[1]d"
+	cluster == "prod"
+}
+
+steps := ["Look at the error rate.", "Restart one pod.", "Page team %[1]d."]
+
+runbook := concat("\n", [line |
+	some i, step in steps
+	line := sprintf("%%d. %%s", [i + 1, step])
+])
+`, i)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return r.process(opa, "eval", "--data", dir, "--format", "raw", "data.p0.runbook"), nil
+}
