@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,10 @@ import (
 // hookFlags are the flags of hook.
 type hookFlags struct {
 	loadFlags
-	failClosed, printConfig bool
+	failClosed, failOpen, printConfig bool
+
+	began  bool  // hook answers the agent
+	broken error // of the command line, which starhost cannot use
 }
 
 func (a *app) hookCommand() *cobra.Command {
@@ -40,10 +44,14 @@ claude-code, copilot and hermes run it for each event: what ctx.state keeps, and
 session was told already, is in the XDG state folder between two events. picoclaw keeps
 it running.
 
-The exit code is 0, or 2 to block what the event is about. If plugins give no answer within
-4.5 s, or starhost cannot read the event, it refuses the event. If the config has a mistake,
-the exit code is 1, which blocks nothing; with --fail-closed, or if a plugin that the config
-requires is not loaded, it is 2. See docs/agents.md.`,
+If plugins give no answer within 4.5 s, or starhost cannot read the event, it refuses the event.
+If a guard does not load, or the config or this command line has a mistake, starhost refuses all
+calls of tools and all approvals. It refuses prompts too if the plugin that does not load has a
+hook on turn_start or pre_llm_call. --fail-open lets them pass, with a message at each event.
+
+The exit code is 0 for an answer, 2 to block what the event is about. It is 1 if hook failed and
+nothing is blocked: for an event that no guard can refuse, or with --fail-open. See
+docs/agents.md.`,
 		Example: `  starhost hook claude-code --print-config
   starhost hook picoclaw --fail-closed plugins/policy --print-config`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -64,7 +72,8 @@ requires is not loaded, it is 2. See docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "block if plugins do not load, and events that the agent does not document")
+	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
+	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
 	return cmd
 }
@@ -82,7 +91,9 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 		return usagef("hook: unknown agent %q%s, want one of %s", name, didYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
 	case f.printConfig:
 		return a.printHookConfig(cmd, agent, paths)
-	case agent.Lines:
+	}
+	f.began = true
+	if agent.Lines {
 		return a.serveHook(ctx, f, paths)
 	}
 	return a.answerHook(ctx, f, agent, paths)
@@ -240,7 +251,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 		return
 	}
 	answer, store := r.ask(ctx, f, e, paths)
-	r.decide(r.conclude(e, answer, said))
+	r.decide(r.conclude(e, answer, said, f.failOpen))
 	store()
 }
 
@@ -249,17 +260,20 @@ func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = readOnce(o.Host.Clock)
 	})
-	store = func() {}
-	if err == nil {
-		answer, store, err = e.Answer(ctx, set.Host, hook.Options{
-			States: &hook.States{Dir: hook.StateDir(r.getenv)},
-			Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
-		})
-		if r.fail(err); err != nil {
-			err = &hook.Refusal{Err: err}
-		}
+	o := hook.Options{
+		States: &hook.States{Dir: hook.StateDir(r.getenv)},
+		Report: func(err error) { fmt.Fprintf(&r.failures, "hook: %v\n", err) },
 	}
-	if _, refused := errors.AsType[*hook.Refusal](err); refused || err != nil && f.failClosed {
+	o.Refusal, _ = errors.AsType[*hook.Refusal](err)
+	if len(r.problems) > 0 {
+		o.Notice = "starhost: " + r.problems[0].where()
+	}
+	var host *starhost.Host
+	if set != nil {
+		host = set.Host
+	}
+	if answer, store, err = e.Answer(ctx, host, o); err != nil {
+		r.fail(err)
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
 			r.fail(err)
 		}
@@ -276,14 +290,14 @@ func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []
 // conclude returns the decision for an answer. Agents show the model what stands on standard error,
 // so the reason of a block stands there alone. A program that has no answer, and whose plugins
 // failed, ends with another code.
-func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder) hookDecision {
+func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder, open bool) hookDecision {
 	if answer.Code != 0 && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0
 	r.report()
 	if failed && answer.Out == "" && answer.Code == 0 {
-		answer.Code = e.FailureCode()
+		answer.Code = e.FailureCode(open)
 	}
 	return hookDecision{answer, said.String()}
 }
@@ -301,8 +315,11 @@ func (r *hookRun) refuse(reason string) hookDecision {
 	} else {
 		e, answer, err = r.agent.Refuse(r.payload, "starhost: "+reason)
 	}
-	if !e.Guarded() || err != nil {
-		answer.Code = e.FailureCode()
+	switch {
+	case !e.Guarded():
+		answer.Code = e.FailureCode(false)
+	case err != nil:
+		answer.Code = hook.ExitBlock
 	}
 	if answer.Err == "" {
 		answer.Err = "starhost: " + reason + "\n"
@@ -332,26 +349,64 @@ func readOnce(clock func() time.Time) func() time.Time {
 	return sync.OnceValue(clock)
 }
 
-// loadHook loads the plugins and reports what failed. The error says that they must
-// not be asked: some are missing that the config requires or, with --fail-closed,
-// that failed to load.
+// loadHook loads the plugins and reports what failed. The error is a *hook.Refusal if a guard is not
+// loaded, with or without a set. Any other error says that there are no plugins, and so no guards.
 func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
-	set, err := a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
-		o.Stdin = nil // the agent has it
-		change(o)
-	})
+	var set *loader.Set
+	err := f.broken
+	if err == nil {
+		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
+			o.Stdin = nil // the agent has it
+			change(o)
+		})
+	}
 	a.fail(err)
 	switch {
-	case err != nil && f.failClosed:
-		return nil, &hook.Refusal{Err: err}
-	case err != nil:
+	case errors.Is(err, loader.ErrNoPlugins):
 		return nil, err
-	case set.Missing() != nil:
-		return set, &hook.Refusal{Err: set.Missing()}
-	case f.failClosed && set.Err() != nil:
-		return set, &hook.Refusal{Err: set.Err()}
+	case err != nil:
+		return nil, &hook.Refusal{Err: err, Open: f.failOpen}
+	}
+	if lost := set.LostGuards(); len(lost) > 0 {
+		return set, refusalOf(lost, f.failOpen)
 	}
 	return set, nil
+}
+
+// refusalOf returns why events may not pass without guards.
+func refusalOf(lost []loader.LostGuard, open bool) *hook.Refusal {
+	r := &hook.Refusal{Err: lost[0].Err, Open: open}
+	if more := len(lost) - 1; more > 0 {
+		r.Err = fmt.Errorf("%w (and %d more guards are not loaded)", r.Err, more)
+	}
+	for _, g := range lost {
+		if r.Prompts == nil && (slices.Contains(g.Events, "turn_start") || slices.Contains(g.Events, "pre_llm_call")) {
+			r.Prompts = g.Err
+		}
+	}
+	return r
+}
+
+// refuseHook answers an agent whose command line has a mistake, so that no guard is loaded: the agent
+// that the line names, else as Claude Code, whose form most agents have. It returns err for a person.
+func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
+	person := slices.Contains(args, "--print-config")
+	if file, ok := a.stdin.(*os.File); ok {
+		info, statErr := file.Stat()
+		person = person || statErr != nil || info.Mode()&os.ModeCharDevice != 0
+	}
+	if person || errors.Is(err, hook.ErrStuck) || a.hook != nil && a.hook.began {
+		return err
+	}
+	agent := hook.AgentOf("claude-code")
+	if i := slices.IndexFunc(args, func(arg string) bool { return hook.AgentOf(arg) != nil }); i >= 0 {
+		agent = hook.AgentOf(args[i])
+	}
+	f := &hookFlags{broken: err, failOpen: slices.Contains(args, "--fail-open")}
+	if agent.Lines {
+		return a.serveHook(ctx, f, nil)
+	}
+	return a.answerHook(ctx, f, agent, nil)
 }
 
 // serveHook answers the agent that keeps the command running.
@@ -379,10 +434,10 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		defer mu.Unlock()
 		a.report()
 		a.code = 0 // plugins that failed are told, and the others work
-		if broken != nil {
+		if set == nil {
 			return nil, broken
 		}
-		return set.Host, nil
+		return set.Host, broken
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
 	if errors.Is(err, hook.ErrStuck) {
@@ -395,12 +450,4 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		a.code, err = exitNegative, nil
 	}
 	return err
-}
-
-// hookCode is the exit code of a hook that has no answer at all.
-func (f *hookFlags) hookCode(args []string) int {
-	if f != nil && f.failClosed || slices.Contains(args, "--fail-closed") {
-		return 2
-	}
-	return exitNegative
 }

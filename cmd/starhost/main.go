@@ -97,6 +97,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 		args = []string{} // cobra takes nil for os.Args
 	}
 	cmd, err := a.execute(ctx, args)
+	isHook := cmd == "hook" || a.hook != nil
+	if err != nil && isHook {
+		err = a.refuseHook(ctx, args, err)
+	}
 	a.fail(err)
 	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
 		a.fail(a.printFailure(cmd))
@@ -105,8 +109,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 		catchSignals(ctx)
 	}
 	code := a.end()
-	if err != nil && (cmd == "hook" || a.hook != nil) {
-		code = a.hook.hookCode(args)
+	if err != nil && isHook {
+		code = exitNegative // a usage error has the code that blocks
 	}
 	return code
 }

@@ -31,6 +31,14 @@ type problem struct {
 	stack  []byte // of a panic
 }
 
+// where returns the problem in one line, with its place.
+func (p *problem) where() string {
+	if p.pos == (starhost.Pos{}) {
+		return p.message
+	}
+	return p.pos.String() + ": " + p.message
+}
+
 // text returns the problem as a terminal shows it, with a line break at its end.
 func (p *problem) text() string {
 	if p.detail != "" {

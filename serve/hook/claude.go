@@ -10,7 +10,7 @@ import (
 // claudeCode is Anthropic's agent. It reads the object that a hook prints, or
 // with exit code 2 standard error instead.
 var claudeCode = &Agent{
-	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", keeps: true, asks: true,
+	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", keeps: true, asks: true, notes: true,
 	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
@@ -101,6 +101,9 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	if len(specific) > 0 {
 		specific["hookEventName"] = e.name
 		out["hookSpecificOutput"] = specific
+	}
+	if v.notice != "" {
+		out["systemMessage"] = v.notice
 	}
 	if v.stop { // an object is read with exit code 0 alone
 		out["continue"], out["stopReason"] = false, v.reason

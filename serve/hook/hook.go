@@ -44,6 +44,8 @@ type Agent struct {
 	asks bool
 	// words is true if the agent can replace the user's words.
 	words bool
+	// notes is true if the agent shows its user a message of a hook.
+	notes bool
 	// strict is true if the agent refuses a tool call whose hook ends with any code
 	// but 0.
 	strict bool
@@ -221,6 +223,8 @@ type verdict struct {
 	args   json.RawMessage
 	result *string
 	answer *starhost.Result
+	// notice is a message to the user, "" for none.
+	notice string
 	// lost are things that the plugins wanted and the agent cannot do.
 	lost []string
 }
@@ -230,11 +234,45 @@ func (v *verdict) lose(format string, args ...any) {
 	v.lost = append(v.lost, fmt.Sprintf(format, args...))
 }
 
-// A Refusal is why nothing may pass: plugins are missing that must be asked.
-type Refusal struct{ Err error }
+// A Refusal is why calls and approvals may not pass: a guard is not loaded. starhost never refuses
+// the end of a turn or session for that.
+type Refusal struct {
+	Err error
+	// Prompts is why prompts may not pass either: a guard of prompts is not loaded. Nil lets them
+	// pass with a message to the user.
+	Prompts error
+	// Open lets everything pass, with a message at each event.
+	Open bool
+}
 
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
+
+// refuses returns why an event of the kind may not pass, nil if it may.
+func (r *Refusal) refuses(k kind) error {
+	switch {
+	case r == nil || r.Open:
+		return nil
+	case k == kindTool || k == kindApprove:
+		return r.Err
+	case k == kindPrompt:
+		return r.Prompts
+	}
+	return nil
+}
+
+// notice is the message to the user about an event that passes, "" for none.
+func (r *Refusal) notice(k kind) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Open:
+		return "starhost: a guard is not loaded, and --fail-open lets everything pass: " + r.Error()
+	case k == kindPrompt:
+		return "starhost: a guard is not loaded, so starhost refuses all calls of tools: " + r.Error()
+	}
+	return ""
+}
 
 // Block returns the answer that refuses an event whatever the plugins say, for the
 // given reason: of a program that must not work without its plugins.
@@ -242,10 +280,10 @@ func (e *Event) Block(reason string) (Answer, error) {
 	return e.answer(&verdict{reason: reason, block: e.Guarded()})
 }
 
-// FailureCode is the exit code of a process that has no answer, which keeps the
-// agent from nothing.
-func (e *Event) FailureCode() int {
-	if e.agent.strict && e.kind == kindTool {
+// FailureCode is the exit code of a process that failed and has nothing to answer: 1, which blocks
+// nothing, if guards cannot refuse the event, or if it is open: it would let all events pass.
+func (e *Event) FailureCode(open bool) int {
+	if e.agent.strict && e.kind == kindTool || e.Guarded() && !open {
 		return 0
 	}
 	return 1
@@ -255,6 +293,9 @@ func (e *Event) FailureCode() int {
 func (e *Event) answer(v *verdict) (Answer, error) {
 	if v.ask && !e.agent.asks {
 		v.ask, v.block, v.reason = false, true, unanswerable(v.reason)
+	}
+	if v.notice != "" && (!e.agent.notes || v.block) {
+		v.lose("%s", v.notice)
 	}
 	a, err := e.agent.write(e, v)
 	a.Binding = v.block || v.ask || v.args != nil
@@ -268,19 +309,31 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 type Options struct {
 	// States store the state of sessions between two processes; nil stores nothing.
 	States *States
+	// Refusal says which guards are not loaded; nil means that all are.
+	Refusal *Refusal
+	// Notice is what the user is to know with the next prompt, "" for nothing.
+	Notice string
 	// Report takes what failed and does not change an answer; nil drops it.
 	Report func(error)
 }
 
-// Answer asks the plugins about an event. The caller gives the answer, then calls store, which
-// writes the session's state: its failure goes to Options.Report, and never changes the answer.
+// Answer asks the plugins of the host about an event; nil has none. The caller gives the answer, then
+// calls store, which writes the session's state: its failure goes to Options.Report, and never
+// changes the answer.
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, store := &verdict{}, func() {}
-	if flow.run != nil && flow.wanted(e, h) {
+	if why := o.Refusal.refuses(e.kind); why != nil {
+		a, err = e.Block("starhost: " + why.Error())
+		return a, store, err
+	}
+	if h != nil && flow.run != nil && flow.wanted(e, h) {
 		v, store, err = o.inSession(ctx, h, e, flow)
 	}
 	if err == nil {
+		if v.notice = o.Refusal.notice(e.kind); v.notice == "" && e.kind == kindPrompt {
+			v.notice = o.Notice
+		}
 		a, err = e.answer(v)
 	}
 	return a, store, err

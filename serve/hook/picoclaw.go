@@ -43,9 +43,9 @@ const (
 
 // ServeOptions say how [Serve] works.
 type ServeOptions struct {
-	// Load gives the host. It runs beside the first answer, and the requests that
-	// plugins hear of wait for it. Its error is why there are no plugins: for a
-	// *Refusal everything is refused, for another one everything passes.
+	// Load gives the host, nil for no plugins. It runs beside the first answer, and the requests
+	// that plugins hear of wait for it. Its error is a *Refusal, beside which the host still answers
+	// what passes, or says why there are no plugins, so that everything passes.
 	Load func(context.Context) (*starhost.Host, error)
 	// Deadline is how long after the arrival of a request PicoClaw gets an answer, whatever plugins
 	// do; 0 means [Deadline]. PicoClaw waits for five seconds.
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	go func() {
 		defer close(p.loaded)
 		p.host, p.broken = o.Load(ctx)
-		_, p.refuses = errors.AsType[*Refusal](p.broken)
+		p.refusal, _ = errors.AsType[*Refusal](p.broken)
 	}()
 	go p.read(ctx)
 	var err error
@@ -98,7 +98,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	case <-time.After(2 * p.Deadline): // requests, then session_end
 		return cmp.Or(err, ErrStuck)
 	}
-	if !p.refuses {
+	if p.refusal == nil {
 		err = cmp.Or(err, p.broken)
 	}
 	return err
@@ -111,7 +111,7 @@ type pico struct {
 	loaded  chan struct{} // closed once what follows is set
 	host    *starhost.Host
 	broken  error
-	refuses bool // broken is a *Refusal
+	refusal *Refusal // broken, if it is one
 
 	in    *bufio.Reader // of the goroutine that reads
 	ended chan error    // once there is nothing more to read
@@ -448,8 +448,16 @@ var errShape = errors.New("params: got something else than is documented")
 
 // answer answers a request.
 func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method picoMethod) {
-	if p.broken != nil {
-		p.reply(r, r.without(p.broken, p.refuses), nil)
+	kind := picoKinds[r.method]
+	if why := p.refusal.refuses(kind); why != nil {
+		p.reply(r, refusals[r.method](why.Error()), &verdict{block: true, reason: why.Error()})
+		return
+	}
+	if notice := p.refusal.notice(kind); notice != "" {
+		p.Log(r.method + ": " + notice)
+	}
+	if p.host == nil {
+		p.reply(r, r.without(nil), nil)
 		return
 	}
 	a, v, err := method(ctx, p, s, r)
@@ -460,12 +468,15 @@ func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method pi
 	p.reply(r, a, v)
 }
 
-// without is the answer where there are no plugins.
-func (r *request) without(err error, refuses bool) picoAnswer {
+// picoKinds are the kinds of the requests that guards can refuse.
+var picoKinds = map[string]kind{"hook.before_llm": kindPrompt, "hook.before_tool": kindTool, "hook.approve_tool": kindApprove}
+
+// without is the answer without plugins: a refusal, or for nil the answer that lets all pass.
+func (r *request) without(refusal error) picoAnswer {
 	refuse := refusals[r.method]
 	switch {
-	case refuses && refuse != nil:
-		return refuse(err.Error())
+	case refusal != nil && refuse != nil:
+		return refuse(refusal.Error())
 	case r.method == "hook.approve_tool":
 		return approved
 	}
@@ -479,7 +490,7 @@ func (p *pico) unanswered(r *request, err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		why = Late(p.Deadline)
 	}
-	if p.reply(r, r.without(errors.New(why), true), &verdict{block: true, reason: why}) {
+	if p.reply(r, r.without(errors.New(why)), &verdict{block: true, reason: why}) {
 		p.Log(r.method + ": " + why)
 	}
 }
