@@ -28,7 +28,7 @@ type hookFlags struct {
 	failClosed, failOpen, printConfig bool
 
 	began  bool  // hook answers the agent
-	broken error // of the command line, which starhost cannot use
+	broken error // the mistake in the command line, nil for none
 }
 
 func (a *app) hookCommand() *cobra.Command {
@@ -192,6 +192,7 @@ type hookDecision struct {
 type hookRun struct {
 	app      // a copy, with streams of its own
 	agent    *hook.Agent
+	open     bool // --fail-open
 	decided  chan hookDecision
 	done     chan struct{}   // the session's state is stored
 	failures strings.Builder // what failed after the decision, for standard error
@@ -203,7 +204,8 @@ type hookRun struct {
 
 // startHook asks the plugins about the event on standard input.
 func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) *hookRun {
-	r := &hookRun{app: *a, agent: agent, decided: make(chan hookDecision, 1), done: make(chan struct{})}
+	r := &hookRun{app: *a, agent: agent, open: f.failOpen}
+	r.decided, r.done = make(chan hookDecision, 1), make(chan struct{})
 	said := new(strings.Builder)
 	r.app.stderr = said
 	go func() {
@@ -251,7 +253,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 		return
 	}
 	answer, store := r.ask(ctx, f, e, paths)
-	r.decide(r.conclude(e, answer, said, f.failOpen))
+	r.decide(r.conclude(e, answer, said))
 	store()
 }
 
@@ -290,14 +292,14 @@ func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []
 // conclude returns the decision for an answer. Agents show the model what stands on standard error,
 // so the reason of a block stands there alone. A program that has no answer, and whose plugins
 // failed, ends with another code.
-func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder, open bool) hookDecision {
+func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder) hookDecision {
 	if answer.Code != 0 && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0
 	r.report()
 	if failed && answer.Out == "" && answer.Code == 0 {
-		answer.Code = e.FailureCode(open)
+		answer.Code = e.FailureCode(r.open)
 	}
 	return hookDecision{answer, said.String()}
 }
@@ -349,8 +351,9 @@ func readOnce(clock func() time.Time) func() time.Time {
 	return sync.OnceValue(clock)
 }
 
-// loadHook loads the plugins and reports what failed. The error is a *hook.Refusal if a guard is not
-// loaded, with or without a set. Any other error says that there are no plugins, and so no guards.
+// loadHook loads the plugins and reports what failed. The error is a *hook.Refusal if a guard is
+// not loaded, with or without a set. Any other error says that there are no plugins, and so no
+// guards.
 func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	var set *loader.Set
 	err := f.broken
@@ -387,8 +390,9 @@ func refusalOf(lost []loader.LostGuard, open bool) *hook.Refusal {
 	return r
 }
 
-// refuseHook answers an agent whose command line has a mistake, so that no guard is loaded: the agent
-// that the line names, else as Claude Code, whose form most agents have. It returns err for a person.
+// refuseHook answers the agent of a command line with a mistake, so that no guard is loaded. If the
+// line names no agent, it answers as for Claude Code, whose form most agents have. It returns err
+// for a person.
 func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 	person := slices.Contains(args, "--print-config")
 	if file, ok := a.stdin.(*os.File); ok {

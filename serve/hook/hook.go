@@ -317,8 +317,8 @@ type Options struct {
 	Report func(error)
 }
 
-// Answer asks the plugins of the host about an event; nil has none. The caller gives the answer, then
-// calls store, which writes the session's state: its failure goes to Options.Report, and never
+// Answer asks the plugins of the host about an event; nil has none. The caller gives the answer,
+// then calls store, which writes the session's state: its failure goes to Options.Report, and never
 // changes the answer.
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]

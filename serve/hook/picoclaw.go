@@ -44,8 +44,8 @@ const (
 // ServeOptions say how [Serve] works.
 type ServeOptions struct {
 	// Load gives the host, nil for no plugins. It runs beside the first answer, and the requests
-	// that plugins hear of wait for it. Its error is a *Refusal, beside which the host still answers
-	// what passes, or says why there are no plugins, so that everything passes.
+	// that plugins hear of wait for it. If its error is a *Refusal, the host still answers the
+	// requests that pass. Any other error says why there are no plugins: then everything passes.
 	Load func(context.Context) (*starhost.Host, error)
 	// Deadline is how long after the arrival of a request PicoClaw gets an answer, whatever plugins
 	// do; 0 means [Deadline]. PicoClaw waits for five seconds.
