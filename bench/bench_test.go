@@ -125,7 +125,7 @@ func TestWritePage(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# By hand\n"+beginMark+"old\n"+endMark+"More.\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what was written can be replaced
+	for range 2 { // the second replaces the first
 		if err := writePage(file, rows); err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ type claim struct {
 type limit struct {
 	sign  string // "≤" or "≥"
 	bound float64
-	unit  string // of figures that are no ratios
+	unit  string // the unit of a figure that is no ratio
 }
 
 func atMost(bound float64) limit  { return limit{sign: "≤", bound: bound} }

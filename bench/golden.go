@@ -43,8 +43,8 @@ func goldenCases(r *rig) error {
 // files returns the number of plugins with cases.
 func (r *rig) files() int { return max(r.size(50), 2) }
 
-// cases writes plugins of a tool, a guard and a loader, and cases of one call each, because the tests
-// of peers have one comparison each. The first run writes the outputs that the cases want.
+// cases writes plugins of a tool, a guard and a loader, and cases of one call each, because a
+// test of a peer has one comparison. The first run writes the outputs that the cases want.
 func (r *rig) cases(starhost string) (string, error) {
 	files := map[string]string{}
 	for p := range r.files() {

@@ -111,7 +111,7 @@ func plain() map[string]any {
 	return v
 }
 
-// pythonChild is a plugin in a process of its own, which PicoClaw asks for hook.before_llm.
+// pythonChild is a plugin in a separate process, which PicoClaw asks for hook.before_llm.
 func (r *rig) pythonChild() (side, error) {
 	interpreter, err := python("")
 	if err != nil {

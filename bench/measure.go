@@ -90,7 +90,7 @@ func (r *rig) compare(c claim, ours, base side) error {
 			return err
 		}
 	}
-	var took [2][]float64 // of one operation, in ns
+	var took [2][]float64 // nanoseconds of one operation
 	var ratios []float64
 	for range r.pairs {
 		for i, s := range sides {
@@ -148,5 +148,6 @@ func cost(work func() error) (allocs, bytes float64, err error) {
 		}
 		runtime.ReadMemStats(&after)
 	}
-	return float64((after.Mallocs - before.Mallocs) / times), float64((after.TotalAlloc - before.TotalAlloc) / times), nil
+	allocs, bytes = float64((after.Mallocs-before.Mallocs)/times), float64((after.TotalAlloc-before.TotalAlloc)/times)
+	return allocs, bytes, nil
 }

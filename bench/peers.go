@@ -35,7 +35,8 @@ text := sprintf("roles %s; tools %s", [
 
 // celHook is the standard hook as a compiled expression of CEL.
 func celHook() (side, error) {
-	env, err := cel.NewEnv(ext.Strings(), cel.Variable("messages", cel.ListType(cel.DynType)), cel.Variable("tools", cel.ListType(cel.DynType)))
+	list := cel.ListType(cel.DynType)
+	env, err := cel.NewEnv(ext.Strings(), cel.Variable("messages", list), cel.Variable("tools", list))
 	if err != nil {
 		return nil, err
 	}

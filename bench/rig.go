@@ -17,7 +17,7 @@ import (
 
 // A rig is what a run of goals needs: a folder, programs, children.
 type rig struct {
-	pairs int           // of runs that a ratio is made of
+	pairs int           // runs of both sides; each gives a ratio
 	span  time.Duration // the least time of one run
 	quick bool
 	rows  []row

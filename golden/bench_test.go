@@ -62,8 +62,8 @@ hooks        pre_tool_call: plugin%[1]d
 	return dir
 }
 
-// BenchmarkThousandCases runs 1,000 cases of 50 plugins, each once. It is for profiles; bench/ measures
-// the goal P9.
+// BenchmarkThousandCases runs 1,000 cases of 50 plugins, each once. It is for profiles; bench/
+// measures the goal P9.
 func BenchmarkThousandCases(b *testing.B) {
 	dir := thousandCases(b)
 	for b.Loop() {

@@ -53,8 +53,8 @@ func parallel(jobs, n int, do func(i int)) {
 // runAll runs all cases twice, unless once is enough: in order, and last first, with the
 // loaders of each prompt last first as well. It returns how many did run, which is all
 // but those after a failure that is enough. If coverage is not nil, a third pass measures it and
-// compares nothing, because its probes cost steps. That pass is like the second, so that each case
-// counts the same, whatever the number of jobs.
+// compares nothing, because its probes cost steps. The third pass is like the second, so that each
+// case counts the same, whatever the number of jobs.
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
 	var last atomic.Int64 // index of the last case that is of interest
 	last.Store(int64(len(cases) - 1))
