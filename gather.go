@@ -295,12 +295,6 @@ func (t *Turn) Know(f *fragments.Fragment) bool { return t.host.contents.Know(f)
 // false, and leaves f alone.
 func (t *Turn) Recall(f *fragments.Fragment) bool { return t.host.contents.Recall(f) }
 
-// KnowParts is [Turn.Know] for f with the text of parts for its content: what the host
-// knows is not joined.
-func (t *Turn) KnowParts(f *fragments.Fragment, parts ...string) bool {
-	return t.host.contents.KnowParts(f, parts...)
-}
-
 // fragmentLists returns the fragments of offers, a list each.
 func fragmentLists(offers []Context) [][]fragments.Fragment {
 	lists := make([][]fragments.Fragment, len(offers))

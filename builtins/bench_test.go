@@ -119,20 +119,26 @@ func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(c
 	}
 }
 
-// assembly is a host of ten plugins, each with a hook and a loader of five
-// fragments of 4 KiB, of which 40 of 50 differ; what the loaders are asked for
-// stands in each fragment. refs returns what to ask for.
-func assembly(t testing.TB, m *builtins.Memo) (h *starhost.Host, refs func(arg string) []string) {
+// assembly is a host of ten plugins, each with a hook and a loader of five fragments
+// of 4 KiB, of which 40 of 50 differ. A loader makes its texts for each call, or returns
+// texts that its plugin made when it was loaded. refs returns references to all loaders.
+func assembly(t testing.TB, m *builtins.Memo, made bool) (h *starhost.Host, refs func(arg string) []string) {
 	t.Helper()
+	text := "TEXTS[i]"
+	if made {
+		text = `"%s %d\n" % (arg, (FIRST + i) % 40) + BODY`
+	}
 	h = starhost.New(starhost.Options{})
 	for i := range 10 {
 		l := script{memo: m, src: fmt.Sprintf(`
+FIRST = %d
 BODY = "0123456789abcde\n" * 255
+TEXTS = ["%%d\n" %% ((FIRST + i) %% 40) + BODY for i in range(5)]
 def load_docs(arg):
-    return [fragment("%%s %%d\n" %% (arg, (%d + i) %% 40) + BODY, source = "%d/%%d.md" %% i) for i in range(5)]
+    return [fragment(%s, source = "%%d.md" %% i) for i in range(5)]
 register_fragment_loader("docs%d", load_docs)
 register_hook("pre_llm_call", lambda messages: "remember %d")
-`, 5*i, i, i, i)}.mustLoad(t)
+`, 5*i, text, i, i)}.mustLoad(t)
 		l.plugin.Name = fmt.Sprintf("p%d", i)
 		if err := h.Add(*l.plugin); err != nil {
 			t.Fatal(err)
@@ -146,16 +152,16 @@ register_hook("pre_llm_call", lambda messages: "remember %d")
 	}
 }
 
-// BenchmarkAssembly builds first prompts of sessions: of contents that are all
-// new to the host, of ones that it knows, and of ones that a memo gives again.
+// BenchmarkAssembly builds first prompts of sessions: of texts that no prompt had before,
+// of texts that loaders make again, and of texts that plugins made once.
 func BenchmarkAssembly(b *testing.B) {
-	for _, name := range []string{"new", "known", "pure"} {
+	for _, name := range []string{"new", "again", "held", "pure"} {
 		b.Run(name, func(b *testing.B) {
 			var memo *builtins.Memo
 			if name == "pure" {
 				memo = new(builtins.Memo)
 			}
-			h, refs := assembly(b, memo)
+			h, refs := assembly(b, memo, name != "held")
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {

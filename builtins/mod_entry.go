@@ -35,8 +35,7 @@ type modMember struct {
 	example string
 	fn      modFunc
 	value   starlark.Value
-	parts   string // the first parameter, if fn takes a text in parts for it
-	whole   bool   // a call pays for the text of all its arguments before fn sees them
+	whole   bool // a call pays for the text of all its arguments before fn sees them
 }
 
 // modEntries returns the entries of a module's members, in their order.
@@ -59,11 +58,7 @@ func (m modMember) entry(rt Runtime, name string) Entry {
 		e.Cost.BytesPerArgByte = 1
 	}
 	if m.fn != nil {
-		fn := modBuiltin(rt, name, m.fn)
-		e.Value = fn
-		if m.parts != "" {
-			e.Value = partsTaker{fn, m.parts}
-		}
+		e.Value = modBuiltin(rt, name, m.fn)
 	}
 	return e
 }

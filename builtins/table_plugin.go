@@ -132,7 +132,7 @@ to be dropped.`,
 		example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
 assert_eq(f.content, "Check the gateway.")
 assert_eq((f.target, f.priority), ("prompt", 5))`,
-		fn: makeFragment, parts: contentParam,
+		fn: makeFragment,
 	},
 	{
 		name: "attachment", params: "content=None, path=None, url=None, type=None, name=None",

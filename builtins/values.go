@@ -130,20 +130,15 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 func makeFragment(c modCall) (starlark.Value, error) {
 	made := &struct { // one allocation of all
 		fragmentValue
-		target  string
-		content starlark.Value
+		target string
 	}{target: "prompt"}
 	f := &made.f
-	if err := c.bind(contentParam, &made.content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
 	if err := c.setTarget(f, made.target); err != nil {
 		return nil, err
 	}
-	if err := c.setContent(f, made.content); err != nil {
-		return nil, err
-	}
-	made.content = nil // which may be in parts
 	return &made.fragmentValue, c.pay(1, 256)
 }
 
@@ -155,37 +150,6 @@ func (c modCall) setTarget(f *fragments.Fragment, target string) (err error) {
 	}
 	return nil
 }
-
-// contentParam is the parameter of fragment that may get a text in parts.
-const contentParam = "content"
-
-// setContent gives a fragment its content. Of a text in parts the host is asked, which
-// may know it, so that it need not be made; that it is not UTF-8 is said where it is used.
-func (c modCall) setContent(f *fragments.Fragment, content starlark.Value) error {
-	switch v := content.(type) {
-	case starlark.String:
-		f.Content = string(v)
-	case interface{ Parts() []string }:
-		if h := c.handler(); h != nil && h.turn != nil {
-			h.turn.KnowParts(f, v.Parts()...)
-		} else {
-			f.Content = strings.Join(v.Parts(), "")
-		}
-	default:
-		return c.fail("E0201", "for parameter %s: got %s, want string", contentParam, v.Type())
-	}
-	return nil
-}
-
-// A partsTaker is a function that takes the text of its first parameter in parts, where
-// the evaluator has not made it.
-type partsTaker struct {
-	*starlark.Builtin
-	param string
-}
-
-// PartsParam returns the parameter's name.
-func (p partsTaker) PartsParam() string { return p.param }
 
 // maxAttachment is the most bytes of one attachment that a plugin makes.
 const maxAttachment = 8 << 20

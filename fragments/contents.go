@@ -48,21 +48,13 @@ func (c *Contents) Know(f *Fragment) bool {
 	if f.Known.is(f.Content) {
 		return true
 	}
-	return c.KnowParts(f, f.Content)
-}
-
-// KnowParts gives f the text of parts for its content, and is Know for it then. What is
-// known is not joined.
-func (c *Contents) KnowParts(f *Fragment, parts ...string) bool {
-	fast := fingerprint(parts) & c.mask
-	k := c.find(fast, parts)
+	fast := fingerprint(f.Content) & c.mask
+	k := c.find(fast, f.Content)
 	if k == nil {
-		text, own := strings.Join(parts, ""), len(parts) > 1
-		if !utf8.ValidString(text) {
-			f.Content = text
+		if !utf8.ValidString(f.Content) {
 			return false
 		}
-		k = c.add(fast, &Known{text, Sum(text)}, own)
+		k = c.add(fast, &Known{f.Content, Sum(f.Content)}, false)
 	}
 	f.Content, f.Known = k.text, k
 	return true
@@ -71,8 +63,7 @@ func (c *Contents) KnowParts(f *Fragment, parts ...string) bool {
 // Recall is Know for a content that is known already; of another it reports false, and
 // leaves f alone.
 func (c *Contents) Recall(f *Fragment) bool {
-	parts := []string{f.Content}
-	k := c.find(fingerprint(parts)&c.mask, parts)
+	k := c.find(fingerprint(f.Content)&c.mask, f.Content)
 	if k == nil {
 		return false
 	}
@@ -80,33 +71,21 @@ func (c *Contents) Recall(f *Fragment) bool {
 	return true
 }
 
-// find returns what is known of the text of parts, or nil.
-func (c *Contents) find(fast uint64, parts []string) *Known {
+// find returns the entry of a text, or nil.
+func (c *Contents) find(fast uint64, text string) *Known {
 	c.mu.RLock()
 	k, young := c.young.fast[fast], true
 	if k == nil {
 		k, young = c.old.fast[fast], false
 	}
 	c.mu.RUnlock()
-	if k == nil || !isText(k.text, parts) {
+	if k == nil || k.text != text {
 		return nil
 	}
 	if !young {
 		return c.add(fast, k, true)
 	}
 	return k
-}
-
-// isText reports whether text is that of parts.
-func isText(text string, parts []string) bool {
-	for _, part := range parts {
-		rest, ok := strings.CutPrefix(text, part)
-		if !ok {
-			return false
-		}
-		text = rest
-	}
-	return text == ""
 }
 
 // add remembers k, unless its text is known meanwhile. It returns what is known. Its

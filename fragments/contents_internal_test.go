@@ -3,8 +3,6 @@ package fragments
 import (
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // Where all texts share one fast hash, each is still found, and only as itself.
@@ -65,43 +63,18 @@ func TestMergeReadsNoKnownByte(t *testing.T) {
 	}
 }
 
-// TestKnowParts: a text is known whatever its parts are, and what is new is in memory of
-// its own.
-func TestKnowParts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := NewContents(1 << 20)
-		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab\u00e9")), 0, 400, -1).Draw(t, "text")
-		cut := func() []string {
-			i := rapid.IntRange(0, len(text)).Draw(t, "first cut")
-			j := rapid.IntRange(i, len(text)).Draw(t, "second cut")
-			return []string{text[:i], text[i:j], text[j:]}
-		}
-		var first, second Fragment
-		if !c.KnowParts(&first, cut()...) || !c.KnowParts(&second, cut()...) {
-			t.Fatalf("%q: got no text", text)
-		}
-		if first.Content != text || first.Known.id != Sum(text) || second.Known != first.Known {
-			t.Errorf("%q: got %q and %q", text, first.Content, second.Content)
-		}
-	})
-	f := Fragment{Content: "before"}
-	if NewContents(1<<20).KnowParts(&f, "a", "\xff") || f.Content != "a\xff" || f.Known != nil {
-		t.Errorf("data: got %q, known %v", f.Content, f.Known)
-	}
-}
-
 // TestFingerprint: equal texts share it wherever they are, and texts of one length
 // mostly do not.
 func TestFingerprint(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 129, 160, 4096} {
 		text := strings.Repeat("x", n)
-		if fingerprint([]string{text}) != fingerprint([]string{strings.Clone(text)}) {
+		if fingerprint(text) != fingerprint(strings.Clone(text)) {
 			t.Errorf("%d bytes: equal texts have two fingerprints", n)
 		}
 		for i := range min(n, 32) {
 			for _, at := range []int{i, n - 1 - i} {
 				other := text[:at] + "y" + text[at+1:]
-				if fingerprint([]string{text}) == fingerprint([]string{other}) {
+				if fingerprint(text) == fingerprint(other) {
 					t.Errorf("%d bytes: another byte at %d has the same fingerprint", n, at)
 				}
 			}
@@ -113,7 +86,7 @@ func TestFingerprint(t *testing.T) {
 func TestMergeOfOneFingerprint(t *testing.T) {
 	a := strings.Repeat("x", 4096)
 	b := a[:100] + "y" + a[101:]
-	if fingerprint([]string{a}) != fingerprint([]string{b}) {
+	if fingerprint(a) != fingerprint(b) {
 		t.Fatal("the fingerprint looks at byte 100: choose another for this test")
 	}
 	set := Merge([]Fragment{{Content: a}, {Content: b}, {Content: b}, {Content: a}})

@@ -208,7 +208,7 @@ func (m *merger) id(f *Fragment) Hash {
 	if f.Known.is(f.Content) {
 		return f.Known.id
 	}
-	mark := fingerprint([]string{f.Content[:min(len(f.Content), headBytes)]}) + uint64(len(f.Content))
+	mark := fingerprint(f.Content[:min(len(f.Content), headBytes)]) + uint64(len(f.Content))
 	known, ok := m.fresh[mark]
 	if ok && known.text == f.Content {
 		return known.id

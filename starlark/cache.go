@@ -205,7 +205,7 @@ func (v *vocabulary) namesKey() string {
 	v.keyOnce.Do(func() {
 		names := make([]string, 0, len(v.defined))
 		for name := range v.defined {
-			names = append(names, name+"("+v.inParts[name])
+			names = append(names, name)
 		}
 		slices.Sort(names)
 		sum := sha256.Sum256([]byte(strings.Join(names, " ")))

@@ -64,7 +64,7 @@ func (c *Coverage) Expect(path string, f *File) error {
 		return err
 	}
 	s := &sites{}
-	if err := rewrite(tree, func(string) bool { return true }, nil, s); err != nil {
+	if err := rewrite(tree, func(string) bool { return true }, s); err != nil {
 		return err
 	}
 	c.counters(path, string(f.src), s)

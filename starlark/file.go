@@ -161,13 +161,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	if err != nil {
 		return nil, nil, err
 	}
-	inParts := func(name string) string {
-		if extra.Has(name) { // which is another function
-			return ""
-		}
-		return s.inParts[name]
-	}
-	if err := rewrite(tree, hosted, inParts, sites); err != nil {
+	if err := rewrite(tree, hosted, sites); err != nil {
 		return nil, nil, err
 	}
 	known := func(name string) bool {

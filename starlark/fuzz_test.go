@@ -65,7 +65,7 @@ func FuzzRewrite(f *testing.F) {
 			return
 		}
 		tree := file.Syntax()
-		if err := rewrite(tree, func(string) bool { return false }, nil, nil); err != nil {
+		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
 			return // a comprehension that assigns to elements
 		}
 		all := func(string) bool { return true }

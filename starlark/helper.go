@@ -73,7 +73,6 @@ var operations = map[string]operation{
 	"$fref":     refField,
 	"$aug":      augment,
 	"$sum":      concatenated,
-	"$parts":    sumInParts,
 	"$key":      displayKey,
 	"$entry":    firstEntry,
 	"$dict":     emptyDict,

@@ -15,12 +15,10 @@ import (
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
 // small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
-// what they count; inParts tells the parameter of a function that takes a text in parts, or is nil.
-func rewrite(f *syntax.File, predeclared func(name string) bool, inParts func(name string) string, sites *sites) error {
+// what they count.
+func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
 	bound := boundNames(f)
 	r := &rewriter{
-		bound:    bound,
-		inParts:  inParts,
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
 		used:     map[string]string{},
 		globals:  map[string]bool{},
@@ -35,8 +33,6 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, inParts func(na
 // A rewriter has the state of one rewrite.
 type rewriter struct {
 	shadowed func(name string) bool // a name of the universe that the file redefines
-	bound    map[string]bool        // names that the file binds
-	inParts  func(string) string    // the parameter that takes a text in parts, by functions, or nil
 	scope    numbers                // of the function that is being rewritten
 	nodes    int                    // statements and expressions so far
 	temps    int                    // temporaries so far
@@ -526,9 +522,8 @@ func (r *rewriter) none(pos syntax.Position) syntax.Expr {
 
 func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	positional := 0
-	inParts := r.partsParam(e.Fn)
 	for i, a := range e.Args {
-		e.Args[i] = r.arg(a, inParts, &positional)
+		e.Args[i] = r.arg(a, &positional)
 	}
 	if dot, ok := e.Fn.(*syntax.DotExpr); ok && positional <= 253 {
 		if helper := "$." + dot.Name.Name; helpers()[helper] != nil {
@@ -541,15 +536,10 @@ func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	return e
 }
 
-// arg rewrites an argument of a call, and counts the positional ones. What stands for
-// inParts, the first parameter, may be a text in parts; "": nothing may.
-func (r *rewriter) arg(a syntax.Expr, inParts string, positional *int) syntax.Expr {
+// arg rewrites an argument of a call, and counts the positional ones.
+func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 	switch a := a.(type) {
 	case *syntax.BinaryExpr:
-		if a.Op == syntax.EQ && a.X.(*syntax.Ident).Name == inParts {
-			a.Y = r.sumInParts(a.Y)
-			return a
-		}
 		if a.Op == syntax.EQ {
 			a.Y = r.expr(a.Y)
 			return a
@@ -561,9 +551,6 @@ func (r *rewriter) arg(a syntax.Expr, inParts string, positional *int) syntax.Ex
 		}
 	}
 	*positional++
-	if *positional == 1 && inParts != "" {
-		return r.sumInParts(a)
-	}
 	return r.expr(a)
 }
 

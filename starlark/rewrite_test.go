@@ -252,7 +252,7 @@ func TestNothingIsLeftUnguarded(t *testing.T) {
 		}
 		before := unguarded(f.Syntax())
 		tree := f.Syntax()
-		if err := rewrite(tree, func(string) bool { return false }, nil, nil); err != nil {
+		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue
 		}

@@ -81,7 +81,6 @@ type vocabulary struct {
 	dialect syntax.FileOptions  // of all files
 	env     starlark.StringDict // predeclared in every file
 	defined map[string]bool     // names given to Define, also dotted ones
-	inParts map[string]string   // parameters of those that are PartsTakers
 	keyOnce sync.Once
 	key     string // of the defined names
 }
@@ -91,7 +90,7 @@ const room = 256
 
 // New returns a sandbox with the language's own names only.
 func New(opts Options) *Sandbox {
-	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, room), inParts: map[string]string{}}
+	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, room)}
 	v.defined["json"] = true
 	return v.sandbox(opts)
 }
@@ -131,9 +130,6 @@ func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	if s.defined[name] {
 		return fmt.Errorf("%s is already defined", name)
-	}
-	if taker, ok := value.(PartsTaker); ok {
-		s.inParts[name] = taker.PartsParam()
 	}
 	value, err := guardHost(name, value, cost)
 	if err != nil {
