@@ -198,12 +198,8 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 
 // attribute returns what l gave for a reference, as the host's own and with its origin.
 func (l *FragmentLoader) attribute(got Context, ref string) Context {
-	switch {
-	case l.relays:
+	if l.relays {
 		return got.credit(ref, l.plugin, l.Pos)
-	case l.Fresh:
-		got.sign(ref, l.plugin, l.Pos.String())
-		return got
 	}
 	return got.attribute(ref, l.plugin, l.Pos.String())
 }

@@ -79,6 +79,22 @@ func TestUnknownRefError(t *testing.T) {
 	}
 }
 
+// TestLoaderOwnsItsContext: the host signs a copy, so that a loader may return the same
+// context to many hosts.
+func TestLoaderOwnsItsContext(t *testing.T) {
+	given := texts("one", "two")
+	given.Attachments = []fragments.Attachment{{Content: "png", Type: "image/png"}}
+	l := loader("xx", func(string) (starhost.Context, error) { return given, nil })
+	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{l}})
+	p := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi", Fragments: []string{"xx:1"}})
+	if row := p.Fragments[0]; row.Plugin != "p" || row.Source != "xx:1" {
+		t.Errorf("row: got plugin %q, source %q, want p and xx:1", row.Plugin, row.Source)
+	}
+	if given.Fragments[0].Plugin != "" || given.Attachments[0].Plugin != "" {
+		t.Errorf("the host has written into the context that the loader returned: %+v", given)
+	}
+}
+
 // The first failing reference is told, in their order, whichever ends first.
 func TestFirstFailureIsTold(t *testing.T) {
 	second := make(chan struct{})

@@ -231,9 +231,6 @@ type FragmentLoader struct {
 	// Load returns what the argument stands for. It may run beside other loaders
 	// of the same prompt and must only read.
 	Load func(ctx context.Context, t *Turn, arg string) (Context, error)
-	// Fresh says that what Load returns is made anew by each call and kept by nobody,
-	// so that the host need not copy it to write into it.
-	Fresh bool
 	// Pos is where the loader was registered.
 	Pos Pos
 
@@ -273,20 +270,15 @@ func (c Context) attribute(source, plugin, at string) Context {
 		return c
 	}
 	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
-	out.sign(source, plugin, at)
-	return out
-}
-
-// sign is attribute for c itself.
-func (c Context) sign(source, plugin, at string) {
-	for i := range c.Fragments {
-		f := &c.Fragments[i]
+	for i := range out.Fragments {
+		f := &out.Fragments[i]
 		f.Source, f.Plugin, f.Pos, f.Pinned = cmp.Or(f.Source, source), plugin, at, false
 	}
-	for i := range c.Attachments {
-		a := &c.Attachments[i]
+	for i := range out.Attachments {
+		a := &out.Attachments[i]
 		a.Source, a.Plugin, a.Pos, a.Pinned = cmp.Or(a.Source, source), plugin, at, false
 	}
+	return out
 }
 
 // credit is attribute for the parts that do not say who made them.

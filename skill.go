@@ -51,7 +51,7 @@ func (r *registry) loaderOf(s *Skill) *FragmentLoader {
 		text, err := s.Load(ctx, t)
 		return Context{Fragments: []fragments.Fragment{{Content: r.besides(s) + text, Title: s.Name}}}, err
 	}
-	return &FragmentLoader{Prefix: skillPrefix, Load: load, Fresh: true, Pos: s.Pos, plugin: s.plugin}
+	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, plugin: s.plugin}
 }
 
 // besides returns the lines in front of a skill's text, which say what else there

@@ -345,7 +345,7 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	}
 	r.keep(p.fn)
 	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
-		Prefix: prefix, Description: description, Load: r.loaderCall(p), Fresh: true, Pos: pos,
+		Prefix: prefix, Description: description, Load: r.loaderCall(p), Pos: pos,
 	})
 	return starlark.None, c.pay(10, 1024)
 }

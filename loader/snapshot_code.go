@@ -89,7 +89,6 @@ func codeHook(c *coder, h *starhost.Hook) {
 func codeFragmentLoader(c *coder, l *starhost.FragmentLoader) {
 	codeText(c, &l.Prefix)
 	codeText(c, &l.Description)
-	c.flag(&l.Fresh)
 	codePos(c, &l.Pos)
 }
 
