@@ -94,20 +94,6 @@ func (l *Lane) Record(line json.RawMessage) {
 	}
 }
 
-// Try does work in the lane, and forgets what was recorded meanwhile unless work
-// returns true, which it returns as well.
-func (l *Lane) Try(work func() bool) bool {
-	recorded := 0
-	if l.waiting != nil {
-		recorded = len(l.waiting.entries)
-	}
-	done := work()
-	if !done && l.waiting != nil {
-		l.waiting.entries = l.waiting.entries[:recorded]
-	}
-	return done
-}
-
 // A LogLine is one line that a handler logged or printed.
 type LogLine struct {
 	Plugin string

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins"
 )
 
 // The host allocates two things for a hook beside what its script does: its lane, and the
@@ -23,7 +22,7 @@ import (
 func TestHookAllocations(t *testing.T) {
 	want := map[string]float64{"noop": 2, "standard": 5, "columns": 5}
 	for _, hook := range benchHooks {
-		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true, memo: new(builtins.Memo)}.mustLoad(t)
+		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(t)
 		e := benchEvent(5, 200)
 		turn := l.turn(t, starhost.Request{})
 		fire := testing.AllocsPerRun(50, func() {
@@ -43,7 +42,7 @@ func TestHookAllocations(t *testing.T) {
 // A hook costs the same however long the conversation is that it does not read.
 func TestHookAllocationsConstant(t *testing.T) {
 	for _, def := range []string{"lambda: None", "lambda messages: None", "lambda messages, tools, model: model", "lambda messages: messages.last()[\"role\"]"} {
-		l := script{memo: new(builtins.Memo), src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
+		l := script{src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
 		small := l.spent(t, benchEvent(5, 1<<10))
 		for _, e := range []*starhost.Event{benchEvent(5, 1<<20), benchEvent(500, 1<<10)} {
 			if got := l.spent(t, e); got != small {

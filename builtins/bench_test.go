@@ -122,7 +122,7 @@ func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(c
 // assembly is a host of ten plugins, each with a hook and a loader of five fragments
 // of 4 KiB, of which 40 of 50 differ. A loader makes its texts for each call, or returns
 // texts that its plugin made when it was loaded. refs returns references to all loaders.
-func assembly(t testing.TB, m *builtins.Memo, made bool) (h *starhost.Host, refs func(arg string) []string) {
+func assembly(t testing.TB, made bool) (h *starhost.Host, refs func(arg string) []string) {
 	t.Helper()
 	text := "TEXTS[i]"
 	if made {
@@ -130,7 +130,7 @@ func assembly(t testing.TB, m *builtins.Memo, made bool) (h *starhost.Host, refs
 	}
 	h = starhost.New(starhost.Options{})
 	for i := range 10 {
-		l := script{memo: m, src: fmt.Sprintf(`
+		l := script{src: fmt.Sprintf(`
 FIRST = %d
 BODY = "0123456789abcde\n" * 255
 TEXTS = ["%%d\n" %% ((FIRST + i) %% 40) + BODY for i in range(5)]
@@ -155,13 +155,9 @@ register_hook("pre_llm_call", lambda messages: "remember %d")
 // BenchmarkAssembly builds first prompts of sessions: of texts that no prompt had before,
 // of texts that loaders make again, and of texts that plugins made once.
 func BenchmarkAssembly(b *testing.B) {
-	for _, name := range []string{"new", "again", "held", "pure"} {
+	for _, name := range []string{"new", "again", "held"} {
 		b.Run(name, func(b *testing.B) {
-			var memo *builtins.Memo
-			if name == "pure" {
-				memo = new(builtins.Memo)
-			}
-			h, refs := assembly(b, memo, name != "held")
+			h, refs := assembly(b, name != "held")
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/starhost/starhost"
 	"go.starlark.net/starlark"
@@ -29,8 +28,6 @@ type signature struct {
 	fn     *starlark.Function
 	params []param // in order, private ones too
 	rest   bool    // it has **kwargs
-
-	remembered atomic.Bool // a [Memo] has a call of it
 }
 
 // signatureOf reads a handler's parameters. What no handler may have is an error:

@@ -44,9 +44,6 @@ func (v *ctxValue) AttrNames() []string {
 func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	full := strings.TrimPrefix(v.group+"."+name, ".")
 	for _, m := range ctxMembers {
-		if m.name == full && !slices.Contains(repeatable, full) {
-			v.call.notes = once
-		}
 		switch {
 		case m.name == full && m.get != nil:
 			return m.get(v.call)

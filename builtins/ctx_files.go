@@ -7,22 +7,20 @@ import (
 )
 
 // onPath reads something of a file, named by the argument that want is called.
-func onPath[T any](c modCall, h *handlerCall, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
+func onPath[T any](c modCall, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
 	var arg string
 	if err := c.bind(want, &arg); err != nil {
 		var none T
 		return none, err
 	}
-	return reach(c, func(ctx context.Context) (T, error) {
-		return noted(ctx, h, func(ctx context.Context) (T, error) { return work(ctx, arg) })
-	})
+	return reach(c, func(ctx context.Context) (T, error) { return work(ctx, arg) })
 }
 
 // fsRead implements
 //
 //	ctx.fs.read(path)
 func fsRead(c modCall, h *handlerCall) (starlark.Value, error) {
-	text, err := onPath(c, h, "path", h.rec.world.ReadFile)
+	text, err := onPath(c, "path", h.rec.world.ReadFile)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +31,7 @@ func fsRead(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.fs.read_bytes(path)
 func fsReadBytes(c modCall, h *handlerCall) (starlark.Value, error) {
-	data, err := onPath(c, h, "path", h.rec.world.ReadFileBytes)
+	data, err := onPath(c, "path", h.rec.world.ReadFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +42,7 @@ func fsReadBytes(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.fs.glob(pattern)
 func fsGlob(c modCall, h *handlerCall) (starlark.Value, error) {
-	names, err := onPath(c, h, "pattern", h.rec.world.GlobFiles)
+	names, err := onPath(c, "pattern", h.rec.world.GlobFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +53,7 @@ func fsGlob(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.fs.exists(path)
 func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
-	ok, err := onPath(c, h, "path", h.rec.world.FileExists)
+	ok, err := onPath(c, "path", h.rec.world.FileExists)
 	return starlark.Bool(ok), err
 }
 
@@ -63,7 +61,7 @@ func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.fs.stat(path)
 func fsStat(c modCall, h *handlerCall) (starlark.Value, error) {
-	info, err := onPath(c, h, "path", h.rec.world.StatFile)
+	info, err := onPath(c, "path", h.rec.world.StatFile)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,6 @@ func (h *handlerCall) write(said starhost.LogLine) (limit string) {
 	b.redacted = b.redacted || h.lane == nil && line.Text != asText(said.Text)
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
-	h.noteLine(said, line)
 	h.keep(line)
 	return ""
 }
@@ -113,7 +112,7 @@ func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	}
 	l := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: "info", Text: text, Pos: starhost.Pos{File: file, Line: line, Col: col}}
 	if limit := h.write(l); limit != "" && !h.logs.full {
-		h.logs.full, h.notes = true, once
+		h.logs.full = true
 		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
 		h.keep(l)
 	}

@@ -56,21 +56,7 @@ func (c modCall) ownFiles() (effects.OwnFiles, error) {
 		name := h.rec.plugin.Name
 		return nil, c.fail("E0316", "%s.star is a single file and has no folder: make it %s/plugin.star", name, name)
 	}
-	return notedFiles{h, h.rec.world.Own}, nil
-}
-
-// notedFiles are a plugin's own files. What a call reads of them is noted.
-type notedFiles struct {
-	call *handlerCall
-	own  effects.OwnFiles
-}
-
-func (f notedFiles) Read(name string) ([]byte, error)      { return notedOwn(f, f.own.Read, name) }
-func (f notedFiles) Glob(pattern string) ([]string, error) { return notedOwn(f, f.own.Glob, pattern) }
-func (f notedFiles) Exists(name string) (bool, error)      { return notedOwn(f, f.own.Exists, name) }
-
-func notedOwn[T any](f notedFiles, read func(string) (T, error), arg string) (T, error) {
-	return noted(f.call, f.call, func(context.Context) (T, error) { return read(arg) })
+	return h.rec.world.Own, nil
 }
 
 // readOwn returns a file of the plugin's own folder.
@@ -171,9 +157,8 @@ func attachmentFile(c modCall, name string) ([]byte, error) {
 	default:
 		return nil, c.fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", quoteShort(name))
 	}
-	read := h.rec.world.ReadFileBytes
 	data, err := reach(c, func(ctx context.Context) ([]byte, error) {
-		return noted(ctx, h, func(ctx context.Context) ([]byte, error) { return read(ctx, name) })
+		return h.rec.world.ReadFileBytes(ctx, name)
 	})
 	var refused *effects.PermissionError
 	switch {

@@ -2,8 +2,12 @@ package builtins_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -399,4 +403,40 @@ register_tool(derived)
 			}
 		})
 	}
+}
+
+// TestHandlersTogether: sessions in parallel call the same handlers, and each call returns
+// its own result.
+func TestHandlersTogether(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "docs"), 0o755), os.WriteFile(filepath.Join(dir, "docs/a.md"), []byte("A"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	l := script{dir: dir, src: `
+plugin(permissions = ["fs.read:**"])
+
+def work(arg):
+    return arg + str([n for n in range(100)])
+
+register_fragment_loader("read", lambda ctx, arg: ctx.fs.read(arg) + work(arg))
+register_fragment_loader("plain", work)
+register_hook("pre_llm_call", lambda user_message: [user_message, work("")])
+register_tool(lambda: ["a", work("")], name = "list", description = "Lists.")
+`}.mustLoad(t)
+	request := starhost.Request{Text: "hi", Fragments: []string{"read:docs/a.md", "plain:a", "plain:b"}}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20 {
+				p, err := l.NewSession(starhost.SessionConfig{}).Prompt(t.Context(), request)
+				if err != nil || !strings.Contains(p.Rendering(), "Adocs/a.md[0, 1, 2") || !strings.Contains(p.Rendering(), "b[0, 1, 2") {
+					t.Errorf("got %v, %v", p, err)
+				}
+				if reply := l.call(t, "list", "{}"); !strings.HasPrefix(reply.Result.ForLLM, `["a","[0, 1`) {
+					t.Errorf("got %v", reply)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -32,11 +32,10 @@ type script struct {
 	others    []starhost.Plugin // that are in the host as well
 	events    []starhost.EventSpec
 	dryRun    bool
-	cases     bool           // it can say what cases can
-	dir       string         // on disk, in place of workspace
-	memo      *builtins.Memo // of its calls; nil for none
-	journal   bool           // effects are recorded
-	endless   bool           // its limits are such that nothing reaches them
+	cases     bool   // it can say what cases can
+	dir       string // on disk, in place of workspace
+	journal   bool   // effects are recorded
+	endless   bool   // its limits are such that nothing reaches them
 }
 
 // A loaded is a script in a host of its own.
@@ -118,7 +117,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if err != nil {
 		return l, err
 	}
-	l.rec.Use(s.memo)
+	l.rec.End()
 	o := starhost.Options{
 		Clock:     func() time.Time { return begin },
 		Log:       func(line starhost.LogLine) { l.logs = append(l.logs, line) },

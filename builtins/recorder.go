@@ -21,7 +21,6 @@ type Recorder struct {
 	names    map[claimed]starhost.Pos // where they were taken
 	captures map[starhost.Pos]capture // by the place of the function; nil if there are none
 	loading  *handlerCall
-	memo     *Memo // or nil
 }
 
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
@@ -32,6 +31,10 @@ func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Va
 	r.loading = &handlerCall{rec: r, logs: new(logBook)}
 	return r
 }
+
+// End ends the evaluation, after which nothing registers: r drops what only registrations
+// need.
+func (r *Recorder) End() { r.names, r.captures = nil, nil }
 
 // Attach returns a context for the evaluation of the plugin's files, in which
 // registrations find r.
@@ -83,7 +86,6 @@ type handlerCall struct {
 	lane  *starhost.Lane
 	made  *decision // the last decision that the handler made, or nil
 	logs  *logBook  // nil until the handler logs
-	notes *notes    // nil until the handler does what a memo must know; see noting
 	first [4]starlark.Value
 }
 
@@ -116,20 +118,12 @@ func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }
 
-// run calls the function of s, unless it is known what it returns.
+// run calls the function of s and adds what the call spent to the lane.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if s.remembered.Load() {
-		if v, known := h.rec.memo.recall(h, s, args, kwargs); known {
-			return v, nil
-		}
-	}
 	v, usage, err := h.rec.rt.CallWithin(h, Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)
-	}
-	if worthMemo(usage) {
-		h.rec.memo.remember(h, s, args, kwargs, v, usage)
 	}
 	return v, nil
 }

@@ -200,7 +200,6 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 		Workers:      1, // the play is one goroutine's; others play other cases
 		Coverage:     st.cond.coverage,
 		AllowMissing: true, // [loader.Set.Err] has it, after the plugin's own error
-		NoMemo:       true, // what is not deterministic shows
 		Host: starhost.Options{
 			Clock:     func() time.Time { return st.now },
 			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },

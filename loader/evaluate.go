@@ -228,7 +228,7 @@ func (e *evaluation) open(ctx context.Context) (*opened, error) {
 			return e.load(from, label)
 		},
 	})
-	files.record.Use(e.memo)
+	files.record.End()
 	e.file = nil // it has run, and is large
 	return files, err
 }

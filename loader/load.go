@@ -64,9 +64,6 @@ type Options struct {
 	// Profile counts what the lines of plugins spend, of steps and bytes; nil counts
 	// nothing.
 	Profile *starlark.Profile
-	// NoMemo has each call of a handler run, also where it is known what it returns: see
-	// [builtins.Memo]. It changes no result. With Coverage or Profile all calls run anyway.
-	NoMemo bool
 	// AllowMissing lets Load return no error for a plugin that the config requires and that is not
 	// loaded, for a caller that asks [Set.Missing] itself.
 	AllowMissing bool
@@ -283,7 +280,6 @@ type loading struct {
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
 	common    fragments.Hash          // of what all snapshots depend on
-	memo      *builtins.Memo          // nil if all calls run
 	ledgers   ledgers                 // nil if nothing is recalled
 }
 
@@ -303,9 +299,6 @@ func newLoading(o Options) (*loading, error) {
 	l := &loading{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
 	if l.config == nil {
 		l.config = newConfig()
-	}
-	if !o.NoMemo && o.Coverage == nil && o.Profile == nil {
-		l.memo = new(builtins.Memo)
 	}
 	l.set = &Set{Config: l.config}
 	l.sandbox = sync.OnceValues(l.newSandbox)

@@ -132,7 +132,6 @@ func (b *bencher) run(ctx context.Context, paths []string) error {
 func (b *bencher) outside(o *loader.Options) {
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
-	o.NoMemo = true // what a handler costs is what is asked
 	log := o.Host.Log
 	o.Host.Log = func(l starhost.LogLine) {
 		if !b.quiet {

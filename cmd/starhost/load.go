@@ -25,7 +25,6 @@ type loadFlags struct {
 	timeout    timeSpan
 	now        string
 	strict     bool
-	noMemo     bool
 }
 
 func (f *loadFlags) add(cmd *cobra.Command) {
@@ -37,7 +36,6 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
 	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
-	flags.BoolVar(&f.noMemo, "no-memo", false, "run each call of a handler, also where it is known what it returns")
 }
 
 // A stringList is the value of a flag that can be given again. pflag's own prepares to
@@ -140,7 +138,7 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
-		World: world, Cache: a.programs(), NoMemo: f.noMemo, AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.log},
+		World: world, Cache: a.programs(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.log},
 	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
