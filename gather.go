@@ -265,8 +265,8 @@ func unknownRef(what, ref string, known []string) *UnknownRefError {
 // maxParts is the most fragments and attachments of one handler's context.
 const maxParts = 10_000
 
-// checkContext refuses context that is over the maker's own limits, or no text. Its
-// fragments are known from then on.
+// checkContext refuses context that is over the maker's own limits, or no text. It
+// identifies the fragments.
 func (t *Turn) checkContext(c *Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
@@ -276,20 +276,12 @@ func (t *Turn) checkContext(c *Context) error {
 		if err := fragments.CheckSize(*f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
 			return err
 		}
-		if !t.Know(f) {
+		if !t.host.hashes.Identify(f) {
 			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
 		}
 	}
 	return nil
 }
-
-// Know makes f a fragment that the host knows: what it is, is not found out again when
-// it is offered. It reports whether its content is UTF-8.
-func (t *Turn) Know(f *fragments.Fragment) bool { return t.host.contents.Know(f) }
-
-// Recall is [Turn.Know] for a content that the host knows already; of another it reports
-// false, and leaves f alone.
-func (t *Turn) Recall(f *fragments.Fragment) bool { return t.host.contents.Recall(f) }
 
 // fragmentLists returns the fragments of offers, a list each.
 func fragmentLists(offers []Context) [][]fragments.Fragment {

@@ -136,12 +136,12 @@ type Host struct {
 	broken   error      // of the options: nothing can be added
 	mu       sync.Mutex // held by Add
 	registry atomic.Pointer[registry]
-	contents *fragments.Contents
+	hashes   *fragments.HashCache
 	live     *Live // of sessions that never have another host
 }
 
-// maxKnown is the most bytes of fragments that a host remembers.
-const maxKnown = 32 << 20
+// maxHashes is the most bytes of a host's cache of hashes, with their texts.
+const maxHashes = 32 << 20
 
 // New returns a Host without plugins.
 func New(o Options) *Host {
@@ -174,7 +174,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(LogLine) {}
 	}
-	h := &Host{opts: o, broken: o.Check(), contents: fragments.NewContents(maxKnown)}
+	h := &Host{opts: o, broken: o.Check(), hashes: fragments.NewHashCache(maxHashes)}
 	h.live = NewLive(h)
 	h.registry.Store(newRegistry(o.AppEvents))
 	return h

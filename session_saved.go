@@ -73,7 +73,6 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	}
 	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
 	for _, p := range s.system.parts {
-		p.Known = nil // by this process
 		saved.Parts = append(saved.Parts, SavedPart{p.Fragment, p.origins})
 	}
 	return saved, nil
@@ -103,10 +102,7 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 
 func saveContext(c Context) SavedContext {
 	saved := SavedContext{}
-	for _, f := range c.Fragments {
-		f.Known = nil // by this process
-		saved.Fragments = append(saved.Fragments, f)
-	}
+	saved.Fragments = append(saved.Fragments, c.Fragments...)
 	for _, a := range c.Attachments {
 		bytes := []byte(a.Content)
 		a.Content = ""

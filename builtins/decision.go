@@ -114,7 +114,7 @@ func makeModify(c modCall) (starlark.Value, error) {
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
 	d, ok := v.(*decision)
 	if !ok {
-		c, err := toContext(nil, v)
+		c, err := toContext(v)
 		if err != nil {
 			return errorf("E0312", "%v, or a decision", err)
 		}

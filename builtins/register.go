@@ -357,7 +357,7 @@ func (r *Recorder) loaderCall(p *placed) func(context.Context, *starhost.Turn, s
 		if err != nil {
 			return starhost.Context{}, err
 		}
-		got, err := toContext(t, v)
+		got, err := toContext(v)
 		return r.cleanContext(got), r.returned(p.fn, err)
 	}
 }

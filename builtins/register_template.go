@@ -204,7 +204,7 @@ type attachmentArg []fragments.Attachment
 
 // Unpack implements starlark.Unpacker.
 func (a *attachmentArg) Unpack(v starlark.Value) error {
-	got, err := toContext(nil, v)
+	got, err := toContext(v)
 	if err != nil || len(got.Fragments) > 0 {
 		return fmt.Errorf("got %s, want a list of attachments", v.Type())
 	}

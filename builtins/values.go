@@ -378,17 +378,16 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	return starhost.Result{ForLLM: text}, nil
 }
 
-// toContext converts what a loader, or a hook that adds to the prompt, returned. What the
-// turn's host knows is not looked through again; t may be nil.
-func toContext(t *starhost.Turn, v starlark.Value) (starhost.Context, error) {
+// toContext converts what a loader, or a hook that adds to the prompt, returned.
+func toContext(v starlark.Value) (starhost.Context, error) {
 	var c starhost.Context
 	list, ok := v.(starlark.Indexable)
 	if !ok || v.Type() == "string" {
-		return c, addPart(t, &c, v)
+		return c, addPart(&c, v)
 	}
 	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
 	for i := range list.Len() {
-		if err := addPart(t, &c, list.Index(i)); err != nil {
+		if err := addPart(&c, list.Index(i)); err != nil {
 			return c, errorf("E0312", "[%d]: %v", i, err)
 		}
 	}
@@ -396,13 +395,13 @@ func toContext(t *starhost.Turn, v starlark.Value) (starhost.Context, error) {
 }
 
 // addPart adds one part. Empty text and None add nothing.
-func addPart(t *starhost.Turn, c *starhost.Context, v starlark.Value) error {
+func addPart(c *starhost.Context, v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
 	case starlark.String:
-		return addText(t, c, fragments.Fragment{Content: string(v)})
+		return addText(c, fragments.Fragment{Content: string(v)})
 	case *fragmentValue:
-		return addText(t, c, v.f)
+		return addText(c, v.f)
 	case *attachmentValue:
 		c.Attachments = append(c.Attachments, v.a)
 	default:
@@ -425,12 +424,9 @@ func textError(text string) error {
 }
 
 // addText adds a fragment.
-func addText(t *starhost.Turn, c *starhost.Context, f fragments.Fragment) error {
-	known := f.Known != nil || t != nil && t.Recall(&f)
-	if !known { // else it is text
-		if err := textError(f.Content); err != nil {
-			return errorf("E0312", "%v", err)
-		}
+func addText(c *starhost.Context, f fragments.Fragment) error {
+	if err := textError(f.Content); err != nil {
+		return errorf("E0312", "%v", err)
 	}
 	if f.Content != "" {
 		c.Fragments = append(c.Fragments, f)

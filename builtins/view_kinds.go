@@ -95,7 +95,7 @@ func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.
 	case name == "role", name == "content":
 		return m, fmt.Errorf("%s: got %s, want string", name, v.Type())
 	case name == "attachments":
-		c, err := toContext(nil, v)
+		c, err := toContext(v)
 		if err == nil && len(c.Fragments) > 0 {
 			err = fmt.Errorf("got a fragment, want attachments")
 		}

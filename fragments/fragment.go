@@ -64,7 +64,7 @@ type Fragment struct {
 	Target   Target
 	Pinned   bool // typed by the user: no budget drops it
 
-	Known *Known // of the content, set by [Contents]; nil if nobody looked
+	Digest *Digest `json:"-"` // of Content, set by a [HashCache]; or nil
 }
 
 // An Attachment is data other than text offered for a prompt. Exactly one of

@@ -147,7 +147,7 @@ type merger struct {
 	set   *Set
 	rows  []Row
 	found table
-	fresh map[uint64]Known // contents that nobody knew, by their heads, so that mostly each is hashed once
+	heads map[string]Digest // of contents without one, by the first bytes of these
 }
 
 // offerSorted offers the n fragments of all lists in the order of a set.
@@ -198,27 +198,27 @@ func (t table) slot(rows []Row, id Hash, target Target) *int32 {
 	}
 }
 
-// headBytes is how much of a content that nobody knew is looked at before it is hashed:
-// the rest may be in no cache of the processor, and to wait for it takes longer than to
-// hash now and then one content twice.
+// headBytes is how much of a content without a digest is compared before it is hashed: the
+// rest may be in no cache of the processor, and to wait for it takes longer than to hash
+// a content twice now and then.
 const headBytes = 64
 
-// id returns the hash of f's content. Of one that [Contents] knows it reads nothing.
+// id returns the hash of f's content, of which it reads nothing if f has a digest.
 func (m *merger) id(f *Fragment) Hash {
-	if f.Known.is(f.Content) {
-		return f.Known.id
+	if f.Digest.of(f.Content) {
+		return f.Digest.id
 	}
-	mark := fingerprint(f.Content[:min(len(f.Content), headBytes)]) + uint64(len(f.Content))
-	known, ok := m.fresh[mark]
-	if ok && known.text == f.Content {
-		return known.id
+	head := f.Content[:min(len(f.Content), headBytes)]
+	d, ok := m.heads[head]
+	if ok && d.text == f.Content {
+		return d.id
 	}
 	id := Sum(f.Content)
 	if !ok {
-		if m.fresh == nil {
-			m.fresh = make(map[uint64]Known, cap(m.rows))
+		if m.heads == nil {
+			m.heads = make(map[string]Digest, cap(m.rows))
 		}
-		m.fresh[mark] = Known{f.Content, id}
+		m.heads[head] = Digest{f.Content, id}
 	}
 	return id
 }

@@ -11,71 +11,76 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Merging what is known comes to what merging comes to: rows, ids, provenance, text.
-func TestLawKnown(t *testing.T) {
+// TestLawDigest: merging fragments with digests gives the rows, ids, provenance and text of
+// merging them without.
+func TestLawDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		contents := fragments.NewContents(rapid.Int64Range(0, 64).Draw(t, "max"))
+		cache := fragments.NewHashCache(rapid.IntRange(0, 1<<10).Draw(t, "max"))
 		texts := rapid.SliceOfN(rapid.StringOfN(rapid.SampledFrom([]rune("ab\x00é")), 0, 6, -1), 1, 12).Draw(t, "texts")
 		for range 3 {
 			var plain, fast []fragments.Fragment
 			for i, text := range texts {
 				f := fragments.Fragment{Content: text, Source: fmt.Sprint(i), Target: fragments.Target(rapid.IntRange(0, 1).Draw(t, "target"))}
 				plain = append(plain, f)
-				if !contents.Know(&f) {
+				if !cache.Identify(&f) {
 					t.Fatalf("%q: got no text", text)
 				}
 				fast = append(fast, f)
 			}
 			want, got := fragments.Merge(plain), fragments.Merge(fast)
 			if diff := cmp.Diff(want.Rows(), got.Rows()); diff != "" {
-				t.Fatalf("rows (-plain +known):\n%s", diff)
+				t.Fatalf("rows (-without +with digests):\n%s", diff)
 			}
 			if diff := cmp.Diff(want.Text(), got.Text()); diff != "" {
-				t.Fatalf("text (-plain +known):\n%s", diff)
+				t.Fatalf("text (-without +with digests):\n%s", diff)
 			}
 		}
 	})
 }
 
-func TestKnownContentReplaced(t *testing.T) {
-	contents := fragments.NewContents(1 << 10)
+func TestContentReplaced(t *testing.T) {
+	cache := fragments.NewHashCache(1 << 10)
 	f := fragments.Fragment{Content: "the secret"}
-	contents.Know(&f)
+	cache.Identify(&f)
 	f.Content = "the ******"
 	if got, want := fragments.Merge([]fragments.Fragment{f}).Rows()[0].ID, fragments.Sum("the ******"); got != want {
 		t.Errorf("id of a content that was replaced: got %v, want %v", got, want)
 	}
 }
 
-func TestKnowRefusesData(t *testing.T) {
+func TestIdentifyRefusesData(t *testing.T) {
 	f := fragments.Fragment{Content: "\xff"}
-	if fragments.NewContents(1<<10).Know(&f) || f.Known != nil {
-		t.Errorf("got %q known, want it refused: it is not UTF-8", f.Content)
+	if fragments.NewHashCache(1<<10).Identify(&f) || f.Digest != nil {
+		t.Errorf("got a digest of %q, want it refused: it is not UTF-8", f.Content)
 	}
 }
 
-// Equal contents share memory once they are known, and not with what they were cut
-// out of.
-func TestKnowShares(t *testing.T) {
-	contents := fragments.NewContents(1 << 10)
-	f, g := fragments.Fragment{Content: strings.Repeat("x", 90)[:50]}, fragments.Fragment{Content: strings.Repeat("x", 50)}
-	contents.Know(&f)
-	contents.Know(&g)
-	if f.Known != g.Known {
-		t.Error("got two of one content, want one")
+// TestIdentifyShares: equal contents share one digest, and no memory with the text that
+// they were cut out of.
+func TestIdentifyShares(t *testing.T) {
+	cache := fragments.NewHashCache(1 << 10)
+	whole := strings.Repeat("x", 90)
+	f, g := fragments.Fragment{Content: whole[:50]}, fragments.Fragment{Content: strings.Repeat("x", 50)}
+	cache.Identify(&f)
+	cache.Identify(&g)
+	if f.Digest != g.Digest {
+		t.Error("got two digests of one content, want one")
+	}
+	if fragments.SameMemory(f.Content, whole) {
+		t.Error("the cache keeps the larger text alive that the content was cut out of")
 	}
 }
 
-// Many goroutines that know many contents, in a table that has room for few, all
-// get the right ids.
-func TestKnowTogether(t *testing.T) {
-	contents := fragments.NewContents(1 << 10)
+// TestIdentifyTogether: many goroutines identify many contents, in a cache that has room
+// for few, and all get the right ids.
+func TestIdentifyTogether(t *testing.T) {
+	cache := fragments.NewHashCache(1 << 10)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
 			for i := range 2000 {
 				f := fragments.Fragment{Content: strings.Repeat(fmt.Sprint(i*(worker%2+1)%97), 10)}
-				contents.Know(&f)
+				cache.Identify(&f)
 				if got, want := fragments.Merge([]fragments.Fragment{f}).Rows()[0].ID, fragments.Sum(f.Content); got != want {
 					t.Errorf("%q: got %v, want %v", f.Content, got, want)
 					return
@@ -86,13 +91,13 @@ func TestKnowTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkMergeKnown merges 1,000 fragments of 4 KiB whose contents are known.
-func BenchmarkMergeKnown(b *testing.B) {
-	contents := fragments.NewContents(64 << 20)
+// BenchmarkMergeDigests merges 1,000 fragments of 4 KiB with digests.
+func BenchmarkMergeDigests(b *testing.B) {
+	cache := fragments.NewHashCache(64 << 20)
 	list := make([]fragments.Fragment, 1000)
 	for i := range list {
 		list[i].Content = fmt.Sprintf("%4d", i) + strings.Repeat("x", 4<<10)
-		contents.Know(&list[i])
+		cache.Identify(&list[i])
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,0 +1,84 @@
+package fragments
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// A HashCache hashes each text once, because SHA-256 of long texts is the largest part of
+// a prompt. It contains at most so many bytes of text, and forgets all of them when it is
+// full. It is safe for concurrent use.
+type HashCache struct {
+	max     int
+	mu      sync.RWMutex
+	digests map[string]*Digest // by their texts
+	bytes   int
+}
+
+// A Digest is a text and its hash. It is immutable.
+type Digest struct {
+	text string
+	id   Hash
+}
+
+// digestBytes is about how much memory a digest takes beside its text.
+const digestBytes = 128
+
+// NewHashCache returns a cache of at most max bytes.
+func NewHashCache(max int) *HashCache { return &HashCache{max: max} }
+
+// Identify sets f.Digest, so that [Merge] does not hash the content. Equal contents share
+// memory afterwards. It reports false for a content that is not UTF-8.
+func (c *HashCache) Identify(f *Fragment) bool {
+	if f.Digest.of(f.Content) {
+		return true
+	}
+	c.mu.RLock()
+	d := c.digests[f.Content]
+	c.mu.RUnlock()
+	if d == nil {
+		if !utf8.ValidString(f.Content) {
+			return false
+		}
+		d = c.add(f.Content)
+	}
+	f.Content, f.Digest = d.text, d
+	return true
+}
+
+// add returns the digest of a text, and puts it into the cache. It copies the text, which
+// may be a piece of a larger one that the cache must not keep alive.
+func (c *HashCache) add(text string) *Digest {
+	d := &Digest{strings.Clone(text), Sum(text)}
+	size := len(text) + digestBytes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if size > c.max {
+		return d
+	}
+	if other := c.digests[text]; other != nil { // of another goroutine, meanwhile
+		return other
+	}
+	if c.bytes += size; c.digests == nil || c.bytes > c.max {
+		c.digests, c.bytes = map[string]*Digest{}, size
+	}
+	c.digests[d.text] = d
+	return d
+}
+
+// of reports whether d is the digest of text. Of the same memory it reads no byte.
+func (d *Digest) of(text string) bool { return d != nil && d.text == text }
+
+// Equal reports true: a digest says nothing that the content does not, so tests that
+// compare fragments ignore it.
+func (d *Digest) Equal(*Digest) bool { return true }
+
+// String returns the first digits of the hash, or "" for nil, because a fragment must print
+// the same in each run.
+func (d *Digest) String() string {
+	if d == nil {
+		return ""
+	}
+	return d.id.Short()
+}

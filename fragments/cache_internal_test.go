@@ -1,0 +1,61 @@
+package fragments
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// SameMemory reports whether two texts begin at the same byte.
+func SameMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
+
+// TestCacheBound: a cache contains at most as many bytes as it may, also of short texts,
+// and each text that was added last.
+func TestCacheBound(t *testing.T) {
+	c := NewHashCache(1000)
+	for i := range 1000 {
+		f := Fragment{Content: strings.Repeat(string(rune('a'+i%26)), i%300)}
+		c.Identify(&f)
+		size := 0
+		for text, d := range c.digests {
+			size += len(text) + digestBytes
+			if d.text != text || d.id != Sum(text) {
+				t.Fatalf("after %d: got the digest of %q for %q", i, d.text, text)
+			}
+		}
+		if size != c.bytes || size > c.max {
+			t.Fatalf("after %d: got %d bytes, counted as %d, want at most %d", i, size, c.bytes, c.max)
+		}
+		if c.digests[f.Content] != f.Digest {
+			t.Fatalf("after %d: the last text is not in the cache", i)
+		}
+	}
+}
+
+// TestCacheTooLarge: a text that is larger than the cache gets a digest and no entry.
+func TestCacheTooLarge(t *testing.T) {
+	c := NewHashCache(1000)
+	f := Fragment{Content: strings.Repeat("x", 1000)}
+	if !c.Identify(&f) || f.Digest.id != Sum(f.Content) || len(c.digests) != 0 {
+		t.Errorf("got %v and %d entries, want a digest and none", f.Digest, len(c.digests))
+	}
+}
+
+// TestMergeHashesNoDigest: a merge takes the id of a digest as it is.
+func TestMergeHashesNoDigest(t *testing.T) {
+	text := strings.Repeat("x", 4<<10)
+	d := &Digest{text, Hash{1}} // an id that no hash function would give
+	if got := Merge([]Fragment{{Content: text, Digest: d}}).Rows()[0].ID; got != d.id {
+		t.Errorf("got id %v, want %v, that of the digest", got, d.id)
+	}
+}
+
+// TestMergeOfOneHead: contents with the same first bytes and length are two.
+func TestMergeOfOneHead(t *testing.T) {
+	a := strings.Repeat("x", 4096)
+	b := a[:100] + "y" + a[101:]
+	set := Merge([]Fragment{{Content: a}, {Content: b}, {Content: b}, {Content: a}})
+	if rows := set.Rows(); len(rows) != 2 || rows[0].ID != Sum(a) || rows[1].ID != Sum(b) {
+		t.Errorf("got %d rows, want both contents once", len(rows))
+	}
+}
