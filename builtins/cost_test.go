@@ -6,6 +6,7 @@ package builtins_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -168,6 +169,19 @@ func (w workload) spend(t testing.TB, n int) (uint64, starlark.Usage) {
 func (w workload) prepare(t testing.TB, n int) func() starlark.Usage {
 	t.Helper()
 	box := starlark.New(starlark.Options{Limits: starlark.Limits{Steps: 1 << 40, Memory: 1 << 40, Timeout: time.Hour}})
+	m := define(t, box, fmt.Sprintf("n = %d\n%s\n\ndef run():\n    return %s\n", n, w.setup, w.expr))
+	return func() starlark.Usage {
+		_, usage, err := box.Eval(context.Background(), m, nil, "None if [run()] else None")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return usage
+	}
+}
+
+// define gives box all that plugins can say, and evaluates a file.
+func define(t testing.TB, box *starlark.Sandbox, src string) *starlark.Module {
+	t.Helper()
 	entries := builtins.Table(box)
 	for _, e := range builtins.CaseTable(box, nil) {
 		if strings.HasPrefix(e.Name, "assert_") {
@@ -182,7 +196,7 @@ func (w workload) prepare(t testing.TB, n int) func() starlark.Usage {
 			t.Fatal(err)
 		}
 	}
-	file, err := box.Parse("cost.star", fmt.Appendf(nil, "n = %d\n%s\n\ndef run():\n    return %s\n", n, w.setup, w.expr))
+	file, err := box.Parse("cost.star", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +204,34 @@ func (w workload) prepare(t testing.TB, n int) func() starlark.Usage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() starlark.Usage {
-		_, usage, err := box.Eval(context.Background(), m, nil, "None if [run()] else None")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return usage
+	return m
+}
+
+// TestSearchesStop: whatever the steps allow, the clock and the context stop a search that would
+// take minutes.
+func TestSearchesStop(t *testing.T) {
+	for _, expr := range []string{
+		"re.search(p, s)", "re.match(p, s)", "re.fullmatch(p, s)", "re.findall(p, s)", "re.finditer(p, s)", "re.split(p, s)", "re.sub(p, '', s)",
+		"re.findall('a|' + p, s)",
+	} {
+		t.Run(expr, func(t *testing.T) {
+			box := starlark.New(starlark.Options{Limits: starlark.Limits{Steps: 1 << 50, Memory: 1 << 40, Timeout: 20 * time.Millisecond}})
+			m := define(t, box, "p = '(?:a*){900}x'\ns = 'a' * 20000000\ndef run():\n    return "+expr)
+			start := time.Now()
+			_, _, err := box.Eval(t.Context(), m, nil, "run()")
+			var limit *starlark.LimitError
+			if !errors.As(err, &limit) || limit.Limit != "time" {
+				t.Errorf("got %v, want the limit of time", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer cancel()
+			if _, _, err := box.WithLimits(starlark.Limits{Timeout: time.Hour}).Eval(ctx, m, nil, "run()"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("with a context that ends: got %v", err)
+			}
+			if spent := time.Since(start); spent > 20*time.Second {
+				t.Errorf("it took %v to stop two searches", spent)
+			}
+		})
 	}
 }
 

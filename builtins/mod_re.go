@@ -128,41 +128,17 @@ func (f *reFuncs) first(anchor reAnchor) modFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.pay(p.scanSteps(text), p.matchBytes()); err != nil {
+		if err := c.pay(1, p.matchBytes()); err != nil {
 			return nil, err
 		}
-		at := p.re.FindStringSubmatchIndex(text)
+		at, err := p.find(c, text, 0)
+		if err != nil {
+			return nil, err
+		}
 		if at == nil {
 			return starlark.None, nil
 		}
 		return &reMatch{c.rt, p, text, at}, nil
-	}
-}
-
-// all returns the positions of at most limit matches (0: of all) and pays for
-// them. How many there are is not known before, so it looks for few first and for
-// more while there are more; what is scanned again is paid again.
-func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
-	if limit == 0 {
-		limit = len(text) + 1
-	}
-	if p.far {
-		return p.each(c, text, limit)
-	}
-	if err := c.pay(p.scanSteps(text), 0); err != nil {
-		return nil, err
-	}
-	for batch := min(16, limit); ; batch = min(4*batch, limit) {
-		if err := c.pay((4+p.rangeSteps(p.program))*batch, batch*p.matchBytes()); err != nil {
-			return nil, err
-		}
-		found := p.re.FindAllStringSubmatchIndex(text, batch)
-		if len(found) < batch || batch == limit {
-			return found, nil
-		}
-		if err := c.pay(p.rangeSteps(found[batch-1][1]), 0); err != nil {
-			return nil, err
-		}
 	}
 }
 

@@ -3,94 +3,23 @@ package builtins
 import (
 	"io"
 	"regexp"
-	"regexp/syntax"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// How a pattern finds all its matches. One search takes time by the length of the
-// text, but many need not: "<[^>]*>|a" looks to the end of the text for a ">"
-// before it settles for an "a", and does so again for the next one. Patterns that
-// cannot look far beyond their matches are left to package regexp. With others each
-// match is searched by itself, and each character is paid for when it is looked at.
+// A search reads the text through a textReader, which pays piece by piece for what the engine
+// reads. So the price is that of the work, wherever the search ends, and the clock can stop a
+// search between two pieces. Package regexp alone reads a text at one go, and its time does not
+// follow from the text's length: "<[^>]*>|a" looks for a ">" up to the end of the text before it
+// settles for an "a", and does so again for the next one.
 
-// reNearProgram is the most instructions of a pattern that looks no further beyond
-// a match than it is long.
-const reNearProgram = 16
-
-// looksFar reports whether the pattern of a tree may look far beyond its matches: it
-// is long, or can repeat something without a match at each turn.
-func looksFar(tree *syntax.Regexp, program int) bool {
-	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil || program > reNearProgram {
-		return true
-	}
-	w := loopWalk{prog: prog, state: make([]walkState, len(prog.Inst))}
-	for pc := range prog.Inst {
-		if w.loops(uint32(pc)) {
-			return true
-		}
-	}
-	return false
-}
-
-// A loopWalk looks for a loop of a program in which no match can end.
-type loopWalk struct {
-	prog  *syntax.Prog
-	state []walkState // of each instruction
-}
-
-type walkState byte
-
+// The most that is read of a text before it is paid for.
 const (
-	walkNew walkState = iota
-	walkOpen
-	walkDone
+	pieceBytes = 256
+	pieceSteps = 1000
+	skipBytes  = 64 << 10 // where only the prefix is looked for
 )
-
-// loops reports whether such a loop can be reached from pc. Where a match can end,
-// the walk ends as well: loops through there have one at each turn.
-func (w *loopWalk) loops(pc uint32) bool {
-	if w.state[pc] != walkNew || w.ends(pc, len(w.prog.Inst)) {
-		return w.state[pc] == walkOpen
-	}
-	w.state[pc] = walkOpen
-	for _, next := range afterInst(&w.prog.Inst[pc]) {
-		if w.loops(next) {
-			return true
-		}
-	}
-	w.state[pc] = walkDone
-	return false
-}
-
-// ends reports whether a match can end at pc, without another character, in so
-// many instructions at most.
-func (w *loopWalk) ends(pc uint32, most int) bool {
-	inst := &w.prog.Inst[pc]
-	switch inst.Op {
-	case syntax.InstMatch:
-		return true
-	case syntax.InstAlt, syntax.InstAltMatch, syntax.InstCapture, syntax.InstNop:
-		for _, next := range afterInst(inst) {
-			if most > 0 && w.ends(next, most-1) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// afterInst returns the instructions that may follow.
-func afterInst(inst *syntax.Inst) []uint32 {
-	switch inst.Op {
-	case syntax.InstMatch, syntax.InstFail:
-		return nil
-	case syntax.InstAlt, syntax.InstAltMatch:
-		return []uint32{inst.Out, inst.Arg}
-	}
-	return []uint32{inst.Out}
-}
 
 // A reRest finds a pattern behind a first character, which it sees but does not
 // match: "^" and "\b" depend on it. It is compiled when it is first needed.
@@ -98,19 +27,20 @@ type reRest struct {
 	once sync.Once
 	tree string
 	re   *regexp.Regexp
+	err  error // the pattern is nested too deeply for one more group
 }
 
-func (r *reRest) regexp() *regexp.Regexp {
-	r.once.Do(func() { r.re = regexp.MustCompile(`\A(?s:.)(?s:.*?)(` + r.tree + `)`) })
-	return r.re
+func (r *reRest) regexp() (*regexp.Regexp, error) {
+	r.once.Do(func() { r.re, r.err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + r.tree + `)`) })
+	return r.re, r.err
 }
 
-// each returns the positions of at most limit matches, as package regexp does:
+// all returns the positions of at most limit matches (0: of all), as package regexp does:
 // there is no empty match right behind another.
-func (p *rePattern) each(c modCall, text string, limit int) ([][]int, error) {
+func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
 	var found [][]int
-	for pos, end := 0, -1; len(found) < limit && pos <= len(text); {
-		at, err := p.findFrom(c, text, pos)
+	for pos, end := 0, -1; (limit == 0 || len(found) < limit) && pos <= len(text); {
+		at, err := p.find(c, text, pos)
 		if err != nil || at == nil {
 			return found, err
 		}
@@ -132,40 +62,65 @@ func (p *rePattern) each(c modCall, text string, limit int) ([][]int, error) {
 	return found, nil
 }
 
-// findFrom returns the positions of the first match at or behind pos, or nil.
-func (p *rePattern) findFrom(c modCall, text string, pos int) ([]int, error) {
-	_, before := utf8.DecodeLastRuneInString(text[:pos])
-	r := textReader{text: text, at: pos - before, pay: func(n int) error { return c.pay(1+p.rangeSteps(n), 0) }}
-	var at []int
-	if pos == 0 {
-		at = p.re.FindReaderSubmatchIndex(&r)
-	} else if at = p.rest.regexp().FindReaderSubmatchIndex(&r); at != nil {
-		at = at[2:] // the first group is the match
+// find returns the positions of the first match at or behind pos, or nil.
+func (p *rePattern) find(c modCall, text string, pos int) ([]int, error) {
+	pos, err := p.skip(c, text, pos)
+	if err != nil || pos < 0 {
+		return nil, err
 	}
+	re, groups, from := p.re, 0, pos
+	if pos > 0 && p.prefix == "" { // what stands in front of a literal cannot matter
+		_, before := utf8.DecodeLastRuneInString(text[:pos])
+		if re, err = p.rest.regexp(); err != nil {
+			return nil, c.fail("E0202", "%v", explainRE(p.source, err))
+		}
+		groups, from = 2, pos-before // the first group is the match
+	}
+	r := textReader{text: text, at: from, piece: p.pieceBytes(), pay: func(n int) error { return c.pay(1+p.rangeSteps(n), 0) }}
+	at := re.FindReaderSubmatchIndex(&r)
 	if err := r.end(); err != nil || at == nil {
 		return nil, err
 	}
+	at = at[groups:]
 	for i := range at {
 		if at[i] >= 0 {
-			at[i] += pos - before
+			at[i] += from
 		}
 	}
 	return at, nil
 }
 
+// skip returns the first place at or behind pos where a match can begin, or -1.
+func (p *rePattern) skip(c modCall, text string, pos int) (int, error) {
+	if p.prefix == "" {
+		return pos, nil
+	}
+	for ; len(text)-pos >= len(p.prefix); pos += skipBytes {
+		skipped := strings.Index(text[pos:min(pos+skipBytes+len(p.prefix), len(text))], p.prefix)
+		if skipped >= 0 {
+			return pos + skipped, c.pay(p.skipSteps(skipped), 0)
+		}
+		if err := c.pay(p.skipSteps(min(skipBytes, len(text)-pos)), 0); err != nil {
+			return -1, err
+		}
+	}
+	return -1, nil
+}
+
 // A textReader pays for the characters that are read from a text. The text seems to
 // end where that fails.
 type textReader struct {
-	text string
-	at   int
-	due  int // bytes read and not paid for
-	pay  func(bytes int) error
-	err  error
+	text  string
+	at    int
+	due   int // bytes read and not paid for
+	piece int // the most of these
+	pay   func(bytes int) error
+	err   error
 }
 
 // ReadRune implements io.RuneReader.
 func (r *textReader) ReadRune() (rune, int, error) {
-	if r.due >= 256 {
+	if r.due >= r.piece {
 		r.end()
 	}
 	if r.err != nil || r.at == len(r.text) {

@@ -44,8 +44,7 @@ type rePattern struct {
 	re      *regexp.Regexp
 	program int    // instructions, at most
 	ranges  int    // character ranges, which cost when compiled
-	prefix  string // every match begins with it; "" when nothing is known
-	far     bool   // a search may look far beyond a match
+	prefix  string // every match begins with it, and looks at nothing before it; "" when nothing is known
 	rest    reRest // finds a match behind the first
 }
 
@@ -103,23 +102,19 @@ func foldsCase(source string) bool {
 // sizeSteps is the price of the pattern's size, beyond that of its length.
 func (p *rePattern) sizeSteps() int { return (p.program + p.ranges/2) / 2 }
 
-// scanSteps is the price of one search through text.
-func (p *rePattern) scanSteps(text string) int {
-	n := len(text)
-	if p.prefix != "" {
-		if skip := strings.Index(text, p.prefix); skip >= 0 {
-			n -= skip
-		} else {
-			n = 0
-		}
-	}
-	return 2 + len(text)/64 + p.rangeSteps(n)
-}
+// rangeSteps is the price of running the program over n bytes. At each character the engine may
+// be at all instructions, and copies the positions of all groups.
+func (p *rePattern) rangeSteps(n int) int { return n * p.byteSteps() / 16 }
 
-// rangeSteps is the price of running the program over n bytes.
-func (p *rePattern) rangeSteps(n int) int {
-	return n * (8 + p.program + p.program*p.re.NumSubexp()/16) / 16
-}
+// skipSteps is the price of looking for the prefix in n bytes. strings.Index compares up to all of
+// a long prefix, at some places.
+func (p *rePattern) skipSteps(n int) int { return 1 + n/64*(1+len(p.prefix)/64) }
+
+// byteSteps is the price of one byte, in sixteenths of a step.
+func (p *rePattern) byteSteps() int { return 8 + p.program + p.program*p.re.NumSubexp()/16 }
+
+// pieceBytes is the most bytes that the program runs over before they are paid for.
+func (p *rePattern) pieceBytes() int { return min(pieceBytes, 16*pieceSteps/p.byteSteps()+1) }
 
 // matchBytes is the memory of one match: its positions, and a value a group.
 func (p *rePattern) matchBytes() int { return 128 + 48*p.re.NumSubexp() }
@@ -149,10 +144,20 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 		return nil, explainRE(source, err)
 	}
 	if anchor == reAnywhere {
-		p.prefix, _ = p.re.LiteralPrefix()
-		p.far, p.rest.tree = looksFar(tree, p.program), tree.String()
+		p.prefix, p.rest.tree = prefixRE(tree), tree.String()
 	}
 	return p, nil
+}
+
+// prefixRE returns a literal that every match begins with. Nothing in front of the literal matters:
+// "^a" has none, although [regexp.Regexp.LiteralPrefix] returns one.
+func prefixRE(tree *syntax.Regexp) string {
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return ""
+	}
+	prefix, _ := prog.Prefix()
+	return prefix
 }
 
 // measureRE returns how many instructions re compiles to, at most, and how many

@@ -189,15 +189,18 @@ func TestREPriceIsTheSameKeptOrNot(t *testing.T) {
 	}
 }
 
-// Law: looking for all matches in batches finds what looking once finds.
-func TestREAllInBatches(t *testing.T) {
+// Law: one search after another finds what package regexp finds at one go.
+func TestREAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		source := rapid.SampledFrom([]string{"a", "", "a*", `\b`, "(?m)^", "(a)(b)?", "b$"}).Draw(t, "pattern")
+		source := rapid.OneOf(
+			rapid.SampledFrom([]string{"a", "ab", `a\b`, "a(?m:$)", `(?:a\n)(?m:^)b`, "^ab", `\Ab`, "", "a*", `\b`, "(?m)^", "(a)(b)?", "b$", strings.Repeat("ab", 20)}),
+			rapid.StringMatching(`(a|b|ab|\.|\^|\$|\\b|\(|\)|\||\*|\+|\?){1,7}`),
+		).Draw(t, "pattern")
 		text := strings.Repeat(rapid.StringMatching(`[ab\n ]{1,8}`).Draw(t, "text"), rapid.IntRange(1, 80).Draw(t, "times"))
 		limit := rapid.IntRange(0, 40).Draw(t, "limit")
 		p, err := compileRE(source, reAnywhere)
 		if err != nil {
-			t.Fatal(err)
+			t.Skip(err)
 		}
 		got, err := p.all(modCall{rt: &modRuntime{}}, text, limit)
 		if err != nil {

@@ -32,6 +32,7 @@ type run struct {
 
 	// deadline is zero until the first tick: a short run never asks for the time.
 	deadline time.Time
+	wound    uint64 // the step of the next tick
 
 	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
 	lastTable  starlark.Value             // that was inserted into, and its sketch
@@ -144,11 +145,17 @@ func (w *worker) tick() {
 	if p := w.box.profile; p != nil {
 		p.look(w)
 	}
-	now := time.Now()
-	switch {
-	case w.thread.Steps > w.budget.maxSteps:
+	if w.thread.Steps > w.budget.maxSteps {
 		w.exceed("steps", script, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
 		return
+	}
+	w.lookAtClock()
+}
+
+// lookAtClock stops the run if its time is over.
+func (w *worker) lookAtClock() {
+	now := time.Now()
+	switch {
 	case w.ctx.Err() != nil:
 		w.stop(w.ctx.Err())
 		return
@@ -165,7 +172,8 @@ func (w *worker) tick() {
 
 // wind sets the step at which the interpreter calls tick: it does so before that step.
 func (w *worker) wind() {
-	w.thread.SetMaxExecutionSteps(min(w.thread.Steps+w.box.ticks(), saturate(w.budget.maxSteps, 1)))
+	w.wound = min(w.thread.Steps+w.box.ticks(), saturate(w.budget.maxSteps, 1))
+	w.thread.SetMaxExecutionSteps(w.wound)
 }
 
 // stop cancels the run for good: what swallows the error of an operation
@@ -247,9 +255,18 @@ func (w *worker) payOutput(text string) bool {
 }
 
 // Charge pays for work that a host's function is about to do: steps, at 10 to 20
-// ns each, and bytes that it allocates. An error must be returned at once.
+// ns each, and bytes that it allocates. An error must be returned at once. A function that works
+// for long pays in pieces: only between them can the clock or the context stop it.
 func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) error {
-	return workerOf(th).charge(op, steps, bytes)
+	w := workerOf(th)
+	if err := w.charge(op, steps, bytes); err != nil {
+		return err
+	}
+	if th.Steps >= w.wound {
+		w.lookAtClock()
+		return w.stopped
+	}
+	return nil
 }
 
 // Loading returns the file whose top level is being evaluated on th, and
