@@ -13,7 +13,7 @@ import (
 
 // spender returns a hook that spends steps, as far as its lane lets it, and counts its calls.
 func spender(event string, steps uint64, calls *int) starhost.Hook {
-	return starhost.Hook{Event: event, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 		*calls++
 		lane := starhost.LaneOf(ctx)
 		if most := lane.MaxSteps; most > 0 && steps > most {
@@ -22,7 +22,8 @@ func spender(event string, steps uint64, calls *int) starhost.Hook {
 		}
 		lane.Spent(steps, 0)
 		return starhost.Decision{}, nil
-	}}
+	}
+	return starhost.Hook{Event: event, Call: call}
 }
 
 // times returns n copies of a hook.
@@ -113,14 +114,15 @@ func TestEventTimeout(t *testing.T) {
 
 // A handler that waits ends with its event, and the turn goes on.
 func TestEventTimeoutOfOneHandler(t *testing.T) {
-	waits := starhost.Hook{Event: pre, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	wait := func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 		if _, ok := ctx.Deadline(); !ok {
 			return starhost.Decision{}, errors.New("the context has no deadline")
 		}
 		<-ctx.Done()
 		return starhost.Decision{}, ctx.Err()
-	}}
-	h := newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond}, plugin("p", waits), plugin("q", hook(pre, starhost.Decision{})))
+	}
+	h := newHost(t, starhost.Options{EventTimeout: 20 * time.Millisecond},
+		plugin("p", starhost.Hook{Event: pre, Call: wait}), plugin("q", hook(pre, starhost.Decision{})))
 	turn := begin(t, h, starhost.Request{})
 	for range 2 {
 		diff(t, "decision", "deny the guard of p failed: no result within 20ms, the time of one event", firePre(t, turn))
@@ -144,7 +146,9 @@ func TestEventStepsOfAvailable(t *testing.T) {
 				starhost.LaneOf(ctx).Spent(500, 0)
 				return true, nil
 			},
-			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return starhost.Result{}, nil },
+			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{}, nil
+			},
 		})
 	}
 	p.EventSteps = 1000

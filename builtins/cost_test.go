@@ -225,7 +225,8 @@ func TestSearchesStop(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			if _, _, err := box.WithLimits(starlark.Limits{Timeout: time.Hour}).Eval(ctx, m, nil, "run()"); !errors.Is(err, context.DeadlineExceeded) {
+			patient := box.WithLimits(starlark.Limits{Timeout: time.Hour})
+			if _, _, err := patient.Eval(ctx, m, nil, "run()"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("with a context that ends: got %v", err)
 			}
 			if spent := time.Since(start); spent > 20*time.Second {

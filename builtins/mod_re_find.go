@@ -76,7 +76,8 @@ func (p *rePattern) find(c modCall, text string, pos int) ([]int, error) {
 		}
 		groups, from = 2, pos-before // the first group is the match
 	}
-	r := textReader{text: text, at: from, piece: p.pieceBytes(), pay: func(n int) error { return c.pay(1+p.rangeSteps(n), 0) }}
+	pay := func(n int) error { return c.pay(1+p.rangeSteps(n), 0) }
+	r := textReader{text: text, at: from, piece: p.pieceBytes(), pay: pay}
 	at := re.FindReaderSubmatchIndex(&r)
 	if err := r.end(); err != nil || at == nil {
 		return nil, err

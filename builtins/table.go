@@ -30,7 +30,9 @@ type Allowance = struct {
 type Runtime interface {
 	// CallWithin runs fn under the budget that ctx carries, or a fresh one. It may spend what most
 	// allows of that.
-	CallWithin(ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error)
+	CallWithin(
+		ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, Usage, error)
 	// Context returns the context of the run that th belongs to.
 	Context(th *starlark.Thread) context.Context
 	// Charge pays for work of op; its error ends the run.

@@ -28,8 +28,8 @@ type setting struct {
 type access struct {
 	// set checks the value and puts it into the config. The error says what is wanted.
 	set func(*Config, given) error
-	// get returns the value of a key without "*", in a type that [shown] knows; nil for a value that
-	// follows from another key.
+	// get returns the value of a key without "*", in a type that [shown] knows; nil for a value
+	// that follows from another key.
 	get func(c *Config, key []string) any
 }
 

@@ -220,7 +220,9 @@ func (s *Sandbox) Call(ctx context.Context, fn starlark.Callable, args starlark.
 }
 
 // CallWithin is Call with a part of the budget.
-func (s *Sandbox) CallWithin(ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error) {
+func (s *Sandbox) CallWithin(
+	ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, Usage, error) {
 	w, err := s.enter(ctx)
 	if err != nil {
 		return nil, Usage{}, s.locate(err)
