@@ -99,9 +99,7 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	o := c.configOptions()
-	o.Strict = true
-	config, warnings, err := loader.LoadConfig(o)
+	config, warnings, err := loader.LoadConfig(c.configOptions())
 	if err != nil {
 		return err
 	}

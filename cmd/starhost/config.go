@@ -75,7 +75,7 @@ func newSettingJSON(s *loader.Setting) settingJSON {
 // showConfig prints what holds.
 func (a *app) showConfig(origin bool) error {
 	var settings []loader.Setting
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Strict: true, Getenv: a.getenv})
+	config, warnings, err := loader.LoadConfig(a.configOptions())
 	a.warnings = warnings
 	if err != nil {
 		a.fail(err)

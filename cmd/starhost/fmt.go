@@ -166,8 +166,9 @@ func (a *app) pathsOf(args []string) ([]loader.Path, error) {
 	return config.Paths(cmp.Or(a.dir, "."), args)
 }
 
+// configOptions are those of the commands that look for mistakes in a project.
 func (a *app) configOptions() loader.ConfigOptions {
-	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv}
+	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Strict: true, Getenv: a.getenv}
 }
 
 // isArchive tells whether a file can be a golden case.

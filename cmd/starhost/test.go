@@ -98,7 +98,7 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 
 // loadConfig reads the config.
 func (a *app) loadConfig() (*loader.Config, []loader.Warning, error) {
-	return loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv})
+	return loader.LoadConfig(a.configOptions())
 }
 
 // testError gives a mistake on the command line the form of all others.

@@ -40,7 +40,7 @@ func TestWatch(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"-C", dir, "eval", "plugins", "--prompt-file", "prompt.md", "-F", "text", "--watch"}, strings.NewReader(""), out, said)
+		code <- run(ctx, []string{"-C", dir, "eval", "--prompt-file", "prompt.md", "-F", "text", "--watch"}, strings.NewReader(""), out, said)
 	}()
 	expect := func(from tap, want string) {
 		t.Helper()
