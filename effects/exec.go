@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/starhost/starhost/internal/procgroup"
 )
 
 // DefaultPath is where programs are looked for, if nobody says otherwise.
@@ -235,14 +237,14 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	stdout, stderr := &bounded{most: maxOutput, onOver: cancel}, &bounded{most: maxOutput, onOver: cancel}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = waitDelay
-	ownGroup(cmd)
+	procgroup.Set(cmd)
 	if err := cmd.Start(); err != nil {
 		return Output{}, errorf("E0512", "exec %s: it did not start: %v", cmd.Args[0], plainError(err))
 	}
-	stop := context.AfterFunc(ctx, func() { killGroup(cmd) })
+	stop := context.AfterFunc(ctx, func() { procgroup.Kill(cmd) })
 	err := cmd.Wait()
 	stop()
-	killGroup(cmd) // what it left running keeps the group's number from being another's
+	procgroup.Kill(cmd) // what it left running keeps the group's number from being another's
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case outer.Err() != nil:
@@ -256,7 +258,7 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	case err != nil && !errors.As(err, &exited):
 		return Output{}, errorf("E0512", "exec %s: %v", cmd.Args[0], plainError(err))
 	}
-	return Output{Code: exitCode(cmd.ProcessState), Stdout: string(stdout.kept), Stderr: string(stderr.kept)}, nil
+	return Output{Code: procgroup.ExitCode(cmd.ProcessState), Stdout: string(stdout.kept), Stderr: string(stderr.kept)}, nil
 }
 
 // plainError returns an error of the system without the path that it is about.

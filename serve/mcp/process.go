@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/procgroup"
 )
 
 // endDelay is how long a program has to end once its input has.
@@ -51,7 +52,7 @@ func (p *process) Connect(context.Context) (sdk.Connection, error) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
 	}
-	ownGroup(c.cmd)
+	procgroup.Set(c.cmd)
 	out, outErr := c.cmd.StdoutPipe()
 	in, inErr := c.cmd.StdinPipe()
 	if err := cmp.Or(outErr, inErr); err != nil {
@@ -70,10 +71,10 @@ func (c *processConn) Close() error {
 	c.once.Do(func() {
 		_ = c.lines.Close()
 		_ = c.in.Close() // it may have ended by itself
-		late := time.AfterFunc(endDelay, func() { killGroup(c.cmd) })
+		late := time.AfterFunc(endDelay, func() { procgroup.Kill(c.cmd) })
 		err := c.cmd.Wait()
 		late.Stop()
-		killGroup(c.cmd) // what it left running
+		procgroup.Kill(c.cmd) // what it left running
 		c.err = c.ending(err)
 	})
 	return c.err
