@@ -33,6 +33,7 @@ type floor struct {
 var floors = []floor{
 	{"fragments", nil, false, []string{"database/sql", "golang.org/", "gopkg.in/"}, "it is the lowest package: it imports the standard library only"},
 	{"internal", nil, false, []string{"database/sql", "net/http"}, "all floors import it: it imports the standard library only"},
+	{"internal/starnames", nil, true, []string{"database/sql", "net/http"}, "it reads syntax trees for starlark and builtins, and imports nothing else"},
 	{"starlark", nil, true, nil, "it evaluates, and has no idea what a tool is"},
 	{"", []string{"fragments"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
 	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
@@ -47,14 +48,19 @@ var floors = []floor{
 	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},
 }
 
-// floorOf returns the floor of a folder of the module.
+// floorOf returns the floor of a folder of the module: its own, or the nearest above it.
 func floorOf(folder string) (floor, bool) {
-	top, _, _ := strings.Cut(folder, "/")
-	i := slices.IndexFunc(floors, func(f floor) bool { return f.folder == top })
-	if i < 0 {
-		return floor{}, false
+	for {
+		i := slices.IndexFunc(floors, func(f floor) bool { return f.folder == folder })
+		if i >= 0 {
+			return floors[i], true
+		}
+		slash := strings.LastIndexByte(folder, '/')
+		if slash < 0 {
+			return floor{}, false
+		}
+		folder = folder[:slash]
 	}
-	return floors[i], true
 }
 
 // allows returns "" if code in folder may import a package, else what is wrong.
@@ -63,7 +69,7 @@ func (f floor) allows(folder, imported string) string {
 		ours = strings.TrimSuffix(ours, "/")
 		top, _, _ := strings.Cut(ours, "/")
 		switch {
-		case top == "internal" && f.folder != "internal":
+		case top == "internal" && !strings.HasPrefix(folder, "internal/"):
 			return "" // which contains no word of the product
 		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top):
 			return ""
@@ -85,7 +91,7 @@ func (f floor) allows(folder, imported string) string {
 		return "is the command's alone"
 	case slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }):
 		return "is what this floor must not depend on"
-	case strings.Contains(host, ".") && slices.Contains([]string{"fragments", "internal", "starlark"}, f.folder):
+	case strings.Contains(host, ".") && slices.Contains([]string{"fragments", "internal", "internal/starnames", "starlark"}, f.folder):
 		return "is no package of the standard library"
 	}
 	return ""
@@ -130,6 +136,9 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"internal/near", module + "/fragments", false},
 		{"internal/near", module + "/internal/text", false},
 		{"internal/near", "golang.org/x/text", false},
+		{"internal/near", upstream + "/syntax", false},
+		{"internal/starnames", upstream + "/syntax", true},
+		{"internal/starnames", module + "/internal/near", false},
 		{"starlark", module + "/internal/near", true},
 		{"starlark", upstream + "/syntax", true},
 		{"starlark", module + "/fragments", false},

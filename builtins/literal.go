@@ -7,6 +7,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // findPlugin returns the file's call of plugin(...), or nil. It may stand once,
@@ -19,7 +21,7 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 		}
 		return true
 	})
-	if len(calls) == 0 || bindsGlobal(f, "plugin") {
+	if len(calls) == 0 || starnames.Globals(f)["plugin"] {
 		return nil, nil
 	}
 	for i, call := range calls {

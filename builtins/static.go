@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/starnames"
 	"go.starlark.net/syntax"
 )
 
@@ -56,7 +57,7 @@ func checkDecisions(f *syntax.File) error {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ExprStmt:
-			if name := dropped(n); name != "" && err == nil && !boundNames(f)[name] {
+			if name := dropped(n); name != "" && err == nil && !starnames.Bound(f)[name] {
 				start, _ := n.Span()
 				err = errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).at(start)
 			}
@@ -77,84 +78,6 @@ func dropped(stmt *syntax.ExprStmt) string {
 		}
 	}
 	return ""
-}
-
-// bindsGlobal reports whether the file gives name a meaning of its own at the top
-// level. A parameter of that name, such as the event's argument plugin, is none.
-func bindsGlobal(f *syntax.File, name string) bool {
-	bound := map[string]bool{}
-	for _, stmt := range f.Stmts {
-		bindAll(bound, stmt)
-	}
-	return bound[name]
-}
-
-// boundNames returns every name that the file binds in any scope.
-func boundNames(f *syntax.File) map[string]bool {
-	bound := map[string]bool{}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.DefStmt:
-			bound[n.Name.Name] = true
-			bindParams(bound, n.Params)
-		case *syntax.LambdaExpr:
-			bindParams(bound, n.Params)
-		case *syntax.ForClause:
-			bindTarget(bound, n.Vars)
-		default:
-			bindStmt(bound, n)
-		}
-		return true
-	})
-	return bound
-}
-
-// bindStmt adds the names that a statement binds in its own scope.
-func bindStmt(bound map[string]bool, n syntax.Node) {
-	switch n := n.(type) {
-	case *syntax.AssignStmt:
-		bindTarget(bound, n.LHS)
-	case *syntax.ForStmt:
-		bindTarget(bound, n.Vars)
-	case *syntax.LoadStmt:
-		for _, id := range n.To {
-			bound[id.Name] = true
-		}
-	}
-}
-
-// bindTarget adds the names of an assignment's left side.
-func bindTarget(bound map[string]bool, x syntax.Expr) {
-	switch x := x.(type) {
-	case *syntax.Ident:
-		bound[x.Name] = true
-	case *syntax.ParenExpr:
-		bindTarget(bound, x.X)
-	case *syntax.TupleExpr:
-		for _, e := range x.List {
-			bindTarget(bound, e)
-		}
-	case *syntax.ListExpr:
-		for _, e := range x.List {
-			bindTarget(bound, e)
-		}
-	}
-}
-
-// bindParams adds the names of a function's parameters.
-func bindParams(bound map[string]bool, params []syntax.Expr) {
-	for _, p := range params {
-		switch p := p.(type) {
-		case *syntax.Ident:
-			bound[p.Name] = true
-		case *syntax.BinaryExpr:
-			bindTarget(bound, p.X)
-		case *syntax.UnaryExpr:
-			if p.X != nil {
-				bindTarget(bound, p.X)
-			}
-		}
-	}
 }
 
 // A capture is a function whose text stands in a loop and whose body uses a name
@@ -228,9 +151,9 @@ func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts [
 	w.scope = &captureScope{outer: outer, fn: posOf(fn)}
 	if w.open > 0 { // else there is nothing further out that its names could hide
 		w.scope.names = map[string]bool{}
-		bindParams(w.scope.names, params)
+		starnames.AddParams(w.scope.names, params)
 		for _, stmt := range stmts {
-			bindAll(w.scope.names, stmt)
+			starnames.AddScope(w.scope.names, stmt)
 		}
 	}
 	body()
@@ -273,7 +196,7 @@ func (w *captureWalk) node(n syntax.Node) {
 		case *syntax.ForStmt:
 			w.node(n.X)
 			names := map[string]bool{}
-			bindAll(names, n)
+			starnames.AddScope(names, n)
 			w.loop(n.For, names, func() { w.stmts(n.Body) })
 			return false
 		case *syntax.Comprehension:
@@ -299,7 +222,7 @@ func (w *captureWalk) comprehension(n *syntax.Comprehension) {
 	names := map[string]bool{}
 	for _, clause := range n.Clauses {
 		if c, ok := clause.(*syntax.ForClause); ok {
-			bindTarget(names, c.Vars)
+			starnames.AddTarget(names, c.Vars)
 		}
 	}
 	start, _ := n.Span()
@@ -313,24 +236,5 @@ func (w *captureWalk) comprehension(n *syntax.Comprehension) {
 			}
 		}
 		w.node(n.Body)
-	})
-}
-
-// bindAll adds the names that a statement and those inside it bind in its own
-// scope: not those of nested functions and comprehensions.
-func bindAll(bound map[string]bool, n syntax.Node) {
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case nil:
-			return false
-		case *syntax.DefStmt:
-			bound[n.Name.Name] = true
-			return false
-		case syntax.Expr:
-			return false
-		default:
-			bindStmt(bound, n)
-		}
-		return true
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // maxHints bounds how many undefined names of a file get a suggestion: each is
@@ -47,7 +49,7 @@ func didYouMean(name string) string {
 
 // scopeNames returns all names that a file can use or binds itself, sorted.
 func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string {
-	names := boundNames(f)
+	names := starnames.Bound(f)
 	for _, env := range []starlark.StringDict{s.env, extra, universe()} {
 		for name := range env {
 			names[name] = true
@@ -55,63 +57,4 @@ func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string
 	}
 	maps.DeleteFunc(names, func(name string, _ bool) bool { return !isIdentifier(name) })
 	return slices.Sorted(maps.Keys(names))
-}
-
-// boundNames returns every name that the file binds anywhere.
-func boundNames(f *syntax.File) map[string]bool {
-	names := map[string]bool{}
-	syntax.Walk(f, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.AssignStmt:
-			bindTarget(names, n.LHS)
-		case *syntax.ForStmt:
-			bindTarget(names, n.Vars)
-		case *syntax.ForClause:
-			bindTarget(names, n.Vars)
-		case *syntax.DefStmt:
-			names[n.Name.Name] = true
-			bindParams(names, n.Params)
-		case *syntax.LambdaExpr:
-			bindParams(names, n.Params)
-		case *syntax.LoadStmt:
-			for _, id := range n.To {
-				names[id.Name] = true
-			}
-		}
-		return true
-	})
-	return names
-}
-
-func bindParams(names map[string]bool, params []syntax.Expr) {
-	for _, p := range params {
-		switch p := p.(type) {
-		case *syntax.BinaryExpr: // name=default
-			bindTarget(names, p.X)
-		case *syntax.UnaryExpr: // *name, **name, *
-			if p.X != nil {
-				bindTarget(names, p.X)
-			}
-		default:
-			bindTarget(names, p)
-		}
-	}
-}
-
-// bindTarget adds the names that an assignment to e binds.
-func bindTarget(names map[string]bool, e syntax.Expr) {
-	switch e := e.(type) {
-	case *syntax.Ident:
-		names[e.Name] = true
-	case *syntax.ParenExpr:
-		bindTarget(names, e.X)
-	case *syntax.TupleExpr:
-		for _, x := range e.List {
-			bindTarget(names, x)
-		}
-	case *syntax.ListExpr:
-		for _, x := range e.List {
-			bindTarget(names, x)
-		}
-	}
 }

@@ -2,6 +2,8 @@ package starlark
 
 import (
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // A kind says what is known of the value of an expression before it runs. An
@@ -34,7 +36,7 @@ func (r *rewriter) numbersOf(body []syntax.Stmt, params []syntax.Expr) numbers {
 	}
 	b.numbers = make(numbers, len(b.values))
 	taken := map[string]bool{}
-	bindParams(taken, params)
+	starnames.AddParams(taken, params)
 	for name := range b.opaque {
 		taken[name] = true
 	}
@@ -179,7 +181,7 @@ func (b *bindings) hide(e syntax.Expr) {
 	if b.opaque == nil {
 		b.opaque = map[string]bool{}
 	}
-	bindTarget(b.opaque, e)
+	starnames.AddTarget(b.opaque, e)
 }
 
 // within returns what is known inside a comprehension, whose variables hide those
@@ -197,7 +199,7 @@ func (n numbers) within(r *rewriter, e *syntax.Comprehension) numbers {
 			counted[id.Name]++
 		}
 		names := map[string]bool{}
-		bindTarget(names, f.Vars)
+		starnames.AddTarget(names, f.Vars)
 		for name := range names {
 			if ok && name == id.Name && !hidden[name] {
 				continue

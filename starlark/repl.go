@@ -9,6 +9,8 @@ import (
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // replName is the file that positions in a REPL name. Its lines are those that
@@ -231,7 +233,7 @@ func (r *REPL) carry(f *File) (*File, starlark.StringDict) {
 	assign := func(name string, value syntax.Expr) syntax.Stmt {
 		return &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, name), RHS: value}
 	}
-	for _, name := range slices.Sorted(maps.Keys(boundNames(f.tree))) {
+	for _, name := range slices.Sorted(maps.Keys(starnames.Bound(f.tree))) {
 		if v, ok := r.names[name]; ok {
 			before := "$before." + name
 			names[before] = v

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // rewrite changes a tree so that every operation that can amplify is a call of a
@@ -17,7 +19,7 @@ import (
 // small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
 // what they count.
 func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
-	bound := boundNames(f)
+	bound := starnames.Bound(f)
 	r := &rewriter{
 		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
 		used:     map[string]string{},
@@ -257,7 +259,7 @@ func (r *rewriter) augment(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
 func (r *rewriter) assign(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	s.RHS = r.expr(s.RHS)
 	if r.functions == 0 {
-		bindTarget(r.globals, s.LHS)
+		starnames.AddTarget(r.globals, s.LHS)
 	}
 	if x, ok := unparen(s.LHS).(*syntax.IndexExpr); ok {
 		return append(out, r.store(x, s.RHS))

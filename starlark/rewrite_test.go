@@ -12,6 +12,8 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
+
+	"github.com/starhost/starhost/internal/starnames"
 )
 
 // stockOptions is the dialect of the sandbox, for runs of the plain interpreter.
@@ -285,7 +287,7 @@ func TestNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound := boundNames(f.tree)
+			bound := starnames.Bound(f.tree)
 			r := &rewriter{shadowed: func(name string) bool { return bound[name] }}
 			var got []string
 			for name, k := range r.numbersOf(f.tree.Stmts, nil) {
