@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -154,14 +155,14 @@ func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
 	for _, p := range c.Plugins() {
 		for i := range p.Files {
-			rows = append(rows, append(p.Files[i:i+1].cells(oneLine(p.Files[i].Path)), gaps(&p.Files[i])))
+			rows = append(rows, append(p.Files[i:i+1].cells(texttable.OneLine(p.Files[i].Path)), gaps(&p.Files[i])))
 		}
 		if len(p.Files) > 1 {
-			rows = append(rows, p.Files.cells(oneLine(p.Path)))
+			rows = append(rows, p.Files.cells(texttable.OneLine(p.Path)))
 		}
 	}
 	rows = append(rows, c.cells("all"))
-	return "coverage\n" + table(rows, 1)
+	return "coverage\n" + texttable.Align(rows, 1)
 }
 
 // cells are the columns of a row that sums up files.

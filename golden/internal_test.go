@@ -247,62 +247,6 @@ func TestDecisionText(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
-	row := func(content, source string, status fragments.Status, reason string, plugins ...string) *fragments.Row {
-		r := &fragments.Row{Fragment: &fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
-		for _, p := range plugins {
-			r.Again = append(r.Again, fragments.Origin{Source: source, Plugin: p})
-		}
-		return r
-	}
-	kept := row("first", "a.md", fragments.Kept, "", "one", "two", "one")
-	kept.Place = 1
-	image := fragments.Attachment{Content: "png", Name: "dash.png", Type: "image/png", Width: 1280, Height: 720}
-	link := fragments.Attachment{URL: "https://x.test/a.pdf", Type: "application/pdf"}
-	p := &starhost.Prompt{
-		System: "Be brief.", Text: starhost.NewText("first\nhi"), Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
-		Fragments: []*fragments.Row{
-			kept,
-			row("second text", "new\nline", fragments.Changed, "changed by p (p.star:1:1)", "one"),
-			row("é", "é.md", fragments.Dropped, "too much"),
-			row("old", "old.md", fragments.InSession, ""),
-		},
-		Attachments: []*fragments.AttachmentRow{
-			{Attachment: image, ID: image.ID(), Status: fragments.Kept, Again: []fragments.Origin{{Plugin: "one"}}},
-			{Attachment: link, ID: link.ID(), Status: fragments.Dropped, Reason: "more than 1 attachments (max_attachments)"},
-		},
-		Hooks: []starhost.HookTrace{
-			{Event: "turn_start", Plugin: "one"},
-			{Event: "pre_llm_call", Plugin: "one", Action: starhost.ActionContext, Detail: "4 B"},
-			{Event: "turn_start", Plugin: "two", Action: starhost.ActionAbort, Detail: "no"},
-		},
-		Tools:      []starhost.Tool{{Name: "a"}, {Name: "b"}},
-		CacheBreak: &starhost.CacheBreak{Offset: 7, Cause: "system fragment \"x\" changed", Plugin: "one", Pos: "one.star:1:1"},
-	}
-	want := `fragments    6 given, 1 kept, 2 repeated, 1 in_session, 1 changed, 1 dropped (12 B saved)
-  1  a7937b64b8ca  a.md          5 B  one, two
-  -  633ecdd67db6  "new\nline"  11 B  one       changed: changed by p (p.star:1:1)
-  -  4a99557e4033  é.md          2 B            dropped: too much
-  -  cba06b5736fa  old.md        3 B            in_session
-attachments  1 kept, 1 dropped
-  1  8f8cbb7dcf46  dash.png              image/png 1280x720     3 B  one
-  2  be37017534d2  https://x.test/a.pdf  application/pdf     by URL       dropped: more than 1 attachments (max_attachments)
-hooks        turn_start: one, two (abort no)
-             pre_llm_call: one (context 4 B)
-tools        a, b
-model        acme/small
-options      {"n":1}
-cache break  at byte 7: system fragment "x" changed by one (one.star:1:1)
-prompt       17 B, about 4 tokens
-`
-	if diff := cmp.Diff(want, Report(p)); diff != "" {
-		t.Errorf("Report (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff("prompt       0 B, about 0 tokens\n", Report(&starhost.Prompt{Options: json.RawMessage("{}")})); diff != "" {
-		t.Errorf("Report of nothing (-want +got):\n%s", diff)
-	}
-}
-
 func TestNews(t *testing.T) {
 	tests := []struct {
 		name        string

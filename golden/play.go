@@ -11,6 +11,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 )
 
 // begin is the time at which every case begins.
@@ -92,7 +94,7 @@ func (p *play) failed(heading string, err error) error {
 	if errors.As(err, &abort) {
 		return p.print(heading, decisionText(starhost.Decision{Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos}))
 	}
-	if limit := p.print(heading, fmt.Sprintf("error: %s\n", oneLine(err.Error()))); limit != nil {
+	if limit := p.print(heading, fmt.Sprintf("error: %s\n", texttable.OneLine(err.Error()))); limit != nil {
 		return limit
 	}
 	return err
@@ -146,7 +148,7 @@ func (p *play) Prompt(_ context.Context, r starhost.Request) (*starhost.Prompt, 
 	}
 	before := p.sent
 	p.sent = blocks(prompt)
-	return prompt, p.print(heading, news(before, p.sent)+"\n"+Report(prompt))
+	return prompt, p.print(heading, news(before, p.sent)+"\n"+report.Text(prompt))
 }
 
 // CallTool calls a tool as the model would.
@@ -167,7 +169,7 @@ func (p *play) CallTool(_ context.Context, call starhost.ToolCall) (starhost.Too
 // hooksText is the line of a report that says what handlers did.
 func hooksText(traces []starhost.HookTrace) string {
 	var b strings.Builder
-	writeLine(&b, "hooks", HookLines(traces)...)
+	report.WriteLine(&b, "hooks", report.HookLines(traces)...)
 	return b.String()
 }
 
@@ -180,7 +182,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 		return starhost.Outcome{}, p.failed(heading, err)
 	}
 	if e.Tool != "" {
-		heading += " " + oneLine(e.Tool)
+		heading += " " + texttable.OneLine(e.Tool)
 	}
 	t, err := p.current()
 	if err != nil {
@@ -195,7 +197,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 
 // LoadFragments resolves a reference.
 func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
-	heading := "load_fragments " + oneLine(ref)
+	heading := "load_fragments " + texttable.OneLine(ref)
 	t, err := p.current()
 	if err != nil {
 		return starhost.Context{}, p.failed(heading, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 )
 
 // A scripted model gives the replies of a case, and prints what it is asked.
@@ -24,7 +26,7 @@ func (m *scripted) Complete(_ context.Context, p *starhost.Prompt) (starhost.Rep
 	m.hooks += len(p.Hooks)
 	before := m.sent
 	m.sent = blocks(p)
-	if m.err = m.print(fmt.Sprintf("%s request %d", m.heading, m.asked), news(before, m.sent)+"\n"+Report(p)); m.err != nil {
+	if m.err = m.print(fmt.Sprintf("%s request %d", m.heading, m.asked), news(before, m.sent)+"\n"+report.Text(p)); m.err != nil {
 		return starhost.Reply{}, m.err
 	}
 	if m.asked > len(m.replies) {
@@ -57,7 +59,7 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 
 // Command runs a command in the turn under way.
 func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, error) {
-	heading := "command " + oneLine(line)
+	heading := "command " + texttable.OneLine(line)
 	t, err := p.current()
 	if err != nil {
 		return starhost.CommandReply{}, p.failed(heading, err)
@@ -77,7 +79,7 @@ func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, e
 // RenderTemplate loads a template and fills it in. Its references are not resolved:
 // prompt and turn do that.
 func (p *play) RenderTemplate(_ context.Context, ref, input string, params map[string]string) (starhost.Template, error) {
-	heading := "render_template " + oneLine(ref)
+	heading := "render_template " + texttable.OneLine(ref)
 	t, err := p.current()
 	if err != nil {
 		return starhost.Template{}, p.failed(heading, err)

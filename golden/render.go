@@ -8,6 +8,8 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/texttable"
+	"github.com/starhost/starhost/report"
 )
 
 // quote shows a text: quoted if it is one line, as it is if it is a JSON object
@@ -62,7 +64,7 @@ func messageBlock(m *starhost.Message) string {
 	}
 	for i := range m.Attachments {
 		a := &m.Attachments[i]
-		text += "[attachment" + strings.TrimRight(table([][]string{attachmentCells("", a.ID(), a)}, 4), "\n") + "]\n"
+		text += "[attachment" + strings.TrimRight(texttable.Align([][]string{report.AttachmentCells("", a.ID(), a)}, 4), "\n") + "]\n"
 	}
 	return text
 }
@@ -167,7 +169,7 @@ func decisionText(d starhost.Decision) string {
 	case starhost.ActionApprove:
 		text = fmt.Sprintf("approve %s\n", place)
 	default:
-		text = fmt.Sprintf("%s: %s %s\n", d.Action, oneLine(d.Reason), place)
+		text = fmt.Sprintf("%s: %s %s\n", d.Action, texttable.OneLine(d.Reason), place)
 	}
 	for _, name := range sortedKeys(d.Changes) {
 		text += labelled("modify "+name+" "+place, changeText(d.Changes[name]))
@@ -210,7 +212,7 @@ func indent(prefix, text string) string {
 func contextText(c starhost.Context) string {
 	cells := make([][]string, len(c.Fragments))
 	for i, f := range c.Fragments {
-		cells[i] = []string{strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), oneLine(f.Source), size(len(f.Content)), oneLine(f.Title)}
+		cells[i] = []string{strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), texttable.OneLine(f.Source), texttable.Size(len(f.Content)), texttable.OneLine(f.Title)}
 		if f.Target == fragments.System {
 			cells[i] = append(cells[i], f.Target.String())
 		}
@@ -220,7 +222,7 @@ func contextText(c starhost.Context) string {
 	}
 	var b strings.Builder
 	i := 0
-	for row := range strings.Lines(table(cells, 3)) {
+	for row := range strings.Lines(texttable.Align(cells, 3)) {
 		b.WriteString(row + bars("     ", c.Fragments[i].Content))
 		i++
 	}
@@ -231,14 +233,14 @@ func contextText(c starhost.Context) string {
 func attachmentOffers(list []fragments.Attachment) string {
 	cells := make([][]string, len(list))
 	for i := range list {
-		cells[i] = attachmentCells(strconv.Itoa(i+1), list[i].ID(), &list[i])
+		cells[i] = report.AttachmentCells(strconv.Itoa(i+1), list[i].ID(), &list[i])
 	}
-	return table(cells, 4)
+	return texttable.Align(cells, 4)
 }
 
 // logText shows a line that a handler logged.
 func logText(l starhost.LogLine) string {
-	text := fmt.Sprintf("log %s %s: %s", l.Level, l.Plugin, oneLine(l.Text))
+	text := fmt.Sprintf("log %s %s: %s", l.Level, l.Plugin, texttable.OneLine(l.Text))
 	if len(l.Fields) > 0 {
 		text += " " + string(l.Fields)
 	}

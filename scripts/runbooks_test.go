@@ -23,11 +23,11 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/seam"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/model/anthropic"
 	"github.com/starhost/starhost/model/openai"
+	"github.com/starhost/starhost/report"
 )
 
 // realData holds the 117 runbooks of the Prometheus operator project, which are
@@ -254,11 +254,11 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 // report as text and as JSON.
 func visible(t *testing.T, p *starhost.Prompt) string {
 	t.Helper()
-	report, err := json.Marshal([]any{p.Fragments, p.Attachments, p.Tools, p.Hooks, p.Given, p.SavedBytes})
+	rows, err := json.Marshal([]any{p.Fragments, p.Attachments, p.Tools, p.Hooks, p.Given, p.SavedBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("%s\n%s\n%s\n%s\n", p.Sum(), p.Rendering(), golden.Report(p), report)
+	text := fmt.Sprintf("%s\n%s\n%s\n%s\n", p.Sum(), p.Rendering(), report.Text(p), rows)
 	for _, body := range []func(*starhost.Prompt) ([]byte, error){openai.Body, anthropic.Body} {
 		b, err := body(p)
 		if err != nil {

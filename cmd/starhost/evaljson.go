@@ -6,8 +6,8 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/report"
 )
 
 // The types below are the JSON of eval and list, key by key as the command line
@@ -312,7 +312,7 @@ func newPluginJSON(p *loader.Plugin) pluginJSON {
 func newPromptJSON(p *starhost.Prompt) *promptJSON {
 	out := &promptJSON{
 		SHA256: p.Sum(), System: p.System, Text: p.Text.String(), Bytes: p.Bytes(),
-		Tokens: tokensJSON{golden.Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
+		Tokens: tokensJSON{report.Tokens(p), "bytes/4"}, SharedPrefix: p.SharedPrefix,
 	}
 	if c := p.CacheBreak; c != nil {
 		out.CacheBreak = &breakJSON{c.Offset, c.Cause, c.Plugin, c.Pos}

@@ -7,19 +7,11 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/report"
 )
 
-// line adds a labelled line to the result, further texts below the first, as
-// golden.Report does. It adds nothing where there is no text.
-func (a *app) line(label string, texts ...string) {
-	for _, text := range texts {
-		if text != "" {
-			fmt.Fprintf(&a.out, "%-13s%s\n", label, text)
-			label = ""
-		}
-	}
-}
+// line adds a labelled line to the result, further texts below the first.
+func (a *app) line(label string, texts ...string) { report.WriteLine(&a.out, label, texts...) }
 
 // printReport prints what was found out for people: a report, then what it is
 // about.
@@ -30,7 +22,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.line("now", now+" by the clock (--now "+now+" repeats it)")
 	}
 	if e.prompt != nil {
-		a.out.WriteString(golden.Report(e.prompt))
+		a.out.WriteString(report.Text(e.prompt))
 	}
 	a.line("would run", list(e.effects.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
 	if e.against != nil {
@@ -66,7 +58,7 @@ func (a *app) printCall(e *evaluation) {
 		a.out.WriteString("\n")
 	}
 	a.line("call", r.Call.Name+" "+string(r.Call.Arguments))
-	a.line("hooks", golden.HookLines(e.call.hooks)...)
+	a.line("hooks", report.HookLines(e.call.hooks)...)
 	a.line("result", e.call.verdict())
 	if r.Result.ForUser != "" {
 		a.line("for user", strings.Split(r.Result.ForUser, "\n")...)

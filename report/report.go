@@ -1,43 +1,45 @@
-package golden
+// Package report writes for people how a prompt came about.
+package report
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // labelWidth is where the text of a report's line begins.
 const labelWidth = 13
 
-// Report says what became of everything that was offered for a prompt: a line for
+// Text says what became of everything that was offered for a prompt: a line for
 // each topic that there is something to say about, with a row below it for each
 // fragment and attachment. It is part of what `eval` prints and of every
 // case's want.
-func Report(p *starhost.Prompt) string {
+func Text(p *starhost.Prompt) string {
 	var b strings.Builder
 	if len(p.Fragments) > 0 {
-		writeLine(&b, "fragments", fragmentCounts(p))
+		WriteLine(&b, "fragments", fragmentCounts(p))
 		b.WriteString(fragmentTable(p.Fragments))
 	}
 	if len(p.Attachments) > 0 {
-		writeLine(&b, "attachments", attachmentCounts(p.Attachments))
+		WriteLine(&b, "attachments", attachmentCounts(p.Attachments))
 		b.WriteString(attachmentTable(p.Attachments))
 	}
-	writeLine(&b, "hooks", HookLines(p.Hooks)...)
-	writeLine(&b, "tools", strings.Join(toolNames(p.Tools), ", "))
-	writeLine(&b, "model", p.Model)
+	WriteLine(&b, "hooks", HookLines(p.Hooks)...)
+	WriteLine(&b, "tools", strings.Join(toolNames(p.Tools), ", "))
+	WriteLine(&b, "model", p.Model)
 	if options := string(p.Options); options != "{}" {
-		writeLine(&b, "options", options)
+		WriteLine(&b, "options", options)
 	}
 	if c := p.CacheBreak; c != nil {
-		writeLine(&b, "cache break", cacheBreak(c))
+		WriteLine(&b, "cache break", cacheBreak(c))
 	}
-	writeLine(&b, "prompt", fmt.Sprintf("%d B, about %s", p.Bytes(), tokens(Tokens(p))))
+	WriteLine(&b, "prompt", fmt.Sprintf("%d B, about %s", p.Bytes(), tokens(Tokens(p))))
 	return b.String()
 }
 
@@ -53,12 +55,12 @@ func tokens(n int) string {
 // tokens: a quarter of their bytes.
 func Tokens(p *starhost.Prompt) int { return p.Bytes() / 4 }
 
-// writeLine writes a labelled line, further texts below the first. It writes
-// nothing where there is no text.
-func writeLine(b *strings.Builder, label string, texts ...string) {
+// WriteLine writes a labelled line, further texts below the first. Without a text it writes
+// nothing.
+func WriteLine(w io.Writer, label string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			b.WriteString(label + strings.Repeat(" ", labelWidth-len(label)) + text + "\n")
+			fmt.Fprintf(w, "%-*s%s\n", labelWidth, label, text)
 			label = ""
 		}
 	}
@@ -116,68 +118,35 @@ func fragmentTable(rows []*fragments.Row) string {
 			target = r.Target.String()
 		}
 		cells[i] = []string{
-			place, r.ID.Short(), oneLine(r.Source), size(len(r.Content)),
+			place, r.ID.Short(), texttable.OneLine(r.Source), texttable.Size(len(r.Content)),
 			providers(r.Provenance()), target, verdict(r.Status, r.Reason),
 		}
 	}
-	return table(cells, 3)
+	return texttable.Align(cells, 3)
 }
 
 func attachmentTable(rows []*fragments.AttachmentRow) string {
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
-		cells[i] = attachmentCells(strconv.Itoa(i+1), r.ID, &r.Attachment)
+		cells[i] = AttachmentCells(strconv.Itoa(i+1), r.ID, &r.Attachment)
 		cells[i] = append(cells[i], providers(r.Provenance()), verdict(r.Status, r.Reason))
 	}
-	return table(cells, 4)
+	return texttable.Align(cells, 4)
 }
 
-func attachmentCells(place string, id fragments.Hash, a *fragments.Attachment) []string {
+// AttachmentCells returns the cells of an attachment's row in a table: its place, hash, name,
+// type and size.
+func AttachmentCells(place string, id fragments.Hash, a *fragments.Attachment) []string {
 	what := a.Type
 	if a.Width > 0 {
 		what += fmt.Sprintf(" %dx%d", a.Width, a.Height)
 	}
-	bytes := size(a.Bytes())
+	bytes := texttable.Size(a.Bytes())
 	if a.URL != "" {
 		bytes = "by URL"
 	}
-	return []string{place, id.Short(), oneLine(cmp.Or(a.Name, a.URL, a.Source)), what, bytes}
+	return []string{place, id.Short(), texttable.OneLine(cmp.Or(a.Name, a.URL, a.Source)), what, bytes}
 }
-
-// table aligns the cells of all rows, those of one column, sizes, at their ends.
-// A column that is empty in all rows is left out.
-func table(rows [][]string, sizes int) string {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			if widths[i] > 0 {
-				line += "  " + pad(cell, widths[i], i == sizes)
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-func pad(cell string, width int, right bool) string {
-	space := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
-	if right {
-		return space + cell
-	}
-	return cell + space
-}
-
-func size(n int) string { return strconv.Itoa(n) + " B" }
 
 // providers lists the plugins that offered a content, each once, in order.
 func providers(list []fragments.Origin) string {
@@ -200,7 +169,7 @@ func verdict(s fragments.Status, reason string) string {
 	case reason == "":
 		return string(s)
 	}
-	return string(s) + ": " + oneLine(reason)
+	return string(s) + ": " + texttable.OneLine(reason)
 }
 
 // HookLines says what handlers did, a line for each event in the order of their
@@ -210,7 +179,7 @@ func HookLines(traces []starhost.HookTrace) []string {
 	at := map[string]int{}
 	for _, t := range traces {
 		text := t.Plugin
-		if did := strings.TrimSpace(string(t.Action) + " " + oneLine(t.Detail)); did != "" {
+		if did := strings.TrimSpace(string(t.Action) + " " + texttable.OneLine(t.Detail)); did != "" {
 			text += " (" + did + ")"
 		}
 		if i, ok := at[t.Event]; ok {
@@ -235,16 +204,6 @@ func cacheBreak(c *starhost.CacheBreak) string {
 	text := fmt.Sprintf("at byte %d: %s", c.Offset, c.Cause)
 	if c.Plugin != "" {
 		text += fmt.Sprintf(" by %s (%s)", c.Plugin, c.Pos)
-	}
-	return text
-}
-
-// oneLine returns text as it is, or quoted if it has control characters.
-func oneLine(text string) string {
-	for _, r := range text {
-		if r < ' ' || r == 0x7f {
-			return strconv.Quote(text)
-		}
 	}
 	return text
 }
