@@ -95,7 +95,7 @@ func (a *app) printOffer(status fragments.Status, reason, what, content string) 
 		return
 	}
 	fmt.Fprintf(&a.out, "@@ %s @@\n", what)
-	for line := range strings.Lines(ended(content)) {
+	for line := range strings.Lines(endLine(content)) {
 		a.out.WriteString("+" + line)
 	}
 }
@@ -125,7 +125,7 @@ func valueText(value any) string {
 func messagesText(messages []starhost.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		fmt.Fprintf(&b, "[%s]\n%s", m.Role, ended(m.Content.String()))
+		fmt.Fprintf(&b, "[%s]\n%s", m.Role, endLine(m.Content.String()))
 	}
 	return b.String()
 }

@@ -143,6 +143,17 @@ func (t *terminal) key(line string, pos int, key rune) (string, int, bool) {
 	return before + after, len(before), true
 }
 
+// commonPrefix returns how many bytes a and b begin with alike.
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
 // A history holds earlier lines, the oldest first: those of earlier sessions too.
 type history struct {
 	file  string // "" for nowhere
