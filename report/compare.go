@@ -19,7 +19,7 @@ type Block struct {
 	Offset  int // in bytes
 	Content string
 	Source  string // names the fragment for people
-	Plugin  string // that gave it, or ""
+	Plugin  string // the plugin behind Source, or ""
 }
 
 // A Comparison says whether a provider's cache of an earlier prompt still serves.

@@ -1,4 +1,6 @@
-// Package report writes for people how a prompt came about.
+// Package report writes for people how a prompt came about: which fragments and attachments it
+// contains, which hooks ran, and whether a provider's cache of an earlier prompt still serves.
+// The command eval prints these texts and golden cases contain them. The package runs nothing.
 package report
 
 import (
@@ -13,13 +15,12 @@ import (
 	"github.com/starhost/starhost/internal/texttable"
 )
 
-// labelWidth is where the text of a report's line begins.
+// labelWidth is the width of the column of labels.
 const labelWidth = 13
 
-// Text says what became of everything that was offered for a prompt: a line for
-// each topic that there is something to say about, with a row below it for each
-// fragment and attachment. It is part of what `eval` prints and of every
-// case's want.
+// Text describes a prompt: a labelled line for each topic, and a row for each fragment and
+// attachment with its status. Topics without content have no line. The command eval prints the
+// text, and the wanted output of golden cases contains it.
 func Text(p *starhost.Prompt) string {
 	var b strings.Builder
 	if len(p.Fragments) > 0 {
@@ -43,7 +44,7 @@ func Text(p *starhost.Prompt) string {
 	return b.String()
 }
 
-// tokens words a number of them.
+// tokens writes a number of tokens.
 func tokens(n int) string {
 	if n == 1 {
 		return "1 token"
@@ -51,8 +52,8 @@ func tokens(n int) string {
 	return fmt.Sprintf("%d tokens", n)
 }
 
-// Tokens estimates the size of a prompt's system text and new user message in
-// tokens: a quarter of their bytes.
+// Tokens estimates how many tokens a prompt's system text and new user message have: a quarter of
+// their bytes.
 func Tokens(p *starhost.Prompt) int { return p.Bytes() / 4 }
 
 // WriteLine writes a labelled line, further texts below the first. Without a text it writes
@@ -66,7 +67,7 @@ func WriteLine(w io.Writer, label string, texts ...string) {
 	}
 }
 
-// fragmentCounts sums up the fragments: "4 given, 3 kept, 1 repeated (46 B saved)".
+// fragmentCounts counts the fragments by status: "4 given, 3 kept, 1 repeated (46 B saved)".
 func fragmentCounts(p *starhost.Prompt) string {
 	count := map[fragments.Status]int{}
 	for _, r := range p.Fragments {
@@ -95,7 +96,7 @@ func attachmentCounts(rows []*fragments.AttachmentRow) string {
 	return text
 }
 
-// otherCounts counts what was not kept.
+// otherCounts counts the rows that are not part of the request, by status.
 func otherCounts(count map[fragments.Status]int) string {
 	text := ""
 	for _, s := range []fragments.Status{fragments.InSession, fragments.Changed, fragments.Dropped} {
@@ -148,7 +149,7 @@ func AttachmentCells(place string, id fragments.Hash, a *fragments.Attachment) [
 	return []string{place, id.Short(), texttable.OneLine(cmp.Or(a.Name, a.URL, a.Source)), what, bytes}
 }
 
-// providers lists the plugins that offered a content, each once, in order.
+// providers lists the plugins that gave a content, each once, in order.
 func providers(list []fragments.Origin) string {
 	var names []string
 	seen := map[string]bool{"": true}
@@ -161,7 +162,7 @@ func providers(list []fragments.Origin) string {
 	return strings.Join(names, ", ")
 }
 
-// verdict says why something is not part of the request, "" if it is.
+// verdict says why a fragment or an attachment is not part of the request, "" if it is.
 func verdict(s fragments.Status, reason string) string {
 	switch {
 	case s == fragments.Kept:
@@ -172,8 +173,8 @@ func verdict(s fragments.Status, reason string) string {
 	return string(s) + ": " + texttable.OneLine(reason)
 }
 
-// HookLines says what handlers did, a line for each event in the order of their
-// first calls: "pre_llm_call: oncall (context 46 B), policy".
+// HookLines lists the handlers of each event with their actions, a line for each event in the
+// order of the first calls: "pre_llm_call: oncall (context 46 B), policy".
 func HookLines(traces []starhost.HookTrace) []string {
 	var lines []string
 	at := map[string]int{}

@@ -12,7 +12,8 @@ import (
 
 func TestText(t *testing.T) {
 	row := func(content, source string, status fragments.Status, reason string, plugins ...string) *fragments.Row {
-		r := &fragments.Row{Fragment: &fragments.Fragment{Content: content, Source: source}, ID: fragments.Sum(content), Status: status, Reason: reason}
+		f := &fragments.Fragment{Content: content, Source: source}
+		r := &fragments.Row{Fragment: f, ID: fragments.Sum(content), Status: status, Reason: reason}
 		for _, p := range plugins {
 			r.Again = append(r.Again, fragments.Origin{Source: source, Plugin: p})
 		}
