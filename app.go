@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/internal/near"
 )
 
 // appPrefix begins the names of events that a program declares.
@@ -43,7 +45,7 @@ func (s *EventSpec) complete(e *Event) error {
 		i := slices.Index(s.Args, a.Name)
 		switch {
 		case i < 0 || len(e.App) == 0:
-			return fmt.Errorf("%s: unknown argument %q%s", s.Name, a.Name, didYouMean(a.Name, s.Args))
+			return fmt.Errorf("%s: unknown argument %q%s", s.Name, a.Name, near.DidYouMean(a.Name, s.Args))
 		case len(a.Value) == 0:
 		case !json.Valid(a.Value):
 			return fmt.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, clip(string(a.Value)))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A Command is what a user runs by a line such as "/deliver checkout --now".
@@ -138,7 +140,7 @@ func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
 	call := CommandCall{Name: name, Line: rest}
 	c := t.registry.commands[name]
 	if c == nil {
-		return nil, call, fmt.Errorf("unknown command %q%s", "/"+name, didYouMean("/"+name, t.commandNames("")))
+		return nil, call, fmt.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, t.commandNames("")))
 	}
 	call.Name = c.Name
 	var err error

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/internal/near"
 )
 
 // An Endpoint is where language models answer: what register_model registers,
@@ -74,7 +76,7 @@ func (e *Endpoint) check() error {
 	case len(e.Models) == 0 || slices.Contains(e.Models, ""):
 		return fmt.Errorf("models: want one name or more")
 	case !slices.Contains(e.Models, e.DefaultModel):
-		return fmt.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, didYouMean(e.DefaultModel, e.Models))
+		return fmt.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, near.DidYouMean(e.DefaultModel, e.Models))
 	}
 	for _, name := range sortedKeys(e.Headers) {
 		if name == "" || strings.ContainsAny(name+e.Headers[name], "\r\n\x00") || strings.ContainsAny(name, " :\t") {
@@ -112,7 +114,7 @@ func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
 	model = cmp.Or(model, found.DefaultModel)
 	switch {
 	case !slices.Contains(found.Models, model):
-		return Endpoint{}, "", fmt.Errorf("model %s has no %q%s, want %s", found.Name, model, didYouMean(model, found.Models), orList(found.Models))
+		return Endpoint{}, "", fmt.Errorf("model %s has no %q%s, want %s", found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
 	case found.Unavailable != "":
 		return Endpoint{}, "", fmt.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
 	}
@@ -132,7 +134,7 @@ func (r *registry) endpointOf(model string) (*Endpoint, error) {
 	}
 	switch len(with) {
 	case 0:
-		return nil, fmt.Errorf("unknown model %q%s", model, didYouMean(strings.SplitN(model, "/", 2)[0], names))
+		return nil, fmt.Errorf("unknown model %q%s", model, near.DidYouMean(strings.SplitN(model, "/", 2)[0], names))
 	case 1:
 		return with[0], nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // An EventSpec describes one hook event: when it fires, what it offers and what
@@ -235,7 +236,7 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if hint := didYouMean(name, names); hint != "" {
+	if hint := near.DidYouMean(name, names); hint != "" {
 		return nil, fmt.Errorf("unknown event %q%s", name, hint)
 	}
 	if strings.HasPrefix(name, appPrefix) {
@@ -438,7 +439,7 @@ func keepTools(tools *Tools, names []string) (*Tools, error) {
 	all := toolNames(tools)
 	for _, n := range names {
 		if !slices.Contains(all, n) {
-			return nil, fmt.Errorf("modify: tools: %q is not on offer%s", n, didYouMean(n, all))
+			return nil, fmt.Errorf("modify: tools: %q is not on offer%s", n, near.DidYouMean(n, all))
 		}
 	}
 	var kept []Tool
@@ -469,7 +470,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 	e := spec.New()
 	for _, arg := range sortedKeys(args) {
 		if !slices.Contains(spec.Args, arg) {
-			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, didYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
+			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
 		}
 		p := e.Arg(arg)
 		if decodeArg(p, args[arg]) != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/near"
 )
 
 // Fire runs the handlers of one event outside of the pipeline, as a program does
@@ -305,7 +307,7 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	next.App = slices.Clone(e.App)
 	for _, name := range sortedKeys(changes) {
 		if !slices.Contains(spec.Modify, name) {
-			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, didYouMean(name, spec.Modify), orList(spec.Modify))
+			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
 		}
 		if err := next.set(name, changes[name]); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // ErrNoReference is what a loader without prefix returns for a reference that it
@@ -38,7 +39,7 @@ func (e *UnknownRefError) Error() string {
 	msg := fmt.Sprintf("unknown %s %q", e.What, e.Ref)
 	switch {
 	case e.Near != "":
-		return msg + " (did you mean " + e.Near + "?)"
+		return msg + near.Hint(e.Near)
 	case e.What == "template" && len(e.Prefixes) == 0:
 		return msg + ": no plugin registers templates"
 	case e.What == "template":
@@ -237,12 +238,12 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 // unknownFragment explains that nobody knows a reference.
 func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
-		return fmt.Errorf("unknown skill %q%s", key, didYouMean(key, sortedKeys(t.registry.skills)))
+		return fmt.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
 	}
 	e := unknownRef("fragment reference", ref, sortedKeys(t.registry.loaders))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
 		aliases, _ := store.Aliases(ctx) // without them there is no hint
-		e.Near = cmp.Or(Nearest(ref, aliases), e.Near)
+		e.Near = cmp.Or(near.Name(ref, aliases), e.Near)
 	}
 	return e
 }
@@ -256,8 +257,8 @@ func unknownRef(what, ref string, known []string) *UnknownRefError {
 		}
 	}
 	prefix, arg, _ := strings.Cut(ref, ":")
-	if near := Nearest(prefix+":", e.Prefixes); near != "" {
-		e.Near = near + arg
+	if found := near.Name(prefix+":", e.Prefixes); found != "" {
+		e.Near = found + arg
 	}
 	return e
 }

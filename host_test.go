@@ -229,30 +229,3 @@ func TestPosString(t *testing.T) {
 		diff(t, "String", tt.want, tt.pos.String())
 	}
 }
-
-func TestNearest(t *testing.T) {
-	tests := []struct {
-		x          string
-		candidates []string
-		want       string
-	}{
-		{"handlr", []string{"handler", "name"}, "handler"},
-		{"Handler", []string{"handler"}, "handler"},
-		{"hanlder", []string{"handler"}, "handler"}, // a transposition is one edit
-		{"pgae", []string{"page"}, "page"},
-		{"tol", []string{"tool", "told"}, "tool"},   // the first of equally near ones
-		{"toll", []string{"tool", "toil"}, "tool"},  // likewise
-		{"tooll", []string{"toil", "tool"}, "tool"}, // the nearer one
-		{"name", []string{"name"}, ""},              // itself is no suggestion
-		{"ab", []string{"ac"}, ""},
-		{"ab", []string{"AB"}, "AB"},
-		{"", []string{"a", "b"}, ""},
-		{"restart", []string{"page"}, ""},
-		{strings.Repeat("a", 200), []string{strings.Repeat("a", 199)}, ""}, // too long to look
-	}
-	for _, tt := range tests {
-		if got := starhost.Nearest(tt.x, tt.candidates); got != tt.want {
-			t.Errorf("Nearest(%.20q, %.60q): got %q, want %q", tt.x, tt.candidates, got, tt.want)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A schema validates a tool's arguments. It is compiled once, before the first of them.
@@ -94,7 +95,7 @@ func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
 	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return looseSchema(raw) })
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
-			return nil, fmt.Errorf("required: %q is no property%s", r, didYouMean(r, s.names))
+			return nil, fmt.Errorf("required: %q is no property%s", r, near.DidYouMean(r, s.names))
 		}
 	}
 	if err := checkSize(raw, root); err != nil {
@@ -141,7 +142,7 @@ func checkTypes(s *jsonschema.Schema, at string) error {
 	}
 	for _, t := range types {
 		if !slices.Contains(schemaTypes, t) {
-			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(schemaTypes, ", "), didYouMean(t, schemaTypes))
+			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(schemaTypes, ", "), near.DidYouMean(t, schemaTypes))
 		}
 	}
 	for name, sub := range subschemas(s) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/near"
 )
 
 const (
@@ -65,7 +66,7 @@ func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string 
 // argument returns what is wrong with one argument alone.
 func (s *compiledSchema) argument(name string, value any) []string {
 	if s.closed && s.root.Properties[name] == nil {
-		return []string{fmt.Sprintf("%q: unknown argument%s", name, didYouMean(name, s.names))}
+		return []string{fmt.Sprintf("%q: unknown argument%s", name, near.DidYouMean(name, s.names))}
 	}
 	single, err := s.single()
 	if err != nil { // because a $ref leads to a rule that was left out
@@ -135,7 +136,7 @@ func (d *descent) object(s *jsonschema.Schema, object map[string]any, put func(a
 			return
 		}
 		if s.Properties[name] == nil && isClosed(s) {
-			d.problems = append(d.problems, fmt.Sprintf("%q: unknown property%s", d.at+"."+name, didYouMean(name, sortedKeys(s.Properties))))
+			d.problems = append(d.problems, fmt.Sprintf("%q: unknown property%s", d.at+"."+name, near.DidYouMean(name, sortedKeys(s.Properties))))
 			continue
 		}
 		place := map[string]any{}

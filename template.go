@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A TemplateLoader makes templates from references of the form prefix:arg.
@@ -103,7 +104,7 @@ func paramProblems(missing, unknown, names []string) error {
 		problems = append(problems, "missing parameters: "+strings.Join(missing, ", "))
 	}
 	for _, n := range unknown {
-		problems = append(problems, fmt.Sprintf("unknown parameter %q%s", n, didYouMean(n, names)))
+		problems = append(problems, fmt.Sprintf("unknown parameter %q%s", n, near.DidYouMean(n, names)))
 	}
 	if len(problems) == 0 {
 		return nil

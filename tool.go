@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A ToolReply is what became of a tool call.
@@ -149,7 +150,7 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 			return tool, ""
 		}
 	}
-	return nil, fmt.Sprintf("unknown tool %q%s", name, didYouMean(name, toolNames(t.offered)))
+	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offered)))
 }
 
 // EventOverride is the event name that traces give to the call of a tool that

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -90,7 +91,7 @@ func (s *signature) has(name string) bool {
 func (c modCall) checkNames(s *signature, what string, offered []string) error {
 	for _, p := range s.offered() {
 		if !slices.Contains(offered, p.name) {
-			return c.fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, didYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
+			return c.fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
 				way("a parameter that is only for a default begins with _")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -21,7 +22,7 @@ func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
 		return nil, err
 	}
 	if !slices.Contains(logLevels, level) {
-		return nil, c.fail("E0202", "level: got %s, want %s%s", quoteShort(level), strings.Join(logLevels, ", "), didYouMean(level, logLevels))
+		return nil, c.fail("E0202", "level: got %s, want %s%s", quoteShort(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
 	}
 	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.th)}
 	if fields.Len() > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -86,7 +87,7 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 		if slices.Contains(names, got) {
 			continue
 		}
-		hint := didYouMean(got, names)
+		hint := near.DidYouMean(got, names)
 		if hint == "" {
 			hint = ", it takes " + cmp.Or(strings.Join(names, ", "), "none")
 		}
@@ -101,14 +102,6 @@ func (c modCall) bind(pairs ...any) error { return unpackArgs(c.name, c.args, c.
 // fail returns an error with a code that starts with the function's name.
 func (c modCall) fail(code, format string, args ...any) *Error {
 	return errorf(code, "%s: %s", c.name, fmt.Sprintf(format, args...))
-}
-
-// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
-func didYouMean(x string, candidates []string) string {
-	if n := starhost.Nearest(x, candidates); n != "" {
-		return " (did you mean " + n + "?)"
-	}
-	return ""
 }
 
 // posOf converts a place.

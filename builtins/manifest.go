@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -68,7 +69,7 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	for i, f := range manifestFields {
 		names[i] = f.name
 	}
-	return nil, errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, didYouMean(name, names), strings.Join(names, ", "))
+	return nil, errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // ReadManifest returns what a plugin's file says of itself. A file without
@@ -320,7 +321,7 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	for _, s := range settings {
 		old, ok := fields[s.Key]
 		if !ok {
-			return nil, errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, didYouMean(s.Key, declared), declares(declared))
+			return nil, errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
 		}
 		v, err := setting(old, s.Value)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -107,7 +108,7 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 	}
 	loc, err := loadZone(name)
 	if err != nil {
-		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", quoteShort(name), didYouMean(name, zoneNames()))
+		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", quoteShort(name), near.DidYouMean(name, zoneNames()))
 	}
 	z.Location = loc
 	return nil

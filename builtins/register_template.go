@@ -10,6 +10,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -151,7 +152,7 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, c.fail("E0202", "defaults: the template does not name %q%s", "$"+name, didYouMean(name, names))
+			return nil, c.fail("E0202", "defaults: the template does not name %q%s", "$"+name, near.DidYouMean(name, names))
 		}
 	}
 	return &templateValue{t}, nil

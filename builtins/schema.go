@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -83,7 +83,7 @@ func checkSchema(sig *signature, schema *starlark.Dict) error {
 	properties := stringKeys(lookup(schema, "properties"))
 	for _, p := range sig.offered() {
 		if !slices.Contains(properties, p.name) {
-			return fmt.Errorf("parameter %s of %s has no property%s: the model could never set it", p.name, sig.fn.Name(), didYouMean(p.name, properties))
+			return fmt.Errorf("parameter %s of %s has no property%s: the model could never set it", p.name, sig.fn.Name(), near.DidYouMean(p.name, properties))
 		}
 	}
 	required, _ := lookup(schema, "required").(starlark.Iterable)
@@ -93,7 +93,7 @@ func checkSchema(sig *signature, schema *starlark.Dict) error {
 	for v := range starlark.Elements(required) {
 		name, _ := starlark.AsString(v)
 		if !sig.rest && !sig.has(name) || name == ctxName {
-			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), didYouMean(name, paramList(sig.offered())))
+			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), near.DidYouMean(name, paramList(sig.offered())))
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func deriveProperties(sig *signature) ([]property, error) {
 	params := sig.offered()
 	for _, d := range docs {
 		if !slices.ContainsFunc(params, func(p param) bool { return p.name == d.name }) {
-			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), didYouMean(d.name, paramList(params)))
+			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
 		}
 	}
 	properties := make([]property, len(params))
@@ -430,16 +430,13 @@ func parseType(text string) (*jsonType, error) {
 			return &jsonType{name: text}, nil
 		}
 	}
-	near := starhost.Nearest(text, names)
+	found := near.Name(text, names)
 	for _, row := range jsonTypes {
 		if row.starlark == text {
-			near = row.name
+			found = row.name
 		}
 	}
-	if near != "" {
-		near = " (did you mean " + near + "?)"
-	}
-	return nil, fmt.Errorf("unknown type %q%s, want %s or array of TYPE", text, near, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown type %q%s, want %s or array of TYPE", text, near.Hint(found), strings.Join(names, ", "))
 }
 
 // An argDoc is what a docstring says of one parameter.

@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -146,7 +147,7 @@ func makeFragment(c modCall) (starlark.Value, error) {
 func (c modCall) setTarget(f *fragments.Fragment, target string) (err error) {
 	f.Target, err = fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
 	if err != nil {
-		return c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), didYouMean(target, []string{"prompt", "system"}))
+		return c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), near.DidYouMean(target, []string{"prompt", "system"}))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -102,14 +103,14 @@ func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.
 		m.Attachments = c.Attachments
 		return m, err
 	}
-	return m, fmt.Errorf("%s cannot be changed%s, only %s", quoteShort(name), didYouMean(name, messageChanges), strings.Join(messageChanges, ", "))
+	return m, fmt.Errorf("%s cannot be changed%s, only %s", quoteShort(name), near.DidYouMean(name, messageChanges), strings.Join(messageChanges, ", "))
 }
 
 var roles = []string{starhost.RoleAssistant, starhost.RoleTool, starhost.RoleUser}
 
 func checkRole(role string) error {
 	if !slices.Contains(roles, role) {
-		return fmt.Errorf("role: got %s, want %s%s", quoteShort(role), strings.Join(roles, ", "), didYouMean(role, roles))
+		return fmt.Errorf("role: got %s, want %s%s", quoteShort(role), strings.Join(roles, ", "), near.DidYouMean(role, roles))
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 		names := fieldNames(messageKind.keys)
 		for _, k := range stringKeys(v) {
 			if !slices.Contains(names, k) {
-				return m, fmt.Errorf("unknown key %s%s, want %s", quoteShort(k), didYouMean(k, names), strings.Join(names, ", "))
+				return m, fmt.Errorf("unknown key %s%s, want %s", quoteShort(k), near.DidYouMean(k, names), strings.Join(names, ", "))
 			}
 		}
 		raw, err := appendJSON(nil, v)

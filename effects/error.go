@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // An Error says why something was not done, in one line. Its cause is
@@ -36,14 +36,14 @@ func fileError(code, shown, format string, args ...any) *Error {
 	return errorf(code, "file %q: %s", shown, fmt.Sprintf(format, args...))
 }
 
-// notRead explains an error of a file system without its path, which is not the
-// one that the caller knows. near is a name that may be meant, "" if none is.
-func notRead(shown string, err error, near string) *Error {
+// notRead explains an error of a file system without its path, because the
+// caller gave another one. sibling is a name that may be meant, or "".
+func notRead(shown string, err error, sibling string) *Error {
 	var located *Error
 	var inPath *fs.PathError
 	switch {
 	case missing(err):
-		e := fileError("E0504", shown, "no such file or folder%s", didYouMean(near))
+		e := fileError("E0504", shown, "no such file or folder%s", near.Hint(sibling))
 		e.cause = fs.ErrNotExist
 		return e
 	case errors.As(err, &located):
@@ -58,19 +58,6 @@ func notRead(shown string, err error, near string) *Error {
 // something that is no folder, and a name longer than any can be, are that too.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// didYouMean returns " (did you mean X?)", or "" for "".
-func didYouMean(x string) string {
-	if x == "" {
-		return ""
-	}
-	return " (did you mean " + x + "?)"
-}
-
-// nearest returns [didYouMean] of the candidate that is nearest to x.
-func nearest(x string, candidates []string) string {
-	return didYouMean(starhost.Nearest(x, candidates))
 }
 
 // A Code explains an error code: what it means, and something that meets it

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A Permission is one thing that a plugin declares or an operator grants. The
@@ -181,7 +182,7 @@ func kindHint(name string) string {
 		names = append(names, k.Name)
 	}
 	slices.Sort(names)
-	if hint := nearest(name, names); hint != "" {
+	if hint := near.DidYouMean(name, names); hint != "" {
 		return hint
 	}
 	return ", want one of " + strings.Join(names, ", ")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 const (
@@ -23,7 +24,7 @@ func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string
 	}
 	id, ok, err := r.begins(ctx, digits)
 	if err == nil && !ok {
-		err = errorf("E0519", "reference sha256:%s: the store has no such content%s", digits, didYouMean(r.nearID(ctx, digits)))
+		err = errorf("E0519", "reference sha256:%s: the store has no such content%s", digits, near.Hint(r.nearID(ctx, digits)))
 	}
 	if err != nil {
 		return starhost.Context{}, err
@@ -89,11 +90,11 @@ func (r *references) nearID(ctx context.Context, digits string) string {
 	if err != nil {
 		return ""
 	}
-	near := starhost.Nearest(digits, beginnings(ids, len(digits)))
-	if near == "" {
+	found := near.Name(digits, beginnings(ids, len(digits)))
+	if found == "" {
 		return ""
 	}
-	return "sha256:" + near
+	return "sha256:" + found
 }
 
 // beginnings returns the first digits of ids.

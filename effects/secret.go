@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // Bounds of secrets.
@@ -199,7 +200,7 @@ func (s *Secrets) fetch(name string) (string, error) {
 	}
 	if source.File == "" {
 		return "", fmt.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
-			name, nearest(name, slices.Sorted(maps.Keys(s.o.Sources))))
+			name, near.DidYouMean(name, slices.Sorted(maps.Keys(s.o.Sources))))
 	}
 	b, err := readRegular(afero.NewOsFs(), source.File, "of the secret", maxSecret)
 	return string(b), err

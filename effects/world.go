@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // OwnFiles are the files that a plugin came with. They are part of the plugin:
@@ -219,11 +219,11 @@ func (w *World) near(clean string) string {
 
 // beside returns the path of the sibling that a path's last name may mean, or "".
 func beside(name string, siblings []string) string {
-	near := starhost.Nearest(path.Base(name), siblings)
-	if near == "" {
+	found := near.Name(path.Base(name), siblings)
+	if found == "" {
 		return ""
 	}
-	return path.Join(path.Dir(name), near)
+	return path.Join(path.Dir(name), found)
 }
 
 func (w *World) checkRead(clean string) error {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // The sections that a case may have: files, and folders with any files in them.
@@ -133,10 +133,10 @@ func checkSection(name string) error {
 	}
 	hint := ""
 	known := append([]string{"fragments/ALIAS", "plugins/NAME.star", "workspace/FILE"}, fileSections...)
-	if near := starhost.Nearest(name, fileSections); near != "" {
-		hint = " (did you mean " + near + "?)"
-	} else if near := starhost.Nearest(dir, folderSections); nested && near != "" {
-		hint = " (did you mean " + near + "/?)"
+	if found := near.Name(name, fileSections); found != "" {
+		hint = near.Hint(found)
+	} else if found := near.Name(dir, folderSections); nested && found != "" {
+		hint = near.Hint(found + "/")
 	}
 	slices.Sort(known)
 	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(known, ", "))

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -119,8 +119,8 @@ func named(cases []*located, p loader.Path, name string) ([]*located, error) {
 	}
 	slices.Sort(names)
 	hint := ""
-	if near := starhost.Nearest(name, names); near != "" {
-		hint = fmt.Sprintf(" (did you mean %s::%s?)", p.Shown, near)
+	if found := near.Name(name, names); found != "" {
+		hint = near.Hint(p.Shown + "::" + found)
 	}
 	return nil, &UsageError{fmt.Errorf("%s has no case %q%s", p.Shown, name, hint)}
 }

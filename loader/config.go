@@ -17,6 +17,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // ConfigName is the name of a project's config file.
@@ -535,8 +536,8 @@ func (c *Config) release(names func() map[string]*Source, byName bool) (project 
 	refuse := func(g given, name string) {
 		switch s := found[name]; {
 		case s == nil && !byName:
-			near := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
-			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, didYouMean(name, near))
+			governed := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
+			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, near.DidYouMean(name, governed))
 		case s == nil:
 		case s.named() && s.within(c.project):
 			c.ignore(g, "an argument names %s", name)
@@ -587,7 +588,7 @@ func (c *Config) uses(s *Source, project PluginsConfig) bool {
 func (c *Config) checkNames(found map[string]*Source) {
 	check := func(name string, key ...string) {
 		if _, ok := found[name]; !ok {
-			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, didYouMean(name, sortedKeys(found)))
+			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, near.DidYouMean(name, sortedKeys(found)))
 		}
 	}
 	for _, name := range c.Plugins.Enabled {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // mainFile is the file of a plugin folder that is evaluated.
@@ -106,7 +107,7 @@ func (p Path) Explain(err error) *Error {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	return errorAt(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), didYouMean(filepath.Base(p.Real), names))
+	return errorAt(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), near.DidYouMean(filepath.Base(p.Real), names))
 }
 
 // folder looks at a folder that was named: it is a plugin or holds plugins.

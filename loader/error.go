@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/starhost/starhost"
 )
 
 // A Place says where a setting was made or a file is found. The zero value says
@@ -99,12 +97,4 @@ func reason(err error) string {
 		return path.Err.Error()
 	}
 	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // which has no error of its own for too many
-}
-
-// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
-func didYouMean(x string, candidates []string) string {
-	if near := starhost.Nearest(x, candidates); near != "" {
-		return " (did you mean " + near + "?)"
-	}
-	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -372,5 +373,5 @@ func (e *evaluation) noLibrary(label, name string, named bool) error {
 		return errorAt(Place{}, "E0611", "got %q, want @NAME//FILE", label)
 	}
 	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
-		name, didYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
+		name, near.DidYouMean(name, slices.Sorted(maps.Keys(e.libraries))))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A layer is one config file.
@@ -193,12 +194,12 @@ func suggestKey(list []*setting, table []string, name string) string {
 			names = append(names, n)
 		}
 	}
-	if near := didYouMean(name, names); near != "" {
-		return near
+	if hint := near.DidYouMean(name, names); hint != "" {
+		return hint
 	}
 	for _, s := range settings {
 		if s.key[len(s.key)-1] == name {
-			return " (did you mean " + strings.Join(s.key, ".") + "?)"
+			return near.Hint(strings.Join(s.key, "."))
 		}
 	}
 	slices.Sort(names)

@@ -21,6 +21,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -212,7 +213,7 @@ func (s *Set) near(name string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return didYouMean(name, names)
+	return near.DidYouMean(name, names)
 }
 
 // status returns the status of a plugin, "" if there is none of that name.
@@ -626,7 +627,7 @@ func only(used []*Source, name, flag, want string) (string, error) {
 	case name == "":
 		return "", errorAt(Place{}, "E0610", "%s: there are %d plugins, want %s", flag, len(names), want)
 	case !slices.Contains(names, name):
-		return "", errorAt(Place{}, "E0610", "%s: no plugin is named %s%s", flag, name, didYouMean(name, names))
+		return "", errorAt(Place{}, "E0610", "%s: no plugin is named %s%s", flag, name, near.DidYouMean(name, names))
 	}
 	return name, nil
 }

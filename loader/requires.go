@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -53,7 +54,7 @@ func (e *evaluation) checkRequirements() error {
 	for _, r := range e.requires {
 		i := e.set.index(r.name)
 		if i < 0 {
-			return e.unmet(" %q: no plugin is named %s%s", r.text, r.name, didYouMean(r.name, e.names()))
+			return e.unmet(" %q: no plugin is named %s%s", r.text, r.name, near.DidYouMean(r.name, e.names()))
 		}
 		switch p := &e.set.Plugins[i]; {
 		case p.Status != StatusLoaded:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // A setting is a key that a config file may have.
@@ -425,7 +426,7 @@ func oneOf(words ...string) func(any) (string, error) {
 		if slices.Contains(words, s) {
 			return s, nil
 		}
-		return "", fmt.Errorf("one of %s%s", strings.Join(words, ", "), didYouMean(s, words))
+		return "", fmt.Errorf("one of %s%s", strings.Join(words, ", "), near.DidYouMean(s, words))
 	}
 }
 

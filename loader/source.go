@@ -18,6 +18,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // DefaultMaxSource is the most bytes of one .star file.
@@ -313,7 +314,7 @@ func (s *Source) explain(name string, err error) error {
 	}
 	e := errorAt(Place{File: s.File(name)}, "E0607", "%s", reason(err))
 	if errors.Is(err, fs.ErrNotExist) {
-		e.Msg = "no such file" + didYouMean(path.Base(name), s.siblings(name))
+		e.Msg = "no such file" + near.DidYouMean(path.Base(name), s.siblings(name))
 		e.err = fs.ErrNotExist
 	}
 	return e

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
 
@@ -34,8 +35,8 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 		}
 		msg = string(none)
 	}
-	if n := nearest(name, h.AttrNames()); n != "" {
-		msg += " (did you mean ." + n + "?)"
+	if found := near.Name(name, h.AttrNames()); found != "" {
+		msg += near.Hint("." + found)
 	}
 	return nil, errors.New(msg)
 }

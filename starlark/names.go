@@ -1,10 +1,10 @@
 package starlark
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -31,20 +31,12 @@ func undefinedNames(f *syntax.File, known func(name string) bool, candidates []s
 		}
 		msg := "undefined: " + id.Name
 		if len(errs) < maxHints {
-			msg += didYouMean(nearest(id.Name, candidates))
+			msg += near.DidYouMean(id.Name, candidates)
 		}
 		errs = append(errs, resolve.Error{Pos: id.NamePos, Msg: msg})
 		return true
 	})
 	return errs
-}
-
-// didYouMean returns the suggestion for a message, or "" without one.
-func didYouMean(name string) string {
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", name)
 }
 
 // scopeNames returns all names that a file can use or binds itself, sorted.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -215,7 +216,7 @@ func oneOf(flag, got string, want []string, set *string) error {
 			return nil
 		}
 	}
-	return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), didYouMean(got, want))
+	return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), near.DidYouMean(got, want))
 }
 
 // encodeJSON writes v as JSON on one line, without the escapes that only HTML needs.
@@ -290,12 +291,4 @@ func (a *app) coloured(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
-func didYouMean(x string, candidates []string) string {
-	if near := starhost.Nearest(x, candidates); near != "" {
-		return " (did you mean " + near + "?)"
-	}
-	return ""
 }

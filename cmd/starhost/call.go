@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -55,7 +56,7 @@ func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 		}
 		fits := func(name string) bool { ok, _ := path.Match(glob, name); return ok }
 		if !slices.ContainsFunc(names, fits) {
-			a.warn(f.strict, []loader.Warning{{Msg: "--tool: no tool fits " + quote(glob) + didYouMean(glob, names)}})
+			a.warn(f.strict, []loader.Warning{{Msg: "--tool: no tool fits " + quote(glob) + near.DidYouMean(glob, names)}})
 		}
 	}
 	return nil
@@ -70,7 +71,7 @@ func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
 		}
 		names = append(names, t.Name)
 	}
-	hint := didYouMean(name, names)
+	hint := near.DidYouMean(name, names)
 	switch {
 	case len(names) == 0:
 		hint = ": no plugin registers tools"

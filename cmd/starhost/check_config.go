@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -44,17 +45,17 @@ func (c *checking) match(h starhost.HookInfo, tools []string) {
 	if len(h.Match) == 0 || len(c.settings.MCP) > 0 {
 		return
 	}
-	near := ""
+	hint := ""
 	for _, glob := range h.Match {
 		if slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok }) {
 			return
 		}
-		if near == "" {
-			near = didYouMean(glob, tools)
+		if hint == "" {
+			hint = near.DidYouMean(glob, tools)
 		}
 	}
-	if near != "" || deployed(c.settings) {
-		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), near)
+	if hint != "" || deployed(c.settings) {
+		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}
 }
 

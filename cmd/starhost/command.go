@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -93,7 +94,7 @@ func knownCommand(h *starhost.Host, name string) error {
 	case len(names) == 0:
 		return usagef("command: unknown command %q: no plugin registers any", name)
 	}
-	return usagef("command: unknown command %q%s, want %s", name, didYouMean(name, names), strings.Join(names, ", "))
+	return usagef("command: unknown command %q%s, want %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // commandNames returns the names and aliases of all commands, each name before its

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -49,7 +50,7 @@ func (a *app) noSubcommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return &usageError{msg: cmd.Name() + ": unknown command " + quote(args[0]) + didYouMean(args[0], names), help: cmd.CommandPath() + " --help"}
+	return &usageError{msg: cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), help: cmd.CommandPath() + " --help"}
 }
 
 // noArguments refuses arguments.

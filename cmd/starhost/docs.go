@@ -9,6 +9,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -181,7 +182,7 @@ func topics() []string { return wholeReference().names() }
 
 func unknownTopic(name string) error {
 	names := topics()
-	hint := didYouMean(name, names)
+	hint := near.DidYouMean(name, names)
 	if ours := starhost.ForeignEvent(name); ours != "" {
 		hint = " (" + ours + ")"
 	}
@@ -189,7 +190,7 @@ func unknownTopic(name string) error {
 		// A member is known by its last part as well: dedent is text.dedent.
 		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "."+name) })
 		if i >= 0 {
-			hint = " (did you mean " + names[i] + "?)"
+			hint = near.Hint(names[i])
 		}
 	}
 	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -46,7 +47,7 @@ func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, e
 	case p != nil:
 		return p, expr, nil
 	case name != text && namesPlugin(name):
-		return nil, "", usagef("-e: no loaded plugin is named %s%s", name, didYouMean(name, names))
+		return nil, "", usagef("-e: no loaded plugin is named %s%s", name, near.DidYouMean(name, names))
 	case len(names) != 1:
 		return nil, "", usagef("-e: there are %d plugins, want -e PLUGIN:EXPR", len(names))
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/serve/hook"
 )
@@ -88,7 +89,7 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 	agent := hook.AgentOf(name)
 	switch {
 	case agent == nil:
-		return usagef("hook: unknown agent %q%s, want one of %s", name, didYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
+		return usagef("hook: unknown agent %q%s, want one of %s", name, near.DidYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
 	case f.printConfig:
 		return a.printHookConfig(cmd, agent, paths)
 	}

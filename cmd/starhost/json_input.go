@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -163,7 +164,7 @@ func (r *jsonReader) members(path string, t reflect.Type) error {
 		key := token.(string) // as JSON has it
 		member, names := memberOf(t, key)
 		if member == nil {
-			return inputError(r.name, r.text, at, "unknown field %q%s, want %s", key, didYouMean(key, names), strings.Join(names, ", "))
+			return inputError(r.name, r.text, at, "unknown field %q%s, want %s", key, near.DidYouMean(key, names), strings.Join(names, ", "))
 		}
 		if err := r.value(strings.TrimPrefix(path+"."+key, "."), member); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -56,9 +57,9 @@ func (a *app) kindOf(args []string) (kind string, paths []string, err error) {
 	if slices.Contains(kindsListed, args[0]) {
 		return args[0], args[1:], nil
 	}
-	if near := starhost.Nearest(args[0], kindsListed); near != "" {
+	if found := near.Name(args[0], kindsListed); found != "" {
 		if _, err := os.Stat(a.path(args[0])); err != nil {
-			return "", nil, usagef("list: got %q, want %s, or a path (did you mean %s?)", args[0], strings.Join(kindsListed, ", "), near)
+			return "", nil, usagef("list: got %q, want %s, or a path%s", args[0], strings.Join(kindsListed, ", "), near.Hint(found))
 		}
 	}
 	return "", args, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -142,7 +143,7 @@ func (c *console) choose(name string) error {
 		}
 	}
 	if name != "" && c.plugin == nil {
-		return usagef("--as %s: no plugin of that name is loaded%s", name, didYouMean(name, names))
+		return usagef("--as %s: no plugin of that name is loaded%s", name, near.DidYouMean(name, names))
 	}
 	return nil
 }

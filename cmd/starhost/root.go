@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // commands make the commands, by name.
@@ -122,9 +123,9 @@ func (a *app) noCommand(root *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	e := &usageError{msg: "unknown command " + quote(args[0]) + didYouMean(args[0], names), help: "starhost --help"}
+	e := &usageError{msg: "unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), help: "starhost --help"}
 	if strings.HasSuffix(args[0], ".star") {
-		e.msg = "unknown command " + quote(args[0]) + " (did you mean starhost eval " + args[0] + "?)"
+		e.msg = "unknown command " + quote(args[0]) + near.Hint("starhost eval "+args[0])
 	}
 	return e
 }
@@ -162,7 +163,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		msg = "unknown flag " + dashes(unknown.GetSpecifiedName()) + instead(cmd, unknown.GetSpecifiedName())
 		if file := unknown.GetSpecifiedShortnames(); strings.HasSuffix(file, ".star") {
-			msg = "unknown flag -" + file + " (did you mean the file ./-" + file + "?)"
+			msg = "unknown flag -" + file + near.Hint("the file ./-"+file)
 		}
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
@@ -178,12 +179,12 @@ func flagError(cmd *cobra.Command, err error) error {
 // instead returns what a flag that does not exist may have meant.
 func instead(cmd *cobra.Command, name string) string {
 	if habit := habits[name]; habit != "" {
-		return " (did you mean " + habit + "?)"
+		return near.Hint(habit)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	slices.Sort(names)
-	return didYouMean("--"+name, names)
+	return near.DidYouMean("--"+name, names)
 }
 
 // givenFlags returns the flags of a command line as arguments that mean the same in any folder:

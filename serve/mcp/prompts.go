@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // The arguments of prompts. A prompt that is a command has commandArg; one that is
@@ -82,7 +83,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("unknown prompt %q%s", shorten(name), didYouMean(name, names))
+	return nil, fmt.Errorf("unknown prompt %q%s", shorten(name), near.DidYouMean(name, names))
 }
 
 // runCommand runs a command. What it says to the user is the prompt.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/near"
 )
 
 // scheme is what the URIs of references begin with: starhost://PREFIX/ARG is the
@@ -150,7 +151,7 @@ func checkRef(h *starhost.Host, ref string) error {
 		}
 		prefixes = append(prefixes, l.Prefix+":")
 	}
-	return fmt.Errorf("no loader for %q%s, want one of %s", shorten(ref), didYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
+	return fmt.Errorf("no loader for %q%s, want one of %s", shorten(ref), near.DidYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
 }
 
 // resourceContents returns what a loader gave. Where it gave several things, each

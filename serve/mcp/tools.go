@@ -159,11 +159,3 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // described returns a description, or what to say without one.
 func described(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }
-
-// didYouMean returns " (did you mean X?)" for the nearest candidate, or "".
-func didYouMean(x string, candidates []string) string {
-	if near := starhost.Nearest(x, candidates); near != "" {
-		return " (did you mean " + near + "?)"
-	}
-	return ""
-}
