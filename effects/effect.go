@@ -134,7 +134,9 @@ func (d *DryRun) add(e Effect) {
 
 // CallTool calls a tool on behalf of a handler, with all that a call of the model
 // goes through: hooks, approval, limits. Its own effects are those of its lane.
-func (w *World) CallTool(ctx context.Context, t *starhost.Turn, name string, arguments json.RawMessage) (starhost.ToolReply, error) {
+func (w *World) CallTool(
+	ctx context.Context, t *starhost.Turn, name string, arguments json.RawMessage,
+) (starhost.ToolReply, error) {
 	type request struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
