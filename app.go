@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -48,7 +49,7 @@ func (s *EventSpec) complete(e *Event) error {
 			return fmt.Errorf("%s: unknown argument %q%s", s.Name, a.Name, near.DidYouMean(a.Name, s.Args))
 		case len(a.Value) == 0:
 		case !json.Valid(a.Value):
-			return fmt.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, clip(string(a.Value)))
+			return fmt.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, jsontext.Clip(string(a.Value)))
 		default:
 			e.App[i].Value = a.Value
 		}

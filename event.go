@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -380,7 +381,7 @@ func (e *Event) set(name string, value any) error {
 		if len(v) == 0 {
 			v = emptyObject
 		}
-		if _, err := decodeObject(v); err != nil {
+		if _, err := jsontext.DecodeObject(v); err != nil {
 			return fmt.Errorf("modify: %s: %w", name, err)
 		}
 		*p, ok = v, true
@@ -474,7 +475,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 		}
 		p := e.Arg(arg)
 		if decodeArg(p, args[arg]) != nil {
-			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, clip(string(args[arg])), wants(p))
+			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wants(p))
 		}
 	}
 	_, given := args["plugin"]
@@ -499,7 +500,7 @@ func decodeArg(p any, raw json.RawMessage) error {
 		return json.Unmarshal(raw, &p.Value)
 	case *json.RawMessage:
 		*p = slices.Clone(raw)
-		_, err := decodeObject(raw)
+		_, err := jsontext.DecodeObject(raw)
 		return err
 	}
 	return json.Unmarshal(raw, p)

@@ -1,7 +1,6 @@
 package starhost
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -236,29 +236,5 @@ func clean(err error) string {
 		}
 		_, msg, _ = strings.Cut(rest, ": ")
 	}
-	return clip(wholeNumber().ReplaceAllString(msg, "$1 "))
-}
-
-// clip bounds a text that quotes what others wrote.
-func clip(s string) string {
-	if len(s) <= maxProblem {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxProblem], "") + "…"
-}
-
-// decodeObject decodes one JSON object; empty text is an empty object.
-func decodeObject(raw json.RawMessage) (map[string]any, error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return map[string]any{}, nil
-	}
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("got %s, want an object", clip(string(raw)))
-	}
-	return object, nil
+	return jsontext.Clip(wholeNumber().ReplaceAllString(msg, "$1 "))
 }

@@ -6,13 +6,12 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
-const (
-	maxProblem  = 300 // bytes of one problem's text: it quotes the argument
-	maxProblems = 50  // of one call's arguments
-)
+// maxProblems is the most problems that validate returns for one call's arguments.
+const maxProblems = 50
 
 // validate returns every problem of args, up to maxProblems, one line each, sorted by
 // argument; nil if args are valid. The library tells the first problem only, so that
@@ -27,7 +26,7 @@ func (s *schema) validate(args json.RawMessage) []string {
 }
 
 func (s *compiledSchema) validate(args json.RawMessage) []string {
-	values, err := decodeObject(args)
+	values, err := jsontext.DecodeObject(args)
 	if err != nil {
 		return []string{"arguments: " + err.Error()}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -238,7 +239,7 @@ func (tm *Template) check() error {
 	if err := checkGlobs("template: tools", tm.Tools); err != nil {
 		return err
 	}
-	if _, err := decodeObject(tm.Options); err != nil {
+	if _, err := jsontext.DecodeObject(tm.Options); err != nil {
 		return fmt.Errorf("template: options: %w", err)
 	}
 	if n := len(tm.Fragments) + len(tm.SystemFragments) + len(tm.Attachments); n > maxParts {
