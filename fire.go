@@ -138,7 +138,7 @@ func (f *firing) askAll(ctx context.Context, e *Event) error {
 // invalid returns what is wrong with the arguments of the call that e is about.
 func (t *Turn) invalid(e *Event) []string {
 	if tool := t.toolOf(e); tool != nil {
-		return tool.schema.validate(e.Arguments)
+		return tool.schema.Validate(e.Arguments)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ package starhost_test
 
 // maxWords allows a folder so many places that are not plain English.
 var maxWords = map[string]int{
-	".":                 187,
+	".":                 158,
 	"builtins":          164,
 	"cmd/starhost":      124,
 	"cmd/starhost/lint": 12,
@@ -18,6 +18,7 @@ var maxWords = map[string]int{
 	"loader":            115,
 	"model/anthropic":   5,
 	"scripts":           1,
+	"schema":            8,
 	"serve/hook":        50,
 	"serve/mcp":         64,
 	"starlark":          156,
@@ -25,7 +26,7 @@ var maxWords = map[string]int{
 
 // maxWidths allows a folder so many long lines.
 var maxWidths = map[string]int{
-	".":                 140,
+	".":                 130,
 	"builtins":          72,
 	"cmd/starhost":      56,
 	"cmd/starhost/lint": 3,
@@ -35,6 +36,7 @@ var maxWidths = map[string]int{
 	"golden":            8,
 	"loader":            36,
 	"model/openai":      1,
+	"schema":            4,
 	"serve/hook":        47,
 	"serve/mcp":         32,
 	"starlark":          42,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/schema"
 )
 
 // A Pos is a place in a plugin's source. Line and Col count from 1; zero means
@@ -147,7 +148,7 @@ type Tool struct {
 	derived    bool // see [seam.MarkDerived]
 	plugin     string
 	eventSteps uint64 // see [Plugin.EventSteps]
-	schema     *schema
+	schema     *schema.Schema
 	replaced   *Tool
 	piece      *toolPiece // of all copies
 }

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/starhost/starhost/schema"
 )
 
 // A registry is everything that is registered, immutable once it is published.
@@ -245,7 +247,7 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	s, err := newSchema(t.Parameters, t.derived)
+	s, err := schema.New(t.Parameters, t.derived)
 	if err != nil {
 		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
 	}

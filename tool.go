@@ -110,7 +110,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	if problem != "" {
 		return failed(call, problem), nil
 	}
-	if p := tool.schema.validate(call.Arguments); p != nil {
+	if p := tool.schema.Validate(call.Arguments); p != nil {
 		return failed(call, problemText(call.Name, p)), nil
 	}
 	e := t.event("pre_tool_call")

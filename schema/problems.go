@@ -1,4 +1,4 @@
-package starhost
+package schema
 
 import (
 	"encoding/json"
@@ -13,11 +13,11 @@ import (
 // maxProblems is the most problems that validate returns for one call's arguments.
 const maxProblems = 50
 
-// validate returns every problem of args, up to maxProblems, one line each, sorted by
+// Validate returns every problem of args, up to maxProblems, one line each, sorted by
 // argument; nil if args are valid. The library tells the first problem only, so that
 // each value is validated by itself. A rule about several values at once is told only
 // if each of them is valid.
-func (s *schema) validate(args json.RawMessage) []string {
+func (s *Schema) Validate(args json.RawMessage) []string {
 	c, err := s.compile()
 	if err != nil {
 		return []string{err.Error()}

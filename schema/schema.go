@@ -1,10 +1,15 @@
-package starhost
+// Package schema validates the arguments of tools by JSON Schemas.
+//
+// Plugins write the schemas and language models the arguments, so this package bounds the
+// time of both: see [Compile]. It knows nothing of tools and turns.
+package schema
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,16 +20,16 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A schema validates a tool's arguments. It is compiled once, before the first of them.
-type schema struct {
+// A Schema validates a tool's arguments. It is compiled once, before the first of them.
+type Schema struct {
 	compile func() (*compiledSchema, error)
 }
 
-// newSchema checks a JSON Schema for a tool's arguments. If it was derived from a signature,
-// nothing can be wrong with it, so newSchema leaves it for the first call: to compile a
+// New checks a JSON Schema for a tool's arguments. If it was derived from a signature,
+// nothing can be wrong with it, so New leaves it for the first call: to compile a
 // schema takes as long as to evaluate a small plugin, and most tools are never called.
-func newSchema(raw json.RawMessage, derived bool) (*schema, error) {
-	s := &schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
+func New(raw json.RawMessage, derived bool) (*Schema, error) {
+	s := &Schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
 	if derived {
 		return s, nil
 	}
@@ -238,3 +243,5 @@ func clean(err error) string {
 	}
 	return jsontext.Clip(wholeNumber().ReplaceAllString(msg, "$1 "))
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
