@@ -247,11 +247,16 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	if len(t.Parameters) == 0 {
 		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	s, err := schema.New(t.Parameters, t.derived)
-	if err != nil {
-		return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
+	if t.derived {
+		t.schema = schema.Defer(t.Parameters)
+	} else {
+		s, err := schema.Compile(t.Parameters)
+		if err != nil {
+			return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
+		}
+		t.schema = s
 	}
-	t.plugin, t.eventSteps, t.schema, t.replaced, t.piece = p.Name, p.EventSteps, s, nil, new(toolPiece)
+	t.plugin, t.eventSteps, t.replaced, t.piece = p.Name, p.EventSteps, nil, new(toolPiece)
 	return r.place(t)
 }
 

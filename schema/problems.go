@@ -30,7 +30,7 @@ func (s *compiledSchema) validate(args json.RawMessage) []string {
 	if err != nil {
 		return []string{"arguments: " + err.Error()}
 	}
-	broken := check(s.whole, values)
+	broken := validateSafely(s.whole, values)
 	if broken == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (s *compiledSchema) validate(args json.RawMessage) []string {
 		problems = append(problems, s.argument(name, values[name])...)
 	}
 	if len(problems) == 0 {
-		problems = []string{clean(broken)}
+		problems = []string{problemOf(broken)}
 	}
 	slices.Sort(problems)
 	if len(problems) > maxProblems {
@@ -71,14 +71,14 @@ func (s *compiledSchema) argument(name string, value any) []string {
 	if err != nil { // because a $ref leads to a rule that was left out
 		return nil
 	}
-	err = check(single, map[string]any{name: value})
+	err = validateSafely(single, map[string]any{name: value})
 	if err == nil {
 		return nil
 	}
 	if inside := s.inside(name, value); len(inside) > 0 {
 		return inside
 	}
-	return []string{fmt.Sprintf("%q: %s", name, clean(err))}
+	return []string{fmt.Sprintf("%q: %s", name, problemOf(err))}
 }
 
 // inside returns what is wrong with an argument, or with what it holds, where that can
@@ -122,8 +122,8 @@ func (d *descent) value(s *jsonschema.Schema, value any, put func(any)) {
 		}
 	default:
 		put(value)
-		if err := check(d.loose, d.root); err != nil {
-			d.problems = append(d.problems, fmt.Sprintf("%q: %s", d.at, clean(err)))
+		if err := validateSafely(d.loose, d.root); err != nil {
+			d.problems = append(d.problems, fmt.Sprintf("%q: %s", d.at, problemOf(err)))
 		}
 	}
 }
@@ -162,27 +162,27 @@ func opensList(s *jsonschema.Schema) bool {
 	return s != nil && s.Type == "array" && s.Ref == "" && s.Items != nil && s.PrefixItems == nil
 }
 
-// singleSchema compiles a schema without its rules about more than one argument.
-func singleSchema(raw json.RawMessage) (*jsonschema.Resolved, error) {
-	root, err := parseSchema(raw) // again, as a resolved schema must not be shared
+// compileSingle compiles a schema without its rules about more than one argument.
+func compileSingle(raw json.RawMessage) (*jsonschema.Resolved, error) {
+	root, err := parse(raw) // again, as a resolved schema must not be shared
 	if err != nil {
 		return nil, err
 	}
-	return resolveSchema(&jsonschema.Schema{
+	return resolve(&jsonschema.Schema{
 		ID: root.ID, Schema: root.Schema, Defs: root.Defs, Definitions: root.Definitions,
 		Properties: root.Properties, PatternProperties: root.PatternProperties, AdditionalProperties: root.AdditionalProperties,
 	})
 }
 
-// looseSchema compiles a schema without its rules about more than one value.
-func looseSchema(raw json.RawMessage) (*jsonschema.Resolved, error) {
-	root, err := parseSchema(raw)
+// compileLoose compiles a schema without its rules about more than one value.
+func compileLoose(raw json.RawMessage) (*jsonschema.Resolved, error) {
+	root, err := parse(raw)
 	if err != nil {
 		return nil, err
 	}
 	loosened := loosen(root)
 	loosened.ID, loosened.Schema, loosened.Defs, loosened.Definitions = root.ID, root.Schema, root.Defs, root.Definitions
-	return resolveSchema(loosened)
+	return resolve(loosened)
 }
 
 // loosen returns what of a schema holds for each value in it by itself.

@@ -25,43 +25,45 @@ type Schema struct {
 	compile func() (*compiledSchema, error)
 }
 
-// New checks a JSON Schema for a tool's arguments. If it was derived from a signature,
-// nothing can be wrong with it, so New leaves it for the first call: to compile a
-// schema takes as long as to evaluate a small plugin, and most tools are never called.
-func New(raw json.RawMessage, derived bool) (*Schema, error) {
-	s := &Schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
-	if derived {
-		return s, nil
-	}
+// Compile checks a JSON Schema for a tool's arguments and compiles it.
+func Compile(raw json.RawMessage) (*Schema, error) {
+	s := Defer(raw)
 	_, err := s.compile()
 	return s, err
+}
+
+// Defer returns a schema that its first validation compiles. It is for schemas that were derived
+// from a signature, so that nothing can be wrong with them: to compile a schema takes as long as to
+// evaluate a small plugin, and most tools are never called.
+func Defer(raw json.RawMessage) *Schema {
+	return &Schema{sync.OnceValues(func() (*compiledSchema, error) { return compiledSchemas.compile(raw) })}
 }
 
 // compiledSchemas serves all hosts of the process, because golden cases and reloads add the
 // same tools to one host after another: without it, 1,000 cases that call a tool take 1.25
 // times the time.
-var compiledSchemas schemaCache
+var compiledSchemas textCache
 
-// maxCachedSchemas is the most bytes of text that a schemaCache has; compiled, they take
+// maxCachedSchemas is the most bytes of text that a textCache has; compiled, they take
 // some forty times as many.
 const maxCachedSchemas = 256 << 10
 
-// A schemaCache has compiled schemas by their texts. When it is full, it starts anew.
-type schemaCache struct {
+// A textCache has compiled schemas by their texts. When it is full, it starts anew.
+type textCache struct {
 	mu     sync.Mutex
 	byText map[string]*compiledSchema
 	bytes  int // of the texts
 }
 
-// compile is [compileSchema] for a schema that may be in the cache.
-func (c *schemaCache) compile(raw json.RawMessage) (*compiledSchema, error) {
+// compile is [compileText] for a schema that may be in the cache.
+func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
 	c.mu.Lock()
 	s := c.byText[string(raw)]
 	c.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	s, err := compileSchema(raw)
+	s, err := compileText(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +88,9 @@ type compiledSchema struct {
 	single, loose func() (*jsonschema.Resolved, error)
 }
 
-// compileSchema checks and compiles a JSON Schema for a tool's arguments.
-func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
-	root, err := parseSchema(raw)
+// compileText checks and compiles a JSON Schema for a tool's arguments.
+func compileText(raw json.RawMessage) (*compiledSchema, error) {
+	root, err := parse(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +98,8 @@ func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
 		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
 	}
 	s := &compiledSchema{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
-	s.single = sync.OnceValues(func() (*jsonschema.Resolved, error) { return singleSchema(raw) })
-	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return looseSchema(raw) })
+	s.single = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileSingle(raw) })
+	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileLoose(raw) })
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
 			return nil, fmt.Errorf("required: %q is no property%s", r, near.DidYouMean(r, s.names))
@@ -106,27 +108,27 @@ func compileSchema(raw json.RawMessage) (*compiledSchema, error) {
 	if err := checkSize(raw, root); err != nil {
 		return nil, err
 	}
-	if s.whole, err = resolveSchema(root); err != nil {
+	if s.whole, err = resolve(root); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// parseSchema decodes a schema, refusing what the library would accept silently.
-func parseSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+// parse decodes a schema, refusing what the library would accept silently.
+func parse(raw json.RawMessage) (*jsonschema.Schema, error) {
 	if err := checkText(raw); err != nil {
 		return nil, err
 	}
 	var root jsonschema.Schema
 	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, fmt.Errorf("not a JSON Schema: %s", schemaProblem(err))
+		return nil, fmt.Errorf("not a JSON Schema: %s", describeProblem(err))
 	}
 	return &root, checkTypes(&root, "")
 }
 
-// schemaProblem says why a text cannot be decoded, without the Go types that it should
+// describeProblem says why a text cannot be decoded, without the Go types that it should
 // have become.
-func schemaProblem(err error) string {
+func describeProblem(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return err.Error()
@@ -137,7 +139,7 @@ func schemaProblem(err error) string {
 	return "got " + wrong.Value
 }
 
-var schemaTypes = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
 // checkTypes reports the first type name, by path, that JSON Schema does not have.
 func checkTypes(s *jsonschema.Schema, at string) error {
@@ -146,8 +148,8 @@ func checkTypes(s *jsonschema.Schema, at string) error {
 		types = []string{s.Type}
 	}
 	for _, t := range types {
-		if !slices.Contains(schemaTypes, t) {
-			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(schemaTypes, ", "), near.DidYouMean(t, schemaTypes))
+		if !slices.Contains(typeNames, t) {
+			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(typeNames, ", "), near.DidYouMean(t, typeNames))
 		}
 	}
 	for name, sub := range subschemas(s) {
@@ -176,10 +178,10 @@ func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
 			keyword string
 			schemas []*jsonschema.Schema
 		}{
-			{"items", one(s.Items)}, {"items", s.ItemsArray}, {"prefixItems", s.PrefixItems}, {"contains", one(s.Contains)},
-			{"additionalProperties", one(s.AdditionalProperties)}, {"propertyNames", one(s.PropertyNames)},
-			{"allOf", s.AllOf}, {"anyOf", s.AnyOf}, {"oneOf", s.OneOf}, {"not", one(s.Not)},
-			{"if", one(s.If)}, {"then", one(s.Then)}, {"else", one(s.Else)},
+			{"items", listOf(s.Items)}, {"items", s.ItemsArray}, {"prefixItems", s.PrefixItems}, {"contains", listOf(s.Contains)},
+			{"additionalProperties", listOf(s.AdditionalProperties)}, {"propertyNames", listOf(s.PropertyNames)},
+			{"allOf", s.AllOf}, {"anyOf", s.AnyOf}, {"oneOf", s.OneOf}, {"not", listOf(s.Not)},
+			{"if", listOf(s.If)}, {"then", listOf(s.Then)}, {"else", listOf(s.Else)},
 		} {
 			for _, sub := range k.schemas {
 				if !yield(k.keyword, sub) {
@@ -190,15 +192,15 @@ func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
 	}
 }
 
-// one returns a list of s, empty if s is nil.
-func one(s *jsonschema.Schema) []*jsonschema.Schema {
+// listOf returns a list of s, empty if s is nil.
+func listOf(s *jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil {
 		return nil
 	}
 	return []*jsonschema.Schema{s}
 }
 
-func resolveSchema(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
+func resolve(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("not a JSON Schema: %v", p)
@@ -218,8 +220,8 @@ func isFalse(s *jsonschema.Schema) bool {
 	return err == nil && (string(raw) == "false" || string(raw) == `{"not":{}}` || string(raw) == `{"not":true}`)
 }
 
-// check validates and turns a panic of the library into an error.
-func check(r *jsonschema.Resolved, values map[string]any) (err error) {
+// validateSafely calls the library and turns a panic of the library into an error.
+func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
@@ -231,8 +233,8 @@ func check(r *jsonschema.Resolved, values map[string]any) (err error) {
 // wholeNumber is how the library writes a whole number that breaks a bound.
 var wholeNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+: -?\d+)/1 `) })
 
-// clean drops the library's "validating X: " prefixes and bounds the text.
-func clean(err error) string {
+// problemOf drops the library's "validating X: " prefixes and bounds the text.
+func problemOf(err error) string {
 	msg := err.Error()
 	for {
 		rest, ok := strings.CutPrefix(msg, "validating ")
