@@ -10,13 +10,13 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// maxProblems is the most problems that validate returns for one call's arguments.
+// maxProblems is the most problems that Validate returns for one call's arguments.
 const maxProblems = 50
 
-// Validate returns every problem of args, up to maxProblems, one line each, sorted by
-// argument; nil if args are valid. The library tells the first problem only, so that
-// each value is validated by itself. A rule about several values at once is told only
-// if each of them is valid.
+// Validate returns the problems of args, at most 50 and then "and more", one line each, sorted by
+// argument. It returns nil if args are valid. The library reports only the first problem, so
+// Validate asks it about each value by itself. Validate reports a rule about several values at once
+// only if each of the values is valid.
 func (s *Schema) Validate(args json.RawMessage) []string {
 	c, err := s.compile()
 	if err != nil {
@@ -46,12 +46,12 @@ func (s *compiledSchema) validate(args json.RawMessage) []string {
 	}
 	slices.Sort(problems)
 	if len(problems) > maxProblems {
-		problems = append(problems[:maxProblems], "and more") // which were not looked for
+		problems = append(problems[:maxProblems], "and more")
 	}
 	return problems
 }
 
-// missingIn returns what an object lacks; at is the path to its properties.
+// missingIn returns the required properties that object lacks; at is the path to its properties.
 func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string {
 	var problems []string
 	for _, name := range s.Required {
@@ -62,13 +62,13 @@ func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string 
 	return problems
 }
 
-// argument returns what is wrong with one argument alone.
+// argument returns the problems of one argument by itself.
 func (s *compiledSchema) argument(name string, value any) []string {
 	if s.closed && s.root.Properties[name] == nil {
 		return []string{fmt.Sprintf("%q: unknown argument%s", name, near.DidYouMean(name, s.names))}
 	}
 	single, err := s.single()
-	if err != nil { // because a $ref leads to a rule that was left out
+	if err != nil { // a $ref leads to a rule that compileSingle leaves out
 		return nil
 	}
 	err = validateSafely(single, map[string]any{name: value})
@@ -81,14 +81,14 @@ func (s *compiledSchema) argument(name string, value any) []string {
 	return []string{fmt.Sprintf("%q: %s", name, problemOf(err))}
 }
 
-// inside returns what is wrong with an argument, or with what it holds, where that can
-// be told by itself.
+// inside returns the problems of the values inside one argument, each checked by itself. It
+// returns nil if the schema does not allow that.
 func (s *compiledSchema) inside(name string, value any) []string {
 	if !opensObject(s.root) || s.root.Properties[name] == nil {
 		return nil
 	}
 	loose, err := s.loose()
-	if err != nil { // as the rest referred to what is left out
+	if err != nil { // a $ref leads to a rule that compileLoose leaves out
 		return nil
 	}
 	d := descent{loose: loose, root: map[string]any{}, at: name}
@@ -96,15 +96,15 @@ func (s *compiledSchema) inside(name string, value any) []string {
 	return d.problems
 }
 
-// A descent looks for what is wrong inside one argument.
+// A descent checks the values inside one argument one after another.
 type descent struct {
 	loose    *jsonschema.Resolved
-	root     map[string]any // the arguments, of which all but the value looked at is taken away
-	at       string         // the path to it
+	root     map[string]any // the arguments, reduced to the value that is checked
+	at       string         // the path to that value
 	problems []string
 }
 
-// value looks at a value and at what is in it. put places another in its stead.
+// value checks a value and the values inside it. put replaces the value in d.root.
 func (d *descent) value(s *jsonschema.Schema, value any, put func(any)) {
 	object, isObject := value.(map[string]any)
 	list, isList := value.([]any)
@@ -135,7 +135,8 @@ func (d *descent) object(s *jsonschema.Schema, object map[string]any, put func(a
 			return
 		}
 		if s.Properties[name] == nil && isClosed(s) {
-			d.problems = append(d.problems, fmt.Sprintf("%q: unknown property%s", d.at+"."+name, near.DidYouMean(name, sortedKeys(s.Properties))))
+			hint := near.DidYouMean(name, sortedKeys(s.Properties))
+			d.problems = append(d.problems, fmt.Sprintf("%q: unknown property%s", d.at+"."+name, hint))
 			continue
 		}
 		place := map[string]any{}
@@ -144,7 +145,7 @@ func (d *descent) object(s *jsonschema.Schema, object map[string]any, put func(a
 	}
 }
 
-// inside looks at a value one step further down.
+// inside checks a value that is one step further down.
 func (d *descent) inside(step string, s *jsonschema.Schema, value any, put func(any)) {
 	at := d.at
 	d.at += step
@@ -152,25 +153,26 @@ func (d *descent) inside(step string, s *jsonschema.Schema, value any, put func(
 	d.at = at
 }
 
-// opensObject reports whether the properties of an object can be looked at by
-// themselves, opensList likewise for the items of a list.
+// opensObject reports whether a descent can check the properties of an object by themselves.
 func opensObject(s *jsonschema.Schema) bool {
 	return s != nil && s.Type == "object" && s.Ref == "" && len(s.Properties) > 0
 }
 
+// opensList reports whether a descent can check the items of a list by themselves.
 func opensList(s *jsonschema.Schema) bool {
 	return s != nil && s.Type == "array" && s.Ref == "" && s.Items != nil && s.PrefixItems == nil
 }
 
 // compileSingle compiles a schema without its rules about more than one argument.
 func compileSingle(raw json.RawMessage) (*jsonschema.Resolved, error) {
-	root, err := parse(raw) // again, as a resolved schema must not be shared
+	root, err := parse(raw) // again, because a resolved schema must not be shared
 	if err != nil {
 		return nil, err
 	}
 	return resolve(&jsonschema.Schema{
 		ID: root.ID, Schema: root.Schema, Defs: root.Defs, Definitions: root.Definitions,
-		Properties: root.Properties, PatternProperties: root.PatternProperties, AdditionalProperties: root.AdditionalProperties,
+		Properties: root.Properties, PatternProperties: root.PatternProperties,
+		AdditionalProperties: root.AdditionalProperties,
 	})
 }
 
@@ -181,16 +183,18 @@ func compileLoose(raw json.RawMessage) (*jsonschema.Resolved, error) {
 		return nil, err
 	}
 	loosened := loosen(root)
-	loosened.ID, loosened.Schema, loosened.Defs, loosened.Definitions = root.ID, root.Schema, root.Defs, root.Definitions
+	loosened.ID, loosened.Schema = root.ID, root.Schema
+	loosened.Defs, loosened.Definitions = root.Defs, root.Definitions
 	return resolve(loosened)
 }
 
-// loosen returns what of a schema holds for each value in it by itself.
+// loosen returns a schema with the rules about single values only.
 func loosen(s *jsonschema.Schema) *jsonschema.Schema {
 	switch {
 	case opensObject(s):
 		loose := &jsonschema.Schema{
-			Type: s.Type, Properties: s.Properties, PatternProperties: s.PatternProperties, AdditionalProperties: s.AdditionalProperties,
+			Type: s.Type, Properties: s.Properties, PatternProperties: s.PatternProperties,
+			AdditionalProperties: s.AdditionalProperties,
 		}
 		for name, p := range s.Properties {
 			loose.Properties[name] = loosen(p)

@@ -20,7 +20,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A Schema validates a tool's arguments. It is compiled once, before the first of them.
+// A Schema validates a tool's arguments. It compiles its text once, at the latest with the first
+// validation. It is safe for concurrent use.
 type Schema struct {
 	compile func() (*compiledSchema, error)
 }
@@ -40,22 +41,22 @@ func Defer(raw json.RawMessage) *Schema {
 }
 
 // compiledSchemas serves all hosts of the process, because golden cases and reloads add the
-// same tools to one host after another: without it, 1,000 cases that call a tool take 1.25
-// times the time.
+// same tools to one host after another. Without it, 1,000 cases that call a tool take 25 %
+// longer.
 var compiledSchemas textCache
 
-// maxCachedSchemas is the most bytes of text that a textCache has; compiled, they take
-// some forty times as many.
+// maxCachedSchemas is the most bytes of schema text in a textCache. The compiled schemas take
+// some forty times as many bytes.
 const maxCachedSchemas = 256 << 10
 
-// A textCache has compiled schemas by their texts. When it is full, it starts anew.
+// A textCache maps schema texts to compiled schemas. When it is full, it drops all of them.
 type textCache struct {
 	mu     sync.Mutex
 	byText map[string]*compiledSchema
-	bytes  int // of the texts
+	bytes  int // size of all texts
 }
 
-// compile is [compileText] for a schema that may be in the cache.
+// compile returns the cached schema of a text, or compiles the text and caches the result.
 func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
 	c.mu.Lock()
 	s := c.byText[string(raw)]
@@ -80,11 +81,11 @@ func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
 type compiledSchema struct {
 	root   *jsonschema.Schema
 	whole  *jsonschema.Resolved
-	names  []string // of the properties, sorted
+	names  []string // the sorted names of the properties
 	closed bool     // no other argument is allowed
 
-	// single holds for each argument by itself, loose also for a value by itself, wherever
-	// it is nested in objects and lists. Both are compiled when arguments are not valid.
+	// single has the rules about each argument by itself, and loose the rules about each nested
+	// value by itself. Both are compiled when arguments turn out to be invalid.
 	single, loose func() (*jsonschema.Resolved, error)
 }
 
@@ -114,7 +115,7 @@ func compileText(raw json.RawMessage) (*compiledSchema, error) {
 	return s, nil
 }
 
-// parse decodes a schema, refusing what the library would accept silently.
+// parse decodes a schema. It refuses mistakes that the library would accept silently.
 func parse(raw json.RawMessage) (*jsonschema.Schema, error) {
 	if err := checkText(raw); err != nil {
 		return nil, err
@@ -126,14 +127,14 @@ func parse(raw json.RawMessage) (*jsonschema.Schema, error) {
 	return &root, checkTypes(&root, "")
 }
 
-// describeProblem says why a text cannot be decoded, without the Go types that it should
-// have become.
+// describeProblem returns why a text is no schema, without the Go types in err that mean
+// nothing to a plugin's author.
 func describeProblem(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return err.Error()
 	}
-	if _, field, ok := strings.Cut(wrong.Field, "."); ok { // behind a type of the library's
+	if _, field, ok := strings.Cut(wrong.Field, "."); ok { // the first part names a type of the library
 		return field + ": got " + wrong.Value
 	}
 	return "got " + wrong.Value
@@ -141,7 +142,7 @@ func describeProblem(err error) string {
 
 var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// checkTypes reports the first type name, by path, that JSON Schema does not have.
+// checkTypes reports the first unknown type name, with the path to it.
 func checkTypes(s *jsonschema.Schema, at string) error {
 	types := s.Types
 	if s.Type != "" {
@@ -163,11 +164,13 @@ func checkTypes(s *jsonschema.Schema, at string) error {
 	return nil
 }
 
-// subschemas returns the schemas directly in s, properties by their names and
-// others by their keywords, in a fixed order.
+// subschemas returns the schemas directly in s in a fixed order: properties by their names, others
+// by their keywords.
 func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
 	return func(yield func(string, *jsonschema.Schema) bool) {
-		for _, m := range []map[string]*jsonschema.Schema{s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas} {
+		for _, m := range []map[string]*jsonschema.Schema{
+			s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas,
+		} {
 			for _, name := range sortedKeys(m) {
 				if !yield(name, m[name]) {
 					return
@@ -192,7 +195,7 @@ func subschemas(s *jsonschema.Schema) iter.Seq2[string, *jsonschema.Schema] {
 	}
 }
 
-// listOf returns a list of s, empty if s is nil.
+// listOf returns a list of s, or an empty list if s is nil.
 func listOf(s *jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -200,6 +203,7 @@ func listOf(s *jsonschema.Schema) []*jsonschema.Schema {
 	return []*jsonschema.Schema{s}
 }
 
+// resolve resolves the references of s. It returns panics of the library as errors.
 func resolve(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -209,18 +213,18 @@ func resolve(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	return s.Resolve(nil)
 }
 
-// isClosed reports whether an object has no other properties than those listed.
+// isClosed reports whether s allows only the properties that it lists.
 func isClosed(s *jsonschema.Schema) bool {
 	return s.AdditionalProperties != nil && isFalse(s.AdditionalProperties) && len(s.PatternProperties) == 0
 }
 
-// isFalse reports whether s is the schema that nothing satisfies.
+// isFalse reports whether no value satisfies s.
 func isFalse(s *jsonschema.Schema) bool {
 	raw, err := json.Marshal(s)
 	return err == nil && (string(raw) == "false" || string(raw) == `{"not":{}}` || string(raw) == `{"not":true}`)
 }
 
-// validateSafely calls the library and turns a panic of the library into an error.
+// validateSafely validates values. It returns a panic of the library as an error.
 func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -230,10 +234,10 @@ func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 	return r.Validate(values)
 }
 
-// wholeNumber is how the library writes a whole number that breaks a bound.
+// wholeNumber matches a whole number outside of its bounds, which the library writes as "7/1".
 var wholeNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+: -?\d+)/1 `) })
 
-// problemOf drops the library's "validating X: " prefixes and bounds the text.
+// problemOf returns the text of a library's error without its "validating X: " prefixes, clipped.
 func problemOf(err error) string {
 	msg := err.Error()
 	for {

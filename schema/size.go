@@ -12,18 +12,17 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Validating must end, and soon, whatever a plugin has as parameters. The library
-// follows references without a limit, so a schema is measured as if every
-// reference in it were written out: recursion is refused, and so is a schema that
-// grows too large in that way. Then the work is bounded by the schema's size
-// times that of the arguments.
+// A validation must end soon, whatever schema a plugin registers. The library follows references
+// without a limit, so checkSize measures a schema as if every reference in it were written out. It
+// refuses recursion and schemas that are too large. This bounds the work of a validation by the
+// schema's size times the arguments' size.
 const (
 	maxSchemaBytes = 256 << 10
-	maxSchemaDepth = 64     // of { and [ within each other
-	maxSchemaSize  = 50_000 // values in it, references written out
+	maxSchemaDepth = 64     // nested { and [
+	maxSchemaSize  = 50_000 // values, references written out
 )
 
-// checkText refuses a schema that would take too long just to be read.
+// checkText refuses a schema that would take too long to decode.
 func checkText(raw json.RawMessage) error {
 	if len(raw) > maxSchemaBytes {
 		return fmt.Errorf("%d bytes, limit %d", len(raw), maxSchemaBytes)
@@ -47,13 +46,13 @@ func checkText(raw json.RawMessage) error {
 	return nil
 }
 
-// checkSize refuses a schema that is recursive or too large. Most texts need no measure: a
-// schema has at most one value for each byte, and $ref and $id contain a "$".
+// checkSize refuses a schema that is recursive or too large. It does not measure most texts,
+// because a schema has at most one value for each byte, and $ref and $id contain a "$".
 func checkSize(raw json.RawMessage, root *jsonschema.Schema) error {
 	if len(raw) <= maxSchemaSize && !bytes.ContainsAny(raw, `$\\`) {
 		return nil
 	}
-	canonical, err := json.Marshal(root) // as the library reads keywords in any letter case
+	canonical, err := json.Marshal(root) // the library reads keywords in any letter case
 	if err != nil {
 		return err
 	}
@@ -70,18 +69,19 @@ func checkSize(raw json.RawMessage, root *jsonschema.Schema) error {
 // A measure counts the values of a schema with its references written out.
 type measure struct {
 	root  any
-	sizes map[string]int // of what references lead to; open while it is counted
+	sizes map[string]int // sizes of the references' targets; open while count measures the target
 }
 
+// open marks a reference whose target is being measured.
 const open = -1
 
-// ref returns the size of what a reference leads to.
+// ref returns the size of a reference's target.
 func (m *measure) ref(ref string) (int, error) {
-	size, known := m.sizes[ref]
+	size, measured := m.sizes[ref]
 	if size == open {
 		return 0, fmt.Errorf("$ref %q leads back to itself: arguments of tools cannot be recursive", ref)
 	}
-	if known {
+	if measured {
 		return size, nil
 	}
 	target, err := m.find(ref)
@@ -132,7 +132,7 @@ func (m *measure) member(key string, value any) (int, error) {
 	return m.count(value)
 }
 
-// find returns what a reference of the form "#" or "#/path" leads to.
+// find returns the target of a reference of the form "#" or "#/path".
 func (m *measure) find(ref string) (any, error) {
 	bad := fmt.Errorf("$ref: got %q, want \"#/\" and the path of a part of this schema", ref)
 	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
