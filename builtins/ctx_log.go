@@ -63,11 +63,10 @@ const (
 
 // A logBook counts what a call logged.
 type logBook struct {
-	lines    []starhost.LogLine // of the evaluation of files, which has no lane
-	redacted bool               // secrets were taken out of these
-	count    int
-	bytes    int
-	full     bool
+	lines []starhost.LogLine // of the evaluation of files, which has no lane
+	count int
+	bytes int
+	full  bool
 }
 
 // write logs a line, or returns the limit that it is over.
@@ -82,7 +81,6 @@ func (h *handlerCall) write(said starhost.LogLine) (limit string) {
 	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
 		return "256 KiB"
 	}
-	b.redacted = b.redacted || h.lane == nil && line.Text != asText(said.Text)
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
 	h.keep(line)

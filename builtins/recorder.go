@@ -71,9 +71,6 @@ func (r *Recorder) Kept() []starlark.Value { return r.kept }
 // Logs returns what the files printed while they were evaluated.
 func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
 
-// Redacted reports whether the files printed secrets, which Logs are without.
-func (r *Recorder) Redacted() bool { return r.loading.logs.redacted }
-
 // A handlerCall is one call of a handler, or the evaluation of the plugin's
 // files, which has neither turn nor lane.
 //

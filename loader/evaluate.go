@@ -9,8 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
@@ -21,9 +19,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// An evaluation loads one plugin, in two steps: what all plugins say of
-// themselves is known before the first one runs. It stays as long as the plugin, whose
-// files may be evaluated only when something of them is needed: see [evaluation.get].
+// An evaluation loads one plugin, in two steps: starhost reads the manifests of all plugins
+// before it evaluates the first one.
 type evaluation struct {
 	*loading
 	source   *Source
@@ -37,17 +34,10 @@ type evaluation struct {
 
 	unavailable string // why the plugin is unavailable
 
-	key      starlark.Key // of the snapshot; zero if there can be none
-	snapshot snapshot     // that was found, if it is known
-	kept     []byte       // what becomes one, or nil
-
 	registered *starhost.Plugin // what the evaluation gave
+	inside     Inside
 	logs       []starhost.LogLine
 	err        error
-
-	opening sync.Mutex
-	files   atomic.Pointer[opened] // nil until they are needed
-	inside  Inside                 // e itself
 }
 
 // prepare reads a plugin and what it says of itself.
@@ -64,7 +54,7 @@ func (e *evaluation) prepare() {
 		e.finish(err)
 		return
 	}
-	if !e.snapshot.known() && builtins.Check(e.file) == nil { // else the evaluation tells
+	if builtins.Check(e.file) == nil { // else the evaluation reports the mistake
 		e.box.Prepare(e.file, builtins.ConfigName)
 	}
 }
@@ -96,29 +86,6 @@ func (e *evaluation) digest() fragments.Hash {
 
 // read reads the plugin's file and takes over what it says of itself.
 func (e *evaluation) read() error {
-	f, err := e.source.file(e.source.Main, e.ledgers)
-	if err != nil {
-		return err
-	}
-	if e.recall(f.sum); !e.snapshot.known() {
-		if err := e.parse(); err != nil {
-			return err
-		}
-	}
-	p, m := e.plugin, e.manifest
-	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
-	p.Declared = m.Permissions
-	p.Granted = e.granting()
-	return nil
-}
-
-// granting returns the permissions that the operator gives to the plugin.
-func (e *evaluation) granting() []string {
-	return slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
-}
-
-// parse parses the file, and reads what it says of itself.
-func (e *evaluation) parse() (err error) {
 	src, err := e.source.Read(e.source.Main)
 	if err != nil {
 		return err
@@ -135,6 +102,10 @@ func (e *evaluation) parse() (err error) {
 	if err := e.manifest.CheckName(e.source.Name); err != nil {
 		return e.locate(err)
 	}
+	p, m := e.plugin, e.manifest
+	p.Version, p.Description, p.Owner = m.Version, m.Description, m.Owner
+	p.Declared = m.Permissions
+	p.Granted = slices.Concat(e.config.GrantsOf(e.source), e.granted[e.source.Name])
 	return nil
 }
 
@@ -172,66 +143,32 @@ func (e *evaluation) available() bool {
 	return true
 }
 
-// evaluate runs the plugin's files, unless it is known what they do.
+// evaluate runs the plugin's files.
 func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		return err
 	}
-	if e.snapshot.known() && e.restore() {
-		return nil
-	}
-	files, err := e.open(ctx)
-	if files != nil {
-		e.plugin.Steps, e.plugin.Bytes = files.usage.Steps, files.usage.Bytes
-		e.logs = files.record.Logs()
-	}
-	if err != nil {
-		return err
-	}
-	e.remember(files)
-	e.registered = files.registered
-	e.files.Store(files)
-	return nil
-}
-
-// open runs the plugin's files. The result is there beside an error, too, once they ran.
-func (e *evaluation) open(ctx context.Context) (*opened, error) {
-	if e.file == nil {
-		if err := e.parse(); err != nil {
-			return nil, err
-		}
-	}
 	config, err := e.manifest.Configure(e.settingsOf())
 	if err != nil {
-		return nil, e.settingError(err)
+		return e.settingError(err)
 	}
 	world, err := e.world()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files := &opened{registered: new(starhost.Plugin), box: e.box}
-	e.describe(files.registered, world.Declared, world.Granted)
-	files.registered.Resolve = world.LoadFragment
-	note := func(kind uint64, from, name string) {
-		if len(files.looks) <= maxLooks {
-			files.looks = append(files.looks, look{kind: kind, from: from, name: name})
-		}
-	}
-	if e.source.Folder {
-		world.Own = watched{e.source, e.ledgers, note}
-		defer func() { world.Own = e.source }() // what handlers look at is theirs
-	}
-	files.record = builtins.Record(files.registered, e.box, world, config, e.Host.AppEvents...)
-	files.module, files.usage, err = e.box.Run(files.record.Attach(ctx), e.file, starlark.Exec{
-		Env: files.record.Env(), Kept: files.record.Kept, Covers: e.realPath, Check: func(f *starlark.File) error { return files.record.Check(f) },
-		Load: func(from, label string) (string, []byte, error) {
-			note(lookLoad, from, label)
-			return e.load(from, label)
-		},
+	e.registered = new(starhost.Plugin)
+	e.describe(e.registered, world.Declared, world.Granted)
+	e.registered.Resolve = world.LoadFragment
+	record := builtins.Record(e.registered, e.box, world, config, e.Host.AppEvents...)
+	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
+		Env: record.Env(), Load: e.load, Kept: record.Kept, Covers: e.realPath,
+		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
-	files.record.End()
+	record.End()
 	e.file = nil // it has run, and is large
-	return files, err
+	e.inside = Inside{of: e, module: module, record: record}
+	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
+	return err
 }
 
 // added takes over what the evaluation gave, unless the host refused it.
@@ -240,11 +177,6 @@ func (e *evaluation) added(err error) {
 		e.finish(e.refused(err))
 		return
 	}
-	if e.kept != nil {
-		e.Cache.Keep(e.key, e.kept)
-		e.kept = nil
-	}
-	e.inside.of = e
 	e.plugin.Registered, e.plugin.Inside = e.registered, &e.inside
 	e.finish(nil)
 }
@@ -315,48 +247,30 @@ func (e *evaluation) settingError(err error) error {
 	return errorAt(Place{}, "E0303", "%v", err) // of a flag
 }
 
-// load reads what a load() label means.
+// load reads the file that a load() label means: "lib/x.star" in the folder or library that
+// the loading file is from, "@NAME//x.star" in a library of the config.
 func (e *evaluation) load(from, label string) (string, []byte, error) {
-	name, f, err := e.loaded(from, label)
-	if err != nil {
-		return name, nil, err
-	}
-	src, err := f.source.Read(f.name)
-	return name, src, err
-}
-
-// A loadedFile is a file of a plugin or library that a load() label means.
-type loadedFile struct {
-	sourceFile
-	source *Source
-	name   string // in it
-}
-
-// loaded resolves a load() label: "lib/x.star" in the folder or library that the
-// loading file is from, "@NAME//x.star" in a library of the config.
-func (e *evaluation) loaded(from, label string) (string, loadedFile, error) {
-	f := loadedFile{source: e.source, name: label}
+	source, file := e.source, label
 	if strings.HasPrefix(from, "@") {
 		name, _, _ := strings.Cut(from[1:], "//")
-		f.source = e.libraries[name]
+		source = e.libraries[name]
 	}
 	if rest, ok := strings.CutPrefix(label, "@"); ok {
 		name, path, ok := strings.Cut(rest, "//")
-		if f.source = e.libraries[name]; !ok || f.source == nil {
-			return "", f, e.noLibrary(label, name, ok)
+		if source = e.libraries[name]; !ok || source == nil {
+			return "", nil, e.noLibrary(label, name, ok)
 		}
-		f.name = path
+		file = path
 	}
-	var err error
-	f.sourceFile, err = f.source.file(f.name, e.ledgers)
-	name := f.source.File(f.name)
-	if err == nil && f.source != e.source {
+	f, err := source.file(file)
+	name := source.File(file)
+	if err == nil && source != e.source {
 		if e.borrowed == nil {
 			e.borrowed = map[string]fragments.Hash{}
 		}
 		e.borrowed[name] = f.sum
 	}
-	return name, f, err
+	return name, f.bytes, err
 }
 
 // realPath returns where the file is that positions call by a name.

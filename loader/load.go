@@ -3,8 +3,6 @@ package loader
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,34 +111,30 @@ type Plugin struct {
 	unloaded *evaluation // nil unless it failed or is unavailable
 }
 
-// An Inside is what is needed to evaluate something as a part of a plugin.
-type Inside struct{ of *evaluation }
+// An Inside evaluates code as a part of a plugin: with the names of its file, and its rights.
+type Inside struct {
+	of     *evaluation
+	module *starlark.Module
+	record *builtins.Recorder
+}
 
 // Load is what load statements ask, as in [starlark.Exec].
 func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
 	return i.of.load(from, label)
 }
 
-// Open returns what the plugin's files gave, which are evaluated now if nobody needed
-// them yet.
-func (i *Inside) Open(ctx context.Context) (*starlark.Module, *builtins.Recorder, error) {
-	files, err := i.of.get(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return files.module, files.record, nil
-}
+// Module returns the evaluated file of the plugin.
+func (i *Inside) Module() *starlark.Module { return i.module }
+
+// Recorder returns the recorder that the plugin's handlers run with.
+func (i *Inside) Recorder() *builtins.Recorder { return i.record }
 
 // Eval evaluates an expression as a handler of the plugin would that sees the names
 // of its file, and ctx. It returns the text of the value, as repr gives it.
 func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
-	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) error {
-		files, err := i.of.get(ctx)
-		if err != nil {
-			return err
-		}
-		ctx, names := files.record.Inside(ctx, t)
-		text, usage, err = files.box.Eval(ctx, files.module, names, expr)
+	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) (err error) {
+		ctx, names := i.record.Inside(ctx, t)
+		text, usage, err = i.of.box.Eval(ctx, i.module, names, expr)
 		return err
 	})
 	return text, usage, err
@@ -280,8 +274,6 @@ type loading struct {
 	libraries map[string]*Source
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
-	common    fragments.Hash          // of what all snapshots depend on
-	ledgers   ledgers                 // nil if nothing is recalled
 }
 
 // An assignment is one --set.
@@ -303,13 +295,6 @@ func newLoading(o Options) (*loading, error) {
 	}
 	l.set = &Set{Config: l.config}
 	l.sandbox = sync.OnceValues(l.newSandbox)
-	c := coder{out: []byte("snapshot 4 ")}
-	if l.Host.AppEvents != nil {
-		events, _ := json.Marshal(l.Host.AppEvents) // texts alone
-		c.out = append(c.out, events...)
-	}
-	c.limits(l.config.Limits)
-	l.common = sha256.Sum256(c.out)
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		l.libraries[name].maxSource = l.config.LimitsOf(l.libraries[name]).Source
@@ -321,9 +306,6 @@ func newLoading(o Options) (*loading, error) {
 		if err := step(); err != nil {
 			return l, err
 		}
-	}
-	if o.Cache != nil && o.Coverage == nil && o.Profile == nil {
-		l.ledgers = l.openLedgers()
 	}
 	return l, nil
 }
@@ -365,7 +347,6 @@ func (l *loading) run(ctx context.Context) error {
 		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
 		l.register(wave)
 	}
-	l.ledgers.keep()
 	return ctx.Err()
 }
 

@@ -68,17 +68,13 @@ type Source struct {
 	entries int
 }
 
-// A sourceFile is a file that was read, or that a ledger knows.
+// A sourceFile is a file that was read.
 type sourceFile struct {
 	bytes []byte
-	size  int64 // of them
 	sum   fragments.Hash
-	known *ledger // that has the bytes, nil if they are here
 }
 
-func newSourceFile(b []byte) sourceFile {
-	return sourceFile{bytes: b, size: int64(len(b)), sum: sha256.Sum256(b)}
-}
+func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)} }
 
 // NewLibrary returns the files behind load("@name//..."). maxSource bounds each
 // .star file in bytes; 0 means [DefaultMaxSource].
@@ -145,44 +141,13 @@ func (s *Source) remember(name string, f sourceFile) {
 
 // Read returns the bytes of a file, which the caller must not change. The name
 // is relative to the plugin's folder, with "/". No link leads out of the folder.
-func (s *Source) Read(name string) ([]byte, error) { return s.read(name, nil) }
-
-// read is Read of a file that a ledger may know.
-func (s *Source) read(name string, of ledgers) ([]byte, error) {
-	f, err := s.file(name, of)
-	if err != nil || f.known == nil {
-		return f.bytes, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var kept bool
-	if f.bytes, kept = f.known.text(f.sum); !kept {
-		if f.bytes, err = s.readAgain(name, f); err != nil {
-			return nil, s.explain(name, err)
-		}
-	}
-	f.known = nil
-	s.remember(name, f)
-	return f.bytes, nil
-}
-
-// readAgain returns the bytes of a file that was counted, and must not have changed.
-func (s *Source) readAgain(name string, counted sourceFile) ([]byte, error) {
-	s.bytes -= counted.size
-	defer func() { s.bytes += counted.size }()
-	var f sourceFile
-	err := s.open(func(root *os.Root) (err error) {
-		f, err = s.find(root, name, nil)
-		return err
-	})
-	if err == nil && f.sum != counted.sum {
-		err = errorAt(Place{File: s.File(name)}, "E0607", "the file changed since the plugin was loaded: load it again")
-	}
+func (s *Source) Read(name string) ([]byte, error) {
+	f, err := s.file(name)
 	return f.bytes, err
 }
 
-// file returns a file's digest and, unless a ledger knows the file, its bytes.
-func (s *Source) file(name string, of ledgers) (f sourceFile, err error) {
+// file returns the bytes and the digest of a file.
+func (s *Source) file(name string) (f sourceFile, err error) {
 	if err := s.check(name); err != nil {
 		return f, err
 	}
@@ -192,7 +157,7 @@ func (s *Source) file(name string, of ledgers) (f sourceFile, err error) {
 		return f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
-		f, err = s.find(root, name, of[s.dir])
+		f, err = s.find(root, name)
 		return err
 	})
 	if err == nil {
@@ -202,24 +167,16 @@ func (s *Source) file(name string, of ledgers) (f sourceFile, err error) {
 		return sourceFile{}, s.explain(name, err)
 	}
 	s.remember(name, f)
-	s.bytes += f.size
+	s.bytes += int64(len(f.bytes))
 	return f, nil
 }
 
-// find reads a file that the ledger, if there is one, does not know.
-func (s *Source) find(root *os.Root, name string, l *ledger) (f sourceFile, err error) {
+// find reads a file.
+func (s *Source) find(root *os.Root, name string) (f sourceFile, err error) {
 	info, err := s.stat(root, name)
 	if err != nil {
 		return f, err
 	}
-	entry := name
-	if s.sub != "" {
-		entry = path.Join(s.sub, name)
-	}
-	if sum, known := l.sum(entry, info); known {
-		return sourceFile{size: info.Size(), sum: sum, known: l}, nil
-	}
-	begin := clock()
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it is made so, in vain
 	if err != nil {
 		return f, err
@@ -229,9 +186,7 @@ func (s *Source) find(root *os.Root, name string, l *ledger) (f sourceFile, err 
 	if err != nil {
 		return f, err
 	}
-	f = newSourceFile(b)
-	l.enter(entry, info, file, begin, f)
-	return f, nil
+	return newSourceFile(b), nil
 }
 
 // A summed is the digest of a file, by the name that it has in the digest of a plugin.

@@ -64,7 +64,7 @@ func (t *tally) add(file string, hash fragments.Hash) {
 // it: the plugin cannot read it either.
 func (t *tally) source(s *Source) error {
 	if !s.Folder {
-		if f, err := s.file(s.Main, nil); err == nil {
+		if f, err := s.file(s.Main); err == nil {
 			t.add(s.main(), f.sum)
 		}
 		return nil

@@ -99,7 +99,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := c.choose(f.as); err != nil {
 		return err
 	}
-	if err := c.open(ctx, f); err != nil {
+	if err := c.open(f); err != nil {
 		return err
 	}
 	signal.Notify(c.cut, os.Interrupt)
@@ -149,7 +149,7 @@ func (c *console) choose(name string) error {
 }
 
 // open makes the evaluator and the session that it talks to.
-func (c *console) open(ctx context.Context, f *replFlags) error {
+func (c *console) open(f *replFlags) error {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Raised: limits.Raised},
@@ -168,11 +168,7 @@ func (c *console) open(ctx context.Context, f *replFlags) error {
 	c.names = list(steps, func(e *builtins.Entry) string { return e.Name })
 	c.repl = box.REPL(func(more bool) (string, error) { return c.lines(more) })
 	if c.plugin != nil {
-		module, _, err := c.plugin.Inside.Open(ctx)
-		if err != nil {
-			return err
-		}
-		c.repl.Use(module)
+		c.repl.Use(c.plugin.Inside.Module())
 		c.repl.Load = c.plugin.Inside.Load
 	}
 	return nil
@@ -315,12 +311,8 @@ func (c *console) run(ctx context.Context, in *starlark.Input) (value string, er
 	if err != nil {
 		return "", err
 	}
-	err = t.As(ctx, c.plugin.Name, func(ctx context.Context) error {
-		_, record, err := c.plugin.Inside.Open(ctx)
-		if err != nil {
-			return err
-		}
-		ctx, names := record.Inside(ctx, t)
+	err = t.As(ctx, c.plugin.Name, func(ctx context.Context) (err error) {
+		ctx, names := c.plugin.Inside.Recorder().Inside(ctx, t)
 		c.repl.Set(names)
 		value, _, err = c.repl.Run(ctx, in)
 		return err

@@ -87,11 +87,11 @@ func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (strin
 	return b.String(), nil
 }
 
-// A pack is a folder of a cache, as one process after another uses it.
-type pack string
+// A cacheFolder is the folder of a cache that one process after another uses.
+type cacheFolder string
 
-// loaded is loaded in a process of its own.
-func (p pack) loaded(ctx context.Context, o loader.Options) (string, error) {
+// loaded calls loaded as a new process would: with a cache that it reads from the folder.
+func (p cacheFolder) loaded(ctx context.Context, o loader.Options) (string, error) {
 	c, err := starlark.OpenCache(string(p))
 	if err != nil {
 		return "", err
@@ -101,10 +101,9 @@ func (p pack) loaded(ctx context.Context, o loader.Options) (string, error) {
 	return text, errors.Join(err, c.Save())
 }
 
-// TestSnapshotSame loads plugins of all kinds without a cache, and then with one that
-// knows nothing, and all: what they register and say is the same.
-func TestSnapshotSame(t *testing.T) {
-	loader.ReadLater(t)
+// TestCachedSame loads plugins of all kinds without a cache, with an empty cache and with one
+// that has all their programs: they register and say the same.
+func TestCachedSame(t *testing.T) {
 	many := writeMany(t)
 	write := func(name, text string) {
 		file := filepath.Join(many, "plugins", name)
@@ -140,12 +139,12 @@ func TestSnapshotSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := pack(filepath.Join(t.TempDir(), "cache"))
-			for _, when := range []string{"new", "known", "known, 8 at a time"} {
+			cache := cacheFolder(filepath.Join(t.TempDir(), "cache"))
+			for _, when := range []string{"empty cache", "full cache", "full cache, 8 at a time"} {
 				if strings.HasSuffix(when, "time") {
 					o.Workers = 8
 				}
-				got, err := kept.loaded(t.Context(), o)
+				got, err := cache.loaded(t.Context(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -175,11 +174,9 @@ def tell():
 register_tool(tell, description = repr([own, far, found, missed, extra, config]))
 `
 
-// TestSnapshotEdits changes what a plugin's evaluation depends on, step by step: with a
-// cache all is as it is without. All files are old enough to be known by what the system
-// says of them.
-func TestSnapshotEdits(t *testing.T) {
-	loader.ReadLater(t)
+// TestCachedEdits changes the files and settings that a plugin's evaluation depends on, step
+// by step: loading with a cache gives the same as loading without one.
+func TestCachedEdits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "edits")
 		if err != nil {
@@ -196,7 +193,7 @@ func TestSnapshotEdits(t *testing.T) {
 		write("plugins/looking/lib/own.star", "own = 1\n")
 		write("plugins/looking/data/a.txt", "a")
 		write("shared/far.star", "far = 1\n")
-		kept := pack(filepath.Join(dir, "cache"))
+		cache := cacheFolder(filepath.Join(dir, "cache"))
 		text := rapid.SampledFrom([]string{"1", "2", "'x'", "1 // 0", "= ="})
 		set, limit, settings := []string(nil), "", ""
 		steps := map[string]func(){
@@ -227,9 +224,6 @@ func TestSnapshotEdits(t *testing.T) {
 		for range rapid.IntRange(2, 6).Draw(t, "edits") {
 			name := rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "edit")
 			steps[name]()
-			if err := loader.NextTick(dir); err != nil {
-				t.Fatal(err)
-			}
 			config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[libraries]\nshared = \"shared\"\n"+limit+settings))
 			if err != nil {
 				t.Fatal(err)
@@ -240,7 +234,7 @@ func TestSnapshotEdits(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, when := range []string{"first", "second"} {
-				got, err := kept.loaded(context.Background(), o)
+				got, err := cache.loaded(context.Background(), o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -252,13 +246,13 @@ func TestSnapshotEdits(t *testing.T) {
 	})
 }
 
-// TestSnapshotSecret prints what becomes a secret: it is said no more.
-func TestSnapshotSecret(t *testing.T) {
+// TestCachedSecret prints a text that becomes a secret: from then on starhost masks it.
+func TestCachedSecret(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "says.star"), []byte("plugin(permissions = [\"secret:TOKEN\"])\nprint(\"is hunter2-hunter2 here\")\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	kept := pack(filepath.Join(t.TempDir(), "cache"))
+	cache := cacheFolder(filepath.Join(t.TempDir(), "cache"))
 	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[grants]\nsays = [\"secret:TOKEN\"]\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +269,7 @@ func TestSnapshotSecret(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := func(name string) (string, bool) { return "hunter2-hunter2", tt.set && name == "TOKEN" }
-			got, err := kept.loaded(t.Context(), loader.Options{Config: config, Dir: dir, Args: []string{"says.star"}, LookupEnv: env})
+			got, err := cache.loaded(t.Context(), loader.Options{Config: config, Dir: dir, Args: []string{"says.star"}, LookupEnv: env})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,10 +280,9 @@ func TestSnapshotSecret(t *testing.T) {
 	}
 }
 
-// TestSnapshotLater changes a plugin's files, and has another process replace the pack, once
-// the plugin was loaded without reading them: its handlers are those that were loaded.
-func TestSnapshotLater(t *testing.T) {
-	loader.ReadLater(t)
+// TestCachedLater loads a plugin with a cache, then changes its files and lets another process
+// rewrite the cache: the handlers stay those of the first load.
+func TestCachedLater(t *testing.T) {
 	dir, folder := t.TempDir(), filepath.Join(t.TempDir(), "cache")
 	write := func(result string) {
 		for name, text := range map[string]string{
@@ -304,7 +297,7 @@ func TestSnapshotLater(t *testing.T) {
 	}
 	write("\"one\"")
 	o := loader.Options{Dir: dir, Args: []string{"p"}}
-	if _, err := pack(folder).loaded(t.Context(), o); err != nil {
+	if _, err := cacheFolder(folder).loaded(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	cache, err := starlark.OpenCache(folder)
@@ -319,7 +312,7 @@ func TestSnapshotLater(t *testing.T) {
 	}
 	defer set.Close()
 	write("\"two\"")
-	if _, err := pack(folder).loaded(t.Context(), loader.Options{Dir: dir, Args: []string{"p"}}); err != nil {
+	if _, err := cacheFolder(folder).loaded(t.Context(), loader.Options{Dir: dir, Args: []string{"p"}}); err != nil {
 		t.Fatal(err)
 	}
 	turn, err := set.Host.NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{Text: "x"})
