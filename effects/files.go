@@ -41,7 +41,6 @@ type Files struct {
 	links   fs.ReadLinkFS // nil: there are no links
 	close   func() error
 	maxRead int64
-	recall  *recall // nil unless the files are the machine's
 }
 
 // OpenFiles opens a folder of the machine. The error does not name it.
@@ -51,7 +50,7 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 		return nil, notRead(".", err, "")
 	}
 	f := NewFiles(afero.FromIOFS{FS: root.FS()}, o)
-	f.out, f.close, f.recall = rootWriter{root}, root.Close, new(recall)
+	f.out, f.close = rootWriter{root}, root.Close
 	return f, nil
 }
 
@@ -97,7 +96,7 @@ func (f *Files) ReadBytes(name string) ([]byte, error) {
 // read returns the bytes of what is at actual, a path without links, under the
 // name shown.
 func (f *Files) read(actual, shown string) ([]byte, error) {
-	return f.recall.read(f.fs, actual, shown, f.maxRead)
+	return readRegular(f.fs, actual, shown, f.maxRead)
 }
 
 // Exists reports whether there is a file or folder of that name. A link that
@@ -288,19 +287,10 @@ func text(shown string, b []byte) (string, error) {
 	return string(b), nil
 }
 
-// readRegular returns the bytes of a file that messages call shown. It looks at
-// the file before it opens it: opening a pipe would wait for a writer.
+// readRegular returns the bytes of a regular file of at most so many bytes, which messages
+// call shown. It describes the file before it opens it, because opening a pipe would wait for
+// a writer.
 func readRegular(fsys afero.Fs, name, shown string, most int64) ([]byte, error) {
-	if _, err := statRegular(fsys, name, shown, most); err != nil {
-		return nil, err
-	}
-	b, _, err := readOpened(fsys, name, shown, most)
-	return b, err
-}
-
-// statRegular describes a regular file of at most so many bytes; any other is an
-// error.
-func statRegular(fsys afero.Fs, name, shown string, most int64) (fs.FileInfo, error) {
 	info, err := fsys.Stat(name)
 	switch {
 	case err != nil:
@@ -310,26 +300,12 @@ func statRegular(fsys afero.Fs, name, shown string, most int64) (fs.FileInfo, er
 	case info.Size() > most:
 		return nil, tooLarge(shown, info.Size(), most)
 	}
-	return info, nil
-}
-
-// readOpened opens a file, and returns its bytes and what describes it when these
-// have been read.
-func readOpened(fsys afero.Fs, name, shown string, most int64) ([]byte, fs.FileInfo, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
-		return nil, nil, notRead(shown, err, "")
+		return nil, notRead(shown, err, "")
 	}
 	defer file.Close()
-	b, err := readAll(file, shown, most)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, nil, notRead(shown, err, "")
-	}
-	return b, info, nil
+	return readAll(file, shown, most)
 }
 
 // readAll reads a stream to its end. That a file was small a moment ago says

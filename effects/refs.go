@@ -66,7 +66,7 @@ func HostPlugin(o RefOptions) starhost.Plugin {
 	r := &references{RefOptions: o, onDisk: o.FS == nil}
 	r.MaxRead = cmp.Or(r.MaxRead, DefaultMaxRead)
 	if r.onDisk {
-		r.FS, r.recall = afero.NewOsFs(), new(recall)
+		r.FS = afero.NewOsFs()
 	}
 	r.stdinOnce = sync.OnceValues(r.readStdin)
 	loaders := []starhost.FragmentLoader{
@@ -89,7 +89,6 @@ func HostPlugin(o RefOptions) starhost.Plugin {
 type references struct {
 	RefOptions
 	onDisk    bool // FS is the machine's
-	recall    *recall
 	stdinOnce func() (starhost.Context, error)
 }
 
@@ -247,7 +246,7 @@ func (r *references) load(ctx context.Context, name string) (starhost.Context, e
 	case info.IsDir():
 		return r.loadFolder(ctx, name)
 	}
-	b, err := r.recall.read(r.FS, r.place(name), name, r.MaxRead)
+	b, err := readRegular(r.FS, r.place(name), name, r.MaxRead)
 	if err != nil {
 		return c, err
 	}
