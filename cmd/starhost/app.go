@@ -16,7 +16,6 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
-	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -43,13 +42,14 @@ type app struct {
 	dir, config, output, format, logFormat string
 	noConfig, noCache, quiet, verbose      bool
 
-	cache    *starlark.Cache  // of this run; see programs
-	began    time.Time        // when the program, and so an event of hook, arrived
-	deadline time.Duration    // of an answer of hook, from then on
-	hook     *hookFlags       // of a hook, whose failures have exit codes of their own
-	out      bytes.Buffer     // the command's result
-	code     int              // to exit with: of a negative result, or of the first problem reported
-	warnings []loader.Warning // in the order of their report
+	write    func(*app, any) error // adds a result to out in the chosen format
+	cache    *starlark.Cache       // of this run; see programs
+	began    time.Time             // when the program, and so an event of hook, arrived
+	deadline time.Duration         // of an answer of hook, from then on
+	hook     *hookFlags            // of a hook, whose failures have exit codes of their own
+	out      bytes.Buffer          // the command's result
+	code     int                   // to exit with: of a negative result, or of the first problem reported
+	warnings []loader.Warning      // in the order of their report
 	logs     []starhost.LogLine
 	problems []problem
 }
@@ -201,23 +201,6 @@ func (a *app) writeLog(line starhost.LogLine) {
 
 // maxLogged is the most bytes of one log line that a terminal is shown.
 const maxLogged = 2000
-
-// wantFormat checks --format against what the command can write, and makes the
-// first of these the default.
-func (a *app) wantFormat(formats ...string) error {
-	return oneOf("--format", cmp.Or(a.format, formats[0]), formats, &a.format)
-}
-
-// oneOf sets a flag to one of the values that it can have.
-func oneOf(flag, got string, want []string, set *string) error {
-	for _, w := range want {
-		if got == w {
-			*set = got
-			return nil
-		}
-	}
-	return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), near.DidYouMean(got, want))
-}
 
 // encodeJSON writes v as JSON on one line, without the escapes that only HTML needs.
 func encodeJSON(w io.Writer, v any) error {

@@ -27,9 +27,6 @@ type benchFlags struct {
 	count     int
 }
 
-// benchFormats are those of bench, its default first.
-var benchFormats = []string{"pretty", "json", "gobench"}
-
 func (a *app) benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
@@ -85,7 +82,7 @@ type bencher struct {
 
 // bench runs the command.
 func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
-	if err := a.wantFormat(benchFormats...); err != nil {
+	if err := a.chooseFormat("bench"); err != nil {
 		return err
 	}
 	switch {
@@ -106,7 +103,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	return benchWriters[a.format](b)
+	return a.printResult(b)
 }
 
 // run measures all there is.

@@ -28,15 +28,8 @@ func (m *benchmark) place() string {
 	return m.pos.String()
 }
 
-// benchWriters write what was measured.
-var benchWriters = map[string]func(*bencher) error{
-	"pretty":  (*bencher).writePretty,
-	"json":    (*bencher).writeJSON,
-	"gobench": (*bencher).writeGo,
-}
-
-// writePretty writes a table: a line for each sample.
-func (b *bencher) writePretty() error {
+// printBenchPretty prints a table: a line for each sample.
+func (a *app) printBenchPretty(b *bencher) error {
 	if len(b.benchmarks) == 0 {
 		return nil
 	}
@@ -49,7 +42,7 @@ func (b *bencher) writePretty() error {
 			})
 		}
 	}
-	b.printTable(rows)
+	a.printTable(rows)
 	return nil
 }
 
@@ -87,11 +80,11 @@ type (
 	}
 )
 
-func (b *bencher) writeJSON() error {
-	return b.printJSON(benchJSON{
-		Schema: "starhost.bench/1", OK: len(b.problems) == 0,
+func (a *app) printBenchJSON(b *bencher) error {
+	return a.printJSON(benchJSON{
+		Schema: "starhost.bench/1", OK: len(a.problems) == 0,
 		Benchmarks: list(b.benchmarks, func(m **benchmark) benchmarkJSON { return (*m).json() }),
-		Warnings:   b.warningsJSON(), Errors: b.errorsJSON(),
+		Warnings:   a.warningsJSON(), Errors: a.errorsJSON(),
 	})
 }
 
@@ -104,13 +97,13 @@ func (m *benchmark) json() benchmarkJSON {
 	}
 }
 
-// writeGo writes the format of Go's own benchmarks: a line for each sample, with
+// printBenchGo prints the format of Go's own benchmarks: a line for each sample, with
 // the number of processors behind the name.
-func (b *bencher) writeGo() error {
-	fmt.Fprintf(&b.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
+func (a *app) printBenchGo(b *bencher) error {
+	fmt.Fprintf(&a.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
-			fmt.Fprintf(&b.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n", m.goName(),
+			fmt.Fprintf(&a.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n", m.goName(),
 				runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(), m.spent.Steps, m.spent.Bytes)
 		}
 	}

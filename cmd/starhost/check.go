@@ -52,12 +52,9 @@ The exit code is that of the first error (3 of a plugin, 2 of the config), and w
 	return cmd
 }
 
-// checkFormats are those of check, its default first.
-var checkFormats = []string{"pretty", "json", "github"}
-
 // check runs the command.
 func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
-	if err := a.wantFormat(checkFormats...); err != nil {
+	if err := a.chooseFormat("check"); err != nil {
 		return err
 	}
 	c := &checking{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
@@ -68,7 +65,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 		defer c.set.Close()
 	}
 	c.judge()
-	return c.print()
+	return a.printResult(c)
 }
 
 // A finding is what check says about one place.

@@ -27,24 +27,27 @@ func newFindingJSON(f *finding) findingJSON {
 	return findingJSON{f.severity(), f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
 }
 
-// print prints the findings.
-func (c *checking) print() error {
-	switch c.format {
-	case "json":
-		return c.printJSON(struct {
-			Schema   string        `json:"schema"`
-			OK       bool          `json:"ok"`
-			Findings []findingJSON `json:"findings"`
-			Errors   []errorJSON   `json:"errors"`
-		}{"starhost.check/1", c.code == exitOK && len(c.problems) == 0, list(c.findings, newFindingJSON), c.errorsJSON()})
-	case "github":
-		for i := range c.findings {
-			c.printCommand(&c.findings[i])
-		}
-		return nil
-	}
+func (a *app) printCheckJSON(c *checking) error {
+	return a.printJSON(struct {
+		Schema   string        `json:"schema"`
+		OK       bool          `json:"ok"`
+		Findings []findingJSON `json:"findings"`
+		Errors   []errorJSON   `json:"errors"`
+	}{"starhost.check/1", a.code == exitOK && len(a.problems) == 0, list(c.findings, newFindingJSON), a.errorsJSON()})
+}
+
+// printCheckGitHub prints each finding as a command of GitHub's workflows.
+func (a *app) printCheckGitHub(c *checking) error {
 	for i := range c.findings {
-		c.printPretty(&c.findings[i])
+		a.printWorkflowCommand(&c.findings[i])
+	}
+	return nil
+}
+
+// printCheckPretty prints the findings and their counts.
+func (a *app) printCheckPretty(c *checking) error {
+	for i := range c.findings {
+		a.printFinding(&c.findings[i])
 	}
 	if c.set != nil {
 		plugins := len(c.sources)
@@ -52,26 +55,26 @@ func (c *checking) print() error {
 			plugins = 1
 		}
 		errs, warnings := c.count()
-		fmt.Fprintf(&c.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errs, "error"), plural(warnings, "warning"))
+		fmt.Fprintf(&a.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errs, "error"), plural(warnings, "warning"))
 	}
 	return nil
 }
 
-// printPretty prints a finding for a person.
-func (c *checking) printPretty(f *finding) {
+// printFinding prints a finding for a person.
+func (a *app) printFinding(f *finding) {
 	text := f.text()
-	if f.warning && c.quiet {
+	if f.warning && a.quiet {
 		return
 	}
 	if f.warning {
 		text = "warning: " + text
 	}
-	c.out.WriteString(c.colour(c.stdout, red, text))
+	a.out.WriteString(a.colour(a.stdout, red, text))
 }
 
-// printCommand prints a finding as a command of GitHub's workflows, which shows it
-// beside the line.
-func (c *checking) printCommand(f *finding) {
+// printWorkflowCommand prints a finding as a command of GitHub's workflows, which shows
+// it beside the line.
+func (a *app) printWorkflowCommand(f *finding) {
 	place := ""
 	if f.path != "" {
 		place = "file=" + property.Replace(f.path) + ","
@@ -82,7 +85,7 @@ func (c *checking) printCommand(f *finding) {
 	if f.pos.Col > 0 {
 		place += fmt.Sprintf("col=%d,", f.pos.Col)
 	}
-	fmt.Fprintf(&c.out, "::%s %stitle=%s::%s\n", f.severity(), place, f.code, workflow.Replace(f.message))
+	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity(), place, f.code, workflow.Replace(f.message))
 }
 
 // Escapes of GitHub's workflow commands.

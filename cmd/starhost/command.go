@@ -46,7 +46,7 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 
 // runCommand runs the command that the arguments begin with.
 func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error {
-	if err := a.wantFormat("pretty", "json"); err != nil {
+	if err := a.chooseFormat("command"); err != nil {
 		return err
 	}
 	var reply starhost.CommandReply
@@ -56,10 +56,12 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error
 		reply, err = a.command(ctx, set, args)
 	}
 	a.fail(err)
-	if a.format == "json" {
-		return a.printJSON(a.commandJSON(&reply))
-	}
-	if text := told(&reply.Result); text != "" {
+	return a.printResult(&reply)
+}
+
+// printCommandPretty prints what the user sees of a command's result.
+func (a *app) printCommandPretty(r *starhost.CommandReply) error {
+	if text := told(&r.Result); text != "" {
 		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
 	}
 	return nil
@@ -132,7 +134,7 @@ type commandReplyJSON struct {
 	Errors      []errorJSON      `json:"errors"`
 }
 
-func (a *app) commandJSON(r *starhost.CommandReply) commandReplyJSON {
+func (a *app) printCommandJSON(r *starhost.CommandReply) error {
 	out := commandReplyJSON{
 		Schema: "starhost.command/1", OK: len(a.problems) == 0, Command: r.Call.Name, Args: append([]string{}, r.Call.Args...),
 		Output: r.Result.ForLLM, ForUser: r.Result.ForUser, IsError: r.Result.IsError,
@@ -142,7 +144,7 @@ func (a *app) commandJSON(r *starhost.CommandReply) commandReplyJSON {
 	if d := r.Denied; d != nil {
 		out.Denied = &decisionJSON{d.Plugin, d.Pos.String(), actionName(d.Action), d.Reason}
 	}
-	return out
+	return a.printJSON(out)
 }
 
 // completeCommand returns the names of commands, or what the command named first

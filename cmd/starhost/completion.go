@@ -54,18 +54,6 @@ func (a *app) loaded(ctx context.Context, f *loadFlags, paths []string, names fu
 	return names(set)
 }
 
-// formatsOf are the formats of the commands that have other ones than pretty and json.
-var formatsOf = map[string][]string{
-	"bench": benchFormats, "check": checkFormats, "docs": docsFormatNames(), "eval": formats, "test": testFormatNames,
-}
-
-func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if own, ok := formatsOf[cmd.Name()]; ok {
-		return own, cobra.ShellCompDirectiveNoFileComp
-	}
-	return formats[:2], cobra.ShellCompDirectiveNoFileComp
-}
-
 // finishCompletion gives the commands that cobra adds what all others have: examples,
 // and an error for a shell that is none.
 func (a *app) finishCompletion(root *cobra.Command) {

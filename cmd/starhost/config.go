@@ -30,7 +30,7 @@ for plugins of the project alone.`,
   starhost config show --origin`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.wantFormat("pretty", "json"); err != nil {
+			if err := a.chooseFormat("config show"); err != nil {
 				return err
 			}
 			return a.showConfig(origin)
@@ -73,28 +73,40 @@ func newSettingJSON(s *loader.Setting) settingJSON {
 	return settingJSON{s.Key, s.Value, newPosJSON(starhost.Pos(s.Place)), s.Project}
 }
 
+// A settingsReport is the result of config show.
+type settingsReport struct {
+	settings []loader.Setting
+	origin   bool // --origin
+}
+
 // showConfig prints what holds.
 func (a *app) showConfig(origin bool) error {
-	var settings []loader.Setting
+	r := settingsReport{origin: origin}
 	config, warnings, err := loader.LoadConfig(a.configOptions())
 	a.warnings = warnings
 	if err != nil {
 		a.fail(err)
 	} else {
 		a.takeOver(config)
-		settings = config.Settings()
+		r.settings = config.Settings()
 	}
-	if a.format == "json" {
-		return a.printJSON(struct {
-			Schema   string        `json:"schema"`
-			OK       bool          `json:"ok"`
-			Settings []settingJSON `json:"settings"`
-			Warnings []warningJSON `json:"warnings"`
-			Errors   []errorJSON   `json:"errors"`
-		}{"starhost.config/1", err == nil, list(settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
-	}
-	for _, s := range settings {
-		a.printSetting(s, origin)
+	return a.printResult(r)
+}
+
+func (a *app) printConfigJSON(r settingsReport) error {
+	return a.printJSON(struct {
+		Schema   string        `json:"schema"`
+		OK       bool          `json:"ok"`
+		Settings []settingJSON `json:"settings"`
+		Warnings []warningJSON `json:"warnings"`
+		Errors   []errorJSON   `json:"errors"`
+	}{"starhost.config/1", len(a.problems) == 0, list(r.settings, newSettingJSON), a.warningsJSON(), a.errorsJSON()})
+}
+
+// printConfigPretty prints the settings as TOML.
+func (a *app) printConfigPretty(r settingsReport) error {
+	for _, s := range r.settings {
+		a.printSetting(s, r.origin)
 	}
 	return nil
 }

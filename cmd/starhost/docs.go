@@ -14,18 +14,6 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// docsFormats write a reference in each of their ways: the part of it that has the
-// name, or all for "".
-var docsFormats = []struct {
-	name  string
-	print func(a *app, r reference, name string) error
-}{
-	{"pretty", (*app).printPretty},
-	{"json", (*app).printReferenceJSON},
-	{"md", (*app).printMarkdown},
-	{"pyi", (*app).printStubs},
-}
-
 func (a *app) docsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs [NAME|CODE]",
@@ -46,18 +34,16 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			formats := docsFormatNames()
-			if err := a.wantFormat(formats...); err != nil {
+			if err := a.chooseFormat("docs"); err != nil {
 				return err
 			}
-			r, name := wholeReference(), ""
+			r := wholeReference()
 			if len(args) == 1 {
-				name = args[0]
-				if r = r.only(name); r.empty() {
-					return unknownTopic(name)
+				if r = r.only(args[0]); r.empty() {
+					return unknownTopic(args[0])
 				}
 			}
-			return docsFormats[slices.Index(formats, a.format)].print(a, r, name)
+			return a.printResult(r)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return topics(), cobra.ShellCompDirectiveNoFileComp
@@ -65,17 +51,10 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 	}
 }
 
-func docsFormatNames() []string {
-	names := make([]string, len(docsFormats))
-	for i, f := range docsFormats {
-		names[i] = f.name
-	}
-	return names
-}
-
 // A reference is all that docs can explain, or the part of it that has one name.
 // It comes from the tables that the code itself works with.
 type reference struct {
+	name        string // that was asked for, "" for all
 	topics      []builtins.Topic
 	events      []starhost.EventSpec
 	permissions []effects.PermissionKind
@@ -108,7 +87,7 @@ func allCodes() []starlark.Code {
 // only returns the part that has a name: an entry with its members, an event, a
 // kind of permission, a key or all of a table, or a code.
 func (r reference) only(name string) reference {
-	var part reference
+	part := reference{name: name}
 	for _, t := range r.topics {
 		t.Entries = those(t.Entries, func(e builtins.Entry) bool {
 			return e.Name == name || strings.HasPrefix(e.Name, name+".")

@@ -72,7 +72,7 @@ type codeJSON struct {
 	Works string `json:"works"`
 }
 
-func (a *app) printReferenceJSON(r reference, _ string) error {
+func (a *app) printDocsJSON(r reference) error {
 	out := referenceJSON{
 		Schema: "starhost.docs/1", Builtins: []builtinJSON{}, Events: []eventJSON{},
 		Permissions: []permissionJSON{}, Config: []keyJSON{}, Errors: []codeJSON{},

@@ -42,11 +42,11 @@ func (p docsPage) intro() string {
 	return string(text)
 }
 
-// printMarkdown writes all pages, or the part of them that has the name.
-func (a *app) printMarkdown(r reference, name string) error {
+// printDocsMarkdown prints all pages, or the part of them that has one name.
+func (a *app) printDocsMarkdown(r reference) error {
 	for _, p := range docsPages {
 		body := p.body(r)
-		if name == "" {
+		if r.name == "" {
 			body = p.intro() + body
 		}
 		if body != "" {

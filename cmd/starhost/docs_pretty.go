@@ -12,15 +12,15 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// printPretty explains what has one name, or lists all names.
-func (a *app) printPretty(r reference, name string) error {
-	if name == "" {
+// printDocsPretty explains what has one name, or lists all names.
+func (a *app) printDocsPretty(r reference) error {
+	if r.name == "" {
 		a.printContents(r)
 		return nil
 	}
 	for _, t := range r.topics {
 		a.section("")
-		a.printEntries(t.Entries, name)
+		a.printEntries(t.Entries, r.name)
 	}
 	for _, e := range r.events {
 		a.section("")

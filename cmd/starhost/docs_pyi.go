@@ -28,10 +28,10 @@ def load(file: str, *names: str, **aliases: str) -> None:
 
 const eventsHead = "# Events: what their handlers may name, each of them ctx: Ctx as well, and return.\n"
 
-// printStubs writes Python's type stubs of the builtins, and the events as
+// printDocsStubs writes Python's type stubs of the builtins, and the events as
 // comments. What has no place in them is an error.
-func (a *app) printStubs(r reference, name string) error {
-	if name == "" {
+func (a *app) printDocsStubs(r reference) error {
+	if r.name == "" {
 		a.out.WriteString(stubsHead + builtins.Classes)
 	}
 	for _, t := range r.topics {
@@ -39,14 +39,14 @@ func (a *app) printStubs(r reference, name string) error {
 			a.section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
 		}
 	}
-	if name == "" {
+	if r.name == "" {
 		a.section(eventsHead)
 	}
 	for _, e := range r.events {
 		a.printEventStub(e)
 	}
 	if a.out.Len() == 0 {
-		return usagef("docs: stubs do not have %s, only what plugins call, and events", name)
+		return usagef("docs: stubs do not have %s, only what plugins call, and events", r.name)
 	}
 	return nil
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
-	"github.com/starhost/starhost/model/anthropic"
-	"github.com/starhost/starhost/model/openai"
 )
 
 // evalFlags are the flags of eval.
@@ -105,6 +103,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 
 // An evaluation is what eval found out, as far as it came.
 type evaluation struct {
+	flags     *evalFlags
 	set       *loader.Set
 	config    starhost.SessionConfig
 	request   starhost.Request
@@ -128,13 +127,13 @@ type evaluation struct {
 
 // eval runs the command. What fails is reported beside what was found out.
 func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
-	if err := a.wantFormat(formats...); err != nil {
+	if err := a.chooseFormat("eval"); err != nil {
 		return err
 	}
-	var e evaluation
+	e := evaluation{flags: f}
 	if err := f.check(a.format); err != nil {
 		a.fail(err)
-		return a.printEvaluation(f, &e)
+		return a.printResult(&e)
 	}
 	if f.watch {
 		return a.watchEval(ctx, f, paths)
@@ -189,7 +188,7 @@ func (a *app) finish(f *evalFlags, e *evaluation) error {
 			a.fail(err)
 		}
 	}
-	return a.printEvaluation(f, e)
+	return a.printResult(e)
 }
 
 // evaluate loads the plugins and does what the flags ask.
@@ -318,40 +317,37 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	return err
 }
 
-// printEvaluation prints what was found out in the format that was asked for.
-func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
-	if a.format == "json" {
-		return a.printJSON(a.evalJSON(e))
+func (a *app) printEvalJSON(e *evaluation) error { return a.printJSON(a.evalJSON(e)) }
+
+// printEvalPretty prints the list of registrations, or the report of a turn.
+func (a *app) printEvalPretty(e *evaluation) error {
+	switch {
+	case e.set == nil:
+	case !e.flags.asks():
+		return a.printListPretty(listing{set: e.set})
+	default:
+		a.printReport(e.flags, e)
 	}
-	if e.set == nil {
-		return nil
-	}
-	if !f.asks() {
-		return a.printList(e.set, "")
-	}
-	if a.format == "pretty" {
-		a.printReport(f, e)
-		return nil
-	}
-	if e.call != nil {
-		fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
-		return nil
-	}
-	if e.expr != nil {
-		fmt.Fprintln(&a.out, e.expr.value)
-		return nil
-	}
-	if e.prompt == nil {
-		return nil
-	}
-	return writers[a.format](&a.out, e.prompt)
+	return nil
 }
 
-// writers write a prompt alone.
-var writers = map[string]func(*bytes.Buffer, *starhost.Prompt) error{
-	"text":      writeText,
-	"openai":    body(openai.Body),
-	"anthropic": body(anthropic.Body),
+// promptPrinter returns the writer of a format that has the prompt alone, or the output
+// of the one call or expression.
+func promptPrinter(write func(*bytes.Buffer, *starhost.Prompt) error) func(*app, *evaluation) error {
+	return func(a *app, e *evaluation) error {
+		switch {
+		case e.set == nil:
+		case !e.flags.asks():
+			return a.printListPretty(listing{set: e.set})
+		case e.call != nil:
+			fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
+		case e.expr != nil:
+			fmt.Fprintln(&a.out, e.expr.value)
+		case e.prompt != nil:
+			return write(&a.out, e.prompt)
+		}
+		return nil
+	}
 }
 
 // writeText writes the system text, a blank line, and the new user message.
@@ -368,8 +364,8 @@ func writeText(b *bytes.Buffer, p *starhost.Prompt) error {
 	return nil
 }
 
-// body returns what writes a request body, indented for people.
-func body(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer, *starhost.Prompt) error {
+// bodyWriter returns a function that writes a request body, indented for people.
+func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer, *starhost.Prompt) error {
 	return func(b *bytes.Buffer, p *starhost.Prompt) error {
 		data, err := make(p)
 		if err != nil {

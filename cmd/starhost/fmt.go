@@ -58,7 +58,7 @@ type formattedJSON struct {
 
 // fmt runs the command.
 func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
-	if err := a.wantFormat("pretty", "json"); err != nil {
+	if err := a.chooseFormat("fmt"); err != nil {
 		return err
 	}
 	if len(paths) == 1 && paths[0] == "-" {
@@ -113,20 +113,32 @@ func (a *app) printFormatted(f fmtFlags, files []formattedJSON) error {
 			a.code = exitNegative
 		}
 	}
-	if a.format == "json" {
-		return a.printJSON(struct {
-			Schema string          `json:"schema"`
-			OK     bool            `json:"ok"`
-			Files  []formattedJSON `json:"files"`
-			Errors []errorJSON     `json:"errors"`
-		}{"starhost.fmt/1", len(a.problems) == 0 && a.code == 0, files, a.errorsJSON()})
-	}
-	for _, file := range files {
+	return a.printResult(formattedFiles{f, files})
+}
+
+// formattedFiles is the result of fmt.
+type formattedFiles struct {
+	flags fmtFlags
+	files []formattedJSON
+}
+
+func (a *app) printFmtJSON(r formattedFiles) error {
+	return a.printJSON(struct {
+		Schema string          `json:"schema"`
+		OK     bool            `json:"ok"`
+		Files  []formattedJSON `json:"files"`
+		Errors []errorJSON     `json:"errors"`
+	}{"starhost.fmt/1", len(a.problems) == 0 && a.code == 0, r.files, a.errorsJSON()})
+}
+
+// printFmtPretty prints the names or the differences of changed files, as flags ask.
+func (a *app) printFmtPretty(r formattedFiles) error {
+	for _, file := range r.files {
 		switch {
 		case !file.Changed:
-		case f.diff:
+		case r.flags.diff:
 			a.out.WriteString(file.Diff)
-		case f.check, f.list:
+		case r.flags.check, r.flags.list:
 			a.out.WriteString(file.Path + "\n")
 		}
 	}

@@ -27,7 +27,7 @@ func (a *app) listCommand() *cobra.Command {
   starhost list hooks plugins`,
 		ValidArgs: kindsListed,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.wantFormat("pretty", "json"); err != nil {
+			if err := a.chooseFormat("list"); err != nil {
 				return err
 			}
 			kind, paths, err := a.kindOf(args)
@@ -41,7 +41,7 @@ func (a *app) listCommand() *cobra.Command {
 			} else {
 				defer set.Close()
 			}
-			return a.printList(set, kind)
+			return a.printResult(listing{set, kind})
 		},
 	}
 	f.add(cmd)
@@ -125,19 +125,24 @@ type modelJSON struct {
 	Pos          string   `json:"pos"`
 }
 
-// printList prints what is registered of a kind, "" for all kinds. set is nil if
-// nothing could be loaded.
-func (a *app) printList(set *loader.Set, kind string) error {
-	if a.format == "json" {
-		return a.printJSON(a.listJSON(set, kind))
-	}
-	if set == nil {
+// A listing is the result of list.
+type listing struct {
+	set  *loader.Set // nil if nothing could be loaded
+	kind string      // of registrations, "" for all kinds
+}
+
+// lists reports whether the listing has the registrations of a kind.
+func (l listing) lists(kind string) bool { return l.kind == "" || l.kind == kind }
+
+// printListPretty prints a line for each registration.
+func (a *app) printListPretty(l listing) error {
+	if l.set == nil {
 		return nil
 	}
 	var rows [][]string
-	for _, k := range kindsListed {
-		if kind == "" || kind == k {
-			rows = append(rows, rowsOf[k](set)...)
+	for _, kind := range kindsListed {
+		if l.lists(kind) {
+			rows = append(rows, rowsOf[kind](l.set)...)
 		}
 	}
 	a.printTable(rows)
@@ -258,48 +263,48 @@ func firstLine(text string) string {
 	return line
 }
 
-func (a *app) listJSON(set *loader.Set, kind string) listJSON {
+func (a *app) printListJSON(l listing) error {
 	out := listJSON{
 		Schema: "starhost.list/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Tools: []toolJSON{}, Hooks: []hookInfoJSON{}, Loaders: []loaderJSON{},
 		Templates: []loaderJSON{}, Commands: []commandJSON{}, Skills: []skillJSON{}, Models: []modelJSON{},
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
+	set := l.set
 	if set == nil {
-		return out
+		return a.printJSON(out)
 	}
-	wants := func(k string) bool { return kind == "" || kind == k }
-	if wants("plugins") {
+	if l.lists("plugins") {
 		out.Plugins = list(set.Plugins, newPluginJSON)
 	}
-	if wants("tools") {
+	if l.lists("tools") {
 		out.Tools = list(set.Host.Tools(), newToolJSON)
 	}
-	if wants("hooks") {
+	if l.lists("hooks") {
 		out.Hooks = list(set.Host.Hooks(), func(h *starhost.HookInfo) hookInfoJSON {
 			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Pos.String()}
 		})
 	}
-	if wants("loaders") {
+	if l.lists("loaders") {
 		out.Loaders = list(ownLoaders(set), newLoaderJSON)
 	}
-	if wants("templates") {
+	if l.lists("templates") {
 		out.Templates = list(set.Host.TemplateLoaders(), newLoaderJSON)
 	}
-	if wants("commands") {
+	if l.lists("commands") {
 		out.Commands = list(set.Host.Commands(), func(c *starhost.Command) commandJSON {
 			return commandJSON{c.Name, append([]string{}, c.Aliases...), c.Plugin(), c.Description, c.Pos.String()}
 		})
 	}
-	if wants("skills") {
+	if l.lists("skills") {
 		out.Skills = list(set.Host.Skills(), func(s *starhost.SkillInfo) skillJSON {
 			return skillJSON{s.Name, s.Reference(), s.Plugin, s.Description, s.Pos.String()}
 		})
 	}
-	if wants("models") {
+	if l.lists("models") {
 		out.Models = list(set.Host.Endpoints(), newModelJSON)
 	}
-	return out
+	return a.printJSON(out)
 }
 
 func newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {

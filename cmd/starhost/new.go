@@ -61,11 +61,11 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 
 // newPlugin writes the starter of a kind under a name of its own.
 func (a *app) newPlugin(name, kind string) error {
-	if err := a.wantFormat("pretty", "json"); err != nil {
+	if err := a.chooseFormat("new plugin"); err != nil {
 		return err
 	}
 	kinds := list(starters, func(s *struct{ kind, next string }) string { return s.kind })
-	if err := oneOf("--kind", kind, kinds, &kind); err != nil {
+	if err := checkChoice("--kind", kind, kinds, &kind); err != nil {
 		return err
 	}
 	if err := checkNewName(name); err != nil {
@@ -82,7 +82,7 @@ func (a *app) newPlugin(name, kind string) error {
 		files[i] = path.Join(name, files[i])
 	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return a.printNew(files, next)
+	return a.printResult(newFiles{files, next})
 }
 
 // checkNewName refuses names that no plugin can have, and some that this one
@@ -135,18 +135,25 @@ func writeStarter(dir, kind string, rename *strings.Replacer) (names []string, e
 	return names, os.Rename(whole, dir)
 }
 
-// printNew tells what was written, and the next command.
-func (a *app) printNew(files []string, next string) error {
-	if a.format == "json" {
-		return a.printJSON(struct {
-			Schema string   `json:"schema"`
-			Files  []string `json:"files"`
-			Next   string   `json:"next"`
-		}{"starhost.new/1", files, next})
-	}
-	for _, file := range files {
+// newFiles is the result of new plugin.
+type newFiles struct {
+	names []string
+	next  string // the command that shows the plugin at work
+}
+
+func (a *app) printNewJSON(r newFiles) error {
+	return a.printJSON(struct {
+		Schema string   `json:"schema"`
+		Files  []string `json:"files"`
+		Next   string   `json:"next"`
+	}{"starhost.new/1", r.names, r.next})
+}
+
+// printNewPretty prints the names of the written files, and the next command.
+func (a *app) printNewPretty(r newFiles) error {
+	for _, file := range r.names {
 		fmt.Fprintf(&a.out, "wrote %s\n", file)
 	}
-	fmt.Fprintf(&a.out, "next: %s\n", next)
+	fmt.Fprintf(&a.out, "next: %s\n", r.next)
 	return nil
 }

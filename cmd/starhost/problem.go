@@ -120,8 +120,12 @@ func describe(err error) problem {
 		p.logged = handler.Plugin + " " + p.message
 		p.code = "E0706"
 	}
-	for _, k := range kinds {
-		if k(err, &p) {
+	// Each function fills in what is special about one kind of error, and reports
+	// whether err is of that kind.
+	for _, describeKind := range []func(error, *problem) bool{
+		asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
+	} {
+		if describeKind(err, &p) {
 			break
 		}
 	}
@@ -132,12 +136,6 @@ func describe(err error) problem {
 		p.exit = exitOf(p.code)
 	}
 	return p
-}
-
-// kinds know one kind of error each: they fill in what is special about it and
-// report whether err is of their kind. The first that does ends the search.
-var kinds = []func(error, *problem) bool{
-	asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
 }
 
 func asPanic(err error, p *problem) bool {
@@ -225,7 +223,7 @@ func asReference(err error, p *problem) bool {
 	}
 	p.code, p.plugin, p.pos = "E0702", "", starhost.Pos{}
 	p.message = e.Error()
-	if e.Near == "" && slices.Contains(formats, e.Ref) {
+	if e.Near == "" && slices.Contains(formatNames("eval"), e.Ref) {
 		p.help = "did you mean -F " + e.Ref + "? -f is --fragment"
 	}
 	return true

@@ -82,7 +82,7 @@ var errCut = fmt.Errorf("cut: %w", context.Canceled)
 
 // repl runs the command.
 func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
-	if err := a.wantFormat("pretty"); err != nil {
+	if err := a.chooseFormat("repl"); err != nil {
 		return err
 	}
 	c := &console{app: a, out: a.stdout, cut: make(chan os.Signal, 1)}

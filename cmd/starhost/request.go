@@ -114,9 +114,6 @@ func (f *requestFlags) parameters() (map[string]string, error) {
 	return params, nil
 }
 
-// formats are those of eval, its default first.
-var formats = []string{"pretty", "json", "text", "openai", "anthropic"}
-
 // check refuses flags that do not go together.
 func (f *requestFlags) check() error {
 	switch {
@@ -130,7 +127,7 @@ func (f *requestFlags) check() error {
 		return usagef("--param: got no --template that takes it")
 	case (f.args != "" || len(f.arg) > 0) && !f.callGiven && !f.fireGiven:
 		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
-	case len(f.fragments) > 0 && !f.asks() && slices.Contains(formats, f.fragments[0]):
+	case len(f.fragments) > 0 && !f.asks() && slices.Contains(formatNames("eval"), f.fragments[0]):
 		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
 	case !f.asks() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
 		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -t, -i, --call or --fire beside them (-p \"\" is an empty prompt)")

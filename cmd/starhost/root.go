@@ -79,18 +79,23 @@ func (a *app) emptyCommand() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
 	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")
-	f.StringVarP(&a.format, "format", "F", "", "`FORMAT` of the result: pretty, json, or what the command adds")
+	f.StringVarP(&a.format, "format", "F", "", formatUsage(root))
 	f.StringVar(&a.logFormat, "log-format", "text", "`FORMAT` of logs: text or json")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if info, err := os.Stat(cmp.Or(a.dir, ".")); err != nil || !info.IsDir() {
 			return usagef("-C %s: no such folder", a.dir)
 		}
-		return oneOf("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat)
+		return checkChoice("--log-format", a.logFormat, []string{"text", "json"}, &a.logFormat)
 	}
 	if err := root.RegisterFlagCompletionFunc("format", completeFormat); err != nil {
 		panic(err) // there is no such flag
 	}
 	root.SetHelpCommand(a.helpCommand(root))
+	printHelp := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		f.Lookup("format").Usage = formatUsage(cmd)
+		printHelp(cmd, args)
+	})
 	return root
 }
 

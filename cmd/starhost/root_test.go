@@ -16,6 +16,22 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestFormats: the table of formats names commands that exist, and help and completion
+// read it.
+func TestFormats(t *testing.T) {
+	root := (&app{}).rootCommand(nil)
+	for _, f := range formats() {
+		cmd, _, err := root.Find(strings.Fields(f.command))
+		if err != nil || commandName(cmd) != f.command {
+			t.Errorf("format %s: got command %q (%v), want %q", f.name, commandName(cmd), err, f.command)
+		}
+	}
+	cmd, _, _ := root.Find([]string{"test"})
+	if got, want := formatUsage(cmd), "`FORMAT` of the result: pretty, json, junit or github"; got != want {
+		t.Errorf("help of test --format: got %q, want %q", got, want)
+	}
+}
+
 // TestRootCommand: a program with the commands that arguments name alone does what one
 // with all commands would.
 func TestRootCommand(t *testing.T) {

@@ -83,7 +83,7 @@ type serving struct {
 
 // serve runs the command.
 func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
-	if err := a.wantFormat("pretty"); err != nil {
+	if err := a.chooseFormat("serve"); err != nil {
 		return err
 	}
 	if f.mcp == "" {

@@ -53,7 +53,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 // test runs the command.
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	settle(ctx)
-	err := a.wantFormat(testFormatNames...)
+	err := a.chooseFormat("test")
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv, Coverage: f.coverage.wanted(), Cache: a.programs(),
@@ -93,7 +93,7 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	if err == nil {
 		f.coverage.judge(a, &s)
 	}
-	return testFormats[a.format](a, &s)
+	return a.printResult(&s)
 }
 
 // loadConfig reads the config.

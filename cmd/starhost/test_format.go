@@ -8,16 +8,10 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// testFormats print what became of golden cases, by the name of the format. Where
-// no case could be looked for, all but JSON, which has errors, print nothing.
-var testFormats = map[string]func(*app, *golden.Summary) error{
-	"pretty": (*app).testPretty, "json": (*app).testJSON, "junit": (*app).testJUnit, "github": (*app).testGitHub,
-}
+// If test could not look for cases, all formats but JSON, which has errors, print nothing.
 
-// testFormatNames are those of test, its default first.
-var testFormatNames = []string{"pretty", "json", "junit", "github"}
-
-func (a *app) testPretty(s *golden.Summary) error {
+// printTestPretty prints the failures, the counts and the coverage.
+func (a *app) printTestPretty(s *golden.Summary) error {
 	if len(a.problems) == 0 {
 		a.out.WriteString(s.Text() + coverageText(s.Coverage))
 	}
@@ -64,7 +58,7 @@ type countsJSON struct {
 	NotRun     int `json:"not_run"`
 }
 
-func (a *app) testJSON(s *golden.Summary) error {
+func (a *app) printTestJSON(s *golden.Summary) error {
 	return a.printJSON(testJSON{
 		Schema: "starhost.test/1", OK: len(a.problems) == 0 && a.code == exitOK,
 		Cases: list(s.Results, func(r *golden.Result) caseJSON {
@@ -110,7 +104,7 @@ type (
 	}
 )
 
-func (a *app) testJUnit(s *golden.Summary) error {
+func (a *app) printTestJUnit(s *golden.Summary) error {
 	if len(a.problems) > 0 {
 		return nil
 	}
@@ -158,9 +152,9 @@ var (
 	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// testGitHub prints a workflow command for each case that failed, which GitHub
+// printTestGitHub prints a workflow command for each case that failed, which GitHub
 // Actions shows at its line, and the counts.
-func (a *app) testGitHub(s *golden.Summary) error {
+func (a *app) printTestGitHub(s *golden.Summary) error {
 	if len(a.problems) > 0 {
 		return nil
 	}

@@ -30,17 +30,15 @@ the difference. Cloning a repository never gives its plugins anything.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			catchSignals(cmd.Context())
-			if err := a.wantFormat("pretty", "json"); err != nil {
+			if err := a.chooseFormat("trust"); err != nil {
 				return err
 			}
-			err := a.trust(f)
-			if err == nil || a.format != "json" {
-				return err
-			}
+			r, err := a.trust(f)
 			a.fail(err)
-			out := newTrustJSON()
-			out.OK, out.Errors = false, a.errorsJSON()
-			return a.printJSON(out)
+			if r == nil {
+				return nil
+			}
+			return a.printResult(r)
 		},
 	}
 	flags := cmd.Flags()
@@ -51,20 +49,36 @@ the difference. Cloning a repository never gives its plugins anything.`,
 	return cmd
 }
 
-// trust runs the command.
-func (a *app) trust(f trustFlags) error {
+// A trustResult is the result of trust: a project that is trusted now, the list of
+// trusted projects, or the project that is not trusted any more.
+type trustResult struct {
+	plan     *loader.TrustPlan // nil unless a project is trusted
+	state    loader.TrustState // of the project
+	projects []loader.TrustedProject
+	revoked  string // the folder of the project
+}
+
+// trust runs the command. The result is nil if the user declined.
+func (a *app) trust(f trustFlags) (*trustResult, error) {
+	r := &trustResult{}
 	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv}
 	switch {
 	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
-		return &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}
+		return r, &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}
 	case f.list:
-		return a.listTrusted(o)
+		var err error
+		r.projects, err = o.List()
+		return r, err
 	case f.revoke:
-		return a.revokeTrust(o)
+		folder, err := o.Revoke()
+		if err == nil {
+			r.state, r.revoked = loader.Untrusted, folder
+		}
+		return r, err
 	}
 	plan, err := o.Plan()
 	if err != nil {
-		return err
+		return r, err
 	}
 	want := loader.Trusted
 	if f.path {
@@ -73,17 +87,18 @@ func (a *app) trust(f trustFlags) error {
 	if plan.State != want {
 		yes, err := a.confirm(plan, f.yes)
 		if err != nil {
-			return err
+			return r, err
 		}
 		if !yes {
 			a.code = exitNegative
-			return nil
+			return nil, nil
 		}
 		if err := o.Trust(plan, f.path); err != nil {
-			return err
+			return r, err
 		}
 	}
-	return a.printTrust(plan, want)
+	r.plan, r.state = plan, want
+	return r, nil
 }
 
 // confirm shows the plan and asks whether it is wanted, unless the answer is yes.
@@ -157,16 +172,22 @@ func texts[T fmt.Stringer](items []T) []string {
 	return out
 }
 
-// printTrust prints what is trusted now, and what has been shown of it.
-func (a *app) printTrust(p *loader.TrustPlan, now loader.TrustState) error {
-	if a.format == "json" {
-		out := newTrustJSON()
-		out.Config, out.State, out.Settings, out.Files = p.Config, string(now), list(p.Settings, newSettingJSON), p.Files
-		out.Changes = list(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
-		return a.printJSON(out)
+// printTrustPretty prints the project and what its config may set now, or the list.
+func (a *app) printTrustPretty(r *trustResult) error {
+	switch {
+	case r.plan != nil:
+		a.line("project", r.plan.Config+": "+trustWords[r.state])
+		a.line("holds", texts(r.plan.Settings)...)
+	case r.revoked != "":
+		a.line("project", a.homely(r.revoked)+": "+trustWords[r.state])
 	}
-	a.line("project", p.Config+": "+trustWords[now])
-	a.line("holds", texts(p.Settings)...)
+	for _, p := range r.projects {
+		what := fmt.Sprintf("%d files", len(p.Files))
+		if p.Path {
+			what = "whatever its files are"
+		}
+		fmt.Fprintf(&a.out, "%s  %s\n", a.homely(p.Folder), what)
+	}
 	return nil
 }
 
@@ -195,45 +216,18 @@ type projectJSON struct {
 	Files  int    `json:"files"`
 }
 
-func newTrustJSON() trustJSON {
-	return trustJSON{
-		Schema: "starhost.trust/1", OK: true, Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{},
-		Projects: []projectJSON{}, Errors: []errorJSON{},
+func (a *app) printTrustJSON(r *trustResult) error {
+	out := trustJSON{
+		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
+		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{},
+		Projects: list(r.projects, func(p *loader.TrustedProject) projectJSON { return projectJSON{p.Folder, p.Path, len(p.Files)} }),
+		Errors:   a.errorsJSON(),
 	}
-}
-
-func (a *app) listTrusted(o loader.TrustOptions) error {
-	projects, err := o.List()
-	if err != nil {
-		return err
+	if p := r.plan; p != nil {
+		out.Config, out.Settings, out.Files = p.Config, list(p.Settings, newSettingJSON), p.Files
+		out.Changes = list(p.Changes, func(c *loader.Change) changeJSON { return changeJSON{c.Op, c.What} })
 	}
-	if a.format == "json" {
-		out := newTrustJSON()
-		out.Projects = list(projects, func(p *loader.TrustedProject) projectJSON { return projectJSON{p.Folder, p.Path, len(p.Files)} })
-		return a.printJSON(out)
-	}
-	for _, p := range projects {
-		what := fmt.Sprintf("%d files", len(p.Files))
-		if p.Path {
-			what = "whatever its files are"
-		}
-		fmt.Fprintf(&a.out, "%s  %s\n", a.homely(p.Folder), what)
-	}
-	return nil
-}
-
-func (a *app) revokeTrust(o loader.TrustOptions) error {
-	folder, err := o.Revoke()
-	if err != nil {
-		return err
-	}
-	if a.format == "json" {
-		out := newTrustJSON()
-		out.State = string(loader.Untrusted)
-		return a.printJSON(out)
-	}
-	a.line("project", a.homely(folder)+": "+trustWords[loader.Untrusted])
-	return nil
+	return a.printJSON(out)
 }
 
 // homely shows a folder below the user's as people write it.

@@ -16,19 +16,24 @@ func (a *app) versionCommand() *cobra.Command {
   starhost version -F json`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := a.wantFormat("pretty", "json"); err != nil {
+			if err := a.chooseFormat("version"); err != nil {
 				return err
 			}
-			if a.format == "json" {
-				return a.printJSON(struct {
-					Schema  string `json:"schema"`
-					Version string `json:"version"`
-				}{"starhost.version/1", version()})
-			}
-			fmt.Fprintf(&a.out, "starhost %s\n", version())
-			return nil
+			return a.printResult(version())
 		},
 	}
+}
+
+func (a *app) printVersionPretty(version string) error {
+	fmt.Fprintf(&a.out, "starhost %s\n", version)
+	return nil
+}
+
+func (a *app) printVersionJSON(version string) error {
+	return a.printJSON(struct {
+		Schema  string `json:"schema"`
+		Version string `json:"version"`
+	}{"starhost.version/1", version})
 }
 
 // version returns the module's version as the build recorded it, "devel" for one

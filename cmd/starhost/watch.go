@@ -29,7 +29,7 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 	var round *app
 	var e *evaluation
 	load := func(ctx context.Context) (*loader.Set, error) {
-		e = new(evaluation)
+		e = &evaluation{flags: f}
 		set, err := round.loadFor(ctx, f, paths, e)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/model/anthropic"
+	"github.com/starhost/starhost/model/openai"
+)
+
+// A format is one value of --format for one command.
+type format struct {
+	command string                // as the user types it
+	name    string                // the value of --format
+	write   func(*app, any) error // adds the command's result to app.out; nil if the command prints while it runs
+}
+
+// formats returns the values of --format of all commands, the default of each command
+// first. Help, completion and the check of the flag read this table, so a new format
+// is one more row. The table is a function because writers report errors, and reports
+// of errors suggest formats.
+func formats() []format {
+	return []format{
+		{"bench", "pretty", writer((*app).printBenchPretty)},
+		{"bench", "json", writer((*app).printBenchJSON)},
+		{"bench", "gobench", writer((*app).printBenchGo)},
+		{"check", "pretty", writer((*app).printCheckPretty)},
+		{"check", "json", writer((*app).printCheckJSON)},
+		{"check", "github", writer((*app).printCheckGitHub)},
+		{"command", "pretty", writer((*app).printCommandPretty)},
+		{"command", "json", writer((*app).printCommandJSON)},
+		{"config show", "pretty", writer((*app).printConfigPretty)},
+		{"config show", "json", writer((*app).printConfigJSON)},
+		{"docs", "pretty", writer((*app).printDocsPretty)},
+		{"docs", "json", writer((*app).printDocsJSON)},
+		{"docs", "md", writer((*app).printDocsMarkdown)},
+		{"docs", "pyi", writer((*app).printDocsStubs)},
+		{"eval", "pretty", writer((*app).printEvalPretty)},
+		{"eval", "json", writer((*app).printEvalJSON)},
+		{"eval", "text", writer(promptPrinter(writeText))},
+		{"eval", "openai", writer(promptPrinter(bodyWriter(openai.Body)))},
+		{"eval", "anthropic", writer(promptPrinter(bodyWriter(anthropic.Body)))},
+		{"fmt", "pretty", writer((*app).printFmtPretty)},
+		{"fmt", "json", writer((*app).printFmtJSON)},
+		{"list", "pretty", writer((*app).printListPretty)},
+		{"list", "json", writer((*app).printListJSON)},
+		{"new plugin", "pretty", writer((*app).printNewPretty)},
+		{"new plugin", "json", writer((*app).printNewJSON)},
+		{"repl", "pretty", nil},
+		{"serve", "pretty", nil},
+		{"test", "pretty", writer((*app).printTestPretty)},
+		{"test", "json", writer((*app).printTestJSON)},
+		{"test", "junit", writer((*app).printTestJUnit)},
+		{"test", "github", writer((*app).printTestGitHub)},
+		{"trust", "pretty", writer((*app).printTrustPretty)},
+		{"trust", "json", writer((*app).printTrustJSON)},
+		{"version", "pretty", writer((*app).printVersionPretty)},
+		{"version", "json", writer((*app).printVersionJSON)},
+	}
+}
+
+// writer adapts a function that prints results of type R to a row of the table.
+func writer[R any](print func(*app, R) error) func(*app, any) error {
+	return func(a *app, result any) error { return print(a, result.(R)) }
+}
+
+// formatNames returns the values of --format for a command, its default first.
+func formatNames(command string) []string {
+	var names []string
+	for _, f := range formats() {
+		if f.command == command {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// chooseFormat checks --format against the formats of a command, and sets the command's
+// default if the flag is not given.
+func (a *app) chooseFormat(command string) error {
+	names := formatNames(command)
+	err := checkChoice("--format", cmp.Or(a.format, names[0]), names, &a.format)
+	for _, f := range formats() {
+		if f.command == command && f.name == a.format {
+			a.write = f.write
+		}
+	}
+	return err
+}
+
+// printResult adds the command's result to app.out in the chosen format.
+func (a *app) printResult(result any) error { return a.write(a, result) }
+
+// checkChoice sets *set to the value of a flag if the value is one of those wanted.
+func checkChoice(flag, got string, want []string, set *string) error {
+	if !slices.Contains(want, got) {
+		return usagef("%s: got %q, want %s%s", flag, got, strings.Join(want, ", "), near.DidYouMean(got, want))
+	}
+	*set = got
+	return nil
+}
+
+// commandName returns the name of a command as the table of formats has it.
+func commandName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), "starhost ")
+}
+
+// completeFormat completes the value of --format.
+func completeFormat(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return formatNames(commandName(cmd)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// formatUsage returns the help of --format for a command.
+func formatUsage(cmd *cobra.Command) string {
+	names := formatNames(commandName(cmd))
+	if len(names) == 0 {
+		return "`FORMAT` of the result: pretty, json, or what the command adds"
+	}
+	last := len(names) - 1
+	text := names[last]
+	if last > 0 {
+		text = strings.Join(names[:last], ", ") + " or " + text
+	}
+	return "`FORMAT` of the result: " + text
+}
