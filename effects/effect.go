@@ -211,8 +211,3 @@ func (w *World) readFragment(ctx context.Context, name string) (c starhost.Conte
 	add(&c, shown(name), b)
 	return c, nil
 }
-
-// mayName refuses a name of a kind that is about names.
-func (w *World) mayName(kind, name string) error {
-	return w.refusal(kind, name, allows(kind, name))
-}

@@ -1,10 +1,6 @@
 package effects
 
-import (
-	"errors"
-	"net/http"
-	"strings"
-)
+import "strings"
 
 // CheckEndpoint says why the plugin may not have requests sent to a base URL with
 // a secret as their key, "" for none; nil if it may. Nothing is sent: whoever calls
@@ -22,17 +18,4 @@ func (w *World) CheckEndpoint(baseURL, secret string) error {
 		return nil
 	}
 	return w.mayReveal(secret, t.host)
-}
-
-// maySend refuses a target for which the plugin has no permission of any method. The
-// refusal is about POST where one side names that alone, else about GET.
-func (w *World) maySend(t *target) error {
-	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
-	if get == nil || post == nil {
-		return nil
-	}
-	if half := new(PermissionError); errors.As(post, &half) && (half.Declared || half.Granted) {
-		return post
-	}
-	return get
 }

@@ -154,14 +154,6 @@ var (
 		`|PYTHON.*|PERL5.*|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$`)
 )
 
-// mayRun refuses a command that the plugin has no permission for.
-func (w *World) mayRun(c Command) error {
-	if err := w.refusal("exec", argvPattern(c.Argv), running(c.Argv)); err != nil {
-		return err
-	}
-	return w.mayRevealAll(here, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
-}
-
 // running tells of permissions whether they allow a command.
 func running(argv []string) func(Permission) bool {
 	return func(p Permission) bool {

@@ -2,7 +2,10 @@ package effects
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/netip"
 	"path"
 	"regexp"
@@ -431,4 +434,90 @@ func (e *PermissionError) Error() string {
 		why = " (" + e.Why + ")"
 	}
 	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, e.Permission, why, strings.Join(todo, "; "))
+}
+
+// refusal returns an error unless the plugin both declared a permission that allows
+// something and was granted one. The least that would is of a kind and pattern.
+func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
+	declared, granted := slices.IndexFunc(w.Declared, may), slices.ContainsFunc(w.Granted, may)
+	if declared >= 0 && granted {
+		return nil
+	}
+	e := &PermissionError{Plugin: w.Plugin, Permission: Permission{kind, pattern}.String(), Declared: declared >= 0, Granted: granted}
+	if e.Declared {
+		e.Grant = w.Declared[declared].String()
+	}
+	return e
+}
+
+// mayName refuses a name of a kind that is about names.
+func (w *World) mayName(kind, name string) error {
+	return w.refusal(kind, name, allows(kind, name))
+}
+
+func (w *World) checkRead(clean string) error {
+	return w.refusal("fs.read", quoteGlob(clean), allows("fs.read", clean))
+}
+
+// mayFetch refuses a method on a target that the plugin has no permission for.
+func (w *World) mayFetch(method string, t *target) error {
+	return w.refusal("http", t.pattern(method), fetching(method, t))
+}
+
+// mayDial refuses an address that the target's host leads to, or is, if it is no
+// public one and no grant spells it.
+func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
+	addr = addr.Unmap()
+	moved := t.at(addr)
+	if isPublic(addr) || w.Granted.address(method, moved) {
+		return nil
+	}
+	return &PermissionError{
+		Plugin: w.Plugin, Permission: "http:" + moved.pattern(method), Declared: true,
+		Why: fmt.Sprintf("%s leads to an address that is not public", t.host),
+	}
+}
+
+// maySend refuses a target for which the plugin has no permission of any method. The
+// refusal is about POST where one side names that alone, else about GET.
+func (w *World) maySend(t *target) error {
+	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
+	if get == nil || post == nil {
+		return nil
+	}
+	if half := new(PermissionError); errors.As(post, &half) && (half.Declared || half.Granted) {
+		return post
+	}
+	return get
+}
+
+func (w *World) mayReveal(name, host string) error {
+	pattern := name
+	if host != here {
+		pattern += "@" + host
+	}
+	return w.refusal("secret", pattern, revealing(name, host))
+}
+
+// mayRevealAll refuses Secrets that may not be opened for a host or here.
+func (w *World) mayRevealAll(host string, list ...Secret) error {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Names()...)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := w.mayReveal(name, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayRun refuses a command that the plugin has no permission for.
+func (w *World) mayRun(c Command) error {
+	if err := w.refusal("exec", argvPattern(c.Argv), running(c.Argv)); err != nil {
+		return err
+	}
+	return w.mayRevealAll(here, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
 }

@@ -314,29 +314,6 @@ func (w *World) reveal(s Secret, host string) (string, error) {
 	})
 }
 
-func (w *World) mayReveal(name, host string) error {
-	pattern := name
-	if host != here {
-		pattern += "@" + host
-	}
-	return w.refusal("secret", pattern, revealing(name, host))
-}
-
-// mayRevealAll refuses Secrets that may not be opened for a host or here.
-func (w *World) mayRevealAll(host string, list ...Secret) error {
-	var names []string
-	for _, s := range list {
-		names = append(names, s.Names()...)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := w.mayReveal(name, host); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // environment returns NAME=VALUE for each variable, sorted by name.
 func environment(values map[string]string) []string {
 	var env []string

@@ -265,25 +265,6 @@ func (g Grants) address(method string, t *target) bool {
 	})
 }
 
-// mayFetch refuses a method on a target that the plugin has no permission for.
-func (w *World) mayFetch(method string, t *target) error {
-	return w.refusal("http", t.pattern(method), fetching(method, t))
-}
-
-// mayDial refuses an address that the target's host leads to, or is, if it is no
-// public one and no grant spells it.
-func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
-	addr = addr.Unmap()
-	moved := t.at(addr)
-	if isPublic(addr) || w.Granted.address(method, moved) {
-		return nil
-	}
-	return &PermissionError{
-		Plugin: w.Plugin, Permission: "http:" + moved.pattern(method), Declared: true,
-		Why: fmt.Sprintf("%s leads to an address that is not public", t.host),
-	}
-}
-
 // notPublic are the networks of special use: what a server must not be made to
 // ask, because who asks from there is trusted more, or because the address is
 // another one in disguise.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/starhost/starhost/internal/near"
 )
@@ -224,22 +223,4 @@ func beside(name string, siblings []string) string {
 		return ""
 	}
 	return path.Join(path.Dir(name), found)
-}
-
-func (w *World) checkRead(clean string) error {
-	return w.refusal("fs.read", quoteGlob(clean), allows("fs.read", clean))
-}
-
-// refusal returns an error unless the plugin both declared a permission that allows
-// something and was granted one. The least that would is of a kind and pattern.
-func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
-	declared, granted := slices.IndexFunc(w.Declared, may), slices.ContainsFunc(w.Granted, may)
-	if declared >= 0 && granted {
-		return nil
-	}
-	e := &PermissionError{Plugin: w.Plugin, Permission: Permission{kind, pattern}.String(), Declared: declared >= 0, Granted: granted}
-	if e.Declared {
-		e.Grant = w.Declared[declared].String()
-	}
-	return e
 }
