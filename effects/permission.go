@@ -385,11 +385,20 @@ func splitPort(target string) (host, port string, err error) {
 	if i < 0 || strings.HasSuffix(target, "]") {
 		return target, "", nil
 	}
-	n, err := strconv.ParseUint(target[i+1:], 10, 16)
-	if err != nil || n == 0 {
-		return "", "", fmt.Errorf("got port %q, want 1 to 65535", target[i+1:])
+	n, err := parsePort(target[i+1:])
+	if err != nil {
+		return "", "", err
 	}
 	return target[:i], fmt.Sprintf(":%d", n), nil
+}
+
+// parsePort reads the number of a port, of a permission's pattern or a URL.
+func parsePort(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("got port %q, want 1 to 65535", text)
+	}
+	return int(n), nil
 }
 
 // canonicalHost returns a host's name, with "*" as wildcard, or its address.

@@ -55,7 +55,7 @@ func parseTarget(text string) (*target, error) {
 	if t.host, t.addr, err = parseHost(u.Host[:len(u.Host)-len(portSuffix(u))]); err != nil {
 		return fail("%v", err)
 	}
-	if t.port, err = parsePort(u); err != nil {
+	if t.port, err = portOf(u); err != nil {
 		return fail("%v", err)
 	}
 	if t.path, err = normalPath(u.EscapedPath()); err != nil {
@@ -77,15 +77,12 @@ func portSuffix(u *url.URL) string {
 	return ":" + u.Port()
 }
 
-func parsePort(u *url.URL) (int, error) {
+// portOf returns the port of a URL, which is its scheme's if the URL states none.
+func portOf(u *url.URL) (int, error) {
 	if u.Port() == "" {
 		return defaultPorts[u.Scheme], nil
 	}
-	n, err := strconv.ParseUint(u.Port(), 10, 16)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("got port %q, want 1 to 65535", u.Port())
-	}
-	return int(n), nil
+	return parsePort(u.Port())
 }
 
 // likeAddress is a last label that no name has, so that a host with it would be
