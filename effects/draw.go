@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -57,4 +58,21 @@ func UUID(t *starhost.Turn, l *starhost.Lane) string {
 	d[8] = d[8]&0x3f | 0x80 // the variant
 	h := hex.EncodeToString(d[:16])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// Random draws a number from 0 up to n-1, as [RandomInt] does.
+func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, error) {
+	type request struct {
+		N int64 `json:"n"`
+	}
+	return do(ctx, w, call{kind: "random", request: request{n}}, func(ctx context.Context) (int64, error) {
+		return RandomInt(t, w.laneOf(ctx), n)
+	})
+}
+
+// UUID draws a text in the form of a version 4 UUID, as [UUID] does.
+func (w *World) UUID(ctx context.Context, t *starhost.Turn) (string, error) {
+	return do(ctx, w, call{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
+		return UUID(t, w.laneOf(ctx)), nil
+	})
 }

@@ -37,23 +37,6 @@ func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
 	return do(ctx, w, call{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
 }
 
-// Random draws a number from 0 up to n-1, as [RandomInt] does.
-func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, error) {
-	type request struct {
-		N int64 `json:"n"`
-	}
-	return do(ctx, w, call{kind: "random", request: request{n}}, func(ctx context.Context) (int64, error) {
-		return RandomInt(t, w.laneOf(ctx), n)
-	})
-}
-
-// UUID draws a text in the form of a version 4 UUID, as [UUID] does.
-func (w *World) UUID(ctx context.Context, t *starhost.Turn) (string, error) {
-	return do(ctx, w, call{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
-		return UUID(t, w.laneOf(ctx)), nil
-	})
-}
-
 // laneOf returns the lane of a handler's call, or an empty one outside of any.
 func (w *World) laneOf(ctx context.Context) *starhost.Lane {
 	if lane := starhost.LaneOf(ctx); lane != nil {
