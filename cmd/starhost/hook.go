@@ -239,7 +239,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 	if err == nil {
 		e, err = r.agent.Read(r.payload)
 	}
-	if err == nil && !e.Documented() && f.failClosed {
+	if err == nil && !e.IsDocumented() && f.failClosed {
 		err = fmt.Errorf("%s: unknown event %.200q, which --fail-closed refuses", r.agent.Name, e.Name())
 	}
 	if err != nil {
@@ -249,7 +249,7 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 	r.mu.Lock()
 	r.event = e
 	r.mu.Unlock()
-	if !e.Heard() {
+	if !e.ReachesPlugins() {
 		r.decide(hookDecision{})
 		return
 	}
@@ -319,7 +319,7 @@ func (r *hookRun) refuse(reason string) hookDecision {
 		e, answer, err = r.agent.Refuse(r.payload, "starhost: "+reason)
 	}
 	switch {
-	case !e.Guarded():
+	case !e.IsRefusable():
 		answer.Code = e.FailureCode(false)
 	case err != nil:
 		answer.Code = hook.ExitBlock

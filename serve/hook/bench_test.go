@@ -15,7 +15,7 @@ import (
 // BenchmarkServe is one request of PicoClaw, with thirty messages of 1,000 bytes and
 // twenty tools, and its answer: the path that each of its rounds takes.
 func BenchmarkServe(b *testing.B) {
-	h := hostOf(b, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
+	h := hostOf(b, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
 	messages := []any{}
 	for i := range 31 {
 		messages = append(messages, map[string]any{"role": []string{"user", "assistant"}[i%2], "content": strings.Repeat("words. ", 143)})

@@ -30,18 +30,18 @@ func (d *document) conversation(array int) *conversation {
 
 // message returns one message.
 func (d *document) message(i int) starhost.Message {
-	switch role := d.stringAt(d.get(i, "role")); role {
+	switch role := d.stringAt(d.member(i, "role")); role {
 	case roleSystem, starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
 		return starhost.Message{
-			Role: role, Content: starhost.NewText(d.said(i)), ToolCalls: d.calls(d.get(i, "tool_calls")),
-			CallID: d.stringAt(d.get(i, "tool_call_id")), ToolName: d.stringAt(d.get(i, "name")),
+			Role: role, Content: starhost.NewText(d.messageText(i)), ToolCalls: d.toolCalls(d.member(i, "tool_calls")),
+			CallID: d.stringAt(d.member(i, "tool_call_id")), ToolName: d.stringAt(d.member(i, "name")),
 		}
 	}
 	return starhost.Message{}
 }
 
-// chat returns the messages that plugins hear of.
-func (c *conversation) chat() []starhost.Message {
+// chatMessages returns the messages that plugins hear of.
+func (c *conversation) chatMessages() []starhost.Message {
 	first, n := 0, 0
 	for i := range c.messages {
 		switch c.messages[i].Role {
@@ -65,25 +65,25 @@ func (c *conversation) chat() []starhost.Message {
 	return list
 }
 
-// said returns what a message says: its content, or the texts among its parts.
-func (d *document) said(message int) string {
-	content := d.get(message, "content")
-	if d.is(content, isArray) {
-		return textOf(d.raw(content))
+// messageText returns what a message says: its content, or the texts among its parts.
+func (d *document) messageText(message int) string {
+	content := d.member(message, "content")
+	if d.hasKind(content, arrayNode) {
+		return resultText(d.copyAt(content))
 	}
 	return d.stringAt(content)
 }
 
-// calls returns the tool calls of a message. The arguments of each are a text that is
+// toolCalls returns the tool calls of a message. The arguments of each are a text that is
 // JSON.
-func (d *document) calls(array int) (list []starhost.ToolCall) {
+func (d *document) toolCalls(array int) (list []starhost.ToolCall) {
 	for _, c := range d.elements(array) {
-		function := d.get(c, "function")
-		args := d.stringAt(d.get(function, "arguments"))
-		if text, ok := readDocument(args); !ok || !text.is(0, isObject) {
+		function := d.member(c, "function")
+		args := d.stringAt(d.member(function, "arguments"))
+		if text, ok := readDocument(args); !ok || !text.hasKind(0, objectNode) {
 			args = "{}"
 		}
-		list = append(list, starhost.ToolCall{ID: d.stringAt(d.get(c, "id")), Name: d.stringAt(d.get(function, "name")), Arguments: json.RawMessage(args)})
+		list = append(list, starhost.ToolCall{ID: d.stringAt(d.member(c, "id")), Name: d.stringAt(d.member(function, "name")), Arguments: json.RawMessage(args)})
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 // claudeCode is Anthropic's agent. It reads the object that a hook prints, or
 // with exit code 2 standard error instead.
 var claudeCode = &Agent{
-	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", keeps: true, asks: true, notes: true,
+	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", retainsContext: true, canAsk: true, showsMessages: true,
 	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
@@ -57,7 +57,7 @@ func readClaude(payload []byte) (*Event, error) {
 	}
 	e := &Event{
 		kind: claudeKinds[in.Name], name: in.Name, session: in.Session, prompt: in.Prompt,
-		tool: in.Tool, args: in.Input, callID: in.CallID, result: textOf(in.Response), duration: int(in.Duration),
+		tool: in.Tool, args: in.Input, callID: in.CallID, result: resultText(in.Response), duration: int(in.Duration),
 		response: in.Last, raw: all,
 	}
 	switch {
@@ -66,7 +66,7 @@ func readClaude(payload []byte) (*Event, error) {
 	case in.Name == "SessionStart" && in.Source == "clear":
 		e.kind, e.clear = kindEnd, true
 	case in.Name == "SessionEnd":
-		e.clear = all.text("reason") == "clear"
+		e.clear = all.textField("reason") == "clear"
 	case (e.kind == kindTool || e.kind == kindApprove) && in.Tool == "":
 		return nil, fmt.Errorf("%s has no tool_name", in.Name)
 	}
@@ -82,7 +82,7 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	switch e.kind {
 	case kindPrompt:
 		if v.block {
-			return refused(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
+			return blockingAnswer(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
 		}
 		if v.context != "" {
 			specific["additionalContext"] = v.context
@@ -107,12 +107,12 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	}
 	if v.stop { // an object is read with exit code 0 alone
 		out["continue"], out["stopReason"] = false, v.reason
-		return said(out), nil
+		return jsonAnswer(out), nil
 	}
 	if v.block {
-		return refused(out, v.reason), nil
+		return blockingAnswer(out, v.reason), nil
 	}
-	return said(out), nil
+	return jsonAnswer(out), nil
 }
 
 // claudeTool says what becomes of a tool call. Without a decision Claude Code
@@ -147,22 +147,22 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 	var output object
 	switch {
 	case e.isError:
-		v.lose("%s: a plugin changed a failure, which Claude Code does not let it", e.name)
+		v.addUnsupported("%s: a plugin changed a failure, which Claude Code does not let it", e.name)
 	case strings.HasPrefix(e.tool, "mcp__"):
 		out["updatedMCPToolOutput"] = *v.result
 	case strings.HasPrefix(string(response), `"`):
 		out["updatedToolOutput"] = *v.result
 	case json.Unmarshal(response, &output) == nil && output["stdout"] != nil:
-		out["updatedToolOutput"] = output.with("stdout", *v.result)
+		out["updatedToolOutput"] = output.withValue("stdout", *v.result)
 	default:
-		v.lose("%s: a plugin changed the result of %s, whose form Claude Code does not let it", e.name, e.tool)
+		v.addUnsupported("%s: a plugin changed the result of %s, whose form Claude Code does not let it", e.name, e.tool)
 	}
 }
 
 func configClaude(argv []string) string {
-	run := []any{map[string]any{"type": "command", "command": commandLine(argv)}}
+	run := []any{map[string]any{"type": "command", "command": quoteCommand(argv)}}
 	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
-	return settings(map[string]any{"hooks": map[string]any{
+	return formatSettings(map[string]any{"hooks": map[string]any{
 		"SessionStart":       []any{map[string]any{"matcher": "compact|clear", "hooks": run}},
 		"UserPromptSubmit":   all,
 		"PreToolUse":         tools,

@@ -10,7 +10,7 @@ import (
 // copilot is GitHub's agent for the terminal. It drops what hooks say of a prompt
 // that was submitted, but lets them change what the model gets of it.
 var copilot = &Agent{
-	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", keeps: true, asks: true, words: true, strict: true,
+	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", retainsContext: true, canAsk: true, canReplaceWords: true, deniesOnAnyCode: true,
 	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
@@ -97,9 +97,9 @@ func readCopilot(payload []byte) (*Event, error) {
 	switch {
 	case name == "postToolUseFailure" || name == "PostToolUseFailure":
 		e.isError = true
-		e.result = textOf(all["error"])
+		e.result = resultText(all["error"])
 	case e.kind == kindEnd:
-		e.clear = all.text("reason") == "clear"
+		e.clear = all.textField("reason") == "clear"
 	case e.kind == kindTool && e.tool == "":
 		return nil, fmt.Errorf("%s has no toolName", name)
 	}
@@ -118,7 +118,7 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 		if text := copilotPrompt(e, v); text != "" {
 			out["modifiedTransformedPrompt"] = text
 		}
-		return said(out), nil // no exit code keeps a prompt back
+		return jsonAnswer(out), nil // no exit code keeps a prompt back
 	case kindTool:
 		claudeTool(out, v)
 		if args, ok := out["updatedInput"]; ok {
@@ -126,40 +126,40 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 			out["modifiedArgs"] = args
 		}
 		if v.block {
-			return refused(out, v.reason), nil
+			return blockingAnswer(out, v.reason), nil
 		}
 	case kindResult:
 		switch {
 		case v.result == nil:
 		case e.isError:
-			v.lose("%s: a plugin changed a failure, which Copilot does not let it", e.name)
+			v.addUnsupported("%s: a plugin changed a failure, which Copilot does not let it", e.name)
 		default:
 			out["modifiedResult"] = map[string]string{"resultType": "success", "textResultForLlm": *v.result}
 		}
 	}
-	return said(out), nil
+	return jsonAnswer(out), nil
 }
 
 // copilotPrompt returns what the model gets of a prompt, "" if that is what Copilot
 // made of it. Of a prompt that is refused it gets the reason alone.
 func copilotPrompt(e *Event, v *verdict) string {
 	if v.block {
-		return "[A message of the user was withheld by a policy: " + sentence(v.reason) + " Tell the user so, and do nothing else.]"
+		return "[A message of the user was withheld by a policy: " + endSentence(v.reason) + " Tell the user so, and do nothing else.]"
 	}
-	text := textOf(e.raw["transformedPrompt"])
+	text := resultText(e.raw["transformedPrompt"])
 	if v.words != e.prompt && v.words != "" {
 		text = strings.Replace(text, e.prompt, v.words, 1)
 	} else if v.context == "" {
 		return ""
 	}
-	return joined("\n\n", v.context, text)
+	return joinTexts("\n\n", v.context, text)
 }
 
 func configCopilot(argv []string) string {
-	run := []any{map[string]any{"type": "command", "bash": commandLine(argv), "timeoutSec": 30}}
+	run := []any{map[string]any{"type": "command", "bash": quoteCommand(argv), "timeoutSec": 30}}
 	hooks := map[string]any{}
 	for _, event := range []string{"userPromptTransformed", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
 		hooks[event] = run
 	}
-	return settings(map[string]any{"version": 1, "hooks": hooks})
+	return formatSettings(map[string]any{"version": 1, "hooks": hooks})
 }

@@ -23,24 +23,24 @@ type document struct {
 // A node is a value of a document: text[start:end].
 type node struct {
 	start, end int32 // a text has at most maxRequest bytes
-	after      int32 // the index of the node behind this one and all within it
+	next       int32 // the index of the node behind this one and all within it
 	kind       byte
 	verbatim   bool // a string whose value is as it stands there
 }
 
 // The kinds of nodes: the first byte of the value, 'n' for numbers and words.
 const (
-	isObject = '{'
-	isArray  = '['
-	isString = '"'
-	isOther  = 'n'
+	objectNode = '{'
+	arrayNode  = '['
+	stringNode = '"'
+	scalarNode = 'n'
 )
 
 // maxNesting is how deep the values of a document may lie within each other.
 const maxNesting = 512
 
-// none is the index of a value that is not there.
-const none = -1
+// noNode is the index of a value that is not there.
+const noNode = -1
 
 // readDocument reads a text that must be one JSON value.
 func readDocument(text string) (*document, bool) {
@@ -50,20 +50,20 @@ func readDocument(text string) (*document, bool) {
 
 // read finds the values of the text, which must be one JSON value.
 func (d *document) read() bool {
-	i, ok := d.value(d.space(0), 0)
-	return ok && d.space(i) == len(d.text)
+	i, ok := d.readValue(d.skipSpace(0), 0)
+	return ok && d.skipSpace(i) == len(d.text)
 }
 
-// space returns the place of the next byte that is no white space.
-func (d *document) space(i int) int {
+// skipSpace returns the place of the next byte that is no white space.
+func (d *document) skipSpace(i int) int {
 	for i < len(d.text) && (d.text[i] == ' ' || d.text[i] == '\t' || d.text[i] == '\r' || d.text[i] == '\n') {
 		i++
 	}
 	return i
 }
 
-// value reads the value at i, and returns the place behind it.
-func (d *document) value(i, depth int) (int, bool) {
+// readValue reads the value at i, and returns the place behind it.
+func (d *document) readValue(i, depth int) (int, bool) {
 	if d.tooDeep = d.tooDeep || depth > maxNesting; d.tooDeep || i >= len(d.text) {
 		return i, false
 	}
@@ -71,74 +71,74 @@ func (d *document) value(i, depth int) (int, bool) {
 	d.nodes = append(d.nodes, node{start: int32(i), kind: d.text[i]})
 	ok := false
 	switch d.text[i] {
-	case isObject, isArray:
-		i, ok = d.list(i, depth)
-	case isString:
-		end, escaped, whole := d.string(i)
+	case objectNode, arrayNode:
+		i, ok = d.readList(i, depth)
+	case stringNode:
+		end, escaped, whole := d.readString(i)
 		d.nodes[at].verbatim = whole && !escaped && utf8.Valid(d.text[i:end])
 		i, ok = end, whole
 	default:
-		d.nodes[at].kind = isOther
-		i, ok = d.other(i)
+		d.nodes[at].kind = scalarNode
+		i, ok = d.readScalar(i)
 	}
-	d.nodes[at].end, d.nodes[at].after = int32(i), int32(len(d.nodes))
+	d.nodes[at].end, d.nodes[at].next = int32(i), int32(len(d.nodes))
 	return i, ok
 }
 
-// list reads an object or an array.
-func (d *document) list(i, depth int) (int, bool) {
-	object := d.text[i] == isObject
+// readList reads an object or an array.
+func (d *document) readList(i, depth int) (int, bool) {
+	object := d.text[i] == objectNode
 	closing := d.text[i] + 2 // of both kinds
-	if i = d.space(i + 1); i < len(d.text) && d.text[i] == closing {
+	if i = d.skipSpace(i + 1); i < len(d.text) && d.text[i] == closing {
 		return i + 1, true
 	}
 	for {
 		ok := true
 		if object {
-			i, ok = d.key(i)
+			i, ok = d.readKey(i)
 		}
 		if ok {
-			i, ok = d.value(d.space(i), depth+1)
+			i, ok = d.readValue(d.skipSpace(i), depth+1)
 		}
-		i = d.space(i)
+		i = d.skipSpace(i)
 		if !ok || i >= len(d.text) || d.text[i] != ',' && d.text[i] != closing {
 			return i, false
 		}
 		if i++; d.text[i-1] == closing {
 			return i, true
 		}
-		i = d.space(i)
+		i = d.skipSpace(i)
 	}
 }
 
-// key reads the name of a member and the colon behind it.
-func (d *document) key(i int) (int, bool) {
-	if i >= len(d.text) || d.text[i] != isString {
+// readKey reads the name of a member and the colon behind it.
+func (d *document) readKey(i int) (int, bool) {
+	if i >= len(d.text) || d.text[i] != stringNode {
 		return i, false
 	}
-	i, ok := d.value(i, 0)
-	i = d.space(i)
+	i, ok := d.readValue(i, 0)
+	i = d.skipSpace(i)
 	if !ok || i >= len(d.text) || d.text[i] != ':' {
 		return i, false
 	}
 	return i + 1, true
 }
 
-// string reads a string, and tells whether it has escapes.
-func (d *document) string(i int) (end int, escaped, ok bool) {
+// readString reads a string, and tells whether it has escapes.
+func (d *document) readString(i int) (end int, escaped, ok bool) {
 	for i++; ; i++ {
-		i = ordinary(d.text, i)
+		i = nextSpecial(d.text, i)
 		switch {
 		case i >= len(d.text) || d.text[i] < ' ':
 			return i, escaped, false
-		case d.text[i] == isString:
+		case d.text[i] == stringNode:
 			return i + 1, escaped, true
 		case i+1 == len(d.text):
 			return i, escaped, false
 		}
 		escaped = true
 		i++
-		if d.text[i] == 'u' && hexadecimal(d.text, i+1) {
+		if d.text[i] == 'u' && isHexadecimal(d.text, i+1) {
 			i += 4
 		} else if !strings.ContainsRune(`"\/bfnrt`, rune(d.text[i])) {
 			return i, escaped, false
@@ -146,14 +146,14 @@ func (d *document) string(i int) (end int, escaped, ok bool) {
 	}
 }
 
-func hexadecimal(text []byte, i int) bool {
+func isHexadecimal(text []byte, i int) bool {
 	return len(text) >= i+4 && len(bytes.Trim(text[i:i+4], "0123456789abcdefABCDEF")) == 0
 }
 
-// ordinary returns the place of the next byte from i on that is a quote, a backslash
+// nextSpecial returns the place of the next byte from i on that is a quote, a backslash
 // or a control character. It looks at eight bytes at a time: a byte of a word has its
 // top bit set by the subtraction if it is below what is subtracted.
-func ordinary(text []byte, i int) int {
+func nextSpecial(text []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
@@ -169,8 +169,8 @@ func ordinary(text []byte, i int) int {
 	return i
 }
 
-// other reads a number, true, false or null.
-func (d *document) other(i int) (int, bool) {
+// readScalar reads a number, true, false or null.
+func (d *document) readScalar(i int) (int, bool) {
 	end := i
 	for end < len(d.text) && !strings.ContainsRune(" \t\r\n,:]}", rune(d.text[end])) {
 		end++
@@ -178,38 +178,38 @@ func (d *document) other(i int) (int, bool) {
 	return end, json.Valid(d.text[i:end])
 }
 
-// as returns a value as it stands in the text, nil for none. It is a part of the text,
+// textAt returns a value as it stands in the text, nil for none. It is a part of the text,
 // for those who do not keep it.
-func (d *document) as(i int) []byte {
-	if i == none {
+func (d *document) textAt(i int) []byte {
+	if i == noNode {
 		return nil
 	}
 	return d.text[d.nodes[i].start:d.nodes[i].end]
 }
 
-// raw returns a value as JSON, nil for none.
-func (d *document) raw(i int) json.RawMessage { return bytes.Clone(d.as(i)) }
+// copyAt returns a value as JSON, nil for none.
+func (d *document) copyAt(i int) json.RawMessage { return bytes.Clone(d.textAt(i)) }
 
-// behind returns the index of the node behind a value and all within it.
-func (d *document) behind(i int) int { return int(d.nodes[i].after) }
+// nextNode returns the index of the node behind a value and all within it.
+func (d *document) nextNode(i int) int { return int(d.nodes[i].next) }
 
-// is reports whether a value is there and of a kind.
-func (d *document) is(i int, kind byte) bool { return i != none && d.nodes[i].kind == kind }
+// hasKind reports whether a value is there and of a kind.
+func (d *document) hasKind(i int, kind byte) bool { return i != noNode && d.nodes[i].kind == kind }
 
-// get returns the value of a member of an object; of several the last one counts, as
+// member returns the value of a member of an object; of several the last one counts, as
 // for encoding/json.
-func (d *document) get(object int, name string) int {
-	found := none
+func (d *document) member(object int, name string) int {
+	found := noNode
 	for key, value := range d.members(object) {
-		if d.named(key, name) {
+		if d.keyEquals(key, name) {
 			found = value
 		}
 	}
 	return found
 }
 
-// named reports whether a key is a name, which has no escapes.
-func (d *document) named(key int, name string) bool {
+// keyEquals reports whether a key is a name, which has no escapes.
+func (d *document) keyEquals(key int, name string) bool {
 	n := &d.nodes[key]
 	if !n.verbatim {
 		return d.stringAt(key) == name
@@ -220,10 +220,10 @@ func (d *document) named(key int, name string) bool {
 // members yields the keys and values of an object; of anything else there are none.
 func (d *document) members(object int) func(func(key, value int) bool) {
 	return func(yield func(key, value int) bool) {
-		if !d.is(object, isObject) {
+		if !d.hasKind(object, objectNode) {
 			return
 		}
-		for key := object + 1; key < d.behind(object); key = d.behind(key + 1) {
+		for key := object + 1; key < d.nextNode(object); key = d.nextNode(key + 1) {
 			if !yield(key, key+1) {
 				return
 			}
@@ -233,15 +233,15 @@ func (d *document) members(object int) func(func(key, value int) bool) {
 
 // elements returns the values of an array; of anything else there are none.
 func (d *document) elements(array int) (list []int) {
-	if !d.is(array, isArray) {
+	if !d.hasKind(array, arrayNode) {
 		return nil
 	}
 	n := 0
-	for i := array + 1; i < d.behind(array); i = d.behind(i) {
+	for i := array + 1; i < d.nextNode(array); i = d.nextNode(i) {
 		n++
 	}
 	list = make([]int, 0, n)
-	for i := array + 1; i < d.behind(array); i = d.behind(i) {
+	for i := array + 1; i < d.nextNode(array); i = d.nextNode(i) {
 		list = append(list, i)
 	}
 	return list
@@ -249,10 +249,10 @@ func (d *document) elements(array int) (list []int) {
 
 // stringAt returns the text of a string, "" of anything else.
 func (d *document) stringAt(i int) string {
-	if !d.is(i, isString) {
+	if !d.hasKind(i, stringNode) {
 		return ""
 	}
-	text := d.as(i)
+	text := d.textAt(i)
 	if d.nodes[i].verbatim {
 		return string(text[1 : len(text)-1])
 	}
@@ -261,16 +261,16 @@ func (d *document) stringAt(i int) string {
 	return s
 }
 
-// integer returns a whole number, 0 of anything else.
-func (d *document) integer(i int) (n int64) {
-	if d.is(i, isOther) {
-		_ = json.Unmarshal(d.as(i), &n) // it stays 0
+// integerAt returns a whole number, 0 of anything else.
+func (d *document) integerAt(i int) (n int64) {
+	if d.hasKind(i, scalarNode) {
+		_ = json.Unmarshal(d.textAt(i), &n) // it stays 0
 	}
 	return n
 }
 
-// yes reports whether a value is true.
-func (d *document) yes(i int) bool { return string(d.as(i)) == "true" }
+// isTrue reports whether a value is true.
+func (d *document) isTrue(i int) bool { return string(d.textAt(i)) == "true" }
 
 // An edit replaces a part of a text.
 type edit struct {
@@ -278,14 +278,14 @@ type edit struct {
 	text       []byte
 }
 
-// set returns the edit that gives a member of an object a value.
-func (d *document) set(object int, name string, value []byte) edit {
-	if i := d.get(object, name); i != none {
+// setMember returns the edit that gives a member of an object a value.
+func (d *document) setMember(object int, name string, value []byte) edit {
+	if i := d.member(object, name); i != noNode {
 		return edit{int(d.nodes[i].start), int(d.nodes[i].end), value}
 	}
 	last := int(d.nodes[object].end) - 1
 	member := slices.Concat(mustJSON(name), []byte(":"), value)
-	if d.behind(object) > object+1 {
+	if d.nextNode(object) > object+1 {
 		member = append([]byte(","), member...)
 	}
 	return edit{last, last, member}

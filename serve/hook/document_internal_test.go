@@ -12,23 +12,23 @@ import (
 // value returns a value of a document as encoding/json has it.
 func (d *document) decoded(i int) any {
 	switch d.nodes[i].kind {
-	case isObject:
+	case objectNode:
 		o := map[string]any{}
 		for key, value := range d.members(i) {
 			o[d.stringAt(key)] = d.decoded(value)
 		}
 		return o
-	case isArray:
+	case arrayNode:
 		list := []any{}
 		for _, e := range d.elements(i) {
 			list = append(list, d.decoded(e))
 		}
 		return list
-	case isString:
+	case stringNode:
 		return d.stringAt(i)
 	}
 	var v any
-	_ = json.Unmarshal(d.raw(i), &v)
+	_ = json.Unmarshal(d.copyAt(i), &v)
 	return v
 }
 
@@ -77,7 +77,7 @@ func TestLawDocumentSet(t *testing.T) {
 			}
 			seen[n] = true
 			want[n] = rapid.String().Draw(t, "to")
-			edits = append(edits, d.set(0, n, mustJSON(want[n])))
+			edits = append(edits, d.setMember(0, n, mustJSON(want[n])))
 		}
 		var got map[string]any
 		if err := json.Unmarshal(d.appendEdited(nil, 0, edits), &got); err != nil || !reflect.DeepEqual(got, want) {

@@ -64,7 +64,7 @@ func readHermes(payload []byte) (*Event, error) {
 	e := &Event{
 		kind: hermesKinds[in.Name], name: in.Name, session: in.Session,
 		prompt: x.Words, model: x.Model, tool: in.Tool, args: in.Input, callID: x.CallID,
-		result: textOf(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
+		result: resultText(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
 	}
 	if e.kind == kindPrompt {
 		e.history, err = hermesHistory(x.History, x.Words)
@@ -76,12 +76,12 @@ func readHermes(payload []byte) (*Event, error) {
 // as the last of them.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
 	d, ok := readDocument(string(raw))
-	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.is(0, isArray)) {
+	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.hasKind(0, arrayNode)) {
 		return nil, errors.New("the event is not as documented: conversation_history: want a list of messages")
 	}
 	history := []starhost.Message{}
 	if len(raw) > 0 {
-		history = append(history, d.conversation(0).chat()...)
+		history = append(history, d.conversation(0).chatMessages()...)
 	}
 	if n := len(history); n > 0 && history[n-1].Role == starhost.RoleUser && history[n-1].Content.String() == words {
 		history = history[:n-1]
@@ -95,31 +95,31 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 	case kindPrompt:
 		text := v.context
 		if v.block { // Hermes has no way to keep a prompt back
-			text = "A policy refuses this message: " + sentence(v.reason) + " Do not act on it: tell the user so, and do nothing else."
+			text = "A policy refuses this message: " + endSentence(v.reason) + " Do not act on it: tell the user so, and do nothing else."
 		}
 		if text != "" {
 			out["context"] = text
 		}
 	case kindTool:
 		if v.block {
-			return refused(map[string]any{"action": "block", "message": v.reason}, v.reason), nil
+			return blockingAnswer(map[string]any{"action": "block", "message": v.reason}, v.reason), nil
 		}
 		if v.args != nil {
 			out["action"], out["args"] = "modify", v.args
 		}
 	case kindResult:
 		if v.result != nil {
-			v.lose("%s: a plugin changed the result of %s, which Hermes does not let it", e.name, e.tool)
+			v.addUnsupported("%s: a plugin changed the result of %s, which Hermes does not let it", e.name, e.tool)
 		}
 	}
-	return said(out), nil
+	return jsonAnswer(out), nil
 }
 
 func configHermes(argv []string) string {
 	var b strings.Builder
 	b.WriteString("hooks:\n")
 	for _, event := range []string{"pre_llm_call", "pre_tool_call", "post_tool_call", "post_llm_call", "on_session_reset", "on_session_finalize"} {
-		fmt.Fprintf(&b, "  %s:\n    - command: %s\n", event, mustJSON(commandLine(argv)))
+		fmt.Fprintf(&b, "  %s:\n    - command: %s\n", event, mustJSON(quoteCommand(argv)))
 	}
 	return b.String()
 }

@@ -39,16 +39,16 @@ type Agent struct {
 	toolPrefix string
 	// keeps is true if the agent keeps the context that it is given in its
 	// conversation, so that it need not be given again.
-	keeps bool
+	retainsContext bool
 	// asks is true if the agent can ask a person about a tool call.
-	asks bool
+	canAsk bool
 	// words is true if the agent can replace the user's words.
-	words bool
+	canReplaceWords bool
 	// notes is true if the agent shows its user a message of a hook.
-	notes bool
+	showsMessages bool
 	// strict is true if the agent refuses a tool call whose hook ends with any code
 	// but 0.
-	strict bool
+	deniesOnAnyCode bool
 	// kinds are the events that the agent has, by name: kindNone for one that plugins do not hear.
 	kinds map[string]kind
 	// nameOf returns the name of an event. toolEvent is the one before a tool call: starhost
@@ -128,15 +128,15 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	e.agent = a
-	a.rename(e.history)
+	a.renameTools(e.history)
 	return e, nil
 }
 
 // Name returns the event's name as the agent has it, "" if it has none.
 func (e *Event) Name() string { return e.name }
 
-// Documented reports whether the agent documents an event of that name.
-func (e *Event) Documented() bool {
+// IsDocumented reports whether the agent documents an event of that name.
+func (e *Event) IsDocumented() bool {
 	_, ok := e.agent.kinds[e.name]
 	return ok
 }
@@ -146,41 +146,41 @@ func (e *Event) Documented() bool {
 // agent that refuses a call at any exit code gets the refusal with 0.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	d := &document{text: payload}
-	all := d.skim()
-	e := &Event{agent: a, name: a.nameOf(all), session: all.text("session_id"), raw: all}
+	all := d.skimObject()
+	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
 	if k, ok := a.kinds[e.name]; ok {
 		e.kind = k
 	} else {
 		e.kind, e.name = kindTool, a.toolEvent
 	}
 	answer, err := e.Block(reason)
-	if a.strict && e.kind == kindTool {
+	if a.deniesOnAnyCode && e.kind == kindTool {
 		answer.Code = 0
 	}
 	return e, answer, err
 }
 
-// Guarded reports whether guards can refuse the event.
-func (e *Event) Guarded() bool {
+// IsRefusable reports whether guards can refuse the event.
+func (e *Event) IsRefusable() bool {
 	return e.kind == kindPrompt || e.kind == kindTool || e.kind == kindApprove
 }
 
 // hookEventName is the name of an event for the agents that say it.
-func hookEventName(all object) string { return all.text("hook_event_name") }
+func hookEventName(all object) string { return all.textField("hook_event_name") }
 
-// Heard reports whether plugins can hear of the event at all.
-func (e *Event) Heard() bool { return e.kind != kindNone }
+// ReachesPlugins reports whether plugins can hear of the event at all.
+func (e *Event) ReachesPlugins() bool { return e.kind != kindNone }
 
-// ours returns the name by which plugins know a tool.
-func (a *Agent) ours(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
+// pluginToolName returns the name by which plugins know a tool.
+func (a *Agent) pluginToolName(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
 
-// rename gives the tools that an agent's messages name the names that plugins know.
-func (a *Agent) rename(messages []starhost.Message) {
+// renameTools gives the tools that an agent's messages name the names that plugins know.
+func (a *Agent) renameTools(messages []starhost.Message) {
 	for i := range messages {
 		m := &messages[i]
-		m.ToolName = a.ours(m.ToolName)
+		m.ToolName = a.pluginToolName(m.ToolName)
 		for j := range m.ToolCalls {
-			m.ToolCalls[j].Name = a.ours(m.ToolCalls[j].Name)
+			m.ToolCalls[j].Name = a.pluginToolName(m.ToolCalls[j].Name)
 		}
 	}
 }
@@ -226,12 +226,12 @@ type verdict struct {
 	// notice is a message to the user, "" for none.
 	notice string
 	// lost are things that the plugins wanted and the agent cannot do.
-	lost []string
+	unsupported []string
 }
 
-// lose notes something that an agent cannot do.
-func (v *verdict) lose(format string, args ...any) {
-	v.lost = append(v.lost, fmt.Sprintf(format, args...))
+// addUnsupported notes something that an agent cannot do.
+func (v *verdict) addUnsupported(format string, args ...any) {
+	v.unsupported = append(v.unsupported, fmt.Sprintf(format, args...))
 }
 
 // A Refusal is why calls and approvals may not pass: a guard is not loaded. starhost never refuses
@@ -277,13 +277,13 @@ func (r *Refusal) notice(k kind) string {
 // Block returns the answer that refuses an event whatever the plugins say, for the
 // given reason: of a program that must not work without its plugins.
 func (e *Event) Block(reason string) (Answer, error) {
-	return e.answer(&verdict{reason: reason, block: e.Guarded()})
+	return e.answer(&verdict{reason: reason, block: e.IsRefusable()})
 }
 
 // FailureCode is the exit code of a process that failed and has nothing to answer: 1, which blocks
 // nothing, if guards cannot refuse the event, or if it is open: it would let all events pass.
 func (e *Event) FailureCode(open bool) int {
-	if e.agent.strict && e.kind == kindTool || e.Guarded() && !open {
+	if e.agent.deniesOnAnyCode && e.kind == kindTool || e.IsRefusable() && !open {
 		return 0
 	}
 	return 1
@@ -291,15 +291,15 @@ func (e *Event) FailureCode(open bool) int {
 
 // answer puts a verdict in the agent's words.
 func (e *Event) answer(v *verdict) (Answer, error) {
-	if v.ask && !e.agent.asks {
-		v.ask, v.block, v.reason = false, true, unanswerable(v.reason)
+	if v.ask && !e.agent.canAsk {
+		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
 	}
-	if v.notice != "" && (!e.agent.notes || v.block) {
-		v.lose("%s", v.notice)
+	if v.notice != "" && (!e.agent.showsMessages || v.block) {
+		v.addUnsupported("%s", v.notice)
 	}
 	a, err := e.agent.write(e, v)
 	a.Binding = v.block || v.ask || v.args != nil
-	for _, text := range v.lost {
+	for _, text := range v.unsupported {
 		a.Err += text + "\n"
 	}
 	return a, err
@@ -327,7 +327,7 @@ func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answ
 		a, err = e.Block("starhost: " + why.Error())
 		return a, store, err
 	}
-	if h != nil && flow.run != nil && flow.wanted(e, h) {
+	if h != nil && flow.run != nil && flow.isNeeded(e, h) {
 		v, store, err = o.inSession(ctx, h, e, flow)
 	}
 	if err == nil {

@@ -30,12 +30,12 @@ const (
 	maxRequest = 64 << 20
 	// readAhead is the most bytes that are read at a time.
 	readAhead = 256 << 10
-	// maxRunning is the most requests that plugins answer at a time; the next ones wait. One whose
+	// maxRunningRequests is the most requests that plugins answer at a time; the next ones wait. One whose
 	// handler does not stop counts until it does.
-	maxRunning = 64
-	// maxPending is the most requests without an answer. starhost reads the next one when one of
+	maxRunningRequests = 64
+	// maxOpenRequests is the most requests without an answer. starhost reads the next one when one of
 	// them has its answer, which takes the deadline at most.
-	maxPending = 256
+	maxOpenRequests = 256
 	// maxSessions is the most conversations that are known. Of more the one that is
 	// longest idle ends.
 	maxSessions = 1024
@@ -65,33 +65,33 @@ var ErrStuck = errors.New("a handler of a plugin did not stop")
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &pico{
-		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), ended: make(chan error, 1), out: out, cancel: cancel,
-		loaded: make(chan struct{}), pending: make(chan struct{}, maxPending), running: make(chan struct{}, maxRunning),
+	p := &picoConn{
+		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), readErr: make(chan error, 1), out: out, cancel: cancel,
+		hostReady: make(chan struct{}), openRequests: make(chan struct{}, maxOpenRequests), runningRequests: make(chan struct{}, maxRunningRequests),
 		sessions: map[string]*picoSession{},
 	}
 	p.Deadline = cmp.Or(p.Deadline, Deadline)
 	go func() {
-		defer close(p.loaded)
-		p.host, p.broken = o.Load(ctx)
-		p.refusal, _ = errors.AsType[*Refusal](p.broken)
+		defer close(p.hostReady)
+		p.host, p.loadErr = o.Load(ctx)
+		p.refusal, _ = errors.AsType[*Refusal](p.loadErr)
 	}()
-	go p.read(ctx)
+	go p.readLines(ctx)
 	var err error
 	select {
-	case err = <-p.ended:
+	case err = <-p.readErr:
 	case <-ctx.Done(): // what is being read is not waited for
 	}
 	p.mu.Lock()
-	p.closed = true
+	p.isClosed = true
 	p.mu.Unlock()
 	err = cmp.Or(context.Cause(ctx), err)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.wait.Wait()
-		<-p.loaded
-		p.close(context.WithoutCancel(ctx))
+		p.workers.Wait()
+		<-p.hostReady
+		p.closeSessions(context.WithoutCancel(ctx))
 	}()
 	select {
 	case <-ended:
@@ -99,34 +99,34 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 		return cmp.Or(err, ErrStuck)
 	}
 	if p.refusal == nil {
-		err = cmp.Or(err, p.broken)
+		err = cmp.Or(err, p.loadErr)
 	}
 	return err
 }
 
 // A pico is one connection.
-type pico struct {
+type picoConn struct {
 	ServeOptions
-	cancel  context.CancelCauseFunc
-	loaded  chan struct{} // closed once what follows is set
-	host    *starhost.Host
-	broken  error
-	refusal *Refusal // broken, if it is one
+	cancel    context.CancelCauseFunc
+	hostReady chan struct{} // closed once what follows is set
+	host      *starhost.Host
+	loadErr   error
+	refusal   *Refusal // broken, if it is one
 
-	in    *bufio.Reader // of the goroutine that reads
-	ended chan error    // once there is nothing more to read
+	in      *bufio.Reader // of the goroutine that reads
+	readErr chan error    // once there is nothing more to read
 
-	writing sync.Mutex // what follows
-	out     io.Writer
+	outMu sync.Mutex // what follows
+	out   io.Writer
 
-	wait    sync.WaitGroup
-	pending chan struct{} // requests without an answer
-	running chan struct{} // requests that plugins answer
+	workers         sync.WaitGroup
+	openRequests    chan struct{} // requests without an answer
+	runningRequests chan struct{} // requests that plugins answer
 
-	mu       sync.Mutex // what follows, and the first three fields of sessions
-	closed   bool       // nothing more is begun
-	sessions map[string]*picoSession
-	requests uint64 // counted, for the age of sessions
+	mu           sync.Mutex // what follows, and the first three fields of sessions
+	isClosed     bool       // nothing more is begun
+	sessions     map[string]*picoSession
+	requestCount uint64 // counted, for the age of sessions
 }
 
 // A request is one message of PicoClaw.
@@ -138,28 +138,28 @@ type request struct {
 	session string // the name of the conversation
 	turn    string // the name of the turn, "" if PicoClaw does not say
 
-	answered atomic.Bool // by plugins, or by the watchdog
-	verdicts *verdicts   // of its conversation, nil until serve finds it
+	isAnswered atomic.Bool // by plugins, or by the watchdog
+	verdicts   *verdicts   // of its conversation, nil until serve finds it
 }
 
 // readRequest reads a line. A line without a method is no request.
 func readRequest(d *document) (*request, bool) {
-	if !d.read() || !d.is(0, isObject) {
+	if !d.read() || !d.hasKind(0, objectNode) {
 		return nil, false
 	}
-	r := &request{document: d, id: string(d.as(d.get(0, "id"))), method: d.stringAt(d.get(0, "method")), params: d.get(0, "params")}
-	if !d.is(r.params, isObject) {
-		r.params = none
+	r := &request{document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")), params: d.member(0, "params")}
+	if !d.hasKind(r.params, objectNode) {
+		r.params = noNode
 	}
 	return r, r.method != ""
 }
 
-// locate finds out where the request belongs to. PicoClaw writes the names of its
+// setSession finds out where the request belongs to. PicoClaw writes the names of its
 // fields as Go does; others are for what it announces.
-func (r *request) locate() {
-	meta, scope := r.get(r.params, "meta"), r.get(r.params, "scope")
-	r.turn = cmp.Or(r.field(meta, "TurnID", "turn_id"), r.field(scope, "TurnID", "turn_id"))
-	r.session = cmp.Or(r.field(meta, "SessionKey", "session_key"), r.field(scope, "SessionKey", "session_key"))
+func (r *request) setSession() {
+	meta, scope := r.member(r.params, "meta"), r.member(r.params, "scope")
+	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
+	r.session = cmp.Or(r.firstText(meta, "SessionKey", "session_key"), r.firstText(scope, "SessionKey", "session_key"))
 	if r.session == "" {
 		channel, chat := r.param("channel"), r.param("chat_id")
 		r.session = "picoclaw"
@@ -169,36 +169,36 @@ func (r *request) locate() {
 	}
 }
 
-// field returns the text of a member that has one of two names.
-func (r *request) field(object int, name, other string) string {
-	return cmp.Or(r.stringAt(r.get(object, name)), r.stringAt(r.get(object, other)))
+// firstText returns the text of a member that has one of two names.
+func (r *request) firstText(object int, name, other string) string {
+	return cmp.Or(r.stringAt(r.member(object, name)), r.stringAt(r.member(object, other)))
 }
 
 // param returns the text of a parameter.
-func (r *request) param(name string) string { return r.stringAt(r.get(r.params, name)) }
+func (r *request) param(name string) string { return r.stringAt(r.member(r.params, name)) }
 
-// patience is how long the goroutine that reads may answer a request before another
+// handOverAfter is how long the goroutine that reads may answer a request before another
 // one reads on. Most answers are there earlier, and need no other goroutine.
-const patience = time.Millisecond
+const handOverAfter = time.Millisecond
 
-// read takes messages up to the end of in, or until another goroutine does. starhost reads no more
+// readLines takes messages up to the end of in, or until another goroutine does. starhost reads no more
 // of a line over [maxRequest] than its beginning. The last line need not have an end.
-func (p *pico) read(ctx context.Context) {
+func (p *picoConn) readLines(ctx context.Context) {
 	for {
 		d := &document{}
 		tooLong, err := d.readLine(p.in)
 		if tooLong {
 			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
 			p.refuseLine(d)
-		} else if len(d.text) > 0 && !p.take(ctx, d, time.Now()) {
+		} else if len(d.text) > 0 && !p.handleLine(ctx, d, time.Now()) {
 			return
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			p.ended <- nil
+			p.readErr <- nil
 			return
 		case err != nil:
-			p.ended <- err
+			p.readErr <- err
 			return
 		}
 	}
@@ -221,28 +221,28 @@ func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	}
 }
 
-// take answers a message, and reports whether the caller reads on.
-func (p *pico) take(ctx context.Context, d *document, arrived time.Time) bool {
+// handleLine answers a message, and reports whether the caller reads on.
+func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Time) bool {
 	r, ok := readRequest(d)
 	if !ok {
 		p.refuseLine(d)
 		return true
 	}
-	return p.serve(ctx, r, arrived)
+	return p.handleRequest(ctx, r, arrived)
 }
 
 // refuseLine answers a line that starhost cannot read, because it is too deep or too long or cut off.
 // PicoClaw goes on with a call that it gets no answer for.
-func (p *pico) refuseLine(d *document) {
-	all := d.skim()
-	r := &request{id: string(all["id"]), method: all.text("method")}
+func (p *picoConn) refuseLine(d *document) {
+	all := d.skimObject()
+	r := &request{id: string(all["id"]), method: all.textField("method")}
 	if r.id == "" || r.id == "{}" || r.method == "" {
 		return // there is nobody to answer
 	}
-	if why := "starhost cannot read the request"; refusals[r.method] != nil {
-		p.reply(r, refusals[r.method](why), nil)
+	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
+		p.reply(r, refusalAnswers[r.method](why), nil)
 	} else {
-		p.fail(r, -32700, why)
+		p.replyError(r, -32700, why)
 	}
 }
 
@@ -256,54 +256,54 @@ var picoNames = struct{ request, params, place []string }{
 	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
 }
 
-// check returns why two readers could read the request in two ways. It does not look into a
+// checkRequest returns why two readers could read the request in two ways. It does not look into a
 // conversation, which no guard decides about.
-func (r *request) check() error {
-	err := cmp.Or(r.otherCase(0, picoNames.request), r.otherCase(r.params, picoNames.params))
+func (r *request) checkRequest() error {
+	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
 	for _, place := range []string{"meta", "scope"} {
-		err = cmp.Or(err, r.otherCase(r.get(r.params, place), picoNames.place))
+		err = cmp.Or(err, r.checkCase(r.member(r.params, place), picoNames.place))
 	}
 	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
-		if err = cmp.Or(err, r.flaw()); err == nil && r.param("tool") == "" {
+		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
 			err = errors.New("got no tool")
 		}
 		return err
 	}
 	for _, object := range []int{0, r.params} {
-		if name, twice := r.repeated(object); twice {
+		if name, twice := r.findDuplicate(object); twice {
 			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
 		}
 	}
 	return err
 }
 
-// serve answers a request, and reports whether the caller reads on.
-func (p *pico) serve(ctx context.Context, r *request, arrived time.Time) bool {
+// handleRequest answers a request, and reports whether the caller reads on.
+func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
 	switch {
 	case r.method == "hook.hello":
-		p.reply(r, says(map[string]any{"ok": true, "name": "starhost"}), nil)
+		p.reply(r, fieldsAnswer(map[string]any{"ok": true, "name": "starhost"}), nil)
 		return true
 	case method == nil:
-		p.fail(r, -32601, "method not found: "+r.method)
+		p.replyError(r, -32601, "method not found: "+r.method)
 		return true
 	}
-	err := r.check()
-	if r.params == none {
+	err := r.checkRequest()
+	if r.params == noNode {
 		err = errShape
 	}
 	if err != nil {
-		if refuse := refusals[r.method]; refuse != nil {
+		if refuse := refusalAnswers[r.method]; refuse != nil {
 			p.reply(r, refuse("starhost cannot read the request: "+err.Error()), nil)
 		} else {
-			p.fail(r, -32602, r.method+": "+err.Error())
+			p.replyError(r, -32602, r.method+": "+err.Error())
 		}
 		return true
 	}
-	r.locate()
-	p.pending <- struct{}{}
-	release := sync.OnceFunc(func() { <-p.pending })
-	s, at := p.begin(r.session)
+	r.setSession()
+	p.openRequests <- struct{}{}
+	release := sync.OnceFunc(func() { <-p.openRequests })
+	s, at := p.enqueue(r.session)
 	if s == nil {
 		release()
 		return false
@@ -313,57 +313,57 @@ func (p *pico) serve(ctx context.Context, r *request, arrived time.Time) bool {
 	watched := make(chan struct{})
 	late := time.AfterFunc(time.Until(arrived.Add(p.Deadline)), func() {
 		defer close(watched)
-		p.unanswered(r, context.DeadlineExceeded)
+		p.refuseUnanswered(r, context.DeadlineExceeded)
 		release()
 	})
 	var reader atomic.Bool // somebody else reads, or nobody else will
-	slow := time.AfterFunc(patience, func() {
+	slow := time.AfterFunc(handOverAfter, func() {
 		if reader.CompareAndSwap(false, true) {
-			p.read(ctx)
+			p.readLines(ctx)
 		}
 	})
-	p.work(within, s, r, method, at)
+	p.answerInTurn(within, s, r, method, at)
 	slow.Stop()
 	if !late.Stop() {
 		<-watched // it reads the request, whose memory the next one takes
 	}
 	cancel()
 	release()
-	p.wait.Done()
+	p.workers.Done()
 	return reader.CompareAndSwap(false, true)
 }
 
 // A place is that of a request in the queue of its conversation.
-type place struct {
-	before *place        // nil if there is none
-	done   chan struct{} // closed once the request leaves the queue
-	gaveUp bool          // it left before its turn: who comes next waits for before; set before done
+type queueEntry struct {
+	before    *queueEntry   // nil if there is none
+	done      chan struct{} // closed once the request leaves the queue
+	leftEarly bool          // it left before its turn: who comes next waits for before; set before done
 }
 
-// begin puts a request at the end of its conversation. It returns no session if nothing more is begun.
-func (p *pico) begin(name string) (*picoSession, *place) {
+// enqueue puts a request at the end of its conversation. It returns no session if nothing more is begun.
+func (p *picoConn) enqueue(name string) (*picoSession, *queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.isClosed {
 		return nil, nil
 	}
-	p.wait.Add(1)
-	s := p.session(name)
-	s.last = &place{before: s.last, done: make(chan struct{})}
-	return s, s.last
+	p.workers.Add(1)
+	s := p.findSession(name)
+	s.lastEntry = &queueEntry{before: s.lastEntry, done: make(chan struct{})}
+	return s, s.lastEntry
 }
 
-// await waits until it is the request's turn, and reports false if ctx ends first. A handler that
+// awaitTurn waits until it is the request's turn, and reports false if ctx ends first. A handler that
 // does not stop stays in front of all that come later.
-func (at *place) await(ctx context.Context) bool {
+func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 	for at.before != nil {
 		select {
 		case <-at.before.done:
 		case <-ctx.Done():
-			at.gaveUp = true
+			at.leftEarly = true
 			return false
 		}
-		if !at.before.gaveUp {
+		if !at.before.leftEarly {
 			at.before = nil
 			return true
 		}
@@ -372,55 +372,55 @@ func (at *place) await(ctx context.Context) bool {
 	return true
 }
 
-// work answers a request once it is its turn, the plugins are loaded, and not too many others run.
-func (p *pico) work(ctx context.Context, s *picoSession, r *request, method picoMethod, at *place) {
+// answerInTurn answers a request once it is its turn, the plugins are loaded, and not too many others run.
+func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request, method picoMethod, at *queueEntry) {
 	defer close(at.done)
-	if !at.await(ctx) {
-		p.unanswered(r, ctx.Err())
+	if !at.awaitTurn(ctx) {
+		p.refuseUnanswered(r, ctx.Err())
 		return
 	}
 	select {
-	case <-p.loaded:
+	case <-p.hostReady:
 	case <-ctx.Done():
-		p.unanswered(r, ctx.Err())
+		p.refuseUnanswered(r, ctx.Err())
 		return
 	}
 	select {
-	case p.running <- struct{}{}:
-		defer func() { <-p.running }()
-		p.answer(ctx, s, r, method)
+	case p.runningRequests <- struct{}{}:
+		defer func() { <-p.runningRequests }()
+		p.askPlugins(ctx, s, r, method)
 	case <-ctx.Done():
-		p.unanswered(r, ctx.Err())
+		p.refuseUnanswered(r, ctx.Err())
 	}
 }
 
 // A picoAnswer appends the result that answers a request, as JSON.
 type picoAnswer func(to []byte) []byte
 
-// text is an answer that is known.
-func text(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
+// textAnswer is an answer that is known.
+func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
 
-// says is an answer of a few words.
-func says(fields map[string]any) picoAnswer { return text(string(mustJSON(fields))) }
+// fieldsAnswer is an answer of a few words.
+func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
 
-// modifies is the answer that replaces a part of what was asked about by the
+// modifyAnswer is the answer that replaces a part of what was asked about by the
 // parameters with edits in them.
-func (r *request) modifies(part string, edits []edit) picoAnswer {
+func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
 	return func(to []byte) []byte {
 		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
 		return append(r.appendEdited(to, r.params, edits), '}')
 	}
 }
 
-// pass is the answer that changes nothing.
-var pass = text(`{"action":"continue"}`)
+// passAnswer is the answer that changes nothing.
+var passAnswer = textAnswer(`{"action":"continue"}`)
 
 // A picoMethod answers the requests of one method. The verdict is that about a call before it runs.
-type picoMethod func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error)
+type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error)
 
-// undecided makes a picoMethod of a function that decides about no call.
-func undecided(answer func(context.Context, *pico, *picoSession, *request) (picoAnswer, error)) picoMethod {
-	return func(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error) {
+// withoutVerdict makes a picoMethod of a function that decides about no call.
+func withoutVerdict(answer func(context.Context, *picoConn, *picoSession, *request) (picoAnswer, error)) picoMethod {
+	return func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 		a, err := answer(ctx, p, s, r)
 		return a, nil, err
 	}
@@ -428,41 +428,47 @@ func undecided(answer func(context.Context, *pico, *picoSession, *request) (pico
 
 // picoMethods are those that plugins hear of.
 var picoMethods = map[string]picoMethod{
-	"hook.before_llm":    undecided(beforeLLM),
-	"hook.after_llm":     undecided(afterLLM),
+	"hook.before_llm":    withoutVerdict(beforeLLM),
+	"hook.after_llm":     withoutVerdict(afterLLM),
 	"hook.before_tool":   beforeTool,
-	"hook.after_tool":    undecided(afterTool),
-	"hook.approve_tool":  undecided(approveTool),
-	"hook.runtime_event": undecided(runtimeEvent),
+	"hook.after_tool":    withoutVerdict(afterTool),
+	"hook.approve_tool":  withoutVerdict(approveTool),
+	"hook.runtime_event": withoutVerdict(runtimeEvent),
 }
 
-// refusals are the answers of the methods that can refuse.
-var refusals = map[string]func(reason string) picoAnswer{
-	"hook.before_llm":   func(reason string) picoAnswer { return says(map[string]any{"action": "abort_turn", "reason": reason}) },
-	"hook.before_tool":  func(reason string) picoAnswer { return says(map[string]any{"action": "deny_tool", "reason": reason}) },
-	"hook.approve_tool": func(reason string) picoAnswer { return says(map[string]any{"approved": false, "reason": reason}) },
+// refusalAnswers are the answers of the methods that can refuse.
+var refusalAnswers = map[string]func(reason string) picoAnswer{
+	"hook.before_llm": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
+	},
+	"hook.before_tool": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"action": "deny_tool", "reason": reason})
+	},
+	"hook.approve_tool": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"approved": false, "reason": reason})
+	},
 }
 
 // errShape says that a request is not as PicoClaw documents it.
 var errShape = errors.New("params: got something else than is documented")
 
-// answer answers a request.
-func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method picoMethod) {
+// askPlugins answers a request.
+func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
 	kind := picoKinds[r.method]
 	if why := p.refusal.refuses(kind); why != nil {
-		p.reply(r, refusals[r.method](why.Error()), &verdict{block: true, reason: why.Error()})
+		p.reply(r, refusalAnswers[r.method](why.Error()), &verdict{block: true, reason: why.Error()})
 		return
 	}
 	if notice := p.refusal.notice(kind); notice != "" {
 		p.Log(r.method + ": " + notice)
 	}
 	if p.host == nil {
-		p.reply(r, r.without(nil), nil)
+		p.reply(r, r.answerWithoutPlugins(nil), nil)
 		return
 	}
 	a, v, err := method(ctx, p, s, r)
 	if err != nil {
-		p.unanswered(r, err)
+		p.refuseUnanswered(r, err)
 		return
 	}
 	p.reply(r, a, v)
@@ -471,26 +477,26 @@ func (p *pico) answer(ctx context.Context, s *picoSession, r *request, method pi
 // picoKinds are the kinds of the requests that guards can refuse.
 var picoKinds = map[string]kind{"hook.before_llm": kindPrompt, "hook.before_tool": kindTool, "hook.approve_tool": kindApprove}
 
-// without is the answer without plugins: a refusal, or for nil the answer that lets all pass.
-func (r *request) without(refusal error) picoAnswer {
-	refuse := refusals[r.method]
+// answerWithoutPlugins is the answer without plugins: a refusal, or for nil the answer that lets all pass.
+func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
+	refuse := refusalAnswers[r.method]
 	switch {
 	case refusal != nil && refuse != nil:
 		return refuse(refusal.Error())
 	case r.method == "hook.approve_tool":
-		return approved
+		return approveAnswer
 	}
-	return pass
+	return passAnswer
 }
 
-// unanswered answers a request that plugins did not answer: starhost refuses what guards can refuse.
+// refuseUnanswered answers a request that plugins did not answer: starhost refuses what guards can refuse.
 // The watchdog calls it beside a handler that does not stop.
-func (p *pico) unanswered(r *request, err error) {
+func (p *picoConn) refuseUnanswered(r *request, err error) {
 	why := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		why = Late(p.Deadline)
 	}
-	if p.reply(r, r.without(errors.New(why)), &verdict{block: true, reason: why}) {
+	if p.reply(r, r.answerWithoutPlugins(errors.New(why)), &verdict{block: true, reason: why}) {
 		p.Log(r.method + ": " + why)
 	}
 }
@@ -499,62 +505,62 @@ func (p *pico) unanswered(r *request, err error) {
 // decided about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
 // maxReply bytes: starhost then refuses a call that plugins changed or answered, and everything else
 // passes.
-func (p *pico) reply(r *request, a picoAnswer, v *verdict) bool {
-	if !r.answered.CompareAndSwap(false, true) {
+func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
+	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
 	}
-	if r.silent() {
+	if r.isNotification() {
 		return true
 	}
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	line := r.compose("result", a)
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	line := r.composeMessage("result", a)
 	if size := len(line); size >= maxReply {
 		defer func() { // the log can block, so the answer goes first
 			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
 		}()
-		a = pass
+		a = passAnswer
 		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
 			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
-			a = refusals[r.method](v.reason)
+			a = refusalAnswers[r.method](v.reason)
 		}
-		line = r.compose("result", a)
+		line = r.composeMessage("result", a)
 	}
 	if r.method == "hook.before_tool" && v != nil {
-		r.verdicts.note(r, v)
+		r.verdicts.record(r, v)
 	}
-	p.write(line)
+	p.writeLine(line)
 	return true
 }
 
-// fail sends an error.
-func (p *pico) fail(r *request, code int, message string) {
-	if !r.silent() {
-		p.writing.Lock()
-		defer p.writing.Unlock()
-		p.write(r.compose("error", says(map[string]any{"code": code, "message": message})))
+// replyError sends an error.
+func (p *picoConn) replyError(r *request, code int, message string) {
+	if !r.isNotification() {
+		p.outMu.Lock()
+		defer p.outMu.Unlock()
+		p.writeLine(r.composeMessage("error", fieldsAnswer(map[string]any{"code": code, "message": message})))
 	}
 }
 
-// silent reports whether the message is a notification.
-func (r *request) silent() bool {
+// isNotification reports whether the message is a notification.
+func (r *request) isNotification() bool {
 	return r.id == "" || r.id == "null" || r.id == "0"
 }
 
-// compose returns the message that answers a request.
-func (r *request) compose(what string, a picoAnswer) []byte {
+// composeMessage returns the message that answers a request.
+func (r *request) composeMessage(what string, a picoAnswer) []byte {
 	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
 }
 
-// write sends a message at once.
-func (p *pico) write(line []byte) {
+// writeLine sends a message at once.
+func (p *picoConn) writeLine(line []byte) {
 	if _, err := p.out.Write(line); err != nil {
 		p.cancel(err)
 	}
 }
 
 func configPicoclaw(argv []string) string {
-	return settings(map[string]any{"hooks": map[string]any{
+	return formatSettings(map[string]any{"hooks": map[string]any{
 		"enabled": true,
 		"processes": map[string]any{"starhost": map[string]any{
 			"enabled": true, "priority": 100, "transport": "stdio", "command": argv,

@@ -16,75 +16,75 @@ import (
 
 // A picoSession is one conversation. Its requests are answered one after another.
 type picoSession struct {
-	last     *place   // of its last request, nil if there was none; the reader's
-	used     uint64   // the number of the last request; likewise
-	verdicts verdicts // of its last calls; locks itself
+	lastEntry *queueEntry // of its last request, nil if there was none; the reader's
+	lastUse   uint64      // the number of the last request; likewise
+	verdicts  verdicts    // of its last calls; locks itself
 
-	session *starhost.Session // nil until plugins hear of it
-	system  string            // the agent's system text, as the session has it
-	offer   picoOffer         // the agent's tools
-	turn    *starhost.Turn    // that is open, or nil
-	said    picoTurn
+	session  *starhost.Session // nil until plugins hear of it
+	system   string            // the agent's system text, as the session has it
+	offer    picoOffer         // the agent's tools
+	turn     *starhost.Turn    // that is open, or nil
+	turnText picoTurnText
 }
 
-// A picoTurn is what the open turn began with, and what it added.
-type picoTurn struct {
+// A picoTurnText is what the open turn began with, and what it added.
+type picoTurnText struct {
 	id    string
-	at    int    // the place of the user's last message
+	place int    // the place of the user's last message
 	words string // its text
 	text  string // the same with what all of the turn's prompts added
 	media []string
 	tools []string // on offer, as plugins know them
 }
 
-// session returns the conversation of a name, and ends one that is idle for long
+// findSession returns the conversation of a name, and ends one that is idle for long
 // where there are too many.
-func (p *pico) session(name string) *picoSession {
-	p.requests++
+func (p *picoConn) findSession(name string) *picoSession {
+	p.requestCount++
 	s := p.sessions[name]
 	if s == nil {
 		if len(p.sessions) >= maxSessions {
-			p.evict()
+			p.evictIdle()
 		}
 		s = &picoSession{}
 		p.sessions[name] = s
 	}
-	s.used = p.requests
+	s.lastUse = p.requestCount
 	return s
 }
 
-// evict ends the session that is longest idle.
-func (p *pico) evict() {
+// evictIdle ends the session that is longest idle.
+func (p *picoConn) evictIdle() {
 	var oldest string
 	for name, s := range p.sessions {
-		if oldest == "" || s.used < p.sessions[oldest].used {
+		if oldest == "" || s.lastUse < p.sessions[oldest].lastUse {
 			oldest = name
 		}
 	}
 	s := p.sessions[oldest]
 	delete(p.sessions, oldest)
-	p.wait.Go(func() {
-		(&place{before: s.last}).await(context.Background())
-		s.close(context.Background())
+	p.workers.Go(func() {
+		(&queueEntry{before: s.lastEntry}).awaitTurn(context.Background())
+		s.closeSession(context.Background())
 	})
 }
 
-// close ends all sessions, in the order of their last requests.
-func (p *pico) close(ctx context.Context) {
+// closeSessions ends all sessions, in the order of their last requests.
+func (p *picoConn) closeSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.Deadline)
 	defer cancel()
 	var list []*picoSession
 	for _, s := range p.sessions {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b *picoSession) int { return int(a.used) - int(b.used) })
+	slices.SortFunc(list, func(a, b *picoSession) int { return int(a.lastUse) - int(b.lastUse) })
 	for _, s := range list {
-		s.close(ctx)
+		s.closeSession(ctx)
 	}
 }
 
-// close ends the turn and the session.
-func (s *picoSession) close(ctx context.Context) {
+// closeSession ends the turn and the session.
+func (s *picoSession) closeSession(ctx context.Context) {
 	s.endTurn(ctx)
 	if s.session != nil {
 		_ = s.session.Close(ctx) // nothing can be decided any more
@@ -98,16 +98,16 @@ func (s *picoSession) endTurn(ctx context.Context) {
 	}
 }
 
-// in does something in the open turn, else between two turns.
-func (s *picoSession) in(ctx context.Context, p *pico, name string, use func(*starhost.Turn) error) error {
-	s.open(p, name)
+// inTurn does something in the open turn, else between two turns.
+func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use func(*starhost.Turn) error) error {
+	s.openSession(p, name)
 	if s.turn != nil {
 		return use(s.turn)
 	}
 	return s.session.Aside(ctx, use)
 }
 
-func (s *picoSession) open(p *pico, name string) {
+func (s *picoSession) openSession(p *picoConn, name string) {
 	if s.session == nil {
 		s.session = p.host.NewSession(starhost.SessionConfig{ID: name, Platform: "picoclaw"})
 	}
@@ -128,26 +128,26 @@ type picoRequest struct {
 	words  string             // its text
 }
 
-func readPico(r *request) (*picoRequest, error) {
-	q := &picoRequest{request: r, model: r.param("model"), options: json.RawMessage("{}"), messages: r.get(r.params, "messages"), last: none, place: none}
-	if options := r.get(r.params, "options"); r.is(options, isObject) {
-		q.options = r.raw(options)
+func readPicoRequest(r *request) (*picoRequest, error) {
+	q := &picoRequest{request: r, model: r.param("model"), options: json.RawMessage("{}"), messages: r.member(r.params, "messages"), last: noNode, place: noNode}
+	if options := r.member(r.params, "options"); r.hasKind(options, objectNode) {
+		q.options = r.copyAt(options)
 	}
-	if q.messages != none && !r.is(q.messages, isArray) && string(r.as(q.messages)) != "null" {
+	if q.messages != noNode && !r.hasKind(q.messages, arrayNode) && string(r.textAt(q.messages)) != "null" {
 		return nil, errShape
 	}
 	c := r.conversation(q.messages)
-	picoclaw.rename(c.messages)
-	if slices.ContainsFunc(c.places, func(m int) bool { return !r.is(m, isObject) }) {
+	picoclaw.renameTools(c.messages)
+	if slices.ContainsFunc(c.places, func(m int) bool { return !r.hasKind(m, objectNode) }) {
 		return nil, errShape
 	}
-	q.chat = c.chat()
-	q.find(c)
+	q.chat = c.chatMessages()
+	q.findMessages(c)
 	return q, nil
 }
 
-// find finds the system text and the user's last message.
-func (q *picoRequest) find(c *conversation) {
+// findMessages finds the system text and the user's last message.
+func (q *picoRequest) findMessages(c *conversation) {
 	var system []string
 	before := 0
 	for i := range c.messages {
@@ -171,9 +171,9 @@ type picoOffer struct {
 	tools []starhost.Tool
 }
 
-// offered returns the tools on offer, as plugins know them. What has no name is none.
-func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
-	text := q.as(q.get(q.params, "tools"))
+// offeredTools returns the tools on offer, as plugins know them. What has no name is none.
+func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
+	text := q.textAt(q.member(q.params, "tools"))
 	if string(text) == s.offer.text {
 		return s.offer.tools
 	}
@@ -185,9 +185,9 @@ func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
 	list := d.elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
-		f := d.get(t, "function")
+		f := d.member(t, "function")
 		if name := d.toolName(t); name != "" {
-			s.offer.tools = append(s.offer.tools, starhost.Tool{Name: name, Description: d.stringAt(d.get(f, "description")), Parameters: d.raw(d.get(f, "parameters"))})
+			s.offer.tools = append(s.offer.tools, starhost.Tool{Name: name, Description: d.stringAt(d.member(f, "description")), Parameters: d.copyAt(d.member(f, "parameters"))})
 		}
 	}
 	return s.offer.tools
@@ -195,49 +195,49 @@ func (s *picoSession) offered(q *picoRequest) []starhost.Tool {
 
 // toolName returns the name by which plugins know a tool on offer.
 func (d *document) toolName(tool int) string {
-	return picoclaw.ours(d.stringAt(d.get(d.get(tool, "function"), "name")))
+	return picoclaw.pluginToolName(d.stringAt(d.member(d.member(tool, "function"), "name")))
 }
 
 // beforeLLM gathers what goes with the user's last message.
-func beforeLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	q, err := readPico(r)
+func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+	q, err := readPicoRequest(r)
 	if err != nil {
 		return nil, err
 	}
-	s.open(p, r.session)
-	first, err := s.enter(ctx, r.turn, q)
+	s.openSession(p, r.session)
+	first, err := s.enterTurn(ctx, r.turn, q)
 	if err != nil {
-		return ended(err)
+		return abortAnswer(err)
 	}
 	prompt, err := s.turn.Prompt(ctx)
 	if err != nil {
 		s.endTurn(ctx)
-		return ended(err)
+		return abortAnswer(err)
 	}
-	s.said.add(prompt, q, first)
-	return p.rewrite(s, q, prompt), nil
+	s.turnText.addPrompt(prompt, q, first)
+	return p.rewriteRequest(s, q, prompt), nil
 }
 
-// ended is the answer where a plugin ended the turn.
-func ended(err error) (picoAnswer, error) {
+// abortAnswer is the answer where a plugin ended the turn.
+func abortAnswer(err error) (picoAnswer, error) {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
-		return refusals["hook.before_llm"](aborted.Reason), nil
+		return refusalAnswers["hook.before_llm"](aborted.Reason), nil
 	}
 	return nil, err
 }
 
-// enter begins a turn, or goes on with the open one if the request is its next.
-func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (first bool, err error) {
-	said := &s.said
-	same := said.id == id && said.at == q.place && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
+// enterTurn begins a turn, or goes on with the open one if the request is its next.
+func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) (first bool, err error) {
+	said := &s.turnText
+	same := said.id == id && said.place == q.place && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
 	if s.turn != nil && same {
 		s.turn.Follow(q.chat[min(q.before+1, len(q.chat)):])
 		return false, nil
 	}
 	s.endTurn(ctx)
-	tools := s.offered(q)
+	tools := s.offeredTools(q)
 	s.system = cmp.Or(q.system, s.system)
-	*said = picoTurn{id: id, at: q.place, words: q.words, text: q.words}
+	*said = picoTurnText{id: id, place: q.place, words: q.words, text: q.words}
 	for i := range tools {
 		said.tools = append(said.tools, tools[i].Name)
 	}
@@ -247,8 +247,8 @@ func (s *picoSession) enter(ctx context.Context, id string, q *picoRequest) (fir
 	return true, err
 }
 
-// add takes over what a prompt of the turn added.
-func (t *picoTurn) add(p *starhost.Prompt, q *picoRequest, first bool) {
+// addPrompt takes over what a prompt of the turn added.
+func (t *picoTurnText) addPrompt(p *starhost.Prompt, q *picoRequest, first bool) {
 	switch {
 	case first:
 		t.text = p.Text.String()
@@ -270,79 +270,79 @@ func mediaURL(a *fragments.Attachment) string {
 	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
 
-// rewrite returns the answer that changes a request to what plugins made of it. The
+// rewriteRequest returns the answer that changes a request to what plugins made of it. The
 // request of an answer replaces all of the agent's, so it has all of it.
-func (p *pico) rewrite(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
-	edits := p.message(s, q, prompt)
+func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
+	edits := p.editMessage(s, q, prompt)
 	if prompt.Model != q.model {
-		edits = append(edits, q.set(q.params, "model", mustJSON(prompt.Model)))
+		edits = append(edits, q.setMember(q.params, "model", mustJSON(prompt.Model)))
 	}
 	if !bytes.Equal(prompt.Options, q.options) {
-		edits = append(edits, q.set(q.params, "options", prompt.Options))
+		edits = append(edits, q.setMember(q.params, "options", prompt.Options))
 	}
-	if tools, fewer := s.said.keep(q, prompt.Tools); fewer {
-		edits = append(edits, q.set(q.params, "tools", tools))
+	if tools, fewer := s.turnText.remainingTools(q, prompt.Tools); fewer {
+		edits = append(edits, q.setMember(q.params, "tools", tools))
 	}
 	if len(edits) == 0 {
-		return pass
+		return passAnswer
 	}
-	return q.modifies("request", edits)
+	return q.modifyAnswer("request", edits)
 }
 
-// message returns the edits that add to the user's last message what there is.
-func (p *pico) message(s *picoSession, q *picoRequest, prompt *starhost.Prompt) []edit {
+// editMessage returns the edits that add to the user's last message what there is.
+func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *starhost.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
 		p.Log("hook.before_llm: a plugin changed the system text, which stays as it is")
 		system = ""
 	}
-	text := joined("\n\n", strings.TrimSpace(system), s.said.text)
-	if text == q.words && len(s.said.media) == 0 {
+	text := joinTexts("\n\n", strings.TrimSpace(system), s.turnText.text)
+	if text == q.words && len(s.turnText.media) == 0 {
 		return nil
 	}
-	if q.last == none {
+	if q.last == noNode {
 		p.Log("hook.before_llm: there is no message of the user, so context is left out")
 		return nil
 	}
-	edits := []edit{q.set(q.last, "content", mustJSON(text))}
-	if len(s.said.media) > 0 {
+	edits := []edit{q.setMember(q.last, "content", mustJSON(text))}
+	if len(s.turnText.media) > 0 {
 		media := []json.RawMessage{}
-		for _, m := range q.elements(q.get(q.last, "media")) {
-			media = append(media, q.raw(m))
+		for _, m := range q.elements(q.member(q.last, "media")) {
+			media = append(media, q.copyAt(m))
 		}
-		for _, url := range s.said.media {
+		for _, url := range s.turnText.media {
 			media = append(media, mustJSON(url))
 		}
-		edits = append(edits, q.set(q.last, "media", mustJSON(media)))
+		edits = append(edits, q.setMember(q.last, "media", mustJSON(media)))
 	}
 	return edits
 }
 
-// keep returns the tools that plugins did not take away, as they came, and whether
+// remainingTools returns the tools that plugins did not take away, as they came, and whether
 // these are fewer.
-func (t *picoTurn) keep(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
+func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
 	var gone []string
 	for _, name := range t.tools {
-		if !isOffered(left, name) {
+		if !hasTool(left, name) {
 			gone = append(gone, name)
 		}
 	}
 	if len(gone) == 0 {
 		return nil, false
 	}
-	list := q.elements(q.get(q.params, "tools"))
+	list := q.elements(q.member(q.params, "tools"))
 	kept := []json.RawMessage{}
 	for _, tool := range list {
 		if !slices.Contains(gone, q.toolName(tool)) {
-			kept = append(kept, q.raw(tool))
+			kept = append(kept, q.copyAt(tool))
 		}
 	}
 	return mustJSON(kept), len(kept) < len(list)
 }
 
-// isOffered reports whether a tool of that name is among others, which are too large to
+// hasTool reports whether a tool of that name is among others, which are too large to
 // be copied for it.
-func isOffered(tools []starhost.Tool, name string) bool {
+func hasTool(tools []starhost.Tool, name string) bool {
 	for i := range tools {
 		if tools[i].Name == name {
 			return true
@@ -353,35 +353,35 @@ func isOffered(tools []starhost.Tool, name string) bool {
 
 // afterLLM tells what the model answered. An answer that asks for tools is never
 // sent back: PicoClaw would read the calls without their names.
-func afterLLM(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	response := r.get(r.params, "response")
-	if !r.is(response, isObject) {
+func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+	response := r.member(r.params, "response")
+	if !r.hasKind(response, objectNode) {
 		return nil, errShape
 	}
-	usage := r.get(response, "usage")
+	usage := r.member(response, "usage")
 	reply := starhost.Reply{
-		Content: r.said(response), ToolCalls: r.calls(r.get(response, "tool_calls")),
-		Usage: starhost.Usage{Input: r.integer(r.get(usage, "prompt_tokens")), Output: r.integer(r.get(usage, "completion_tokens"))},
+		Content: r.messageText(response), ToolCalls: r.toolCalls(r.member(response, "tool_calls")),
+		Usage: starhost.Usage{Input: r.integerAt(r.member(usage, "prompt_tokens")), Output: r.integerAt(r.member(usage, "completion_tokens"))},
 	}
 	for i := range reply.ToolCalls {
-		reply.ToolCalls[i].Name = picoclaw.ours(reply.ToolCalls[i].Name)
+		reply.ToolCalls[i].Name = picoclaw.pluginToolName(reply.ToolCalls[i].Name)
 	}
-	text, err := s.hear(ctx, p, r, reply)
+	text, err := s.hearReply(ctx, p, r, reply)
 	switch {
 	case err != nil:
-		return ended(err)
+		return abortAnswer(err)
 	case text == reply.Content:
-		return pass, nil
+		return passAnswer, nil
 	case len(reply.ToolCalls) > 0:
 		p.Log(r.method + ": a plugin changed a reply that asks for tools, which stays as it is")
-		return pass, nil
+		return passAnswer, nil
 	}
-	return r.modifies("response", []edit{r.set(response, "content", mustJSON(text))}), nil
+	return r.modifyAnswer("response", []edit{r.setMember(response, "content", mustJSON(text))}), nil
 }
 
-// hear passes a reply through post_llm_call and returns what is left of its text.
+// hearReply passes a reply through post_llm_call and returns what is left of its text.
 // The final answer of a turn ends it.
-func (s *picoSession) hear(ctx context.Context, p *pico, r *request, reply starhost.Reply) (string, error) {
+func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, reply starhost.Reply) (string, error) {
 	if s.turn != nil && len(reply.ToolCalls) == 0 {
 		if err := s.turn.Reply(ctx, reply); err != nil {
 			s.endTurn(ctx)
@@ -393,7 +393,7 @@ func (s *picoSession) hear(ctx context.Context, p *pico, r *request, reply starh
 	}
 	e := &starhost.Event{Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: r.param("model")}
 	var out starhost.Outcome
-	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		out, err = t.Fire(ctx, e)
 		return err
 	})
@@ -405,9 +405,9 @@ func (s *picoSession) hear(ctx context.Context, p *pico, r *request, reply starh
 }
 
 // runtimeEvent hears of the end of a turn.
-func runtimeEvent(ctx context.Context, _ *pico, s *picoSession, r *request) (picoAnswer, error) {
-	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.said.id) {
+func runtimeEvent(ctx context.Context, _ *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.turnText.id) {
 		s.endTurn(ctx)
 	}
-	return pass, nil
+	return passAnswer, nil
 }

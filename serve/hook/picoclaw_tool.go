@@ -13,39 +13,39 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// about returns the host's event about the call of a request, whose arguments are
+// toolCallEvent returns the host's event about the call of a request, whose arguments are
 // missing where there are none.
-func about(r *request, name string) *starhost.Event {
-	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.raw(r.get(r.params, "arguments"))}
-	return e.event(name)
+func toolCallEvent(r *request, name string) *starhost.Event {
+	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.copyAt(r.member(r.params, "arguments"))}
+	return e.hostEvent(name)
 }
 
 // beforeTool passes a call through the guards and, where a person is wanted, the
 // approvals: PicoClaw has nobody to ask.
-func beforeTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, *verdict, error) {
-	pre := about(r, "pre_tool_call")
+func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
+	pre := toolCallEvent(r, "pre_tool_call")
 	var v *verdict
-	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
-		v, err = guard(ctx, t, pre)
+	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+		v, err = askGuards(ctx, t, pre)
 		return err
 	})
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case v.answer != nil:
-		return says(map[string]any{"action": "respond", "result": picoResult(v.answer)}), v, nil
+		return fieldsAnswer(map[string]any{"action": "respond", "result": picoResult(v.answer)}), v, nil
 	case v.stop:
 		s.endTurn(ctx)
-		return refusals["hook.before_llm"](v.reason), v, nil
+		return refusalAnswers["hook.before_llm"](v.reason), v, nil
 	case v.block:
-		return refusals[r.method](v.reason), v, nil
+		return refusalAnswers[r.method](v.reason), v, nil
 	case v.ask:
-		v.block, v.reason = true, unanswerable(v.reason)
-		return refusals[r.method](v.reason), v, nil
+		v.block, v.reason = true, describeMissingPerson(v.reason)
+		return refusalAnswers[r.method](v.reason), v, nil
 	case v.args != nil:
-		return r.modifies("call", []edit{r.set(r.params, "arguments", v.args)}), v, nil
+		return r.modifyAnswer("call", []edit{r.setMember(r.params, "arguments", v.args)}), v, nil
 	}
-	return pass, v, nil
+	return passAnswer, v, nil
 }
 
 // maxVerdicts is the most calls of a conversation whose verdict starhost stores. It asks the guards
@@ -59,21 +59,21 @@ type verdicts struct {
 	order []string // of calls, oldest first
 }
 
-// note stores the verdict about the call of a request. PicoClaw asks for the approval of the call as
+// record stores the verdict about the call of a request. PicoClaw asks for the approval of the call as
 // plugins changed it; the original must not run.
-func (vs *verdicts) note(r *request, v *verdict) {
+func (vs *verdicts) record(r *request, v *verdict) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if v.block || v.args == nil {
-		vs.set(r.callName(r.arguments()), &verdict{block: v.block, reason: v.reason})
+		vs.setVerdict(r.callName(r.arguments()), &verdict{block: v.block, reason: v.reason})
 		return
 	}
 	original := &verdict{block: true, reason: "plugins changed the arguments of this call, and it has the original ones"}
-	vs.set(r.callName(r.arguments()), original)
-	vs.set(r.callName(string(v.args)), &verdict{}) // the same call if only its form changed
+	vs.setVerdict(r.callName(r.arguments()), original)
+	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same call if only its form changed
 }
 
-func (vs *verdicts) set(call string, v *verdict) {
+func (vs *verdicts) setVerdict(call string, v *verdict) {
 	if vs.calls == nil {
 		vs.calls = map[string]*verdict{}
 	}
@@ -86,8 +86,8 @@ func (vs *verdicts) set(call string, v *verdict) {
 	vs.calls[call] = v
 }
 
-// of returns the verdict about the call of a request, nil if there is none.
-func (vs *verdicts) of(r *request) *verdict {
+// find returns the verdict about the call of a request, nil if there is none.
+func (vs *verdicts) find(r *request) *verdict {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	return vs.calls[r.callName(r.arguments())]
@@ -95,7 +95,7 @@ func (vs *verdicts) of(r *request) *verdict {
 
 // arguments returns the arguments of a call as JSON.
 func (r *request) arguments() string {
-	if args := string(r.as(r.get(r.params, "arguments"))); args != "" && args != "null" {
+	if args := string(r.textAt(r.member(r.params, "arguments"))); args != "" && args != "null" {
 		return args
 	}
 	return "{}"
@@ -134,66 +134,66 @@ func picoResult(r *starhost.Result) map[string]any {
 }
 
 // afterTool tells what a tool returned.
-func afterTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	post := about(r, "post_tool_call")
-	result := r.get(r.params, "result")
+func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+	post := toolCallEvent(r, "post_tool_call")
+	result := r.member(r.params, "result")
 	post.Result = starhost.Result{
-		ForLLM: r.stringAt(r.get(result, "for_llm")), ForUser: r.stringAt(r.get(result, "for_user")),
-		Silent: r.yes(r.get(result, "silent")), IsError: r.yes(r.get(result, "is_error")),
+		ForLLM: r.stringAt(r.member(result, "for_llm")), ForUser: r.stringAt(r.member(result, "for_user")),
+		Silent: r.isTrue(r.member(result, "silent")), IsError: r.isTrue(r.member(result, "is_error")),
 	}
 	given := picoResult(&post.Result)
-	post.IsError, post.DurationMS = post.Result.IsError, int(r.integer(r.get(r.params, "duration"))/1e6) // of nanoseconds
-	err := s.in(ctx, p, r.session, func(t *starhost.Turn) error {
+	post.IsError, post.DurationMS = post.Result.IsError, int(r.integerAt(r.member(r.params, "duration"))/1e6) // of nanoseconds
+	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
 	})
-	if err != nil || !r.is(result, isObject) {
-		return pass, err
+	if err != nil || !r.hasKind(result, objectNode) {
+		return passAnswer, err
 	}
 	var edits []edit
 	changed := picoResult(&post.Result)
 	for _, key := range slices.Sorted(maps.Keys(changed)) {
 		if !reflect.DeepEqual(changed[key], given[key]) {
-			edits = append(edits, r.set(result, key, mustJSON(changed[key])))
+			edits = append(edits, r.setMember(result, key, mustJSON(changed[key])))
 		}
 	}
 	if edits == nil {
-		return pass, nil
+		return passAnswer, nil
 	}
-	return r.modifies("result", edits), nil
+	return r.modifyAnswer("result", edits), nil
 }
 
-// approved is the answer to an approval that nobody refuses.
-var approved = text(`{"approved":true}`)
+// approveAnswer is the answer to an approval that nobody refuses.
+var approveAnswer = textAnswer(`{"approved":true}`)
 
 // approveTool asks the approvals. It refuses a call that before_tool refused or did not answer. If
 // before_tool did not decide about the call, because PicoClaw asks for approvals alone, starhost asks
 // the guards here. An approval cannot change the arguments, so a call that plugins change is refused.
-func approveTool(ctx context.Context, p *pico, s *picoSession, r *request) (picoAnswer, error) {
-	ask := about(r, "approve_tool_call")
-	v := r.verdicts.of(r)
-	err := s.in(ctx, p, r.session, func(t *starhost.Turn) (err error) {
+func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
+	ask := toolCallEvent(r, "approve_tool_call")
+	v := r.verdicts.find(r)
+	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		if v == nil {
 			pre := *ask
 			pre.Name = "pre_tool_call"
-			if v, err = guard(ctx, t, &pre); err == nil && v.args != nil && !v.block {
-				v.block, v.reason = true, joined(": ", "a plugin changes the arguments, which an approval cannot", v.reason)
+			if v, err = askGuards(ctx, t, &pre); err == nil && v.args != nil && !v.block {
+				v.block, v.reason = true, joinTexts(": ", "a plugin changes the arguments, which an approval cannot", v.reason)
 			}
 		}
 		if err != nil || v.block || v.ask {
 			return err
 		}
 		out, err := t.Fire(ctx, ask)
-		v = judge(out)
+		v = verdictOf(out)
 		return err
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case v.block:
-		return refusals[r.method](v.reason), nil
+		return refusalAnswers[r.method](v.reason), nil
 	case v.ask:
-		return refusals[r.method](unanswerable(v.reason)), nil
+		return refusalAnswers[r.method](describeMissingPerson(v.reason)), nil
 	}
-	return approved, nil
+	return approveAnswer, nil
 }

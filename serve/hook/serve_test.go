@@ -31,7 +31,7 @@ func hostOf(t testing.TB, hooks ...starhost.Hook) *starhost.Host {
 	return h
 }
 
-func on(event string, decide func(context.Context, *starhost.Event) starhost.Decision) starhost.Hook {
+func hookOn(event string, decide func(context.Context, *starhost.Event) starhost.Decision) starhost.Hook {
 	return starhost.Hook{Event: event, Call: func(ctx context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
 		return decide(ctx, e), nil
 	}}
@@ -72,7 +72,7 @@ func TestServeMany(t *testing.T) {
 	const requests, sessions = 10_000, 37
 	var mu sync.Mutex
 	last := map[string]int{}
-	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		var args struct{ N int }
 		_ = json.Unmarshal(e.Arguments, &args)
 		mu.Lock()
@@ -105,7 +105,7 @@ func TestServeSessionsEnd(t *testing.T) {
 	const sessions = 1500 // over the limit
 	var mu sync.Mutex
 	ended := map[string]int{}
-	h := hostOf(t, on("session_end", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("session_end", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		mu.Lock()
 		defer mu.Unlock()
 		ended[e.SessionID]++
@@ -132,7 +132,7 @@ func TestServeSessionsEnd(t *testing.T) {
 func TestServeBeside(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
-	h := hostOf(t, on("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
 		if e.SessionID == "slow" {
 			<-release
 		}
@@ -166,7 +166,7 @@ func TestServeMemory(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	alone := true
 	var release chan struct{}
-	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		switch {
 		case alone:
 		case e.SessionID == "slow":
@@ -251,10 +251,10 @@ func TestServeHelloFirst(t *testing.T) {
 // Whatever arrives, in whatever pieces, each answer is one line of JSON to one
 // request.
 func TestLawServeGarbage(t *testing.T) {
-	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext(e.UserMessage)
 	}),
-		on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.Deny("no") }))
+		hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.Deny("no") }))
 	pieces := []string{
 		`{"id":1,"method":"hook.before_llm","params":{"messages":[{"role":"user","content":"x"}]}}`, `{"id":2,"method":"hook.before_tool","params":{`,
 		`{"id":3,"method":"hook.after_tool","params":{"tool":"x","result":`, `null`, `}}`, "\n", "\n", "\r\n", "\x00", `"`, `{`, `}`, `[]`, `{"id":`, `4`, `,"method":"hook.`,
@@ -306,7 +306,7 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // The request of an answer has everything of the question but what plugins changed.
 func TestLawServeEcho(t *testing.T) {
-	h := hostOf(t, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
+	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
 	value := rapid.Custom(func(t *rapid.T) any {
 		return rapid.OneOf(rapid.Just(any(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
 			rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.SliceOfN(rapid.Bool(), 0, 2), func(s []bool) any { return s })).Draw(t, "value")
@@ -348,7 +348,7 @@ func canonical(raw []byte) string {
 // What took too long is refused where it is a guard; the deadline is the plugins'.
 func TestServeDeadline(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	h := hostOf(t, on("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {
 		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 5*time.Second {
 			return starhost.Deny("no deadline")
 		}

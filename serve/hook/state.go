@@ -26,8 +26,8 @@ import (
 // MaxState is the most bytes that a session keeps between two processes.
 const MaxState = 1 << 20
 
-// maxIdle is how long a session is known that nothing happens in.
-const maxIdle = 7 * 24 * time.Hour
+// maxStateAge is how long a session is known that nothing happens in.
+const maxStateAge = 7 * 24 * time.Hour
 
 // States keep what sessions know between two processes, in files of a folder that
 // their owner alone may read. What a session is called decides nothing: its file
@@ -79,8 +79,8 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
 	}
 	state, err := file.read()
-	unheard := f.later && !state.Session.Started || e.kind == kindEnd && state.Ended
-	state.before(e)
+	unheard := f.startedOnly && !state.Session.Started || e.kind == kindEnd && state.Ended
+	state.applyEvent(e)
 	s := h.Resume(config, state.Session)
 	if err == nil {
 		err = effects.RestoreStates(s, state.Plugins)
@@ -111,7 +111,7 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 // empty state, which starhost does not store. A guard that names the state may decide otherwise with
 // it, so its call is refused; the decision of another guard to refuse stays.
 func (o *Options) withoutState(ctx context.Context, s *starhost.Session, e *Event, f flow, why error) (v *verdict, store func(), err error) {
-	if f.later {
+	if f.startedOnly {
 		return &verdict{}, func() {}, nil
 	}
 	v, err = f.run(ctx, s, e)
@@ -127,8 +127,8 @@ func (o *Options) report(err error) {
 	}
 }
 
-// before brings a state up to what the event says of the session.
-func (st *savedState) before(e *Event) {
+// applyEvent brings a state up to what the event says of the session.
+func (st *savedState) applyEvent(e *Event) {
 	st.Ended = e.kind == kindEnd // any other event resumes it
 	switch e.kind {
 	case kindPrompt:
@@ -143,18 +143,18 @@ func (st *savedState) before(e *Event) {
 
 // A stateFile is the file of one session, which no other process uses until it is unlocked.
 type stateFile struct {
-	states *States
-	dir    *os.Root
-	name   string
-	old    []byte // its content, nil if there is none
-	unlock func()
+	states  *States
+	dir     *os.Root
+	name    string
+	oldText []byte // its content, nil if there is none
+	unlock  func()
 }
 
 // lock finds the file of a session and locks it.
 func (st *States) lock(session string) (*stateFile, error) {
 	sum := sha256.Sum256([]byte(session))
 	name := hex.EncodeToString(sum[:])
-	dir, err := st.open()
+	dir, err := st.openDir()
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +172,14 @@ func (st *States) lock(session string) (*stateFile, error) {
 // read returns the state of the session, a new one if there is none.
 func (f *stateFile) read() (state savedState, err error) {
 	state.Version = stateVersion
-	if f.old, err = f.states.read(f.dir, f.name); err != nil {
+	if f.oldText, err = f.states.readFile(f.dir, f.name); err != nil {
 		return state, err
 	}
-	if f.old == nil {
-		f.states.sweep(f.dir, f.name[:1])
+	if f.oldText == nil {
+		f.states.removeExpired(f.dir, f.name[:1])
 		return state, nil
 	}
-	if err := json.Unmarshal(f.old, &state); err != nil || state.Version != stateVersion {
+	if err := json.Unmarshal(f.oldText, &state); err != nil || state.Version != stateVersion {
 		return savedState{}, fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(f.states.Dir, f.name), stateVersion)
 	}
 	return state, nil
@@ -195,8 +195,8 @@ func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, st
 	}
 	before := state.Plugins
 	state.Plugins = effects.SaveStates(s)
-	text, lost, err := state.fit(before)
-	if err == nil && !bytes.Equal(text, f.old) {
+	text, lost, err := state.encodeWithinLimit(before)
+	if err == nil && !bytes.Equal(text, f.oldText) {
 		err = f.write(text)
 	}
 	if err != nil {
@@ -205,10 +205,10 @@ func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, st
 	return lost
 }
 
-// fit returns the state as JSON of at most MaxState bytes. If it is larger, the plugin with the
+// encodeWithinLimit returns the state as JSON of at most MaxState bytes. If it is larger, the plugin with the
 // largest state gets back the one before, then the next one: a plugin that fills the room does not
 // make guards forget. lost says which plugins these are.
-func (st *savedState) fit(before effects.SavedStates) (text []byte, lost, err error) {
+func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte, lost, err error) {
 	if text, err = encodeState(st); err != nil || len(text) <= MaxState {
 		return text, nil, err
 	}
@@ -267,8 +267,8 @@ func (f *stateFile) write(text []byte) error {
 	return err
 }
 
-// open opens the folder, which nobody else may look into.
-func (st *States) open() (*os.Root, error) {
+// openDir opens the folder, which nobody else may look into.
+func (st *States) openDir() (*os.Root, error) {
 	if st.Dir == "" {
 		return nil, errors.New("there is no place to keep sessions in: want HOME or XDG_STATE_HOME")
 	}
@@ -290,8 +290,8 @@ func (st *States) open() (*os.Root, error) {
 	return dir, nil
 }
 
-// read returns the content of a file, nil if there is none or if it is too old.
-func (st *States) read(dir *os.Root, name string) ([]byte, error) {
+// readFile returns the content of a file, nil if there is none or if it is too old.
+func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -301,7 +301,7 @@ func (st *States) read(dir *os.Root, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || st.old(info) {
+	if err != nil || st.isExpired(info) {
 		return nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxState+1))
@@ -311,23 +311,23 @@ func (st *States) read(dir *os.Root, name string) ([]byte, error) {
 	return text, err
 }
 
-func (st *States) old(info fs.FileInfo) bool {
+func (st *States) isExpired(info fs.FileInfo) bool {
 	now := time.Now
 	if st.Now != nil {
 		now = st.Now
 	}
-	return now().Sub(info.ModTime()) > maxIdle
+	return now().Sub(info.ModTime()) > maxStateAge
 }
 
-// sweep removes the sessions of a shard, which the caller has locked, that nothing
+// removeExpired removes the sessions of a shard, which the caller has locked, that nothing
 // happened in for long. What cannot be removed is tried again another time.
-func (st *States) sweep(dir *os.Root, shard string) {
+func (st *States) removeExpired(dir *os.Root, shard string) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
-		if info, err := entry.Info(); strings.HasPrefix(entry.Name(), shard) && err == nil && st.old(info) {
+		if info, err := entry.Info(); strings.HasPrefix(entry.Name(), shard) && err == nil && st.isExpired(info) {
 			_ = dir.Remove(entry.Name())
 		}
 	}

@@ -82,13 +82,13 @@ func TestStatesPrivate(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, reports := reported(t, hostOf(t), o, promptOf("s", "hi")); !strings.Contains(reports, "want mode 0700") {
+	if _, reports := answerWithReports(t, hostOf(t), o, promptOf("s", "hi")); !strings.Contains(reports, "want mode 0700") {
 		t.Errorf("a folder that others read: got %q", reports)
 	}
 }
 
-// reported answers an event, and returns what failed beside it.
-func reported(t testing.TB, h *starhost.Host, o hook.Options, text string) (answer hook.Answer, reports string) {
+// answerWithReports answers an event, and returns what failed beside it.
+func answerWithReports(t testing.TB, h *starhost.Host, o hook.Options, text string) (answer hook.Answer, reports string) {
 	t.Helper()
 	o.Report = func(err error) { reports += err.Error() + "\n" }
 	answer, err := event(t, h, o, text)
@@ -103,11 +103,11 @@ func reported(t testing.TB, h *starhost.Host, o hook.Options, text string) (answ
 func TestStatesUnread(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
-	pure := on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("no") })
+	pure := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("no") })
 	pure.Pure = true
-	asks := on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} })
+	asks := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} })
 	asks.Match = []string{"asked"}
-	h := hostOf(t, pure, asks, on("session_start", func(context.Context, *starhost.Event) starhost.Decision {
+	h := hostOf(t, pure, asks, hookOn("session_start", func(context.Context, *starhost.Event) starhost.Decision {
 		t.Error("session_start was fired by a call that needs no session")
 		return starhost.Decision{}
 	}))
@@ -118,7 +118,7 @@ func TestStatesUnread(t *testing.T) {
 	if _, err := event(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "Bash")); err != nil {
 		t.Errorf("without a place: got %v", err)
 	}
-	if answer, reports := reported(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked")); answer.Code != 2 || !strings.Contains(reports, "want HOME") {
+	if answer, reports := answerWithReports(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked")); answer.Code != 2 || !strings.Contains(reports, "want HOME") {
 		t.Errorf("without a place, where a guard names the state: got %v, reports %q", answer, reports)
 	}
 }
@@ -128,7 +128,7 @@ func TestStatesOld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	now := time.Now()
 	o := hook.Options{States: &hook.States{Dir: dir, Now: func() time.Time { return now }}}
-	h := hostOf(t, on("turn_start", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("turn_start", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext(fmt.Sprint("first ", e.IsFirstTurn))
 	}))
 	ask := func() string {
@@ -154,8 +154,8 @@ func TestStatesEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
 	ends := 0
-	h := hostOf(t, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
-		on("session_end", func(context.Context, *starhost.Event) starhost.Decision { ends++; return starhost.Decision{} }), counter())
+	h := hostOf(t, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
+		hookOn("session_end", func(context.Context, *starhost.Event) starhost.Decision { ends++; return starhost.Decision{} }), countingGuard())
 	end := func(reason string) string {
 		return fmt.Sprintf(`{"hook_event_name":"SessionEnd","session_id":"s","reason":%q}`, reason)
 	}
@@ -184,15 +184,15 @@ func TestStatesEnd(t *testing.T) {
 		{promptOf("s", "e"), "context", 5},
 	}
 	for i, s := range steps {
-		answer, reports := reported(t, h, o, s.event)
+		answer, reports := answerWithReports(t, h, o, s.event)
 		if said := answer.Out + answer.Err; reports != "" || (s.said == "") != (said == "") || !strings.Contains(said, s.said) || ends != s.ends {
 			t.Errorf("step %d, %s: got %q, %d ends, reports %q; want %q, %d ends", i+1, s.event, said, ends, reports, s.said, s.ends)
 		}
 	}
 }
 
-// counter denies each call, and counts them in the state of its plugin.
-func counter() starhost.Hook {
+// countingGuard denies each call, and counts them in the state of its plugin.
+func countingGuard() starhost.Hook {
 	return starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 		state := effects.StateOf(turn.Session(), "counter")
 		n := 1
@@ -242,17 +242,17 @@ func TestStatesAtOnce(t *testing.T) {
 func TestStatesDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
-	allows := starhost.Hook{Event: "pre_tool_call", Match: []string{"Read"}, Call: counter().Call}
+	allows := starhost.Hook{Event: "pre_tool_call", Match: []string{"Read"}, Call: countingGuard().Call}
 	allows.Call = func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 		return starhost.Modify("arguments", json.RawMessage(`{"a":1}`)), nil
 	}
-	denies := counter()
+	denies := countingGuard()
 	denies.Match = []string{"Bash"}
-	pure := on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("pure") })
+	pure := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("pure") })
 	pure.Pure, pure.Match = true, []string{"Pure"}
-	h := hostOf(t, allows, denies, pure, on("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
-		on("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Modify("result", "redacted") }))
-	reported(t, h, o, promptOf("s", "hi"))
+	h := hostOf(t, allows, denies, pure, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
+		hookOn("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Modify("result", "redacted") }))
+	answerWithReports(t, h, o, promptOf("s", "hi"))
 	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 	for what, text := range map[string]string{
 		"half": `{"starhost_session":1,"ses`, "other version": `{"starhost_session":99}`, "empty": "", "big": strings.Repeat(" ", hook.MaxState+1),
@@ -267,7 +267,7 @@ func TestStatesDamaged(t *testing.T) {
 			{toolOf("s", "Pure"), "denied by p: pure"},
 			{`{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"x","tool_response":"secret"}`, "redacted"},
 		} {
-			answer, reports := reported(t, h, o, tt.event)
+			answer, reports := answerWithReports(t, h, o, tt.event)
 			if said := answer.Out + answer.Err; !strings.Contains(said, tt.want) || strings.Contains(tt.event, "PreToolUse") != (answer.Code == 2) {
 				t.Errorf("%s: %s: got %q, code %d, want %q", what, tt.event, said, answer.Code, tt.want)
 			}
@@ -294,7 +294,7 @@ func TestStatesFull(t *testing.T) {
 		report string
 	}{{10, ""}, {180_000, ""}, {1_048_500, "the new ctx.state of filler is not stored"}, {1_048_500, "limit 1048576"}, {20, ""}} {
 		size = want.size
-		answer, reports := reported(t, hostOf(t, fill, counter()), o, toolOf("s", "Bash"))
+		answer, reports := answerWithReports(t, hostOf(t, fill, countingGuard()), o, toolOf("s", "Bash"))
 		if deny := fmt.Sprint("call ", i+1); answer.Code != 2 || !strings.Contains(answer.Out, deny) || !strings.Contains(reports, want.report) || want.report == "" && reports != "" {
 			t.Errorf("%d bytes: got %v, reports %q, want %s, report %q", size, answer, reports, deny, want.report)
 		}
@@ -309,10 +309,10 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"sessionId":"s","prompt":"p","transformedPrompt":7}`)
 	f.Add(`{"sessionId":"s","toolName":"bash","toolArgs":"{","toolResult":{"textResultForLlm":"x"}}`)
 	f.Add(`{"hook_event_name":"pre_llm_call","extra":{"user_message":"x","conversation_history":[{"role":"user","content":[{}]}]}}`)
-	h := hostOf(f, on("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(f, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext(e.UserMessage)
 	}),
-		on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 			return starhost.Modify("arguments", json.RawMessage(`{"a":1}`))
 		}))
 	f.Fuzz(func(t *testing.T, payload string) {

@@ -14,21 +14,21 @@ import (
 // names in another case (encoding/json takes TOOL_INPUT for tool_input) and about bytes that are no
 // UTF-8. So starhost refuses such input instead of choosing one reading.
 
-// flaw returns why two readers could read the document in two ways, nil if they cannot.
-func (d *document) flaw() error {
+// findAmbiguity returns why two readers could read the document in two ways, nil if they cannot.
+func (d *document) findAmbiguity() error {
 	if !utf8.Valid(d.text) {
 		return errors.New("it is not UTF-8")
 	}
 	for i := range d.nodes {
-		if name, twice := d.repeated(i); twice {
+		if name, twice := d.findDuplicate(i); twice {
 			return fmt.Errorf("%s stands twice in one object", quoteShort(name))
 		}
 	}
 	return nil
 }
 
-// repeated returns a name that stands twice in an object.
-func (d *document) repeated(object int) (name string, twice bool) {
+// findDuplicate returns a name that stands twice in an object.
+func (d *document) findDuplicate(object int) (name string, twice bool) {
 	var few [16]string
 	names := few[:0]
 	for key := range d.members(object) {
@@ -43,9 +43,9 @@ func (d *document) repeated(object int) (name string, twice bool) {
 	return "", false
 }
 
-// misspelt returns an error if a member of an object, or of one inside, differs from a field of the
+// checkNames returns an error if a member of an object, or of one inside, differs from a field of the
 // struct by case alone.
-func (d *document) misspelt(object int, fields reflect.Type) error {
+func (d *document) checkNames(object int, fields reflect.Type) error {
 	var names []string
 	inside := map[string]reflect.Type{}
 	for i := range fields.NumField() {
@@ -56,12 +56,12 @@ func (d *document) misspelt(object int, fields reflect.Type) error {
 			inside[name] = f.Type
 		}
 	}
-	if err := d.otherCase(object, names); err != nil {
+	if err := d.checkCase(object, names); err != nil {
 		return err
 	}
 	for key, value := range d.members(object) {
 		if t := inside[d.stringAt(key)]; t != nil {
-			if err := d.misspelt(value, t); err != nil {
+			if err := d.checkNames(value, t); err != nil {
 				return err
 			}
 		}
@@ -69,8 +69,8 @@ func (d *document) misspelt(object int, fields reflect.Type) error {
 	return nil
 }
 
-// otherCase returns an error if a member of an object differs from one of the names by case alone.
-func (d *document) otherCase(object int, names []string) error {
+// checkCase returns an error if a member of an object differs from one of the names by case alone.
+func (d *document) checkCase(object int, names []string) error {
 	for key := range d.members(object) {
 		got := d.stringAt(key)
 		for _, want := range names {
@@ -90,10 +90,10 @@ func quoteShort(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// skim returns the members of an object that cannot be read as a whole, as far as it goes: texts,
+// skimObject returns the members of an object that cannot be read as a whole, as far as it goes: texts,
 // numbers and words as they are, {} for anything else. Of a name in other letter cases, or twice, it
 // returns nothing but {}.
-func (d *document) skim() object {
+func (d *document) skimObject() object {
 	all := object{}
 	seen := map[string]string{} // the first spelling of a name
 	depth := 0
@@ -104,18 +104,18 @@ func (d *document) skim() object {
 		case '}', ']':
 			depth--
 		case '"':
-			end, _, whole := d.string(i)
+			end, _, whole := d.readString(i)
 			if !whole {
 				return all
 			}
-			if colon := d.space(end); depth == 1 && colon < len(d.text) && d.text[colon] == ':' {
+			if colon := d.skipSpace(end); depth == 1 && colon < len(d.text) && d.text[colon] == ':' {
 				var name string
 				_ = json.Unmarshal(d.text[i:end], &name) // it is a string
 				same := strings.ToLower(strings.ToUpper(name))
 				if first, twice := seen[same]; twice {
 					all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
 				} else {
-					seen[same], all[name] = name, d.scalar(d.space(colon+1))
+					seen[same], all[name] = name, d.scalarAt(d.skipSpace(colon+1))
 				}
 				end = colon + 1
 			}
@@ -125,13 +125,13 @@ func (d *document) skim() object {
 	return all
 }
 
-// scalar returns the text, number or word at i, {} if there is something else.
-func (d *document) scalar(i int) json.RawMessage {
+// scalarAt returns the text, number or word at i, {} if there is something else.
+func (d *document) scalarAt(i int) json.RawMessage {
 	if i < len(d.text) && d.text[i] == '"' {
-		if end, _, whole := d.string(i); whole {
+		if end, _, whole := d.readString(i); whole {
 			return slices.Clone(d.text[i:end])
 		}
-	} else if end, ok := d.other(min(i, len(d.text))); ok {
+	} else if end, ok := d.readScalar(min(i, len(d.text))); ok {
 		return slices.Clone(d.text[i:end])
 	}
 	return json.RawMessage("{}")

@@ -50,7 +50,7 @@ func TestUnreadable(t *testing.T) {
 		agent := hook.AgentOf(a.agent)
 		for what, text := range unreadable {
 			payload := spell(text, a.name, a.tool, a.args)
-			if e, err := agent.Read([]byte(payload)); err == nil && (a.agent != "copilot" || e.Documented()) {
+			if e, err := agent.Read([]byte(payload)); err == nil && (a.agent != "copilot" || e.IsDocumented()) {
 				t.Errorf("%s: %s: Read got no error", a.agent, what)
 			}
 			_, answer, err := agent.Refuse([]byte(payload), "reason")
@@ -62,17 +62,17 @@ func TestUnreadable(t *testing.T) {
 			if _, err := agent.Read([]byte(payload)); err == nil {
 				t.Errorf("%s: %.40q: Read got no error", a.agent, payload)
 			}
-			if e, answer, err := agent.Refuse([]byte(payload), "reason"); err != nil || !e.Guarded() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
+			if e, answer, err := agent.Refuse([]byte(payload), "reason"); err != nil || !e.IsRefusable() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
 				t.Errorf("%s: %.40q: got %+v, %v", a.agent, payload, answer, err)
 			}
 		}
 	}
 	for _, text := range []string{`{"hook_event_name":"Stop"} x`, `{"hook_event_name":"PostToolUse","a":{"b":1,"b":2}}`, `{"hook_event_name":"Notification",`} {
-		if e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason"); err != nil || e.Guarded() || answer.Code != 0 || answer.Out != "" {
+		if e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason"); err != nil || e.IsRefusable() || answer.Code != 0 || answer.Out != "" {
 			t.Errorf("%s: got %+v, %v, want no refusal of an event that guards cannot refuse", text, answer, err)
 		}
 	}
-	if e, answer, _ := hook.AgentOf("claude-code").Refuse([]byte(`{"hook_event_name":"UserPromptSubmit","prompt":"x","Prompt":"y"}`), "reason"); !e.Guarded() || !strings.Contains(answer.Out, `"decision":"block"`) {
+	if e, answer, _ := hook.AgentOf("claude-code").Refuse([]byte(`{"hook_event_name":"UserPromptSubmit","prompt":"x","Prompt":"y"}`), "reason"); !e.IsRefusable() || !strings.Contains(answer.Out, `"decision":"block"`) {
 		t.Errorf("a prompt: got %+v", answer)
 	}
 }
@@ -93,7 +93,7 @@ func TestDocumented(t *testing.T) {
 		{"copilot", `{"sessionId":"s"}`, false},
 	} {
 		e, err := hook.AgentOf(tt.agent).Read([]byte(tt.text))
-		if err != nil || e.Documented() != tt.documented {
+		if err != nil || e.IsDocumented() != tt.documented {
 			t.Errorf("%s: %s: got %v, want documented %v", tt.agent, tt.text, err, tt.documented)
 		}
 	}
@@ -102,7 +102,7 @@ func TestDocumented(t *testing.T) {
 // PicoClaw gets a refusal of a call that starhost cannot read, because it goes on without an answer.
 func TestServeUnreadable(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	h := hostOf(t, on("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }))
+	h := hostOf(t, hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }))
 	for method, want := range map[string]string{
 		"before_tool": `{"action":"deny_tool","reason":"`, "approve_tool": `{"approved":false,"reason":"`,
 	} {

@@ -73,7 +73,7 @@ func TestServeStuck(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const deadline = 60 * time.Millisecond
 	release := make(chan struct{})
-	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		if e.Tool == "hang" {
 			<-release // it does not ask its context
 		}
@@ -143,7 +143,7 @@ func TestServeStuckLoad(t *testing.T) {
 func TestServeApprovals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	asked := 0
-	h := hostOf(t, on("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+	h := hostOf(t, hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		asked++
 		var args struct{ Do string }
 		_ = json.Unmarshal(e.Arguments, &args)

@@ -20,10 +20,10 @@ func readObject(payload []byte, v any) (object, error) {
 	switch {
 	case d.tooDeep:
 		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
-	case !ok || !d.is(0, isObject):
+	case !ok || !d.hasKind(0, objectNode):
 		return nil, errors.New("got no JSON object on standard input")
 	}
-	if err := cmp.Or(d.flaw(), d.misspelt(0, reflect.TypeOf(v).Elem())); err != nil {
+	if err := cmp.Or(d.findAmbiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {
 		return nil, fmt.Errorf("the event is not as documented: %w", err)
 	}
 	var all object
@@ -39,14 +39,14 @@ func readObject(payload []byte, v any) (object, error) {
 	return all, nil
 }
 
-// text returns the text of a member, "" if it is none.
-func (o object) text(name string) (s string) {
+// textField returns the text of a member, "" if it is none.
+func (o object) textField(name string) (s string) {
 	_ = json.Unmarshal(o[name], &s) // it stays ""
 	return s
 }
 
-// with returns a copy of the object with a value set.
-func (o object) with(key string, value any) object {
+// withValue returns a copy of the object with a value set.
+func (o object) withValue(key string, value any) object {
 	next := make(object, len(o)+1)
 	for k, v := range o {
 		next[k] = v
@@ -67,25 +67,25 @@ func mustJSON(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// said is an answer of one JSON object; one that is empty says nothing.
-func said(o map[string]any) Answer {
+// jsonAnswer is an answer of one JSON object; one that is empty says nothing.
+func jsonAnswer(o map[string]any) Answer {
 	if len(o) == 0 {
 		return Answer{}
 	}
 	return Answer{Out: string(mustJSON(o)) + "\n"}
 }
 
-// refused is an answer that blocks, for those who read the object and for those
+// blockingAnswer is an answer that blocks, for those who read the object and for those
 // who read the exit code and standard error.
-func refused(o map[string]any, reason string) Answer {
-	a := said(o)
+func blockingAnswer(o map[string]any, reason string) Answer {
+	a := jsonAnswer(o)
 	a.Err, a.Code = reason+"\n", ExitBlock
 	return a
 }
 
-// textOf returns what a tool returned as text: a text itself, the texts among
+// resultText returns what a tool returned as text: a text itself, the texts among
 // content blocks, what a command printed; else JSON.
-func textOf(raw json.RawMessage) string {
+func resultText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
@@ -94,8 +94,8 @@ func textOf(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &blocks) == nil && len(blocks) > 0 {
 		var texts []string
 		for _, b := range blocks {
-			if b.text("type") == "text" {
-				texts = append(texts, b.text("text"))
+			if b.textField("type") == "text" {
+				texts = append(texts, b.textField("text"))
 			}
 		}
 		return strings.Join(texts, "\n")
@@ -104,16 +104,16 @@ func textOf(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &output) == nil {
 		switch {
 		case strings.HasPrefix(string(output["stdout"]), `"`):
-			return output.text("stdout")
+			return output.textField("stdout")
 		case len(output["content"]) > 0:
-			return textOf(output["content"])
+			return resultText(output["content"])
 		}
 	}
 	return string(raw)
 }
 
-// commandLine quotes a command for a shell.
-func commandLine(argv []string) string {
+// quoteCommand quotes a command for a shell.
+func quoteCommand(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
 		quoted[i] = arg
@@ -128,8 +128,8 @@ func needsQuotes(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+", r)
 }
 
-// settings returns a value as a person writes JSON.
-func settings(v any) string {
+// formatSettings returns a value as a person writes JSON.
+func formatSettings(v any) string {
 	var b bytes.Buffer
 	_ = json.Indent(&b, mustJSON(v), "", "  ") // it is valid
 	return b.String() + "\n"

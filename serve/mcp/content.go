@@ -27,22 +27,22 @@ func content(a *fragments.Attachment) sdk.Content {
 	kind, _, _ := strings.Cut(a.Type, "/")
 	switch {
 	case a.URL != "":
-		return &sdk.ResourceLink{URI: a.URL, Name: described(a.Name, a.URL), MIMEType: a.Type}
+		return &sdk.ResourceLink{URI: a.URL, Name: descriptionOr(a.Name, a.URL), MIMEType: a.Type}
 	case kind == "image":
 		return &sdk.ImageContent{Data: []byte(a.Content), MIMEType: a.Type}
 	case kind == "audio":
 		return &sdk.AudioContent{Data: []byte(a.Content), MIMEType: a.Type}
 	}
-	return &sdk.EmbeddedResource{Resource: blob(attachmentURI(a), a)}
+	return &sdk.EmbeddedResource{Resource: resourceContent(attachmentURI(a), a)}
 }
 
 // attachmentURI returns the URI of an attachment: its id, with its name for people.
 func attachmentURI(a *fragments.Attachment) string {
-	return uriOf("sha256:"+a.ID().String()) + anchor(a.Name)
+	return uriOf("sha256:"+a.ID().String()) + fragmentPart(a.Name)
 }
 
-// blob returns an attachment as the contents of a resource: text as text.
-func blob(uri string, a *fragments.Attachment) *sdk.ResourceContents {
+// resourceContent returns an attachment as the contents of a resource: text as text.
+func resourceContent(uri string, a *fragments.Attachment) *sdk.ResourceContents {
 	c := &sdk.ResourceContents{URI: uri, MIMEType: a.Type}
 	if isText(a.Type) {
 		c.Text = a.Content

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Quickly makes what waits for seconds wait for moments.
-func Quickly(t *testing.T) {
-	times := []*time.Duration{&aliveEvery, &bodyTimeout, &firstPause, &mostPause}
+// ShortenTimes makes what waits for seconds wait for moments.
+func ShortenTimes(t *testing.T) {
+	times := []*time.Duration{&signOfLifeEvery, &bodyTimeout, &minPause, &maxPause}
 	for _, p := range times {
 		old := *p
 		*p = 20 * time.Millisecond
@@ -15,5 +15,5 @@ func Quickly(t *testing.T) {
 	}
 }
 
-// BoundConns is boundConns.
-var BoundConns = boundConns
+// LimitConns is limitConns.
+var LimitConns = limitConns

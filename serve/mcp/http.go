@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	server := &http.Server{
 		Handler: s.Handler(o), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ConnState:   boundConns(maxConns),
+		ConnState:   limitConns(maxConns),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
@@ -104,8 +104,8 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	return err
 }
 
-// boundConns closes connections that are more than there may be.
-func boundConns(most int64) func(net.Conn, http.ConnState) {
+// limitConns closes connections that are more than there may be.
+func limitConns(most int64) func(net.Conn, http.ConnState) {
 	var open atomic.Int64
 	return func(c net.Conn, state http.ConnState) {
 		switch state {
@@ -130,7 +130,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 	slots := make(chan struct{}, maxRequests)
 	var held atomic.Int64 // bytes of bodies
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if status, why := o.refuse(r, token); status != 0 {
+		if status, why := o.checkRequest(r, token); status != 0 {
 			http.Error(w, why, status)
 			return
 		}
@@ -141,33 +141,33 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.full() {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.isFull() {
 			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		body := &heldBody{Reader: http.MaxBytesReader(w, r.Body, maxMessage), all: &held}
+		body := &countedBody{Reader: http.MaxBytesReader(w, r.Body, maxMessage), total: &held}
 		defer body.release()
 		if status, why := readBody(w, r, body); status != 0 {
 			http.Error(w, why, status)
 			return
 		}
 		if r.Method == http.MethodPost { // whose answer is due also when the server stops
-			if !s.begin() {
+			if !s.beginRequest() {
 				http.Error(w, errDraining.Error(), http.StatusServiceUnavailable)
 				return
 			}
 			defer s.calls.Done()
 		}
-		steady := &steadyWriter{w, http.NewResponseController(w)}
-		defer steady.extend() // for what the server itself writes at the end
+		steady := &deadlineWriter{w, http.NewResponseController(w)}
+		defer steady.extendDeadline() // for what the server itself writes at the end
 		streamable.ServeHTTP(steady, r)
 	})
 }
 
-// refuse returns the status of a request that is not to be answered, and why; 0 for
+// checkRequest returns the status of a request that is not to be answered, and why; 0 for
 // others. A page of the web must not get here, also under a name that it made stand
 // for this machine.
-func (o HTTPOptions) refuse(r *http.Request, token [sha256.Size]byte) (status int, why string) {
+func (o HTTPOptions) checkRequest(r *http.Request, token [sha256.Size]byte) (status int, why string) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -197,25 +197,25 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// A heldBody counts what is read of a body among those of all requests.
-type heldBody struct {
+// A countedBody counts what is read of a body among those of all requests.
+type countedBody struct {
 	io.Reader
-	all  *atomic.Int64
-	mine int64
+	total *atomic.Int64
+	read  int64
 }
 
 var errBodies = errors.New("too many bodies at once")
 
-func (b *heldBody) Read(p []byte) (int, error) {
+func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	b.mine += int64(n)
-	if b.all.Add(int64(n)) > maxBodies {
+	b.read += int64(n)
+	if b.total.Add(int64(n)) > maxBodies {
 		return 0, errBodies
 	}
 	return n, err
 }
 
-func (b *heldBody) release() { b.all.Add(-b.mine) }
+func (b *countedBody) release() { b.total.Add(-b.read) }
 
 // readBody reads the body of a request, in time and whole, so that nothing slow is
 // behind it any more.
@@ -237,27 +237,27 @@ func readBody(w http.ResponseWriter, r *http.Request, body io.Reader) (status in
 	return 0, ""
 }
 
-// A steadyWriter gives up on clients that do not take what they asked for.
-type steadyWriter struct {
+// A deadlineWriter gives up on clients that do not take what they asked for.
+type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (w *steadyWriter) Write(b []byte) (int, error) {
-	w.extend()
+func (w *deadlineWriter) Write(b []byte) (int, error) {
+	w.extendDeadline()
 	return w.ResponseWriter.Write(b)
 }
 
 // Flush implements [http.Flusher].
-func (w *steadyWriter) Flush() {
-	w.extend()
+func (w *deadlineWriter) Flush() {
+	w.extendDeadline()
 	_ = w.control.Flush()
 }
 
-// extend gives the client time for the next piece.
-func (w *steadyWriter) extend() {
+// extendDeadline gives the client time for the next piece.
+func (w *deadlineWriter) extendDeadline() {
 	_ = w.control.SetWriteDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
 }
 
 // Unwrap is for [http.ResponseController].
-func (w *steadyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -192,7 +192,7 @@ func TestListen(t *testing.T) {
 
 // A client that sends half a body is given up, and keeps nobody from being answered.
 func TestSlowClient(t *testing.T) {
-	mcp.Quickly(t)
+	mcp.ShortenTimes(t)
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -248,7 +248,7 @@ func TestManyBodies(t *testing.T) {
 // new ones.
 func TestManyConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ConnState = mcp.BoundConns(2)
+	server.Config.ConnState = mcp.LimitConns(2)
 	server.Start()
 	defer server.Close()
 	answered := func(c net.Conn) bool {
@@ -302,7 +302,7 @@ func TestManyClients(t *testing.T) {
 			defer c.Close()
 			n := 0
 			for random := rand.New(rand.NewPCG(uint64(i), 0)); n < 4 || ctx.Err() == nil; n++ {
-				mixed(t, c, random.IntN(6))
+				requestOfKind(t, c, random.IntN(6))
 			}
 			calls.Store(i, n)
 		})
@@ -323,8 +323,8 @@ func logMemory(t *testing.T, when string) {
 	t.Logf("%s: %d KiB in use, %d goroutines", when, m.HeapAlloc>>10, runtime.NumGoroutine())
 }
 
-// mixed makes one request of a kind and checks the answer.
-func mixed(t *testing.T, c *sdk.ClientSession, kind int) {
+// requestOfKind makes one request of a kind and checks the answer.
+func requestOfKind(t *testing.T, c *sdk.ClientSession, kind int) {
 	ctx := t.Context()
 	tool := func(name, arguments, want string) {
 		r, err := c.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})

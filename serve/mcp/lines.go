@@ -25,56 +25,56 @@ const maxMessage = 4 << 20
 // A lines is a connection of one message a line. Unlike the SDK's own, it goes on
 // after what is no message, and its input does not end before what was asked for is
 // answered.
-type lines struct {
-	answers  bool // what is no message; else it is passed over, as servers print more than they should
-	in       *bufio.Reader
-	incoming chan line
-	closed   chan struct{}
-	close    sync.Once
+type lineConn struct {
+	answersErrors bool // what is no message; else it is passed over, as servers print more than they should
+	in            *bufio.Reader
+	incoming      chan inputLine
+	closed        chan struct{}
+	close         sync.Once
 
-	mu      sync.Mutex // held while a line is written
-	out     io.Writer
-	waiting map[jsonrpc.ID]bool // requests without an answer
-	idle    chan struct{}       // closed when the input has ended and nothing waits
-	quiet   sync.Once           // closes idle
-	ended   bool
+	mu            sync.Mutex // held while a line is written
+	out           io.Writer
+	openRequests  map[jsonrpc.ID]bool // requests without an answer
+	allAnswered   chan struct{}       // closed when the input has ended and nothing waits
+	closeAnswered sync.Once           // closes idle
+	inputEnded    bool
 }
 
 // A line is what was read.
-type line struct {
+type inputLine struct {
 	text []byte
 	err  error
 }
 
-func newLines(in io.Reader, out io.Writer) *lines {
-	return &lines{
-		in: bufio.NewReaderSize(in, 64<<10), out: out, incoming: make(chan line), closed: make(chan struct{}),
-		waiting: map[jsonrpc.ID]bool{}, idle: make(chan struct{}),
+func newLineConn(in io.Reader, out io.Writer) *lineConn {
+	return &lineConn{
+		in: bufio.NewReaderSize(in, 64<<10), out: out, incoming: make(chan inputLine), closed: make(chan struct{}),
+		openRequests: map[jsonrpc.ID]bool{}, allAnswered: make(chan struct{}),
 	}
 }
 
 // Connect implements [sdk.Transport].
-func (l *lines) Connect(context.Context) (sdk.Connection, error) {
-	go l.receive()
+func (l *lineConn) Connect(context.Context) (sdk.Connection, error) {
+	go l.readLines()
 	return l, nil
 }
 
 // SessionID implements [sdk.Connection].
-func (l *lines) SessionID() string { return "" }
+func (l *lineConn) SessionID() string { return "" }
 
 // Close implements [sdk.Connection]. A read of the input that is under way stays so
 // until it ends by itself.
-func (l *lines) Close() error {
+func (l *lineConn) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return nil
 }
 
-// receive reads lines until the input ends or nobody wants more.
-func (l *lines) receive() {
+// readLines reads lines until the input ends or nobody wants more.
+func (l *lineConn) readLines() {
 	for {
 		text, err := l.readLine()
 		select {
-		case l.incoming <- line{text, err}:
+		case l.incoming <- inputLine{text, err}:
 		case <-l.closed:
 			return
 		}
@@ -86,17 +86,17 @@ func (l *lines) receive() {
 
 var errLong = fmt.Errorf("got a message of more than %d bytes, want less", maxMessage)
 
-// aroundLong is how much of the begin and of the end of a long line is kept.
-const aroundLong = 200
+// edgeBytes is how much of the begin and of the end of a long line is kept.
+const edgeBytes = 200
 
 // readLine returns the next line. Of one that is too long only its ends are kept.
-func (l *lines) readLine() ([]byte, error) {
+func (l *lineConn) readLine() ([]byte, error) {
 	var text []byte
 	for long := false; ; {
 		part, err := l.in.ReadSlice('\n')
 		text = append(text, part...)
-		if long = long || len(text) > maxMessage; long && len(text) > 2*aroundLong {
-			text = slices.Concat(text[:aroundLong], text[len(text)-aroundLong:])
+		if long = long || len(text) > maxMessage; long && len(text) > 2*edgeBytes {
+			text = slices.Concat(text[:edgeBytes], text[len(text)-edgeBytes:])
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -111,7 +111,7 @@ func (l *lines) readLine() ([]byte, error) {
 }
 
 // Read implements [sdk.Connection].
-func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -120,30 +120,30 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case got := <-l.incoming:
 			if got.err != nil && !errors.Is(got.err, errLong) {
-				l.finish(ctx)
+				l.awaitAnswers(ctx)
 				return nil, got.err
 			}
-			if m := l.decode(got); m != nil {
+			if m := l.decodeLine(got); m != nil {
 				return m, nil
 			}
 		}
 	}
 }
 
-// decode returns the message of a line, nil if it has none. What is no message is
+// decodeLine returns the message of a line, nil if it has none. What is no message is
 // answered.
-func (l *lines) decode(got line) jsonrpc.Message {
+func (l *lineConn) decodeLine(got inputLine) jsonrpc.Message {
 	if got.err == nil && len(bytes.TrimSpace(got.text)) == 0 {
 		return nil
 	}
-	if got.err != nil && !l.answers {
+	if got.err != nil && !l.answersErrors {
 		return longAnswer(got.text)
 	}
 	m, err := jsonrpc.DecodeMessage(got.text)
 	if got.err != nil {
 		err = got.err
 	}
-	if err != nil && !l.answers {
+	if err != nil && !l.answersErrors {
 		return nil
 	}
 	if err != nil {
@@ -153,22 +153,22 @@ func (l *lines) decode(got line) jsonrpc.Message {
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // which has no answer
 		l.mu.Lock()
-		l.waiting[r.ID] = true
+		l.openRequests[r.ID] = true
 		l.mu.Unlock()
 	}
 	return m
 }
 
-// idOfLong finds the id of an answer in what is kept of it: programs write it before
+// longAnswerID finds the id of an answer in what is kept of it: programs write it before
 // the result or behind it.
-var idOfLong = sync.OnceValue(func() *regexp.Regexp {
+var longAnswerID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,|"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 })
 
 // longAnswer returns an error in place of an answer that is too long, nil if nobody
 // can tell to what it is one: whoever asked need not wait.
 func longAnswer(ends []byte) jsonrpc.Message {
-	found := idOfLong().FindSubmatch(ends)
+	found := longAnswerID().FindSubmatch(ends)
 	if found == nil {
 		return nil
 	}
@@ -177,31 +177,31 @@ func longAnswer(ends []byte) jsonrpc.Message {
 	return &jsonrpc.Response{ID: id, Error: errLong}
 }
 
-// finish waits for the answers that are due, for a moment: nothing more is read.
-func (l *lines) finish(ctx context.Context) {
+// awaitAnswers waits for the answers that are due, for a moment: nothing more is read.
+func (l *lineConn) awaitAnswers(ctx context.Context) {
 	l.mu.Lock()
-	l.ended = true
-	l.settle()
+	l.inputEnded = true
+	l.signalAnswered()
 	l.mu.Unlock()
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
-	case <-l.idle:
+	case <-l.allAnswered:
 	case <-l.closed:
 	case <-ctx.Done():
 	case <-late.C:
 	}
 }
 
-// settle tells whether all is answered.
-func (l *lines) settle() {
-	if l.ended && len(l.waiting) == 0 {
-		l.quiet.Do(func() { close(l.idle) })
+// signalAnswered tells whether all is answered.
+func (l *lineConn) signalAnswered() {
+	if l.inputEnded && len(l.openRequests) == 0 {
+		l.closeAnswered.Do(func() { close(l.allAnswered) })
 	}
 }
 
 // Write implements [sdk.Connection].
-func (l *lines) Write(_ context.Context, m jsonrpc.Message) error {
+func (l *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -209,14 +209,14 @@ func (l *lines) Write(_ context.Context, m jsonrpc.Message) error {
 	err = l.send(data)
 	if r, ok := m.(*jsonrpc.Response); ok {
 		l.mu.Lock()
-		delete(l.waiting, r.ID)
-		l.settle()
+		delete(l.openRequests, r.ID)
+		l.signalAnswered()
 		l.mu.Unlock()
 	}
 	return err
 }
 
-func (l *lines) send(data []byte) error {
+func (l *lineConn) send(data []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := l.out.Write(append(data, '\n'))

@@ -56,13 +56,13 @@ type Server struct {
 	options Options
 	sdk     *sdk.Server
 
-	mu         sync.Mutex
-	sessions   map[*sdk.ServerSession]*session
-	offered    offers
-	subscribed map[string]int // resources, with how many clients want to hear of them
-	draining   bool
-	calls      sync.WaitGroup // under way
-	ends       sync.WaitGroup // of sessions
+	mu          sync.Mutex
+	sessions    map[*sdk.ServerSession]*session
+	lists       clientLists
+	subscribed  map[string]int // resources, with how many clients want to hear of them
+	draining    bool
+	calls       sync.WaitGroup // under way
+	sessionEnds sync.WaitGroup // of sessions
 }
 
 // NewServer returns a server of what the hosts of live offer. After a Swap comes
@@ -83,20 +83,20 @@ func NewServer(live *starhost.Live, o Options) *Server {
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "starhost", Version: o.Version}, &sdk.ServerOptions{
 		Capabilities:              changing,
-		SupportedProtocolVersions: withSessions(),
+		SupportedProtocolVersions: sessionVersions(),
 		CompletionHandler:         s.complete,
 		SubscribeHandler:          func(_ context.Context, r *sdk.SubscribeRequest) error { return s.subscribe(r.Params.URI, 1) },
 		UnsubscribeHandler:        func(_ context.Context, r *sdk.UnsubscribeRequest) error { return s.subscribe(r.Params.URI, -1) },
 	})
-	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddReceivingMiddleware(s.handleRequest)
 	s.Refresh(context.Background())
 	return s
 }
 
-// withSessions returns the versions of the protocol that have sessions: later ones
+// sessionVersions returns the versions of the protocol that have sessions: later ones
 // have none, so that plugins could keep nothing and nobody could be asked. Clients
 // that know later ones know these as well.
-func withSessions() []string {
+func sessionVersions() []string {
 	return slices.DeleteFunc(sdk.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" })
 }
 
@@ -105,13 +105,13 @@ type method func(*Server, context.Context, sdk.Request) (sdk.Result, error)
 
 // methods are the requests that are answered here; the SDK answers the others.
 var methods = map[string]method{
-	"tools/call":     answer((*Server).callTool),
-	"resources/read": answer((*Server).readResource),
-	"prompts/get":    answer((*Server).getPrompt),
+	"tools/call":     methodOf((*Server).callTool),
+	"resources/read": methodOf((*Server).readResource),
+	"prompts/get":    methodOf((*Server).getPrompt),
 }
 
-// answer makes a method of a function for one kind of request.
-func answer[R sdk.Request, A sdk.Result](handle func(*Server, context.Context, R) (A, error)) method {
+// methodOf makes a method of a function for one kind of request.
+func methodOf[R sdk.Request, A sdk.Result](handle func(*Server, context.Context, R) (A, error)) method {
 	return func(s *Server, ctx context.Context, r sdk.Request) (sdk.Result, error) {
 		a, err := handle(s, ctx, r.(R))
 		if err != nil {
@@ -124,10 +124,10 @@ func answer[R sdk.Request, A sdk.Result](handle func(*Server, context.Context, R
 // errDraining answers what comes while the server stops.
 var errDraining = errors.New("the server is shutting down")
 
-// receive answers a request, or lets the SDK do it.
-func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
+// handleRequest answers a request, or lets the SDK do it.
+func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, name string, r sdk.Request) (sdk.Result, error) {
-		if !s.begin() {
+		if !s.beginRequest() {
 			return nil, errDraining
 		}
 		defer s.calls.Done()
@@ -140,16 +140,16 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		switch list := result.(type) {
 		case *sdk.ListToolsResult:
-			return s.onlyOffered(ctx, r.GetSession().(*sdk.ServerSession), list)
+			return s.filterTools(ctx, r.GetSession().(*sdk.ServerSession), list)
 		case *sdk.ListResourcesResult:
-			return s.withStored(ctx, r.GetSession().(*sdk.ServerSession), list)
+			return s.addStored(ctx, r.GetSession().(*sdk.ServerSession), list)
 		}
 		return result, nil
 	}
 }
 
-// begin counts a request, if there may be more.
-func (s *Server) begin() bool {
+// beginRequest counts a request, if there may be more.
+func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.draining {
@@ -158,8 +158,8 @@ func (s *Server) begin() bool {
 	return !s.draining
 }
 
-// refuse answers no new requests any more.
-func (s *Server) refuse() {
+// refuseRequests answers no new requests any more.
+func (s *Server) refuseRequests() {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
@@ -168,16 +168,16 @@ func (s *Server) refuse() {
 // drain waits until requests under way are answered, or ctx ends; new ones are
 // refused. Then it ends all sessions.
 func (s *Server) drain(ctx context.Context) {
-	s.refuse()
-	wait(ctx, &s.calls)
+	s.refuseRequests()
+	waitFor(ctx, &s.calls)
 	for ss := range s.sdk.Sessions() {
 		_ = ss.Close() // it is over either way
 	}
-	wait(ctx, &s.ends)
+	waitFor(ctx, &s.sessionEnds)
 }
 
-// wait waits for a group, but not for longer than ctx.
-func wait(ctx context.Context, group *sync.WaitGroup) {
+// waitFor waits for a group, but not for longer than ctx.
+func waitFor(ctx context.Context, group *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
 	select {
@@ -189,15 +189,15 @@ func wait(ctx context.Context, group *sync.WaitGroup) {
 // A session is what the host knows of an MCP session.
 type session struct {
 	*starhost.Session
-	mu      sync.Mutex
-	host    *starhost.Host            // whose tools are known
-	tools   map[string]bool           // that are for the session
-	started int                       // calls, for their ids
-	kept    map[fragments.Hash]string // what its prompts kept, with where it came from
+	mu            sync.Mutex
+	toolsHost     *starhost.Host            // whose tools are known
+	tools         map[string]bool           // that are for the session
+	callCount     int                       // calls, for their ids
+	sentFragments map[fragments.Hash]string // what its prompts kept, with where it came from
 }
 
-// session returns the session of a client, made at its first request.
-func (s *Server) session(ss *sdk.ServerSession) *session {
+// findSession returns the session of a client, made at its first request.
+func (s *Server) findSession(ss *sdk.ServerSession) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.sessions[ss]; known != nil {
@@ -205,14 +205,14 @@ func (s *Server) session(ss *sdk.ServerSession) *session {
 	}
 	config := s.options.Session
 	config.ID = ss.ID()
-	made := &session{Session: s.live.NewSession(config), kept: map[fragments.Hash]string{}}
+	made := &session{Session: s.live.NewSession(config), sentFragments: map[fragments.Hash]string{}}
 	s.sessions[ss] = made
-	s.ends.Go(func() { s.end(ss, made) })
+	s.sessionEnds.Go(func() { s.endSession(ss, made) })
 	return made
 }
 
-// end waits for the end of a client's session, and ends that of the host.
-func (s *Server) end(ss *sdk.ServerSession, ours *session) {
+// endSession waits for the end of a client's session, and ends that of the host.
+func (s *Server) endSession(ss *sdk.ServerSession, ours *session) {
 	_ = ss.Wait() // why it ended is of no interest
 	s.mu.Lock()
 	delete(s.sessions, ss)
@@ -224,8 +224,8 @@ func (s *Server) end(ss *sdk.ServerSession, ours *session) {
 	}
 }
 
-// full reports whether no more sessions may begin.
-func (s *Server) full() bool {
+// isFull reports whether no more sessions may begin.
+func (s *Server) isFull() bool {
 	n := 0
 	for range s.sdk.Sessions() {
 		n++
@@ -234,18 +234,18 @@ func (s *Server) full() bool {
 }
 
 // An offers is what clients were told last, by name, as JSON.
-type offers struct{ tools, templates, resources, prompts map[string]string }
+type clientLists struct{ tools, templates, resources, prompts map[string]string }
 
 // Refresh tells clients what changed after the host was replaced: lists, and
 // resources that they subscribed to, which may be others now.
 func (s *Server) Refresh(ctx context.Context) {
 	h := s.live.Host()
 	s.mu.Lock()
-	o := &s.offered
-	o.tools = update(o.tools, tools(h), toolKey, s.addTool, s.sdk.RemoveTools)
-	o.templates = update(o.templates, resourceTemplates(h), templateKey, s.addTemplate, s.sdk.RemoveResourceTemplates)
-	o.resources = update(o.resources, resources(h), resourceKey, s.addResource, s.sdk.RemoveResources)
-	o.prompts = update(o.prompts, prompts(h), promptKey, s.addPrompt, s.sdk.RemovePrompts)
+	o := &s.lists
+	o.tools = updateList(o.tools, tools(h), toolKey, s.addTool, s.sdk.RemoveTools)
+	o.templates = updateList(o.templates, resourceTemplates(h), templateKey, s.addTemplate, s.sdk.RemoveResourceTemplates)
+	o.resources = updateList(o.resources, resources(h), resourceKey, s.addResource, s.sdk.RemoveResources)
+	o.prompts = updateList(o.prompts, prompts(h), promptKey, s.addPrompt, s.sdk.RemovePrompts)
 	uris := sortedKeys(s.subscribed)
 	s.mu.Unlock()
 	for _, uri := range uris {
@@ -253,9 +253,9 @@ func (s *Server) Refresh(ctx context.Context) {
 	}
 }
 
-// update makes what the SDK lists what it should, and touches nothing else: each
+// updateList makes what the SDK lists what it should, and touches nothing else: each
 // change is told to all clients.
-func update[T any](old map[string]string, items []T, key func(T) string, add func(T), remove func(...string)) map[string]string {
+func updateList[T any](old map[string]string, items []T, key func(T) string, add func(T), remove func(...string)) map[string]string {
 	now := map[string]string{}
 	for _, item := range items {
 		data, _ := json.Marshal(item) // plain data

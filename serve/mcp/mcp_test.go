@@ -27,10 +27,10 @@ func TestMain(m *testing.M) {
 	switch how := os.Getenv("MOUNTED"); how {
 	case "":
 	case "yes":
-		mounted()
+		runMountedServer()
 		return
 	default:
-		hostile(how)
+		runHostileServer(how)
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -393,7 +393,7 @@ func TestCancel(t *testing.T) {
 
 // A long call says how far it is, and that it is still there.
 func TestProgress(t *testing.T) {
-	mcp.Quickly(t)
+	mcp.ShortenTimes(t)
 	heard := make(chan *sdk.ProgressNotificationParams, 100)
 	release := make(chan bool)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {

@@ -57,25 +57,25 @@ const (
 
 // Back-off of a server that does not run.
 var (
-	firstPause = time.Second
-	mostPause  = time.Minute
+	minPause = time.Second
+	maxPause = time.Minute
 )
 
 // A Mount is the tools of an MCP server as a plugin of hosts. What the server says
 // is untrusted: it is bounded, and what no host would take is left out. A server
 // that ends is started again, ever later; its tools say so meanwhile.
 type Mount struct {
-	options MountOptions
-	running context.Context // until Close
-	stop    context.CancelFunc
-	ended   chan struct{}
-	others  chan struct{} // holds a token if the server says that its tools are others
+	options      MountOptions
+	lifetime     context.Context // until Close
+	stop         context.CancelFunc
+	done         chan struct{}
+	toolsChanged chan struct{} // holds a token if the server says that its tools are others
 
-	mu      sync.Mutex
-	session *sdk.ClientSession // nil while it does not run
-	why     string             // it does not run
-	tools   []*sdk.Tool
-	told    string // tools as Plugin said last
+	mu            sync.Mutex
+	session       *sdk.ClientSession // nil while it does not run
+	downReason    string             // it does not run
+	tools         []*sdk.Tool
+	reportedTools string // tools as Plugin said last
 }
 
 // OpenMount starts or reaches a server and waits until its tools are known, but not
@@ -90,8 +90,8 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 	o.Approval = cmp.Or(o.Approval, starhost.ApprovalAsk)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	m := &Mount{
-		options: o, running: running, stop: stop, ended: make(chan struct{}), others: make(chan struct{}, 1),
-		why: "it was not started yet",
+		options: o, lifetime: running, stop: stop, done: make(chan struct{}), toolsChanged: make(chan struct{}, 1),
+		downReason: "it was not started yet",
 	}
 	tried := make(chan struct{})
 	go m.run(running, sync.OnceFunc(func() { close(tried) }))
@@ -105,23 +105,23 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 // Close ends the server. Calls under way end with it.
 func (m *Mount) Close() {
 	m.stop()
-	<-m.ended
+	<-m.done
 }
 
 // run keeps the server running until ctx ends. It tells when it has tried once.
 func (m *Mount) run(ctx context.Context, tried func()) {
-	defer close(m.ended)
+	defer close(m.done)
 	defer tried()
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		start := time.Now()
 		err := m.serve(ctx, tried)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(start) > mostPause {
-			pause = firstPause
+		if time.Since(start) > maxPause {
+			pause = minPause
 		}
-		m.down(fmt.Sprintf("%s; it is started again in %v", cut(err.Error(), maxDescription), pause))
+		m.setDown(fmt.Sprintf("%s; it is started again in %v", truncate(err.Error(), maxDescription), pause))
 		tried()
 		select {
 		case <-ctx.Done():
@@ -131,10 +131,10 @@ func (m *Mount) run(ctx context.Context, tried func()) {
 	}
 }
 
-// down notes why the server does not run.
-func (m *Mount) down(why string) {
+// setDown notes why the server does not run.
+func (m *Mount) setDown(why string) {
 	m.mu.Lock()
-	m.session, m.why = nil, why
+	m.session, m.downReason = nil, why
 	m.mu.Unlock()
 	m.options.Warn("MCP server " + m.options.Name + ": " + why)
 }
@@ -146,13 +146,13 @@ func (m *Mount) serve(ctx context.Context, reached func()) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = session.Close() })() // it is over either way
-	if err := m.list(ctx, session); err != nil {
+	if err := m.fetchTools(ctx, session); err != nil {
 		return errors.Join(err, session.Close())
 	}
 	reached()
 	listening, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { m.listen(listening, session) })
+	beside.Go(func() { m.followTools(listening, session) })
 	defer beside.Wait()
 	defer stop()
 	err = session.Wait()
@@ -167,7 +167,7 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			select {
-			case m.others <- struct{}{}:
+			case m.toolsChanged <- struct{}{}:
 			default: // they will be asked for
 			}
 		},
@@ -175,7 +175,7 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
 	defer cancel()
 	// Many servers answer nothing to the question that later versions begin with.
-	session, err := client.Connect(ctx, m.transport(), &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(withSessions())})
+	session, err := client.Connect(ctx, m.transport(), &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(sessionVersions())})
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
@@ -185,7 +185,7 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 // transport returns how the server is reached.
 func (m *Mount) transport() sdk.Transport {
 	if m.options.URL == "" {
-		return &process{options: m.options}
+		return &processTransport{options: m.options}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = callTimeout
@@ -220,28 +220,28 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// listen asks for the tools again when the server says that they are others, now and
+// followTools asks for the tools again when the server says that they are others, now and
 // then if it says so all the time, until ctx ends.
-func (m *Mount) listen(ctx context.Context, session *sdk.ClientSession) {
+func (m *Mount) followTools(ctx context.Context, session *sdk.ClientSession) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.others:
+		case <-m.toolsChanged:
 		}
-		if err := m.list(ctx, session); err != nil && ctx.Err() == nil {
-			m.options.Warn("MCP server " + m.options.Name + ": " + cut(err.Error(), maxDescription))
+		if err := m.fetchTools(ctx, session); err != nil && ctx.Err() == nil {
+			m.options.Warn("MCP server " + m.options.Name + ": " + truncate(err.Error(), maxDescription))
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(firstPause):
+		case <-time.After(minPause):
 		}
 	}
 }
 
-// list asks for the server's tools, and tells if they are others.
-func (m *Mount) list(ctx context.Context, session *sdk.ClientSession) error {
+// fetchTools asks for the server's tools, and tells if they are others.
+func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no list of tools in %v", startTimeout))
 	defer cancel()
 	var tools []*sdk.Tool
@@ -258,7 +258,7 @@ func (m *Mount) list(ctx context.Context, session *sdk.ClientSession) error {
 	}
 	m.mu.Lock()
 	m.session, m.tools = session, tools
-	changed := m.told != "" && m.told != textOf(tools)
+	changed := m.reportedTools != "" && m.reportedTools != toolsText(tools)
 	m.mu.Unlock()
 	if changed {
 		m.options.Changed()
@@ -266,8 +266,8 @@ func (m *Mount) list(ctx context.Context, session *sdk.ClientSession) error {
 	return nil
 }
 
-// textOf returns what tells tools from others.
-func textOf(tools []*sdk.Tool) string {
+// toolsText returns what tells tools from others.
+func toolsText(tools []*sdk.Tool) string {
 	data, _ := json.Marshal(tools) // they came as JSON
 	return string(data)
 }
@@ -277,15 +277,15 @@ func textOf(tools []*sdk.Tool) string {
 func (m *Mount) Plugin() starhost.Plugin {
 	m.mu.Lock()
 	all := slices.Clone(m.tools)
-	m.told = textOf(all)
+	m.reportedTools = toolsText(all)
 	m.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
 	p := starhost.Plugin{Name: "mcp-" + m.options.Name, Description: "The tools of the MCP server " + m.options.Name + "."}
 	skip := func(t *sdk.Tool, why any) {
-		m.options.Warn(fmt.Sprintf("MCP server %s: tool %q is left out: %v", m.options.Name, cut(t.Name, 100), why))
+		m.options.Warn(fmt.Sprintf("MCP server %s: tool %q is left out: %v", m.options.Name, truncate(t.Name, 100), why))
 	}
 	for i, t := range all {
-		tool, err := m.tool(t)
+		tool, err := m.convertTool(t)
 		switch {
 		case i > 0 && t.Name == all[i-1].Name:
 			skip(t, "there are two of that name")
@@ -301,8 +301,8 @@ func (m *Mount) Plugin() starhost.Plugin {
 	return p
 }
 
-// tool returns a tool of the server as one of a host, if a host would take it.
-func (m *Mount) tool(t *sdk.Tool) (starhost.Tool, error) {
+// convertTool returns a tool of the server as one of a host, if a host would take it.
+func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || len(schema) > maxSchema {
 		return starhost.Tool{}, fmt.Errorf("its schema has %d bytes, want at most %d", len(schema), maxSchema)
@@ -310,44 +310,44 @@ func (m *Mount) tool(t *sdk.Tool) (starhost.Tool, error) {
 	name := t.Name
 	tool := starhost.Tool{
 		Name:        m.options.Name + "_" + name,
-		Description: cut(described(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
+		Description: truncate(descriptionOr(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
 		Parameters:  schema, Approval: m.options.Approval, Timeout: callTimeout,
 		Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
-			return m.call(ctx, name, call.Arguments)
+			return m.callTool(ctx, name, call.Arguments)
 		},
 	}
 	return tool, starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "check", Tools: []starhost.Tool{tool}})
 }
 
-// call calls a tool of the server.
-func (m *Mount) call(ctx context.Context, name string, arguments json.RawMessage) (starhost.Result, error) {
+// callTool calls a tool of the server.
+func (m *Mount) callTool(ctx context.Context, name string, arguments json.RawMessage) (starhost.Result, error) {
 	m.mu.Lock()
-	session, why := m.session, m.why
+	session, why := m.session, m.downReason
 	m.mu.Unlock()
 	if session == nil {
-		return failed("MCP server %s does not run: %s", m.options.Name, why), nil
+		return errorResult("MCP server %s does not run: %s", m.options.Name, why), nil
 	}
 	asked, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(m.running, cancel)()
+	defer context.AfterFunc(m.lifetime, cancel)()
 	result, err := session.CallTool(asked, &sdk.CallToolParams{Name: name, Arguments: arguments})
 	switch {
 	case ctx.Err() != nil:
 		return starhost.Result{}, ctx.Err()
-	case m.running.Err() != nil:
-		return failed("MCP server %s is mounted no more", m.options.Name), nil
+	case m.lifetime.Err() != nil:
+		return errorResult("MCP server %s is mounted no more", m.options.Name), nil
 	case err != nil:
-		return failed("MCP server %s: %s", m.options.Name, cut(err.Error(), maxDescription)), nil
+		return errorResult("MCP server %s: %s", m.options.Name, truncate(err.Error(), maxDescription)), nil
 	}
-	return m.result(result), nil
+	return m.convertResult(result), nil
 }
 
-func failed(format string, args ...any) starhost.Result {
+func errorResult(format string, args ...any) starhost.Result {
 	return starhost.Result{ForLLM: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// cut returns the start of a text that others wrote, as UTF-8.
-func cut(text string, most int) string {
+// truncate returns the start of a text that others wrote, as UTF-8.
+func truncate(text string, most int) string {
 	if len(text) > most {
 		text = text[:most]
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// result returns what a mounted server answered as a tool's result. Nothing in it is
+// convertResult returns what a mounted server answered as a tool's result. Nothing in it is
 // fetched: links are text.
-func (m *Mount) result(r *sdk.CallToolResult) starhost.Result {
+func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 	out := starhost.Result{IsError: r.IsError}
 	var texts []string
 	for _, c := range r.Content {
@@ -30,9 +30,9 @@ func (m *Mount) result(r *sdk.CallToolResult) starhost.Result {
 	}
 	out.ForLLM = strings.Join(texts, "\n")
 	if len(out.ForLLM) > maxText {
-		return failed("MCP server %s: got a result of %d bytes of text, want at most %d", m.options.Name, len(out.ForLLM), maxText)
+		return errorResult("MCP server %s: got a result of %d bytes of text, want at most %d", m.options.Name, len(out.ForLLM), maxText)
 	}
-	out.ForLLM = cut(out.ForLLM, maxText)
+	out.ForLLM = truncate(out.ForLLM, maxText)
 	return out
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// mounted is a server that behaves as MOUNTED says.
-func mounted() {
+// runMountedServer is a server that behaves as MOUNTED says.
+func runMountedServer() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, nil)
 	add := func(name, description string, schema any, say func(string) *sdk.CallToolResult) {
 		s.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: schema}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -69,9 +69,9 @@ func mounted() {
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 }
 
-// hostile is a server that no library wrote. It answers nothing that it does not
+// runHostileServer is a server that no library wrote. It answers nothing that it does not
 // know, and its tool "one" does what how says.
-func hostile(how string) {
+func runHostileServer(how string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	answer := func(id any, result string) { say(`{"result":%s,"jsonrpc":"2.0","id":%v}`, result, id) }
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -125,7 +125,7 @@ func TestMountHostile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.how, func(t *testing.T) {
-			h := newHost(t, starhost.Options{}, behaving(t, tt.how).Plugin())
+			h := newHost(t, starhost.Options{}, mountBehaving(t, tt.how).Plugin())
 			for range 2 {
 				if r := ask(t, h, "other_one", ``); !strings.HasPrefix(r.ForLLM, tt.want) {
 					t.Errorf("got %q, want %q", shorten(r.ForLLM), tt.want)
@@ -139,7 +139,7 @@ func TestMountHostile(t *testing.T) {
 func TestMountNeverAnswers(t *testing.T) {
 	for _, how := range []string{"never answers", "says all the time that it changed"} {
 		t.Run(how, func(t *testing.T) {
-			m := behaving(t, how)
+			m := mountBehaving(t, how)
 			h := newHost(t, starhost.Options{}, m.Plugin())
 			answers := make(chan starhost.Result)
 			go func() { answers <- ask(t, h, "other_one", ``) }()
@@ -154,16 +154,16 @@ func TestMountNeverAnswers(t *testing.T) {
 func shorten(text string) string { return text[:min(len(text), 200)] }
 
 // A mount that is tested, with what it told.
-type tested struct {
+type testMount struct {
 	*mcp.Mount
 	changed chan bool
 	mu      sync.Mutex
 	warned  []string
 }
 
-func mount(t *testing.T, o mcp.MountOptions) *tested {
+func mount(t *testing.T, o mcp.MountOptions) *testMount {
 	t.Helper()
-	m := &tested{changed: make(chan bool, 10)}
+	m := &testMount{changed: make(chan bool, 10)}
 	o.Name = "other"
 	o.Changed = func() { m.changed <- true }
 	o.Warn = func(text string) {
@@ -176,19 +176,19 @@ func mount(t *testing.T, o mcp.MountOptions) *tested {
 	return m
 }
 
-// program mounts this program.
-func program(t *testing.T, approval starhost.Approval) *tested {
+// mountProgram mounts this program.
+func mountProgram(t *testing.T, approval starhost.Approval) *testMount {
 	t.Helper()
 	return self(t, "yes", approval)
 }
 
-// behaving mounts this program as a hostile server.
-func behaving(t *testing.T, how string) *tested {
+// mountBehaving mounts this program as a hostile server.
+func mountBehaving(t *testing.T, how string) *testMount {
 	t.Helper()
 	return self(t, how, starhost.ApprovalAuto)
 }
 
-func self(t *testing.T, mounted string, approval starhost.Approval) *tested {
+func self(t *testing.T, mounted string, approval starhost.Approval) *testMount {
 	t.Helper()
 	file, err := os.Executable()
 	if err != nil {
@@ -213,7 +213,7 @@ func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result
 
 func TestMount(t *testing.T) {
 	t.Setenv("SECRET_OF_HOST", "hunter2")
-	m := program(t, starhost.ApprovalAuto)
+	m := mountProgram(t, starhost.ApprovalAuto)
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	var names []string
 	for _, tool := range h.Tools() {
@@ -247,14 +247,14 @@ func TestMount(t *testing.T) {
 
 // Tools of others need approval unless the operator says otherwise.
 func TestMountAsks(t *testing.T) {
-	h := newHost(t, starhost.Options{}, program(t, "").Plugin())
+	h := newHost(t, starhost.Options{}, mountProgram(t, "").Plugin())
 	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_echo asks for approval", ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
 }
 
 // A server that dies says so, and is started again.
 func TestMountRestarts(t *testing.T) {
-	mcp.Quickly(t)
-	h := newHost(t, starhost.Options{}, program(t, starhost.ApprovalAuto).Plugin())
+	mcp.ShortenTimes(t)
+	h := newHost(t, starhost.Options{}, mountProgram(t, starhost.ApprovalAuto).Plugin())
 	if r := ask(t, h, "other_die", ``); !r.IsError {
 		t.Errorf("got %+v, want an error", r)
 	}
@@ -273,7 +273,7 @@ func TestMountRestarts(t *testing.T) {
 
 // A server whose tools change is mounted anew by whoever is told.
 func TestMountChanges(t *testing.T) {
-	m := program(t, starhost.ApprovalAuto)
+	m := mountProgram(t, starhost.ApprovalAuto)
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	ask(t, h, "other_more", ``)
 	<-m.changed
@@ -282,7 +282,7 @@ func TestMountChanges(t *testing.T) {
 
 // A server that cannot be reached has no tools, and says why.
 func TestMountFails(t *testing.T) {
-	mcp.Quickly(t)
+	mcp.ShortenTimes(t)
 	tests := []struct {
 		name string
 		o    mcp.MountOptions

@@ -25,30 +25,30 @@ import (
 const endDelay = 2 * time.Second
 
 // A process is the transport to a server that is a program.
-type process struct {
+type processTransport struct {
 	options MountOptions
 }
 
 // A processConn is the connection to a program that runs.
 type processConn struct {
-	*lines
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	once sync.Once
-	err  error // of its end
-	said *tail
+	*lineConn
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	once   sync.Once
+	err    error // of its end
+	stderr *tail
 }
 
 // Connect implements [sdk.Transport].
-func (p *process) Connect(context.Context) (sdk.Connection, error) {
+func (p *processTransport) Connect(context.Context) (sdk.Connection, error) {
 	file, err := lookUp(p.options.Command[0])
 	if err != nil {
 		return nil, err
 	}
 	env := map[string]string{"PATH": effects.DefaultPath, "LANG": "C.UTF-8"}
 	maps.Copy(env, p.options.Env)
-	c := &processConn{said: new(tail)}
-	c.cmd = &exec.Cmd{Path: file, Args: p.options.Command, Dir: p.options.Dir, Stderr: c.said, WaitDelay: endDelay}
+	c := &processConn{stderr: new(tail)}
+	c.cmd = &exec.Cmd{Path: file, Args: p.options.Command, Dir: p.options.Dir, Stderr: c.stderr, WaitDelay: endDelay}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
 	}
@@ -61,31 +61,31 @@ func (p *process) Connect(context.Context) (sdk.Connection, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	c.in, c.lines = in, newLines(out, in)
-	go c.receive()
+	c.in, c.lineConn = in, newLineConn(out, in)
+	go c.readLines()
 	return c, nil
 }
 
 // Close implements [sdk.Connection]: it ends the program, and what that started.
 func (c *processConn) Close() error {
 	c.once.Do(func() {
-		_ = c.lines.Close()
+		_ = c.lineConn.Close()
 		_ = c.in.Close() // it may have ended by itself
 		late := time.AfterFunc(endDelay, func() { procgroup.Kill(c.cmd) })
 		err := c.cmd.Wait()
 		late.Stop()
 		procgroup.Kill(c.cmd) // what it left running
-		c.err = c.ending(err)
+		c.err = c.describeEnd(err)
 	})
 	return c.err
 }
 
-// ending says how the program ended, with its last words.
-func (c *processConn) ending(err error) error {
+// describeEnd says how the program ended, with its last words.
+func (c *processConn) describeEnd(err error) error {
 	if err == nil {
 		return nil
 	}
-	if words := c.said.last(); words != "" {
+	if words := c.stderr.lastLine(); words != "" {
 		return fmt.Errorf("%w: %s", err, words)
 	}
 	return err
@@ -114,25 +114,25 @@ func lookUp(name string) (string, error) {
 
 // A tail keeps the end of what is written.
 type tail struct {
-	mu   sync.Mutex
-	kept []byte
+	mu  sync.Mutex
+	end []byte
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	const most = 2 << 10
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, b...)
-	if over := len(t.kept) - most; over > 0 {
-		t.kept = append([]byte(nil), t.kept[over:]...)
+	t.end = append(t.end, b...)
+	if over := len(t.end) - most; over > 0 {
+		t.end = append([]byte(nil), t.end[over:]...)
 	}
 	return len(b), nil
 }
 
-// last returns the last line.
-func (t *tail) last() string {
+// lastLine returns the last line.
+func (t *tail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimSpace(cut(string(t.kept), len(t.kept)))
+	text := strings.TrimSpace(truncate(string(t.end), len(t.end)))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -33,13 +33,13 @@ func prompts(h *starhost.Host) []*sdk.Prompt {
 	var list []*sdk.Prompt
 	for _, c := range h.Commands() {
 		list = append(list, &sdk.Prompt{
-			Name: c.Name, Description: described(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin()+"."),
+			Name: c.Name, Description: descriptionOr(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin()+"."),
 			Arguments: []*sdk.PromptArgument{{Name: commandArg, Description: "What follows the command's name, as a shell has it."}},
 		})
 	}
 	for _, l := range h.TemplateLoaders() {
 		list = append(list, &sdk.Prompt{
-			Name: templateName(h, l.Prefix), Description: described(l.Description, "The template "+l.Prefix+" of plugin "+l.Plugin+"."),
+			Name: templateName(h, l.Prefix), Description: descriptionOr(l.Description, "The template "+l.Prefix+" of plugin "+l.Plugin+"."),
 			Arguments: []*sdk.PromptArgument{
 				{Name: templateArg, Description: "Which template, where " + l.Prefix + " has several."},
 				{Name: inputArg, Description: "Your own words."},
@@ -71,11 +71,11 @@ func isCommand(h *starhost.Host, name string) bool {
 func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	h, name, args := s.live.Host(), r.Params.Name, r.Params.Arguments
 	if isCommand(h, name) {
-		return s.runCommand(context.WithValue(ctx, clientKey{}, r.Session), s.session(r.Session), name, args)
+		return s.runCommand(context.WithValue(ctx, clientKey{}, r.Session), s.findSession(r.Session), name, args)
 	}
 	for _, l := range h.TemplateLoaders() {
 		if templateName(h, l.Prefix) == name {
-			return s.fillTemplate(ctx, s.session(r.Session), l.Prefix, args)
+			return s.fillTemplate(ctx, s.findSession(r.Session), l.Prefix, args)
 		}
 	}
 	var names []string
@@ -119,7 +119,7 @@ func (s *Server) fillTemplate(ctx context.Context, ours *session, prefix string,
 	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
-	ours.keep(p.Fragments)
+	ours.recordFragments(p.Fragments)
 	var attached []fragments.Attachment
 	for _, m := range p.Messages {
 		attached = append(attached, m.Attachments...)
@@ -173,7 +173,7 @@ func (s *Server) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.Com
 	if r.Params.Ref.Type != "ref/prompt" || arg.Name != commandArg || !isCommand(s.live.Host(), name) {
 		return out, nil
 	}
-	words, err := s.session(r.Session).Complete(ctx, "/"+name+" "+arg.Value)
+	words, err := s.findSession(r.Session).Complete(ctx, "/"+name+" "+arg.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ func uriOf(ref string) string {
 	return scheme + prefix + "/" + (&url.URL{Path: arg}).EscapedPath()
 }
 
-// anchor returns what names a part of a resource, behind its URI; "" for no name.
-func anchor(name string) string {
+// fragmentPart returns what names a part of a resource, behind its URI; "" for no name.
+func fragmentPart(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -67,7 +67,7 @@ func resourceTemplates(h *starhost.Host) []*sdk.ResourceTemplate {
 	for _, l := range loaders(h) {
 		list = append(list, &sdk.ResourceTemplate{
 			Name: l.Prefix, URITemplate: scheme + l.Prefix + "/{+arg}",
-			Description: described(l.Description, "What the loader "+l.Prefix+" of plugin "+l.Plugin+" gives for arg."),
+			Description: descriptionOr(l.Description, "What the loader "+l.Prefix+" of plugin "+l.Plugin+" gives for arg."),
 		})
 	}
 	return list
@@ -118,7 +118,7 @@ func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	var got starhost.Context
-	err = s.session(r.Session).Aside(ctx, func(t *starhost.Turn) (err error) {
+	err = s.findSession(r.Session).Aside(ctx, func(t *starhost.Turn) (err error) {
 		got, err = load(ctx, t, ref)
 		return err
 	})
@@ -160,7 +160,7 @@ func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
 	several := len(c.Fragments)+len(c.Attachments) > 1
 	at := func(source string) string {
 		if several {
-			return uri + anchor(source)
+			return uri + fragmentPart(source)
 		}
 		return uri
 	}
@@ -174,7 +174,7 @@ func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
 			list = append(list, &sdk.ResourceContents{URI: a.URL, MIMEType: a.Type})
 			continue
 		}
-		list = append(list, blob(at(described(a.Name, a.Source)), a))
+		list = append(list, resourceContent(at(descriptionOr(a.Name, a.Source)), a))
 	}
 	return list
 }
@@ -190,7 +190,7 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 	var doc strings.Builder
 	doc.WriteString("Loads what a reference of the form PREFIX:ARGUMENT stands for. The prefixes are:")
 	for _, l := range all {
-		fmt.Fprintf(&doc, "\n%s: %s", l.Prefix, described(l.Description, "of plugin "+l.Plugin))
+		fmt.Fprintf(&doc, "\n%s: %s", l.Prefix, descriptionOr(l.Description, "of plugin "+l.Plugin))
 	}
 	return starhost.Plugin{Name: "load-fragment", Tools: []starhost.Tool{{
 		Name: "load_fragment", Description: doc.String(),

@@ -14,8 +14,8 @@ const grace = 10 * time.Second
 // ServeStdio serves one client, a message a line, until its input has ended and
 // what it asked for is answered, or ctx ends. Nothing else may be written to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	conn := newLines(in, out)
-	conn.answers = true
+	conn := newLineConn(in, out)
+	conn.answersErrors = true
 	ss, err := s.sdk.Connect(context.WithoutCancel(ctx), conn, nil)
 	if err != nil {
 		return err
@@ -26,8 +26,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	defer cancel()
 	select {
 	case <-ctx.Done():
-		s.refuse()
-		conn.finish(stop)
+		s.refuseRequests()
+		conn.awaitAnswers(stop)
 	case err = <-ended:
 	}
 	late := time.AfterFunc(grace, cancel)
@@ -36,4 +36,4 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-var _ sdk.Transport = (*lines)(nil)
+var _ sdk.Transport = (*lineConn)(nil)

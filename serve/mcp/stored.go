@@ -12,57 +12,57 @@ import (
 
 // Bounds of the stored fragments that a client is told of.
 const (
-	maxNamed = 1000 // of the store, by their names
-	maxKept  = 256  // of its own prompts
+	maxNamedFragments = 1000 // of the store, by their names
+	maxSentFragments  = 256  // of its own prompts
 )
 
-// keep notes what a prompt kept, so that its client finds it among the resources.
-func (s *session) keep(rows []*fragments.Row) {
+// recordFragments notes what a prompt kept, so that its client finds it among the resources.
+func (s *session) recordFragments(rows []*fragments.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range rows {
-		_, known := s.kept[r.ID]
-		if (r.Status == fragments.Kept || r.Status == fragments.Changed) && (known || len(s.kept) < maxKept) {
-			s.kept[r.ID] = r.Source
+		_, known := s.sentFragments[r.ID]
+		if (r.Status == fragments.Kept || r.Status == fragments.Changed) && (known || len(s.sentFragments) < maxSentFragments) {
+			s.sentFragments[r.ID] = r.Source
 		}
 	}
 }
 
-// withStored adds the stored fragments to the last page of a list of resources:
+// addStored adds the stored fragments to the last page of a list of resources:
 // those with names, and those that the client's own prompts kept. What other clients
 // were given is theirs, as long as nobody tells its id.
-func (s *Server) withStored(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult) (sdk.Result, error) {
+func (s *Server) addStored(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult) (sdk.Result, error) {
 	if s.options.Fragments == nil || list.NextCursor != "" {
 		return list, nil
 	}
-	names, err := named(ctx, s.options.Fragments)
+	names, err := namedFragments(ctx, s.options.Fragments)
 	if err != nil {
 		return nil, err
 	}
-	ours := s.session(ss)
+	ours := s.findSession(ss)
 	ours.mu.Lock()
 	defer ours.mu.Unlock()
 	list.Resources = slices.Clone(list.Resources)
 	for id, aliases := range names {
-		list.Resources = append(list.Resources, stored(id, strings.Join(aliases, ", "), "A stored fragment."))
+		list.Resources = append(list.Resources, storedResource(id, strings.Join(aliases, ", "), "A stored fragment."))
 	}
-	for id, source := range ours.kept {
+	for id, source := range ours.sentFragments {
 		if names[id] == nil {
-			list.Resources = append(list.Resources, stored(id, described(source, id.Short()), "A fragment of an earlier prompt."))
+			list.Resources = append(list.Resources, storedResource(id, descriptionOr(source, id.Short()), "A fragment of an earlier prompt."))
 		}
 	}
 	slices.SortFunc(list.Resources, func(a, b *sdk.Resource) int { return strings.Compare(a.URI, b.URI) })
 	return list, nil
 }
 
-// named returns the contents of a store that have names, with those, sorted.
-func named(ctx context.Context, store fragments.Store) (map[fragments.Hash][]string, error) {
+// namedFragments returns the contents of a store that have names, with those, sorted.
+func namedFragments(ctx context.Context, store fragments.Store) (map[fragments.Hash][]string, error) {
 	all, err := store.Aliases(ctx)
 	if err != nil {
 		return nil, err
 	}
 	names := map[fragments.Hash][]string{}
-	for _, name := range all[:min(len(all), maxNamed)] {
+	for _, name := range all[:min(len(all), maxNamedFragments)] {
 		id, ok, err := store.Alias(ctx, name)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func named(ctx context.Context, store fragments.Store) (map[fragments.Hash][]str
 	return names, nil
 }
 
-// stored describes a stored fragment.
-func stored(id fragments.Hash, name, description string) *sdk.Resource {
+// storedResource describes a stored fragment.
+func storedResource(id fragments.Hash, name, description string) *sdk.Resource {
 	return &sdk.Resource{Name: name, URI: uriOf("sha256:" + id.String()), Description: description, MIMEType: "text/plain"}
 }

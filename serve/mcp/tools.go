@@ -37,10 +37,10 @@ func (s *Server) addTool(t *sdk.Tool) {
 	s.sdk.AddTool(t, nil) // calls are answered before the SDK looks for this
 }
 
-// onlyOffered leaves the tools that are for the session.
-func (s *Server) onlyOffered(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult) (sdk.Result, error) {
-	ours := s.session(ss)
-	offered, err := ours.offered(ctx, s.live.Host())
+// filterTools leaves the tools that are for the session.
+func (s *Server) filterTools(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult) (sdk.Result, error) {
+	ours := s.findSession(ss)
+	offered, err := ours.offeredTools(ctx, s.live.Host())
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +48,12 @@ func (s *Server) onlyOffered(ctx context.Context, ss *sdk.ServerSession, list *s
 	return list, nil
 }
 
-// offered returns the names of the tools that are for the session. They are asked
+// offeredTools returns the names of the tools that are for the session. They are asked
 // for once for each host, as that waits for what the session does.
-func (s *session) offered(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
+func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.host == h {
+	if s.toolsHost == h {
 		return s.tools, nil
 	}
 	names := map[string]bool{}
@@ -64,7 +64,7 @@ func (s *session) offered(ctx context.Context, h *starhost.Host) (map[string]boo
 		return nil
 	})
 	if err == nil {
-		s.host, s.tools = h, names
+		s.toolsHost, s.tools = h, names
 	}
 	return names, err
 }
@@ -73,14 +73,14 @@ func (s *session) offered(ctx context.Context, h *starhost.Host) (map[string]boo
 func (s *session) nextCall() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.started++
-	return fmt.Sprintf("call-%d", s.started)
+	s.callCount++
+	return fmt.Sprintf("call-%d", s.callCount)
 }
 
 // callTool runs a tool through the guards. What goes wrong is a result for the
 // model, but for a call that was cancelled.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	ours := s.session(r.Session)
+	ours := s.findSession(r.Session)
 	ctx = context.WithValue(ctx, clientKey{}, r.Session)
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
@@ -139,9 +139,9 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// aliveEvery is how often clients that want progress hear of a call that says
+// signOfLifeEvery is how often clients that want progress hear of a call that says
 // nothing itself: many give up calls of which they hear nothing for a minute.
-var aliveEvery = 5 * time.Second
+var signOfLifeEvery = 5 * time.Second
 
 // showProgress tells the client how long the call has run, if it wants to know.
 // The caller must call stop.
@@ -150,12 +150,12 @@ func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Contex
 	if token == nil {
 		return ctx, func() {}
 	}
-	p := &progress{ctx: ctx, client: r.Session, token: token, done: make(chan struct{}), over: make(chan struct{})}
-	go p.alive()
-	return starhost.WithProgress(ctx, p.tell), p.stop
+	p := &progressSender{ctx: ctx, client: r.Session, token: token, callDone: make(chan struct{}), senderDone: make(chan struct{})}
+	go p.sendSignsOfLife()
+	return starhost.WithProgress(ctx, p.report), p.stop
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// described returns a description, or what to say without one.
-func described(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }
+// descriptionOr returns a description, or what to say without one.
+func descriptionOr(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }
