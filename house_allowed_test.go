@@ -18,7 +18,7 @@ var maxWords = map[string]int{
 	"loader":            115,
 	"model/anthropic":   5,
 	"scripts":           1,
-	"serve/hook":        50,
+	"serve/hook":        41,
 	"serve/mcp":         64,
 	"starlark":          156,
 }
@@ -35,8 +35,7 @@ var maxWidths = map[string]int{
 	"golden":            8,
 	"loader":            36,
 	"model/openai":      1,
-	"serve/hook":        47,
-	"serve/mcp":         32,
+	"serve/hook":        27,
 	"starlark":          42,
 }
 

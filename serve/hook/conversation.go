@@ -83,7 +83,9 @@ func (d *document) toolCalls(array int) (list []starhost.ToolCall) {
 		if text, ok := readDocument(args); !ok || !text.hasKind(0, objectNode) {
 			args = "{}"
 		}
-		list = append(list, starhost.ToolCall{ID: d.stringAt(d.member(c, "id")), Name: d.stringAt(d.member(function, "name")), Arguments: json.RawMessage(args)})
+		list = append(list, starhost.ToolCall{
+			ID: d.stringAt(d.member(c, "id")), Name: d.stringAt(d.member(function, "name")), Arguments: json.RawMessage(args),
+		})
 	}
 	return list
 }

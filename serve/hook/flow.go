@@ -37,7 +37,10 @@ var flows = map[kind]flow{
 
 // isNeeded reports whether there is anything to do.
 func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
-	return f.everyEvent || e.kind == kindTool && e.needsApproval(h) || slices.ContainsFunc(f.events, func(event string) bool {
+	if f.everyEvent || e.kind == kindTool && e.needsApproval(h) {
+		return true
+	}
+	return slices.ContainsFunc(f.events, func(event string) bool {
 		hears, _ := h.Hears(event, e.agent.pluginToolName(e.tool))
 		return hears
 	})
@@ -261,7 +264,8 @@ func askApproval(ctx context.Context, s *starhost.Session, e *Event) (*verdict, 
 // fireResult tells what a tool returned.
 func fireResult(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	post := e.hostEvent("post_tool_call")
-	post.Result, post.IsError, post.DurationMS = starhost.Result{ForLLM: e.result, IsError: e.isError}, e.isError, e.duration
+	post.Result = starhost.Result{ForLLM: e.result, IsError: e.isError}
+	post.IsError, post.DurationMS = e.isError, e.duration
 	if _, err := s.Fire(ctx, post); err != nil {
 		return nil, err
 	}
@@ -287,7 +291,9 @@ func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 
 // fireTurnEnd tells that the turn is over.
 func fireTurnEnd(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
-	_, err := s.Fire(ctx, &starhost.Event{Name: "turn_end", SessionID: e.session, UserMessage: e.prompt, Response: e.response, Completed: true})
+	_, err := s.Fire(ctx, &starhost.Event{
+		Name: "turn_end", SessionID: e.session, UserMessage: e.prompt, Response: e.response, Completed: true,
+	})
 	return &verdict{}, err
 }
 

@@ -67,7 +67,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	defer cancel(nil)
 	p := &picoConn{
 		ServeOptions: o, in: bufio.NewReaderSize(in, readAhead), readErr: make(chan error, 1), out: out, cancel: cancel,
-		hostReady: make(chan struct{}), openRequests: make(chan struct{}, maxOpenRequests), runningRequests: make(chan struct{}, maxRunningRequests),
+		hostReady:    make(chan struct{}),
+		openRequests: make(chan struct{}, maxOpenRequests), runningRequests: make(chan struct{}, maxRunningRequests),
 		sessions: map[string]*picoSession{},
 	}
 	p.Deadline = cmp.Or(p.Deadline, Deadline)
@@ -147,7 +148,10 @@ func readRequest(d *document) (*request, bool) {
 	if !d.read() || !d.hasKind(0, objectNode) {
 		return nil, false
 	}
-	r := &request{document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")), params: d.member(0, "params")}
+	r := &request{
+		document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")),
+		params: d.member(0, "params"),
+	}
 	if !d.hasKind(r.params, objectNode) {
 		r.params = noNode
 	}

@@ -129,7 +129,10 @@ type picoRequest struct {
 }
 
 func readPicoRequest(r *request) (*picoRequest, error) {
-	q := &picoRequest{request: r, model: r.param("model"), options: json.RawMessage("{}"), messages: r.member(r.params, "messages"), last: noNode, place: noNode}
+	q := &picoRequest{
+		request: r, model: r.param("model"), options: json.RawMessage("{}"),
+		messages: r.member(r.params, "messages"), last: noNode, place: noNode,
+	}
 	if options := r.member(r.params, "options"); r.hasKind(options, objectNode) {
 		q.options = r.copyAt(options)
 	}
@@ -187,7 +190,9 @@ func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	for _, t := range list {
 		f := d.member(t, "function")
 		if name := d.toolName(t); name != "" {
-			s.offer.tools = append(s.offer.tools, starhost.Tool{Name: name, Description: d.stringAt(d.member(f, "description")), Parameters: d.copyAt(d.member(f, "parameters"))})
+			s.offer.tools = append(s.offer.tools, starhost.Tool{
+				Name: name, Description: d.stringAt(d.member(f, "description")), Parameters: d.copyAt(d.member(f, "parameters")),
+			})
 		}
 	}
 	return s.offer.tools
@@ -242,7 +247,8 @@ func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) 
 		said.tools = append(said.tools, tools[i].Name)
 	}
 	s.turn, err = s.session.Begin(ctx, starhost.Request{
-		Text: q.words, System: q.system, Model: q.model, Options: q.options, Tools: tools, History: q.chat[:q.before:q.before],
+		Text: q.words, System: q.system, Model: q.model, Options: q.options, Tools: tools,
+		History: q.chat[:q.before:q.before],
 	})
 	return true, err
 }
@@ -391,7 +397,9 @@ func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, re
 		s.endTurn(ctx)
 		return text, nil
 	}
-	e := &starhost.Event{Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: r.param("model")}
+	e := &starhost.Event{
+		Name: "post_llm_call", Response: reply.Content, ToolCalls: reply.ToolCalls, Usage: reply.Usage, Model: r.param("model"),
+	}
 	var out starhost.Outcome
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		out, err = t.Fire(ctx, e)

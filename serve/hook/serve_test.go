@@ -32,9 +32,10 @@ func hostOf(t testing.TB, hooks ...starhost.Hook) *starhost.Host {
 }
 
 func hookOn(event string, decide func(context.Context, *starhost.Event) starhost.Decision) starhost.Hook {
-	return starhost.Hook{Event: event, Call: func(ctx context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	call := func(ctx context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
 		return decide(ctx, e), nil
-	}}
+	}
+	return starhost.Hook{Event: event, Call: call}
 }
 
 func serve(t testing.TB, h *starhost.Host, in io.Reader, out io.Writer) error {
@@ -274,7 +275,8 @@ func TestLawServeGarbage(t *testing.T) {
 				Result  map[string]any
 				Error   *struct{ Code int }
 			}
-			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" || len(m.ID) == 0 || (m.Result == nil) == (m.Error == nil) {
+			err := json.Unmarshal([]byte(line), &m)
+			if err != nil || m.JSONRPC != "2.0" || len(m.ID) == 0 || (m.Result == nil) == (m.Error == nil) {
 				rt.Fatalf("%q is answered %q: %v", in, line, err)
 			}
 		}
@@ -306,10 +308,15 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // The request of an answer has everything of the question but what plugins changed.
 func TestLawServeEcho(t *testing.T) {
-	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
+	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
+		return starhost.TextContext("context")
+	}))
 	value := rapid.Custom(func(t *rapid.T) any {
-		return rapid.OneOf(rapid.Just(any(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
-			rapid.Map(rapid.String(), func(s string) any { return s }), rapid.Map(rapid.SliceOfN(rapid.Bool(), 0, 2), func(s []bool) any { return s })).Draw(t, "value")
+		return rapid.OneOf(
+			rapid.Just(any(nil)), rapid.Map(rapid.Float64Range(-1e9, 1e9), func(f float64) any { return f }),
+			rapid.Map(rapid.String(), func(s string) any { return s }),
+			rapid.Map(rapid.SliceOfN(rapid.Bool(), 0, 2), func(s []bool) any { return s }),
+		).Draw(t, "value")
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		params := map[string]any{"model": "m", "options": map[string]any{"o": value.Draw(rt, "option")}, "x": value.Draw(rt, "x")}

@@ -65,7 +65,9 @@ type savedState struct {
 
 // inSession runs a flow in the session of an event. store writes what the session then is, and is
 // never nil.
-func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f flow) (v *verdict, store func(), err error) {
+func (o *Options) inSession(
+	ctx context.Context, h *starhost.Host, e *Event, f flow,
+) (v *verdict, store func(), err error) {
 	store = func() {}
 	config := starhost.SessionConfig{ID: e.session, Platform: e.agent.Name}
 	blank := starhost.SavedSession{Started: e.kind != kindPrompt}
@@ -110,7 +112,9 @@ func (o *Options) inSession(ctx context.Context, h *starhost.Host, e *Event, f f
 // withoutState runs a flow where starhost cannot read the state of the session. Handlers see an
 // empty state, which starhost does not store. A guard that names the state may decide otherwise with
 // it, so its call is refused; the decision of another guard to refuse stays.
-func (o *Options) withoutState(ctx context.Context, s *starhost.Session, e *Event, f flow, why error) (v *verdict, store func(), err error) {
+func (o *Options) withoutState(
+	ctx context.Context, s *starhost.Session, e *Event, f flow, why error,
+) (v *verdict, store func(), err error) {
 	if f.startedOnly {
 		return &verdict{}, func() {}, nil
 	}

@@ -88,7 +88,9 @@ func TestStatesPrivate(t *testing.T) {
 }
 
 // answerWithReports answers an event, and returns what failed beside it.
-func answerWithReports(t testing.TB, h *starhost.Host, o hook.Options, text string) (answer hook.Answer, reports string) {
+func answerWithReports(
+	t testing.TB, h *starhost.Host, o hook.Options, text string,
+) (answer hook.Answer, reports string) {
 	t.Helper()
 	o.Report = func(err error) { reports += err.Error() + "\n" }
 	answer, err := event(t, h, o, text)
@@ -118,7 +120,8 @@ func TestStatesUnread(t *testing.T) {
 	if _, err := event(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "Bash")); err != nil {
 		t.Errorf("without a place: got %v", err)
 	}
-	if answer, reports := answerWithReports(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked")); answer.Code != 2 || !strings.Contains(reports, "want HOME") {
+	answer, reports := answerWithReports(t, h, hook.Options{States: &hook.States{}}, toolOf("s", "asked"))
+	if answer.Code != 2 || !strings.Contains(reports, "want HOME") {
 		t.Errorf("without a place, where a guard names the state: got %v, reports %q", answer, reports)
 	}
 }
@@ -139,7 +142,8 @@ func TestStatesOld(t *testing.T) {
 		}
 		return answer.Out
 	}
-	if diff := cmp.Diff([]bool{true, true, false}, []bool{strings.Contains(ask(), "first true"), strings.Contains(ask(), "first false"), ask() != ""}); diff != "" {
+	got := []bool{strings.Contains(ask(), "first true"), strings.Contains(ask(), "first false"), ask() != ""}
+	if diff := cmp.Diff([]bool{true, true, false}, got); diff != "" {
 		t.Errorf("three turns (-want +got):\n%s", diff)
 	}
 	now = now.Add(8 * 24 * time.Hour)
@@ -155,7 +159,10 @@ func TestStatesEnd(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: dir}}
 	ends := 0
 	h := hostOf(t, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
-		hookOn("session_end", func(context.Context, *starhost.Event) starhost.Decision { ends++; return starhost.Decision{} }), countingGuard())
+		hookOn("session_end", func(context.Context, *starhost.Event) starhost.Decision {
+			ends++
+			return starhost.Decision{}
+		}), countingGuard())
 	end := func(reason string) string {
 		return fmt.Sprintf(`{"hook_event_name":"SessionEnd","session_id":"s","reason":%q}`, reason)
 	}
@@ -185,7 +192,8 @@ func TestStatesEnd(t *testing.T) {
 	}
 	for i, s := range steps {
 		answer, reports := answerWithReports(t, h, o, s.event)
-		if said := answer.Out + answer.Err; reports != "" || (s.said == "") != (said == "") || !strings.Contains(said, s.said) || ends != s.ends {
+		said := answer.Out + answer.Err
+		if reports != "" || (s.said == "") != (said == "") || !strings.Contains(said, s.said) || ends != s.ends {
 			t.Errorf("step %d, %s: got %q, %d ends, reports %q; want %q, %d ends", i+1, s.event, said, ends, reports, s.said, s.ends)
 		}
 	}
@@ -193,7 +201,9 @@ func TestStatesEnd(t *testing.T) {
 
 // countingGuard denies each call, and counts them in the state of its plugin.
 func countingGuard() starhost.Hook {
-	return starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	return starhost.Hook{Event: "pre_tool_call", Call: func(
+		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
 		state := effects.StateOf(turn.Session(), "counter")
 		n := 1
 		if raw, ok := state.Get("n"); ok {
@@ -207,7 +217,9 @@ func countingGuard() starhost.Hook {
 // Processes that run at once lose nothing of each other's.
 func TestStatesAtOnce(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
-	count := starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	count := starhost.Hook{Event: "pre_tool_call", Call: func(
+		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
 		state := effects.StateOf(turn.Session(), "p")
 		n := 0
 		if raw, ok := state.Get("n"); ok {
@@ -250,7 +262,10 @@ func TestStatesDamaged(t *testing.T) {
 	denies.Match = []string{"Bash"}
 	pure := hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Deny("pure") })
 	pure.Pure, pure.Match = true, []string{"Pure"}
-	h := hostOf(t, allows, denies, pure, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }),
+	prompt := hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision {
+		return starhost.TextContext("context")
+	})
+	h := hostOf(t, allows, denies, pure, prompt,
 		hookOn("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Modify("result", "redacted") }))
 	answerWithReports(t, h, o, promptOf("s", "hi"))
 	names, _ := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -268,7 +283,8 @@ func TestStatesDamaged(t *testing.T) {
 			{`{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"x","tool_response":"secret"}`, "redacted"},
 		} {
 			answer, reports := answerWithReports(t, h, o, tt.event)
-			if said := answer.Out + answer.Err; !strings.Contains(said, tt.want) || strings.Contains(tt.event, "PreToolUse") != (answer.Code == 2) {
+			said := answer.Out + answer.Err
+			if !strings.Contains(said, tt.want) || strings.Contains(tt.event, "PreToolUse") != (answer.Code == 2) {
 				t.Errorf("%s: %s: got %q, code %d, want %q", what, tt.event, said, answer.Code, tt.want)
 			}
 			if tt.want != "denied by p: pure" && !strings.Contains(reports, "remove it") {
@@ -286,7 +302,9 @@ func TestStatesDamaged(t *testing.T) {
 func TestStatesFull(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	size := 10
-	fill := starhost.Hook{Event: "pre_tool_call", Call: func(_ context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	fill := starhost.Hook{Event: "pre_tool_call", Call: func(
+		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
 		return starhost.Decision{}, effects.StateOf(turn.Session(), "filler").Set("k", json.RawMessage(`"`+strings.Repeat("<", size)+`"`))
 	}}
 	for i, want := range []struct {
@@ -295,7 +313,9 @@ func TestStatesFull(t *testing.T) {
 	}{{10, ""}, {180_000, ""}, {1_048_500, "the new ctx.state of filler is not stored"}, {1_048_500, "limit 1048576"}, {20, ""}} {
 		size = want.size
 		answer, reports := answerWithReports(t, hostOf(t, fill, countingGuard()), o, toolOf("s", "Bash"))
-		if deny := fmt.Sprint("call ", i+1); answer.Code != 2 || !strings.Contains(answer.Out, deny) || !strings.Contains(reports, want.report) || want.report == "" && reports != "" {
+		deny := fmt.Sprint("call ", i+1)
+		if answer.Code != 2 || !strings.Contains(answer.Out, deny) ||
+			!strings.Contains(reports, want.report) || want.report == "" && reports != "" {
 			t.Errorf("%d bytes: got %v, reports %q, want %s, report %q", size, answer, reports, deny, want.report)
 		}
 	}

@@ -54,7 +54,8 @@ func TestUnreadable(t *testing.T) {
 				t.Errorf("%s: %s: Read got no error", a.agent, what)
 			}
 			_, answer, err := agent.Refuse([]byte(payload), "reason")
-			if err != nil || answer.Code != a.code || !strings.Contains(answer.Out, a.out) || !strings.Contains(answer.Err, "reason") {
+			if err != nil || answer.Code != a.code ||
+				!strings.Contains(answer.Out, a.out) || !strings.Contains(answer.Err, "reason") {
 				t.Errorf("%s: %s: got %+v, %v, want code %d and %s", a.agent, what, answer, err, a.code, a.out)
 			}
 		}
@@ -62,13 +63,15 @@ func TestUnreadable(t *testing.T) {
 			if _, err := agent.Read([]byte(payload)); err == nil {
 				t.Errorf("%s: %.40q: Read got no error", a.agent, payload)
 			}
-			if e, answer, err := agent.Refuse([]byte(payload), "reason"); err != nil || !e.IsRefusable() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
+			e, answer, err := agent.Refuse([]byte(payload), "reason")
+			if err != nil || !e.IsRefusable() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
 				t.Errorf("%s: %.40q: got %+v, %v", a.agent, payload, answer, err)
 			}
 		}
 	}
 	for _, text := range []string{`{"hook_event_name":"Stop"} x`, `{"hook_event_name":"PostToolUse","a":{"b":1,"b":2}}`, `{"hook_event_name":"Notification",`} {
-		if e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason"); err != nil || e.IsRefusable() || answer.Code != 0 || answer.Out != "" {
+		e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason")
+		if err != nil || e.IsRefusable() || answer.Code != 0 || answer.Out != "" {
 			t.Errorf("%s: got %+v, %v, want no refusal of an event that guards cannot refuse", text, answer, err)
 		}
 	}

@@ -31,7 +31,8 @@ func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*
 	replies, out := io.Pipe()
 	c := &connection{t: t, in: requests, out: bufio.NewScanner(replies), done: make(chan error, 1), got: map[int]string{}}
 	go func() {
-		c.done <- hook.Serve(context.Background(), in, out, hook.ServeOptions{Load: load, Log: func(string) {}, Deadline: deadline})
+		o := hook.ServeOptions{Load: load, Log: func(string) {}, Deadline: deadline}
+		c.done <- hook.Serve(context.Background(), in, out, o)
 		out.Close()
 	}()
 	return c

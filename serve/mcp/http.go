@@ -122,7 +122,8 @@ func limitConns(most int64) func(net.Conn, http.ConnState) {
 // Handler returns what answers HTTP requests: bounded, for the program's own
 // clients, in front of the SDK's.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
-	streamable := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+	server := func(*http.Request) *sdk.Server { return s.sdk }
+	streamable := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
 		MaxRequestBodyBytes: maxMessage, SessionTimeout: sessionIdle,
 		DisableLocalhostProtection: o.Token != "", // a name in front of this machine is fine, then
 	})

@@ -62,7 +62,9 @@ func TestHTTP(t *testing.T) {
 // Who stops a server still gets the answers that are due.
 func TestShutdown(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
-	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
+		context.Context, *starhost.Turn, starhost.ToolCall,
+	) (starhost.Result, error) {
 		started <- true
 		<-release
 		return starhost.Result{ForLLM: "awake"}, nil
@@ -74,7 +76,8 @@ func TestShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		served <- mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, slow)), mcp.Options{}).ServeHTTP(ctx, l, mcp.HTTPOptions{})
+		live := starhost.NewLive(newHost(t, starhost.Options{}, slow))
+		served <- mcp.NewServer(live, mcp.Options{}).ServeHTTP(ctx, l, mcp.HTTPOptions{})
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	c, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: "http://" + l.Addr().String() + mcp.Path, DisableStandaloneSSE: true}, nil)

@@ -175,7 +175,8 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
 	defer cancel()
 	// Many servers answer nothing to the question that later versions begin with.
-	session, err := client.Connect(ctx, m.transport(), &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(sessionVersions())})
+	options := &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(sessionVersions())}
+	session, err := client.Connect(ctx, m.transport(), options)
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}

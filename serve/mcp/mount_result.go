@@ -51,7 +51,8 @@ func fromContent(c sdk.Content) (text string, a *fragments.Attachment) {
 		if c.Resource == nil || c.Resource.Text != "" {
 			return textOfResource(c.Resource), nil
 		}
-		return "", &fragments.Attachment{Content: string(c.Resource.Blob), Type: c.Resource.MIMEType, Name: c.Resource.URI}
+		r := c.Resource
+		return "", &fragments.Attachment{Content: string(r.Blob), Type: r.MIMEType, Name: r.URI}
 	}
 	return "", nil
 }

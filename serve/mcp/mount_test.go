@@ -24,7 +24,8 @@ import (
 func runMountedServer() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, nil)
 	add := func(name, description string, schema any, say func(string) *sdk.CallToolResult) {
-		s.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: schema}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		tool := &sdk.Tool{Name: name, Description: description, InputSchema: schema}
+		s.AddTool(tool, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return say(string(r.Params.Arguments)), nil
 		})
 	}
@@ -202,7 +203,8 @@ func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result
 	t.Helper()
 	var reply starhost.ToolReply
 	err := h.NewSession(starhost.SessionConfig{}).Aside(t.Context(), func(turn *starhost.Turn) (err error) {
-		reply, err = turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)})
+		call := starhost.ToolCall{ID: "1", Name: name, Arguments: json.RawMessage(arguments)}
+		reply, err = turn.CallTool(t.Context(), call)
 		return err
 	})
 	if err != nil {
@@ -320,7 +322,9 @@ func TestMountToken(t *testing.T) {
 	const token = "0123456789abcdef"
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{Token: token})
 	elsewhere := make(chan string, 100)
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { elsewhere <- r.Header.Get("Authorization") }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		elsewhere <- r.Header.Get("Authorization")
+	}))
 	defer other.Close()
 	redirects := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer redirects.Close()

@@ -87,7 +87,9 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 }
 
 // runCommand runs a command. What it says to the user is the prompt.
-func (s *Server) runCommand(ctx context.Context, ours *session, name string, args map[string]string) (*sdk.GetPromptResult, error) {
+func (s *Server) runCommand(
+	ctx context.Context, ours *session, name string, args map[string]string,
+) (*sdk.GetPromptResult, error) {
 	for _, arg := range sortedKeys(args) {
 		if arg != commandArg {
 			return nil, fmt.Errorf("prompt %s: got argument %q, want %s", name, shorten(arg), commandArg)
@@ -107,7 +109,9 @@ func (s *Server) runCommand(ctx context.Context, ours *session, name string, arg
 // fillTemplate builds the prompt that a template starts, with all that hooks add. It
 // is the first of a session of its own: the same is given as often as it is asked
 // for.
-func (s *Server) fillTemplate(ctx context.Context, ours *session, prefix string, args map[string]string) (*sdk.GetPromptResult, error) {
+func (s *Server) fillTemplate(
+	ctx context.Context, ours *session, prefix string, args map[string]string,
+) (*sdk.GetPromptResult, error) {
 	params, err := templateParams(args)
 	if err != nil {
 		return nil, err
@@ -115,7 +119,9 @@ func (s *Server) fillTemplate(ctx context.Context, ours *session, prefix string,
 	config := s.options.Session
 	config.ID = ""
 	session := s.live.NewSession(config)
-	p, err := session.Prompt(ctx, starhost.Request{Template: prefix + ":" + args[templateArg], Params: params, Text: args[inputArg]})
+	p, err := session.Prompt(ctx, starhost.Request{
+		Template: prefix + ":" + args[templateArg], Params: params, Text: args[inputArg],
+	})
 	if err := errors.Join(err, session.Close(context.WithoutCancel(ctx))); err != nil {
 		return nil, err
 	}
@@ -178,6 +184,8 @@ func (s *Server) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.Com
 		return nil, err
 	}
 	shown := words[:min(len(words), maxCompletions)]
-	out.Completion = sdk.CompletionResultDetails{Values: append([]string{}, shown...), Total: len(words), HasMore: len(words) > len(shown)}
+	out.Completion = sdk.CompletionResultDetails{
+		Values: append([]string{}, shown...), Total: len(words), HasMore: len(words) > len(shown),
+	}
 	return out, nil
 }

@@ -81,7 +81,9 @@ func (s *Server) addTemplate(t *sdk.ResourceTemplate) { s.sdk.AddResourceTemplat
 func resources(h *starhost.Host) []*sdk.Resource {
 	var list []*sdk.Resource
 	for _, k := range h.Skills() {
-		list = append(list, &sdk.Resource{Name: k.Name, URI: uriOf(k.Reference()), Description: k.Description, MIMEType: "text/markdown"})
+		list = append(list, &sdk.Resource{
+			Name: k.Name, URI: uriOf(k.Reference()), Description: k.Description, MIMEType: "text/markdown",
+		})
 	}
 	return list
 }
@@ -202,7 +204,9 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 }
 
 // loadFragment is the tool load_fragment.
-func loadFragment(ctx context.Context, t *starhost.Turn, h *starhost.Host, call starhost.ToolCall) (starhost.Result, error) {
+func loadFragment(
+	ctx context.Context, t *starhost.Turn, h *starhost.Host, call starhost.ToolCall,
+) (starhost.Result, error) {
 	var args struct{ Ref string }
 	if err := json.Unmarshal(call.Arguments, &args); err != nil { // it was checked
 		return starhost.Result{}, err

@@ -85,8 +85,12 @@ func NewServer(live *starhost.Live, o Options) *Server {
 		Capabilities:              changing,
 		SupportedProtocolVersions: sessionVersions(),
 		CompletionHandler:         s.complete,
-		SubscribeHandler:          func(_ context.Context, r *sdk.SubscribeRequest) error { return s.subscribe(r.Params.URI, 1) },
-		UnsubscribeHandler:        func(_ context.Context, r *sdk.UnsubscribeRequest) error { return s.subscribe(r.Params.URI, -1) },
+		SubscribeHandler: func(_ context.Context, r *sdk.SubscribeRequest) error {
+			return s.subscribe(r.Params.URI, 1)
+		},
+		UnsubscribeHandler: func(_ context.Context, r *sdk.UnsubscribeRequest) error {
+			return s.subscribe(r.Params.URI, -1)
+		},
 	})
 	s.sdk.AddReceivingMiddleware(s.handleRequest)
 	s.Refresh(context.Background())
@@ -241,11 +245,11 @@ type clientLists struct{ tools, templates, resources, prompts map[string]string 
 func (s *Server) Refresh(ctx context.Context) {
 	h := s.live.Host()
 	s.mu.Lock()
-	o := &s.lists
-	o.tools = updateList(o.tools, tools(h), toolKey, s.addTool, s.sdk.RemoveTools)
-	o.templates = updateList(o.templates, resourceTemplates(h), templateKey, s.addTemplate, s.sdk.RemoveResourceTemplates)
-	o.resources = updateList(o.resources, resources(h), resourceKey, s.addResource, s.sdk.RemoveResources)
-	o.prompts = updateList(o.prompts, prompts(h), promptKey, s.addPrompt, s.sdk.RemovePrompts)
+	l, removeTemplates := &s.lists, s.sdk.RemoveResourceTemplates
+	l.tools = updateList(l.tools, tools(h), toolKey, s.addTool, s.sdk.RemoveTools)
+	l.templates = updateList(l.templates, resourceTemplates(h), templateKey, s.addTemplate, removeTemplates)
+	l.resources = updateList(l.resources, resources(h), resourceKey, s.addResource, s.sdk.RemoveResources)
+	l.prompts = updateList(l.prompts, prompts(h), promptKey, s.addPrompt, s.sdk.RemovePrompts)
 	uris := sortedKeys(s.subscribed)
 	s.mu.Unlock()
 	for _, uri := range uris {
@@ -255,7 +259,9 @@ func (s *Server) Refresh(ctx context.Context) {
 
 // updateList makes what the SDK lists what it should, and touches nothing else: each
 // change is told to all clients.
-func updateList[T any](old map[string]string, items []T, key func(T) string, add func(T), remove func(...string)) map[string]string {
+func updateList[T any](
+	old map[string]string, items []T, key func(T) string, add func(T), remove func(...string),
+) map[string]string {
 	now := map[string]string{}
 	for _, item := range items {
 		data, _ := json.Marshal(item) // plain data

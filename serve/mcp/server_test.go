@@ -52,11 +52,15 @@ func weather() starhost.Plugin {
 		Name: "weather",
 		Tools: []starhost.Tool{
 			{Name: "forecast", Description: "Tells the weather.", Parameters: json.RawMessage(schema), Call: text(func(c starhost.ToolCall) string { return "sun" })},
-			{Name: "broken", Description: "Fails.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			{Name: "broken", Description: "Fails.", Call: func(
+				context.Context, *starhost.Turn, starhost.ToolCall,
+			) (starhost.Result, error) {
 				return starhost.Result{}, errors.New("the satellite is gone")
 			}},
 			{Name: "table", Description: "Gives data.", Call: text(func(starhost.ToolCall) string { return `{"high":21,"low":9}` })},
-			{Name: "radar", Description: "Gives pictures.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			{Name: "radar", Description: "Gives pictures.", Call: func(
+				context.Context, *starhost.Turn, starhost.ToolCall,
+			) (starhost.Result, error) {
 				return starhost.Result{ForLLM: "rain", Attachments: []fragments.Attachment{
 					{Content: "\x89PNG", Type: "image/png"}, {Content: "RIFF", Type: "audio/wav"},
 					{Content: "a,b", Type: "text/csv", Name: "rain.csv"}, {URL: "https://example.com/map", Name: "map", Type: "text/html"},
@@ -64,7 +68,9 @@ func weather() starhost.Plugin {
 			}},
 			{Name: "for_pilots", Description: "Is for pilots.", Roles: []string{"pilot"}, Call: text(func(starhost.ToolCall) string { return "" })},
 		},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "city", Description: "Facts of a city.", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "city", Description: "Facts of a city.", Load: func(
+			_ context.Context, _ *starhost.Turn, arg string,
+		) (starhost.Context, error) {
 			if arg == "?" {
 				return starhost.Context{}, errors.New("no such city")
 			}
@@ -101,7 +107,9 @@ func weather() starhost.Plugin {
 	}
 }
 
-func text(say func(starhost.ToolCall) string) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+func text(
+	say func(starhost.ToolCall) string,
+) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 	return func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{ForLLM: say(c)}, nil
 	}
@@ -191,7 +199,9 @@ func TestListTools(t *testing.T) {
 }
 
 func TestCallTool(t *testing.T) {
-	guard := starhost.Plugin{Name: "guard", Hooks: []starhost.Hook{{Event: "pre_tool_call", Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+	guard := starhost.Plugin{Name: "guard", Hooks: []starhost.Hook{{Event: "pre_tool_call", Call: func(
+		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+	) (starhost.Decision, error) {
 		if strings.Contains(string(e.Arguments), "Atlantis") {
 			return starhost.Deny("it sank"), nil
 		}
@@ -374,7 +384,9 @@ func TestReload(t *testing.T) {
 // A client that gives up a call ends it.
 func TestCancel(t *testing.T) {
 	started, ended := make(chan bool, 1), make(chan error, 1)
-	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
+		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+	) (starhost.Result, error) {
 		started <- true
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -396,15 +408,20 @@ func TestProgress(t *testing.T) {
 	mcp.ShortenTimes(t)
 	heard := make(chan *sdk.ProgressNotificationParams, 100)
 	release := make(chan bool)
-	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
+		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+	) (starhost.Result, error) {
 		starhost.Progress{Done: 1, Total: 4, Message: "began"}.Tell(ctx)
 		starhost.Progress{Done: 0.5}.Tell(ctx) // back: not said
 		<-release
 		starhost.Progress{Done: 4, Total: 4}.Tell(ctx)
 		return starhost.Result{ForLLM: "done"}, nil
 	}}}}
-	c := connect(t, mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, slow)), mcp.Options{}), &sdk.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { heard <- r.Params },
+	server := mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, slow)), mcp.Options{})
+	c := connect(t, server, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			heard <- r.Params
+		},
 	})
 	params := &sdk.CallToolParams{Name: "wait"}
 	params.SetProgressToken("token")
@@ -440,7 +457,9 @@ func TestApprove(t *testing.T) {
 	h := newHost(t, starhost.Options{Approver: mcp.Approve}, ask)
 	var asked string
 	answer := func(action string) *sdk.ClientOptions {
-		return &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		return &sdk.ClientOptions{ElicitationHandler: func(
+			_ context.Context, r *sdk.ElicitRequest,
+		) (*sdk.ElicitResult, error) {
 			asked = r.Params.Message
 			return &sdk.ElicitResult{Action: action}, nil
 		}}
@@ -472,7 +491,9 @@ func TestApprove(t *testing.T) {
 func TestSession(t *testing.T) {
 	events := make(chan string, 10)
 	note := func(event string) starhost.Hook {
-		return starhost.Hook{Event: event, Call: func(_ context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		return starhost.Hook{Event: event, Call: func(
+			_ context.Context, turn *starhost.Turn, e *starhost.Event,
+		) (starhost.Decision, error) {
 			events <- event + " " + e.Platform
 			return starhost.Decision{}, nil
 		}}
@@ -501,12 +522,15 @@ func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
 	if err := s.ServeStdio(t.Context(), strings.NewReader(strings.Join(all, "\n")), &out); err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(strings.Split(strings.TrimSpace(out.String()), "\n"), func(l string) bool { return strings.Contains(l, `"serverInfo"`) })
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	return slices.DeleteFunc(got, func(l string) bool { return strings.Contains(l, `"serverInfo"`) })
 }
 
 // What was asked before the input ended is answered; what is no message as well.
 func TestStdio(t *testing.T) {
-	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
+		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+	) (starhost.Result, error) {
 		time.Sleep(10 * time.Millisecond)
 		return starhost.Result{ForLLM: "awake"}, nil
 	}}}}

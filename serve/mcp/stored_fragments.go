@@ -21,8 +21,9 @@ func (s *session) recordFragments(rows []*fragments.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range rows {
-		_, known := s.sentFragments[r.ID]
-		if (r.Status == fragments.Kept || r.Status == fragments.Changed) && (known || len(s.sentFragments) < maxSentFragments) {
+		_, listed := s.sentFragments[r.ID]
+		sent := r.Status == fragments.Kept || r.Status == fragments.Changed
+		if sent && (listed || len(s.sentFragments) < maxSentFragments) {
 			s.sentFragments[r.ID] = r.Source
 		}
 	}
@@ -31,7 +32,9 @@ func (s *session) recordFragments(rows []*fragments.Row) {
 // addStored adds the stored fragments to the last page of a list of resources:
 // those with names, and those that the client's own prompts kept. What other clients
 // were given is theirs, as long as nobody tells its id.
-func (s *Server) addStored(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult) (sdk.Result, error) {
+func (s *Server) addStored(
+	ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult,
+) (sdk.Result, error) {
 	if s.options.Fragments == nil || list.NextCursor != "" {
 		return list, nil
 	}

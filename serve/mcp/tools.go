@@ -38,7 +38,9 @@ func (s *Server) addTool(t *sdk.Tool) {
 }
 
 // filterTools leaves the tools that are for the session.
-func (s *Server) filterTools(ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult) (sdk.Result, error) {
+func (s *Server) filterTools(
+	ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult,
+) (sdk.Result, error) {
 	ours := s.findSession(ss)
 	offered, err := ours.offeredTools(ctx, s.live.Host())
 	if err != nil {
@@ -150,7 +152,9 @@ func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Contex
 	if token == nil {
 		return ctx, func() {}
 	}
-	p := &progressSender{ctx: ctx, client: r.Session, token: token, callDone: make(chan struct{}), senderDone: make(chan struct{})}
+	p := &progressSender{
+		ctx: ctx, client: r.Session, token: token, callDone: make(chan struct{}), senderDone: make(chan struct{}),
+	}
 	go p.sendSignsOfLife()
 	return starhost.WithProgress(ctx, p.report), p.stop
 }
