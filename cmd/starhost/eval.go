@@ -157,14 +157,10 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 
 // check refuses flags that do not go together.
 func (f *evalFlags) check(format string) error {
-	plain := format != "pretty" && format != "json"
+	if err := f.checkFormat(format); err != nil {
+		return err
+	}
 	switch {
-	case plain && f.replay == "" && !f.prompts() && (f.fireGiven || format != "text" || !f.asks()):
-		return usagef("-F %s: got no prompt to write, want -p, -t or -i", format)
-	case plain && f.prompts() && (f.callGiven || f.fireGiven || f.expr != ""):
-		return usagef("-F %s: got a prompt beside --call, --fire or -e, want one of them, or -F pretty or json, which have both", format)
-	case f.explain && format != "pretty":
-		return usagef("--explain: got -F %s, want pretty", format)
 	case f.record != "" && f.replay != "":
 		return usagef("got --record and --replay, want one of them")
 	case f.record != "" && !f.asks():
@@ -173,6 +169,20 @@ func (f *evalFlags) check(format string) error {
 		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
 	case f.watch && f.stdin():
 		return usagef("--watch: got - for standard input, want a file: it is read again")
+	}
+	return nil
+}
+
+// checkFormat refuses flags whose result the format cannot show.
+func (f *evalFlags) checkFormat(format string) error {
+	plain := format != "pretty" && format != "json"
+	switch {
+	case plain && f.replay == "" && !f.prompts() && (f.fireGiven || format != "text" || !f.asks()):
+		return usagef("-F %s: got no prompt to write, want -p, -t or -i", format)
+	case plain && f.prompts() && (f.callGiven || f.fireGiven || f.expr != ""):
+		return usagef("-F %s: got a prompt beside --call, --fire or -e, want one of them, or -F pretty or json, which have both", format)
+	case f.explain && format != "pretty":
+		return usagef("--explain: got -F %s, want pretty", format)
 	}
 	return nil
 }
