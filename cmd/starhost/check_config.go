@@ -94,55 +94,8 @@ func parsed(texts []string) []effects.Permission {
 // without returns the permissions that have nothing in common with the others.
 func without(list, others []effects.Permission) []effects.Permission {
 	return slices.DeleteFunc(slices.Clone(list), func(p effects.Permission) bool {
-		return slices.ContainsFunc(others, func(o effects.Permission) bool {
-			return p.Kind == o.Kind && overlap(subject(p), subject(o))
-		})
+		return slices.ContainsFunc(others, p.Overlaps)
 	})
-}
-
-// subject returns the part of a permission that decides whether another one can
-// have to do with it: a host, a program, a name. Finer differences are left to the
-// call, which knows what it wants.
-func subject(p effects.Permission) string {
-	switch p.Kind {
-	case "http":
-		_, target, methods := strings.Cut(p.Pattern, " ")
-		if !methods {
-			target = p.Pattern
-		}
-		host, _, _ := strings.Cut(strings.TrimPrefix(target, "http://"), "/")
-		return host
-	case "secret":
-		name, _, _ := strings.Cut(p.Pattern, "@")
-		return name
-	case "exec":
-		program, _, _ := strings.Cut(p.Pattern, " ")
-		return program
-	}
-	return p.Pattern
-}
-
-// overlap reports whether some text fits both patterns, in which * stands for any
-// text and ? for one character. It takes patterns of absurd length as fitting.
-func overlap(a, b string) bool {
-	if len(a)*len(b) > 1<<20 {
-		return true
-	}
-	fits := make([][]bool, len(a)+1) // fits[i][j]: a[i:] and b[j:] overlap
-	for i := len(a); i >= 0; i-- {
-		fits[i] = make([]bool, len(b)+1)
-		for j := len(b); j >= 0; j-- {
-			switch {
-			case i == len(a) && j == len(b):
-				fits[i][j] = true
-			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // it ends, or takes what stands on the other side
-				fits[i][j] = i < len(a) && fits[i+1][j] || j < len(b) && fits[i][j+1]
-			case i < len(a) && j < len(b):
-				fits[i][j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?') && fits[i+1][j+1]
-			}
-		}
-	}
-	return fits[0][0]
 }
 
 // find returns where a plugin's main file spells a text, else the file.
