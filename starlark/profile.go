@@ -16,27 +16,27 @@ import (
 // is safe for concurrent use.
 type Profile struct {
 	mu    sync.Mutex
-	spent map[string]*Sample
+	spent map[string]*stackUsage
 }
 
-// A Sample is what one line spent when it was reached by one way.
-type Sample struct {
-	// Stack is the way, innermost call first. A nested call is inside of the call
+// A stackUsage counts the steps and bytes of one line that was reached through one stack.
+type stackUsage struct {
+	// Stack has the innermost call first. A nested call is inside of the call
 	// that made it.
 	Stack        []Frame
 	Steps, Bytes uint64
 }
 
-// Samples returns what was spent so far, sorted by their stacks from the outermost
+// samples returns what was spent so far, sorted by their stacks from the outermost
 // call on.
-func (p *Profile) Samples() []Sample {
+func (p *Profile) samples() []stackUsage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var list []Sample
+	var list []stackUsage
 	for _, key := range slices.Sorted(maps.Keys(p.spent)) {
 		list = append(list, *p.spent[key])
 	}
-	slices.SortStableFunc(list, func(a, b Sample) int {
+	slices.SortStableFunc(list, func(a, b stackUsage) int {
 		return slices.CompareFunc(backward(a.Stack), backward(b.Stack), compareFrames)
 	})
 	return list
@@ -82,9 +82,9 @@ func (p *Profile) add(way []Frame, spent Usage) {
 	s := p.spent[key]
 	if s == nil {
 		if p.spent == nil {
-			p.spent = map[string]*Sample{}
+			p.spent = map[string]*stackUsage{}
 		}
-		s = &Sample{Stack: slices.Clone(way)}
+		s = &stackUsage{Stack: slices.Clone(way)}
 		p.spent[key] = s
 	}
 	s.Steps += spent.Steps

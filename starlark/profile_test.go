@@ -49,12 +49,12 @@ func TestProfile(t *testing.T) {
 	if plain != used {
 		t.Errorf("with a profile: got %+v, want the same as without, %+v", used, plain)
 	}
-	if diff := cmp.Diff(p.Samples(), again.Samples()); diff != "" {
+	if diff := cmp.Diff(p.samples(), again.samples()); diff != "" {
 		t.Errorf("the same again (-first +second):\n%s", diff)
 	}
 	var sum Usage
 	ways := map[string]uint64{}
-	for _, s := range p.Samples() {
+	for _, s := range p.samples() {
 		sum.Steps += s.Steps
 		sum.Bytes += s.Bytes
 		var way string
@@ -97,7 +97,7 @@ func TestProfileOfNestedCalls(t *testing.T) {
 	}
 	callee = m.Globals["callee"].(starlark.Callable)
 	var before, after uint64
-	for _, s := range p.Samples() {
+	for _, s := range p.samples() {
 		before += s.Steps
 	}
 	_, used, err := box.Call(t.Context(), m.Globals["caller"].(starlark.Callable), nil, nil)
@@ -105,7 +105,7 @@ func TestProfileOfNestedCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	var nested uint64
-	for _, s := range p.Samples() {
+	for _, s := range p.samples() {
 		after += s.Steps
 		if len(s.Stack) == 3 && s.Stack[0].Fn == "callee" && s.Stack[1].Fn == "again" && s.Stack[2].Fn == "caller" {
 			nested += s.Steps
