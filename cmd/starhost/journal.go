@@ -72,7 +72,7 @@ func replayed(r *effects.Replay, o *loader.Options) {
 func (e *evaluation) recorded(f *evalFlags) (*question, error) {
 	var q question
 	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.replay, &replayError{code: "E0515", msg: "the first line does not say what was asked"})
+		return nil, fmt.Errorf("%s: %w", f.replay, &replayError{"E0515", "the first line does not say what was asked"})
 	}
 	f.seed, f.now = e.replay.Header.Seed, cmp.Or(f.now, q.Now)
 	return &q, nil
@@ -120,11 +120,7 @@ func pluginDigests(set *loader.Set) map[string]string {
 
 // checkQuestion refuses to replay a journal of another question.
 func (e *evaluation) checkQuestion(f *evalFlags) error {
-	got := mustJSON(e.question(f))
-	if d := difference(e.replay.Header.Input, got); d != "" {
-		return &replayError{code: "E0516", msg: "replay: another question: " + d + " as in the journal"}
-	}
-	return nil
+	return e.replay.CheckInput(mustJSON(e.question(f)))
 }
 
 // diverged returns where a replay did other than its journal says, or nil: the

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-	"strconv"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -109,60 +103,4 @@ func (q *question) recall(f *evalFlags, e *evaluation) {
 	if q.Fire != nil {
 		f.fireGiven, f.fire, f.args = true, q.Fire.Event, string(q.Fire.Arguments)
 	}
-}
-
-// difference returns the first member, by name, in which two JSON values differ,
-// as "request.text: got "b", want "a"", or "".
-func difference(want, got []byte) string {
-	return differs("", decoded(want), decoded(got))
-}
-
-// decoded returns JSON as Go values that compare: numbers are their text.
-func decoded(text []byte) (v any) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-func differs(path string, want, got any) string {
-	w, isObject := want.(map[string]any)
-	g, alike := got.(map[string]any)
-	switch {
-	case reflect.DeepEqual(want, got):
-		return ""
-	case !isObject || !alike:
-		return fmt.Sprintf("%s: got %s, want %s", path, short(got), short(want))
-	}
-	names := slices.Sorted(maps.Keys(w))
-	for name := range g {
-		if _, known := w[name]; !known {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		below := name
-		if path != "" {
-			below = path + "." + name
-		}
-		if text := differs(below, w[name], g[name]); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// short returns a value for a message.
-func short(v any) string {
-	if v == nil {
-		return "nothing"
-	}
-	text := string(mustJSON(v))
-	if len(text) > 60 {
-		return strconv.Quote(text[:60]) + "..."
-	}
-	return text
 }
