@@ -91,7 +91,7 @@ type checking struct {
 
 // run looks for everything there is to find.
 func (c *checking) run(ctx context.Context, paths []string) error {
-	settle(ctx)
+	prepareRun(ctx)
 	clock, err := c.flags.clock()
 	if err != nil {
 		return err

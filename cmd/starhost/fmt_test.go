@@ -162,7 +162,7 @@ func TestCatchSignals(t *testing.T) {
 		dir := t.TempDir()
 		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
 		caught := false
-		ctx := context.WithValue(t.Context(), systemKey{}, &system{catch: func() { caught = true }, settle: func() {}})
+		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{catchSignals: func() { caught = true }, prepareRun: func() {}})
 		var said strings.Builder
 		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
 		if caught != want {

@@ -118,7 +118,7 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 
 // loadWith is load with options that change changes.
 func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
-	settle(ctx)
+	prepareRun(ctx)
 	clock, err := f.clock()
 	if err != nil {
 		return nil, err

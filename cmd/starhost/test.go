@@ -52,7 +52,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 
 // test runs the command.
 func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
-	settle(ctx)
+	prepareRun(ctx)
 	err := a.chooseFormat("test")
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),

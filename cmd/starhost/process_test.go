@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// environment is one with a variable.
+// environment returns a getenv for which one variable is set.
 func environment(name, value string) func(string) string {
 	return func(asked string) string { return map[string]string{name: value}[asked] }
 }
@@ -53,20 +53,22 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// TestSettle: commands that run plugins settle, and others do not pay for it.
-func TestSettle(t *testing.T) {
+// TestPrepareRun: only commands that run plugins prepare for a long run.
+func TestPrepareRun(t *testing.T) {
 	for args, want := range map[string]bool{
 		"version": false, "docs": false, "config": false, "eval a.star": true, "list": true, "test a.star": true, "check a.star": true,
 		"hook picoclaw": true, "command x": true, "bench a.star --time 1us": true, "repl a.star": true, "serve --mcp stdio": true,
 	} {
 		dir := t.TempDir()
 		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
-		settled := false
-		ctx := context.WithValue(t.Context(), systemKey{}, &system{catch: func() {}, settle: func() { settled = true }})
+		prepared := false
+		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{
+			catchSignals: func() {}, prepareRun: func() { prepared = true },
+		})
 		var said strings.Builder
 		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
-		if settled != want {
-			t.Errorf("%s: settled: got %v, want %v\n%s", args, settled, want, said.String())
+		if prepared != want {
+			t.Errorf("%s: prepared: got %v, want %v\n%s", args, prepared, want, said.String())
 		}
 	}
 }

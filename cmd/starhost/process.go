@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+// A signalError is the cause of a context that a signal ended.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return e.String() }
+func (e signalError) Unwrap() error { return context.Canceled }
+
+// processContext returns a context that ends when the user or the system asks the program
+// to stop, with a signalError as its cause. A second signal stops the program at once.
+//
+// The context sets up signals and memory when a command calls catchSignals or prepareRun,
+// because the set-up takes longer than commands such as version.
+func processContext(getenv func(string) string) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var s processSetup
+	s.catchSignals = sync.OnceFunc(func() {
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
+		go func() {
+			cause := <-asked
+			signal.Stop(asked)
+			cancel(signalError{cause})
+		}()
+	})
+	s.prepareRun = sync.OnceFunc(func() {
+		tuneGC(getenv)
+		limitMemory(getenv, memlimit.FromCgroup)
+		s.catchSignals()
+	})
+	return context.WithValue(ctx, processKey{}, &s)
+}
+
+// A processSetup has the functions behind catchSignals and prepareRun. Tests replace them.
+type processSetup struct{ catchSignals, prepareRun func() }
+
+// processKey is the key of the processSetup in the context of a program.
+type processKey struct{}
+
+// catchSignals makes a signal end ctx instead of the program. Commands call it before they
+// write files, so that no signal leaves half a file. Until then a signal ends the program.
+func catchSignals(ctx context.Context) {
+	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
+		s.catchSignals()
+	}
+}
+
+// prepareRun sets the policies for memory and catches signals. Commands call it before they
+// load plugins, because such a run can be long.
+func prepareRun(ctx context.Context) {
+	if s, ok := ctx.Value(processKey{}).(*processSetup); ok {
+		s.prepareRun()
+	}
+}
+
+// tuneGC makes the garbage collector run when the heap has grown fivefold, not twofold,
+// because most of a prompt's memory is garbage after the prompt. A GOGC of the user stays.
+func tuneGC(getenv func(string) string) {
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
+// limitMemory makes the garbage collector run more often near nine tenths of the
+// container's memory, which container returns in bytes. It sets nothing outside of a
+// container, in one without a limit, and if the user set GOMEMLIMIT.
+func limitMemory(getenv func(string) string, container func() (uint64, error)) {
+	if getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	if limit, err := container(); err == nil {
+		debug.SetMemoryLimit(int64(limit - limit/10))
+	}
+}
