@@ -13,8 +13,8 @@ import (
 // CheckInput returns an error with the code E0516 if input, the request that a caller is
 // about to replay, is not the one that the journal recorded. Both are JSON; the error names
 // the first member that differs.
-func (r *Replay) CheckInput(input []byte) error {
-	if d := difference(r.Header.Input, input); d != "" {
+func (p *Replay) CheckInput(input []byte) error {
+	if d := difference(p.Header.Input, input); d != "" {
 		return errorf("E0516", "replay: another question: %s as in the journal", d)
 	}
 	return nil
