@@ -18,7 +18,6 @@ var maxWords = map[string]int{
 	"loader":            115,
 	"model/anthropic":   5,
 	"scripts":           1,
-	"serve/hook":        41,
 	"serve/mcp":         64,
 	"starlark":          156,
 }
@@ -35,7 +34,6 @@ var maxWidths = map[string]int{
 	"golden":            8,
 	"loader":            36,
 	"model/openai":      1,
-	"serve/hook":        27,
 	"starlark":          42,
 }
 

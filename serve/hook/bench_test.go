@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// BenchmarkServe is one request of PicoClaw, with thirty messages of 1,000 bytes and
-// twenty tools, and its answer: the path that each of its rounds takes.
+// BenchmarkServe measures one round of PicoClaw: a request with thirty messages of 1,000 bytes and
+// twenty tools, and its answer.
 func BenchmarkServe(b *testing.B) {
 	h := hostOf(b, hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.TextContext("context") }))
 	messages := []any{}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// claudeCode is Anthropic's agent. It reads the object that a hook prints, or
-// with exit code 2 standard error instead.
+// claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, at
+// exit code 2 it reads standard error.
 var claudeCode = &Agent{
 	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", retainsContext: true, canAsk: true, showsMessages: true,
 	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
@@ -16,7 +16,8 @@ var claudeCode = &Agent{
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
-// claudeKinds are the events of Claude Code. SessionStart is one of several kinds: see readClaude.
+// claudeKinds lists the events of Claude Code. The kind of SessionStart depends on its source: see
+// readClaude.
 var claudeKinds = map[string]kind{
 	"UserPromptSubmit":   kindPrompt,
 	"PreToolUse":         kindTool,
@@ -105,7 +106,7 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	if v.notice != "" {
 		out["systemMessage"] = v.notice
 	}
-	if v.stop { // an object is read with exit code 0 alone
+	if v.stop { // Claude Code reads the object only at exit code 0
 		out["continue"], out["stopReason"] = false, v.reason
 		return jsonAnswer(out), nil
 	}
@@ -115,8 +116,8 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	return jsonAnswer(out), nil
 }
 
-// claudeTool says what becomes of a tool call. Without a decision Claude Code
-// follows its own permissions, with the arguments as they then are.
+// claudeTool adds the decision about a tool call to an object. Without a decision Claude Code
+// applies its own permissions to the arguments, as plugins changed them.
 func claudeTool(out map[string]any, v *verdict) {
 	switch {
 	case v.block:
@@ -141,7 +142,7 @@ func claudeApproval(v *verdict) map[string]any {
 	return map[string]any{"behavior": "deny", "message": v.reason}
 }
 
-// claudeResult replaces what a tool returned, in the form in which it came.
+// claudeResult replaces a tool's result in the form in which Claude Code sent it.
 func claudeResult(e *Event, v *verdict, out map[string]any) {
 	response := e.raw["tool_response"]
 	var output object

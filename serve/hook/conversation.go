@@ -6,19 +6,19 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// roleSystem is the role of system text, which is no message for plugins.
+// roleSystem is the role of system text. Plugins do not see such messages in the history.
 const roleSystem = "system"
 
-// A conversation is an array of messages as OpenAI's chat completions have them, which
-// PicoClaw and Hermes pass on.
+// A conversation is an array of messages in the format of OpenAI's chat completions, which PicoClaw
+// and Hermes use.
 type conversation struct {
-	places []int // the values of the array in its document
-	// messages are one for each of them, without a role where it is none. Those of
-	// the system are among them.
+	places []int // the nodes of the messages in the document
+	// messages has one entry for each node. The role is "" if plugins do not know the node's role.
+	// System messages are included.
 	messages []starhost.Message
 }
 
-// conversation reads an array of messages.
+// conversation decodes an array of messages.
 func (d *document) conversation(array int) *conversation {
 	places := d.elements(array)
 	c := &conversation{places: places, messages: make([]starhost.Message, len(places))}
@@ -28,7 +28,7 @@ func (d *document) conversation(array int) *conversation {
 	return c
 }
 
-// message returns one message.
+// message decodes one message.
 func (d *document) message(i int) starhost.Message {
 	switch role := d.stringAt(d.member(i, "role")); role {
 	case roleSystem, starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
@@ -40,7 +40,7 @@ func (d *document) message(i int) starhost.Message {
 	return starhost.Message{}
 }
 
-// chatMessages returns the messages that plugins hear of.
+// chatMessages returns the messages that plugins see: all except system text and unknown roles.
 func (c *conversation) chatMessages() []starhost.Message {
 	first, n := 0, 0
 	for i := range c.messages {
@@ -53,7 +53,7 @@ func (c *conversation) chatMessages() []starhost.Message {
 			n++
 		}
 	}
-	if first+n == len(c.messages) { // as the system speaks first
+	if first+n == len(c.messages) { // all system messages are at the start
 		return c.messages[first:]
 	}
 	list := make([]starhost.Message, 0, n)
@@ -65,7 +65,7 @@ func (c *conversation) chatMessages() []starhost.Message {
 	return list
 }
 
-// messageText returns what a message says: its content, or the texts among its parts.
+// messageText returns the text of a message: its content, or the text parts of its content.
 func (d *document) messageText(message int) string {
 	content := d.member(message, "content")
 	if d.hasKind(content, arrayNode) {
@@ -74,7 +74,7 @@ func (d *document) messageText(message int) string {
 	return d.stringAt(content)
 }
 
-// toolCalls returns the tool calls of a message. The arguments of each are a text that is
+// toolCalls decodes the tool calls of a message. Each call's arguments are a string that contains
 // JSON.
 func (d *document) toolCalls(array int) (list []starhost.ToolCall) {
 	for _, c := range d.elements(array) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// copilot is GitHub's agent for the terminal. It drops what hooks say of a prompt
-// that was submitted, but lets them change what the model gets of it.
+// copilot is GitHub's agent for the terminal. It ignores a hook's answer to a submitted prompt, but
+// its later event userPromptTransformed lets a hook change the text for the model.
 var copilot = &Agent{
 	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", retainsContext: true, canAsk: true, canReplaceWords: true, deniesOnAnyCode: true,
 	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
@@ -16,7 +16,7 @@ var copilot = &Agent{
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
-// copilotKinds are the events of Copilot, by both names that it has for them.
+// copilotKinds lists the events of Copilot. Many events have two names.
 var copilotKinds = map[string]kind{
 	"userPromptTransformed": kindPrompt,
 	"preToolUse":            kindTool, "PreToolUse": kindTool,
@@ -31,8 +31,8 @@ var copilotKinds = map[string]kind{
 	"notification": kindNone, "Notification": kindNone, "errorOccurred": kindNone, "ErrorOccurred": kindNone,
 }
 
-// copilotSigns tell events apart that have no name: by a field that only they
-// have, the first one that is there.
+// copilotSigns identify an event without a name by a field that only this event has. The first row
+// that matches counts.
 var copilotSigns = []struct{ field, event string }{
 	{"transformedPrompt", "userPromptTransformed"},
 	{"prompt", "userPromptSubmitted"},
@@ -47,7 +47,7 @@ var copilotSigns = []struct{ field, event string }{
 	{"reason", "sessionEnd"},
 }
 
-// copilotName returns the name of an event, "" for a form that Copilot does not have.
+// copilotName returns the name of an event, "" if the event has no form that Copilot documents.
 func copilotName(all object) string {
 	if all["hook_event_name"] != nil {
 		return hookEventName(all)
@@ -85,7 +85,7 @@ func readCopilot(payload []byte) (*Event, error) {
 	if args == nil {
 		args = in.ToolInput
 	}
-	var text string // older versions pass the arguments as a text that is JSON
+	var text string // older versions send the arguments as a string that contains JSON
 	if json.Unmarshal(args, &text) == nil && json.Valid([]byte(text)) {
 		args = json.RawMessage(text)
 	}
@@ -118,7 +118,7 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 		if text := copilotPrompt(e, v); text != "" {
 			out["modifiedTransformedPrompt"] = text
 		}
-		return jsonAnswer(out), nil // no exit code keeps a prompt back
+		return jsonAnswer(out), nil // no exit code blocks a prompt
 	case kindTool:
 		claudeTool(out, v)
 		if args, ok := out["updatedInput"]; ok {
@@ -140,8 +140,8 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 	return jsonAnswer(out), nil
 }
 
-// copilotPrompt returns what the model gets of a prompt, "" if that is what Copilot
-// made of it. Of a prompt that is refused it gets the reason alone.
+// copilotPrompt returns the text that replaces a prompt for the model, "" if plugins change
+// nothing. In place of a refused prompt the model gets the reason.
 func copilotPrompt(e *Event, v *verdict) string {
 	if v.block {
 		return "[A message of the user was withheld by a policy: " + endSentence(v.reason) + " Tell the user so, and do nothing else.]"

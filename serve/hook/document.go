@@ -10,25 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// A document is a JSON text with the place of each of its values. A request of
-// PicoClaw is a whole conversation, of which most is sent back as it came: it is read
-// in one pass, and nothing is copied that nobody asks for.
+// A document is a JSON text with the offsets of its values. A request of PicoClaw contains a whole
+// conversation, and the answer repeats most of it unchanged. So the document finds all values in
+// one pass and decodes only the values that a caller asks for.
 type document struct {
 	text  []byte
-	nodes []node // of each value its own, then those within it; members are a key and a value
+	nodes []node // a value comes before the values inside it; a member of an object is a key and a value
 
-	tooDeep bool // it cannot be read because of maxNesting
+	tooDeep bool // the text is nested deeper than maxNesting
 }
 
-// A node is a value of a document: text[start:end].
+// A node is one value of a document: text[start:end].
 type node struct {
 	start, end int32 // a text has at most maxRequest bytes
-	next       int32 // the index of the node behind this one and all within it
+	next       int32 // the index of the first node after this value and the values inside it
 	kind       byte
-	verbatim   bool // a string whose value is as it stands there
+	verbatim   bool // a string without escapes, so that its bytes are its value
 }
 
-// The kinds of nodes: the first byte of the value, 'n' for numbers and words.
+// These are the kinds of nodes: the first byte of the value, or 'n' for numbers and words.
 const (
 	objectNode = '{'
 	arrayNode  = '['
@@ -36,25 +36,25 @@ const (
 	scalarNode = 'n'
 )
 
-// maxNesting is how deep the values of a document may lie within each other.
+// maxNesting is the deepest nesting of values that starhost reads.
 const maxNesting = 512
 
-// noNode is the index of a value that is not there.
+// noNode is the index of a missing value.
 const noNode = -1
 
-// readDocument reads a text that must be one JSON value.
+// readDocument parses a text that must be one JSON value.
 func readDocument(text string) (*document, bool) {
 	d := &document{text: []byte(text)}
 	return d, d.read()
 }
 
-// read finds the values of the text, which must be one JSON value.
+// read finds the values of the text, and reports whether the text is one JSON value.
 func (d *document) read() bool {
 	i, ok := d.readValue(d.skipSpace(0), 0)
 	return ok && d.skipSpace(i) == len(d.text)
 }
 
-// skipSpace returns the place of the next byte that is no white space.
+// skipSpace returns the offset of the next byte that is not white space.
 func (d *document) skipSpace(i int) int {
 	for i < len(d.text) && (d.text[i] == ' ' || d.text[i] == '\t' || d.text[i] == '\r' || d.text[i] == '\n') {
 		i++
@@ -62,7 +62,7 @@ func (d *document) skipSpace(i int) int {
 	return i
 }
 
-// readValue reads the value at i, and returns the place behind it.
+// readValue parses the value at an offset, and returns the offset after it.
 func (d *document) readValue(i, depth int) (int, bool) {
 	if d.tooDeep = d.tooDeep || depth > maxNesting; d.tooDeep || i >= len(d.text) {
 		return i, false
@@ -85,10 +85,10 @@ func (d *document) readValue(i, depth int) (int, bool) {
 	return i, ok
 }
 
-// readList reads an object or an array.
+// readList parses an object or an array.
 func (d *document) readList(i, depth int) (int, bool) {
 	object := d.text[i] == objectNode
-	closing := d.text[i] + 2 // of both kinds
+	closing := d.text[i] + 2 // the bracket of objects and of arrays
 	if i = d.skipSpace(i + 1); i < len(d.text) && d.text[i] == closing {
 		return i + 1, true
 	}
@@ -111,7 +111,7 @@ func (d *document) readList(i, depth int) (int, bool) {
 	}
 }
 
-// readKey reads the name of a member and the colon behind it.
+// readKey parses the name of a member and the colon after it.
 func (d *document) readKey(i int) (int, bool) {
 	if i >= len(d.text) || d.text[i] != stringNode {
 		return i, false
@@ -124,7 +124,7 @@ func (d *document) readKey(i int) (int, bool) {
 	return i + 1, true
 }
 
-// readString reads a string, and tells whether it has escapes.
+// readString parses a string, and reports whether it has escapes.
 func (d *document) readString(i int) (end int, escaped, ok bool) {
 	for i++; ; i++ {
 		i = nextSpecial(d.text, i)
@@ -150,9 +150,9 @@ func isHexadecimal(text []byte, i int) bool {
 	return len(text) >= i+4 && len(bytes.Trim(text[i:i+4], "0123456789abcdefABCDEF")) == 0
 }
 
-// nextSpecial returns the place of the next byte from i on that is a quote, a backslash
-// or a control character. It looks at eight bytes at a time: a byte of a word has its
-// top bit set by the subtraction if it is below what is subtracted.
+// nextSpecial returns the offset of the next quote, backslash or control character from i on. It
+// checks eight bytes at a time: a subtraction sets a byte's top bit if the byte is less than the
+// subtrahend.
 func nextSpecial(text []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
@@ -169,7 +169,7 @@ func nextSpecial(text []byte, i int) int {
 	return i
 }
 
-// readScalar reads a number, true, false or null.
+// readScalar parses a number, true, false or null.
 func (d *document) readScalar(i int) (int, bool) {
 	end := i
 	for end < len(d.text) && !strings.ContainsRune(" \t\r\n,:]}", rune(d.text[end])) {
@@ -178,8 +178,8 @@ func (d *document) readScalar(i int) (int, bool) {
 	return end, json.Valid(d.text[i:end])
 }
 
-// textAt returns a value as it stands in the text, nil for none. It is a part of the text,
-// for those who do not keep it.
+// textAt returns the bytes of a value, nil for a missing one. The slice shares the document's
+// memory.
 func (d *document) textAt(i int) []byte {
 	if i == noNode {
 		return nil
@@ -187,17 +187,17 @@ func (d *document) textAt(i int) []byte {
 	return d.text[d.nodes[i].start:d.nodes[i].end]
 }
 
-// copyAt returns a value as JSON, nil for none.
+// copyAt returns a copy of a value's JSON, nil for a missing value.
 func (d *document) copyAt(i int) json.RawMessage { return bytes.Clone(d.textAt(i)) }
 
-// nextNode returns the index of the node behind a value and all within it.
+// nextNode returns the index of the first node after a value and the values inside it.
 func (d *document) nextNode(i int) int { return int(d.nodes[i].next) }
 
-// hasKind reports whether a value is there and of a kind.
+// hasKind reports whether a value is present and of a kind.
 func (d *document) hasKind(i int, kind byte) bool { return i != noNode && d.nodes[i].kind == kind }
 
-// member returns the value of a member of an object; of several the last one counts, as
-// for encoding/json.
+// member returns the value of an object's member. If two members have the name, the last one
+// counts, as in encoding/json.
 func (d *document) member(object int, name string) int {
 	found := noNode
 	for key, value := range d.members(object) {
@@ -208,7 +208,7 @@ func (d *document) member(object int, name string) int {
 	return found
 }
 
-// keyEquals reports whether a key is a name, which has no escapes.
+// keyEquals reports whether a key equals a name. The name must have no escapes.
 func (d *document) keyEquals(key int, name string) bool {
 	n := &d.nodes[key]
 	if !n.verbatim {
@@ -217,7 +217,7 @@ func (d *document) keyEquals(key int, name string) bool {
 	return string(d.text[n.start+1:n.end-1]) == name
 }
 
-// members yields the keys and values of an object; of anything else there are none.
+// members yields the keys and values of an object, and nothing for other values.
 func (d *document) members(object int) func(func(key, value int) bool) {
 	return func(yield func(key, value int) bool) {
 		if !d.hasKind(object, objectNode) {
@@ -231,7 +231,7 @@ func (d *document) members(object int) func(func(key, value int) bool) {
 	}
 }
 
-// elements returns the values of an array; of anything else there are none.
+// elements returns the values of an array, and nothing for other values.
 func (d *document) elements(array int) (list []int) {
 	if !d.hasKind(array, arrayNode) {
 		return nil
@@ -247,7 +247,7 @@ func (d *document) elements(array int) (list []int) {
 	return list
 }
 
-// stringAt returns the text of a string, "" of anything else.
+// stringAt returns the text of a string, "" for other values.
 func (d *document) stringAt(i int) string {
 	if !d.hasKind(i, stringNode) {
 		return ""
@@ -257,19 +257,19 @@ func (d *document) stringAt(i int) string {
 		return string(text[1 : len(text)-1])
 	}
 	var s string
-	_ = json.Unmarshal(text, &s) // it is one
+	_ = json.Unmarshal(text, &s) // it is a valid string
 	return s
 }
 
-// integerAt returns a whole number, 0 of anything else.
+// integerAt returns a whole number, 0 for other values.
 func (d *document) integerAt(i int) (n int64) {
 	if d.hasKind(i, scalarNode) {
-		_ = json.Unmarshal(d.textAt(i), &n) // it stays 0
+		_ = json.Unmarshal(d.textAt(i), &n) // n stays 0 if it is no number
 	}
 	return n
 }
 
-// isTrue reports whether a value is true.
+// isTrue reports whether a value is the word true.
 func (d *document) isTrue(i int) bool { return string(d.textAt(i)) == "true" }
 
 // An edit replaces a part of a text.
@@ -278,7 +278,7 @@ type edit struct {
 	text       []byte
 }
 
-// setMember returns the edit that gives a member of an object a value.
+// setMember returns the edit that sets a member of an object, and adds the member if it is missing.
 func (d *document) setMember(object int, name string, value []byte) edit {
 	if i := d.member(object, name); i != noNode {
 		return edit{int(d.nodes[i].start), int(d.nodes[i].end), value}
@@ -291,14 +291,14 @@ func (d *document) setMember(object int, name string, value []byte) edit {
 	return edit{last, last, member}
 }
 
-// appendEdited appends the text of a value with edits in it, which must not overlap.
+// appendEdited appends the text of a value with edits. Edits must not overlap.
 func (d *document) appendEdited(to []byte, i int, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	from := int(d.nodes[i].start)
 	for n, e := range edits {
 		to = append(to, d.text[from:e.start]...)
 		if n > 0 && e.start == e.end && e.start == edits[n-1].start && e.text[0] != ',' {
-			to = append(to, ',') // a second member of an object that had none
+			to = append(to, ',') // the second member that edits add to an empty object
 		}
 		to, from = append(to, e.text...), e.end
 	}

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// value returns a value of a document as encoding/json has it.
+// decoded returns a value of a document as encoding/json decodes it.
 func (d *document) decoded(i int) any {
 	switch d.nodes[i].kind {
 	case objectNode:
@@ -32,7 +32,8 @@ func (d *document) decoded(i int) any {
 	return v
 }
 
-// FuzzDocument: a text is read if and only if encoding/json reads it, and says the same.
+// FuzzDocument checks that readDocument accepts a text if and only if encoding/json does, and that
+// both decode the same values.
 func FuzzDocument(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,-2.5e3,true,null,"x\n\u00e9\ud83d\ude00"],"b":{},"a":[]}`, ` [ ] `, `{"a" : 1 , "b":2}`, `[1,]`, `{,}`, `{"a"}`, `"\x"`, `"\u12"`, "\"a\x01\"", `01`, `nul`, `[1 2]`, `{"a":1}}`,
@@ -46,7 +47,7 @@ func FuzzDocument(f *testing.F) {
 			t.Fatalf("%q: read %v, encoding/json says %v", text, ok, !ok)
 		}
 		var want any
-		if !ok || json.Unmarshal([]byte(text), &want) != nil { // as a number is too big
+		if !ok || json.Unmarshal([]byte(text), &want) != nil { // for example, a number is too large
 			return
 		}
 		if got := d.decoded(0); !reflect.DeepEqual(got, want) {
@@ -55,7 +56,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// Setting members gives a document that has them, and all else as it stood.
+// TestLawDocumentSet checks that setMember changes the given members and no other byte.
 func TestLawDocumentSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := map[string]any{}

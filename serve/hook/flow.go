@@ -13,12 +13,12 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A flow is what is done about one kind of event.
+// A flow says how starhost handles one kind of event.
 type flow struct {
-	// events are those that plugins may hear.
+	// events are the plugin events that the flow fires.
 	events []string
-	// always is true if the session must know of the event whatever plugins hear,
-	// later if that is so only once the session has begun.
+	// everyEvent is true if the session must see the event even if no plugin has a hook for it.
+	// startedOnly limits that to sessions that had a prompt before.
 	everyEvent, startedOnly bool
 	run                     func(context.Context, *starhost.Session, *Event) (*verdict, error)
 }
@@ -35,7 +35,7 @@ var flows = map[kind]flow{
 	kindEnd:     {everyEvent: true, startedOnly: true, run: endSession},
 }
 
-// isNeeded reports whether there is anything to do.
+// isNeeded reports whether the event changes the session or reaches a plugin.
 func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
 	if f.everyEvent || e.kind == kindTool && e.needsApproval(h) {
 		return true
@@ -46,8 +46,8 @@ func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
 	})
 }
 
-// needsSession reports whether the event cannot be answered without what the
-// session knows.
+// needsSession reports whether the event needs the stored state of its session: a prompt does, and
+// a tool call does if one of its handlers names ctx.
 func (f flow) needsSession(e *Event, h *starhost.Host) bool {
 	return f.everyEvent || slices.ContainsFunc(f.events, func(event string) bool {
 		_, needs := h.Hears(event, e.agent.pluginToolName(e.tool))
@@ -55,20 +55,20 @@ func (f flow) needsSession(e *Event, h *starhost.Host) bool {
 	})
 }
 
-// needsApproval reports whether the tool is one of ours that wants a person's approval.
+// needsApproval reports whether the tool is a plugin's tool that a person must approve.
 func (e *Event) needsApproval(h *starhost.Host) bool {
 	return e.agent.servesTool(e.tool) && slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
 		return t.Name == e.agent.pluginToolName(e.tool) && t.Approval == starhost.ApprovalAsk
 	})
 }
 
-// servesTool reports whether the agent has the tool from our MCP server. All others are the agent's
-// own, or another server's.
+// servesTool reports whether the agent calls the tool through starhost's MCP server. All other
+// tools are the agent's or another server's.
 func (a *Agent) servesTool(tool string) bool {
 	return a.toolPrefix != "" && strings.HasPrefix(tool, a.toolPrefix)
 }
 
-// askPrompt begins a turn and gathers what goes with the user's words.
+// askPrompt begins a turn and gathers context for the user's words.
 func askPrompt(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	v := &verdict{words: e.prompt}
 	t, err := s.Begin(ctx, starhost.Request{Text: e.prompt, Model: e.model, History: e.history})
@@ -79,7 +79,7 @@ func askPrompt(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 	return v, v.takeAbort(err)
 }
 
-// gatherContext builds the turn's prompt and takes it apart again.
+// gatherContext builds the turn's prompt and splits it into the user's words and the context.
 func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event) error {
 	p, err := t.Prompt(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	}
 	text, ok := strings.CutSuffix(p.Text.String(), t.Words())
 	v.words = t.Words()
-	if !ok { // pre_send made something else of it
+	if !ok { // a pre_send hook changed the end of the text
 		v.words, text = p.Text.String(), ""
 	}
 	v.context = joinTexts("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
@@ -101,8 +101,8 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	return nil
 }
 
-// newSystemText returns what plugins add to the system text: all of it, or for an
-// agent that keeps what it is given what is new.
+// newSystemText returns the plugins' system text. For an agent that retains context, it omits the
+// texts that an earlier prompt sent.
 func (e *Event) newSystemText(p *starhost.Prompt) string {
 	if !e.agent.retainsContext {
 		return p.System
@@ -125,12 +125,12 @@ func countAttachments(rows []*fragments.AttachmentRow) (n int) {
 	return n
 }
 
-// joinTexts joins the texts that say something.
+// joinTexts joins the texts that are not empty.
 func joinTexts(sep string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 
-// takeAbort turns the end of a turn by a plugin into a verdict.
+// takeAbort turns a plugin's abort into a verdict that blocks. It returns every other error.
 func (v *verdict) takeAbort(err error) error {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
 		v.block, v.stop, v.reason = true, true, aborted.Reason
@@ -139,7 +139,7 @@ func (v *verdict) takeAbort(err error) error {
 	return err
 }
 
-// hostEvent returns one of the host's events about the tool call.
+// hostEvent returns the plugin event with a name for the event's tool call.
 func (e *Event) hostEvent(name string) *starhost.Event {
 	args := e.args
 	if len(args) == 0 || string(args) == "null" {
@@ -151,7 +151,7 @@ func (e *Event) hostEvent(name string) *starhost.Event {
 	}
 }
 
-// askTool asks the guards and, where a person is wanted, the approvals.
+// askTool asks the guards and, if a person must agree, the approvals.
 func askTool(ctx context.Context, s *starhost.Session, e *Event) (v *verdict, err error) {
 	err = s.Aside(ctx, func(t *starhost.Turn) error {
 		v, err = askGuards(ctx, t, e.hostEvent("pre_tool_call"))
@@ -160,8 +160,7 @@ func askTool(ctx context.Context, s *starhost.Session, e *Event) (v *verdict, er
 	return v, err
 }
 
-// askGuards passes a call that an agent is about to run through pre_tool_call and
-// approve_tool_call.
+// askGuards fires pre_tool_call for a call and, if a person must agree, approve_tool_call.
 func askGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*verdict, error) {
 	given := pre.Arguments
 	out, err := t.Fire(ctx, pre)
@@ -191,7 +190,7 @@ func askGuards(ctx context.Context, t *starhost.Turn, pre *starhost.Event) (*ver
 	return v, nil
 }
 
-// verdictOf returns what a decision refuses or wants.
+// verdictOf turns the decision of one plugin event into a verdict.
 func verdictOf(out starhost.Outcome) *verdict {
 	d := out.Decision
 	v := &verdict{reason: d.Reason}
@@ -209,7 +208,8 @@ func verdictOf(out starhost.Outcome) *verdict {
 	return v
 }
 
-// approvalReasons returns why a person must approve a call, nothing if none must.
+// approvalReasons returns the reasons why a person must approve a call: the tool's own setting and
+// the guards that ask.
 func approvalReasons(t *starhost.Turn, pre *starhost.Event, out starhost.Outcome) (reasons []string) {
 	for _, own := range t.Tools().Items() {
 		if !pre.Foreign && own.Name == pre.Tool && own.Approval == starhost.ApprovalAsk {
@@ -224,8 +224,8 @@ func approvalReasons(t *starhost.Turn, pre *starhost.Event, out starhost.Outcome
 	return reasons
 }
 
-// takeApproval takes over what approve_tool_call decided: without a decision a person
-// decides.
+// takeApproval adds the outcome of approve_tool_call to a verdict. If no approval decides, a person
+// must.
 func (v *verdict) takeApproval(by *verdict, reason string) {
 	v.block, v.stop, v.allow = by.block, by.stop, by.allow
 	v.ask = !by.block && !by.allow
@@ -235,9 +235,9 @@ func (v *verdict) takeApproval(by *verdict, reason string) {
 	}
 }
 
-// takeResponse answers a call in the tool's stead: the agent is kept from running it.
-// Where a person would have to agree first nobody does: agents ask about calls
-// that they run.
+// takeResponse turns a plugin's answer to a call into a verdict that blocks the call, because the
+// agent must not run it too. If a person must agree first, the call is refused: agents ask only
+// about calls that they run.
 func (v *verdict) takeResponse(out starhost.Outcome) {
 	i := slices.IndexFunc(out.Decisions, func(d starhost.Decision) bool { return d.Action == starhost.ActionRespond })
 	if i < 0 {
@@ -252,7 +252,7 @@ func (v *verdict) takeResponse(out starhost.Outcome) {
 	v.answer, v.reason = d.Result, fmt.Sprintf("answered by %s in the tool's stead: %s", d.Plugin, d.Result.ForLLM)
 }
 
-// askApproval asks the approvals alone.
+// askApproval fires approve_tool_call.
 func askApproval(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	out, err := s.Fire(ctx, e.hostEvent("approve_tool_call"))
 	if err != nil {
@@ -261,7 +261,7 @@ func askApproval(ctx context.Context, s *starhost.Session, e *Event) (*verdict, 
 	return verdictOf(out), nil
 }
 
-// fireResult tells what a tool returned.
+// fireResult fires post_tool_call.
 func fireResult(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	post := e.hostEvent("post_tool_call")
 	post.Result = starhost.Result{ForLLM: e.result, IsError: e.isError}
@@ -276,7 +276,7 @@ func fireResult(ctx context.Context, s *starhost.Session, e *Event) (*verdict, e
 	return v, nil
 }
 
-// fireReply tells what the model answered, and that the turn is over.
+// fireReply fires post_llm_call and turn_end.
 func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	reply := &starhost.Event{Name: "post_llm_call", SessionID: e.session, Response: e.response, Model: e.model}
 	if _, err := s.Fire(ctx, reply); err != nil {
@@ -289,7 +289,7 @@ func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 	return v, err
 }
 
-// fireTurnEnd tells that the turn is over.
+// fireTurnEnd fires turn_end.
 func fireTurnEnd(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
 	_, err := s.Fire(ctx, &starhost.Event{
 		Name: "turn_end", SessionID: e.session, UserMessage: e.prompt, Response: e.response, Completed: true,
@@ -297,23 +297,23 @@ func fireTurnEnd(ctx context.Context, s *starhost.Session, e *Event) (*verdict, 
 	return &verdict{}, err
 }
 
-// resetSession drops what the session knows of the conversation.
+// resetSession fires session_reset and drops the session's conversation.
 func resetSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
 	return &verdict{}, s.Reset(ctx)
 }
 
-// endSession ends the session.
+// endSession fires session_end.
 func endSession(ctx context.Context, s *starhost.Session, _ *Event) (*verdict, error) {
 	return &verdict{}, s.Close(ctx)
 }
 
-// doNothing only changes what is kept: see [kept.before].
+// doNothing fires no event: [savedState.applyEvent] does all that a compaction needs.
 func doNothing(context.Context, *starhost.Session, *Event) (*verdict, error) { return &verdict{}, nil }
 
-// endSentence returns a reason as a sentence of its own.
+// endSentence returns a text with one full stop at its end.
 func endSentence(reason string) string { return strings.TrimRight(reason, ".") + "." }
 
-// describeMissingPerson is the reason of a refusal where a person would have to be asked.
+// describeMissingPerson returns the reason for refusing a call that only a person could allow.
 func describeMissingPerson(reason string) string {
 	return "approval is needed and nobody can give it: " + cmp.Or(reason, "no reason given")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// hermes is Nous Research's agent. What it is given for a prompt is not kept in the
-// conversation, and nobody can be asked about a tool call.
+// hermes is Nous Research's agent. It does not store added context in its conversation, and it
+// cannot ask a person about a tool call.
 var hermes = &Agent{
 	Name: "hermes", title: "Hermes", toolPrefix: "mcp_starhost_",
 	kinds: hermesKinds, nameOf: hookEventName, toolEvent: "pre_tool_call",
@@ -18,8 +18,8 @@ var hermes = &Agent{
 	intro: "~/.hermes/config.yaml",
 }
 
-// hermesKinds are the events of Hermes. Plugins do not hear on_session_end, because Hermes fires it
-// after each turn.
+// hermesKinds lists the events of Hermes. Plugins do not see on_session_end, because Hermes fires
+// it after each turn.
 var hermesKinds = map[string]kind{
 	"pre_llm_call":        kindPrompt,
 	"pre_tool_call":       kindTool,
@@ -72,8 +72,8 @@ func readHermes(payload []byte) (*Event, error) {
 	return e, err
 }
 
-// hermesHistory reads the messages before the user's new one, which Hermes may tell
-// as the last of them.
+// hermesHistory decodes the messages before the user's new one. Hermes may list the new one as the
+// last message; hermesHistory omits it.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
 	d, ok := readDocument(string(raw))
 	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.hasKind(0, arrayNode)) {
@@ -94,7 +94,7 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 	switch e.kind {
 	case kindPrompt:
 		text := v.context
-		if v.block { // Hermes has no way to keep a prompt back
+		if v.block { // Hermes has no way to block a prompt
 			text = "A policy refuses this message: " + endSentence(v.reason) + " Do not act on it: tell the user so, and do nothing else."
 		}
 		if text != "" {

@@ -1,17 +1,18 @@
-// Package hook lets plugins take part in agents that run programs at certain
-// points of their work: Claude Code, Copilot CLI and Hermes start one for each of
-// their events, PicoClaw keeps one running.
+// Package hook connects plugins to agents that run a program at certain points of their work.
+// Claude Code, Copilot CLI and Hermes start a process for each event; PicoClaw starts one process
+// and keeps it running.
 //
-// The idea is one table, [Agents]: for each agent how its events are read, and how
-// it is told what the plugins decided. What the plugins are asked is the same for
-// all: a prompt begins a turn and gathers context, a tool call passes the guards
-// and, where a person is wanted, the approvals.
+// Its central idea is one table, [Agents]. A row says how starhost reads an agent's events and how
+// it writes a decision in the agent's format. The questions to the plugins are the same for all
+// agents: a prompt begins a turn and gathers context; a tool call passes the guards and, if a
+// person must agree, the approvals.
 //
-// An agent that starts a process for each event has what its sessions know between
-// two of them in [States].
+// If an agent starts a process for each event, [States] stores the state of its sessions between
+// two processes.
 //
-// What an agent has no word for is refused where it was a refusal, and told on
-// standard error where it was not. The package prints nothing and exits nowhere.
+// If an agent cannot express a decision, starhost blocks the call when the decision was a denial;
+// otherwise it logs the decision to standard error. The package itself prints nothing and never
+// ends the program.
 package hook
 
 import (
@@ -25,50 +26,52 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// An Agent is one program that plugins can take part in.
+// An Agent describes one agent program: how starhost reads its events and writes its answers.
 type Agent struct {
-	// Name is what users call it: "claude-code".
+	// Name is the name on the command line, for example "claude-code".
 	Name string
-	// Lines is true for an agent that keeps the process running: see [Serve].
+	// Lines is true if the agent starts one process and sends it a line for each event: see
+	// [Serve].
 	Lines bool
 
-	// title is what messages call it.
+	// title is the agent's name in messages, for example "Claude Code".
 	title string
-	// toolPrefix is what the agent puts in front of the name of a tool that it has
-	// from our MCP server.
+	// toolPrefix is the prefix that the agent adds to the names of tools from starhost's MCP
+	// server.
 	toolPrefix string
-	// keeps is true if the agent keeps the context that it is given in its
-	// conversation, so that it need not be given again.
+	// retainsContext is true if the agent stores added context in its conversation, so that
+	// starhost sends each text once.
 	retainsContext bool
-	// asks is true if the agent can ask a person about a tool call.
+	// canAsk is true if the agent can ask a person about a tool call.
 	canAsk bool
-	// words is true if the agent can replace the user's words.
+	// canReplaceWords is true if the agent lets a hook replace the user's words.
 	canReplaceWords bool
-	// notes is true if the agent shows its user a message of a hook.
+	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
-	// strict is true if the agent refuses a tool call whose hook ends with any code
-	// but 0.
+	// deniesOnAnyCode is true if the agent refuses a tool call whose hook ends with any exit code
+	// except 0.
 	deniesOnAnyCode bool
-	// kinds are the events that the agent has, by name: kindNone for one that plugins do not hear.
+	// kinds maps the names of the agent's events to their kinds: kindNone for an event that plugins
+	// do not see.
 	kinds map[string]kind
-	// nameOf returns the name of an event. toolEvent is the one before a tool call: starhost
-	// answers input that it cannot read as if it were this.
+	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
+	// if the name were toolEvent, the agent's event before a tool call.
 	nameOf    func(all object) string
 	toolEvent string
-	// read reads an event.
+	// read decodes an event.
 	read func(payload []byte) (*Event, error)
-	// write says in the agent's words what is to be done about an event.
+	// write encodes a verdict in the agent's format.
 	write func(e *Event, v *verdict) (Answer, error)
-	// config returns what to paste into the agent's settings, for a command line.
+	// config returns the agent's settings that run a command line.
 	config func(argv []string) string
-	// intro says where to paste it.
+	// intro names the file that the settings belong into.
 	intro string
 }
 
-// Agents are all that are known, by name.
+// Agents has a row for each supported agent, sorted by name.
 var Agents = []*Agent{claudeCode, copilot, hermes, picoclaw}
 
-// AgentOf returns the agent of a name, or nil.
+// AgentOf returns the agent with a name, or nil.
 func AgentOf(name string) *Agent {
 	i := slices.IndexFunc(Agents, func(a *Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -77,51 +80,51 @@ func AgentOf(name string) *Agent {
 	return Agents[i]
 }
 
-// Config returns what to paste into the agent's settings so that it runs a command,
-// and in words where.
+// Config returns the agent's settings that run a command, and the name of the file that they belong
+// into.
 func (a *Agent) Config(argv []string) (text, where string) { return a.config(argv), a.intro }
 
-// kind says what an event is about.
+// A kind is the subject of an event. It decides which plugin events the event fires.
 type kind int
 
 const (
-	kindNone    kind = iota // nothing that plugins hear of
-	kindPrompt              // the user said something: turn_start and pre_llm_call
-	kindTool                // pre_tool_call, and the approval where one is wanted
-	kindApprove             // approve_tool_call
-	kindResult              // post_tool_call
-	kindReply               // post_llm_call and turn_end
-	kindStop                // turn_end
-	kindReset               // session_reset
-	kindCompact             // the agent shortened the conversation
-	kindEnd                 // session_end
+	kindNone    kind = iota // plugins do not see the event
+	kindPrompt              // the user sent a message: fires turn_start and pre_llm_call
+	kindTool                // fires pre_tool_call, and approve_tool_call if a person must agree
+	kindApprove             // fires approve_tool_call
+	kindResult              // fires post_tool_call
+	kindReply               // fires post_llm_call and turn_end
+	kindStop                // fires turn_end
+	kindReset               // fires session_reset
+	kindCompact             // the agent shortened its conversation, so earlier context may be gone
+	kindEnd                 // fires session_end
 )
 
-// An Event is one event of an agent that starts a process for each.
+// An Event is one event of an agent that starts a process for each event.
 type Event struct {
 	agent   *Agent
 	kind    kind
-	name    string // as the agent calls it
+	name    string // in the agent's spelling
 	session string
 
 	prompt  string
 	model   string
-	history []starhost.Message // nil unless the agent tells it
+	history []starhost.Message // nil if the agent does not send it
 
-	tool     string // as the agent calls it
+	tool     string // in the agent's spelling
 	callID   string
 	args     json.RawMessage
 	result   string
 	isError  bool
-	duration int // milliseconds
+	duration int // in milliseconds
 
 	response string
-	clear    bool // the agent dropped the session itself
+	clear    bool // the agent itself dropped the session
 
-	raw map[string]json.RawMessage // all of it
+	raw map[string]json.RawMessage // all members of the event
 }
 
-// Read reads an event of an agent that is not one of [Agent.Lines].
+// Read decodes an event. The agent must not have [Agent.Lines].
 func (a *Agent) Read(payload []byte) (*Event, error) {
 	e, err := a.read(payload)
 	if err != nil {
@@ -132,18 +135,18 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 	return e, nil
 }
 
-// Name returns the event's name as the agent has it, "" if it has none.
+// Name returns the event's name in the agent's spelling, "" if the event has none.
 func (e *Event) Name() string { return e.name }
 
-// IsDocumented reports whether the agent documents an event of that name.
+// IsDocumented reports whether the agent's documentation lists the event's name.
 func (e *Event) IsDocumented() bool {
 	_, ok := e.agent.kinds[e.name]
 	return ok
 }
 
-// Refuse returns the answer to a payload that nobody can read, or of an event that is not [Event.Documented]:
-// the agent's refusal, unless the payload has the name of an event that guards cannot refuse. An
-// agent that refuses a call at any exit code gets the refusal with 0.
+// Refuse returns the agent's refusal for a payload that starhost cannot read, or for an event that
+// is not [Event.IsDocumented]. If the payload names an event that guards cannot refuse, the answer
+// lets it pass. For an agent that refuses a call at any exit code, the code of the refusal is 0.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	d := &document{text: payload}
 	all := d.skimObject()
@@ -165,16 +168,17 @@ func (e *Event) IsRefusable() bool {
 	return e.kind == kindPrompt || e.kind == kindTool || e.kind == kindApprove
 }
 
-// hookEventName is the name of an event for the agents that say it.
+// hookEventName returns the member hook_event_name, which names the event in most agents.
 func hookEventName(all object) string { return all.textField("hook_event_name") }
 
-// ReachesPlugins reports whether plugins can hear of the event at all.
+// ReachesPlugins reports whether any plugin event belongs to the event.
 func (e *Event) ReachesPlugins() bool { return e.kind != kindNone }
 
-// pluginToolName returns the name by which plugins know a tool.
+// pluginToolName returns the plugins' name for a tool: the agent's name without the prefix of
+// starhost's MCP server.
 func (a *Agent) pluginToolName(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
 
-// renameTools gives the tools that an agent's messages name the names that plugins know.
+// renameTools changes the agent's tool names in messages to the plugins' names.
 func (a *Agent) renameTools(messages []starhost.Message) {
 	for i := range messages {
 		m := &messages[i]
@@ -185,70 +189,72 @@ func (a *Agent) renameTools(messages []starhost.Message) {
 	}
 }
 
-// An Answer is what the process of one event says to its agent.
+// An Answer is the output of the process that answers one event.
 type Answer struct {
-	// Out goes to standard output, Err to standard error.
+	// Out is for standard output, Err for standard error.
 	Out, Err string
 	// Code is the exit code: 0, or 2 for a block.
 	Code int
-	// Binding says that the agent would do something else without Out: run a call that plugins
-	// refuse, ask about or change. If Out cannot be written, the process must end with [ExitBlock].
+	// Binding is true if the agent would do something else without Out: it would run a call that
+	// plugins refuse, ask about or change. If the caller cannot write Out, the process must end
+	// with [ExitBlock].
 	Binding bool
 }
 
-// Deadline is how long after the arrival of an event the agent gets an answer, whatever plugins do.
+// Deadline is the default time from the arrival of an event to its answer. Agents wait for 5 s at
+// least.
 const Deadline = 4500 * time.Millisecond
 
-// Late says why starhost refuses an event whose plugins gave no answer in time.
+// Late returns the reason for refusing an event that the plugins did not decide in time.
 func Late(deadline time.Duration) string {
 	return fmt.Sprintf("the plugins gave no answer within %v", deadline)
 }
 
-// ExitBlock is the exit code that blocks in all agents.
+// ExitBlock is the exit code that blocks a call in every agent.
 const ExitBlock = 2
 
-// A verdict is what plugins want done about an event.
+// A verdict is the sum of the plugins' decisions about one event.
 type verdict struct {
-	// context goes to the model, beside the user's words; words replace these.
+	// context is text for the model beside the user's words. words replace the user's words.
 	context string
 	words   string
-	// block refuses: the prompt or the tool call. stop ends the turn as well.
+	// block refuses the prompt or the tool call. stop also ends the turn.
 	block, stop bool
-	// ask wants a person, allow none.
+	// ask means that a person must decide; allow means that no person needs to.
 	ask, allow bool
-	// reason says why, for each of these.
+	// reason explains block, stop, ask or allow.
 	reason string
-	// args replace the call's arguments, result the tool's result; answer is what a
-	// plugin answers in the tool's stead, which block then keeps from running.
+	// args replace the call's arguments, and result replaces the tool's result. answer is a
+	// plugin's result for a call that block stops.
 	args   json.RawMessage
 	result *string
 	answer *starhost.Result
-	// notice is a message to the user, "" for none.
+	// notice is a message for the user, "" for none.
 	notice string
-	// lost are things that the plugins wanted and the agent cannot do.
+	// unsupported lists decisions that the agent cannot express, for standard error.
 	unsupported []string
 }
 
-// addUnsupported notes something that an agent cannot do.
+// addUnsupported records a decision that the agent cannot express.
 func (v *verdict) addUnsupported(format string, args ...any) {
 	v.unsupported = append(v.unsupported, fmt.Sprintf(format, args...))
 }
 
-// A Refusal is why calls and approvals may not pass: a guard is not loaded. starhost never refuses
-// the end of a turn or session for that.
+// A Refusal explains why tool calls and approvals are blocked: a guard is not loaded. A Refusal
+// never blocks the end of a turn or a session.
 type Refusal struct {
 	Err error
-	// Prompts is why prompts may not pass either: a guard of prompts is not loaded. Nil lets them
-	// pass with a message to the user.
+	// Prompts explains why prompts are blocked too: a guard of prompts is not loaded. If it is nil,
+	// prompts pass with a message to the user.
 	Prompts error
-	// Open lets everything pass, with a message at each event.
+	// Open lets everything pass, with a message at each event (--fail-open).
 	Open bool
 }
 
 func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// refuses returns why an event of the kind may not pass, nil if it may.
+// refuses returns the reason to block an event of a kind, nil if the event may pass.
 func (r *Refusal) refuses(k kind) error {
 	switch {
 	case r == nil || r.Open:
@@ -261,7 +267,7 @@ func (r *Refusal) refuses(k kind) error {
 	return nil
 }
 
-// notice is the message to the user about an event that passes, "" for none.
+// notice returns the message to the user about an event that passes, "" for none.
 func (r *Refusal) notice(k kind) string {
 	switch {
 	case r == nil:
@@ -274,14 +280,15 @@ func (r *Refusal) notice(k kind) string {
 	return ""
 }
 
-// Block returns the answer that refuses an event whatever the plugins say, for the
-// given reason: of a program that must not work without its plugins.
+// Block returns the answer that refuses an event without asking plugins. If guards cannot refuse
+// the event, the answer lets it pass.
 func (e *Event) Block(reason string) (Answer, error) {
 	return e.answer(&verdict{reason: reason, block: e.IsRefusable()})
 }
 
-// FailureCode is the exit code of a process that failed and has nothing to answer: 1, which blocks
-// nothing, if guards cannot refuse the event, or if it is open: it would let all events pass.
+// FailureCode returns the exit code of a process that failed without an answer. The code is 1,
+// which blocks nothing, if guards cannot refuse the event or if open is true (--fail-open).
+// Otherwise the code is 0.
 func (e *Event) FailureCode(open bool) int {
 	if e.agent.deniesOnAnyCode && e.kind == kindTool || e.IsRefusable() && !open {
 		return 0
@@ -289,7 +296,8 @@ func (e *Event) FailureCode(open bool) int {
 	return 1
 }
 
-// answer puts a verdict in the agent's words.
+// answer encodes a verdict for the agent. It first replaces decisions that the agent cannot
+// express.
 func (e *Event) answer(v *verdict) (Answer, error) {
 	if v.ask && !e.agent.canAsk {
 		v.ask, v.block, v.reason = false, true, describeMissingPerson(v.reason)
@@ -305,21 +313,21 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 	return a, err
 }
 
-// Options say how events are answered.
+// Options control how [Event.Answer] answers. The zero value works.
 type Options struct {
-	// States store the state of sessions between two processes; nil stores nothing.
+	// States stores the state of sessions between two processes. Nil stores nothing.
 	States *States
-	// Refusal says which guards are not loaded; nil means that all are.
+	// Refusal names the guards that are not loaded. Nil means that all guards are loaded.
 	Refusal *Refusal
-	// Notice is what the user is to know with the next prompt, "" for nothing.
+	// Notice is a message that the user sees with the next prompt, "" for none.
 	Notice string
-	// Report takes what failed and does not change an answer; nil drops it.
+	// Report receives failures that do not change an answer. Nil drops them.
 	Report func(error)
 }
 
-// Answer asks the plugins of the host about an event; nil has none. The caller gives the answer,
-// then calls store, which writes the session's state: its failure goes to Options.Report, and never
-// changes the answer.
+// Answer asks the host's plugins about an event. A nil host has no plugins. The caller writes the
+// answer first and then calls store, which stores the session's state. A failure of store goes to
+// Options.Report and never changes the answer.
 func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answer, store func(), err error) {
 	flow := flows[e.kind]
 	v, store := &verdict{}, func() {}

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// An object is a JSON object whose parts are passed on as they are.
+// An object is a JSON object whose members stay encoded.
 type object map[string]json.RawMessage
 
-// readObject reads a payload into v, a pointer to a struct, and returns all of it. It refuses what
-// two readers could read in two ways: see [document.flaw].
+// readObject decodes a payload into v, a pointer to a struct, and returns all members of the
+// object. It refuses a payload that two readers could decode differently: see
+// [document.findAmbiguity].
 func readObject(payload []byte, v any) (object, error) {
 	d, ok := readDocument(string(payload))
 	switch {
@@ -39,13 +40,13 @@ func readObject(payload []byte, v any) (object, error) {
 	return all, nil
 }
 
-// textField returns the text of a member, "" if it is none.
+// textField returns the text of a member, "" if the member is not a string.
 func (o object) textField(name string) (s string) {
 	_ = json.Unmarshal(o[name], &s) // it stays ""
 	return s
 }
 
-// withValue returns a copy of the object with a value set.
+// withValue returns a copy of the object in which a member has a new value.
 func (o object) withValue(key string, value any) object {
 	next := make(object, len(o)+1)
 	for k, v := range o {
@@ -55,8 +56,8 @@ func (o object) withValue(key string, value any) object {
 	return next
 }
 
-// mustJSON returns a value as JSON, without the escapes that only HTML needs. It is
-// for values that always have one.
+// mustJSON encodes a value without the escapes that only HTML needs. It panics if the value has no
+// JSON form, so it is only for values that always have one.
 func mustJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -67,7 +68,8 @@ func mustJSON(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// jsonAnswer is an answer of one JSON object; one that is empty says nothing.
+// jsonAnswer returns an answer with one JSON object on standard output. An empty object gives an
+// empty answer.
 func jsonAnswer(o map[string]any) Answer {
 	if len(o) == 0 {
 		return Answer{}
@@ -75,16 +77,16 @@ func jsonAnswer(o map[string]any) Answer {
 	return Answer{Out: string(mustJSON(o)) + "\n"}
 }
 
-// blockingAnswer is an answer that blocks, for those who read the object and for those
-// who read the exit code and standard error.
+// blockingAnswer returns an answer that blocks: JSON on standard output, the reason on standard
+// error, and exit code 2. Each agent reads one of them.
 func blockingAnswer(o map[string]any, reason string) Answer {
 	a := jsonAnswer(o)
 	a.Err, a.Code = reason+"\n", ExitBlock
 	return a
 }
 
-// resultText returns what a tool returned as text: a text itself, the texts among
-// content blocks, what a command printed; else JSON.
+// resultText returns a tool's result as text: a string, the texts of content blocks, or the output
+// of a command. Any other result stays JSON.
 func resultText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -112,7 +114,7 @@ func resultText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// quoteCommand quotes a command for a shell.
+// quoteCommand joins a command's arguments to a line, and quotes them for a shell.
 func quoteCommand(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, arg := range argv {
@@ -128,7 +130,7 @@ func needsQuotes(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+", r)
 }
 
-// formatSettings returns a value as a person writes JSON.
+// formatSettings encodes a value as indented JSON for a settings file.
 func formatSettings(v any) string {
 	var b bytes.Buffer
 	_ = json.Indent(&b, mustJSON(v), "", "  ") // it is valid

@@ -15,53 +15,57 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// picoclaw is Sipeed's agent. It keeps the process running and sends JSON-RPC 2.0,
-// a message each line.
+// picoclaw is Sipeed's agent. It starts one process, keeps it running, and sends it JSON-RPC 2.0
+// with one message a line.
 var picoclaw = &Agent{
 	Name: "picoclaw", title: "PicoClaw", Lines: true, toolPrefix: "mcp_starhost_",
 	config: configPicoclaw, intro: "~/.picoclaw/config.json",
 }
 
-// Limits of PicoClaw and of what it sends.
+// These limits bound a connection to PicoClaw.
 const (
-	// maxReply is the size of a line that ends PicoClaw's reader.
+	// maxReply is the size in bytes at which a line ends PicoClaw's reader.
 	maxReply = 1 << 20
-	// maxRequest is the most bytes of a line that is read; a longer one is passed over.
+	// maxRequest is the most bytes of a line. starhost does not decode a longer one.
 	maxRequest = 64 << 20
-	// readAhead is the most bytes that are read at a time.
+	// readAhead is the size of the read buffer in bytes.
 	readAhead = 256 << 10
-	// maxRunningRequests is the most requests that plugins answer at a time; the next ones wait. One whose
-	// handler does not stop counts until it does.
+	// maxRunningRequests is the most requests that plugins answer at one time; later ones wait. A
+	// request whose handler does not stop counts until the handler ends.
 	maxRunningRequests = 64
-	// maxOpenRequests is the most requests without an answer. starhost reads the next one when one of
-	// them has its answer, which takes the deadline at most.
+	// maxOpenRequests is the most requests without an answer. starhost reads the next request when
+	// one of them gets its answer, at the latest after its deadline.
 	maxOpenRequests = 256
-	// maxSessions is the most conversations that are known. Of more the one that is
-	// longest idle ends.
+	// maxSessions is the most open conversations. If there are more, starhost ends the one with the
+	// oldest request.
 	maxSessions = 1024
 )
 
-// ServeOptions say how [Serve] works.
+// ServeOptions control [Serve]. Load and Log are required.
 type ServeOptions struct {
-	// Load gives the host, nil for no plugins. It runs beside the first answer, and the requests
-	// that plugins hear of wait for it. If its error is a *Refusal, the host still answers the
-	// requests that pass. Any other error says why there are no plugins: then everything passes.
+	// Load returns the host, nil for no plugins. It runs while Serve already answers hook.hello;
+	// requests to plugins wait for it. If its error is a *Refusal, the host still answers the
+	// requests that may pass. Any other error explains why there are no plugins; then everything
+	// passes.
 	Load func(context.Context) (*starhost.Host, error)
-	// Deadline is how long after the arrival of a request PicoClaw gets an answer, whatever plugins
-	// do; 0 means [Deadline]. PicoClaw waits for five seconds.
+	// Deadline is the longest time from the arrival of a request to its answer. 0 means [Deadline].
+	// PicoClaw waits for 5 s.
 	Deadline time.Duration
-	// Log takes a line for standard error: of what PicoClaw could not be told.
+	// Log receives a line for standard error: a decision that PicoClaw did not get.
 	Log func(string)
 }
 
-// ErrStuck says that a handler did not stop, so that its program must end without it.
+// ErrStuck means that a handler did not stop, so the program must end without it.
 var ErrStuck = errors.New("a handler of a plugin did not stop")
 
-// Serve answers PicoClaw until in ends, or ctx, and then ends all sessions. Requests of one
-// conversation are answered in their order. If plugins give no answer before the deadline, starhost
-// refuses what guards can refuse, and lets the rest pass. A handler that cannot be stopped keeps
-// its own conversation refused until it ends; other conversations go on. The error is one of in or
-// out, ErrStuck, or that of Load unless it is a *Refusal.
+// Serve answers PicoClaw until in or ctx ends, and then ends all sessions. It answers the requests
+// of one conversation in their order.
+//
+// If plugins give no answer before the deadline, Serve refuses the requests that guards can refuse
+// and lets the others pass. If a handler cannot be stopped, Serve refuses the later requests of its
+// conversation until the handler ends; other conversations go on.
+//
+// The error comes from in or out, is ErrStuck, or comes from Load unless it is a *Refusal.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -81,7 +85,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	var err error
 	select {
 	case err = <-p.readErr:
-	case <-ctx.Done(): // what is being read is not waited for
+	case <-ctx.Done(): // do not wait for the read under way
 	}
 	p.mu.Lock()
 	p.isClosed = true
@@ -96,7 +100,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	}()
 	select {
 	case <-ended:
-	case <-time.After(2 * p.Deadline): // requests, then session_end
+	case <-time.After(2 * p.Deadline): // one deadline for requests, one for session_end
 		return cmp.Or(err, ErrStuck)
 	}
 	if p.refusal == nil {
@@ -105,29 +109,29 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	return err
 }
 
-// A pico is one connection.
+// A picoConn is one connection to PicoClaw.
 type picoConn struct {
 	ServeOptions
 	cancel    context.CancelCauseFunc
-	hostReady chan struct{} // closed once what follows is set
+	hostReady chan struct{} // closed after Load; the next three fields are then set
 	host      *starhost.Host
 	loadErr   error
-	refusal   *Refusal // broken, if it is one
+	refusal   *Refusal // loadErr if it is a *Refusal, else nil
 
-	in      *bufio.Reader // of the goroutine that reads
-	readErr chan error    // once there is nothing more to read
+	in      *bufio.Reader // only the reading goroutine uses it
+	readErr chan error    // receives the reader's error, nil at the end of in
 
-	outMu sync.Mutex // what follows
+	outMu sync.Mutex // guards out
 	out   io.Writer
 
 	workers         sync.WaitGroup
-	openRequests    chan struct{} // requests without an answer
-	runningRequests chan struct{} // requests that plugins answer
+	openRequests    chan struct{} // has an element for each request without an answer
+	runningRequests chan struct{} // has an element for each request that plugins answer
 
-	mu           sync.Mutex // what follows, and the first three fields of sessions
-	isClosed     bool       // nothing more is begun
+	mu           sync.Mutex // guards the next fields, and lastEntry and lastUse of sessions
+	isClosed     bool       // no more requests begin
 	sessions     map[string]*picoSession
-	requestCount uint64 // counted, for the age of sessions
+	requestCount uint64 // all requests so far; gives sessions their age
 }
 
 // A request is one message of PicoClaw.
@@ -135,15 +139,15 @@ type request struct {
 	*document
 	id      string // as JSON, "" for none
 	method  string
-	params  int    // none if there are no parameters
-	session string // the name of the conversation
+	params  int    // the node of the parameters, noNode without any
+	session string // the conversation's name
 	turn    string // the name of the turn, "" if PicoClaw does not say
 
-	isAnswered atomic.Bool // by plugins, or by the watchdog
-	verdicts   *verdicts   // of its conversation, nil until serve finds it
+	isAnswered atomic.Bool // set by plugins or by the watchdog
+	verdicts   *verdicts   // the store of the conversation, nil before handleRequest finds it
 }
 
-// readRequest reads a line. A line without a method is no request.
+// readRequest decodes a line. It returns false for a line without a method, which is not a request.
 func readRequest(d *document) (*request, bool) {
 	if !d.read() || !d.hasKind(0, objectNode) {
 		return nil, false
@@ -158,8 +162,8 @@ func readRequest(d *document) (*request, bool) {
 	return r, r.method != ""
 }
 
-// setSession finds out where the request belongs to. PicoClaw writes the names of its
-// fields as Go does; others are for what it announces.
+// setSession finds the request's conversation and turn. PicoClaw spells the names of these fields
+// as Go does in requests, and in snake case in notifications.
 func (r *request) setSession() {
 	meta, scope := r.member(r.params, "meta"), r.member(r.params, "scope")
 	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
@@ -173,20 +177,20 @@ func (r *request) setSession() {
 	}
 }
 
-// firstText returns the text of a member that has one of two names.
+// firstText returns the text of the first of two members that is not empty.
 func (r *request) firstText(object int, name, other string) string {
 	return cmp.Or(r.stringAt(r.member(object, name)), r.stringAt(r.member(object, other)))
 }
 
-// param returns the text of a parameter.
+// param returns a parameter's text.
 func (r *request) param(name string) string { return r.stringAt(r.member(r.params, name)) }
 
-// handOverAfter is how long the goroutine that reads may answer a request before another
-// one reads on. Most answers are there earlier, and need no other goroutine.
+// handOverAfter is the time after which another goroutine takes over reading from one that answers
+// a request. Most answers take less time and need no other goroutine.
 const handOverAfter = time.Millisecond
 
-// readLines takes messages up to the end of in, or until another goroutine does. starhost reads no more
-// of a line over [maxRequest] than its beginning. The last line need not have an end.
+// readLines handles messages until in ends or another goroutine takes over. It reads only the
+// beginning of a line over [maxRequest]. The last line may lack its newline.
 func (p *picoConn) readLines(ctx context.Context) {
 	for {
 		d := &document{}
@@ -208,14 +212,14 @@ func (p *picoConn) readLines(ctx context.Context) {
 	}
 }
 
-// readLine makes a line the text of the document.
+// readLine reads a line into the document.
 func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		switch {
 		case tooLong:
 		case len(d.text)+len(part) > maxRequest:
-			tooLong, d.text = true, bytes.Clone(d.text[:readAhead]) // the method stands in front
+			tooLong, d.text = true, bytes.Clone(d.text[:readAhead]) // PicoClaw writes the method first
 		default:
 			d.text = append(d.text, part...)
 		}
@@ -225,7 +229,7 @@ func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
 	}
 }
 
-// handleLine answers a message, and reports whether the caller reads on.
+// handleLine answers a message, and reports whether the caller goes on reading.
 func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Time) bool {
 	r, ok := readRequest(d)
 	if !ok {
@@ -235,13 +239,13 @@ func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Tim
 	return p.handleRequest(ctx, r, arrived)
 }
 
-// refuseLine answers a line that starhost cannot read, because it is too deep or too long or cut off.
-// PicoClaw goes on with a call that it gets no answer for.
+// refuseLine answers a line that starhost cannot read: it is too deep, too long or incomplete.
+// Without an answer PicoClaw would run the call.
 func (p *picoConn) refuseLine(d *document) {
 	all := d.skimObject()
 	r := &request{id: string(all["id"]), method: all.textField("method")}
 	if r.id == "" || r.id == "{}" || r.method == "" {
-		return // there is nobody to answer
+		return // there is no request to answer
 	}
 	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
 		p.reply(r, refusalAnswers[r.method](why), nil)
@@ -250,8 +254,8 @@ func (p *picoConn) refuseLine(d *document) {
 	}
 }
 
-// picoNames are the fields that PicoClaw has in a request, in its parameters, and in the two objects
-// there that say where it belongs to.
+// picoNames are the member names of a request, of its parameters, and of the objects meta and scope
+// there, which name the conversation.
 var picoNames = struct{ request, params, place []string }{
 	request: []string{"id", "method", "params"},
 	params: []string{
@@ -260,8 +264,8 @@ var picoNames = struct{ request, params, place []string }{
 	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
 }
 
-// checkRequest returns why two readers could read the request in two ways. It does not look into a
-// conversation, which no guard decides about.
+// checkRequest returns an error if two readers could decode the request differently. It does not
+// check the messages of a conversation, because no guard decides about them.
 func (r *request) checkRequest() error {
 	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
 	for _, place := range []string{"meta", "scope"} {
@@ -281,7 +285,7 @@ func (r *request) checkRequest() error {
 	return err
 }
 
-// handleRequest answers a request, and reports whether the caller reads on.
+// handleRequest answers a request, and reports whether the caller goes on reading.
 func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
 	switch {
@@ -320,7 +324,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 		p.refuseUnanswered(r, context.DeadlineExceeded)
 		release()
 	})
-	var reader atomic.Bool // somebody else reads, or nobody else will
+	var reader atomic.Bool // true after one goroutine has the duty to read on
 	slow := time.AfterFunc(handOverAfter, func() {
 		if reader.CompareAndSwap(false, true) {
 			p.readLines(ctx)
@@ -329,7 +333,7 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	p.answerInTurn(within, s, r, method, at)
 	slow.Stop()
 	if !late.Stop() {
-		<-watched // it reads the request, whose memory the next one takes
+		<-watched // the watchdog must have written its answer before Serve can end
 	}
 	cancel()
 	release()
@@ -337,14 +341,15 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	return reader.CompareAndSwap(false, true)
 }
 
-// A place is that of a request in the queue of its conversation.
+// A queueEntry is the place of a request in the queue of its conversation.
 type queueEntry struct {
-	before    *queueEntry   // nil if there is none
-	done      chan struct{} // closed once the request leaves the queue
-	leftEarly bool          // it left before its turn: who comes next waits for before; set before done
+	before    *queueEntry   // nil for the first entry
+	done      chan struct{} // closed when the request leaves the queue
+	leftEarly bool          // it left before its turn, so the next entry waits for before; set before done closes
 }
 
-// enqueue puts a request at the end of its conversation. It returns no session if nothing more is begun.
+// enqueue adds a request to the queue of its conversation. It returns nil if the connection is
+// closed.
 func (p *picoConn) enqueue(name string) (*picoSession, *queueEntry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -357,8 +362,8 @@ func (p *picoConn) enqueue(name string) (*picoSession, *queueEntry) {
 	return s, s.lastEntry
 }
 
-// awaitTurn waits until it is the request's turn, and reports false if ctx ends first. A handler that
-// does not stop stays in front of all that come later.
+// awaitTurn waits for the request's turn, and returns false if ctx ends first. While a handler does
+// not stop, its request stays in front of all later ones.
 func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 	for at.before != nil {
 		select {
@@ -376,7 +381,8 @@ func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 	return true
 }
 
-// answerInTurn answers a request once it is its turn, the plugins are loaded, and not too many others run.
+// answerInTurn answers a request when its turn has come, the plugins are loaded and a slot for
+// running requests is free.
 func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request, method picoMethod, at *queueEntry) {
 	defer close(at.done)
 	if !at.awaitTurn(ctx) {
@@ -398,17 +404,17 @@ func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request,
 	}
 }
 
-// A picoAnswer appends the result that answers a request, as JSON.
+// A picoAnswer appends the JSON result that answers a request.
 type picoAnswer func(to []byte) []byte
 
-// textAnswer is an answer that is known.
+// textAnswer returns an answer with a fixed text.
 func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
 
-// fieldsAnswer is an answer of a few words.
+// fieldsAnswer returns an answer with a few fields.
 func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
 
-// modifyAnswer is the answer that replaces a part of what was asked about by the
-// parameters with edits in them.
+// modifyAnswer returns the answer that replaces a part (the request, call, response or result) with
+// the request's parameters after edits.
 func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
 	return func(to []byte) []byte {
 		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
@@ -419,10 +425,11 @@ func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
 // passAnswer is the answer that changes nothing.
 var passAnswer = textAnswer(`{"action":"continue"}`)
 
-// A picoMethod answers the requests of one method. The verdict is that about a call before it runs.
+// A picoMethod answers the requests of one method. The verdict is the decision about a tool call
+// before it runs, nil for other methods.
 type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error)
 
-// withoutVerdict makes a picoMethod of a function that decides about no call.
+// withoutVerdict turns a function that decides about no tool call into a picoMethod.
 func withoutVerdict(answer func(context.Context, *picoConn, *picoSession, *request) (picoAnswer, error)) picoMethod {
 	return func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 		a, err := answer(ctx, p, s, r)
@@ -430,7 +437,7 @@ func withoutVerdict(answer func(context.Context, *picoConn, *picoSession, *reque
 	}
 }
 
-// picoMethods are those that plugins hear of.
+// picoMethods lists the methods that reach plugins.
 var picoMethods = map[string]picoMethod{
 	"hook.before_llm":    withoutVerdict(beforeLLM),
 	"hook.after_llm":     withoutVerdict(afterLLM),
@@ -440,7 +447,7 @@ var picoMethods = map[string]picoMethod{
 	"hook.runtime_event": withoutVerdict(runtimeEvent),
 }
 
-// refusalAnswers are the answers of the methods that can refuse.
+// refusalAnswers lists the methods that starhost can refuse, with their refusals.
 var refusalAnswers = map[string]func(reason string) picoAnswer{
 	"hook.before_llm": func(reason string) picoAnswer {
 		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
@@ -453,10 +460,10 @@ var refusalAnswers = map[string]func(reason string) picoAnswer{
 	},
 }
 
-// errShape says that a request is not as PicoClaw documents it.
+// errShape means that a request differs from PicoClaw's documentation.
 var errShape = errors.New("params: got something else than is documented")
 
-// askPlugins answers a request.
+// askPlugins answers a request after all waiting.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
 	kind := picoKinds[r.method]
 	if why := p.refusal.refuses(kind); why != nil {
@@ -478,10 +485,11 @@ func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, m
 	p.reply(r, a, v)
 }
 
-// picoKinds are the kinds of the requests that guards can refuse.
+// picoKinds gives the kind of each method that guards can refuse.
 var picoKinds = map[string]kind{"hook.before_llm": kindPrompt, "hook.before_tool": kindTool, "hook.approve_tool": kindApprove}
 
-// answerWithoutPlugins is the answer without plugins: a refusal, or for nil the answer that lets all pass.
+// answerWithoutPlugins returns the answer if no plugin decides: a refusal for an error, or for nil
+// the answer that lets the request pass.
 func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 	refuse := refusalAnswers[r.method]
 	switch {
@@ -493,8 +501,8 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 	return passAnswer
 }
 
-// refuseUnanswered answers a request that plugins did not answer: starhost refuses what guards can refuse.
-// The watchdog calls it beside a handler that does not stop.
+// refuseUnanswered answers a request that plugins did not answer. It refuses what guards can
+// refuse. The watchdog calls it while the handler may still run.
 func (p *picoConn) refuseUnanswered(r *request, err error) {
 	why := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -505,10 +513,10 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 	}
 }
 
-// reply sends an answer, unless the request has one, and reports whether it did. v is what starhost
-// decided about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
-// maxReply bytes: starhost then refuses a call that plugins changed or answered, and everything else
-// passes.
+// reply writes an answer, unless the request already has one, and reports whether it did. v is the
+// decision about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
+// maxReply bytes or more. starhost then refuses a call that plugins changed or answered, and lets
+// every other request pass unchanged.
 func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
@@ -537,7 +545,7 @@ func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
 	return true
 }
 
-// replyError sends an error.
+// replyError writes an error.
 func (p *picoConn) replyError(r *request, code int, message string) {
 	if !r.isNotification() {
 		p.outMu.Lock()
@@ -546,7 +554,7 @@ func (p *picoConn) replyError(r *request, code int, message string) {
 	}
 }
 
-// isNotification reports whether the message is a notification.
+// isNotification reports whether the message needs no answer.
 func (r *request) isNotification() bool {
 	return r.id == "" || r.id == "null" || r.id == "0"
 }
@@ -556,7 +564,7 @@ func (r *request) composeMessage(what string, a picoAnswer) []byte {
 	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
 }
 
-// writeLine sends a message at once.
+// writeLine writes a message without a buffer.
 func (p *picoConn) writeLine(line []byte) {
 	if _, err := p.out.Write(line); err != nil {
 		p.cancel(err)

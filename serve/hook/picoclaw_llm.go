@@ -14,31 +14,32 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A picoSession is one conversation. Its requests are answered one after another.
+// A picoSession is one conversation. One goroutine at a time answers its requests.
 type picoSession struct {
-	lastEntry *queueEntry // of its last request, nil if there was none; the reader's
-	lastUse   uint64      // the number of the last request; likewise
-	verdicts  verdicts    // of its last calls; locks itself
+	lastEntry *queueEntry // the newest request, nil before the first; guarded by picoConn.mu
+	lastUse   uint64      // the number of the newest request; guarded by picoConn.mu
+	verdicts  verdicts    // about the last calls; has its own lock
 
-	session  *starhost.Session // nil until plugins hear of it
-	system   string            // the agent's system text, as the session has it
+	session  *starhost.Session // nil before the first request that reaches plugins
+	system   string            // the agent's system text, without the plugins' text
 	offer    picoOffer         // the agent's tools
-	turn     *starhost.Turn    // that is open, or nil
+	turn     *starhost.Turn    // nil between turns
 	turnText picoTurnText
 }
 
-// A picoTurnText is what the open turn began with, and what it added.
+// A picoTurnText is the user's message at the start of the open turn, with the context that plugins
+// added to it.
 type picoTurnText struct {
 	id    string
-	place int    // the place of the user's last message
-	words string // its text
-	text  string // the same with what all of the turn's prompts added
+	place int    // the index of the user's last message
+	words string // the text of that message
+	text  string // words with the context of all prompts of the turn
 	media []string
-	tools []string // on offer, as plugins know them
+	tools []string // the plugins' names of the agent's tools
 }
 
-// findSession returns the conversation of a name, and ends one that is idle for long
-// where there are too many.
+// findSession returns the conversation with a name. If there are maxSessions, it ends the one with
+// the oldest request.
 func (p *picoConn) findSession(name string) *picoSession {
 	p.requestCount++
 	s := p.sessions[name]
@@ -53,7 +54,7 @@ func (p *picoConn) findSession(name string) *picoSession {
 	return s
 }
 
-// evictIdle ends the session that is longest idle.
+// evictIdle ends the session with the oldest request.
 func (p *picoConn) evictIdle() {
 	var oldest string
 	for name, s := range p.sessions {
@@ -69,7 +70,7 @@ func (p *picoConn) evictIdle() {
 	})
 }
 
-// closeSessions ends all sessions, in the order of their last requests.
+// closeSessions ends all sessions in the order of their last requests.
 func (p *picoConn) closeSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.Deadline)
 	defer cancel()
@@ -87,7 +88,7 @@ func (p *picoConn) closeSessions(ctx context.Context) {
 func (s *picoSession) closeSession(ctx context.Context) {
 	s.endTurn(ctx)
 	if s.session != nil {
-		_ = s.session.Close(ctx) // nothing can be decided any more
+		_ = s.session.Close(ctx) // an error can change no answer any more
 	}
 }
 
@@ -98,7 +99,7 @@ func (s *picoSession) endTurn(ctx context.Context) {
 	}
 }
 
-// inTurn does something in the open turn, else between two turns.
+// inTurn calls use with the open turn, or with a turn beside the conversation if none is open.
 func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use func(*starhost.Turn) error) error {
 	s.openSession(p, name)
 	if s.turn != nil {
@@ -113,18 +114,18 @@ func (s *picoSession) openSession(p *picoConn, name string) {
 	}
 }
 
-// A picoRequest is what before_llm asks about.
+// A picoRequest is a decoded before_llm request.
 type picoRequest struct {
 	*request
 	model    string
 	options  json.RawMessage
-	messages int // the array
+	messages int // the node of the array
 
-	system string             // the text of its system messages
-	chat   []starhost.Message // the others
-	last   int                // the user's last message, none if there is none
-	place  int                // its place among the messages
-	before int                // how many of chat are before it
+	system string             // the text of all system messages
+	chat   []starhost.Message // the other messages
+	last   int                // the node of the user's last message, noNode without one
+	place  int                // the index of that message
+	before int                // the number of chat messages before it
 	words  string             // its text
 }
 
@@ -168,13 +169,14 @@ func (q *picoRequest) findMessages(c *conversation) {
 	q.system = strings.TrimSpace(strings.Join(system, "\n\n"))
 }
 
-// A picoOffer are the tools of a request, which are mostly those of the one before.
+// A picoOffer is the list of tools that the agent offers to the model. Requests mostly repeat the
+// list of the request before, so a session stores it decoded.
 type picoOffer struct {
-	text  string // the array
+	text  string // the JSON of the array
 	tools []starhost.Tool
 }
 
-// offeredTools returns the tools on offer, as plugins know them. What has no name is none.
+// offeredTools returns the agent's tools under the plugins' names. It omits a tool without a name.
 func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	text := q.textAt(q.member(q.params, "tools"))
 	if string(text) == s.offer.text {
@@ -184,7 +186,7 @@ func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	if len(text) == 0 {
 		return nil
 	}
-	d, _ := readDocument(s.offer.text) // it was read as a part
+	d, _ := readDocument(s.offer.text) // the whole request was valid, so this part is
 	list := d.elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
@@ -198,12 +200,12 @@ func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 	return s.offer.tools
 }
 
-// toolName returns the name by which plugins know a tool on offer.
+// toolName returns the plugins' name of a tool in the agent's list.
 func (d *document) toolName(tool int) string {
 	return picoclaw.pluginToolName(d.stringAt(d.member(d.member(tool, "function"), "name")))
 }
 
-// beforeLLM gathers what goes with the user's last message.
+// beforeLLM gathers context for the user's last message.
 func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	q, err := readPicoRequest(r)
 	if err != nil {
@@ -223,7 +225,7 @@ func beforeLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 	return p.rewriteRequest(s, q, prompt), nil
 }
 
-// abortAnswer is the answer where a plugin ended the turn.
+// abortAnswer returns the answer that ends the turn if a plugin aborted it, else the error.
 func abortAnswer(err error) (picoAnswer, error) {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
 		return refusalAnswers["hook.before_llm"](aborted.Reason), nil
@@ -231,7 +233,8 @@ func abortAnswer(err error) (picoAnswer, error) {
 	return nil, err
 }
 
-// enterTurn begins a turn, or goes on with the open one if the request is its next.
+// enterTurn begins a turn, or continues the open one if the request belongs to it. first is true
+// for a new turn.
 func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) (first bool, err error) {
 	said := &s.turnText
 	same := said.id == id && said.place == q.place && said.words == q.words && (id != "" || q.before+1 < len(q.chat))
@@ -253,7 +256,7 @@ func (s *picoSession) enterTurn(ctx context.Context, id string, q *picoRequest) 
 	return true, err
 }
 
-// addPrompt takes over what a prompt of the turn added.
+// addPrompt adds a prompt's context and attachments to the text of the turn.
 func (t *picoTurnText) addPrompt(p *starhost.Prompt, q *picoRequest, first bool) {
 	switch {
 	case first:
@@ -268,7 +271,7 @@ func (t *picoTurnText) addPrompt(p *starhost.Prompt, q *picoRequest, first bool)
 	}
 }
 
-// mediaURL returns the URL by which PicoClaw takes an attachment.
+// mediaURL returns an attachment's URL, or a data: URL with its content.
 func mediaURL(a *fragments.Attachment) string {
 	if a.URL != "" {
 		return a.URL
@@ -276,8 +279,8 @@ func mediaURL(a *fragments.Attachment) string {
 	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
 
-// rewriteRequest returns the answer that changes a request to what plugins made of it. The
-// request of an answer replaces all of the agent's, so it has all of it.
+// rewriteRequest returns the answer that changes a request as plugins decided. The answer contains
+// the whole request, because PicoClaw replaces its own with it.
 func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
 	edits := p.editMessage(s, q, prompt)
 	if prompt.Model != q.model {
@@ -295,7 +298,8 @@ func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starho
 	return q.modifyAnswer("request", edits)
 }
 
-// editMessage returns the edits that add to the user's last message what there is.
+// editMessage returns the edits that add the turn's context and attachments to the user's last
+// message.
 func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *starhost.Prompt) []edit {
 	system, ok := strings.CutSuffix(prompt.System, s.system)
 	if !ok {
@@ -324,8 +328,8 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *starhost.
 	return edits
 }
 
-// remainingTools returns the tools that plugins did not take away, as they came, and whether
-// these are fewer.
+// remainingTools returns the JSON of the agent's tools without those that plugins removed, and
+// reports whether any is missing.
 func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (tools []byte, fewer bool) {
 	var gone []string
 	for _, name := range t.tools {
@@ -337,17 +341,17 @@ func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (too
 		return nil, false
 	}
 	list := q.elements(q.member(q.params, "tools"))
-	kept := []json.RawMessage{}
+	remaining := []json.RawMessage{}
 	for _, tool := range list {
 		if !slices.Contains(gone, q.toolName(tool)) {
-			kept = append(kept, q.copyAt(tool))
+			remaining = append(remaining, q.copyAt(tool))
 		}
 	}
-	return mustJSON(kept), len(kept) < len(list)
+	return mustJSON(remaining), len(remaining) < len(list)
 }
 
-// hasTool reports whether a tool of that name is among others, which are too large to
-// be copied for it.
+// hasTool reports whether a list has a tool of a name. It avoids slices.ContainsFunc, which would
+// copy each tool.
 func hasTool(tools []starhost.Tool, name string) bool {
 	for i := range tools {
 		if tools[i].Name == name {
@@ -357,8 +361,8 @@ func hasTool(tools []starhost.Tool, name string) bool {
 	return false
 }
 
-// afterLLM tells what the model answered. An answer that asks for tools is never
-// sent back: PicoClaw would read the calls without their names.
+// afterLLM fires post_llm_call for the model's answer. It never changes an answer that asks for
+// tools, because PicoClaw would read the changed calls without their names.
 func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	response := r.member(r.params, "response")
 	if !r.hasKind(response, objectNode) {
@@ -385,8 +389,8 @@ func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (pic
 	return r.modifyAnswer("response", []edit{r.setMember(response, "content", mustJSON(text))}), nil
 }
 
-// hearReply passes a reply through post_llm_call and returns what is left of its text.
-// The final answer of a turn ends it.
+// hearReply fires post_llm_call and returns the reply's text after it. A reply without tool calls
+// also ends the turn.
 func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, reply starhost.Reply) (string, error) {
 	if s.turn != nil && len(reply.ToolCalls) == 0 {
 		if err := s.turn.Reply(ctx, reply); err != nil {
@@ -412,7 +416,7 @@ func (s *picoSession) hearReply(ctx context.Context, p *picoConn, r *request, re
 	return e.Response, err
 }
 
-// runtimeEvent hears of the end of a turn.
+// runtimeEvent ends the open turn when PicoClaw announces the turn's end.
 func runtimeEvent(ctx context.Context, _ *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	if strings.HasSuffix(r.param("kind"), "turn.end") && (r.turn == "" || r.turn == s.turnText.id) {
 		s.endTurn(ctx)

@@ -13,15 +13,15 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// toolCallEvent returns the host's event about the call of a request, whose arguments are
-// missing where there are none.
+// toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
+// arguments of a call without any.
 func toolCallEvent(r *request, name string) *starhost.Event {
 	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.copyAt(r.member(r.params, "arguments"))}
 	return e.hostEvent(name)
 }
 
-// beforeTool passes a call through the guards and, where a person is wanted, the
-// approvals: PicoClaw has nobody to ask.
+// beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
+// denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
 	pre := toolCallEvent(r, "pre_tool_call")
 	var v *verdict
@@ -48,19 +48,20 @@ func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (p
 	return passAnswer, v, nil
 }
 
-// maxVerdicts is the most calls of a conversation whose verdict starhost stores. It asks the guards
-// again about a call whose verdict is gone.
+// maxVerdicts is the most verdicts that starhost stores for a conversation. It asks the guards
+// again about a call without a stored verdict.
 const maxVerdicts = 256
 
-// verdicts are what before_tool decided about the last calls of a conversation, for approve_tool.
+// A verdicts is the store of before_tool's decisions about the last calls of a conversation.
+// approve_tool reads them.
 type verdicts struct {
-	mu    sync.Mutex // the watchdog writes beside a handler
+	mu    sync.Mutex // a handler and the watchdog can write at the same time
 	calls map[string]*verdict
-	order []string // of calls, oldest first
+	order []string // the keys of calls, oldest first
 }
 
-// record stores the verdict about the call of a request. PicoClaw asks for the approval of the call as
-// plugins changed it; the original must not run.
+// record stores the verdict about a request's call. If plugins changed the arguments, PicoClaw asks
+// for approval of the changed call, so record stores a denial of the original call.
 func (vs *verdicts) record(r *request, v *verdict) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -70,7 +71,7 @@ func (vs *verdicts) record(r *request, v *verdict) {
 	}
 	original := &verdict{block: true, reason: "plugins changed the arguments of this call, and it has the original ones"}
 	vs.setVerdict(r.callName(r.arguments()), original)
-	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same call if only its form changed
+	vs.setVerdict(r.callName(string(v.args)), &verdict{}) // the same key if only the form of the arguments changed
 }
 
 func (vs *verdicts) setVerdict(call string, v *verdict) {
@@ -86,14 +87,14 @@ func (vs *verdicts) setVerdict(call string, v *verdict) {
 	vs.calls[call] = v
 }
 
-// find returns the verdict about the call of a request, nil if there is none.
+// find returns the verdict about a request's call, nil if none is stored.
 func (vs *verdicts) find(r *request) *verdict {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	return vs.calls[r.callName(r.arguments())]
 }
 
-// arguments returns the arguments of a call as JSON.
+// arguments returns the call's arguments as JSON, {} without any.
 func (r *request) arguments() string {
 	if args := string(r.textAt(r.member(r.params, "arguments"))); args != "" && args != "null" {
 		return args
@@ -101,8 +102,8 @@ func (r *request) arguments() string {
 	return "{}"
 }
 
-// callName returns a hash that names a call with these arguments: PicoClaw's id of the call, where it
-// sends one, its turn, the tool and the arguments, whatever the order of their names.
+// callName returns a hash that identifies a call with these arguments: PicoClaw's id of the call if
+// it sends one, its turn, the tool and the arguments. The order of the arguments does not matter.
 func (r *request) callName(args string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(args))
@@ -114,7 +115,7 @@ func (r *request) callName(args string) string {
 	return string(sum[:])
 }
 
-// picoResult returns a result as PicoClaw reads it.
+// picoResult returns a result in PicoClaw's format.
 func picoResult(r *starhost.Result) map[string]any {
 	out := map[string]any{"for_llm": r.ForLLM, "silent": r.Silent, "is_error": r.IsError}
 	if r.ForUser != "" {
@@ -133,7 +134,7 @@ func picoResult(r *starhost.Result) map[string]any {
 	return out
 }
 
-// afterTool tells what a tool returned.
+// afterTool fires post_tool_call for a tool's result.
 func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	post := toolCallEvent(r, "post_tool_call")
 	result := r.member(r.params, "result")
@@ -142,7 +143,7 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 		Silent: r.isTrue(r.member(result, "silent")), IsError: r.isTrue(r.member(result, "is_error")),
 	}
 	given := picoResult(&post.Result)
-	post.IsError, post.DurationMS = post.Result.IsError, int(r.integerAt(r.member(r.params, "duration"))/1e6) // of nanoseconds
+	post.IsError, post.DurationMS = post.Result.IsError, int(r.integerAt(r.member(r.params, "duration"))/1e6) // nanoseconds
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
@@ -163,12 +164,13 @@ func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (pi
 	return r.modifyAnswer("result", edits), nil
 }
 
-// approveAnswer is the answer to an approval that nobody refuses.
+// approveAnswer is the answer that approves a call.
 var approveAnswer = textAnswer(`{"approved":true}`)
 
 // approveTool asks the approvals. It refuses a call that before_tool refused or did not answer. If
-// before_tool did not decide about the call, because PicoClaw asks for approvals alone, starhost asks
-// the guards here. An approval cannot change the arguments, so a call that plugins change is refused.
+// before_tool did not decide about the call, because PicoClaw sends approvals alone, approveTool
+// asks the guards first. An approval cannot change the arguments, so approveTool refuses a call
+// that plugins change.
 func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	ask := toolCallEvent(r, "approve_tool_call")
 	v := r.verdicts.find(r)

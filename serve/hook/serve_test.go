@@ -46,7 +46,7 @@ func serve(t testing.TB, h *starhost.Host, in io.Reader, out io.Writer) error {
 	})
 }
 
-// answers returns the answers by id. There must be one for each id.
+// answers returns the answers by id. It fails if an id has no answer or two.
 func answers(t testing.TB, out string) map[int]string {
 	t.Helper()
 	got := map[int]string{}
@@ -66,8 +66,8 @@ func answers(t testing.TB, out string) map[int]string {
 	return got
 }
 
-// 10,000 requests in a row, of many conversations at once: each is answered once,
-// those of one conversation in their order, and nothing is left running.
+// TestServeMany sends 10,000 requests of many conversations. Serve must answer each once, keep the
+// order of each conversation, and leave no goroutine behind.
 func TestServeMany(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const requests, sessions = 10_000, 37
@@ -99,11 +99,11 @@ func TestServeMany(t *testing.T) {
 	}
 }
 
-// More conversations than are known at a time: the oldest ones end, and all of them
-// do at last.
+// TestServeSessionsEnd opens more conversations than Serve stores. Serve must end the oldest ones
+// early and all others at its end.
 func TestServeSessionsEnd(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	const sessions = 1500 // over the limit
+	const sessions = 1500 // more than maxSessions
 	var mu sync.Mutex
 	ended := map[string]int{}
 	h := hostOf(t, hookOn("session_end", func(_ context.Context, e *starhost.Event) starhost.Decision {
@@ -129,7 +129,8 @@ func TestServeSessionsEnd(t *testing.T) {
 	}
 }
 
-// A conversation that waits for a plugin does not keep others waiting.
+// TestServeBeside checks that a conversation that waits for a plugin does not delay other
+// conversations.
 func TestServeBeside(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
@@ -161,8 +162,8 @@ func TestServeBeside(t *testing.T) {
 	}
 }
 
-// Requests share no memory: conversations that grow beside one that waits get the answers that
-// each request gets by itself.
+// TestServeMemory checks that requests share no memory: conversations that grow while another one
+// waits must get the same answers as a request that Serve answers alone.
 func TestServeMemory(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	alone := true
@@ -218,7 +219,8 @@ func TestServeMemory(t *testing.T) {
 	}
 }
 
-// hello is answered before the plugins are loaded, everything else after.
+// TestServeHelloFirst checks that Serve answers hook.hello while the plugins load, and all other
+// requests afterwards.
 func TestServeHelloFirst(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	loaded := make(chan struct{})
@@ -249,8 +251,8 @@ func TestServeHelloFirst(t *testing.T) {
 	}
 }
 
-// Whatever arrives, in whatever pieces, each answer is one line of JSON to one
-// request.
+// TestLawServeGarbage checks that for any input, in any pieces, each answer is one line of JSON for
+// one request.
 func TestLawServeGarbage(t *testing.T) {
 	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext(e.UserMessage)
@@ -283,7 +285,7 @@ func TestLawServeGarbage(t *testing.T) {
 	})
 }
 
-// What PicoClaw says stands still when its pipe breaks, or its input does.
+// TestServeBrokenPipes checks that Serve ends if its input or its output breaks.
 func TestServeBrokenPipes(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	broken := errors.New("broken")
@@ -306,7 +308,8 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
-// The request of an answer has everything of the question but what plugins changed.
+// TestLawServeEcho checks that an answer repeats the whole request except for the changes of
+// plugins.
 func TestLawServeEcho(t *testing.T) {
 	h := hostOf(t, hookOn("pre_llm_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		return starhost.TextContext("context")
@@ -352,7 +355,8 @@ func canonical(raw []byte) string {
 	return string(text)
 }
 
-// What took too long is refused where it is a guard; the deadline is the plugins'.
+// TestServeDeadline checks that Serve refuses a slow guard's request at the deadline and lets other
+// slow requests pass.
 func TestServeDeadline(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	h := hostOf(t, hookOn("pre_tool_call", func(ctx context.Context, e *starhost.Event) starhost.Decision {

@@ -23,25 +23,24 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// MaxState is the most bytes that a session keeps between two processes.
+// MaxState is the most bytes of a session's stored state.
 const MaxState = 1 << 20
 
-// maxStateAge is how long a session is known that nothing happens in.
+// maxStateAge is the age at which starhost drops a session's stored state.
 const maxStateAge = 7 * 24 * time.Hour
 
-// States keep what sessions know between two processes, in files of a folder that
-// their owner alone may read. What a session is called decides nothing: its file
-// is named by a hash.
+// States stores the state of sessions between two processes, in files that only their owner can
+// read. A file's name is a hash of the session's name, because agents choose that name and it could
+// contain a path.
 type States struct {
-	// Dir is the folder, which is made where it is missing; "" is an error once a
-	// session needs one.
+	// Dir is the folder of the files. States creates it if it is missing. With "" every session
+	// that needs its state fails.
 	Dir string
-	// Now is the time for the age of files; nil means time.Now.
+	// Now returns the time for the age of files. Nil means time.Now.
 	Now func() time.Time
 }
 
-// StateDir returns the folder of the XDG rules, "" where the environment names
-// none.
+// StateDir returns the folder for sessions by the XDG rules, "" if the environment names none.
 func StateDir(getenv func(string) string) string {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "starhost", "sessions")
@@ -52,7 +51,7 @@ func StateDir(getenv func(string) string) string {
 	return ""
 }
 
-// stateVersion is the version of the files.
+// stateVersion is the version of the file format.
 const stateVersion = 1
 
 // A savedState is the content of a session's file.
@@ -60,11 +59,11 @@ type savedState struct {
 	Version int                   `json:"starhost_session"`
 	Session starhost.SavedSession `json:"session"`
 	Plugins effects.SavedStates   `json:"plugins,omitempty"`
-	Ended   bool                  `json:"ended,omitempty"` // session_end ran after the last prompt
+	Ended   bool                  `json:"ended,omitempty"` // session_end fired after the last prompt
 }
 
-// inSession runs a flow in the session of an event. store writes what the session then is, and is
-// never nil.
+// inSession runs a flow in the event's session. store writes the session's new state; it is never
+// nil.
 func (o *Options) inSession(
 	ctx context.Context, h *starhost.Host, e *Event, f flow,
 ) (v *verdict, store func(), err error) {
@@ -97,7 +96,7 @@ func (o *Options) inSession(
 	case err != nil:
 		o.report(err)
 		return o.withoutState(ctx, h.Resume(config, blank), e, f, err)
-	case unheard: // no plugin hears of an event of this session
+	case unheard: // plugins do not see an event of this session
 		return &verdict{}, store, nil
 	}
 	v, err = f.run(ctx, s, e)
@@ -109,9 +108,10 @@ func (o *Options) inSession(
 	}, err
 }
 
-// withoutState runs a flow where starhost cannot read the state of the session. Handlers see an
-// empty state, which starhost does not store. A guard that names the state may decide otherwise with
-// it, so its call is refused; the decision of another guard to refuse stays.
+// withoutState runs a flow if starhost cannot read the state of the session. Handlers see an empty
+// state, which starhost does not store. Because a guard that reads the state could decide
+// differently with the real one, withoutState refuses a tool call or approval that no plugin
+// refuses.
 func (o *Options) withoutState(
 	ctx context.Context, s *starhost.Session, e *Event, f flow, why error,
 ) (v *verdict, store func(), err error) {
@@ -131,30 +131,30 @@ func (o *Options) report(err error) {
 	}
 }
 
-// applyEvent brings a state up to what the event says of the session.
+// applyEvent changes a state as the event demands, before plugins see the session.
 func (st *savedState) applyEvent(e *Event) {
-	st.Ended = e.kind == kindEnd // any other event resumes it
+	st.Ended = e.kind == kindEnd // any other event resumes the session
 	switch e.kind {
 	case kindPrompt:
 		st.Session.Completed = false
 	case kindStop, kindReply:
 		st.Session.Completed = true
-	case kindCompact: // the context that prompts brought may be gone
+	case kindCompact: // the agent may have dropped the context of earlier prompts
 		st.Session.Sent, st.Session.Parts, st.Session.Documents = nil, nil, 0
 		st.Session.Offer = len(st.Session.Welcome) > 0
 	}
 }
 
-// A stateFile is the file of one session, which no other process uses until it is unlocked.
+// A stateFile is the locked file of one session. Other processes wait until it is unlocked.
 type stateFile struct {
 	states  *States
 	dir     *os.Root
 	name    string
-	oldText []byte // its content, nil if there is none
+	oldText []byte // the content before the event, nil without a file
 	unlock  func()
 }
 
-// lock finds the file of a session and locks it.
+// lock opens and locks the file of a session.
 func (st *States) lock(session string) (*stateFile, error) {
 	sum := sha256.Sum256([]byte(session))
 	name := hex.EncodeToString(sum[:])
@@ -173,7 +173,7 @@ func (st *States) lock(session string) (*stateFile, error) {
 	}}, nil
 }
 
-// read returns the state of the session, a new one if there is none.
+// read returns the state of the session, an empty one if there is no file.
 func (f *stateFile) read() (state savedState, err error) {
 	state.Version = stateVersion
 	if f.oldText, err = f.states.readFile(f.dir, f.name); err != nil {
@@ -189,7 +189,8 @@ func (f *stateFile) read() (state savedState, err error) {
 	return state, nil
 }
 
-// store writes what the session is now. A session that the agent cleared has no file.
+// store writes the new state of the session. If the agent cleared the session, store removes the
+// file.
 func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, state *savedState) (err error) {
 	if e.clear {
 		return f.remove()
@@ -209,9 +210,9 @@ func (f *stateFile) store(ctx context.Context, s *starhost.Session, e *Event, st
 	return lost
 }
 
-// encodeWithinLimit returns the state as JSON of at most MaxState bytes. If it is larger, the plugin with the
-// largest state gets back the one before, then the next one: a plugin that fills the room does not
-// make guards forget. lost says which plugins these are.
+// encodeWithinLimit encodes the state in at most MaxState bytes. If the state is larger, the plugin
+// with the largest state gets its old state back, then the plugin with the next largest. So a
+// plugin that fills the file cannot make guards lose their state. lost names these plugins.
 func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte, lost, err error) {
 	if text, err = encodeState(st); err != nil || len(text) <= MaxState {
 		return text, nil, err
@@ -236,8 +237,8 @@ func (st *savedState) encodeWithinLimit(before effects.SavedStates) (text []byte
 	return nil, nil, fmt.Errorf("got %d bytes, limit %d: ctx.state and session_start's context count", all, MaxState)
 }
 
-// encodeState returns a state as JSON, without the escapes that only HTML needs: they make six bytes of
-// each "<" that a plugin stores.
+// encodeState encodes a state without the escapes that only HTML needs, because they take six bytes
+// for each "<" that a plugin stores.
 func encodeState(st *savedState) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -246,7 +247,7 @@ func encodeState(st *savedState) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// remove drops the session.
+// remove removes the session's file.
 func (f *stateFile) remove() error {
 	if err := f.dir.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the state of a cleared session stays: %w", err)
@@ -254,9 +255,9 @@ func (f *stateFile) remove() error {
 	return nil
 }
 
-// write replaces the file in one step.
+// write replaces the file by a rename, so that a reader never sees half of it.
 func (f *stateFile) write(text []byte) error {
-	temp := strings.TrimSuffix(f.name, ".json") + ".new" // only who has the lock writes it
+	temp := strings.TrimSuffix(f.name, ".json") + ".new" // only the owner of the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -266,12 +267,12 @@ func (f *stateFile) write(text []byte) error {
 		err = f.dir.Rename(temp, f.name)
 	}
 	if err != nil {
-		_ = f.dir.Remove(temp) // a full disk has room again
+		_ = f.dir.Remove(temp) // so that a full disk gets its space back
 	}
 	return err
 }
 
-// openDir opens the folder, which nobody else may look into.
+// openDir opens the folder. Other users must not be able to read it.
 func (st *States) openDir() (*os.Root, error) {
 	if st.Dir == "" {
 		return nil, errors.New("there is no place to keep sessions in: want HOME or XDG_STATE_HOME")
@@ -294,7 +295,7 @@ func (st *States) openDir() (*os.Root, error) {
 	return dir, nil
 }
 
-// readFile returns the content of a file, nil if there is none or if it is too old.
+// readFile returns the content of a file, nil if the file is missing or expired.
 func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -323,8 +324,8 @@ func (st *States) isExpired(info fs.FileInfo) bool {
 	return now().Sub(info.ModTime()) > maxStateAge
 }
 
-// removeExpired removes the sessions of a shard, which the caller has locked, that nothing
-// happened in for long. What cannot be removed is tried again another time.
+// removeExpired removes the expired files of a shard, which the caller has locked. A later call
+// retries files that it cannot remove.
 func (st *States) removeExpired(dir *os.Root, shard string) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {

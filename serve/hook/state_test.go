@@ -18,7 +18,7 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// event answers one event of Claude Code, with the host of a process of its own.
+// event answers one event of Claude Code as a new process would.
 func event(t testing.TB, h *starhost.Host, o hook.Options, text string) (hook.Answer, error) {
 	t.Helper()
 	e, err := hook.AgentOf("claude-code").Read([]byte(text))
@@ -39,7 +39,7 @@ func toolOf(session, tool string) string {
 	return fmt.Sprintf(`{"hook_event_name":"PreToolUse","session_id":%q,"tool_name":%q,"tool_input":{}}`, session, tool)
 }
 
-// files returns the names in a folder, hashes as H.
+// files returns the names of the files in a folder, with H for each hash.
 func files(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -56,7 +56,8 @@ func files(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// The folder is private, and what a session is called is no path.
+// TestStatesPrivate checks that only the owner can read the folder, and that a session's name never
+// becomes a path.
 func TestStatesPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -87,7 +88,7 @@ func TestStatesPrivate(t *testing.T) {
 	}
 }
 
-// answerWithReports answers an event, and returns what failed beside it.
+// answerWithReports answers an event, and returns the failures that Options.Report received.
 func answerWithReports(
 	t testing.TB, h *starhost.Host, o hook.Options, text string,
 ) (answer hook.Answer, reports string) {
@@ -100,8 +101,7 @@ func answerWithReports(
 	return answer, reports
 }
 
-// What no plugin asks for is not read: a tool call whose guards are functions of the
-// call alone touches nothing.
+// TestStatesUnread checks that a tool call reads no state if none of its guards names ctx.
 func TestStatesUnread(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -126,7 +126,7 @@ func TestStatesUnread(t *testing.T) {
 	}
 }
 
-// Sessions that nothing happens in for a week are forgotten, and their files go.
+// TestStatesOld checks that a session expires after a week without events, and that its file goes.
 func TestStatesOld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	now := time.Now()
@@ -152,8 +152,9 @@ func TestStatesOld(t *testing.T) {
 	}
 }
 
-// A session outlives its end: a resume goes on with its state and with the record of the context that
-// it sent. Its end counts once. The agent's own clearing drops it.
+// TestStatesEnd checks that a session outlives its end: a resume continues with its state and with
+// the record of the context that it sent. session_end fires once. The agent's own clearing drops
+// the session.
 func TestStatesEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -168,7 +169,7 @@ func TestStatesEnd(t *testing.T) {
 	}
 	steps := []struct {
 		event string
-		said  string // by a prompt's context, or by a call's reason
+		said  string // the context of a prompt, or the reason of a call
 		ends  int
 	}{
 		{promptOf("s", "a"), "context", 0},
@@ -199,7 +200,7 @@ func TestStatesEnd(t *testing.T) {
 	}
 }
 
-// countingGuard denies each call, and counts them in the state of its plugin.
+// countingGuard returns a guard that denies each call and counts the calls in its plugin's state.
 func countingGuard() starhost.Hook {
 	return starhost.Hook{Event: "pre_tool_call", Call: func(
 		_ context.Context, turn *starhost.Turn, _ *starhost.Event,
@@ -214,7 +215,7 @@ func countingGuard() starhost.Hook {
 	}}
 }
 
-// Processes that run at once lose nothing of each other's.
+// TestStatesAtOnce checks that processes that run at the same time lose no change of the state.
 func TestStatesAtOnce(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	count := starhost.Hook{Event: "pre_tool_call", Call: func(
@@ -248,9 +249,9 @@ func TestStatesAtOnce(t *testing.T) {
 	}
 }
 
-// A state that starhost cannot read is an empty one for a prompt and for a result, and a refusal for
-// a call whose guards name it; a guard's own denial stays. A message says what to do, and the file
-// stays as it is.
+// TestStatesDamaged checks a state that starhost cannot read. A prompt and a result see an empty
+// state. A call whose guard names ctx is refused; a guard's own denial stays. A message says what
+// to do, and the file does not change.
 func TestStatesDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sessions")
 	o := hook.Options{States: &hook.States{Dir: dir}}
@@ -297,8 +298,8 @@ func TestStatesDamaged(t *testing.T) {
 	}
 }
 
-// A plugin that fills the room of a session loses its own new state, not that of a guard, and no
-// denial. What is stored has no escapes that make it larger than it is.
+// TestStatesFull checks that a plugin that fills the state of a session loses its own new state,
+// while a guard loses neither its state nor its denial. The stored JSON has no unnecessary escapes.
 func TestStatesFull(t *testing.T) {
 	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
 	size := 10
@@ -321,8 +322,8 @@ func TestStatesFull(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever an agent sends, reading it ends with an event or an error, and
-// every event is answered.
+// FuzzRead checks that any input of an agent gives an event or an error, and that every event gets
+// an answer.
 func FuzzRead(f *testing.F) {
 	f.Add(promptOf("s", "hi"))
 	f.Add(toolOf("s", "Bash"))

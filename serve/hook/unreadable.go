@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// A guard must see what the agent runs. Readers of JSON differ about names that stand twice, about
-// names in another case (encoding/json takes TOOL_INPUT for tool_input) and about bytes that are no
-// UTF-8. So starhost refuses such input instead of choosing one reading.
+// A guard must see the call that the agent runs. JSON readers differ in three points: two members
+// with one name, names in another letter case (encoding/json takes TOOL_INPUT for tool_input), and
+// bytes that are not UTF-8. So starhost refuses such input instead of choosing one reading.
 
-// findAmbiguity returns why two readers could read the document in two ways, nil if they cannot.
+// findAmbiguity returns an error if two readers could decode the document differently.
 func (d *document) findAmbiguity() error {
 	if !utf8.Valid(d.text) {
 		return errors.New("it is not UTF-8")
@@ -27,7 +27,7 @@ func (d *document) findAmbiguity() error {
 	return nil
 }
 
-// findDuplicate returns a name that stands twice in an object.
+// findDuplicate returns a name that two members of an object have.
 func (d *document) findDuplicate(object int) (name string, twice bool) {
 	var few [16]string
 	names := few[:0]
@@ -43,8 +43,8 @@ func (d *document) findDuplicate(object int) (name string, twice bool) {
 	return "", false
 }
 
-// checkNames returns an error if a member of an object, or of one inside, differs from a field of the
-// struct by case alone.
+// checkNames returns an error if a member of an object, or of an object inside it, differs from a
+// field of the struct by letter case alone.
 func (d *document) checkNames(object int, fields reflect.Type) error {
 	var names []string
 	inside := map[string]reflect.Type{}
@@ -69,7 +69,8 @@ func (d *document) checkNames(object int, fields reflect.Type) error {
 	return nil
 }
 
-// checkCase returns an error if a member of an object differs from one of the names by case alone.
+// checkCase returns an error if a member of an object differs from one of the names by letter case
+// alone.
 func (d *document) checkCase(object int, names []string) error {
 	for key := range d.members(object) {
 		got := d.stringAt(key)
@@ -90,12 +91,12 @@ func quoteShort(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// skimObject returns the members of an object that cannot be read as a whole, as far as it goes: texts,
-// numbers and words as they are, {} for anything else. Of a name in other letter cases, or twice, it
-// returns nothing but {}.
+// skimObject returns the members of an object that starhost cannot read as a whole, up to the first
+// mistake. A string, number or word keeps its value; any other value becomes {}. A name that
+// appears twice, or in two letter cases, has the value {} too.
 func (d *document) skimObject() object {
 	all := object{}
-	seen := map[string]string{} // the first spelling of a name
+	seen := map[string]string{} // the first spelling of each name
 	depth := 0
 	for i := 0; i < len(d.text); i++ {
 		switch d.text[i] {
@@ -110,7 +111,7 @@ func (d *document) skimObject() object {
 			}
 			if colon := d.skipSpace(end); depth == 1 && colon < len(d.text) && d.text[colon] == ':' {
 				var name string
-				_ = json.Unmarshal(d.text[i:end], &name) // it is a string
+				_ = json.Unmarshal(d.text[i:end], &name) // it is a valid string
 				same := strings.ToLower(strings.ToUpper(name))
 				if first, twice := seen[same]; twice {
 					all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
@@ -125,7 +126,7 @@ func (d *document) skimObject() object {
 	return all
 }
 
-// scalarAt returns the text, number or word at i, {} if there is something else.
+// scalarAt returns the string, number or word at an offset, {} for any other value.
 func (d *document) scalarAt(i int) json.RawMessage {
 	if i < len(d.text) && d.text[i] == '"' {
 		if end, _, whole := d.readString(i); whole {

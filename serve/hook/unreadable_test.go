@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// unreadable are objects that two readers could read in two ways, or that one cannot read. NAME is
-// the member with the event's name, TOOL and ARGS the names of two others.
+// unreadable lists objects that starhost cannot read, or that two readers could decode differently.
+// NAME stands for the member with the event's name, TOOL and ARGS for two other members.
 var unreadable = map[string]string{
 	"bytes after the event":      `{NAME,"TOOL":"x","ARGS":{}} {}`,
 	"cut off":                    `{NAME,"TOOL":"x","ARGS":{`,
@@ -30,12 +30,13 @@ var unreadable = map[string]string{
 	"no tool":                    `{NAME,"ARGS":{}}`,
 }
 
-// spell puts an agent's names into one of them.
+// spell replaces NAME, TOOL and ARGS with an agent's names.
 func spell(text, name, tool, args string) string {
 	return strings.NewReplacer("NAME", name, "TOOL", tool, "ARGS", args, "UPPER", strings.ToUpper(args)).Replace(text)
 }
 
-// starhost refuses input that it cannot read, in the words of each agent.
+// TestUnreadable checks that each agent gets its own form of refusal for input that starhost cannot
+// read.
 func TestUnreadable(t *testing.T) {
 	agents := []struct {
 		agent, name, tool, args string
@@ -80,7 +81,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Documented tells the events that an agent has from those that it does not have.
+// TestDocumented checks which events count as documented by their agent.
 func TestDocumented(t *testing.T) {
 	for _, tt := range []struct {
 		agent, text string
@@ -102,7 +103,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// PicoClaw gets a refusal of a call that starhost cannot read, because it goes on without an answer.
+// TestServeUnreadable checks that PicoClaw gets a refusal of a call that starhost cannot read.
+// Without an answer PicoClaw would run the call.
 func TestServeUnreadable(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	h := hostOf(t, hookOn("pre_tool_call", func(context.Context, *starhost.Event) starhost.Decision { return starhost.Decision{} }))

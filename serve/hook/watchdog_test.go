@@ -16,14 +16,14 @@ import (
 	"github.com/starhost/starhost/serve/hook"
 )
 
-// A connection is one to Serve: it sends requests and reads answers.
+// A connection sends requests to Serve and reads its answers.
 type connection struct {
 	t    *testing.T
 	in   *io.PipeWriter
 	out  *bufio.Scanner
 	done chan error
 	id   int
-	got  map[int]string // answers that came before another one that the test waited for
+	got  map[int]string // answers that arrived while the test waited for another one
 }
 
 func connect(t *testing.T, deadline time.Duration, load func(context.Context) (*starhost.Host, error)) *connection {
@@ -68,15 +68,16 @@ func (c *connection) ask(method, session, params string) string {
 	return c.answer(c.id)
 }
 
-// The watchdog answers for a handler that nothing can stop: it refuses what guards can refuse, keeps
-// only the handler's own conversation refused, and refuses the approval of the call later on.
+// TestServeStuck runs a handler that nothing can stop. The watchdog must refuse its request and the
+// later requests of its conversation, let other conversations go on, and refuse the approval of the
+// call.
 func TestServeStuck(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const deadline = 60 * time.Millisecond
 	release := make(chan struct{})
 	h := hostOf(t, hookOn("pre_tool_call", func(_ context.Context, e *starhost.Event) starhost.Decision {
 		if e.Tool == "hang" {
-			<-release // it does not ask its context
+			<-release // it ignores its context
 		}
 		return starhost.Decision{}
 	}))
@@ -97,7 +98,7 @@ func TestServeStuck(t *testing.T) {
 	if took := time.Since(begin); took < 5*deadline {
 		t.Errorf("five requests took %v, want the deadline of each", took)
 	}
-	// Another conversation goes on, also while many requests of the first one wait.
+	// Other conversations go on, even while many requests of the first one wait.
 	for range 100 {
 		c.send("before_tool", "s", `"tool":"quick"`)
 	}
@@ -120,7 +121,8 @@ func TestServeStuck(t *testing.T) {
 	}
 }
 
-// Loading counts, and a handler that never ends does not keep Serve from ending.
+// TestServeStuckLoad checks that loading counts toward the deadline, and that a handler that never
+// ends cannot prevent the end of Serve.
 func TestServeStuckLoad(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	release := make(chan struct{})
@@ -138,9 +140,9 @@ func TestServeStuckLoad(t *testing.T) {
 	close(release)
 }
 
-// approve_tool uses the decision of before_tool: a call that it denied, or whose arguments plugins
-// changed, is not approved. Where PicoClaw asks for approvals alone, the guards are asked there, and
-// cannot change the call.
+// TestServeApprovals checks that approve_tool uses the decision of before_tool: it refuses a call
+// that before_tool denied, and a call with the arguments from before a plugin changed them. If
+// PicoClaw sends approvals alone, approve_tool asks the guards, which cannot change the call.
 func TestServeApprovals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	asked := 0
@@ -182,7 +184,8 @@ func TestServeApprovals(t *testing.T) {
 			t.Errorf("step %d, %s of %s: got %s, guards asked %d times; want %s, %d times", i+1, s.method, s.do, got, asked, s.want, s.asked)
 		}
 	}
-	// The memory is bounded: of many calls the oldest verdicts go, and the guards are asked again.
+	// The store of verdicts is bounded: it drops the oldest ones, and starhost asks the guards
+	// again.
 	for i := range 300 {
 		c.ask("before_tool", "s", call(fmt.Sprint(i)))
 	}
