@@ -34,7 +34,7 @@ type signature struct {
 // signatureOf reads a handler's parameters. What no handler may have is an error:
 // a builtin has no parameters to read, *args has no names, and a private
 // parameter would stay empty without a default.
-func (c modCall) signatureOf(r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
+func signatureOf(c modCall, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
 		return nil, c.fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
@@ -88,7 +88,7 @@ func (s *signature) has(name string) bool {
 }
 
 // checkNames reports a parameter that nothing is offered for.
-func (c modCall) checkNames(s *signature, what string, offered []string) error {
+func checkNames(c modCall, s *signature, what string, offered []string) error {
 	for _, p := range s.offered() {
 		if !slices.Contains(offered, p.name) {
 			return c.fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
@@ -178,10 +178,10 @@ type placed struct {
 	args int  // beside ctx: 1 or 0
 }
 
-// placed reads the parameters of a handler that takes so many arguments by place,
+// readPlaced reads the parameters of a handler that takes so many arguments by place,
 // 1 or 0, and ctx in front of them if it wants to.
-func (c modCall) placed(r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
-	s, err := c.signatureOf(r, arg, handler)
+func readPlaced(c modCall, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
+	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
 		return nil, err
 	}

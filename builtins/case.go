@@ -196,9 +196,9 @@ func promptValue(p *starhost.Prompt) starlark.Value {
 	})
 }
 
-// named splits a step's arguments: the first, by place or by name, and the rest.
+// namedArguments splits a step's arguments: the first, by place or by name, and the rest.
 // Once the first is given by place, the rest may have an argument of its name.
-func (c modCall) named(first string) (string, *starlark.Dict, error) {
+func namedArguments(c modCall, first string) (string, *starlark.Dict, error) {
 	names := []string{first}
 	if len(c.args) > 0 {
 		names = nil
@@ -210,11 +210,11 @@ func (c modCall) named(first string) (string, *starlark.Dict, error) {
 }
 
 func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
-	name, args, err := c.named("name")
+	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.toJSON("", args)
+	raw, err := encodeJSON(c, "", args)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func saysItself(object *starlark.Dict) bool {
 }
 
 func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {
-	event, rest, err := c.named("event")
+	event, rest, err := namedArguments(c, "event")
 	if err != nil {
 		return nil, err
 	}
@@ -399,16 +399,16 @@ func assertEq(c modCall) (starlark.Value, error) {
 	if same {
 		return starlark.None, nil
 	}
-	return nil, c.failedAssert(got, "want", want)
+	return nil, failedAssert(c, got, "want", want)
 }
 
 // failedAssert returns the error of an assertion about two values.
-func (c modCall) failedAssert(got starlark.Value, want string, wanted starlark.Value) error {
-	a, err := c.spell(got)
+func failedAssert(c modCall, got starlark.Value, want string, wanted starlark.Value) error {
+	a, err := spell(c, got)
 	if err != nil {
 		return err
 	}
-	b, err := c.spell(wanted)
+	b, err := spell(c, wanted)
 	if err != nil {
 		return err
 	}
@@ -430,7 +430,7 @@ func assertContains(c modCall) (starlark.Value, error) {
 	if found == starlark.True {
 		return starlark.None, nil
 	}
-	return nil, c.failedAssert(text, "want it to contain", part)
+	return nil, failedAssert(c, text, "want it to contain", part)
 }
 
 // assertFails implements

@@ -33,10 +33,10 @@ func (a *requestArgs) bind(c modCall, behind ...any) error {
 func (a *requestArgs) request(c modCall) (r starhost.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
-	if r.Options, err = c.optionsJSON(a.options); err != nil {
+	if r.Options, err = optionsJSON(c, a.options); err != nil {
 		return r, err
 	}
-	r.Params, err = c.parameters("params", a.params)
+	r.Params, err = stringParameters(c, "params", a.params)
 	return r, err
 }
 
@@ -56,11 +56,11 @@ func (v *toolCallValue) Hash() (uint32, error) { return unhashable("tool_call") 
 //
 //	tool_call(name, **arguments)
 func makeToolCall(c modCall) (starlark.Value, error) {
-	name, args, err := c.named("name")
+	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.toJSON("", args)
+	raw, err := encodeJSON(c, "", args)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func caseTemplate(c modCall, d CaseDriver) (starlark.Value, error) {
 	if err := unpackArgs(c.name, c.args, own, "ref", &ref, "input?", &input); err != nil {
 		return nil, err
 	}
-	params, err := c.parameters("params", rest)
+	params, err := stringParameters(c, "params", rest)
 	if err != nil {
 		return nil, err
 	}

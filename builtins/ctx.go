@@ -292,9 +292,9 @@ func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (T, erro
 	return got, err
 }
 
-// toJSON converts an argument, "" for the call's own, and pays for each of its
+// encodeJSON converts an argument, "" for the call's own, and pays for each of its
 // parts before it is written.
-func (c modCall) toJSON(arg string, v starlark.Value) (json.RawMessage, error) {
+func encodeJSON(c modCall, arg string, v starlark.Value) (json.RawMessage, error) {
 	p := textPayer{modCall: c}
 	if err := p.value(v, 0); err != nil {
 		return nil, err
@@ -314,8 +314,8 @@ func prefixed(arg string) string {
 	return arg + ": "
 }
 
-// fromJSON converts JSON text, and pays for what it will be before it is read.
-func (c modCall) fromJSON(raw []byte) (starlark.Value, error) {
+// decodeJSON converts JSON text, and pays for what it will be before it is read.
+func decodeJSON(c modCall, raw []byte) (starlark.Value, error) {
 	shape, err := jsonScan(c, string(raw))
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func sendRequest(method string) func(modCall, *handlerCall) (starlark.Value, err
 		r.Params, r.Headers, r.Auth, r.Body, r.Timeout = params, headers, auth.Auth, string(body), time.Duration(timeout)
 		if data != nil {
 			var err error
-			if r.JSON, err = c.toJSON("json", data); err != nil {
+			if r.JSON, err = encodeJSON(c, "json", data); err != nil {
 				return nil, err
 			}
 		}
@@ -105,7 +105,7 @@ func (v *responseValue) Attr(name string) (starlark.Value, error) {
 		if err := c.bind(); err != nil {
 			return nil, err
 		}
-		x, err := c.fromJSON([]byte(v.r.Body))
+		x, err := decodeJSON(c, []byte(v.r.Body))
 		if err != nil && !isCoded(err) {
 			err = c.fail("E0202", "got status %d and a body that is no JSON: %v", v.r.Status, err)
 		}

@@ -64,7 +64,7 @@ func (s *shelf) getKept(c modCall, h *handlerCall) (starlark.Value, error) {
 	if err != nil || !ok {
 		return none, err
 	}
-	return c.fromJSON(raw)
+	return decodeJSON(c, raw)
 }
 
 // setKept implements
@@ -79,7 +79,7 @@ func (s *shelf) setKept(c modCall, h *handlerCall) (starlark.Value, error) {
 	if err := c.bind("key", &key, "value", &value); err != nil {
 		return nil, err
 	}
-	raw, err := c.toJSON("value", value)
+	raw, err := encodeJSON(c, "value", value)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
 	}
 	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.th)}
 	if fields.Len() > 0 {
-		raw, err := c.toJSON("", fields)
+		raw, err := encodeJSON(c, "", fields)
 		if err != nil {
 			return nil, err
 		}

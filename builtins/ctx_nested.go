@@ -11,11 +11,11 @@ import (
 //
 //	ctx.tools.call(name, **arguments)
 func toolsCall(c modCall, h *handlerCall) (starlark.Value, error) {
-	name, args, err := c.named("name")
+	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.toJSON("", args)
+	raw, err := encodeJSON(c, "", args)
 	if err != nil {
 		return nil, err
 	}

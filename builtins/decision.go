@@ -53,9 +53,9 @@ func (d *decision) Held() []starlark.Value {
 }
 
 // decide returns d, and remembers that the handler made it.
-func (c modCall) decide(d *decision) (starlark.Value, error) {
+func decide(c modCall, d *decision) (starlark.Value, error) {
 	d.made = callerOf(c.th)
-	if h := c.handler(); h != nil {
+	if h := handlerOf(c); h != nil {
 		h.made = d
 	}
 	return d, c.pay(1, 128)
@@ -71,7 +71,7 @@ func reasoned(action starhost.Action) modFunc {
 			return nil, err
 		}
 		d.reason = asText(d.reason) // a decision holds, however it is put
-		return c.decide(d)
+		return decide(c, d)
 	}
 }
 
@@ -82,7 +82,7 @@ func makeApprove(c modCall) (starlark.Value, error) {
 	if err := c.bind(); err != nil {
 		return nil, err
 	}
-	return c.decide(&decision{action: starhost.ActionApprove})
+	return decide(c, &decision{action: starhost.ActionApprove})
 }
 
 // makeRespond implements
@@ -97,7 +97,7 @@ func makeRespond(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, c.fail("E0204", "result: %v", err)
 	}
-	return c.decide(&decision{action: starhost.ActionRespond, result: r})
+	return decide(c, &decision{action: starhost.ActionRespond, result: r})
 }
 
 // makeModify implements
@@ -107,7 +107,7 @@ func makeModify(c modCall) (starlark.Value, error) {
 	if len(c.args) > 0 || len(c.kwargs) == 0 {
 		return nil, c.fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.args))
 	}
-	return c.decide(&decision{action: starhost.ActionModify, changes: c.kwargs})
+	return decide(c, &decision{action: starhost.ActionModify, changes: c.kwargs})
 }
 
 // toDecision converts what a hook of the event returned, into an empty decision.

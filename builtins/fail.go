@@ -42,7 +42,7 @@ func raiseFail(c modCall) (starlark.Value, error) {
 
 // spell returns v as a plugin would write it. It pays for each node that will be
 // printed before it prints: few values can spell much.
-func (c modCall) spell(v starlark.Value) (string, error) {
+func spell(c modCall, v starlark.Value) (string, error) {
 	p := textPayer{modCall: c}
 	if err := p.value(v, 0); err != nil {
 		return "", err

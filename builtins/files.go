@@ -46,9 +46,9 @@ assert_eq(files.exists("data/none.txt"), False)`,
 	})
 }
 
-// ownFiles returns the plugin's own folder.
-func (c modCall) ownFiles() (effects.OwnFiles, error) {
-	h := c.handler()
+// ownFilesOf returns the plugin's own folder.
+func ownFilesOf(c modCall) (effects.OwnFiles, error) {
+	h := handlerOf(c)
 	if h == nil {
 		return nil, c.fail("E0316", "this file is no plugin: only a plugin has files")
 	}
@@ -61,7 +61,7 @@ func (c modCall) ownFiles() (effects.OwnFiles, error) {
 
 // readOwn returns a file of the plugin's own folder.
 func readOwn(c modCall, name string) ([]byte, error) {
-	own, err := c.ownFiles()
+	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func filesGlob(c modCall) (starlark.Value, error) {
 	if err := c.bind("pattern", &pattern); err != nil {
 		return nil, err
 	}
-	own, err := c.ownFiles()
+	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func filesExists(c modCall) (starlark.Value, error) {
 	if err := c.bind("path", &name); err != nil {
 		return nil, err
 	}
-	own, err := c.ownFiles()
+	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +143,8 @@ func filesExists(c modCall) (starlark.Value, error) {
 // attachmentFile returns the bytes of attachment(path = name): of the plugin's
 // own folder if it has the file, else of the workspace under the plugin's grants.
 func attachmentFile(c modCall, name string) ([]byte, error) {
-	h := c.handler()
-	own, noFolder := c.ownFiles()
+	h := handlerOf(c)
+	own, noFolder := ownFilesOf(c)
 	if noFolder == nil {
 		if ok, err := own.Exists(name); ok && err == nil {
 			return readOwn(c, name)

@@ -188,7 +188,7 @@ func csvEncode(c modCall) (starlark.Value, error) {
 	}
 	var t csvTable
 	for row := range starlark.Elements(rows) {
-		if err := c.payRow(row, len(t.header)); err != nil {
+		if err := payRow(c, row, len(t.header)); err != nil {
 			return nil, err
 		}
 		if err := t.add(row); err != nil {

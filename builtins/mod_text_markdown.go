@@ -22,7 +22,7 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 	}
 	var t mdTable
 	if header != nil {
-		if err := c.payRow(header, 0); err != nil {
+		if err := payRow(c, header, 0); err != nil {
 			return nil, err
 		}
 		cells, err := t.cells(header)
@@ -34,7 +34,7 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 	n := 0
 	for row := range starlark.Elements(rows) {
 		n++
-		if err := c.payRow(row, len(t.header)); err != nil {
+		if err := payRow(c, row, len(t.header)); err != nil {
 			return nil, err
 		}
 		if err := t.add(row); err != nil {
@@ -50,7 +50,7 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 
 // payRow pays for the cells of a row, of which there are at least so many, but for
 // their text.
-func (c modCall) payRow(row starlark.Value, atLeast int) error {
+func payRow(c modCall, row starlark.Value, atLeast int) error {
 	n := max(1, starlark.Len(row), atLeast)
 	return c.pay(n, 64*n)
 }

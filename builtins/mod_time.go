@@ -133,7 +133,7 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 }
 
 // payTime pays for one time, and for a text of n bytes that is read or written.
-func (c modCall) payTime(n int) error { return c.pay(64+n/4, 256+8*n) }
+func payTime(c modCall, n int) error { return c.pay(64+n/4, 256+8*n) }
 
 // parseTime implements
 //
@@ -147,7 +147,7 @@ func parseTime(c modCall) (starlark.Value, error) {
 	if err := c.bind("x", &x, "format?", &layout, "location?", &zone); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(len(x) + len(layout)); err != nil {
+	if err := payTime(c, len(x)+len(layout)); err != nil {
 		return nil, err
 	}
 	// ParseInLocation, as Parse would look offsets up in the machine's own zone.
@@ -158,7 +158,7 @@ func parseTime(c modCall) (starlark.Value, error) {
 	if name, guessed := guessedZone(t, zone.Location, string(layout)); guessed {
 		return nil, c.fail("E0202", "x: got %s, but %s does not say which offset it means: leave it out, and name the zone by location", quoteShort(x), name)
 	}
-	return c.timeOf(t)
+	return timeOf(c, t)
 }
 
 // parseTrouble says what is wrong with a text that should show a time.
@@ -191,13 +191,13 @@ func newTime(c modCall) (starlark.Value, error) {
 	if err := c.bind("year", &year, "month?", &month, "day?", &day, "hour?", &hour, "minute?", &min, "second?", &sec, "nanosecond?", &ns, "location?", &zone); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(0); err != nil {
+	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
 	if year < 0 || year > 9999 {
 		return nil, c.fail("E0202", "year: got %d, want 0 to 9999", year)
 	}
-	return c.timeOf(time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
+	return timeOf(c, time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
 }
 
 // A timePart is an argument such as a number of hours. It is so small that no sum
@@ -227,14 +227,14 @@ func fromTimestamp(c modCall) (starlark.Value, error) {
 	if err := c.bind("sec", &sec, "nsec?", &nsec); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(0); err != nil {
+	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
-	return c.timeOf(time.Unix(int64(sec), int64(nsec)).UTC())
+	return timeOf(c, time.Unix(int64(sec), int64(nsec)).UTC())
 }
 
 // timeOf returns t as a value, unless it is out of range.
-func (c modCall) timeOf(t time.Time) (starlark.Value, error) {
+func timeOf(c modCall, t time.Time) (starlark.Value, error) {
 	v, err := makeTime(c.rt, t)
 	if err != nil {
 		return nil, c.fail("E0202", "%v", err)
@@ -250,7 +250,7 @@ func isValidTimezone(c modCall) (starlark.Value, error) {
 	if err := c.bind("loc", &name); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(0); err != nil {
+	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
 	_, err := loadZone(name)
@@ -265,7 +265,7 @@ func parseDuration(c modCall) (starlark.Value, error) {
 	if err := c.bind("d", &text); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(len(text)); err != nil {
+	if err := payTime(c, len(text)); err != nil {
 		return nil, err
 	}
 	d, err := time.ParseDuration(text)

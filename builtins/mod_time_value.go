@@ -115,7 +115,7 @@ func (t timeValue) format(c modCall) (starlark.Value, error) {
 	if err := c.bind("x", &layout); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(len(layout)); err != nil {
+	if err := payTime(c, len(layout)); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.t.Format(string(layout))), nil
@@ -129,10 +129,10 @@ func (t timeValue) inLocation(c modCall) (starlark.Value, error) {
 	if err := c.bind("location", &zone); err != nil {
 		return nil, err
 	}
-	if err := c.payTime(0); err != nil {
+	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
-	return c.timeOf(t.t.In(zone.Location))
+	return timeOf(c, t.t.In(zone.Location))
 }
 
 // Binary returns t + d, d + t, t - d or t - t.

@@ -96,9 +96,9 @@ func (h *handlerCall) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// handler returns the call of the handler that c belongs to, or nil if no plugin
+// handlerOf returns the call of the handler that c belongs to, or nil if no plugin
 // is running.
-func (c modCall) handler() *handlerCall {
+func handlerOf(c modCall) *handlerCall {
 	h, _ := c.rt.Context(c.th).Value(handlerKey{}).(*handlerCall)
 	return h
 }
@@ -146,10 +146,10 @@ func registrationPlace(th *starlark.Thread) starhost.Pos {
 	return starhost.Pos{}
 }
 
-// recorder returns the Recorder for a registration, or an error if this is not
+// recorderOf returns the Recorder for a registration, or an error if this is not
 // the time for one.
-func (c modCall) recorder() (*Recorder, error) {
-	h := c.handler()
+func recorderOf(c modCall) (*Recorder, error) {
+	h := handlerOf(c)
 	if h == nil {
 		return nil, c.fail("E0304", "this file is no plugin: only a plugin registers")
 	}
@@ -170,8 +170,8 @@ const maxName = 1 << 10
 // A claimed is a name of what is registered, such as a "tool".
 type claimed struct{ kind, name string }
 
-// claim takes a name for a thing of some kind, or says where it was taken.
-func (c modCall) claim(r *Recorder, kind, name string) (starhost.Pos, error) {
+// claimName takes a name for a thing of some kind, or says where it was taken.
+func claimName(c modCall, r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.th)
 	if len(name) > maxName {
 		return pos, c.fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)

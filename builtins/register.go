@@ -20,7 +20,7 @@ import (
 // [ReadManifest] has read the arguments before the file runs; what is left to
 // check is the time of the call.
 func declarePlugin(c modCall) (starlark.Value, error) {
-	r, err := c.recorder()
+	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ type listArg struct {
 	values texts
 }
 
-// registering returns the Recorder for one more registration with these lists, or
+// startRegistration returns the Recorder for one more registration with these lists, or
 // says why there may be none.
-func (c modCall) registering(lists ...listArg) (*Recorder, error) {
-	r, err := c.recorder()
+func startRegistration(c modCall, lists ...listArg) (*Recorder, error) {
+	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -123,16 +123,16 @@ func registerTool(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.registering(listArg{"roles", roles})
+	r, err := startRegistration(c, listArg{"roles", roles})
 	if err != nil {
 		return nil, err
 	}
-	sig, err := c.signatureOf(r, "handler", handler)
+	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
 		return nil, err
 	}
 	if t.Name == "" {
-		if t.Name, err = c.defaultName(sig.fn, t.Toolset); err != nil {
+		if t.Name, err = defaultToolName(c, sig.fn, t.Toolset); err != nil {
 			return nil, err
 		}
 	}
@@ -140,15 +140,15 @@ func registerTool(c modCall) (starlark.Value, error) {
 		t.Description = firstParagraph(sig.fn.Doc())
 	}
 	if available != nil {
-		if t.Available, err = c.availability(r, available); err != nil {
+		if t.Available, err = availability(c, r, available); err != nil {
 			return nil, err
 		}
 	}
-	schema, err := c.schemaOf(sig, parameters)
+	schema, err := schemaOf(c, sig, parameters)
 	if err != nil {
 		return nil, err
 	}
-	if t.Pos, err = c.claim(r, "tool", t.Name); err != nil {
+	if t.Pos, err = claimName(c, r, "tool", t.Name); err != nil {
 		return nil, err
 	}
 	r.keep(sig.fn)
@@ -161,8 +161,8 @@ func registerTool(c modCall) (starlark.Value, error) {
 }
 
 // availability returns the Go side of a tool's question whether it is available.
-func (c modCall) availability(r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
-	p, err := c.placed(r, "available", handler, 0)
+func availability(c modCall, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
+	p, err := readPlaced(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +180,9 @@ func (c modCall) availability(r *Recorder, handler starlark.Callable) (func(cont
 	}, nil
 }
 
-// defaultName is the tool's name where none is given: the function's, behind
+// defaultToolName is the tool's name where none is given: the function's, behind
 // that of its toolset.
-func (c modCall) defaultName(fn *starlark.Function, toolset string) (string, error) {
+func defaultToolName(c modCall, fn *starlark.Function, toolset string) (string, error) {
 	if fn.Name() == "lambda" {
 		return "", c.fail("E0307", "name: a lambda has none: give the tool a name")
 	}
@@ -265,7 +265,7 @@ func registerHook(c modCall) (starlark.Value, error) {
 	if err := c.bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
 		return nil, err
 	}
-	r, err := c.registering(listArg{"match", match})
+	r, err := startRegistration(c, listArg{"match", match})
 	if err != nil {
 		return nil, err
 	}
@@ -276,11 +276,11 @@ func registerHook(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, c.fail("E0306", "%v", err)
 	}
-	sig, err := c.signatureOf(r, "handler", handler)
+	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkNames(sig, event, spec.Args); err != nil {
+	if err := checkNames(c, sig, event, spec.Args); err != nil {
 		return nil, err
 	}
 	r.keep(sig.fn)
@@ -328,18 +328,18 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	if err := c.bind("prefix", &prefix, "handler", &handler, "description??", &description); err != nil {
 		return nil, err
 	}
-	r, err := c.registering()
+	r, err := startRegistration(c)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.placed(r, "handler", handler, 1)
+	p, err := readPlaced(c, r, "handler", handler, 1)
 	if err != nil {
 		return nil, err
 	}
 	if description == "" {
 		description = firstParagraph(p.fn.Doc())
 	}
-	pos, err := c.claim(r, "fragment loader", prefix)
+	pos, err := claimName(c, r, "fragment loader", prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -23,27 +23,27 @@ func registerCommand(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.registering(listArg{"aliases", aliases})
+	r, err := startRegistration(c, listArg{"aliases", aliases})
 	if err != nil {
 		return nil, err
 	}
-	sig, err := c.signatureOf(r, "handler", handler)
+	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkNames(sig, "a command", commandArgs); err != nil {
+	if err := checkNames(c, sig, "a command", commandArgs); err != nil {
 		return nil, err
 	}
 	if cmd.Description == "" {
 		cmd.Description = firstParagraph(sig.fn.Doc())
 	}
 	if complete != nil {
-		if cmd.Complete, err = c.completion(r, complete); err != nil {
+		if cmd.Complete, err = completion(c, r, complete); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range append([]string{cmd.Name}, aliases...) {
-		if cmd.Pos, err = c.claim(r, "command", name); err != nil {
+		if cmd.Pos, err = claimName(c, r, "command", name); err != nil {
 			return nil, err
 		}
 	}
@@ -72,8 +72,8 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 }
 
 // completion returns the Go side of what completes a command's arguments.
-func (c modCall) completion(r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
-	p, err := c.placed(r, "complete", handler, 1)
+func completion(c modCall, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+	p, err := readPlaced(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -22,15 +22,15 @@ func registerModel(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.registering(listArg{"models", models}, listArg{"aliases", aliases})
+	r, err := startRegistration(c, listArg{"models", models}, listArg{"aliases", aliases})
 	if err != nil {
 		return nil, err
 	}
-	if e.Headers, err = c.parameters("headers", headers); err != nil {
+	if e.Headers, err = stringParameters(c, "headers", headers); err != nil {
 		return nil, err
 	}
 	for _, name := range append([]string{e.Name}, aliases...) {
-		if e.Pos, err = c.claim(r, "model", name); err != nil {
+		if e.Pos, err = claimName(c, r, "model", name); err != nil {
 			return nil, err
 		}
 	}

@@ -28,18 +28,18 @@ func registerSkill(c modCall) (starlark.Value, error) {
 	if err := c.bind("path", &file, "name??", &skill.Name, "description??", &skill.Description); err != nil {
 		return nil, err
 	}
-	r, err := c.registering()
+	r, err := startRegistration(c)
 	if err != nil {
 		return nil, err
 	}
-	text, err := c.readSkill(file, &skill)
+	text, err := readSkill(c, file, &skill)
 	if err != nil {
 		return nil, err
 	}
-	if skill.Files, err = c.besideSkill(path.Clean(file)); err != nil {
+	if skill.Files, err = filesBesideSkill(c, path.Clean(file)); err != nil {
 		return nil, err
 	}
-	if skill.Pos, err = c.claim(r, "skill", skill.Name); err != nil {
+	if skill.Pos, err = claimName(c, r, "skill", skill.Name); err != nil {
 		return nil, err
 	}
 	skill.Load = func(context.Context, *starhost.Turn) (string, error) { return text, nil }
@@ -49,7 +49,7 @@ func registerSkill(c modCall) (starlark.Value, error) {
 
 // readSkill returns the text of a skill behind its front matter, which gives name
 // and description where the skill has none.
-func (c modCall) readSkill(file string, skill *starhost.Skill) (string, error) {
+func readSkill(c modCall, file string, skill *starhost.Skill) (string, error) {
 	data, err := readOwn(c, file)
 	if err != nil {
 		return "", err
@@ -103,10 +103,10 @@ func frontMatter(text string) (head, rest string) {
 	return head, strings.TrimLeft(rest, "\n")
 }
 
-// besideSkill returns the other files of a skill's folder and those below it, as
+// filesBesideSkill returns the other files of a skill's folder and those below it, as
 // the skill calls them.
-func (c modCall) besideSkill(file string) ([]string, error) {
-	own, err := c.ownFiles()
+func filesBesideSkill(c modCall, file string) ([]string, error) {
+	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
 	}

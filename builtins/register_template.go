@@ -26,15 +26,15 @@ func registerTemplateLoader(c modCall) (starlark.Value, error) {
 	if err := c.bind("prefix", &prefix, "handler", &handler); err != nil {
 		return nil, err
 	}
-	r, err := c.registering()
+	r, err := startRegistration(c)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.placed(r, "handler", handler, 1)
+	p, err := readPlaced(c, r, "handler", handler, 1)
 	if err != nil {
 		return nil, err
 	}
-	pos, err := c.claim(r, "template loader", prefix)
+	pos, err := claimName(c, r, "template loader", prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +140,14 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 	if err := c.pay(4+size/64+16*marks, 512+64*marks+len(t.Prompt)+len(t.System)); err != nil {
 		return nil, err
 	}
-	if t.Options, err = c.optionsJSON(options); err != nil {
+	if t.Options, err = optionsJSON(c, options); err != nil {
 		return nil, err
 	}
 	names, err := t.Names()
 	if err != nil {
 		return nil, c.fail("E0202", "%v", err)
 	}
-	if t.Defaults, err = c.parameters("defaults", defaults); err != nil {
+	if t.Defaults, err = stringParameters(c, "defaults", defaults); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
@@ -159,16 +159,16 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 }
 
 // optionsJSON returns a dict of options as JSON; nil is none.
-func (c modCall) optionsJSON(options *starlark.Dict) (json.RawMessage, error) {
+func optionsJSON(c modCall, options *starlark.Dict) (json.RawMessage, error) {
 	if options == nil {
 		return nil, nil
 	}
-	return c.toJSON("options", options)
+	return encodeJSON(c, "options", options)
 }
 
-// parameters converts the values of a template's parameters: text, and what is
+// stringParameters converts the values of a template's parameters: text, and what is
 // written as text without a doubt.
-func (c modCall) parameters(arg string, d *starlark.Dict) (map[string]string, error) {
+func stringParameters(c modCall, arg string, d *starlark.Dict) (map[string]string, error) {
 	if d == nil {
 		return nil, nil
 	}

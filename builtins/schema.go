@@ -21,9 +21,9 @@ type toolSchema struct {
 
 // schemaOf returns a tool's JSON Schema: the given one, checked against the
 // handler's parameters, or one derived from signature and docstring.
-func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (s toolSchema, err error) {
+func schemaOf(c modCall, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
-		return c.derivedSchema(sig)
+		return deriveSchema(c, sig)
 	}
 	if err = checkSchema(sig, given); err == nil {
 		s.raw, err = appendJSON(nil, given)
@@ -35,9 +35,9 @@ func (c modCall) schemaOf(sig *signature, given *starlark.Dict) (s toolSchema, e
 	return s, nil
 }
 
-// derivedSchema returns the schema of a tool that is given none.
-func (c modCall) derivedSchema(sig *signature) (s toolSchema, err error) {
-	if err := c.payDefaults(sig); err != nil {
+// deriveSchema returns the schema of a tool that is given none.
+func deriveSchema(c modCall, sig *signature) (s toolSchema, err error) {
+	if err := payDefaults(c, sig); err != nil {
 		return s, err
 	}
 	properties, err := deriveProperties(sig)
@@ -61,7 +61,7 @@ const maxUnchecked = 4 << 10
 
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.
-func (c modCall) payDefaults(sig *signature) error {
+func payDefaults(c modCall, sig *signature) error {
 	for _, p := range sig.offered() {
 		if p.value == nil {
 			continue

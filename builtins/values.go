@@ -137,14 +137,14 @@ func makeFragment(c modCall) (starlark.Value, error) {
 	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
-	if err := c.setTarget(f, made.target); err != nil {
+	if err := setTarget(c, f, made.target); err != nil {
 		return nil, err
 	}
 	return &made.fragmentValue, c.pay(1, 256)
 }
 
 // setTarget gives a fragment its target.
-func (c modCall) setTarget(f *fragments.Fragment, target string) (err error) {
+func setTarget(c modCall, f *fragments.Fragment, target string) (err error) {
 	f.Target, err = fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
 	if err != nil {
 		return c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), near.DidYouMean(target, []string{"prompt", "system"}))
