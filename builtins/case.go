@@ -234,7 +234,7 @@ func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
 // saysItself reports whether an object is what its JSON reads as, as can be told without
 // reading it: it has few members, which are words, texts and small numbers.
 func saysItself(object *starlark.Dict) bool {
-	if object.Len() > floodCounted {
+	if object.Len() > 64 {
 		return false
 	}
 	for k, v := range object.Entries() {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -102,9 +101,4 @@ func (c modCall) bind(pairs ...any) error { return unpackArgs(c.name, c.args, c.
 // fail returns an error with a code that starts with the function's name.
 func (c modCall) fail(code, format string, args ...any) *Error {
 	return errorf(code, "%s: %s", c.name, fmt.Sprintf(format, args...))
-}
-
-// posOf converts a place.
-func posOf(p syntax.Position) starhost.Pos {
-	return starhost.Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
 }

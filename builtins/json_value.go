@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -244,45 +243,6 @@ func jsonNumber(s string) (starlark.Value, error) {
 	return starlark.MakeBigInt(i), nil
 }
 
-// A keyFlood finds objects whose keys were chosen to share one hash, which would
-// make a dict quadratic. The hash of short strings has no seed, so that a sender
-// can aim; that of longer ones does, and they do not count.
-type keyFlood struct {
-	keys   int
-	shared int      // keys that the last one shares a hash with, about
-	slots  []uint16 // keys by the low bits of their hash, made when there are many
-}
-
-const (
-	floodSlots    = 4096
-	floodCounted  = 64   // keys that may share anything for nothing
-	floodFrom     = 1000 // keys that may share anything
-	floodPerSlot  = 256  // keys of one slot, beyond an even share eight times over
-	seededHashLen = 12   // upstream hashes strings of this length with a seed
-)
-
-// add counts one key.
-func (f *keyFlood) add(key starlark.Value) error {
-	f.keys, f.shared = f.keys+1, 0
-	if s, ok := key.(starlark.String); f.keys < floodCounted || ok && len(s) >= seededHashLen {
-		return nil
-	}
-	if f.slots == nil {
-		f.slots = make([]uint16, floodSlots)
-	}
-	hash, _ := key.Hash() // keys always have one
-	slot := &f.slots[hash%floodSlots]
-	*slot++
-	f.shared = int(*slot)
-	if f.keys >= floodFrom && f.shared > floodPerSlot+8*f.keys/floodSlots {
-		return fmt.Errorf("an object has too many keys of one hash (%d of %d)", f.shared, f.keys)
-	}
-	return nil
-}
-
-// steps is the price of the comparisons that the last key takes.
-func (f *keyFlood) steps() int { return f.shared }
-
 // appendJSON appends v as compact JSON text. Dict keys stand in the dict's order,
 // struct fields sorted; tuples and sets are arrays; bytes of a string that are not
 // UTF-8 become U+FFFD; "<", ">" and "&" stay as they are. Host views that are a
@@ -297,51 +257,6 @@ func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
 		return dst, err
 	}
 	return w.out, nil
-}
-
-// A jsonError is a value that JSON cannot say, and where it stands.
-type jsonError struct {
-	path []string // steps, innermost first
-	msg  string
-}
-
-func (e *jsonError) Error() string {
-	if len(e.path) == 0 {
-		return e.msg
-	}
-	const most = 8
-	path := slices.Clone(e.path[max(0, len(e.path)-most):])
-	slices.Reverse(path)
-	if len(e.path) > most {
-		path = append(path, "…")
-	}
-	return "at " + strings.Join(path, "") + ": " + e.msg
-}
-
-func jsonErrorf(format string, args ...any) *jsonError {
-	return &jsonError{msg: fmt.Sprintf(format, args...)}
-}
-
-// under puts one step in front of the error's path.
-func under(step string, err error) error {
-	var e *jsonError
-	if errors.As(err, &e) {
-		e.path = append(e.path, step)
-	}
-	return err
-}
-
-// keyStep spells the step to the member named key.
-func keyStep(key string) string {
-	if key == "" {
-		return `[""]`
-	}
-	for i := 0; i < len(key); i++ {
-		if b := key[i] | 0x20; (b < 'a' || b > 'z') && key[i] != '_' && (i == 0 || key[i] < '0' || key[i] > '9') {
-			return "[" + quoteShort(key) + "]"
-		}
-	}
-	return "." + key
 }
 
 // A jsonWriter appends one value to out, up to limit bytes.
@@ -466,9 +381,6 @@ func (w *jsonWriter) member(key string, v starlark.Value, depth int) error {
 	return nil
 }
 
-// jsonEscapes are the bytes that a JSON string writes with a letter.
-var jsonEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
-
 // text writes a JSON string.
 func (w *jsonWriter) text(s string) error {
 	if err := w.full(len(s)); err != nil {
@@ -494,13 +406,4 @@ func (w *jsonWriter) text(s string) error {
 	}
 	w.out = append(append(w.out, s[from:]...), '"')
 	return w.full(0)
-}
-
-// appendEscaped appends the escape of a control character, quote or backslash.
-func appendEscaped(dst []byte, b byte) []byte {
-	if c := jsonEscapes[b]; c != 0 {
-		return append(dst, '\\', c)
-	}
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
 }

@@ -112,21 +112,14 @@ func (r *csvReader) readHeader(rows int) error {
 		return err
 	}
 	seen := map[string]bool{}
-	slots := map[uint32]int{}
-	collisions := 0
 	for _, name := range names {
 		if seen[name] {
 			return r.fail("E0202", "text: line %d: column %s stands twice", r.line(), quoteShort(name))
 		}
 		seen[name] = true
 		r.header = append(r.header, starlark.String(name))
-		if len(name) < seededHashLen {
-			hash, _ := starlark.String(name).Hash() // strings always have one
-			collisions += slots[hash%floodSlots]
-			slots[hash%floodSlots]++
-		}
 	}
-	return r.pay(rows*collisions/8, 0)
+	return r.pay(rows*collisions(names)/8, 0)
 }
 
 // line returns where the row that was read last begins.

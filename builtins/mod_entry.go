@@ -2,8 +2,6 @@ package builtins
 
 import (
 	"fmt"
-	"strconv"
-	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
@@ -84,19 +82,4 @@ func (t *textOrBytes) Unpack(v starlark.Value) error {
 		return fmt.Errorf("got %s, want string or bytes", v.Type())
 	}
 	return nil
-}
-
-// maxShown is the most bytes of a text that a message shows: what a reader can take in.
-const maxShown = 120
-
-// quoteShort quotes s for a message, cut to what a reader can take in. It looks at
-// no more of s, which may be megabytes.
-func quoteShort(s string) string { return cut(strconv.Quote(s[:min(len(s), maxShown+utf8.UTFMax)])) }
-
-// cut returns s for a message, cut to what a reader can take in.
-func cut(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	return s[:runeStart(s, maxShown)] + "…"
 }

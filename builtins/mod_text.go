@@ -309,17 +309,6 @@ func textTruncate(c modCall) (starlark.Value, error) {
 	return starlark.String(text[:runeStart(text, most-len(suffix))] + suffix), nil
 }
 
-// runeStart returns the last start of a character of s at or before i. Of text
-// that is not UTF-8 it gives up no more than a character could be long.
-func runeStart(s string, i int) int {
-	for back := 0; back < utf8.UTFMax && back <= i; back++ {
-		if utf8.RuneStart(s[i-back]) {
-			return i - back
-		}
-	}
-	return i
-}
-
 // textFence implements
 //
 //	text.fence(text, lang="")

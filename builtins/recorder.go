@@ -6,6 +6,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // A Recorder fills a starhost.Plugin with what a plugin's file registers. One
@@ -185,3 +186,8 @@ func claimName(c modCall, r *Recorder, kind, name string) (starhost.Pos, error) 
 
 // keep remembers a handler, so that it is frozen with the globals.
 func (r *Recorder) keep(fn *starlark.Function) { r.kept = append(r.kept, fn) }
+
+// posOf converts a place.
+func posOf(p syntax.Position) starhost.Pos {
+	return starhost.Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
+}
