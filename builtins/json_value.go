@@ -300,7 +300,10 @@ func notJSON(v starlark.Value) error {
 		return jsonErrorf("got nothing, want a JSON value")
 	case starlark.Bytes:
 		return jsonErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
-	case timeValue, durationValue:
+	case interface {
+		starlark.Value
+		json.Marshaler
+	}: // a time or a duration, which refuses to be JSON
 		return jsonErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
 		return jsonErrorf("got %s, want a JSON value", v.Type())

@@ -83,14 +83,14 @@ assert_eq(math.round(math.log(1024, 2)), 10.0)`},
 			example: `assert_eq(text.format_number(math.pi, 5), "3.14159")`},
 	}
 	for i, m := range members {
-		members[i] = m.from(math.Module.Members[m.name])
+		members[i] = upstreamMember(m, math.Module.Members[m.name])
 	}
 	return modEntries(rt, "math", members)
 }
 
-// from takes the member's meaning from upstream's value. The errors of a
+// upstreamMember takes the member's meaning from upstream's value. The errors of a
 // function, which upstream names without its module, get the full name.
-func (m modMember) from(v starlark.Value) modMember {
+func upstreamMember(m modMember, v starlark.Value) modMember {
 	b, ok := v.(*starlark.Builtin)
 	if !ok {
 		m.value = v

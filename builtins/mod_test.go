@@ -290,9 +290,3 @@ func TestBase64RoundTrip(t *testing.T) {
 		}
 	})
 }
-
-func TestQuoteShort(t *testing.T) {
-	if got := quoteShort(strings.Repeat("é", 200)); len(got) > 200 {
-		t.Errorf("got %d bytes: %s", len(got), got)
-	}
-}

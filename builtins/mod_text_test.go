@@ -224,14 +224,6 @@ func letters(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), ""), "#", "")
 }
 
-func TestRuneStartOfBrokenText(t *testing.T) {
-	for i := range 6 {
-		if got := runeStart("\x80\x80\x80\x80\x80\x80", i); got != i {
-			t.Errorf("runeStart at %d: got %d", i, got)
-		}
-	}
-}
-
 // Law: a float written without digits reads back as the same float.
 func TestTextFormatNumberRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 // without a Value are the language's own, or reached through a parameter. rt may
 // be nil when only the descriptions are wanted.
 func Topics(rt Runtime) []Topic {
-	return []Topic{
+	topics := []Topic{
 		{"Registrations", "What a plugin says of itself and offers.", false, entriesOf(rt, registrations)},
 		{"Values", "What handlers return beside text.", false, entriesOf(rt, values)},
 		{"Decisions", "What hooks return to decide. Which of them an event accepts is listed with the event.", false, entriesOf(rt, decisions)},
@@ -20,19 +20,9 @@ func Topics(rt Runtime) []Topic {
 		{"ctx", "Everything that crosses the wall. A handler that wants it has a parameter of that name.", false, ctxEntries()},
 		{"Arguments", "Arguments of events that are more than plain values.", false, viewEntries},
 		{"files", "The files of the plugin's own folder, also while it is loaded.", true, filesModule(rt)},
-		{"json", "JSON text.", true, jsonModule()},
-		{"math", "Numbers: functions and constants.", true, mathModule(rt)},
-		{"time", "Times, durations and time zones; the time of the event is ctx.now.", true, timeModule(rt)},
-		{"re", "Regular expressions, as RE2 has them.", true, reModule(rt)},
-		{"text", "Text for people and models: layout, tables, Markdown.", true, textModule(rt)},
-		{"yaml", "YAML text.", true, yamlModule(rt)},
-		{"toml", "TOML text.", true, tomlModule(rt)},
-		{"csv", "Comma-separated values.", true, csvModule(rt)},
-		{"base64", "Data as text.", true, base64Module(rt)},
-		{"hash", "Digests.", true, hashModule(rt)},
-		{"Records", "Values with fields.", false, structModule(rt)},
-		{"Language", "What Starlark itself has.", false, languageEntries(rt)},
 	}
+	topics = append(topics, moduleTopics(rt)...)
+	return append(topics, Topic{"Language", "What Starlark itself has.", false, languageEntries(rt)})
 }
 
 // Table returns the entries of all topics, in their order.

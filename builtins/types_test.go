@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"go.starlark.net/starlark"
 )
 
 // TestTypes: every name that is not Python's own has a type that fits its
@@ -100,13 +101,23 @@ func TestClasses(t *testing.T) {
 		"Tools":        own((&listView[starhost.Tool]{kind: &toolKind}).AttrNames(), listMethods),
 		"FragmentRow":  own(row.AttrNames(), dictMethods),
 		"FragmentRows": own((&listView[fragments.Row]{kind: &rowKind}).AttrNames(), listMethods),
-		"Match":        (&reMatch{}).AttrNames(),
-		"Time":         timeValue{}.AttrNames(),
-		"Duration":     durationValue(0).AttrNames(),
+		"Match":        attrNames(t, `re.search("", "")`),
+		"Time":         attrNames(t, `time.time(2026)`),
+		"Duration":     attrNames(t, `time.hour`),
 	}
 	for name := range want {
 		if diff := cmp.Diff(want[name], declared[name]); diff != "" {
 			t.Errorf("class %s (-values +classes.pyi):\n%s", name, diff)
 		}
 	}
+}
+
+// attrNames returns the names of the attributes of an expression's value.
+func attrNames(t *testing.T, expr string) []string {
+	t.Helper()
+	globals, err := runFree("x = " + expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return globals["x"].(starlark.HasAttrs).AttrNames()
 }
