@@ -34,20 +34,20 @@ type signature struct {
 // signatureOf reads a handler's parameters. What no handler may have is an error:
 // a builtin has no parameters to read, *args has no names, and a private
 // parameter would stay empty without a default.
-func signatureOf(c modCall, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
+func signatureOf(c Call, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
-		return nil, c.fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
+		return nil, c.Fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
 	}
 	if trap, ok := r.captures[posOf(fn.Position())]; ok {
-		return nil, c.fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.Name, trap.Loop).
-			way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.Name, trap.Name, trap.Name))
+		return nil, c.Fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.Name, trap.Loop).
+			Way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.Name, trap.Name, trap.Name))
 	}
 	if fn.HasVarargs() {
-		return nil, c.fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
+		return nil, c.Fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
 	}
 	if n := len(fn.Doc()); n > 0 { // it is read for a description and for a schema
-		if err := c.pay(n/4, 6*n); err != nil {
+		if err := c.Pay(n/4, 6*n); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,7 @@ func signatureOf(c modCall, r *Recorder, arg string, handler starlark.Callable) 
 		name, _ := fn.Param(i)
 		p := param{name, fn.ParamDefault(i)}
 		if p.private() && p.value == nil {
-			return nil, c.fail("E0307", "%s: parameter %s of %s is private, as its name begins with _, so it needs a default", arg, name, fn.Name())
+			return nil, c.Fail("E0307", "%s: parameter %s of %s is private, as its name begins with _, so it needs a default", arg, name, fn.Name())
 		}
 		s.params = append(s.params, p)
 	}
@@ -88,11 +88,11 @@ func (s *signature) has(name string) bool {
 }
 
 // checkNames reports a parameter that nothing is offered for.
-func checkNames(c modCall, s *signature, what string, offered []string) error {
+func checkNames(c Call, s *signature, what string, offered []string) error {
 	for _, p := range s.offered() {
 		if !slices.Contains(offered, p.name) {
-			return c.fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
-				way("a parameter that is only for a default begins with _")
+			return c.Fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
+				Way("a parameter that is only for a default begins with _")
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ type placed struct {
 
 // readPlaced reads the parameters of a handler that takes so many arguments by place,
 // 1 or 0, and ctx in front of them if it wants to.
-func readPlaced(c modCall, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
+func readPlaced(c Call, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
 	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
 		return nil, err
@@ -198,8 +198,8 @@ func readPlaced(c modCall, r *Recorder, arg string, handler starlark.Callable, a
 		return &placed{s, true, args}, nil
 	}
 	want := []string{"() or (ctx)", "(arg) or (ctx, arg)"}[args]
-	return nil, c.fail("E0307", "%s: %s has the parameters (%s), want %s", arg, s.fn.Name(), strings.Join(paramList(places), ", "), want).
-		way("a parameter that is only for a default begins with _")
+	return nil, c.Fail("E0307", "%s: %s has the parameters (%s), want %s", arg, s.fn.Name(), strings.Join(paramList(places), ", "), want).
+		Way("a parameter that is only for a default begins with _")
 }
 
 // takesFirst reports whether the first of the parameters takes ctx: the one before

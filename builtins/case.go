@@ -42,109 +42,109 @@ type CaseDriver interface {
 // CaseTable returns the entries of what case.star can say beside [Table]. d may
 // be nil when only the descriptions are wanted.
 func CaseTable(rt Runtime, d CaseDriver) []Entry {
-	return entriesOf(rt, []modMember{
+	return entriesOf(rt, []Member{
 		{
-			name:   "prompt",
-			params: "text, " + requestParams,
-			doc: `Begins a turn with the user's words and builds its prompt.
+			Name:   "prompt",
+			Params: "text, " + requestParams,
+			Doc: `Begins a turn with the user's words and builds its prompt.
 fragments and system_fragments are references, tools are globs on the names of what
 is offered, template is a reference with params for its parameters. Returns what was built: .text, .system, .messages, .tools, .fragments,
 .attachments, .model and .bytes.`,
-			example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
+			Example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")
 assert_eq(p.fragments.sources, ["runbook:checkout"])`,
-			fn: func(c modCall) (starlark.Value, error) { return casePrompt(c, d) },
+			Func: func(c Call) (starlark.Value, error) { return casePrompt(c, d) },
 		},
 		{
-			name: "turn", params: "text, model_replies=[], " + requestParams,
-			doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
+			Name: "turn", Params: "text, model_replies=[], " + requestParams,
+			Doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
 model_replies is what the model answers, an element a round: a string, tool_call(...), or
 a list of these; all are used. The other arguments are those of prompt. Returns .text, the
 answer, .completed, .rounds, and .calls with what call_tool returns of each, and .name.`,
-			example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
+			Example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
 assert_eq((t.text, t.completed, t.rounds), ("I said it.", True, 2))
 assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
-			fn: func(c modCall) (starlark.Value, error) { return caseTurn(c, d) },
+			Func: func(c Call) (starlark.Value, error) { return caseTurn(c, d) },
 		},
 		{
-			name: "tool_call", params: "name, **arguments",
-			doc:     "A call that the model of turn asks for.",
-			example: `assert_eq(type(tool_call("echo", text = "hi")), "tool_call")`,
-			fn:      makeToolCall,
+			Name: "tool_call", Params: "name, **arguments",
+			Doc:     "A call that the model of turn asks for.",
+			Example: `assert_eq(type(tool_call("echo", text = "hi")), "tool_call")`,
+			Func:    makeToolCall,
 		},
 		{
-			name: "call_tool", params: "name, **arguments",
-			doc: `Calls a tool as the model would: schema, hooks and approval included.
+			Name: "call_tool", Params: "name, **arguments",
+			Doc: `Calls a tool as the model would: schema, hooks and approval included.
 Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the final
 .arguments, and .denied: the reason if a hook denied the call, else "".`,
-			example: `assert_eq(call_tool("echo", text = "hi").output, "hi")`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseCallTool(c, d) },
+			Example: `assert_eq(call_tool("echo", text = "hi").output, "hi")`,
+			Func:    func(c Call) (starlark.Value, error) { return caseCallTool(c, d) },
 		},
 		{
-			name: "fire", params: "event, **arguments",
-			doc: `Fires one event by hand.
+			Name: "fire", Params: "event, **arguments",
+			Doc: `Fires one event by hand.
 One of a program, app.*, is declared in the case's section events.jsonl. Returns what its handlers decided together: .action, .reason, .changes, .result,
 .context, and .decisions with a struct(plugin, action, reason) for each handler
 that decided something.`,
-			example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseFire(c, d) },
+			Example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
+			Func:    func(c Call) (starlark.Value, error) { return caseFire(c, d) },
 		},
 		{
-			name: "command", params: "line",
-			doc: `Runs a command, as the user would who types the line.
+			Name: "command", Params: "line",
+			Doc: `Runs a command, as the user would who types the line.
 Returns .name, .args, and the other fields that call_tool returns.`,
-			example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseCommand(c, d) },
+			Example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
+			Func:    func(c Call) (starlark.Value, error) { return caseCommand(c, d) },
 		},
 		{
-			name: "render_template", params: `ref, input="", **params`,
-			doc: `Loads a template and fills in parameters, and $input with the user's words.
+			Name: "render_template", Params: `ref, input="", **params`,
+			Doc: `Loads a template and fills in parameters, and $input with the user's words.
 Returns the template: .prompt and .system as they will be sent, .model, .fragments and
 the other fields of template(...).`,
-			example: `assert_eq(render_template("review:Go", what = "change").prompt, "Review this change in Go.")`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseTemplate(c, d) },
+			Example: `assert_eq(render_template("review:Go", what = "change").prompt, "Review this change in Go.")`,
+			Func:    func(c Call) (starlark.Value, error) { return caseTemplate(c, d) },
 		},
 		{
-			name: "load_fragments", params: "ref",
-			doc:     "Resolves a reference, and returns its fragments and attachments as a list.",
-			example: `assert_eq([f.content for f in load_fragments("runbook:checkout")], ["Runbook of checkout."])`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseLoad(c, d) },
+			Name: "load_fragments", Params: "ref",
+			Doc:     "Resolves a reference, and returns its fragments and attachments as a list.",
+			Example: `assert_eq([f.content for f in load_fragments("runbook:checkout")], ["Runbook of checkout."])`,
+			Func:    func(c Call) (starlark.Value, error) { return caseLoad(c, d) },
 		},
 		{
-			name: "advance", params: "seconds=0, minutes=0, hours=0, days=0",
-			doc:     "Moves the time that handlers see forward, from the next turn on.",
-			example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
-			fn:      func(c modCall) (starlark.Value, error) { return caseAdvance(c, d) },
+			Name: "advance", Params: "seconds=0, minutes=0, hours=0, days=0",
+			Doc:     "Moves the time that handlers see forward, from the next turn on.",
+			Example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
+			Func:    func(c Call) (starlark.Value, error) { return caseAdvance(c, d) },
 		},
 		{
-			name: "assert_eq", params: "got, want",
-			doc:     "Fails the case unless the two values are equal.\nWhat stands for a list or a dict equals one with the same members.",
-			example: `assert_eq(1 + 1, 2)`,
-			fn:      assertEq,
+			Name: "assert_eq", Params: "got, want",
+			Doc:     "Fails the case unless the two values are equal.\nWhat stands for a list or a dict equals one with the same members.",
+			Example: `assert_eq(1 + 1, 2)`,
+			Func:    assertEq,
 		},
 		{
-			name: "assert_contains", params: "text, part",
-			doc: "Fails the case unless part is in text, as the operator in says.",
-			example: `assert_contains("a runbook", "book")
+			Name: "assert_contains", Params: "text, part",
+			Doc: "Fails the case unless part is in text, as the operator in says.",
+			Example: `assert_contains("a runbook", "book")
 assert_contains([1, 2], 2)
 assert_eq("book" in "a runbook", True)`,
-			fn: assertContains,
+			Func: assertContains,
 		},
 		{
-			name: "assert_fails", params: "fn, text",
-			doc: "Fails the case unless calling fn fails with a message that has text in it.\nReturns the message.",
-			example: `assert_fails(lambda: fail("no ticket"), "ticket")
+			Name: "assert_fails", Params: "fn, text",
+			Doc: "Fails the case unless calling fn fails with a message that has text in it.\nReturns the message.",
+			Example: `assert_fails(lambda: fail("no ticket"), "ticket")
 assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
-			fn: assertFails,
+			Func: assertFails,
 		},
 	})
 }
 
 // step runs a step of the driver, with the case's own clock stopped.
-func step[T any](c modCall, work func(ctx context.Context) (T, error)) (got T, err error) {
+func step[T any](c Call, work func(ctx context.Context) (T, error)) (got T, err error) {
 	got, err = reach(c, work)
 	if err != nil && !isCoded(err) {
-		err = c.fail("E0319", "%v", err)
+		err = c.Fail("E0319", "%v", err)
 	}
 	return got, err
 }
@@ -159,7 +159,7 @@ func structOf(name string, fields starlark.StringDict) starlark.Value {
 	return starlarkstruct.FromStringDict(starlark.String(name), fields)
 }
 
-func casePrompt(c modCall, d CaseDriver) (starlark.Value, error) {
+func casePrompt(c Call, d CaseDriver) (starlark.Value, error) {
 	var args requestArgs
 	if err := args.bind(c); err != nil {
 		return nil, err
@@ -198,18 +198,18 @@ func promptValue(p *starhost.Prompt) starlark.Value {
 
 // namedArguments splits a step's arguments: the first, by place or by name, and the rest.
 // Once the first is given by place, the rest may have an argument of its name.
-func namedArguments(c modCall, first string) (string, *starlark.Dict, error) {
+func namedArguments(c Call, first string) (string, *starlark.Dict, error) {
 	names := []string{first}
-	if len(c.args) > 0 {
+	if len(c.Args) > 0 {
 		names = nil
 	}
-	own, rest := splitNamed(c.kwargs, names...)
+	own, rest := splitNamed(c.Kwargs, names...)
 	var s string
-	err := unpackArgs(c.name, c.args, own, first, &s)
+	err := UnpackArgs(c.Name, c.Args, own, first, &s)
 	return s, rest, err
 }
 
-func caseCallTool(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseCallTool(c Call, d CaseDriver) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func saysItself(object *starlark.Dict) bool {
 	return true
 }
 
-func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseFire(c Call, d CaseDriver) (starlark.Value, error) {
 	event, rest, err := namedArguments(c, "event")
 	if err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func caseFire(c modCall, d CaseDriver) (starlark.Value, error) {
 	for k, v := range rest.Entries() {
 		raw, err := appendJSON(nil, v)
 		if err != nil {
-			return nil, c.fail("E0204", "%s: %v", string(k.(starlark.String)), err)
+			return nil, c.Fail("E0204", "%s: %v", string(k.(starlark.String)), err)
 		}
 		args[string(k.(starlark.String))] = raw
 	}
@@ -332,9 +332,9 @@ func jsonOrText(raw json.RawMessage) starlark.Value {
 	return frozen(v)
 }
 
-func caseLoad(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseLoad(c Call, d CaseDriver) (starlark.Value, error) {
 	var ref string
-	if err := c.bind("ref", &ref); err != nil {
+	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err
 	}
 	got, err := step(c, func(ctx context.Context) (starhost.Context, error) { return d.LoadFragments(ctx, ref) })
@@ -356,7 +356,7 @@ func contextValues(c starhost.Context) []starlark.Value {
 	return values
 }
 
-func caseAdvance(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseAdvance(c Call, d CaseDriver) (starlark.Value, error) {
 	units := []struct {
 		name string
 		unit time.Duration
@@ -366,7 +366,7 @@ func caseAdvance(c modCall, d CaseDriver) (starlark.Value, error) {
 	for i := range units {
 		pairs = append(pairs, units[i].name, &units[i].n)
 	}
-	if err := c.bind(pairs...); err != nil {
+	if err := c.Bind(pairs...); err != nil {
 		return nil, err
 	}
 	var total time.Duration
@@ -376,7 +376,7 @@ func caseAdvance(c modCall, d CaseDriver) (starlark.Value, error) {
 		}
 		n, ok := starlark.AsFloat(u.n)
 		if !ok || n < 0 || n > 1e9 {
-			return nil, c.fail("E0202", "%s: got %s, want a number from 0 to 1e9", strings.TrimSuffix(u.name, "?"), u.n)
+			return nil, c.Fail("E0202", "%s: got %s, want a number from 0 to 1e9", strings.TrimSuffix(u.name, "?"), u.n)
 		}
 		total += time.Duration(n * float64(u.unit))
 	}
@@ -387,14 +387,14 @@ func caseAdvance(c modCall, d CaseDriver) (starlark.Value, error) {
 // assertEq implements
 //
 //	assert_eq(got, want)
-func assertEq(c modCall) (starlark.Value, error) {
+func assertEq(c Call) (starlark.Value, error) {
 	var got, want starlark.Value
-	if err := c.bind("got", &got, "want", &want); err != nil {
+	if err := c.Bind("got", &got, "want", &want); err != nil {
 		return nil, err
 	}
 	same, err := equalPlain(got, want, starlark.CompareLimit)
 	if err != nil {
-		return nil, c.fail("E0318", "%v", err)
+		return nil, c.Fail("E0318", "%v", err)
 	}
 	if same {
 		return starlark.None, nil
@@ -403,7 +403,7 @@ func assertEq(c modCall) (starlark.Value, error) {
 }
 
 // failedAssert returns the error of an assertion about two values.
-func failedAssert(c modCall, got starlark.Value, want string, wanted starlark.Value) error {
+func failedAssert(c Call, got starlark.Value, want string, wanted starlark.Value) error {
 	a, err := spell(c, got)
 	if err != nil {
 		return err
@@ -412,20 +412,20 @@ func failedAssert(c modCall, got starlark.Value, want string, wanted starlark.Va
 	if err != nil {
 		return err
 	}
-	return c.fail("E0318", "got %s, %s %s", a, want, b)
+	return c.Fail("E0318", "got %s, %s %s", a, want, b)
 }
 
 // assertContains implements
 //
 //	assert_contains(text, part)
-func assertContains(c modCall) (starlark.Value, error) {
+func assertContains(c Call) (starlark.Value, error) {
 	var text, part starlark.Value
-	if err := c.bind("text", &text, "part", &part); err != nil {
+	if err := c.Bind("text", &text, "part", &part); err != nil {
 		return nil, err
 	}
 	found, err := starlark.Binary(syntax.IN, part, text)
 	if err != nil {
-		return nil, c.fail("E0318", "%v", err)
+		return nil, c.Fail("E0318", "%v", err)
 	}
 	if found == starlark.True {
 		return starlark.None, nil
@@ -436,17 +436,17 @@ func assertContains(c modCall) (starlark.Value, error) {
 // assertFails implements
 //
 //	assert_fails(fn, text)
-func assertFails(c modCall) (starlark.Value, error) {
+func assertFails(c Call) (starlark.Value, error) {
 	var (
 		fn   starlark.Callable
 		text string
 	)
-	if err := c.bind("fn", &fn, "text", &text); err != nil {
+	if err := c.Bind("fn", &fn, "text", &text); err != nil {
 		return nil, err
 	}
-	v, err := starlark.Call(c.th, fn, nil, nil)
+	v, err := starlark.Call(c.Thread, fn, nil, nil)
 	if err == nil {
-		return nil, c.fail("E0318", "%s gave %s, want a failure", fn.Name(), v.Type())
+		return nil, c.Fail("E0318", "%s gave %s, want a failure", fn.Name(), v.Type())
 	}
 	msg := err.Error()
 	var eval *starlark.EvalError
@@ -454,7 +454,7 @@ func assertFails(c modCall) (starlark.Value, error) {
 		msg = eval.Msg
 	}
 	if !strings.Contains(msg, text) {
-		return nil, c.fail("E0318", "got the failure %s, want one with %s", fmt.Sprintf("%q", msg), fmt.Sprintf("%q", text))
+		return nil, c.Fail("E0318", "got the failure %s, want one with %s", fmt.Sprintf("%q", msg), fmt.Sprintf("%q", text))
 	}
 	return starlark.String(msg), nil
 }

@@ -23,14 +23,14 @@ type requestArgs struct {
 }
 
 // bind binds the text, what stands behind it, and the rest of the request.
-func (a *requestArgs) bind(c modCall, behind ...any) error {
+func (a *requestArgs) bind(c Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
-	return c.bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
+	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
 		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params)...)
 }
 
 // request returns what was bound.
-func (a *requestArgs) request(c modCall) (r starhost.Request, err error) {
+func (a *requestArgs) request(c Call) (r starhost.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
 	if r.Options, err = optionsJSON(c, a.options); err != nil {
@@ -55,7 +55,7 @@ func (v *toolCallValue) Hash() (uint32, error) { return unhashable("tool_call") 
 // makeToolCall implements
 //
 //	tool_call(name, **arguments)
-func makeToolCall(c modCall) (starlark.Value, error) {
+func makeToolCall(c Call) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func toReply(v starlark.Value) (starhost.Reply, error) {
 	return r, nil
 }
 
-func caseTurn(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseTurn(c Call, d CaseDriver) (starlark.Value, error) {
 	var (
 		args    requestArgs
 		replies repliesArg
@@ -164,9 +164,9 @@ func replyStruct(r *starhost.Result, denied *starhost.Decision, name string, kin
 	})
 }
 
-func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseCommand(c Call, d CaseDriver) (starlark.Value, error) {
 	var line string
-	if err := c.bind("line", &line); err != nil {
+	if err := c.Bind("line", &line); err != nil {
 		return nil, err
 	}
 	reply, err := step(c, func(ctx context.Context) (starhost.CommandReply, error) { return d.Command(ctx, line) })
@@ -176,10 +176,10 @@ func caseCommand(c modCall, d CaseDriver) (starlark.Value, error) {
 	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "args", stringList(reply.Call.Args)), nil
 }
 
-func caseTemplate(c modCall, d CaseDriver) (starlark.Value, error) {
+func caseTemplate(c Call, d CaseDriver) (starlark.Value, error) {
 	var ref, input string
-	own, rest := splitNamed(c.kwargs, "ref", "input")
-	if err := unpackArgs(c.name, c.args, own, "ref", &ref, "input?", &input); err != nil {
+	own, rest := splitNamed(c.Kwargs, "ref", "input")
+	if err := UnpackArgs(c.Name, c.Args, own, "ref", &ref, "input?", &input); err != nil {
 		return nil, err
 	}
 	params, err := stringParameters(c, "params", rest)

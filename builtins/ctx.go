@@ -62,8 +62,8 @@ func (v *ctxValue) method(m ctxMember) starlark.Value {
 	full := "ctx." + m.name
 	h := v.call
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		c := modCall{rt: h.rec.rt, th: th, name: full, args: args, kwargs: kwargs}
-		if err := c.pay(1, 64); err != nil {
+		c := Call{Runtime: h.rec.rt, Thread: th, Name: full, Args: args, Kwargs: kwargs}
+		if err := c.Pay(1, 64); err != nil {
 			return nil, err
 		}
 		return m.call(c, h)
@@ -77,7 +77,7 @@ type ctxMember struct {
 	doc     string
 	example string
 	get     func(*handlerCall) (starlark.Value, error)
-	call    func(modCall, *handlerCall) (starlark.Value, error)
+	call    func(Call, *handlerCall) (starlark.Value, error)
 }
 
 // entry describes the member for readers; the value comes with each call.
@@ -285,23 +285,23 @@ write are errors, as loaders run beside each other.`,
 
 // reach does an effect with the run's clock stopped: what is out there has a
 // deadline of its own.
-func reach[T any](c modCall, work func(ctx context.Context) (T, error)) (T, error) {
-	goOn := c.rt.Pause(c.th)
-	got, err := work(c.rt.Context(c.th))
+func reach[T any](c Call, work func(ctx context.Context) (T, error)) (T, error) {
+	goOn := c.Runtime.Pause(c.Thread)
+	got, err := work(c.Runtime.Context(c.Thread))
 	goOn()
 	return got, err
 }
 
 // encodeJSON converts an argument, "" for the call's own, and pays for each of its
 // parts before it is written.
-func encodeJSON(c modCall, arg string, v starlark.Value) (json.RawMessage, error) {
-	p := textPayer{modCall: c}
+func encodeJSON(c Call, arg string, v starlark.Value) (json.RawMessage, error) {
+	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
 		return nil, err
 	}
 	raw, err := appendJSON(nil, v)
 	if err != nil {
-		return nil, c.fail("E0204", "%s%v", prefixed(arg), err)
+		return nil, c.Fail("E0204", "%s%v", prefixed(arg), err)
 	}
 	return raw, nil
 }
@@ -315,15 +315,15 @@ func prefixed(arg string) string {
 }
 
 // decodeJSON converts JSON text, and pays for what it will be before it is read.
-func decodeJSON(c modCall, raw []byte) (starlark.Value, error) {
+func decodeJSON(c Call, raw []byte) (starlark.Value, error) {
 	shape, err := jsonScan(c, string(raw))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.pay(len(raw)/16+shape.bytes/128, shape.bytes); err != nil {
+	if err := c.Pay(len(raw)/16+shape.bytes/128, shape.bytes); err != nil {
 		return nil, err
 	}
-	return readJSON(raw, func(steps int) error { return c.pay(steps, 0) })
+	return readJSON(raw, func(steps int) error { return c.Pay(steps, 0) })
 }
 
 func stringList(list []string) *starlark.List {

@@ -11,7 +11,7 @@ import (
 // ctxExec implements
 //
 //	ctx.exec(argv, stdin="", env={}, timeout=None)
-func ctxExec(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxExec(c Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		argv    starlark.Value
 		cmd     effects.Command
@@ -19,18 +19,18 @@ func ctxExec(c modCall, h *handlerCall) (starlark.Value, error) {
 		env     secretsArg
 		timeout seconds
 	)
-	if err := c.bind("argv", &argv, "stdin??", &stdin, "env??", &env, "timeout??", &timeout); err != nil {
+	if err := c.Bind("argv", &argv, "stdin??", &stdin, "env??", &env, "timeout??", &timeout); err != nil {
 		return nil, err
 	}
 	var words texts
 	if _, isText := argv.(starlark.String); isText {
-		return nil, c.fail("E0201", "argv: got string, want a list of strings: there is no shell that splits it")
+		return nil, c.Fail("E0201", "argv: got string, want a list of strings: there is no shell that splits it")
 	}
 	if err := words.Unpack(argv); err != nil {
-		return nil, c.fail("E0201", "argv: %v", err)
+		return nil, c.Fail("E0201", "argv: %v", err)
 	}
 	cmd.Argv, cmd.Stdin, cmd.Env, cmd.Timeout = words, effects.Secret(stdin), env, time.Duration(timeout)
-	if err := c.pay(20+len(words), 64*len(words)); err != nil {
+	if err := c.Pay(20+len(words), 64*len(words)); err != nil {
 		return nil, err
 	}
 	out, err := reach(c, func(ctx context.Context) (effects.Output, error) { return h.rec.world.Run(ctx, cmd) })
@@ -40,5 +40,5 @@ func ctxExec(c modCall, h *handlerCall) (starlark.Value, error) {
 	size := len(out.Stdout) + len(out.Stderr)
 	return structOf("output", starlark.StringDict{
 		"stdout": starlark.String(asText(out.Stdout)), "stderr": starlark.String(asText(out.Stderr)), "code": starlark.MakeInt(out.Code),
-	}), c.pay(1+size/64, size)
+	}), c.Pay(1+size/64, size)
 }

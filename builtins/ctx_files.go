@@ -7,9 +7,9 @@ import (
 )
 
 // onPath reads something of a file, named by the argument that want is called.
-func onPath[T any](c modCall, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
+func onPath[T any](c Call, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
 	var arg string
-	if err := c.bind(want, &arg); err != nil {
+	if err := c.Bind(want, &arg); err != nil {
 		var none T
 		return none, err
 	}
@@ -19,40 +19,40 @@ func onPath[T any](c modCall, want string, work func(ctx context.Context, arg st
 // fsRead implements
 //
 //	ctx.fs.read(path)
-func fsRead(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsRead(c Call, h *handlerCall) (starlark.Value, error) {
 	text, err := onPath(c, "path", h.rec.world.ReadFile)
 	if err != nil {
 		return nil, err
 	}
-	return starlark.String(text), c.pay(1+len(text)/64, len(text))
+	return starlark.String(text), c.Pay(1+len(text)/64, len(text))
 }
 
 // fsReadBytes implements
 //
 //	ctx.fs.read_bytes(path)
-func fsReadBytes(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsReadBytes(c Call, h *handlerCall) (starlark.Value, error) {
 	data, err := onPath(c, "path", h.rec.world.ReadFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	return starlark.Bytes(data), c.pay(1+len(data)/64, len(data))
+	return starlark.Bytes(data), c.Pay(1+len(data)/64, len(data))
 }
 
 // fsGlob implements
 //
 //	ctx.fs.glob(pattern)
-func fsGlob(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsGlob(c Call, h *handlerCall) (starlark.Value, error) {
 	names, err := onPath(c, "pattern", h.rec.world.GlobFiles)
 	if err != nil {
 		return nil, err
 	}
-	return stringList(names), c.pay(1+len(names), 64*len(names))
+	return stringList(names), c.Pay(1+len(names), 64*len(names))
 }
 
 // fsExists implements
 //
 //	ctx.fs.exists(path)
-func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsExists(c Call, h *handlerCall) (starlark.Value, error) {
 	ok, err := onPath(c, "path", h.rec.world.FileExists)
 	return starlark.Bool(ok), err
 }
@@ -60,7 +60,7 @@ func fsExists(c modCall, h *handlerCall) (starlark.Value, error) {
 // fsStat implements
 //
 //	ctx.fs.stat(path)
-func fsStat(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsStat(c Call, h *handlerCall) (starlark.Value, error) {
 	info, err := onPath(c, "path", h.rec.world.StatFile)
 	if err != nil {
 		return nil, err
@@ -73,15 +73,15 @@ func fsStat(c modCall, h *handlerCall) (starlark.Value, error) {
 // fsWrite implements
 //
 //	ctx.fs.write(path, content)
-func fsWrite(c modCall, h *handlerCall) (starlark.Value, error) {
+func fsWrite(c Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name    string
-		content textOrBytes
+		content TextOrBytes
 	)
-	if err := c.bind("path", &name, "content", &content); err != nil {
+	if err := c.Bind("path", &name, "content", &content); err != nil {
 		return nil, err
 	}
-	if err := c.pay(1+len(content)/64, len(content)); err != nil {
+	if err := c.Pay(1+len(content)/64, len(content)); err != nil {
 		return nil, err
 	}
 	_, err := reach(c, func(ctx context.Context) (none struct{}, err error) {

@@ -24,13 +24,13 @@ const (
 //	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
 //
 // where method is "" if it is an argument.
-func sendRequest(method string) func(modCall, *handlerCall) (starlark.Value, error) {
-	return func(c modCall, h *handlerCall) (starlark.Value, error) {
+func sendRequest(method string) func(Call, *handlerCall) (starlark.Value, error) {
+	return func(c Call, h *handlerCall) (starlark.Value, error) {
 		var (
 			r               = effects.Request{Method: method}
 			params, headers secretsArg
 			auth            authArg
-			body            textOrBytes
+			body            TextOrBytes
 			data            starlark.Value
 			timeout         seconds
 		)
@@ -41,7 +41,7 @@ func sendRequest(method string) func(modCall, *handlerCall) (starlark.Value, err
 		if method != "GET" {
 			pairs = append(pairs, "body??", &body, "json??", &data)
 		}
-		if err := c.bind(append(pairs, "params??", &params, "headers??", &headers, "auth??", &auth, "timeout??", &timeout)...); err != nil {
+		if err := c.Bind(append(pairs, "params??", &params, "headers??", &headers, "auth??", &auth, "timeout??", &timeout)...); err != nil {
 			return nil, err
 		}
 		r.Params, r.Headers, r.Auth, r.Body, r.Timeout = params, headers, auth.Auth, string(body), time.Duration(timeout)
@@ -51,14 +51,14 @@ func sendRequest(method string) func(modCall, *handlerCall) (starlark.Value, err
 				return nil, err
 			}
 		}
-		if err := c.pay(20+len(r.Body)/64, len(r.Body)); err != nil {
+		if err := c.Pay(20+len(r.Body)/64, len(r.Body)); err != nil {
 			return nil, err
 		}
 		reply, err := reach(c, func(ctx context.Context) (effects.Response, error) { return h.rec.world.Fetch(ctx, r) })
 		if err != nil {
 			return nil, err
 		}
-		return &responseValue{rt: c.rt, r: reply, text: asText(reply.Body)}, c.pay(4+len(reply.Body)/32, 512+2*len(reply.Body))
+		return &responseValue{rt: c.Runtime, r: reply, text: asText(reply.Body)}, c.Pay(4+len(reply.Body)/32, 512+2*len(reply.Body))
 	}
 }
 
@@ -101,13 +101,13 @@ func (v *responseValue) Attr(name string) (starlark.Value, error) {
 	if name != "json" {
 		return fieldOf(responseFields, v, name), nil
 	}
-	return modBuiltin(v.rt, "response.json", func(c modCall) (starlark.Value, error) {
-		if err := c.bind(); err != nil {
+	return NewBuiltin(v.rt, "response.json", func(c Call) (starlark.Value, error) {
+		if err := c.Bind(); err != nil {
 			return nil, err
 		}
 		x, err := decodeJSON(c, []byte(v.r.Body))
 		if err != nil && !isCoded(err) {
-			err = c.fail("E0202", "got status %d and a body that is no JSON: %v", v.r.Status, err)
+			err = c.Fail("E0202", "got status %d and a body that is no JSON: %v", v.r.Status, err)
 		}
 		return x, err
 	}).BindReceiver(v), nil

@@ -17,9 +17,9 @@ func ctxNow(h *handlerCall) (starlark.Value, error) {
 // ctxRandom implements
 //
 //	ctx.random(n)
-func ctxRandom(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxRandom(c Call, h *handlerCall) (starlark.Value, error) {
 	var n int64
-	if err := c.bind("n", &n); err != nil {
+	if err := c.Bind("n", &n); err != nil {
 		return nil, err
 	}
 	x, err := reach(c, func(ctx context.Context) (int64, error) { return h.rec.world.Random(ctx, h.turn, n) })
@@ -29,8 +29,8 @@ func ctxRandom(c modCall, h *handlerCall) (starlark.Value, error) {
 // ctxUUID implements
 //
 //	ctx.uuid()
-func ctxUUID(c modCall, h *handlerCall) (starlark.Value, error) {
-	if err := c.bind(); err != nil {
+func ctxUUID(c Call, h *handlerCall) (starlark.Value, error) {
+	if err := c.Bind(); err != nil {
 		return nil, err
 	}
 	id, err := reach(c, func(ctx context.Context) (string, error) { return h.rec.world.UUID(ctx, h.turn) })
@@ -40,12 +40,12 @@ func ctxUUID(c modCall, h *handlerCall) (starlark.Value, error) {
 // ctxEnv implements
 //
 //	ctx.env(name)
-func ctxEnv(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxEnv(c Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name string
 		set  bool
 	)
-	if err := c.bind("name", &name); err != nil {
+	if err := c.Bind("name", &name); err != nil {
 		return nil, err
 	}
 	value, err := reach(c, func(ctx context.Context) (value string, err error) {
@@ -55,15 +55,15 @@ func ctxEnv(c modCall, h *handlerCall) (starlark.Value, error) {
 	if err != nil || !set {
 		return starlark.None, err
 	}
-	return starlark.String(value), c.pay(1+len(value)/64, len(value))
+	return starlark.String(value), c.Pay(1+len(value)/64, len(value))
 }
 
 // ctxSecret implements
 //
 //	ctx.secret(name)
-func ctxSecret(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxSecret(c Call, h *handlerCall) (starlark.Value, error) {
 	var name string
-	if err := c.bind("name", &name); err != nil {
+	if err := c.Bind("name", &name); err != nil {
 		return nil, err
 	}
 	s, err := reach(c, func(ctx context.Context) (effects.Secret, error) { return h.rec.world.Secret(ctx, name) })

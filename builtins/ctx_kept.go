@@ -48,13 +48,13 @@ var storeShelf = shelf{
 //
 //	ctx.state.get(key, default=None)
 //	ctx.store.get(key, default=None)
-func (s *shelf) getKept(c modCall, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) getKept(c Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key  string
 		none starlark.Value = starlark.None
 		ok   bool
 	)
-	if err := c.bind("key", &key, "default?", &none); err != nil {
+	if err := c.Bind("key", &key, "default?", &none); err != nil {
 		return nil, err
 	}
 	raw, err := reach(c, func(ctx context.Context) (raw json.RawMessage, err error) {
@@ -71,12 +71,12 @@ func (s *shelf) getKept(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.set(key, value)
 //	ctx.store.set(key, value)
-func (s *shelf) setKept(c modCall, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) setKept(c Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key   string
 		value starlark.Value
 	)
-	if err := c.bind("key", &key, "value", &value); err != nil {
+	if err := c.Bind("key", &key, "value", &value); err != nil {
 		return nil, err
 	}
 	raw, err := encodeJSON(c, "value", value)
@@ -91,9 +91,9 @@ func (s *shelf) setKept(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.delete(key)
 //	ctx.store.delete(key)
-func (s *shelf) deleteKept(c modCall, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) deleteKept(c Call, h *handlerCall) (starlark.Value, error) {
 	var key string
-	if err := c.bind("key", &key); err != nil {
+	if err := c.Bind("key", &key); err != nil {
 		return nil, err
 	}
 	ok, err := reach(c, func(ctx context.Context) (bool, error) { return s.delete(ctx, h, key) })
@@ -104,13 +104,13 @@ func (s *shelf) deleteKept(c modCall, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.keys()
 //	ctx.store.keys()
-func (s *shelf) keptKeys(c modCall, h *handlerCall) (starlark.Value, error) {
-	if err := c.bind(); err != nil {
+func (s *shelf) keptKeys(c Call, h *handlerCall) (starlark.Value, error) {
+	if err := c.Bind(); err != nil {
 		return nil, err
 	}
 	keys, err := reach(c, func(ctx context.Context) ([]string, error) { return s.keys(ctx, h) })
 	if err != nil {
 		return nil, err
 	}
-	return stringList(keys), c.pay(1+len(keys), 64*len(keys))
+	return stringList(keys), c.Pay(1+len(keys), 64*len(keys))
 }

@@ -15,16 +15,16 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 // ctxLog implements
 //
 //	ctx.log(level, msg, **fields)
-func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxLog(c Call, h *handlerCall) (starlark.Value, error) {
 	var level, msg string
-	own, fields := splitNamed(c.kwargs, "level", "msg")
-	if err := unpackArgs(c.name, c.args, own, "level", &level, "msg", &msg); err != nil {
+	own, fields := splitNamed(c.Kwargs, "level", "msg")
+	if err := UnpackArgs(c.Name, c.Args, own, "level", &level, "msg", &msg); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(logLevels, level) {
-		return nil, c.fail("E0202", "level: got %s, want %s%s", quoteShort(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
+		return nil, c.Fail("E0202", "level: got %s, want %s%s", Quote(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
 	}
-	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.th)}
+	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.Thread)}
 	if fields.Len() > 0 {
 		raw, err := encodeJSON(c, "", fields)
 		if err != nil {
@@ -32,11 +32,11 @@ func ctxLog(c modCall, h *handlerCall) (starlark.Value, error) {
 		}
 		line.Fields = raw
 	}
-	if err := c.pay(2, len(msg)+len(line.Fields)); err != nil {
+	if err := c.Pay(2, len(msg)+len(line.Fields)); err != nil {
 		return nil, err
 	}
 	if limit := h.write(line); limit != "" {
-		return nil, c.fail("E0317", "over the limit of %s a call", limit)
+		return nil, c.Fail("E0317", "over the limit of %s a call", limit)
 	}
 	return starlark.None, nil
 }

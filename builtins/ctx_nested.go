@@ -10,7 +10,7 @@ import (
 // toolsCall implements
 //
 //	ctx.tools.call(name, **arguments)
-func toolsCall(c modCall, h *handlerCall) (starlark.Value, error) {
+func toolsCall(c Call, h *handlerCall) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func toolsCall(c modCall, h *handlerCall) (starlark.Value, error) {
 	r := &reply.Result
 	return structOf("reply", starlark.StringDict{
 		"output": starlark.String(r.ForLLM), "is_error": starlark.Bool(r.IsError), "attachments": attachmentList(r.Attachments),
-	}), c.pay(2+len(r.ForLLM)/64, 512+len(r.ForLLM))
+	}), c.Pay(2+len(r.ForLLM)/64, 512+len(r.ForLLM))
 }
 
 // fragmentsGet implements
@@ -36,9 +36,9 @@ func toolsCall(c modCall, h *handlerCall) (starlark.Value, error) {
 //	ctx.fragments.get(ref)
 //
 // which is not called load, as that is a word of the language.
-func fragmentsGet(c modCall, h *handlerCall) (starlark.Value, error) {
+func fragmentsGet(c Call, h *handlerCall) (starlark.Value, error) {
 	var ref string
-	if err := c.bind("ref", &ref); err != nil {
+	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err
 	}
 	got, err := reach(c, func(ctx context.Context) (starhost.Context, error) {
@@ -48,5 +48,5 @@ func fragmentsGet(c modCall, h *handlerCall) (starlark.Value, error) {
 		return nil, err
 	}
 	values, size := contextValues(got), int(got.Bytes())
-	return starlark.NewList(values), c.pay(1+len(values)+size/64, 256*len(values)+size)
+	return starlark.NewList(values), c.Pay(1+len(values)+size/64, 256*len(values)+size)
 }

@@ -11,16 +11,16 @@ import (
 // ctxProgress implements
 //
 //	ctx.progress(done, total=0, message="")
-func ctxProgress(c modCall, h *handlerCall) (starlark.Value, error) {
+func ctxProgress(c Call, h *handlerCall) (starlark.Value, error) {
 	var done, total amount
 	var message string
-	if err := c.bind("done", &done, "total?", &total, "message?", &message); err != nil {
+	if err := c.Bind("done", &done, "total?", &total, "message?", &message); err != nil {
 		return nil, err
 	}
-	if err := c.pay(progressSteps, len(message)); err != nil {
+	if err := c.Pay(progressSteps, len(message)); err != nil {
 		return nil, err
 	}
-	starhost.Progress{Done: float64(done), Total: float64(total), Message: h.rec.world.Redact(message)}.Tell(c.rt.Context(c.th))
+	starhost.Progress{Done: float64(done), Total: float64(total), Message: h.rec.world.Redact(message)}.Tell(c.Runtime.Context(c.Thread))
 	return starlark.None, nil
 }
 

@@ -53,21 +53,21 @@ func (d *decision) Held() []starlark.Value {
 }
 
 // decide returns d, and remembers that the handler made it.
-func decide(c modCall, d *decision) (starlark.Value, error) {
-	d.made = callerOf(c.th)
+func decide(c Call, d *decision) (starlark.Value, error) {
+	d.made = callerOf(c.Thread)
 	if h := handlerOf(c); h != nil {
 		h.made = d
 	}
-	return d, c.pay(1, 128)
+	return d, c.Pay(1, 128)
 }
 
 // reasoned makes the builtins deny, ask and abort:
 //
 //	deny(reason)
-func reasoned(action starhost.Action) modFunc {
-	return func(c modCall) (starlark.Value, error) {
+func reasoned(action starhost.Action) Func {
+	return func(c Call) (starlark.Value, error) {
 		d := &decision{action: action}
-		if err := c.bind("reason", &d.reason); err != nil {
+		if err := c.Bind("reason", &d.reason); err != nil {
 			return nil, err
 		}
 		d.reason = asText(d.reason) // a decision holds, however it is put
@@ -78,8 +78,8 @@ func reasoned(action starhost.Action) modFunc {
 // makeApprove implements
 //
 //	approve()
-func makeApprove(c modCall) (starlark.Value, error) {
-	if err := c.bind(); err != nil {
+func makeApprove(c Call) (starlark.Value, error) {
+	if err := c.Bind(); err != nil {
 		return nil, err
 	}
 	return decide(c, &decision{action: starhost.ActionApprove})
@@ -88,14 +88,14 @@ func makeApprove(c modCall) (starlark.Value, error) {
 // makeRespond implements
 //
 //	respond(result)
-func makeRespond(c modCall) (starlark.Value, error) {
+func makeRespond(c Call) (starlark.Value, error) {
 	var v starlark.Value
-	if err := c.bind("result", &v); err != nil {
+	if err := c.Bind("result", &v); err != nil {
 		return nil, err
 	}
 	r, err := toResult(v)
 	if err != nil {
-		return nil, c.fail("E0204", "result: %v", err)
+		return nil, c.Fail("E0204", "result: %v", err)
 	}
 	return decide(c, &decision{action: starhost.ActionRespond, result: r})
 }
@@ -103,11 +103,11 @@ func makeRespond(c modCall) (starlark.Value, error) {
 // makeModify implements
 //
 //	modify(**changes)
-func makeModify(c modCall) (starlark.Value, error) {
-	if len(c.args) > 0 || len(c.kwargs) == 0 {
-		return nil, c.fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.args))
+func makeModify(c Call) (starlark.Value, error) {
+	if len(c.Args) > 0 || len(c.Kwargs) == 0 {
+		return nil, c.Fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.Args))
 	}
-	return decide(c, &decision{action: starhost.ActionModify, changes: c.kwargs})
+	return decide(c, &decision{action: starhost.ActionModify, changes: c.Kwargs})
 }
 
 // toDecision converts what a hook of the event returned, into an empty decision.
@@ -116,7 +116,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 	if !ok {
 		c, err := toContext(v)
 		if err != nil {
-			return errorf("E0312", "%v, or a decision", err)
+			return Errorf("E0312", "%v, or a decision", err)
 		}
 		if len(c.Fragments)+len(c.Attachments) > 0 {
 			out.Action, out.Context = starhost.ActionContext, c
@@ -131,7 +131,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 		name := string(change[0].(starlark.String))
 		value, err := toChange(spec, name, change[1])
 		if err != nil {
-			return errorf("E0312", "modify: %s: %v", name, err)
+			return Errorf("E0312", "modify: %s: %v", name, err)
 		}
 		if out.Changes == nil {
 			out.Changes = map[string]any{}
@@ -148,12 +148,12 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 	case *string:
 		s, ok := starlark.AsString(v)
 		if !ok {
-			return nil, errorf("E0312", "got %s, want string", v.Type())
+			return nil, Errorf("E0312", "got %s, want string", v.Type())
 		}
 		return s, textError(s)
 	case *json.RawMessage:
 		if !isObject(v) {
-			return nil, errorf("E0312", "got %s, want dict", v.Type())
+			return nil, Errorf("E0312", "got %s, want dict", v.Type())
 		}
 		raw, err := appendJSON(nil, v)
 		return json.RawMessage(raw), err

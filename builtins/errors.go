@@ -37,7 +37,7 @@ func (e *Error) Help() string { return e.help }
 // be of any size.
 const maxMessage = 16 << 10
 
-func errorf(code, format string, args ...any) *Error {
+func Errorf(code, format string, args ...any) *Error {
 	return &Error{code: code, msg: shortened(fmt.Sprintf(format, args...))}
 }
 
@@ -46,24 +46,24 @@ func shortened(msg string) string {
 	if len(msg) <= maxMessage {
 		return msg
 	}
-	return msg[:runeStart(msg, maxMessage)] + "…"
+	return msg[:RuneStart(msg, maxMessage)] + "…"
 }
 
-// at returns e with a place of its own.
-func (e *Error) at(pos syntax.Position) *Error {
+// At returns e with a place of its own.
+func (e *Error) At(pos syntax.Position) *Error {
 	e.pos = pos
 	return e
 }
 
-// way returns e with the way out.
-func (e *Error) way(help string) *Error {
+// Way returns e with the way out.
+func (e *Error) Way(help string) *Error {
 	e.help = help
 	return e
 }
 
-// unpackArgs is starlark.UnpackArgs whose errors have a code. Names that end in
+// UnpackArgs is starlark.UnpackArgs whose errors have a code. Names that end in
 // "?" are optional, in "??" also for None.
-func unpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
+func UnpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
 	err := starlark.UnpackArgs(name, args, kwargs, pairs...)
 	if err == nil {
 		return nil
@@ -90,15 +90,15 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 		if hint == "" {
 			hint = ", it takes " + cmp.Or(strings.Join(names, ", "), "none")
 		}
-		return errorf("E0203", "%s: unexpected keyword argument %q%s", name, got, hint)
+		return Errorf("E0203", "%s: unexpected keyword argument %q%s", name, got, hint)
 	}
 	return nil
 }
 
-// bind binds the call's arguments to pairs; its errors have a code.
-func (c modCall) bind(pairs ...any) error { return unpackArgs(c.name, c.args, c.kwargs, pairs...) }
+// Bind binds the call's arguments to pairs; its errors have a code.
+func (c Call) Bind(pairs ...any) error { return UnpackArgs(c.Name, c.Args, c.Kwargs, pairs...) }
 
-// fail returns an error with a code that starts with the function's name.
-func (c modCall) fail(code, format string, args ...any) *Error {
-	return errorf(code, "%s: %s", c.name, fmt.Sprintf(format, args...))
+// Fail returns an error with a code that starts with the function's name.
+func (c Call) Fail(code, format string, args ...any) *Error {
+	return Errorf(code, "%s: %s", c.Name, fmt.Sprintf(format, args...))
 }

@@ -21,18 +21,18 @@ func (e *failError) Code() string { return "E0301" }
 // as upstream does, with an error that a tool can tell from others. Its text is
 // paid for as a whole: few values can spell much. What of it is not UTF-8 becomes
 // U+FFFD: there is no better place for another failure.
-func raiseFail(c modCall) (starlark.Value, error) {
+func raiseFail(c Call) (starlark.Value, error) {
 	sep := " "
-	if err := unpackArgs(c.name, nil, c.kwargs, "sep?", &sep); err != nil {
+	if err := UnpackArgs(c.Name, nil, c.Kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
-	parts := make([]string, len(c.args))
-	for i, arg := range c.args {
+	parts := make([]string, len(c.Args))
+	for i, arg := range c.Args {
 		text, ok := starlark.AsString(arg)
 		if !ok {
 			text = arg.String()
 		}
-		if err := c.pay(1+len(text)/64, len(text)+len(sep)); err != nil {
+		if err := c.Pay(1+len(text)/64, len(text)+len(sep)); err != nil {
 			return nil, err
 		}
 		parts[i] = text
@@ -42,8 +42,8 @@ func raiseFail(c modCall) (starlark.Value, error) {
 
 // spell returns v as a plugin would write it. It pays for each node that will be
 // printed before it prints: few values can spell much.
-func spell(c modCall, v starlark.Value) (string, error) {
-	p := textPayer{modCall: c}
+func spell(c Call, v starlark.Value) (string, error) {
+	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
 		return "", err
 	}

@@ -12,72 +12,72 @@ import (
 
 // filesModule returns the members of the module files: the plugin's own folder.
 func filesModule(rt Runtime) []Entry {
-	return modEntries(rt, "files", []modMember{
+	return Entries(rt, "files", []Member{
 		{
-			name: "read", params: "path",
-			doc: `Returns the text of a file in the plugin's own folder.
+			Name: "read", Params: "path",
+			Doc: `Returns the text of a file in the plugin's own folder.
 path is relative to the folder, with "/". A plugin's bytes are read once: what is
 read later is what was there when it was loaded. A plugin that is a single file has
 no folder.`,
-			example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
-			fn:      filesRead,
+			Example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
+			Func:    filesRead,
 		},
 		{
-			name: "read_bytes", params: "path",
-			doc:     "Returns the bytes of a file in the plugin's own folder.",
-			example: `assert_eq(files.read_bytes("data/teams.txt")[:5], b"check")`,
-			fn:      filesReadBytes,
+			Name: "read_bytes", Params: "path",
+			Doc:     "Returns the bytes of a file in the plugin's own folder.",
+			Example: `assert_eq(files.read_bytes("data/teams.txt")[:5], b"check")`,
+			Func:    filesReadBytes,
 		},
 		{
-			name: "glob", params: "pattern",
-			doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
+			Name: "glob", Params: "pattern",
+			Doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
 "*" matches within a name, "**" any folders; names that begin with a dot match only
 where the pattern spells the dot.`,
-			example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
-			fn:      filesGlob,
+			Example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
+			Func:    filesGlob,
 		},
 		{
-			name: "exists", params: "path",
-			doc: "Reports whether the plugin's own folder has a file.",
-			example: `assert_eq(files.exists("data/teams.txt"), True)
+			Name: "exists", Params: "path",
+			Doc: "Reports whether the plugin's own folder has a file.",
+			Example: `assert_eq(files.exists("data/teams.txt"), True)
 assert_eq(files.exists("data/none.txt"), False)`,
-			fn: filesExists,
+			Func: filesExists,
 		},
 	})
 }
 
 // ownFilesOf returns the plugin's own folder.
-func ownFilesOf(c modCall) (effects.OwnFiles, error) {
+func ownFilesOf(c Call) (effects.OwnFiles, error) {
 	h := handlerOf(c)
 	if h == nil {
-		return nil, c.fail("E0316", "this file is no plugin: only a plugin has files")
+		return nil, c.Fail("E0316", "this file is no plugin: only a plugin has files")
 	}
 	if h.rec.world.Own == nil {
 		name := h.rec.plugin.Name
-		return nil, c.fail("E0316", "%s.star is a single file and has no folder: make it %s/plugin.star", name, name)
+		return nil, c.Fail("E0316", "%s.star is a single file and has no folder: make it %s/plugin.star", name, name)
 	}
 	return h.rec.world.Own, nil
 }
 
 // readOwn returns a file of the plugin's own folder.
-func readOwn(c modCall, name string) ([]byte, error) {
+func readOwn(c Call, name string) ([]byte, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
 	}
 	data, err := own.Read(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	return data, c.pay(1+len(data)/64, len(data))
+	return data, c.Pay(1+len(data)/64, len(data))
 }
 
 // filesRead implements
 //
 //	files.read(path)
-func filesRead(c modCall) (starlark.Value, error) {
+func filesRead(c Call) (starlark.Value, error) {
 	var name string
-	if err := c.bind("path", &name); err != nil {
+	if err := c.Bind("path", &name); err != nil {
 		return nil, err
 	}
 	data, err := readOwn(c, name)
@@ -85,7 +85,7 @@ func filesRead(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	if !utf8.Valid(data) {
-		return nil, c.fail("E0316", "%s: got bytes that are not UTF-8, want text: files.read_bytes reads any", name)
+		return nil, c.Fail("E0316", "%s: got bytes that are not UTF-8, want text: files.read_bytes reads any", name)
 	}
 	return starlark.String(data), nil
 }
@@ -93,9 +93,9 @@ func filesRead(c modCall) (starlark.Value, error) {
 // filesReadBytes implements
 //
 //	files.read_bytes(path)
-func filesReadBytes(c modCall) (starlark.Value, error) {
+func filesReadBytes(c Call) (starlark.Value, error) {
 	var name string
-	if err := c.bind("path", &name); err != nil {
+	if err := c.Bind("path", &name); err != nil {
 		return nil, err
 	}
 	data, err := readOwn(c, name)
@@ -105,9 +105,9 @@ func filesReadBytes(c modCall) (starlark.Value, error) {
 // filesGlob implements
 //
 //	files.glob(pattern)
-func filesGlob(c modCall) (starlark.Value, error) {
+func filesGlob(c Call) (starlark.Value, error) {
 	var pattern string
-	if err := c.bind("pattern", &pattern); err != nil {
+	if err := c.Bind("pattern", &pattern); err != nil {
 		return nil, err
 	}
 	own, err := ownFilesOf(c)
@@ -116,17 +116,17 @@ func filesGlob(c modCall) (starlark.Value, error) {
 	}
 	names, err := own.Glob(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	return stringList(names), c.pay(1+len(names), 64*len(names))
+	return stringList(names), c.Pay(1+len(names), 64*len(names))
 }
 
 // filesExists implements
 //
 //	files.exists(path)
-func filesExists(c modCall) (starlark.Value, error) {
+func filesExists(c Call) (starlark.Value, error) {
 	var name string
-	if err := c.bind("path", &name); err != nil {
+	if err := c.Bind("path", &name); err != nil {
 		return nil, err
 	}
 	own, err := ownFilesOf(c)
@@ -135,14 +135,14 @@ func filesExists(c modCall) (starlark.Value, error) {
 	}
 	ok, err := own.Exists(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return starlark.Bool(ok), nil
 }
 
 // attachmentFile returns the bytes of attachment(path = name): of the plugin's
 // own folder if it has the file, else of the workspace under the plugin's grants.
-func attachmentFile(c modCall, name string) ([]byte, error) {
+func attachmentFile(c Call, name string) ([]byte, error) {
 	h := handlerOf(c)
 	own, noFolder := ownFilesOf(c)
 	if noFolder == nil {
@@ -155,7 +155,7 @@ func attachmentFile(c modCall, name string) ([]byte, error) {
 	case noFolder != nil:
 		return nil, noFolder
 	default:
-		return nil, c.fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", quoteShort(name))
+		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", Quote(name))
 	}
 	data, err := reach(c, func(ctx context.Context) ([]byte, error) {
 		return h.rec.world.ReadFileBytes(ctx, name)
@@ -165,9 +165,9 @@ func attachmentFile(c modCall, name string) ([]byte, error) {
 	case errors.As(err, &refused) && !refused.Declared && noFolder != nil:
 		return nil, noFolder
 	case errors.As(err, &refused) && !refused.Declared:
-		return nil, c.fail("E0316", "path: %s is not in the plugin's folder; if it is the workspace's: %v", quoteShort(name), err)
+		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; if it is the workspace's: %v", Quote(name), err)
 	case err != nil:
-		return nil, fmt.Errorf("%s: path: %w", c.name, err)
+		return nil, fmt.Errorf("%s: path: %w", c.Name, err)
 	}
 	return data, nil
 }

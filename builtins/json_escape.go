@@ -2,12 +2,12 @@ package builtins
 
 import "unicode/utf8"
 
-// jsonEscapes are the bytes that a JSON string writes with a letter.
-var jsonEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+// Escapes are the bytes that a JSON string writes with a letter.
+var Escapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
-// appendEscaped appends the escape of a control character, quote or backslash.
-func appendEscaped(dst []byte, b byte) []byte {
-	if c := jsonEscapes[b]; c != 0 {
+// AppendEscaped appends the escape of a control character, quote or backslash.
+func AppendEscaped(dst []byte, b byte) []byte {
+	if c := Escapes[b]; c != 0 {
 		return append(dst, '\\', c)
 	}
 	const hex = "0123456789abcdef"

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A jsonError is a value that JSON cannot say, and where it stands.
-type jsonError struct {
+// A PathError is a value that JSON cannot say, and where it stands.
+type PathError struct {
 	path []string // steps, innermost first
 	msg  string
 }
 
-func (e *jsonError) Error() string {
+func (e *PathError) Error() string {
 	if len(e.path) == 0 {
 		return e.msg
 	}
@@ -26,27 +26,27 @@ func (e *jsonError) Error() string {
 	return "at " + strings.Join(path, "") + ": " + e.msg
 }
 
-func jsonErrorf(format string, args ...any) *jsonError {
-	return &jsonError{msg: fmt.Sprintf(format, args...)}
+func PathErrorf(format string, args ...any) *PathError {
+	return &PathError{msg: fmt.Sprintf(format, args...)}
 }
 
-// under puts one step in front of the error's path.
-func under(step string, err error) error {
-	var e *jsonError
+// Under puts one step in front of the error's path.
+func Under(step string, err error) error {
+	var e *PathError
 	if errors.As(err, &e) {
 		e.path = append(e.path, step)
 	}
 	return err
 }
 
-// keyStep spells the step to the member named key.
-func keyStep(key string) string {
+// KeyStep spells the step to the member named key.
+func KeyStep(key string) string {
 	if key == "" {
 		return `[""]`
 	}
 	for i := 0; i < len(key); i++ {
 		if b := key[i] | 0x20; (b < 'a' || b > 'z') && key[i] != '_' && (i == 0 || key[i] < '0' || key[i] > '9') {
-			return "[" + quoteShort(key) + "]"
+			return "[" + Quote(key) + "]"
 		}
 	}
 	return "." + key

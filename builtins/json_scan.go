@@ -15,9 +15,9 @@ var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
 
 // jsonScan looks at the text once, before anything recurses on it. It pays for
 // the look.
-func jsonScan(c modCall, text string) (jsonShape, error) {
+func jsonScan(c Call, text string) (jsonShape, error) {
 	shape := jsonShape{bytes: len(text)}
-	if err := c.pay(1+len(text)/16, 0); err != nil {
+	if err := c.Pay(1+len(text)/16, 0); err != nil {
 		return shape, err
 	}
 	depth, digits, quoted := 0, 0, false
@@ -46,12 +46,12 @@ func jsonScan(c modCall, text string) (jsonShape, error) {
 			digits = 0
 		}
 		if digits > maxTextDigits {
-			return shape, c.fail("E0202", "at offset %d, a number has more than %d digits", i, maxTextDigits)
+			return shape, c.Fail("E0202", "at offset %d, a number has more than %d digits", i, maxTextDigits)
 		}
 		shape.bytes += jsonBytePrice[b]
 	}
 	if shape.depth > maxTextDepth {
-		return shape, c.fail("E0202", "got JSON nested deeper than %d levels", maxTextDepth)
+		return shape, c.Fail("E0202", "got JSON nested deeper than %d levels", maxTextDepth)
 	}
 	return shape, nil
 }

@@ -173,17 +173,17 @@ func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	if depth > 1 || dict == nil {
 		dict = new(starlark.Dict)
 	}
-	var flood keyFlood
+	var flood KeyFlood
 	for !r.closes('}') {
 		name := starlark.String(r.string())
 		var key starlark.Value = name // once: each conversion allocates
 		if _, found, _ := dict.Get(key); found {
-			return nil, fmt.Errorf("key %s stands twice in one object", quoteShort(string(name)))
+			return nil, fmt.Errorf("key %s stands twice in one object", Quote(string(name)))
 		}
-		if err := flood.add(key); err != nil {
+		if err := flood.Add(key); err != nil {
 			return nil, err
 		}
-		if err := r.pay(flood.steps()); err != nil {
+		if err := r.pay(flood.Steps()); err != nil {
 			return nil, err
 		}
 		v, err := r.value(depth)
@@ -276,7 +276,7 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 		w.out = append(w.out, v.String()...)
 	case starlark.Float:
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return jsonErrorf("got float %v, want a finite number", v)
+			return PathErrorf("got float %v, want a finite number", v)
 		}
 		w.out = append(w.out, v.String()...) // always with a point or an exponent
 	case starlark.String:
@@ -297,23 +297,23 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 func notJSON(v starlark.Value) error {
 	switch v := v.(type) {
 	case nil:
-		return jsonErrorf("got nothing, want a JSON value")
+		return PathErrorf("got nothing, want a JSON value")
 	case starlark.Bytes:
-		return jsonErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
+		return PathErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
 	case interface {
 		starlark.Value
 		json.Marshaler
 	}: // a time or a duration, which refuses to be JSON
-		return jsonErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
+		return PathErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
-		return jsonErrorf("got %s, want a JSON value", v.Type())
+		return PathErrorf("got %s, want a JSON value", v.Type())
 	}
 }
 
 // full reports an error when n more bytes would pass the limit.
 func (w *jsonWriter) full(n int) error {
 	if n > w.limit-len(w.out) {
-		return jsonErrorf("got more than %d bytes of JSON", jsonMaxBytes)
+		return PathErrorf("got more than %d bytes of JSON", jsonMaxBytes)
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (w *jsonWriter) full(n int) error {
 // nested writes what body writes between two brackets, one level below depth.
 func (w *jsonWriter) nested(depth int, open, end byte, body func() error) error {
 	if depth == jsonMaxDepth {
-		return jsonErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
+		return PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
 	}
 	if err := w.full(2); err != nil {
 		return err
@@ -339,7 +339,7 @@ func (w *jsonWriter) elements(seq starlark.Sequence, depth int) error {
 	i := 0
 	for elem := range starlark.Elements(seq) {
 		if err := w.value(elem, depth); err != nil {
-			return under("["+strconv.Itoa(i)+"]", err)
+			return Under("["+strconv.Itoa(i)+"]", err)
 		}
 		w.out = append(w.out, ',')
 		i++
@@ -352,7 +352,7 @@ func (w *jsonWriter) entries(m starlark.IterableMapping, depth int) error {
 	for k, v := range starlark.Entries(m) {
 		key, ok := k.(starlark.String)
 		if !ok {
-			return jsonErrorf("got a key that is %s, want string", k.Type())
+			return PathErrorf("got a key that is %s, want string", k.Type())
 		}
 		if err := w.member(string(key), v, depth); err != nil {
 			return err
@@ -378,7 +378,7 @@ func (w *jsonWriter) member(key string, v starlark.Value, depth int) error {
 	}
 	w.out = append(w.out, ':')
 	if err := w.value(v, depth); err != nil {
-		return under(keyStep(key), err)
+		return Under(KeyStep(key), err)
 	}
 	w.out = append(w.out, ',')
 	return nil
@@ -393,8 +393,8 @@ func (w *jsonWriter) text(s string) error {
 	from := 0 // s[from:i] is written as it is
 	for i := 0; i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
-			if b < ' ' || jsonEscapes[b] != 0 {
-				w.out = appendEscaped(append(w.out, s[from:i]...), b)
+			if b < ' ' || Escapes[b] != 0 {
+				w.out = AppendEscaped(append(w.out, s[from:i]...), b)
 				from = i + 1
 			}
 			i++

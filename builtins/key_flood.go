@@ -6,10 +6,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A keyFlood finds objects whose keys were chosen to share one hash, which would
+// A KeyFlood finds objects whose keys were chosen to share one hash, which would
 // make a dict quadratic. The hash of short strings has no seed, so that a sender
 // can aim; that of longer ones does, and they do not count.
-type keyFlood struct {
+type KeyFlood struct {
 	keys   int
 	shared int      // keys that the last one shares a hash with, about
 	slots  []uint16 // keys by the low bits of their hash, made when there are many
@@ -23,8 +23,8 @@ const (
 	seededHashLen = 12   // upstream hashes strings of this length with a seed
 )
 
-// add counts one key.
-func (f *keyFlood) add(key starlark.Value) error {
+// Add counts one key.
+func (f *KeyFlood) Add(key starlark.Value) error {
 	f.keys, f.shared = f.keys+1, 0
 	if s, ok := key.(starlark.String); f.keys < floodCounted || ok && len(s) >= seededHashLen {
 		return nil
@@ -42,11 +42,11 @@ func (f *keyFlood) add(key starlark.Value) error {
 	return nil
 }
 
-// steps is the price of the comparisons that the last key takes.
-func (f *keyFlood) steps() int { return f.shared }
+// Steps is the price of the comparisons that the last key takes.
+func (f *KeyFlood) Steps() int { return f.shared }
 
-// collisions returns how many pairs of names share a slot, and so perhaps a hash.
-func collisions(names []string) int {
+// Collisions returns how many pairs of names share a slot, and so perhaps a hash.
+func Collisions(names []string) int {
 	slots := map[uint32]int{}
 	pairs := 0
 	for _, name := range names {

@@ -28,10 +28,10 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 		start, _ := call.Span()
 		switch {
 		case !slices.ContainsFunc(f.Stmts, func(s syntax.Stmt) bool { return callOf(s, "plugin") == call }):
-			return nil, errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").at(start)
+			return nil, Errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").At(start)
 		case i > 0:
 			first, _ := calls[0].Span()
-			return nil, errorf("E0302", "plugin: is already called at %s", posOf(first)).at(start)
+			return nil, Errorf("E0302", "plugin: is already called at %s", posOf(first)).At(start)
 		}
 	}
 	return calls[0], nil
@@ -76,7 +76,7 @@ func literal(x syntax.Expr) (starlark.Value, error) {
 		return literalDict(x)
 	}
 	start, _ := x.Span()
-	return nil, errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").at(start)
+	return nil, Errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").At(start)
 }
 
 // literalValue converts what the parser made of a literal.
@@ -108,7 +108,7 @@ func literalList(x *syntax.ListExpr) (starlark.Value, error) {
 
 func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 	dict := starlark.NewDict(len(x.List))
-	var flood keyFlood
+	var flood KeyFlood
 	for _, e := range x.List {
 		entry := e.(*syntax.DictEntry)
 		k, err := literal(entry.Key)
@@ -120,14 +120,14 @@ func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 			return nil, err
 		}
 		start, _ := entry.Span()
-		if err := flood.add(k); err != nil {
-			return nil, errorf("E0302", "plugin: %v", err).at(start)
+		if err := flood.Add(k); err != nil {
+			return nil, Errorf("E0302", "plugin: %v", err).At(start)
 		}
 		if _, found, err := dict.Get(k); found || err != nil {
-			return nil, errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).at(start)
+			return nil, Errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).At(start)
 		}
 		if err := dict.SetKey(k, v); err != nil {
-			return nil, errorf("E0302", "plugin: key %s: %v", k, err).at(start)
+			return nil, Errorf("E0302", "plugin: key %s: %v", k, err).At(start)
 		}
 	}
 	return dict, nil

@@ -69,7 +69,7 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	for i, f := range manifestFields {
 		names[i] = f.name
 	}
-	return nil, errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, Errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // ReadManifest returns what a plugin's file says of itself. A file without
@@ -179,11 +179,11 @@ func (m *Manifest) read(call *syntax.CallExpr) error {
 		start, _ := arg.Span()
 		bin, ok := arg.(*syntax.BinaryExpr)
 		if !ok || bin.Op != syntax.EQ {
-			return errorf("E0302", "plugin: takes literals by name: plugin(version = \"1.0\")").at(start)
+			return Errorf("E0302", "plugin: takes literals by name: plugin(version = \"1.0\")").At(start)
 		}
 		name := bin.X.(*syntax.Ident).Name
 		if seen[name] {
-			return errorf("E0302", "plugin: %s is given twice", name).at(start)
+			return Errorf("E0302", "plugin: %s is given twice", name).At(start)
 		}
 		seen[name] = true
 		if name == "name" {
@@ -200,7 +200,7 @@ func (m *Manifest) read(call *syntax.CallExpr) error {
 func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) error {
 	set, err := manifestField(name)
 	if err != nil {
-		return err.(*Error).at(start)
+		return err.(*Error).At(start)
 	}
 	v, err := literal(x)
 	if err != nil {
@@ -212,7 +212,7 @@ func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) erro
 		if errors.As(err, &coded) {
 			code = coded.Code()
 		}
-		return errorf(code, "plugin: %s: %v", name, err).at(start)
+		return Errorf(code, "plugin: %s: %v", name, err).At(start)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (m *Manifest) CheckName(name string) error {
 	if m.Name == "" || m.Name == name {
 		return nil
 	}
-	return errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).at(m.namePlace)
+	return Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
 }
 
 // A Setting is what an operator set for a plugin.
@@ -321,11 +321,11 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	for _, s := range settings {
 		old, ok := fields[s.Key]
 		if !ok {
-			return nil, errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
+			return nil, Errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
 		}
 		v, err := setting(old, s.Value)
 		if err != nil {
-			return nil, errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
+			return nil, Errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
 		}
 		fields[s.Key] = v
 	}

@@ -10,26 +10,26 @@ import (
 
 // base64Module returns the members of the module base64 (RFC 4648).
 func base64Module(rt Runtime) []Entry {
-	return modEntries(rt, "base64", []modMember{
+	return Entries(rt, "base64", []Member{
 		{
-			name: "encode", params: "data, url=False, pad=True",
-			doc: `Encodes a string or bytes as base64 text.
+			Name: "encode", Params: "data, url=False, pad=True",
+			Doc: `Encodes a string or bytes as base64 text.
 url=True uses "-" and "_" instead of "+" and "/"; pad=False leaves out the "=" at
 the end. The text has no line breaks.`,
-			example: `assert_eq(base64.encode("hi"), "aGk=")
+			Example: `assert_eq(base64.encode("hi"), "aGk=")
 assert_eq(base64.encode(b"\xfb\xff"), "+/8=")
 assert_eq(base64.encode(b"\xfb\xff", url = True, pad = False), "-_8")`,
-			fn: base64Encode,
+			Func: base64Encode,
 		},
 		{
-			name: "decode", params: "text, url=False",
-			doc: `Decodes base64 text, a string or bytes, to bytes.
+			Name: "decode", Params: "text, url=False",
+			Doc: `Decodes base64 text, a string or bytes, to bytes.
 The "=" at the end may be missing, and line breaks do not count; anything else
 outside the alphabet is an error. str(...) makes a string of UTF-8 bytes.`,
-			example: `assert_eq(base64.decode("aGk="), b"hi")
+			Example: `assert_eq(base64.decode("aGk="), b"hi")
 assert_eq(str(base64.decode("aGk")), "hi")
 assert_eq(base64.decode("-_8", url = True), b"\xfb\xff")`,
-			fn: base64Decode,
+			Func: base64Decode,
 		},
 	})
 }
@@ -37,20 +37,20 @@ assert_eq(base64.decode("-_8", url = True), b"\xfb\xff")`,
 // base64Encode implements
 //
 //	base64.encode(data, url=False, pad=True)
-func base64Encode(c modCall) (starlark.Value, error) {
+func base64Encode(c Call) (starlark.Value, error) {
 	var (
-		data textOrBytes
+		data TextOrBytes
 		url  = false
 		pad  = true
 	)
-	if err := c.bind("data", &data, "url?", &url, "pad?", &pad); err != nil {
+	if err := c.Bind("data", &data, "url?", &url, "pad?", &pad); err != nil {
 		return nil, err
 	}
 	enc := base64Encoding(url)
 	if pad {
 		enc = enc.WithPadding(base64.StdPadding)
 	}
-	if err := c.pay(1+len(data)/32, len(data)+2*enc.EncodedLen(len(data))); err != nil {
+	if err := c.Pay(1+len(data)/32, len(data)+2*enc.EncodedLen(len(data))); err != nil {
 		return nil, err
 	}
 	return starlark.String(enc.EncodeToString([]byte(data))), nil
@@ -59,15 +59,15 @@ func base64Encode(c modCall) (starlark.Value, error) {
 // base64Decode implements
 //
 //	base64.decode(text, url=False)
-func base64Decode(c modCall) (starlark.Value, error) {
+func base64Decode(c Call) (starlark.Value, error) {
 	var (
-		text textOrBytes
+		text TextOrBytes
 		url  = false
 	)
-	if err := c.bind("text", &text, "url?", &url); err != nil {
+	if err := c.Bind("text", &text, "url?", &url); err != nil {
 		return nil, err
 	}
-	if err := c.pay(1+len(text)/16, 3*len(text)); err != nil {
+	if err := c.Pay(1+len(text)/16, 3*len(text)); err != nil {
 		return nil, err
 	}
 	body := strings.TrimRight(string(text), "=\r\n")
@@ -77,9 +77,9 @@ func base64Decode(c modCall) (starlark.Value, error) {
 	}
 	var at base64.CorruptInputError
 	if !errors.As(err, &at) || int(at) >= len(body) || inBase64(body[at], url) {
-		return nil, c.fail("E0202", "text: got %d characters, want a multiple of 4 (the end is missing)", len(text))
+		return nil, c.Fail("E0202", "text: got %d characters, want a multiple of 4 (the end is missing)", len(text))
 	}
-	return nil, c.fail("E0202", "text: got %q at %d, want %s", body[at:at+1], at, base64Alphabet(body[at], url))
+	return nil, c.Fail("E0202", "text: got %q at %d, want %s", body[at:at+1], at, base64Alphabet(body[at], url))
 }
 
 // base64Encoding returns the encoding without padding.

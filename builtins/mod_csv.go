@@ -14,29 +14,29 @@ import (
 
 // csvModule returns the members of the module csv (RFC 4180).
 func csvModule(rt Runtime) []Entry {
-	return modEntries(rt, "csv", []modMember{
+	return Entries(rt, "csv", []Member{
 		{
-			name: "decode", params: `text, header=True, delimiter=","`,
-			doc: `Reads comma-separated values and returns a list of rows.
+			Name: "decode", Params: `text, header=True, delimiter=","`,
+			Doc: `Reads comma-separated values and returns a list of rows.
 The first row names the columns, and each other row is a dict of strings; it has as many
 cells as there are columns. With header=False each row is a list of strings, of any length.
 A cell in double quotes may hold delimiters, line breaks and, doubled, quotes. Empty lines
 and a byte order mark are skipped; a line break within a cell is "\n". delimiter is one
 character: ";" and "\t" are common.`,
-			example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
+			Example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
 assert_eq(csv.decode("a;\"b;c\"\nd;e", header = False, delimiter = ";"), [["a", "b;c"], ["d", "e"]])`,
-			fn: csvDecode,
+			Func: csvDecode,
 		},
 		{
-			name: "encode", params: `rows, delimiter=","`,
-			doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
+			Name: "encode", Params: `rows, delimiter=","`,
+			Doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
 All rows are lists or tuples of cells, or all are dicts; then the first line names the
 columns, in the order in which their keys first appear, and cells that a row lacks are
 empty. Cells are strings, numbers, bools or None (empty), and are quoted where they must
 be. What is read back are strings.`,
-			example: `assert_eq(csv.encode([["a", 1], ["b,c", None]]), "a,1\n\"b,c\",\n")
+			Example: `assert_eq(csv.encode([["a", 1], ["b,c", None]]), "a,1\n\"b,c\",\n")
 assert_eq(csv.encode([{"id": 1}, {"id": 2, "up": True}]), "id,up\n1,\n2,True\n")`,
-			fn: csvEncode,
+			Func: csvEncode,
 		},
 	})
 }
@@ -52,7 +52,7 @@ func (d *csvDelimiter) Unpack(v starlark.Value) error {
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	if n != len(s) || r == utf8.RuneError || strings.ContainsRune("\"\r\n\x00", r) {
-		return fmt.Errorf("got %s, want one character, which is no quote and no line break", quoteShort(s))
+		return fmt.Errorf("got %s, want one character, which is no quote and no line break", Quote(s))
 	}
 	*d = csvDelimiter(r)
 	return nil
@@ -61,21 +61,21 @@ func (d *csvDelimiter) Unpack(v starlark.Value) error {
 // csvDecode implements
 //
 //	csv.decode(text, header=True, delimiter=",")
-func csvDecode(c modCall) (starlark.Value, error) {
+func csvDecode(c Call) (starlark.Value, error) {
 	var (
 		text      string
 		header    = true
 		delimiter = csvDelimiter(',')
 	)
-	if err := c.bind("text", &text, "header?", &header, "delimiter?", &delimiter); err != nil {
+	if err := c.Bind("text", &text, "header?", &header, "delimiter?", &delimiter); err != nil {
 		return nil, err
 	}
 	rows := 1 + strings.Count(text, "\n")
 	cells := rows + strings.Count(text, string(delimiter))
-	if err := c.pay(1+len(text)/8+12*rows+4*cells, 8*len(text)+640*rows+160*cells); err != nil {
+	if err := c.Pay(1+len(text)/8+12*rows+4*cells, 8*len(text)+640*rows+160*cells); err != nil {
 		return nil, err
 	}
-	r := csvReader{modCall: c, csv: csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))}
+	r := csvReader{Call: c, csv: csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))}
 	r.csv.Comma = rune(delimiter)
 	r.csv.FieldsPerRecord = -1 // rows that do not fit are reported in our words
 	if header {
@@ -88,7 +88,7 @@ func csvDecode(c modCall) (starlark.Value, error) {
 
 // A csvReader makes values of rows.
 type csvReader struct {
-	modCall
+	Call
 	csv    *csv.Reader
 	header []starlark.Value // the names of columns, or nil
 }
@@ -101,7 +101,7 @@ func (r *csvReader) next() ([]string, error) {
 	}
 	var e *csv.ParseError
 	errors.As(err, &e)
-	return nil, r.fail("E0202", "text: line %d, column %d: %v", e.Line, e.Column, e.Err)
+	return nil, r.Fail("E0202", "text: line %d, column %d: %v", e.Line, e.Column, e.Err)
 }
 
 // readHeader reads the names of columns, and pays for names that make dicts of
@@ -114,12 +114,12 @@ func (r *csvReader) readHeader(rows int) error {
 	seen := map[string]bool{}
 	for _, name := range names {
 		if seen[name] {
-			return r.fail("E0202", "text: line %d: column %s stands twice", r.line(), quoteShort(name))
+			return r.Fail("E0202", "text: line %d: column %s stands twice", r.line(), Quote(name))
 		}
 		seen[name] = true
 		r.header = append(r.header, starlark.String(name))
 	}
-	return r.pay(rows*collisions(names)/8, 0)
+	return r.Pay(rows*Collisions(names)/8, 0)
 }
 
 // line returns where the row that was read last begins.
@@ -157,7 +157,7 @@ func (r *csvReader) value(row []string) (starlark.Value, error) {
 		return starlark.NewList(cells), nil
 	}
 	if len(row) != len(r.header) {
-		return nil, r.fail("E0202", "text: line %d: got %d cells, want %d, as many as in the header", r.line(), len(row), len(r.header))
+		return nil, r.Fail("E0202", "text: line %d: got %d cells, want %d, as many as in the header", r.line(), len(row), len(r.header))
 	}
 	dict := starlark.NewDict(len(row))
 	for i, cell := range row {
@@ -171,12 +171,12 @@ func (r *csvReader) value(row []string) (starlark.Value, error) {
 // csvEncode implements
 //
 //	csv.encode(rows, delimiter=",")
-func csvEncode(c modCall) (starlark.Value, error) {
+func csvEncode(c Call) (starlark.Value, error) {
 	var (
 		rows      starlark.Iterable
 		delimiter = csvDelimiter(',')
 	)
-	if err := c.bind("rows", &rows, "delimiter?", &delimiter); err != nil {
+	if err := c.Bind("rows", &rows, "delimiter?", &delimiter); err != nil {
 		return nil, err
 	}
 	var t csvTable
@@ -185,17 +185,17 @@ func csvEncode(c modCall) (starlark.Value, error) {
 			return nil, err
 		}
 		if err := t.add(row); err != nil {
-			return nil, c.fail("E0202", "rows: row %d: %v", len(t.rows)+1, err)
+			return nil, c.Fail("E0202", "rows: row %d: %v", len(t.rows)+1, err)
 		}
 	}
 	if t.dicts && len(t.header) == 0 {
-		return nil, c.fail("E0202", "rows: got dicts without keys, want a column")
+		return nil, c.Fail("E0202", "rows: got dicts without keys, want a column")
 	}
 	cells := len(t.header)
 	for _, row := range t.rows {
 		cells += max(len(row), len(t.header))
 	}
-	if err := c.pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
+	if err := c.Pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.text(string(delimiter))), nil

@@ -39,7 +39,7 @@ func dataMembers(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
 // A dataWriter appends the text of a value piece by piece, and pays for each
 // before it is written.
 type dataWriter struct {
-	modCall
+	Call
 	maxDepth int
 	out      []byte
 }
@@ -48,7 +48,7 @@ type dataWriter struct {
 // lines begin with so many spaces. A byte of text may become six.
 func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 	if depth > w.maxDepth {
-		return jsonErrorf("nested deeper than %d levels, or contains itself", w.maxDepth)
+		return PathErrorf("nested deeper than %d levels, or contains itself", w.maxDepth)
 	}
 	size := 32 + spaces
 	switch v := v.(type) {
@@ -58,19 +58,19 @@ func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 		if _, small := v.Int64(); !small {
 			bits := v.BigInt().BitLen()
 			if bits > dataMaxBits {
-				return jsonErrorf("got an int of %d bits, want %d at most", bits, dataMaxBits)
+				return PathErrorf("got an int of %d bits, want %d at most", bits, dataMaxBits)
 			}
 			size += bits
 		}
 	}
-	return w.pay(2+size/32, 3*size)
+	return w.Pay(2+size/32, 3*size)
 }
 
 // text returns what was written, or err with the place in the value.
 func (w *dataWriter) text(err error) (starlark.Value, error) {
-	var e *jsonError
+	var e *PathError
 	if errors.As(err, &e) {
-		return nil, w.fail("E0202", "x: %v", e)
+		return nil, w.Fail("E0202", "x: %v", e)
 	}
 	if err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ func (w *dataWriter) text(err error) (starlark.Value, error) {
 func notData(format string, v starlark.Value) error {
 	switch v.(type) {
 	case starlark.Bytes:
-		return jsonErrorf("got bytes, want a value that %s has (str(x) for text, base64.encode(x) for data)", format)
-	case timeValue, durationValue:
-		return jsonErrorf("got %s, want a value that %s has (str(x) for text)", v.Type(), format)
+		return PathErrorf("got bytes, want a value that %s has (str(x) for text, base64.encode(x) for data)", format)
+	case timeValue, Duration:
+		return PathErrorf("got %s, want a value that %s has (str(x) for text)", v.Type(), format)
 	}
-	return jsonErrorf("got %s, want a value that %s has", v.Type(), format)
+	return PathErrorf("got %s, want a value that %s has", v.Type(), format)
 }
 
 // isPrintable reports whether r may stand in YAML and TOML as it is. Line breaks
@@ -107,8 +107,8 @@ func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {
 		switch {
-		case r < utf8.RuneSelf && (r < ' ' || jsonEscapes[r] != 0):
-			dst = appendEscaped(dst, byte(r))
+		case r < utf8.RuneSelf && (r < ' ' || Escapes[r] != 0):
+			dst = AppendEscaped(dst, byte(r))
 		case !isPrintable(r):
 			dst = fmt.Appendf(dst, `\u%04X`, r)
 		default:

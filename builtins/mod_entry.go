@@ -6,78 +6,78 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A modCall is one call of a module's function: what it was given, and who pays
+// A Call is one call of a module's function: what it was given, and who pays
 // for the work.
-type modCall struct {
-	rt     Runtime
-	th     *starlark.Thread
-	name   string // "text.wrap", the place in every error
-	args   starlark.Tuple
-	kwargs []starlark.Tuple
+type Call struct {
+	Runtime Runtime
+	Thread  *starlark.Thread
+	Name    string // "text.wrap", the place in every error
+	Args    starlark.Tuple
+	Kwargs  []starlark.Tuple
 }
 
-// A modFunc is the Go side of a module's function. It pays before it works.
-type modFunc func(modCall) (starlark.Value, error)
+// A Func is the Go side of a module's function. It pays before it works.
+type Func func(Call) (starlark.Value, error)
 
-// pay charges the run; its error ends the run.
-func (c modCall) pay(steps, bytes int) error {
-	return c.rt.Charge(c.th, c.name, uint64(steps), uint64(bytes))
+// Pay charges the run; its error ends the run.
+func (c Call) Pay(steps, bytes int) error {
+	return c.Runtime.Charge(c.Thread, c.Name, uint64(steps), uint64(bytes))
 }
 
-// A modMember describes one member of a module. One of fn and value
+// A Member describes one member of a module. One of fn and value
 // is set, or none where the evaluator brings the function.
-type modMember struct {
-	name    string // without the module's
-	params  string // "text, width=80"
-	doc     string
-	example string
-	fn      modFunc
-	value   starlark.Value
-	whole   bool // a call pays for the text of all its arguments before fn sees them
+type Member struct {
+	Name    string // without the module's
+	Params  string // "text, width=80"
+	Doc     string
+	Example string
+	Func    Func
+	Value   starlark.Value
+	Whole   bool // a call pays for the text of all its arguments before fn sees them
 }
 
-// modEntries returns the entries of a module's members, in their order.
-func modEntries(rt Runtime, module string, members []modMember) []Entry {
+// Entries returns the entries of a module's members, in their order.
+func Entries(rt Runtime, module string, members []Member) []Entry {
 	entries := make([]Entry, len(members))
 	for i, m := range members {
-		entries[i] = m.entry(rt, module+"."+m.name)
+		entries[i] = m.Entry(rt, module+"."+m.Name)
 	}
 	return entries
 }
 
-// entry describes m under its full name. A function charges for what it does
+// Entry describes m under its full name. A function charges for what it does
 // itself, so its flat cost is one step.
-func (m modMember) entry(rt Runtime, name string) Entry {
-	e := Entry{Name: name, Doc: m.doc, Example: m.example, Cost: Cost{Steps: 1}, Value: m.value}
-	if m.value == nil {
-		e.Signature = name + "(" + m.params + ")"
+func (m Member) Entry(rt Runtime, name string) Entry {
+	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Cost: Cost{Steps: 1}, Value: m.Value}
+	if m.Value == nil {
+		e.Signature = name + "(" + m.Params + ")"
 	}
-	if m.whole {
+	if m.Whole {
 		e.Cost.BytesPerArgByte = 1
 	}
-	if m.fn != nil {
-		e.Value = modBuiltin(rt, name, m.fn)
+	if m.Func != nil {
+		e.Value = NewBuiltin(rt, name, m.Func)
 	}
 	return e
 }
 
-// modBuiltin makes the Starlark value that calls fn.
-func modBuiltin(rt Runtime, name string, fn modFunc) *starlark.Builtin {
+// NewBuiltin makes the Starlark value that calls fn.
+func NewBuiltin(rt Runtime, name string, fn Func) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		return fn(modCall{rt: rt, th: th, name: b.Name(), args: args, kwargs: kwargs})
+		return fn(Call{Runtime: rt, Thread: th, Name: b.Name(), Args: args, Kwargs: kwargs})
 	})
 }
 
-// textOrBytes is an argument that may be a string or bytes.
-type textOrBytes string
+// TextOrBytes is an argument that may be a string or bytes.
+type TextOrBytes string
 
 // Unpack implements starlark.Unpacker.
-func (t *textOrBytes) Unpack(v starlark.Value) error {
+func (t *TextOrBytes) Unpack(v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.String:
-		*t = textOrBytes(v)
+		*t = TextOrBytes(v)
 	case starlark.Bytes:
-		*t = textOrBytes(v)
+		*t = TextOrBytes(v)
 	default:
 		return fmt.Errorf("got %s, want string or bytes", v.Type())
 	}

@@ -16,10 +16,10 @@ type reFuncs struct{ cache reCache }
 // reModule returns the members of the module re.
 func reModule(rt Runtime) []Entry {
 	re := new(reFuncs) // shared by all plugins of the table
-	return modEntries(rt, "re", []modMember{
+	return Entries(rt, "re", []Member{
 		{
-			name: "search", params: "pattern, text",
-			doc: `Returns the first match of the pattern anywhere in the text, or None.
+			Name: "search", Params: "pattern, text",
+			Doc: `Returns the first match of the pattern anywhere in the text, or None.
 Patterns are RE2's, as Python's but without lookaround and backreferences. Flags
 stand in front: (?i) no case, (?m) ^ and $ at lines, (?s) . takes newlines. \d, \w
 and \s are ASCII, $ is the very end of the text. Write patterns as raw strings.
@@ -30,105 +30,105 @@ positions index the string as text[a:b] does. Patterns are kept compiled, so the
 is no re.compile; one has at most 4096 bytes and 100 groups. A search costs steps by
 the length of the text times that of the pattern; text in front of the letters that a
 pattern begins with, as in "token=\S+", is nearly free.`,
-			example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
+			Example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
 assert_eq(m.group(0), "checkout-12")
 assert_eq(m.group("service"), "checkout")
 assert_eq(m.groups(), ("checkout", "12"))
 assert_eq(m.groupdict(), {"service": "checkout"})
 assert_eq(m.span(2), (17, 19))
 assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
-			fn: re.first(reAnywhere),
+			Func: re.first(reAnywhere),
 		},
 		{
-			name: "match", params: "pattern, text",
-			doc: `Returns the match of the pattern at the start of the text, or None.
+			Name: "match", Params: "pattern, text",
+			Doc: `Returns the match of the pattern at the start of the text, or None.
 re.search tells what a pattern and a match are.`,
-			example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
+			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
 assert_eq(re.match(r"\d+", "apples 12"), None)`,
-			fn: re.first(reAtStart),
+			Func: re.first(reAtStart),
 		},
 		{
-			name: "fullmatch", params: "pattern, text",
-			doc: `Returns the match if the pattern matches the whole text, or None.
+			Name: "fullmatch", Params: "pattern, text",
+			Doc: `Returns the match if the pattern matches the whole text, or None.
 re.search tells what a pattern and a match are.`,
-			example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
+			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
 assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
-			fn: re.first(reWhole),
+			Func: re.first(reWhole),
 		},
 		{
-			name: "findall", params: "pattern, text",
-			doc: `Returns a list of all matches from left to right, none within another.
+			Name: "findall", Params: "pattern, text",
+			Doc: `Returns a list of all matches from left to right, none within another.
 Without groups its items are strings; with one group, that group's text; with more,
 tuples of all groups. A group that took no part is "". An empty match right behind
 another does not count.`,
-			example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
+			Example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
 assert_eq(re.findall(r"(\w+)=(\w+)", "a=1 b=2"), [("a", "1"), ("b", "2")])`,
-			fn: re.findall,
+			Func: re.findall,
 		},
 		{
-			name: "finditer", params: "pattern, text",
-			doc: `Returns a list of all matches from left to right, as re.search returns one.
+			Name: "finditer", Params: "pattern, text",
+			Doc: `Returns a list of all matches from left to right, as re.search returns one.
 An empty match right behind another does not count.`,
-			example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
-			fn:      re.finditer,
+			Example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
+			Func:    re.finditer,
 		},
 		{
-			name: "split", params: "pattern, text, maxsplit=0",
-			doc: `Splits the text at the matches of the pattern and returns the pieces.
+			Name: "split", Params: "pattern, text, maxsplit=0",
+			Doc: `Splits the text at the matches of the pattern and returns the pieces.
 What groups matched stands between the pieces (None for a group that took no part).
 maxsplit, if not 0, is the most splits; the rest of the text is the last piece.`,
-			example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
+			Example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
 assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
-			fn: re.split,
+			Func: re.split,
 		},
 		{
-			name: "sub", params: "pattern, repl, text, count=0",
-			doc: `Replaces the matches of the pattern and returns the new text.
+			Name: "sub", Params: "pattern, repl, text, count=0",
+			Doc: `Replaces the matches of the pattern and returns the new text.
 repl is a string, in which \1 or \g<1> is a group, \g<name> a named one, \g<0> the
 whole match and \\ a backslash; or a function that gets the match and returns a
 string. A group that took no part is "". count, if not 0, is the most replacements.`,
-			example: `assert_eq(re.sub(r"token=\S+", "token=***", "GET /?token=abc ok"), "GET /?token=*** ok")
+			Example: `assert_eq(re.sub(r"token=\S+", "token=***", "GET /?token=abc ok"), "GET /?token=*** ok")
 assert_eq(re.sub(r"(\w+)@(\w+)", r"\2 of \1", "me@home"), "home of me")
 assert_eq(re.sub(r"\d+", lambda m: str(int(m.group()) * 2), "1 and 20"), "2 and 40")
 assert_eq(re.sub("a", "b", "aaa", count = 2), "bba")`,
-			fn: re.sub,
+			Func: re.sub,
 		},
 		{
-			name: "escape", params: "text",
-			doc: `Returns a pattern that matches exactly the text.
+			Name: "escape", Params: "text",
+			Doc: `Returns a pattern that matches exactly the text.
 Use it to put what a user wrote into a pattern.`,
-			example: `assert_eq(re.escape("a.b"), r"a\.b")
+			Example: `assert_eq(re.escape("a.b"), r"a\.b")
 assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
-			fn: reEscape,
+			Func: reEscape,
 		},
 	})
 }
 
 // pattern compiles source and pays for it, the same whether it was kept
 // compiled or not: what another plugin did must not be seen.
-func (f *reFuncs) pattern(c modCall, source string, anchor reAnchor) (*rePattern, error) {
-	if err := c.pay(parseSteps(source), 0); err != nil {
+func (f *reFuncs) pattern(c Call, source string, anchor reAnchor) (*rePattern, error) {
+	if err := c.Pay(parseSteps(source), 0); err != nil {
 		return nil, err
 	}
 	p, err := f.cache.get(source, anchor)
 	if err != nil {
-		return nil, c.fail("E0202", "%v", err)
+		return nil, c.Fail("E0202", "%v", err)
 	}
-	return p, c.pay(p.sizeSteps(), 0)
+	return p, c.Pay(p.sizeSteps(), 0)
 }
 
 // first makes the function that returns the first match under anchor.
-func (f *reFuncs) first(anchor reAnchor) modFunc {
-	return func(c modCall) (starlark.Value, error) {
+func (f *reFuncs) first(anchor reAnchor) Func {
+	return func(c Call) (starlark.Value, error) {
 		var source, text string
-		if err := c.bind("pattern", &source, "text", &text); err != nil {
+		if err := c.Bind("pattern", &source, "text", &text); err != nil {
 			return nil, err
 		}
 		p, err := f.pattern(c, source, anchor)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.pay(1, p.matchBytes()); err != nil {
+		if err := c.Pay(1, p.matchBytes()); err != nil {
 			return nil, err
 		}
 		at, err := p.find(c, text, 0)
@@ -138,14 +138,14 @@ func (f *reFuncs) first(anchor reAnchor) modFunc {
 		if at == nil {
 			return starlark.None, nil
 		}
-		return &reMatch{c.rt, p, text, at}, nil
+		return &reMatch{c.Runtime, p, text, at}, nil
 	}
 }
 
 // many binds (pattern, text) and returns the values of all matches.
-func (f *reFuncs) many(c modCall, value func(*reMatch) starlark.Value) (starlark.Value, error) {
+func (f *reFuncs) many(c Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
 	var source, text string
-	if err := c.bind("pattern", &source, "text", &text); err != nil {
+	if err := c.Bind("pattern", &source, "text", &text); err != nil {
 		return nil, err
 	}
 	p, err := f.pattern(c, source, reAnywhere)
@@ -158,7 +158,7 @@ func (f *reFuncs) many(c modCall, value func(*reMatch) starlark.Value) (starlark
 	}
 	values := make([]starlark.Value, len(found))
 	for i, at := range found {
-		values[i] = value(&reMatch{c.rt, p, text, at})
+		values[i] = value(&reMatch{c.Runtime, p, text, at})
 	}
 	return starlark.NewList(values), nil
 }
@@ -166,14 +166,14 @@ func (f *reFuncs) many(c modCall, value func(*reMatch) starlark.Value) (starlark
 // finditer implements
 //
 //	re.finditer(pattern, text)
-func (f *reFuncs) finditer(c modCall) (starlark.Value, error) {
+func (f *reFuncs) finditer(c Call) (starlark.Value, error) {
 	return f.many(c, func(m *reMatch) starlark.Value { return m })
 }
 
 // findall implements
 //
 //	re.findall(pattern, text)
-func (f *reFuncs) findall(c modCall) (starlark.Value, error) {
+func (f *reFuncs) findall(c Call) (starlark.Value, error) {
 	return f.many(c, func(m *reMatch) starlark.Value {
 		switch groups := m.captures(starlark.String("")); len(groups) {
 		case 0:
@@ -189,16 +189,16 @@ func (f *reFuncs) findall(c modCall) (starlark.Value, error) {
 // split implements
 //
 //	re.split(pattern, text, maxsplit=0)
-func (f *reFuncs) split(c modCall) (starlark.Value, error) {
+func (f *reFuncs) split(c Call) (starlark.Value, error) {
 	var (
 		source, text string
 		maxsplit     int
 	)
-	if err := c.bind("pattern", &source, "text", &text, "maxsplit?", &maxsplit); err != nil {
+	if err := c.Bind("pattern", &source, "text", &text, "maxsplit?", &maxsplit); err != nil {
 		return nil, err
 	}
 	if maxsplit < 0 {
-		return nil, c.fail("E0202", "maxsplit: got %d, want 0 (no limit) or more", maxsplit)
+		return nil, c.Fail("E0202", "maxsplit: got %d, want 0 (no limit) or more", maxsplit)
 	}
 	p, err := f.pattern(c, source, reAnywhere)
 	if err != nil {
@@ -208,14 +208,14 @@ func (f *reFuncs) split(c modCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.pay(len(found), 48*(len(found)+1)*(1+p.re.NumSubexp())); err != nil {
+	if err := c.Pay(len(found), 48*(len(found)+1)*(1+p.re.NumSubexp())); err != nil {
 		return nil, err
 	}
 	var pieces []starlark.Value
 	end := 0
 	for _, at := range found {
 		pieces = append(pieces, starlark.String(text[end:at[0]]))
-		m := &reMatch{c.rt, p, text, at}
+		m := &reMatch{c.Runtime, p, text, at}
 		pieces = append(pieces, m.captures(starlark.None)...)
 		end = at[1]
 	}
@@ -225,17 +225,17 @@ func (f *reFuncs) split(c modCall) (starlark.Value, error) {
 // sub implements
 //
 //	re.sub(pattern, repl, text, count=0)
-func (f *reFuncs) sub(c modCall) (starlark.Value, error) {
+func (f *reFuncs) sub(c Call) (starlark.Value, error) {
 	var (
 		source, text string
 		repl         starlark.Value
 		count        int
 	)
-	if err := c.bind("pattern", &source, "repl", &repl, "text", &text, "count?", &count); err != nil {
+	if err := c.Bind("pattern", &source, "repl", &repl, "text", &text, "count?", &count); err != nil {
 		return nil, err
 	}
 	if count < 0 {
-		return nil, c.fail("E0202", "count: got %d, want 0 (no limit) or more", count)
+		return nil, c.Fail("E0202", "count: got %d, want 0 (no limit) or more", count)
 	}
 	p, err := f.pattern(c, source, reAnywhere)
 	if err != nil {
@@ -253,7 +253,7 @@ func (f *reFuncs) sub(c modCall) (starlark.Value, error) {
 	end := 0
 	for _, at := range found {
 		pieces = append(pieces, text[end:at[0]])
-		if pieces, err = replace(pieces, &reMatch{c.rt, p, text, at}); err != nil {
+		if pieces, err = replace(pieces, &reMatch{c.Runtime, p, text, at}); err != nil {
 			return nil, err
 		}
 		end = at[1]
@@ -262,12 +262,12 @@ func (f *reFuncs) sub(c modCall) (starlark.Value, error) {
 }
 
 // joinPaid joins pieces into one string, and pays for it.
-func joinPaid(c modCall, pieces []string) (starlark.Value, error) {
+func joinPaid(c Call, pieces []string) (starlark.Value, error) {
 	size := 0
 	for _, p := range pieces {
 		size += len(p)
 	}
-	if err := c.pay(1+len(pieces)/4+size/256, 16+size); err != nil {
+	if err := c.Pay(1+len(pieces)/4+size/256, 16+size); err != nil {
 		return nil, err
 	}
 	return starlark.String(strings.Join(pieces, "")), nil
@@ -277,24 +277,24 @@ func joinPaid(c modCall, pieces []string) (starlark.Value, error) {
 type replaceFunc func(pieces []string, m *reMatch) ([]string, error)
 
 // replacer returns what repl, a string or a function, does with a match.
-func replacer(c modCall, p *rePattern, repl starlark.Value) (replaceFunc, error) {
+func replacer(c Call, p *rePattern, repl starlark.Value) (replaceFunc, error) {
 	switch repl := repl.(type) {
 	case starlark.String:
 		return templateReplacer(c, p, string(repl))
 	case starlark.Callable:
 		return func(pieces []string, m *reMatch) ([]string, error) {
-			v, err := starlark.Call(c.th, repl, starlark.Tuple{m}, nil)
+			v, err := starlark.Call(c.Thread, repl, starlark.Tuple{m}, nil)
 			if err != nil {
 				return nil, err
 			}
 			s, ok := starlark.AsString(v)
 			if !ok {
-				return nil, c.fail("E0202", "repl: %s returned %s, want string", repl.Name(), v.Type())
+				return nil, c.Fail("E0202", "repl: %s returned %s, want string", repl.Name(), v.Type())
 			}
-			return append(pieces, s), c.pay(1, 48)
+			return append(pieces, s), c.Pay(1, 48)
 		}, nil
 	}
-	return nil, c.fail("E0202", "repl: got %s, want string or function", repl.Type())
+	return nil, c.Fail("E0202", "repl: got %s, want string or function", repl.Type())
 }
 
 // A replPart is a piece of a replacement: text, or a group of the match.
@@ -304,16 +304,16 @@ type replPart struct {
 }
 
 // templateReplacer reads a replacement with \1 and \g<name> in it.
-func templateReplacer(c modCall, p *rePattern, repl string) (replaceFunc, error) {
-	if err := c.pay(1+len(repl)/4, 32*strings.Count(repl, `\`)+64); err != nil {
+func templateReplacer(c Call, p *rePattern, repl string) (replaceFunc, error) {
+	if err := c.Pay(1+len(repl)/4, 32*strings.Count(repl, `\`)+64); err != nil {
 		return nil, err
 	}
 	parts, err := parseRepl(p, repl)
 	if err != nil {
-		return nil, c.fail("E0202", "repl: %v", err)
+		return nil, c.Fail("E0202", "repl: %v", err)
 	}
 	return func(pieces []string, m *reMatch) ([]string, error) {
-		if err := c.pay(len(parts)/4, 48*len(parts)); err != nil {
+		if err := c.Pay(len(parts)/4, 48*len(parts)); err != nil {
 			return nil, err
 		}
 		for _, part := range parts {
@@ -389,12 +389,12 @@ func isAlnum(b byte) bool {
 // reEscape implements
 //
 //	re.escape(text)
-func reEscape(c modCall) (starlark.Value, error) {
+func reEscape(c Call) (starlark.Value, error) {
 	var text string
-	if err := c.bind("text", &text); err != nil {
+	if err := c.Bind("text", &text); err != nil {
 		return nil, err
 	}
-	if err := c.pay(1+len(text)/16, 16+2*len(text)); err != nil {
+	if err := c.Pay(1+len(text)/16, 16+2*len(text)); err != nil {
 		return nil, err
 	}
 	return starlark.String(regexp.QuoteMeta(text)), nil

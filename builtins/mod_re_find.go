@@ -37,7 +37,7 @@ func (r *reRest) regexp() (*regexp.Regexp, error) {
 
 // all returns the positions of at most limit matches (0: of all), as package regexp does:
 // there is no empty match right behind another.
-func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
+func (p *rePattern) all(c Call, text string, limit int) ([][]int, error) {
 	var found [][]int
 	for pos, end := 0, -1; (limit == 0 || len(found) < limit) && pos <= len(text); {
 		at, err := p.find(c, text, pos)
@@ -54,7 +54,7 @@ func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
 		if again {
 			continue
 		}
-		if err := c.pay(8, p.matchBytes()); err != nil {
+		if err := c.Pay(8, p.matchBytes()); err != nil {
 			return nil, err
 		}
 		found = append(found, at)
@@ -63,7 +63,7 @@ func (p *rePattern) all(c modCall, text string, limit int) ([][]int, error) {
 }
 
 // find returns the positions of the first match at or behind pos, or nil.
-func (p *rePattern) find(c modCall, text string, pos int) ([]int, error) {
+func (p *rePattern) find(c Call, text string, pos int) ([]int, error) {
 	pos, err := p.skip(c, text, pos)
 	if err != nil || pos < 0 {
 		return nil, err
@@ -72,11 +72,11 @@ func (p *rePattern) find(c modCall, text string, pos int) ([]int, error) {
 	if pos > 0 && p.prefix == "" { // what stands in front of a literal cannot matter
 		_, before := utf8.DecodeLastRuneInString(text[:pos])
 		if re, err = p.rest.regexp(); err != nil {
-			return nil, c.fail("E0202", "%v", explainRE(p.source, err))
+			return nil, c.Fail("E0202", "%v", explainRE(p.source, err))
 		}
 		groups, from = 2, pos-before // the first group is the match
 	}
-	pay := func(n int) error { return c.pay(1+p.rangeSteps(n), 0) }
+	pay := func(n int) error { return c.Pay(1+p.rangeSteps(n), 0) }
 	r := textReader{text: text, at: from, piece: p.pieceBytes(), pay: pay}
 	at := re.FindReaderSubmatchIndex(&r)
 	if err := r.end(); err != nil || at == nil {
@@ -92,16 +92,16 @@ func (p *rePattern) find(c modCall, text string, pos int) ([]int, error) {
 }
 
 // skip returns the first place at or behind pos where a match can begin, or -1.
-func (p *rePattern) skip(c modCall, text string, pos int) (int, error) {
+func (p *rePattern) skip(c Call, text string, pos int) (int, error) {
 	if p.prefix == "" {
 		return pos, nil
 	}
 	for ; len(text)-pos >= len(p.prefix); pos += skipBytes {
 		skipped := strings.Index(text[pos:min(pos+skipBytes+len(p.prefix), len(text))], p.prefix)
 		if skipped >= 0 {
-			return pos + skipped, c.pay(p.skipSteps(skipped), 0)
+			return pos + skipped, c.Pay(p.skipSteps(skipped), 0)
 		}
-		if err := c.pay(p.skipSteps(min(skipBytes, len(text)-pos)), 0); err != nil {
+		if err := c.Pay(p.skipSteps(min(skipBytes, len(text)-pos)), 0); err != nil {
 			return -1, err
 		}
 	}

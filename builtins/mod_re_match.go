@@ -19,7 +19,7 @@ type reMatch struct {
 }
 
 // reMatchMethods are what a script can ask a match for.
-var reMatchMethods = map[string]func(*reMatch, modCall) (starlark.Value, error){
+var reMatchMethods = map[string]func(*reMatch, Call) (starlark.Value, error){
 	"end":       (*reMatch).end,
 	"group":     (*reMatch).group,
 	"groupdict": (*reMatch).groupDict,
@@ -31,7 +31,7 @@ var reMatchMethods = map[string]func(*reMatch, modCall) (starlark.Value, error){
 var _ starlark.HasAttrs = (*reMatch)(nil)
 
 func (m *reMatch) String() string {
-	return fmt.Sprintf("<match span=(%d, %d) match=%s>", m.at[0], m.at[1], quoteShort(m.text[m.at[0]:m.at[1]]))
+	return fmt.Sprintf("<match span=(%d, %d) match=%s>", m.at[0], m.at[1], Quote(m.text[m.at[0]:m.at[1]]))
 }
 func (m *reMatch) Type() string          { return "match" }
 func (m *reMatch) Freeze()               {} // immutable
@@ -45,14 +45,14 @@ func (m *reMatch) Attr(name string) (starlark.Value, error) {
 	if method == nil {
 		return nil, nil
 	}
-	fn := modBuiltin(m.rt, "match."+name, func(c modCall) (starlark.Value, error) { return method(m, c) })
+	fn := NewBuiltin(m.rt, "match."+name, func(c Call) (starlark.Value, error) { return method(m, c) })
 	return fn.BindReceiver(m), nil
 }
 
 // group implements
 //
 //	match.group(group=0)
-func (m *reMatch) group(c modCall) (starlark.Value, error) {
+func (m *reMatch) group(c Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (m *reMatch) group(c modCall) (starlark.Value, error) {
 // start implements
 //
 //	match.start(group=0)
-func (m *reMatch) start(c modCall) (starlark.Value, error) {
+func (m *reMatch) start(c Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (m *reMatch) start(c modCall) (starlark.Value, error) {
 // end implements
 //
 //	match.end(group=0)
-func (m *reMatch) end(c modCall) (starlark.Value, error) {
+func (m *reMatch) end(c Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (m *reMatch) end(c modCall) (starlark.Value, error) {
 // span implements
 //
 //	match.span(group=0)
-func (m *reMatch) span(c modCall) (starlark.Value, error) {
+func (m *reMatch) span(c Call) (starlark.Value, error) {
 	n, err := m.unpackGroup(c)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (m *reMatch) span(c modCall) (starlark.Value, error) {
 // groups implements
 //
 //	match.groups(default=None)
-func (m *reMatch) groups(c modCall) (starlark.Value, error) {
+func (m *reMatch) groups(c Call) (starlark.Value, error) {
 	absent, err := m.unpackDefault(c)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (m *reMatch) groups(c modCall) (starlark.Value, error) {
 // groupDict implements
 //
 //	match.groupdict(default=None)
-func (m *reMatch) groupDict(c modCall) (starlark.Value, error) {
+func (m *reMatch) groupDict(c Call) (starlark.Value, error) {
 	absent, err := m.unpackDefault(c)
 	if err != nil {
 		return nil, err
@@ -125,28 +125,28 @@ func (m *reMatch) groupDict(c modCall) (starlark.Value, error) {
 }
 
 // unpackGroup binds and pays for the one argument that names a group.
-func (m *reMatch) unpackGroup(c modCall) (int, error) {
+func (m *reMatch) unpackGroup(c Call) (int, error) {
 	var group starlark.Value = starlark.MakeInt(0)
-	if err := c.bind("group?", &group); err != nil {
+	if err := c.Bind("group?", &group); err != nil {
 		return 0, err
 	}
-	if err := c.pay(1, 64); err != nil {
+	if err := c.Pay(1, 64); err != nil {
 		return 0, err
 	}
 	n, err := m.pattern.groupNumber(group)
 	if err != nil {
-		return 0, c.fail("E0202", "group: %v", err)
+		return 0, c.Fail("E0202", "group: %v", err)
 	}
 	return n, nil
 }
 
 // unpackDefault binds the value for unmatched groups, and pays for all groups.
-func (m *reMatch) unpackDefault(c modCall) (starlark.Value, error) {
+func (m *reMatch) unpackDefault(c Call) (starlark.Value, error) {
 	var absent starlark.Value = starlark.None
-	if err := c.bind("default?", &absent); err != nil {
+	if err := c.Bind("default?", &absent); err != nil {
 		return nil, err
 	}
-	return absent, c.pay(1+len(m.at)/4, 64*len(m.at))
+	return absent, c.Pay(1+len(m.at)/4, 64*len(m.at))
 }
 
 // value returns the text of group n, or absent if it took no part in the match.
@@ -180,7 +180,7 @@ func (p *rePattern) groupNumber(v starlark.Value) (int, error) {
 	default:
 		return 0, fmt.Errorf("got %s, want the number or name of a group", v.Type())
 	}
-	return 0, fmt.Errorf("got %s, want %s", cut(v.String()), p.groupChoices())
+	return 0, fmt.Errorf("got %s, want %s", Cut(v.String()), p.groupChoices())
 }
 
 // groupChoices lists the groups for a message: `0 to 2, "year" or "month"`.

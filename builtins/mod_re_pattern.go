@@ -188,7 +188,7 @@ func measureRE(re *syntax.Regexp) (program, ranges int) {
 
 // badRE returns an error about a pattern, which it shows.
 func badRE(source, format string, args ...any) error {
-	return fmt.Errorf("pattern %s: %s", quoteShort(source), fmt.Sprintf(format, args...))
+	return fmt.Errorf("pattern %s: %s", Quote(source), fmt.Sprintf(format, args...))
 }
 
 // reHints say what RE2 has instead of what other engines have, by how the part
@@ -236,7 +236,7 @@ func explainRE(source string, err error) error {
 	}
 	where := ""
 	if part != "" && part != source {
-		where = " at " + quoteShort(part)
+		where = " at " + Quote(part)
 	}
 	if hint := reHint(part); hint != "" {
 		return badRE(source, "%s%s (%s)", e.Code, where, hint)

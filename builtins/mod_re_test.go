@@ -202,7 +202,7 @@ func TestREAll(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		got, err := p.all(modCall{rt: &modRuntime{}}, text, limit)
+		got, err := p.all(Call{Runtime: &modRuntime{}}, text, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

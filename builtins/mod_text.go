@@ -20,99 +20,99 @@ const (
 // textModule returns the members of the module text. Widths count characters
 // (code points); sizes count bytes, as len does.
 func textModule(rt Runtime) []Entry {
-	return modEntries(rt, "text", []modMember{
+	return Entries(rt, "text", []Member{
 		{
-			name: "dedent", params: "text",
-			doc: `Removes the white space that all lines begin with.
+			Name: "dedent", Params: "text",
+			Doc: `Removes the white space that all lines begin with.
 Lines of nothing but white space do not count and become empty. Tabs and spaces are
 different.`,
-			example: `assert_eq(text.dedent("  a\n    b\n\n  c"), "a\n  b\n\nc")`,
-			fn:      textDedent,
+			Example: `assert_eq(text.dedent("  a\n    b\n\n  c"), "a\n  b\n\nc")`,
+			Func:    textDedent,
 		},
 		{
-			name: "indent", params: "text, prefix",
-			doc: `Puts prefix in front of each line.
+			Name: "indent", Params: "text, prefix",
+			Doc: `Puts prefix in front of each line.
 Lines of nothing but white space stay as they are.`,
-			example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
-			fn:      textIndent,
+			Example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
+			Func:    textIndent,
 		},
 		{
-			name: "wrap", params: "text, width=80",
-			doc: `Breaks text into a list of lines of at most width characters.
+			Name: "wrap", Params: "text, width=80",
+			Doc: `Breaks text into a list of lines of at most width characters.
 Lines break at white space, which becomes one space; a word that is too long is cut.
 Paragraphs, which blank lines part, stay apart by one empty line. So that the items
 of a Markdown list do not run together, wrap them one by one.`,
-			example: `assert_eq(text.wrap("check the  queue, then page", width = 12), ["check the", "queue, then", "page"])
+			Example: `assert_eq(text.wrap("check the  queue, then page", width = 12), ["check the", "queue, then", "page"])
 assert_eq("\n".join(text.wrap("one\n\n\ntwo", 10)), "one\n\ntwo")`,
-			fn: textWrap,
+			Func: textWrap,
 		},
 		{
-			name: "truncate", params: `text, max_bytes, suffix="…"`,
-			doc: `Cuts text to at most max_bytes bytes, the suffix included.
+			Name: "truncate", Params: `text, max_bytes, suffix="…"`,
+			Doc: `Cuts text to at most max_bytes bytes, the suffix included.
 Text that fits is returned as it is. No character is cut in two, so the result may
 be a little shorter. len(text) counts bytes as well.`,
-			example: `assert_eq(text.truncate("abcdefgh", 6), "abc…")
+			Example: `assert_eq(text.truncate("abcdefgh", 6), "abc…")
 assert_eq(text.truncate("abcdefgh", 6, suffix = "..."), "abc...")
 assert_eq(text.truncate("abc", 6), "abc")`,
-			fn: textTruncate,
+			Func: textTruncate,
 		},
 		{
-			name: "fence", params: `text, lang=""`,
-			doc: `Makes a fenced Markdown code block of text.
+			Name: "fence", Params: `text, lang=""`,
+			Doc: `Makes a fenced Markdown code block of text.
 The fence has three backticks, or one more than the longest run of backticks in the
 text, so that no text can end its block. lang stands behind the opening fence.`,
-			example: "assert_eq(text.fence(\"x = 1\", lang = \"python\"), \"```python\\nx = 1\\n```\")\n" +
+			Example: "assert_eq(text.fence(\"x = 1\", lang = \"python\"), \"```python\\nx = 1\\n```\")\n" +
 				"assert_eq(text.fence(\"```\\n\"), \"````\\n```\\n````\")",
-			fn: textFence,
+			Func: textFence,
 		},
 		{
-			name: "pad", params: `text, width, align="left"`,
-			doc: `Adds spaces until text has width characters.
+			Name: "pad", Params: `text, width, align="left"`,
+			Doc: `Adds spaces until text has width characters.
 align is where the text stands: left, right or center. Longer text is returned as it
 is. With text.format_number it is what "%8.2f" is elsewhere.`,
-			example: `assert_eq(text.pad("ab", 4) + "|", "ab  |")
+			Example: `assert_eq(text.pad("ab", 4) + "|", "ab  |")
 assert_eq(text.pad(text.format_number(3.14159, 2), 8, align = "right"), "    3.14")
 assert_eq(text.pad("ab", 5, align = "center"), " ab  ")`,
-			fn: textPad,
+			Func: textPad,
 		},
 		{
-			name: "format_number", params: `x, digits=None, sep=""`,
-			doc: `Writes an int or float in decimal digits, never with an exponent.
+			Name: "format_number", Params: `x, digits=None, sep=""`,
+			Doc: `Writes an int or float in decimal digits, never with an exponent.
 digits is how many stand after the point (0 to 100); without it an int has none and a
 float as many as it takes to read back the same float. What is cut off rounds the
 exact value of the float to the nearest, a half to the even digit: 2.5 is "2", and
 2.675, a little less in binary, is "2.67". sep groups the digits before the point by
 three. Infinities and nan are +inf, -inf and nan.`,
-			example: `assert_eq(text.format_number(1234567.891, 2, sep = ","), "1,234,567.89")
+			Example: `assert_eq(text.format_number(1234567.891, 2, sep = ","), "1,234,567.89")
 assert_eq(text.format_number(1234567, sep = "_"), "1_234_567")
 assert_eq(text.format_number(0.1), "0.1")
 assert_eq(text.format_number(5, 2), "5.00")`,
-			fn: textFormatNumber,
+			Func: textFormatNumber,
 		},
 		{
-			name: "markdown_table", params: "rows, header=None",
-			doc: `Makes a Markdown table of rows.
+			Name: "markdown_table", Params: "rows, header=None",
+			Doc: `Makes a Markdown table of rows.
 A row is a list or tuple of cells, or a dict. Without a header the first row is it;
 rows that are dicts have their keys, in the order in which they first appear. A header
 given for dicts picks the columns. Cells are strings, numbers, bools or None (empty);
 "|" is escaped and a line break becomes <br>. Short rows are filled up, a row with more
 cells than the header is an error. No rows and no header make "".`,
-			example: `assert_eq(text.markdown_table([["web", 3], ["db", None]], header = ["service", "errors"]),
+			Example: `assert_eq(text.markdown_table([["web", 3], ["db", None]], header = ["service", "errors"]),
     "| service | errors |\n| --- | --- |\n| web | 3 |\n| db |  |")
 assert_eq(text.markdown_table([{"id": 1, "up": True}]), "| id | up |\n| --- | --- |\n| 1 | True |")`,
-			fn: textMarkdownTable,
+			Func: textMarkdownTable,
 		},
 		{
-			name: "split_sections", params: "text",
-			doc: `Splits Markdown at its headings and returns a list of sections.
+			Name: "split_sections", Params: "text",
+			Doc: `Splits Markdown at its headings and returns a list of sections.
 A section s has s.level (1 to 6), s.title and s.body: what stands between this heading
 and the next of any level, without blank lines around it. Text in front of the first
 heading is a section of level 0 without title. Headings are those that begin with "#";
 one in a fenced code block is none.`,
-			example: `doc = "intro\n# Fix\nRestart it.\n## Verify\nLook."
+			Example: `doc = "intro\n# Fix\nRestart it.\n## Verify\nLook."
 assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
     [(0, "", "intro"), (1, "Fix", "Restart it."), (2, "Verify", "Look.")])`,
-			fn: textSplitSections,
+			Func: textSplitSections,
 		},
 	})
 }
@@ -123,12 +123,12 @@ func blank(line string) bool { return strings.TrimSpace(line) == "" }
 // textDedent implements
 //
 //	text.dedent(text)
-func textDedent(c modCall) (starlark.Value, error) {
+func textDedent(c Call) (starlark.Value, error) {
 	var text string
-	if err := c.bind("text", &text); err != nil {
+	if err := c.Bind("text", &text); err != nil {
 		return nil, err
 	}
-	if err := c.pay(1+len(text)/8, 16+len(text)+16*strings.Count(text, "\n")); err != nil {
+	if err := c.Pay(1+len(text)/8, 16+len(text)+16*strings.Count(text, "\n")); err != nil {
 		return nil, err
 	}
 	lines := strings.Split(text, "\n")
@@ -171,13 +171,13 @@ func commonPrefix(a, b string) string {
 // textIndent implements
 //
 //	text.indent(text, prefix)
-func textIndent(c modCall) (starlark.Value, error) {
+func textIndent(c Call) (starlark.Value, error) {
 	var text, prefix string
-	if err := c.bind("text", &text, "prefix", &prefix); err != nil {
+	if err := c.Bind("text", &text, "prefix", &prefix); err != nil {
 		return nil, err
 	}
 	size := len(text) + len(prefix)*(1+strings.Count(text, "\n"))
-	if err := c.pay(1+len(text)/8+size/64, 16+2*size); err != nil {
+	if err := c.Pay(1+len(text)/8+size/64, 16+2*size); err != nil {
 		return nil, err
 	}
 	var out strings.Builder
@@ -193,20 +193,20 @@ func textIndent(c modCall) (starlark.Value, error) {
 // textWrap implements
 //
 //	text.wrap(text, width=80)
-func textWrap(c modCall) (starlark.Value, error) {
+func textWrap(c Call) (starlark.Value, error) {
 	var (
 		text string
 		w    = 80
 	)
-	if err := c.bind("text", &text, "width?", &w); err != nil {
+	if err := c.Bind("text", &text, "width?", &w); err != nil {
 		return nil, err
 	}
 	if w < 1 {
-		return nil, c.fail("E0202", "width: got %d, want 1 or more", w)
+		return nil, c.Fail("E0202", "width: got %d, want 1 or more", w)
 	}
 	// Two lines in a row, but for a blank one, hold more than one width.
 	lines := min(len(text), 2*(len(text)/w+strings.Count(text, "\n"))) + 2
-	if err := c.pay(1+len(text)/4+lines, 2*len(text)+64*lines); err != nil {
+	if err := c.Pay(1+len(text)/4+lines, 2*len(text)+64*lines); err != nil {
 		return nil, err
 	}
 	var values []starlark.Value
@@ -288,39 +288,39 @@ func runeOffset(s string, n int) int {
 // textTruncate implements
 //
 //	text.truncate(text, max_bytes, suffix="…")
-func textTruncate(c modCall) (starlark.Value, error) {
+func textTruncate(c Call) (starlark.Value, error) {
 	var (
 		text   string
 		most   int
 		suffix = "…"
 	)
-	if err := c.bind("text", &text, "max_bytes", &most, "suffix?", &suffix); err != nil {
+	if err := c.Bind("text", &text, "max_bytes", &most, "suffix?", &suffix); err != nil {
 		return nil, err
 	}
 	if most < len(suffix) {
-		return nil, c.fail("E0202", "max_bytes: got %d, want %d (what the suffix takes) or more", most, len(suffix))
+		return nil, c.Fail("E0202", "max_bytes: got %d, want %d (what the suffix takes) or more", most, len(suffix))
 	}
 	if len(text) <= most {
 		return starlark.String(text), nil
 	}
-	if err := c.pay(1+most/256, 16+most); err != nil {
+	if err := c.Pay(1+most/256, 16+most); err != nil {
 		return nil, err
 	}
-	return starlark.String(text[:runeStart(text, most-len(suffix))] + suffix), nil
+	return starlark.String(text[:RuneStart(text, most-len(suffix))] + suffix), nil
 }
 
 // textFence implements
 //
 //	text.fence(text, lang="")
-func textFence(c modCall) (starlark.Value, error) {
+func textFence(c Call) (starlark.Value, error) {
 	var text, lang string
-	if err := c.bind("text", &text, "lang?", &lang); err != nil {
+	if err := c.Bind("text", &text, "lang?", &lang); err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(lang, "`\r\n") {
-		return nil, c.fail("E0202", "lang: got %s, want one line without backticks", quoteShort(lang))
+		return nil, c.Fail("E0202", "lang: got %s, want one line without backticks", Quote(lang))
 	}
-	if err := c.pay(1+len(text)/8, 32+3*len(text)+len(lang)); err != nil {
+	if err := c.Pay(1+len(text)/8, 32+3*len(text)+len(lang)); err != nil {
 		return nil, err
 	}
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
@@ -354,23 +354,23 @@ var padLeft = map[string]func(n int) int{
 // textPad implements
 //
 //	text.pad(text, width, align="left")
-func textPad(c modCall) (starlark.Value, error) {
+func textPad(c Call) (starlark.Value, error) {
 	var (
 		text  string
 		w     int
 		align = "left"
 	)
-	if err := c.bind("text", &text, "width", &w, "align?", &align); err != nil {
+	if err := c.Bind("text", &text, "width", &w, "align?", &align); err != nil {
 		return nil, err
 	}
 	left := padLeft[align]
 	if left == nil {
-		return nil, c.fail("E0202", "align: got %s, want left, right or center", quoteShort(align))
+		return nil, c.Fail("E0202", "align: got %s, want left, right or center", Quote(align))
 	}
 	if w < 0 || w > textMaxWidth {
-		return nil, c.fail("E0202", "width: got %d, want 0 to %d", w, textMaxWidth)
+		return nil, c.Fail("E0202", "width: got %d, want 0 to %d", w, textMaxWidth)
 	}
-	if err := c.pay(1+len(text)/16+w/256, 16+len(text)+2*w); err != nil {
+	if err := c.Pay(1+len(text)/16+w/256, 16+len(text)+2*w); err != nil {
 		return nil, err
 	}
 	missing := max(0, w-utf8.RuneCountInString(text))
@@ -397,20 +397,20 @@ func (d *digitCount) Unpack(v starlark.Value) error {
 // textFormatNumber implements
 //
 //	text.format_number(x, digits=None, sep="")
-func textFormatNumber(c modCall) (starlark.Value, error) {
+func textFormatNumber(c Call) (starlark.Value, error) {
 	var (
 		x      starlark.Value
 		digits = digitCount(-1)
 		sep    string
 	)
-	if err := c.bind("x", &x, "digits??", &digits, "sep?", &sep); err != nil {
+	if err := c.Bind("x", &x, "digits??", &digits, "sep?", &sep); err != nil {
 		return nil, err
 	}
 	size, err := decimalSize(x)
 	if err != nil {
-		return nil, c.fail("E0202", "x: %v", err)
+		return nil, c.Fail("E0202", "x: %v", err)
 	}
-	if err := c.pay(8+size/4+size*size/4096, 2*(size+textMaxDigits+size/3*len(sep))); err != nil {
+	if err := c.Pay(8+size/4+size*size/4096, 2*(size+textMaxDigits+size/3*len(sep))); err != nil {
 		return nil, err
 	}
 	return starlark.String(groupDigits(decimal(x, int(digits)), sep)), nil

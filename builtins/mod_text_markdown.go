@@ -12,12 +12,12 @@ import (
 // textMarkdownTable implements
 //
 //	text.markdown_table(rows, header=None)
-func textMarkdownTable(c modCall) (starlark.Value, error) {
+func textMarkdownTable(c Call) (starlark.Value, error) {
 	var (
 		rows   starlark.Iterable
 		header starlark.Sequence
 	)
-	if err := c.bind("rows", &rows, "header??", &header); err != nil {
+	if err := c.Bind("rows", &rows, "header??", &header); err != nil {
 		return nil, err
 	}
 	var t mdTable
@@ -27,7 +27,7 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 		}
 		cells, err := t.cells(header)
 		if err != nil {
-			return nil, c.fail("E0202", "header: %v", err)
+			return nil, c.Fail("E0202", "header: %v", err)
 		}
 		t.header, t.fixed = cells, true
 	}
@@ -38,11 +38,11 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 			return nil, err
 		}
 		if err := t.add(row); err != nil {
-			return nil, c.fail("E0202", "rows: row %d: %v", n, err)
+			return nil, c.Fail("E0202", "rows: row %d: %v", n, err)
 		}
 	}
 	cells := len(t.header) * (2 + len(t.rows)) // short rows are filled up
-	if err := c.pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
+	if err := c.Pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.render()), nil
@@ -50,9 +50,9 @@ func textMarkdownTable(c modCall) (starlark.Value, error) {
 
 // payRow pays for the cells of a row, of which there are at least so many, but for
 // their text.
-func payRow(c modCall, row starlark.Value, atLeast int) error {
+func payRow(c Call, row starlark.Value, atLeast int) error {
 	n := max(1, starlark.Len(row), atLeast)
-	return c.pay(n, 64*n)
+	return c.Pay(n, 64*n)
 }
 
 // An mdTable collects the cells of a table.
@@ -102,7 +102,7 @@ func (t *mdTable) addDict(row starlark.IterableMapping) error {
 		}
 		cell, err := t.cell(v)
 		if err != nil {
-			return fmt.Errorf("%s: %w", quoteShort(name), err)
+			return fmt.Errorf("%s: %w", Quote(name), err)
 		}
 		if at == len(cells) {
 			cells = append(cells, "")
@@ -222,12 +222,12 @@ type mdSection struct {
 // textSplitSections implements
 //
 //	text.split_sections(text)
-func textSplitSections(c modCall) (starlark.Value, error) {
+func textSplitSections(c Call) (starlark.Value, error) {
 	var text string
-	if err := c.bind("text", &text); err != nil {
+	if err := c.Bind("text", &text); err != nil {
 		return nil, err
 	}
-	if err := c.pay(1+len(text)/4, 64); err != nil {
+	if err := c.Pay(1+len(text)/4, 64); err != nil {
 		return nil, err
 	}
 	var values []starlark.Value
@@ -235,7 +235,7 @@ func textSplitSections(c modCall) (starlark.Value, error) {
 		if s.level == 0 && s.body == "" {
 			continue
 		}
-		if err := c.pay(16, 512); err != nil {
+		if err := c.Pay(16, 512); err != nil {
 			return nil, err
 		}
 		values = append(values, starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{

@@ -14,10 +14,10 @@ import (
 // what depends on the machine: there is no clock and no local zone, and zones are
 // those of the embedded database.
 func timeModule(rt Runtime) []Entry {
-	members := []modMember{
+	members := []Member{
 		{
-			name: "parse_time", params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
-			doc: `Reads a time from text and returns it.
+			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
+			Doc: `Reads a time from text and returns it.
 There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
 format shows how Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST)
 would be written; the default is RFC 3339. location is the zone of a text that names
@@ -28,60 +28,60 @@ A time t has t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond, t
 (seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo").
 str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration,
 t - t is one. Times are those of the years 0 to 9999.`,
-			example: `t = time.parse_time("2026-03-29T00:30:00Z")
+			Example: `t = time.parse_time("2026-03-29T00:30:00Z")
 berlin = t.in_location("Europe/Berlin")
 assert_eq(str(berlin), "2026-03-29T01:30:00+01:00")
 assert_eq((berlin + time.hour).format("Mon 15:04 MST"), "Sun 03:30 CEST")
 assert_eq(time.parse_time("2026-03-29 10:15", "2006-01-02 15:04", "Asia/Tokyo") - t, time.parse_duration("45m"))
 assert_eq(berlin == t, True)`,
-			fn: parseTime,
+			Func: parseTime,
 		},
 		{
-			name: "time", params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`,
-			doc: `Returns the time of a date and a clock in a zone.
+			Name: "time", Params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`,
+			Doc: `Returns the time of a date and a clock in a zone.
 What is too large or too small carries over, so that day=0 is the last day of the month
 before. time.parse_time tells what a time has.`,
-			example: `assert_eq(str(time.time(2026, 2, 29, hour = 12)), "2026-03-01T12:00:00Z")
+			Example: `assert_eq(str(time.time(2026, 2, 29, hour = 12)), "2026-03-01T12:00:00Z")
 assert_eq(time.time(2026, 7, 1, location = "America/New_York").hour, 0)
 assert_eq(str(time.time(2026, 7, 1, location = "America/New_York")), "2026-07-01T00:00:00-04:00")`,
-			fn: newTime,
+			Func: newTime,
 		},
 		{
-			name: "from_timestamp", params: "sec, nsec=0",
-			doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time tells what a time has.",
-			example: `assert_eq(str(time.from_timestamp(1700000000)), "2023-11-14T22:13:20Z")`,
-			fn:      fromTimestamp,
+			Name: "from_timestamp", Params: "sec, nsec=0",
+			Doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time tells what a time has.",
+			Example: `assert_eq(str(time.from_timestamp(1700000000)), "2023-11-14T22:13:20Z")`,
+			Func:    fromTimestamp,
 		},
 		{
-			name: "is_valid_timezone", params: "loc",
-			doc: "Reports whether a name is \"UTC\" or that of a zone of the embedded IANA database.",
-			example: `assert_eq(time.is_valid_timezone("Europe/Berlin"), True)
+			Name: "is_valid_timezone", Params: "loc",
+			Doc: "Reports whether a name is \"UTC\" or that of a zone of the embedded IANA database.",
+			Example: `assert_eq(time.is_valid_timezone("Europe/Berlin"), True)
 assert_eq(time.is_valid_timezone("Europe/Berln"), False)`,
-			fn: isValidTimezone,
+			Func: isValidTimezone,
 		},
 		{
-			name: "parse_duration", params: "d",
-			doc: `Reads a duration such as "1h30m", "-1.5s" or "300ms"; units are h, m, s, ms, us and ns.
+			Name: "parse_duration", Params: "d",
+			Doc: `Reads a duration such as "1h30m", "-1.5s" or "300ms"; units are h, m, s, ms, us and ns.
 A duration d has d.hours, d.minutes and d.seconds, which are floats, and the ints
 d.milliseconds, d.microseconds and d.nanoseconds. d + d, d - d, d * 2, d / 2 (rounded down
 to nanoseconds), d / d (a float) and d // d (an int, rounded down) work, and so does adding
 one to a time. str(d) is what parse_duration reads. A duration has at most 292 years.`,
-			example: `d = time.parse_duration("1h30m")
+			Example: `d = time.parse_duration("1h30m")
 assert_eq(d.minutes, 90.0)
 assert_eq(str(d / 4), "22m30s")
 assert_eq(d // time.hour, 1)
 assert_eq(d > 80 * time.minute, True)`,
-			fn: parseDuration,
+			Func: parseDuration,
 		},
 	}
 	for _, unit := range durationUnits {
-		members = append(members, modMember{
-			name: unit.name, value: durationValue(unit.d),
-			doc:     "The duration of one " + unit.name + ".\ntime.parse_duration tells what a duration has.",
-			example: fmt.Sprintf(`assert_eq(str(2 * time.%s), "%s")`, unit.name, 2*unit.d),
+		members = append(members, Member{
+			Name: unit.name, Value: Duration(unit.d),
+			Doc:     "The duration of one " + unit.name + ".\ntime.parse_duration tells what a duration has.",
+			Example: fmt.Sprintf(`assert_eq(str(2 * time.%s), "%s")`, unit.name, 2*unit.d),
 		})
 	}
-	return modEntries(rt, "time", members)
+	return Entries(rt, "time", members)
 }
 
 // durationUnits are the durations that have a name.
@@ -108,7 +108,7 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 	}
 	loc, err := loadZone(name)
 	if err != nil {
-		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", quoteShort(name), near.DidYouMean(name, zoneNames()))
+		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", Quote(name), near.DidYouMean(name, zoneNames()))
 	}
 	z.Location = loc
 	return nil
@@ -125,7 +125,7 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	}
 	for i := range len(layout) - 1 {
 		if b := layout[i+1] | 0x20; layout[i] == '%' && 'a' <= b && b <= 'z' {
-			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not known here)", quoteShort(layout), layout[i:i+2])
+			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not known here)", Quote(layout), layout[i:i+2])
 		}
 	}
 	*l = layoutArg(layout)
@@ -133,18 +133,18 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 }
 
 // payTime pays for one time, and for a text of n bytes that is read or written.
-func payTime(c modCall, n int) error { return c.pay(64+n/4, 256+8*n) }
+func payTime(c Call, n int) error { return c.Pay(64+n/4, 256+8*n) }
 
 // parseTime implements
 //
 //	time.parse_time(x, format="2006-01-02T15:04:05Z07:00", location="UTC")
-func parseTime(c modCall) (starlark.Value, error) {
+func parseTime(c Call) (starlark.Value, error) {
 	var (
 		x      string
 		layout = layoutArg(time.RFC3339)
 		zone   = zoneArg{time.UTC}
 	)
-	if err := c.bind("x", &x, "format?", &layout, "location?", &zone); err != nil {
+	if err := c.Bind("x", &x, "format?", &layout, "location?", &zone); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, len(x)+len(layout)); err != nil {
@@ -153,10 +153,10 @@ func parseTime(c modCall) (starlark.Value, error) {
 	// ParseInLocation, as Parse would look offsets up in the machine's own zone.
 	t, err := time.ParseInLocation(string(layout), x, zone.Location)
 	if err != nil {
-		return nil, c.fail("E0202", "x: %s", parseTrouble(err, x, string(layout)))
+		return nil, c.Fail("E0202", "x: %s", parseTrouble(err, x, string(layout)))
 	}
 	if name, guessed := guessedZone(t, zone.Location, string(layout)); guessed {
-		return nil, c.fail("E0202", "x: got %s, but %s does not say which offset it means: leave it out, and name the zone by location", quoteShort(x), name)
+		return nil, c.Fail("E0202", "x: got %s, but %s does not say which offset it means: leave it out, and name the zone by location", Quote(x), name)
 	}
 	return timeOf(c, t)
 }
@@ -167,9 +167,9 @@ func parseTrouble(err error, x, layout string) string {
 	errors.As(err, &e)
 	why := strings.TrimPrefix(e.Message, ": ")
 	if why == "" {
-		why = fmt.Sprintf("%s does not begin with what %s stands for", quoteShort(e.ValueElem), quoteShort(e.LayoutElem))
+		why = fmt.Sprintf("%s does not begin with what %s stands for", Quote(e.ValueElem), Quote(e.LayoutElem))
 	}
-	return fmt.Sprintf("got %s, want a time like %s: %s", quoteShort(x), quoteShort(layout), why)
+	return fmt.Sprintf("got %s, want a time like %s: %s", Quote(x), Quote(layout), why)
 }
 
 // guessedZone reports whether t got the offset 0 only because the name of its zone
@@ -182,20 +182,20 @@ func guessedZone(t time.Time, loc *time.Location, layout string) (name string, g
 // newTime implements
 //
 //	time.time(year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC")
-func newTime(c modCall) (starlark.Value, error) {
+func newTime(c Call) (starlark.Value, error) {
 	var (
 		year, month, day   = timePart(0), timePart(1), timePart(1)
 		hour, min, sec, ns timePart
 		zone               = zoneArg{time.UTC}
 	)
-	if err := c.bind("year", &year, "month?", &month, "day?", &day, "hour?", &hour, "minute?", &min, "second?", &sec, "nanosecond?", &ns, "location?", &zone); err != nil {
+	if err := c.Bind("year", &year, "month?", &month, "day?", &day, "hour?", &hour, "minute?", &min, "second?", &sec, "nanosecond?", &ns, "location?", &zone); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, 0); err != nil {
 		return nil, err
 	}
 	if year < 0 || year > 9999 {
-		return nil, c.fail("E0202", "year: got %d, want 0 to 9999", year)
+		return nil, c.Fail("E0202", "year: got %d, want 0 to 9999", year)
 	}
 	return timeOf(c, time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
 }
@@ -213,7 +213,7 @@ func (p *timePart) Unpack(v starlark.Value) error {
 	}
 	n, ok := i.Int64()
 	if !ok || n < -most || n > most {
-		return fmt.Errorf("got %s, want %d to %d", cut(v.String()), -most, most)
+		return fmt.Errorf("got %s, want %d to %d", Cut(v.String()), -most, most)
 	}
 	*p = timePart(n)
 	return nil
@@ -222,9 +222,9 @@ func (p *timePart) Unpack(v starlark.Value) error {
 // fromTimestamp implements
 //
 //	time.from_timestamp(sec, nsec=0)
-func fromTimestamp(c modCall) (starlark.Value, error) {
+func fromTimestamp(c Call) (starlark.Value, error) {
 	var sec, nsec timePart
-	if err := c.bind("sec", &sec, "nsec?", &nsec); err != nil {
+	if err := c.Bind("sec", &sec, "nsec?", &nsec); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, 0); err != nil {
@@ -234,10 +234,10 @@ func fromTimestamp(c modCall) (starlark.Value, error) {
 }
 
 // timeOf returns t as a value, unless it is out of range.
-func timeOf(c modCall, t time.Time) (starlark.Value, error) {
-	v, err := makeTime(c.rt, t)
+func timeOf(c Call, t time.Time) (starlark.Value, error) {
+	v, err := makeTime(c.Runtime, t)
 	if err != nil {
-		return nil, c.fail("E0202", "%v", err)
+		return nil, c.Fail("E0202", "%v", err)
 	}
 	return v, nil
 }
@@ -245,9 +245,9 @@ func timeOf(c modCall, t time.Time) (starlark.Value, error) {
 // isValidTimezone implements
 //
 //	time.is_valid_timezone(loc)
-func isValidTimezone(c modCall) (starlark.Value, error) {
+func isValidTimezone(c Call) (starlark.Value, error) {
 	var name string
-	if err := c.bind("loc", &name); err != nil {
+	if err := c.Bind("loc", &name); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, 0); err != nil {
@@ -260,9 +260,9 @@ func isValidTimezone(c modCall) (starlark.Value, error) {
 // parseDuration implements
 //
 //	time.parse_duration(d)
-func parseDuration(c modCall) (starlark.Value, error) {
+func parseDuration(c Call) (starlark.Value, error) {
 	var text string
-	if err := c.bind("d", &text); err != nil {
+	if err := c.Bind("d", &text); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, len(text)); err != nil {
@@ -270,7 +270,7 @@ func parseDuration(c modCall) (starlark.Value, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return nil, c.fail("E0202", "d: got %s, want a duration such as 1h30m, in h, m, s, ms, us or ns, of at most 292 years", quoteShort(text))
+		return nil, c.Fail("E0202", "d: got %s, want a duration such as 1h30m, in h, m, s, ms, us or ns, of at most 292 years", Quote(text))
 	}
-	return durationValue(d), nil
+	return Duration(d), nil
 }

@@ -48,7 +48,7 @@ var timeFields = map[string]func(time.Time) starlark.Value{
 }
 
 // timeMethods are what a script can ask a time for.
-var timeMethods = map[string]func(timeValue, modCall) (starlark.Value, error){
+var timeMethods = map[string]func(timeValue, Call) (starlark.Value, error){
 	"format":      timeValue.format,
 	"in_location": timeValue.inLocation,
 }
@@ -103,16 +103,16 @@ func (t timeValue) Attr(name string) (starlark.Value, error) {
 	if method == nil {
 		return nil, nil
 	}
-	fn := modBuiltin(t.rt, "time."+name, func(c modCall) (starlark.Value, error) { return method(t, c) })
+	fn := NewBuiltin(t.rt, "time."+name, func(c Call) (starlark.Value, error) { return method(t, c) })
 	return fn.BindReceiver(t), nil
 }
 
 // format implements
 //
 //	t.format(x)
-func (t timeValue) format(c modCall) (starlark.Value, error) {
+func (t timeValue) format(c Call) (starlark.Value, error) {
 	var layout layoutArg
-	if err := c.bind("x", &layout); err != nil {
+	if err := c.Bind("x", &layout); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, len(layout)); err != nil {
@@ -124,9 +124,9 @@ func (t timeValue) format(c modCall) (starlark.Value, error) {
 // inLocation implements
 //
 //	t.in_location(location)
-func (t timeValue) inLocation(c modCall) (starlark.Value, error) {
+func (t timeValue) inLocation(c Call) (starlark.Value, error) {
 	var zone zoneArg
-	if err := c.bind("location", &zone); err != nil {
+	if err := c.Bind("location", &zone); err != nil {
 		return nil, err
 	}
 	if err := payTime(c, 0); err != nil {
@@ -138,7 +138,7 @@ func (t timeValue) inLocation(c modCall) (starlark.Value, error) {
 // Binary returns t + d, d + t, t - d or t - t.
 func (t timeValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	switch y := y.(type) {
-	case durationValue:
+	case Duration:
 		if op == syntax.PLUS {
 			return makeTime(t.rt, t.t.Add(time.Duration(y)))
 		}
@@ -158,18 +158,18 @@ func unixNano(t time.Time) starlark.Int {
 	return starlark.MakeInt64(t.Unix()).Mul(starlark.MakeInt64(1e9)).Add(starlark.MakeInt(t.Nanosecond()))
 }
 
-// A durationValue is the Starlark value for a duration. It behaves as upstream's,
+// A Duration is the Starlark value for a duration. It behaves as upstream's,
 // but refuses what upstream lets overflow, or takes for another operation.
-type durationValue time.Duration
+type Duration time.Duration
 
 var (
-	_ starlark.HasAttrs       = durationValue(0)
-	_ starlark.HasBinary      = durationValue(0)
-	_ starlark.TotallyOrdered = durationValue(0)
+	_ starlark.HasAttrs       = Duration(0)
+	_ starlark.HasBinary      = Duration(0)
+	_ starlark.TotallyOrdered = Duration(0)
 )
 
 // errDuration is what an operation meets whose result is too long.
-var errDuration = errorf("E0202", "got a duration of more than 292 years")
+var errDuration = Errorf("E0202", "got a duration of more than 292 years")
 
 // makeDuration returns so many nanoseconds as a value.
 func makeDuration(ns starlark.Int) (starlark.Value, error) {
@@ -177,7 +177,7 @@ func makeDuration(ns starlark.Int) (starlark.Value, error) {
 	if !ok {
 		return nil, errDuration
 	}
-	return durationValue(n), nil
+	return Duration(n), nil
 }
 
 // durationFields are what a script can read from a duration.
@@ -190,26 +190,26 @@ var durationFields = map[string]func(time.Duration) starlark.Value{
 	"nanoseconds":  func(d time.Duration) starlark.Value { return starlark.MakeInt64(d.Nanoseconds()) },
 }
 
-func (d durationValue) String() string       { return time.Duration(d).String() }
-func (d durationValue) Type() string         { return "time.duration" }
-func (d durationValue) Freeze()              {} // immutable
-func (d durationValue) Truth() starlark.Bool { return d != 0 }
-func (d durationValue) AttrNames() []string  { return slices.Sorted(maps.Keys(durationFields)) }
+func (d Duration) String() string       { return time.Duration(d).String() }
+func (d Duration) Type() string         { return "time.duration" }
+func (d Duration) Freeze()              {} // immutable
+func (d Duration) Truth() starlark.Bool { return d != 0 }
+func (d Duration) AttrNames() []string  { return slices.Sorted(maps.Keys(durationFields)) }
 
-func (d durationValue) Hash() (uint32, error) {
+func (d Duration) Hash() (uint32, error) {
 	return uint32(d) ^ uint32(uint64(d)>>32), nil
 }
 
 // Cmp orders durations by their length.
-func (d durationValue) Cmp(y starlark.Value, _ int) (int, error) {
-	return d.ns().Cmp(y.(durationValue).ns(), 1)
+func (d Duration) Cmp(y starlark.Value, _ int) (int, error) {
+	return d.ns().Cmp(y.(Duration).ns(), 1)
 }
 
 // MarshalJSON refuses, as that of a time does.
-func (d durationValue) MarshalJSON() ([]byte, error) { return nil, errNoJSON(d) }
+func (d Duration) MarshalJSON() ([]byte, error) { return nil, errNoJSON(d) }
 
 // Attr returns a field.
-func (d durationValue) Attr(name string) (starlark.Value, error) {
+func (d Duration) Attr(name string) (starlark.Value, error) {
 	if field := durationFields[name]; field != nil {
 		return field(time.Duration(d)), nil
 	}
@@ -217,12 +217,12 @@ func (d durationValue) Attr(name string) (starlark.Value, error) {
 }
 
 // ns returns the nanoseconds, which do not overflow.
-func (d durationValue) ns() starlark.Int { return starlark.MakeInt64(int64(d)) }
+func (d Duration) ns() starlark.Int { return starlark.MakeInt64(int64(d)) }
 
 // Binary returns d + d, d - d, d / d, d // d, d * int, int * d, d / int or d / float.
-func (d durationValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
+func (d Duration) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	switch y := y.(type) {
-	case durationValue: // on the right: two of a kind are the left one's
+	case Duration: // on the right: two of a kind are the left one's
 		return d.combine(op, y)
 	case starlark.Int:
 		switch {
@@ -246,7 +246,7 @@ func (d durationValue) Binary(op syntax.Token, y starlark.Value, side starlark.S
 var errZeroDuration = errors.New("time.duration division by zero")
 
 // combine returns the sum, difference or quotient of two durations.
-func (d durationValue) combine(op syntax.Token, y durationValue) (starlark.Value, error) {
+func (d Duration) combine(op syntax.Token, y Duration) (starlark.Value, error) {
 	switch op {
 	case syntax.PLUS:
 		return makeDuration(d.ns().Add(y.ns()))
@@ -265,7 +265,7 @@ func (d durationValue) combine(op syntax.Token, y durationValue) (starlark.Value
 }
 
 // over returns d / f, rounded down.
-func (d durationValue) over(f float64) (starlark.Value, error) {
+func (d Duration) over(f float64) (starlark.Value, error) {
 	if f == 0 {
 		return nil, errZeroDuration
 	}
@@ -273,5 +273,5 @@ func (d durationValue) over(f float64) (starlark.Value, error) {
 	if !(math.Abs(q) < 1<<63) { // not a number, or too large
 		return nil, errDuration
 	}
-	return durationValue(q), nil
+	return Duration(q), nil
 }

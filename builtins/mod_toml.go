@@ -18,14 +18,14 @@ const tomlMaxDepth = 32
 
 // tomlModule returns the members of the module toml.
 func tomlModule(rt Runtime) []Entry {
-	return modEntries(rt, "toml", []modMember{
+	return Entries(rt, "toml", []Member{
 		{
-			name: "decode", params: "text",
-			doc: `Reads TOML text and returns its dict.
+			Name: "decode", Params: "text",
+			Doc: `Reads TOML text and returns its dict.
 Keys stand in the order in which the text names them first. Dates and times are strings,
 as RFC 3339 writes them. Tables and arrays nest 32 levels deep, a text has at most 100000
 values, and an empty key ("" = 1) is an error.`,
-			example: `doc = """
+			Example: `doc = """
 name = "checkout"
 since = 2024-05-01
 
@@ -34,17 +34,17 @@ name = "ana"
 pager = true
 """
 assert_eq(toml.decode(doc), {"name": "checkout", "since": "2024-05-01", "owners": [{"name": "ana", "pager": True}]})`,
-			fn: tomlDecode,
+			Func: tomlDecode,
 		},
 		{
-			name: "encode", params: "x",
-			doc: `Writes a dict, or a struct, as TOML text.
+			Name: "encode", Params: "x",
+			Doc: `Writes a dict, or a struct, as TOML text.
 Keys are strings and stand in the dict's order, but for TOML's own: tables come behind the
 values beside them. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,
 dicts and structs; TOML has no None. toml.decode reads the same value.`,
-			example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
+			Example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
     "name = \"web\"\nports = [80, 443]\n\n[limits]\nsteps = 1000\n")`,
-			fn: tomlEncode,
+			Func: tomlEncode,
 		},
 	})
 }
@@ -52,24 +52,24 @@ dicts and structs; TOML has no None. toml.decode reads the same value.`,
 // tomlDecode implements
 //
 //	toml.decode(text)
-func tomlDecode(c modCall) (starlark.Value, error) {
+func tomlDecode(c Call) (starlark.Value, error) {
 	var text string
-	if err := c.bind("text", &text); err != nil {
+	if err := c.Bind("text", &text); err != nil {
 		return nil, err
 	}
 	s := tomlScan{text: text, line: 1}
 	if err := s.scan(); err != nil {
-		return nil, c.fail("E0202", "text: line %d: %v", s.line, err)
+		return nil, c.Fail("E0202", "text: line %d: %v", s.line, err)
 	}
-	if err := c.pay(1+len(text)/2+s.bytes/32, 8*len(text)+s.bytes); err != nil {
+	if err := c.Pay(1+len(text)/2+s.bytes/32, 8*len(text)+s.bytes); err != nil {
 		return nil, err
 	}
 	var top map[string]any
 	meta, err := toml.Decode(text, &top)
 	if err != nil {
-		return nil, c.fail("E0202", "text: %s", tomlTrouble(err))
+		return nil, c.Fail("E0202", "text: %s", tomlTrouble(err))
 	}
-	r := tomlReader{modCall: c}
+	r := tomlReader{Call: c}
 	return r.table(top, tomlOrderOf(meta.Keys()), 0)
 }
 
@@ -77,9 +77,9 @@ func tomlDecode(c modCall) (starlark.Value, error) {
 func tomlTrouble(err error) string {
 	var e toml.ParseError
 	if !errors.As(err, &e) {
-		return cut(err.Error())
+		return Cut(err.Error())
 	}
-	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), cut(e.Message)) // its columns are off by a line at times
+	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), Cut(e.Message)) // its columns are off by a line at times
 }
 
 // A tomlOrder is where a key stands among those of its table, and the keys of its
@@ -121,7 +121,7 @@ func (o *tomlOrder) of(key string) *tomlOrder {
 
 // A tomlReader makes values of what the parser returns.
 type tomlReader struct {
-	modCall
+	Call
 	nodes int // so far
 }
 
@@ -134,19 +134,19 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 		return cmp.Or(cmp.Compare(order.of(a).rank, order.of(b).rank), strings.Compare(a, b))
 	})
 	dict := starlark.NewDict(len(keys))
-	var flood keyFlood
+	var flood KeyFlood
 	for _, key := range keys {
 		if key == "" { // the parser confuses the arrays of such keys
-			return nil, r.fail("E0202", "text: got an empty key, want one with a name")
+			return nil, r.Fail("E0202", "text: got an empty key, want one with a name")
 		}
 		v, err := r.value(table[key], order.of(key), depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if err := flood.add(starlark.String(key)); err != nil {
-			return nil, r.fail("E0202", "text: %v", err)
+		if err := flood.Add(starlark.String(key)); err != nil {
+			return nil, r.Fail("E0202", "text: %v", err)
 		}
-		if err := r.pay(flood.steps(), 0); err != nil {
+		if err := r.Pay(flood.Steps(), 0); err != nil {
 			return nil, err
 		}
 		if err := dict.SetKey(starlark.String(key), v); err != nil {
@@ -159,12 +159,12 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 // enter pays for a value of so many bytes, which stands depth levels deep.
 func (r *tomlReader) enter(bytes, depth int) error {
 	if r.nodes++; r.nodes > dataMaxNodes {
-		return r.fail("E0202", "text: got more than %d values", dataMaxNodes)
+		return r.Fail("E0202", "text: got more than %d values", dataMaxNodes)
 	}
 	if depth > tomlMaxDepth {
-		return r.fail("E0202", "text: nested deeper than %d levels", tomlMaxDepth)
+		return r.Fail("E0202", "text: nested deeper than %d levels", tomlMaxDepth)
 	}
-	return r.pay(2+bytes/32, bytes)
+	return r.Pay(2+bytes/32, bytes)
 }
 
 // value returns what the parser made of a value.

@@ -10,16 +10,16 @@ import (
 // tomlEncode implements
 //
 //	toml.encode(x)
-func tomlEncode(c modCall) (starlark.Value, error) {
+func tomlEncode(c Call) (starlark.Value, error) {
 	var x starlark.Value
-	if err := c.bind("x", &x); err != nil {
+	if err := c.Bind("x", &x); err != nil {
 		return nil, err
 	}
 	members := dataMembers(x)
 	if members == nil {
-		return nil, c.fail("E0201", "x: got %s, want dict or struct", x.Type())
+		return nil, c.Fail("E0201", "x: got %s, want dict or struct", x.Type())
 	}
-	w := tomlWriter{dataWriter{modCall: c, maxDepth: tomlMaxDepth}}
+	w := tomlWriter{dataWriter{Call: c, maxDepth: tomlMaxDepth}}
 	return w.text(w.table(members, "", 0))
 }
 
@@ -40,7 +40,7 @@ func (w *tomlWriter) table(members iter.Seq2[starlark.Value, starlark.Value], pa
 		}
 		w.out = append(append(w.out, key...), " = "...)
 		if err := w.value(v, depth+1); err != nil {
-			return under(keyStep(string(k.(starlark.String))), err)
+			return Under(KeyStep(string(k.(starlark.String))), err)
 		}
 		w.out = append(w.out, '\n')
 	}
@@ -49,7 +49,7 @@ func (w *tomlWriter) table(members iter.Seq2[starlark.Value, starlark.Value], pa
 			t.key = path + "." + t.key
 		}
 		if err := w.nested(t.v, t.key, depth+1); err != nil {
-			return under(keyStep(t.name), err)
+			return Under(KeyStep(t.name), err)
 		}
 	}
 	return nil
@@ -77,7 +77,7 @@ func (w *tomlWriter) nested(v starlark.Value, path string, depth int) error {
 		}
 		w.header("[[" + path + "]]\n")
 		if err := w.table(dataMembers(elem), path, depth+1); err != nil {
-			return under("["+strconv.Itoa(i)+"]", err)
+			return Under("["+strconv.Itoa(i)+"]", err)
 		}
 		i++
 	}
@@ -113,10 +113,10 @@ func (w *tomlWriter) key(k starlark.Value, depth int) (string, error) {
 	}
 	s, ok := k.(starlark.String)
 	if !ok {
-		return "", jsonErrorf("got a key that is %s, want string", k.Type())
+		return "", PathErrorf("got a key that is %s, want string", k.Type())
 	}
 	if s == "" {
-		return "", jsonErrorf("got an empty key, want one with a name")
+		return "", PathErrorf("got an empty key, want one with a name")
 	}
 	if onlyOf(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-"+decimalDigits) {
 		return string(s), nil
@@ -137,7 +137,7 @@ func (w *tomlWriter) value(v starlark.Value, depth int) error {
 		w.out = strconv.AppendBool(w.out, bool(v))
 	case starlark.Int:
 		if _, ok := v.Int64(); !ok {
-			return jsonErrorf("got an int of %d bits, want one of 64", v.BigInt().BitLen()+1)
+			return PathErrorf("got an int of %d bits, want one of 64", v.BigInt().BitLen()+1)
 		}
 		w.out = append(w.out, v.String()...)
 	case starlark.Float:
@@ -161,7 +161,7 @@ func (w *tomlWriter) array(seq starlark.Sequence, depth int) error {
 			w.out = append(w.out, ", "...)
 		}
 		if err := w.value(elem, depth+1); err != nil {
-			return under("["+strconv.Itoa(i)+"]", err)
+			return Under("["+strconv.Itoa(i)+"]", err)
 		}
 		i++
 	}
@@ -184,7 +184,7 @@ func (w *tomlWriter) inline(members iter.Seq2[starlark.Value, starlark.Value], d
 		}
 		w.out = append(append(w.out, key...), " = "...)
 		if err := w.value(v, depth+1); err != nil {
-			return under(keyStep(string(k.(starlark.String))), err)
+			return Under(KeyStep(string(k.(starlark.String))), err)
 		}
 	}
 	w.out = append(w.out, '}')

@@ -20,10 +20,10 @@ const yamlMaxDepth = 64
 
 // yamlModule returns the members of the module yaml.
 func yamlModule(rt Runtime) []Entry {
-	return modEntries(rt, "yaml", []modMember{
+	return Entries(rt, "yaml", []Member{
 		{
-			name: "decode", params: "text",
-			doc: `Reads a YAML document and returns what it says.
+			Name: "decode", Params: "text",
+			Doc: `Reads a YAML document and returns what it says.
 It is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null are what they
 look like; yes, on and dates are strings; so is anything in quotes. Mappings are dicts in
 their order, with keys that are no lists or mappings; a key that stands twice is an error.
@@ -31,7 +31,7 @@ An alias such as *base is a copy, and <<: *base adds what the mapping does not s
 Tags other than !!str, !!int, !!float, !!bool, !!seq, !!map and !!null are errors. A text
 has at most 100000 values, aliases counted each time, nested 64 levels deep. Empty text
 is None.`,
-			example: `doc = """
+			Example: `doc = """
 service: checkout
 tier: 1
 since: 2024-05-01
@@ -39,25 +39,25 @@ owners: [ana, "on"]
 """
 assert_eq(yaml.decode(doc), {"service": "checkout", "tier": 1, "since": "2024-05-01", "owners": ["ana", "on"]})
 assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})`,
-			fn: yamlDecode,
+			Func: yamlDecode,
 		},
 		{
-			name: "decode_all", params: "text",
-			doc: `Reads all documents of a YAML text, which --- parts, and returns their list.
+			Name: "decode_all", Params: "text",
+			Doc: `Reads all documents of a YAML text, which --- parts, and returns their list.
 yaml.decode tells how each is read.`,
-			example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
-			fn:      yamlDecodeAll,
+			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
+			Func:    yamlDecodeAll,
 		},
 		{
-			name: "encode", params: "x",
-			doc: `Writes a value as a YAML document that ends with a line break.
+			Name: "encode", Params: "x",
+			Doc: `Writes a value as a YAML document that ends with a line break.
 None, bool, int, float, string, list, tuple, set, dict and struct can be written; keys stand
 in the dict's order, and are no lists or dicts. Text of several lines becomes a block, and
 strings are quoted where any YAML reader could see something else, such as "yes" or "1.0".
 yaml.decode reads the same value.`,
-			example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
+			Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
     "name: web\nports:\n  - 80\n  - 443\nnote: |\n  a\n  b\n\"on\": \"yes\"\n")`,
-			fn: yamlEncode,
+			Func: yamlEncode,
 		},
 	})
 }
@@ -65,7 +65,7 @@ yaml.decode reads the same value.`,
 // yamlDecode implements
 //
 //	yaml.decode(text)
-func yamlDecode(c modCall) (starlark.Value, error) {
+func yamlDecode(c Call) (starlark.Value, error) {
 	docs, err := yamlDocuments(c)
 	switch {
 	case err != nil:
@@ -73,7 +73,7 @@ func yamlDecode(c modCall) (starlark.Value, error) {
 	case len(docs) == 0:
 		return starlark.None, nil
 	case len(docs) > 1:
-		return nil, c.fail("E0202", "text: got %d documents, want one", len(docs)).way("yaml.decode_all reads them all")
+		return nil, c.Fail("E0202", "text: got %d documents, want one", len(docs)).Way("yaml.decode_all reads them all")
 	}
 	return docs[0], nil
 }
@@ -81,7 +81,7 @@ func yamlDecode(c modCall) (starlark.Value, error) {
 // yamlDecodeAll implements
 //
 //	yaml.decode_all(text)
-func yamlDecodeAll(c modCall) (starlark.Value, error) {
+func yamlDecodeAll(c Call) (starlark.Value, error) {
 	docs, err := yamlDocuments(c)
 	if err != nil {
 		return nil, err
@@ -90,22 +90,22 @@ func yamlDecodeAll(c modCall) (starlark.Value, error) {
 }
 
 // yamlDocuments binds and reads the one argument text.
-func yamlDocuments(c modCall) ([]starlark.Value, error) {
+func yamlDocuments(c Call) ([]starlark.Value, error) {
 	var text string
-	if err := c.bind("text", &text); err != nil {
+	if err := c.Bind("text", &text); err != nil {
 		return nil, err
 	}
 	if err := yamlPay(c, text); err != nil {
 		return nil, err
 	}
 	if line, why := yamlRefused(text); why != "" {
-		return nil, c.fail("E0202", "text: line %d: %s", line, why)
+		return nil, c.Fail("E0202", "text: line %d: %s", line, why)
 	}
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
 		text = "%YAML 1.1" + rest // the parser knows no other version, and types are ours
 	}
 	var docs []starlark.Value
-	r := yamlReader{modCall: c}
+	r := yamlReader{Call: c}
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
@@ -113,7 +113,7 @@ func yamlDocuments(c modCall) ([]starlark.Value, error) {
 			return docs, nil
 		}
 		if err != nil {
-			return nil, c.fail("E0202", "text: %s", yamlTrouble(err, text))
+			return nil, c.Fail("E0202", "text: %s", yamlTrouble(err, text))
 		}
 		v, err := r.value(doc.Content[0], 0)
 		if err != nil {
@@ -124,7 +124,7 @@ func yamlDocuments(c modCall) ([]starlark.Value, error) {
 }
 
 // yamlPay pays for parsing text: what makes a token or a comment costs most.
-func yamlPay(c modCall, text string) error {
+func yamlPay(c Call, text string) error {
 	marks := 1
 	for i := range len(text) {
 		switch text[i] {
@@ -132,7 +132,7 @@ func yamlPay(c modCall, text string) error {
 			marks++
 		}
 	}
-	return c.pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
+	return c.Pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
 }
 
 // yamlRefused looks for what the parser has no good words for, and for tag
@@ -162,26 +162,26 @@ func yamlTrouble(err error, text string) string {
 	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the one error without a line
 		alias := "*" + strings.TrimSuffix(name, "' referenced")
 		before, _, _ := strings.Cut(text, alias)
-		return fmt.Sprintf("line %d: got the alias %s, but no anchor of that name in front of it", 1+strings.Count(before, "\n"), quoteShort(alias))
+		return fmt.Sprintf("line %d: got the alias %s, but no anchor of that name in front of it", 1+strings.Count(before, "\n"), Quote(alias))
 	}
 	if !strings.HasPrefix(msg, "line ") {
-		return "line 1: " + cut(msg)
+		return "line 1: " + Cut(msg)
 	}
 	if strings.Contains(msg, "did not find expected") {
-		return "after " + cut(msg)
+		return "after " + Cut(msg)
 	}
-	return cut(msg)
+	return Cut(msg)
 }
 
 // A yamlReader makes values of the nodes of one text.
 type yamlReader struct {
-	modCall
+	Call
 	nodes int // so far, aliases counted each time
 }
 
 // trouble returns an error at the line of n.
 func (r *yamlReader) trouble(n *yaml.Node, format string, args ...any) error {
-	return r.fail("E0202", "text: line %d: %s", n.Line, fmt.Sprintf(format, args...))
+	return r.Fail("E0202", "text: line %d: %s", n.Line, fmt.Sprintf(format, args...))
 }
 
 // value returns what n, which stands depth levels deep, says.
@@ -192,11 +192,11 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	if depth > yamlMaxDepth {
 		return nil, r.trouble(n, "nested deeper than %d levels, or an alias stands within its own anchor", yamlMaxDepth)
 	}
-	if err := r.pay(4+len(n.Value)/32, 160+len(n.Value)); err != nil {
+	if err := r.Pay(4+len(n.Value)/32, 160+len(n.Value)); err != nil {
 		return nil, err
 	}
 	if tagged := n.Style&yaml.TaggedStyle != 0; tagged && !slices.Contains(yamlTags, n.ShortTag()) {
-		return nil, r.trouble(n, "got the tag %s, want a core tag such as !!str", quoteShort(n.Tag))
+		return nil, r.trouble(n, "got the tag %s, want a core tag such as !!str", Quote(n.Tag))
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -233,7 +233,7 @@ func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
 	if tag := n.ShortTag(); tag != "!!map" {
 		return nil, r.trouble(n, "got a mapping tagged %s", tag)
 	}
-	if err := r.pay(4, 512); err != nil {
+	if err := r.Pay(4, 512); err != nil {
 		return nil, err
 	}
 	b := yamlDict{yamlReader: r, dict: new(starlark.Dict)}
@@ -260,7 +260,7 @@ func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
 type yamlDict struct {
 	*yamlReader
 	dict  *starlark.Dict
-	flood keyFlood
+	flood KeyFlood
 }
 
 // add puts one entry of the mapping into the dict.
@@ -274,7 +274,7 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 		return b.trouble(key, "got a %s as a key, want a string or a number", k.Type())
 	}
 	if _, found, _ := b.dict.Get(k); found {
-		return b.trouble(key, "key %s stands twice in one mapping", cut(k.String()))
+		return b.trouble(key, "key %s stands twice in one mapping", Cut(k.String()))
 	}
 	v, err := b.value(value, depth)
 	if err != nil {
@@ -285,10 +285,10 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 
 // set inserts an entry of the mapping at n, whose keys may be made to collide.
 func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
-	if err := b.flood.add(k); err != nil {
+	if err := b.flood.Add(k); err != nil {
 		return b.trouble(n, "%v", err)
 	}
-	if err := b.pay(b.flood.steps(), 0); err != nil {
+	if err := b.Pay(b.flood.Steps(), 0); err != nil {
 		return err
 	}
 	return b.dict.SetKey(k, v)
@@ -344,7 +344,7 @@ func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
 		v = i.Float()
 	}
 	if tag != "" && tag != yamlTypes[v.Type()] {
-		return nil, r.trouble(n, "got %s, which is no %s", quoteShort(n.Value), tag)
+		return nil, r.trouble(n, "got %s, which is no %s", Quote(n.Value), tag)
 	}
 	return v, nil
 }
@@ -388,7 +388,7 @@ func yamlPlain(s string) (starlark.Value, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return nil, fmt.Errorf("got number %s, want one that a float can hold", cut(s))
+		return nil, fmt.Errorf("got number %s, want one that a float can hold", Cut(s))
 	}
 	if err != nil {
 		return starlark.String(s), nil

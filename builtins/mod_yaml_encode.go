@@ -19,12 +19,12 @@ const yamlKeyLen = 1000
 // yamlEncode implements
 //
 //	yaml.encode(x)
-func yamlEncode(c modCall) (starlark.Value, error) {
+func yamlEncode(c Call) (starlark.Value, error) {
 	var x starlark.Value
-	if err := c.bind("x", &x); err != nil {
+	if err := c.Bind("x", &x); err != nil {
 		return nil, err
 	}
-	w := yamlWriter{dataWriter{modCall: c, maxDepth: yamlMaxDepth}}
+	w := yamlWriter{dataWriter{Call: c, maxDepth: yamlMaxDepth}}
 	return w.text(w.node(x, 0, 0, yamlAtStart))
 }
 
@@ -97,7 +97,7 @@ func (w *yamlWriter) sequence(seq starlark.Sequence, depth, indent int, at yamlP
 		w.item(i == 0, indent, at)
 		w.out = append(w.out, '-')
 		if err := w.node(elem, depth+1, indent+2, yamlAtDash); err != nil {
-			return under("["+strconv.Itoa(i)+"]", err)
+			return Under("["+strconv.Itoa(i)+"]", err)
 		}
 		i++
 	}
@@ -118,7 +118,7 @@ func (w *yamlWriter) mapping(members iter.Seq2[starlark.Value, starlark.Value], 
 			return err
 		}
 		if err := w.node(v, depth+1, indent+2, yamlAtKey); err != nil {
-			return under(yamlKeyStep(k), err)
+			return Under(yamlKeyStep(k), err)
 		}
 	}
 	if first {
@@ -131,9 +131,9 @@ func (w *yamlWriter) mapping(members iter.Seq2[starlark.Value, starlark.Value], 
 // yamlKeyStep spells the step to the member of a key.
 func yamlKeyStep(k starlark.Value) string {
 	if s, ok := k.(starlark.String); ok {
-		return keyStep(string(s))
+		return KeyStep(string(s))
 	}
-	return "[" + cut(k.String()) + "]"
+	return "[" + Cut(k.String()) + "]"
 }
 
 // key writes a key and its colon.
@@ -142,7 +142,7 @@ func (w *yamlWriter) key(k starlark.Value, depth, indent int) error {
 		return err
 	}
 	if _, isList := k.(starlark.Sequence); isList || dataMembers(k) != nil {
-		return jsonErrorf("got a key that is %s, want a string or a number", k.Type())
+		return PathErrorf("got a key that is %s, want a string or a number", k.Type())
 	}
 	start := len(w.out)
 	if err := w.scalar(k, ""); err != nil {

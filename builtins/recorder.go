@@ -99,8 +99,8 @@ func (h *handlerCall) Value(key any) any {
 
 // handlerOf returns the call of the handler that c belongs to, or nil if no plugin
 // is running.
-func handlerOf(c modCall) *handlerCall {
-	h, _ := c.rt.Context(c.th).Value(handlerKey{}).(*handlerCall)
+func handlerOf(c Call) *handlerCall {
+	h, _ := c.Runtime.Context(c.Thread).Value(handlerKey{}).(*handlerCall)
 	return h
 }
 
@@ -149,17 +149,17 @@ func registrationPlace(th *starlark.Thread) starhost.Pos {
 
 // recorderOf returns the Recorder for a registration, or an error if this is not
 // the time for one.
-func recorderOf(c modCall) (*Recorder, error) {
+func recorderOf(c Call) (*Recorder, error) {
 	h := handlerOf(c)
 	if h == nil {
-		return nil, c.fail("E0304", "this file is no plugin: only a plugin registers")
+		return nil, c.Fail("E0304", "this file is no plugin: only a plugin registers")
 	}
-	file, module := c.rt.Loading(c.th)
+	file, module := c.Runtime.Loading(c.Thread)
 	switch {
 	case file == "" || h.turn != nil:
-		return nil, c.fail("E0304", "got a registration in a handler, want it while the plugin is loaded: move it to the top level")
+		return nil, c.Fail("E0304", "got a registration in a handler, want it while the plugin is loaded: move it to the top level")
 	case module:
-		return nil, c.fail("E0304", "got a registration while %s is being loaded as a module: put it into a function that plugin.star calls", file)
+		return nil, c.Fail("E0304", "got a registration while %s is being loaded as a module: put it into a function that plugin.star calls", file)
 	}
 	return h.rec, nil
 }
@@ -172,13 +172,13 @@ const maxName = 1 << 10
 type claimed struct{ kind, name string }
 
 // claimName takes a name for a thing of some kind, or says where it was taken.
-func claimName(c modCall, r *Recorder, kind, name string) (starhost.Pos, error) {
-	pos := registrationPlace(c.th)
+func claimName(c Call, r *Recorder, kind, name string) (starhost.Pos, error) {
+	pos := registrationPlace(c.Thread)
 	if len(name) > maxName {
-		return pos, c.fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
+		return pos, c.Fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
 	}
 	if old, taken := r.names[claimed{kind, name}]; taken {
-		return pos, c.fail("E0305", "%s %q is already registered at %s", kind, name, old)
+		return pos, c.Fail("E0305", "%s %q is already registered at %s", kind, name, old)
 	}
 	r.names[claimed{kind, name}] = pos
 	return pos, nil

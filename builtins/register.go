@@ -19,13 +19,13 @@ import (
 //
 // [ReadManifest] has read the arguments before the file runs; what is left to
 // check is the time of the call.
-func declarePlugin(c modCall) (starlark.Value, error) {
+func declarePlugin(c Call) (starlark.Value, error) {
 	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.names)+len(r.plugin.Hooks) > 0 {
-		return nil, c.fail("E0302", "must stand before the first registration")
+		return nil, c.Fail("E0302", "must stand before the first registration")
 	}
 	return starlark.None, nil
 }
@@ -45,7 +45,7 @@ type listArg struct {
 
 // startRegistration returns the Recorder for one more registration with these lists, or
 // says why there may be none.
-func startRegistration(c modCall, lists ...listArg) (*Recorder, error) {
+func startRegistration(c Call, lists ...listArg) (*Recorder, error) {
 	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func startRegistration(c modCall, lists ...listArg) (*Recorder, error) {
 	p := r.plugin
 	n := len(p.Tools) + len(p.Hooks) + len(p.FragmentLoaders) + len(p.TemplateLoaders) + len(p.Commands) + len(p.Skills) + len(p.Endpoints)
 	if n >= maxRegistrations {
-		return nil, c.fail("E0320", "got registration %d of the plugin, want at most %d of all kinds", n+1, maxRegistrations)
+		return nil, c.Fail("E0320", "got registration %d of the plugin, want at most %d of all kinds", n+1, maxRegistrations)
 	}
 	for _, l := range lists {
 		if len(l.values) > maxListed {
-			return nil, c.fail("E0202", "%s: got %d names, want at most %d", l.name, len(l.values), maxListed)
+			return nil, c.Fail("E0202", "%s: got %d names, want at most %d", l.name, len(l.values), maxListed)
 		}
 	}
 	return r, nil
@@ -93,7 +93,7 @@ type seconds time.Duration
 // Unpack implements starlark.Unpacker.
 func (s *seconds) Unpack(v starlark.Value) error {
 	f, ok := starlark.AsFloat(v)
-	if d, isDuration := v.(durationValue); isDuration {
+	if d, isDuration := v.(Duration); isDuration {
 		f, ok = time.Duration(d).Seconds(), true
 	}
 	if !ok {
@@ -110,7 +110,7 @@ func (s *seconds) Unpack(v starlark.Value) error {
 //
 //	register_tool(handler, name=None, description=None, parameters=None, toolset=None, timeout=None,
 //	              approval="auto", available=None, roles=None, override=False)
-func registerTool(c modCall) (starlark.Value, error) {
+func registerTool(c Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
 		parameters         *starlark.Dict
@@ -118,7 +118,7 @@ func registerTool(c modCall) (starlark.Value, error) {
 		roles              texts
 		t                  = starhost.Tool{Approval: starhost.ApprovalAuto}
 	)
-	err := c.bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
+	err := c.Bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
 		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override)
 	if err != nil {
 		return nil, err
@@ -157,11 +157,11 @@ func registerTool(c modCall) (starlark.Value, error) {
 		seam.MarkDerived(&t)
 	}
 	r.plugin.Tools = append(r.plugin.Tools, t)
-	return starlark.None, c.pay(20, 4096)
+	return starlark.None, c.Pay(20, 4096)
 }
 
 // availability returns the Go side of a tool's question whether it is available.
-func availability(c modCall, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
+func availability(c Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
 	p, err := readPlaced(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func availability(c modCall, r *Recorder, handler starlark.Callable) (func(conte
 		}
 		yes, ok := v.(starlark.Bool)
 		if !ok {
-			err = errorf("E0312", "got %s, want True or False", v.Type())
+			err = Errorf("E0312", "got %s, want True or False", v.Type())
 		}
 		return bool(yes), r.returned(p.fn, err)
 	}, nil
@@ -182,9 +182,9 @@ func availability(c modCall, r *Recorder, handler starlark.Callable) (func(conte
 
 // defaultToolName is the tool's name where none is given: the function's, behind
 // that of its toolset.
-func defaultToolName(c modCall, fn *starlark.Function, toolset string) (string, error) {
+func defaultToolName(c Call, fn *starlark.Function, toolset string) (string, error) {
 	if fn.Name() == "lambda" {
-		return "", c.fail("E0307", "name: a lambda has none: give the tool a name")
+		return "", c.Fail("E0307", "name: a lambda has none: give the tool a name")
 	}
 	if toolset != "" {
 		return toolset + "_" + fn.Name(), nil
@@ -248,13 +248,13 @@ func (r *Recorder) returned(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
 	}
-	return r.cleanError(errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).at(fn.Position()))
+	return r.cleanError(Errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).At(fn.Position()))
 }
 
 // registerHook implements
 //
 //	register_hook(event, handler, priority=0, match=None, on_error=None)
-func registerHook(c modCall) (starlark.Value, error) {
+func registerHook(c Call) (starlark.Value, error) {
 	var (
 		event    string
 		handler  starlark.Callable
@@ -262,7 +262,7 @@ func registerHook(c modCall) (starlark.Value, error) {
 		match    texts
 		onError  string
 	)
-	if err := c.bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
+	if err := c.Bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c, listArg{"match", match})
@@ -270,11 +270,11 @@ func registerHook(c modCall) (starlark.Value, error) {
 		return nil, err
 	}
 	if len(event) > maxName {
-		return nil, c.fail("E0306", "unknown event %s", quoteShort(event))
+		return nil, c.Fail("E0306", "unknown event %s", Quote(event))
 	}
 	spec, err := starhost.LookupEvent(event, r.declared...)
 	if err != nil {
-		return nil, c.fail("E0306", "%v", err)
+		return nil, c.Fail("E0306", "%v", err)
 	}
 	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
@@ -286,9 +286,9 @@ func registerHook(c modCall) (starlark.Value, error) {
 	r.keep(sig.fn)
 	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
 		Event: event, Priority: priority, Match: match, OnError: starhost.FailMode(onError),
-		Pure: !sig.has(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.th),
+		Pure: !sig.has(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
 	})
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }
 
 // hookCall returns the Go side of a hook.
@@ -309,7 +309,7 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 			return d, nil
 		}
 		if nothing {
-			return d, errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).at(sig.fn.Position())
+			return d, Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).At(sig.fn.Position())
 		}
 		err = toDecision(spec, v, &d)
 		r.cleanDecision(&d)
@@ -320,12 +320,12 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 // registerFragmentLoader implements
 //
 //	register_fragment_loader(prefix, handler, description=None)
-func registerFragmentLoader(c modCall) (starlark.Value, error) {
+func registerFragmentLoader(c Call) (starlark.Value, error) {
 	var (
 		prefix, description string
 		handler             starlark.Callable
 	)
-	if err := c.bind("prefix", &prefix, "handler", &handler, "description??", &description); err != nil {
+	if err := c.Bind("prefix", &prefix, "handler", &handler, "description??", &description); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c)
@@ -347,7 +347,7 @@ func registerFragmentLoader(c modCall) (starlark.Value, error) {
 	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
 		Prefix: prefix, Description: description, Load: r.loaderCall(p), Pos: pos,
 	})
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }
 
 // loaderCall returns the Go side of a fragment loader.

@@ -13,13 +13,13 @@ var commandArgs = []string{"args", "full_args"}
 // registerCommand implements
 //
 //	register_command(name, handler, description=None, aliases=[], complete=None)
-func registerCommand(c modCall) (starlark.Value, error) {
+func registerCommand(c Call) (starlark.Value, error) {
 	var (
 		cmd               starhost.Command
 		handler, complete starlark.Callable
 		aliases           texts
 	)
-	err := c.bind("name", &cmd.Name, "handler", &handler, "description??", &cmd.Description, "aliases??", &aliases, "complete??", &complete)
+	err := c.Bind("name", &cmd.Name, "handler", &handler, "description??", &cmd.Description, "aliases??", &aliases, "complete??", &complete)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func registerCommand(c modCall) (starlark.Value, error) {
 	r.keep(sig.fn)
 	cmd.Aliases, cmd.Call = aliases, r.commandCall(sig)
 	r.plugin.Commands = append(r.plugin.Commands, cmd)
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }
 
 // commandCall returns the Go side of a command.
@@ -72,7 +72,7 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 }
 
 // completion returns the Go side of what completes a command's arguments.
-func completion(c modCall, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+func completion(c Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
 	p, err := readPlaced(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err

@@ -11,13 +11,13 @@ import (
 // registerModel implements
 //
 //	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None)
-func registerModel(c modCall) (starlark.Value, error) {
+func registerModel(c Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint
 		models, aliases texts
 		headers         *starlark.Dict
 	)
-	err := c.bind("name", &e.Name, "base_url", &e.BaseURL, "models", &models, "api?", &e.API, "api_key??", &e.APIKey,
+	err := c.Bind("name", &e.Name, "base_url", &e.BaseURL, "models", &models, "api?", &e.API, "api_key??", &e.APIKey,
 		"aliases??", &aliases, "headers??", &headers, "default_model??", &e.DefaultModel)
 	if err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func registerModel(c modCall) (starlark.Value, error) {
 	case errors.As(err, &refused):
 		e.Unavailable = refused.Error()
 	case err != nil:
-		return nil, c.fail("E0202", "base_url: %v", err)
+		return nil, c.Fail("E0202", "base_url: %v", err)
 	}
 	r.plugin.Endpoints = append(r.plugin.Endpoints, e)
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }

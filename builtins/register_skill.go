@@ -20,12 +20,12 @@ const maxFrontMatter = 16 << 10
 //	register_skill(path, name=None, description=None)
 //
 // The file is read at once, as all of a plugin is.
-func registerSkill(c modCall) (starlark.Value, error) {
+func registerSkill(c Call) (starlark.Value, error) {
 	var (
 		file  string
 		skill starhost.Skill
 	)
-	if err := c.bind("path", &file, "name??", &skill.Name, "description??", &skill.Description); err != nil {
+	if err := c.Bind("path", &file, "name??", &skill.Name, "description??", &skill.Description); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c)
@@ -44,29 +44,29 @@ func registerSkill(c modCall) (starlark.Value, error) {
 	}
 	skill.Load = func(context.Context, *starhost.Turn) (string, error) { return text, nil }
 	r.plugin.Skills = append(r.plugin.Skills, skill)
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }
 
 // readSkill returns the text of a skill behind its front matter, which gives name
 // and description where the skill has none.
-func readSkill(c modCall, file string, skill *starhost.Skill) (string, error) {
+func readSkill(c Call, file string, skill *starhost.Skill) (string, error) {
 	data, err := readOwn(c, file)
 	if err != nil {
 		return "", err
 	}
 	if !utf8.Valid(data) {
-		return "", c.fail("E0316", "path: %s: got bytes that are not UTF-8, want text", file)
+		return "", c.Fail("E0316", "path: %s: got bytes that are not UTF-8, want text", file)
 	}
 	head, text := frontMatter(string(data))
 	if len(head) > maxFrontMatter {
-		return "", c.fail("E0316", "path: %s: the front matter has %d bytes, limit %d", file, len(head), maxFrontMatter)
+		return "", c.Fail("E0316", "path: %s: the front matter has %d bytes, limit %d", file, len(head), maxFrontMatter)
 	}
-	if err := c.pay(1+8*len(head), 64*len(head)); err != nil {
+	if err := c.Pay(1+8*len(head), 64*len(head)); err != nil {
 		return "", err
 	}
 	var says struct{ Name, Description string }
 	if err := yaml.Unmarshal([]byte(head), &says); err != nil {
-		return "", c.fail("E0202", "path: %s: front matter: %s", file, cut(strings.TrimPrefix(err.Error(), "yaml: ")))
+		return "", c.Fail("E0202", "path: %s: front matter: %s", file, Cut(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	for _, f := range []struct {
 		name, says string
@@ -78,7 +78,7 @@ func readSkill(c modCall, file string, skill *starhost.Skill) (string, error) {
 			*f.given = strings.TrimSpace(f.says)
 		}
 		if *f.given == "" {
-			return "", c.fail("E0202", "path: %s has no %s in its front matter, and no %s is given", file, f.name, f.name)
+			return "", c.Fail("E0202", "path: %s has no %s in its front matter, and no %s is given", file, f.name, f.name)
 		}
 	}
 	return text, nil
@@ -105,7 +105,7 @@ func frontMatter(text string) (head, rest string) {
 
 // filesBesideSkill returns the other files of a skill's folder and those below it, as
 // the skill calls them.
-func filesBesideSkill(c modCall, file string) ([]string, error) {
+func filesBesideSkill(c Call, file string) ([]string, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func filesBesideSkill(c modCall, file string) ([]string, error) {
 	dir := path.Dir(file)
 	names, err := own.Glob(path.Join(globQuoter.Replace(dir), "**"))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	var beside []string
 	for _, name := range names {
@@ -121,7 +121,7 @@ func filesBesideSkill(c modCall, file string) ([]string, error) {
 			beside = append(beside, strings.TrimPrefix(name, dir+"/"))
 		}
 	}
-	return beside, c.pay(1+len(names), 64*len(names))
+	return beside, c.Pay(1+len(names), 64*len(names))
 }
 
 // globQuoter makes a path a pattern that matches it.

@@ -18,12 +18,12 @@ import (
 // registerTemplateLoader implements
 //
 //	register_template_loader(prefix, handler)
-func registerTemplateLoader(c modCall) (starlark.Value, error) {
+func registerTemplateLoader(c Call) (starlark.Value, error) {
 	var (
 		prefix  string
 		handler starlark.Callable
 	)
-	if err := c.bind("prefix", &prefix, "handler", &handler); err != nil {
+	if err := c.Bind("prefix", &prefix, "handler", &handler); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c)
@@ -42,7 +42,7 @@ func registerTemplateLoader(c modCall) (starlark.Value, error) {
 	r.plugin.TemplateLoaders = append(r.plugin.TemplateLoaders, starhost.TemplateLoader{
 		Prefix: prefix, Description: firstParagraph(p.fn.Doc()), Load: r.templateCall(p), Pos: pos,
 	})
-	return starlark.None, c.pay(10, 1024)
+	return starlark.None, c.Pay(10, 1024)
 }
 
 // templateCall returns the Go side of a template loader.
@@ -54,7 +54,7 @@ func (r *Recorder) templateCall(p *placed) func(context.Context, *starhost.Turn,
 		}
 		tm, ok := v.(*templateValue)
 		if !ok {
-			return starhost.Template{}, r.returned(p.fn, errorf("E0312", "got %s, want template(...)", v.Type()))
+			return starhost.Template{}, r.returned(p.fn, Errorf("E0312", "got %s, want template(...)", v.Type()))
 		}
 		made := tm.t
 		made.Attachments = slices.Clone(made.Attachments) // the value may be a global
@@ -116,7 +116,7 @@ func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 // makeTemplate implements
 //
 //	template(prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={})
-func makeTemplate(c modCall) (starlark.Value, error) {
+func makeTemplate(c Call) (starlark.Value, error) {
 	var (
 		t                 starhost.Template
 		refs, systemRefs  texts
@@ -124,20 +124,20 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 		attachments       attachmentArg
 		options, defaults *starlark.Dict
 	)
-	err := c.bind("prompt?", &t.Prompt, "system?", &t.System, "model??", &t.Model, "fragments??", &refs, "system_fragments??", &systemRefs,
+	err := c.Bind("prompt?", &t.Prompt, "system?", &t.System, "model??", &t.Model, "fragments??", &refs, "system_fragments??", &systemRefs,
 		"attachments??", &attachments, "tools??", &tools, "options??", &options, "defaults??", &defaults)
 	if err != nil {
 		return nil, err
 	}
 	t.Fragments, t.SystemFragments, t.Tools, t.Attachments = refs, systemRefs, tools, attachments
 	if n := len(refs) + len(systemRefs) + len(tools) + len(attachments); n > 0 {
-		if err := c.pay(n, 64*n); err != nil {
+		if err := c.Pay(n, 64*n); err != nil {
 			return nil, err
 		}
 	}
 	size := len(t.Prompt) + len(t.System)
 	marks := strings.Count(t.Prompt, "$") + strings.Count(t.System, "$")
-	if err := c.pay(4+size/64+16*marks, 512+64*marks+len(t.Prompt)+len(t.System)); err != nil {
+	if err := c.Pay(4+size/64+16*marks, 512+64*marks+len(t.Prompt)+len(t.System)); err != nil {
 		return nil, err
 	}
 	if t.Options, err = optionsJSON(c, options); err != nil {
@@ -145,21 +145,21 @@ func makeTemplate(c modCall) (starlark.Value, error) {
 	}
 	names, err := t.Names()
 	if err != nil {
-		return nil, c.fail("E0202", "%v", err)
+		return nil, c.Fail("E0202", "%v", err)
 	}
 	if t.Defaults, err = stringParameters(c, "defaults", defaults); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, c.fail("E0202", "defaults: the template does not name %q%s", "$"+name, near.DidYouMean(name, names))
+			return nil, c.Fail("E0202", "defaults: the template does not name %q%s", "$"+name, near.DidYouMean(name, names))
 		}
 	}
 	return &templateValue{t}, nil
 }
 
 // optionsJSON returns a dict of options as JSON; nil is none.
-func optionsJSON(c modCall, options *starlark.Dict) (json.RawMessage, error) {
+func optionsJSON(c Call, options *starlark.Dict) (json.RawMessage, error) {
 	if options == nil {
 		return nil, nil
 	}
@@ -168,7 +168,7 @@ func optionsJSON(c modCall, options *starlark.Dict) (json.RawMessage, error) {
 
 // stringParameters converts the values of a template's parameters: text, and what is
 // written as text without a doubt.
-func stringParameters(c modCall, arg string, d *starlark.Dict) (map[string]string, error) {
+func stringParameters(c Call, arg string, d *starlark.Dict) (map[string]string, error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -176,11 +176,11 @@ func stringParameters(c modCall, arg string, d *starlark.Dict) (map[string]strin
 	for k, v := range d.Entries() {
 		name, ok := starlark.AsString(k)
 		if !ok {
-			return nil, c.fail("E0201", "%s: got a key that is %s, want string", arg, k.Type())
+			return nil, c.Fail("E0201", "%s: got a key that is %s, want string", arg, k.Type())
 		}
 		text, ok := plainText(v)
 		if !ok {
-			return nil, c.fail("E0201", "%s: %s: got %s, want a string, a number or a bool", arg, name, v.Type())
+			return nil, c.Fail("E0201", "%s: %s: got %s, want a string, a number or a bool", arg, name, v.Type())
 		}
 		params[name] = text
 	}

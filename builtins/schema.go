@@ -21,7 +21,7 @@ type toolSchema struct {
 
 // schemaOf returns a tool's JSON Schema: the given one, checked against the
 // handler's parameters, or one derived from signature and docstring.
-func schemaOf(c modCall, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
+func schemaOf(c Call, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
 		return deriveSchema(c, sig)
 	}
@@ -29,23 +29,23 @@ func schemaOf(c modCall, sig *signature, given *starlark.Dict) (s toolSchema, er
 		s.raw, err = appendJSON(nil, given)
 	}
 	if err != nil {
-		return s, c.fail("E0308", "parameters: %v", err)
+		return s, c.Fail("E0308", "parameters: %v", err)
 	}
 	s.shape = shapeOf(given)
 	return s, nil
 }
 
 // deriveSchema returns the schema of a tool that is given none.
-func deriveSchema(c modCall, sig *signature) (s toolSchema, err error) {
+func deriveSchema(c Call, sig *signature) (s toolSchema, err error) {
 	if err := payDefaults(c, sig); err != nil {
 		return s, err
 	}
 	properties, err := deriveProperties(sig)
 	if err != nil {
-		return s, c.fail("E0308", "%v", err)
+		return s, c.Fail("E0308", "%v", err)
 	}
 	if s.raw, err = appendDerived(make([]byte, 0, 256), properties); err != nil {
-		return s, c.fail("E0308", "parameters: %v", err)
+		return s, c.Fail("E0308", "parameters: %v", err)
 	}
 	s.shape, s.valid = new(shape), len(s.raw) < maxUnchecked
 	for i := range properties {
@@ -61,12 +61,12 @@ const maxUnchecked = 4 << 10
 
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.
-func payDefaults(c modCall, sig *signature) error {
+func payDefaults(c Call, sig *signature) error {
 	for _, p := range sig.offered() {
 		if p.value == nil {
 			continue
 		}
-		payer := textPayer{modCall: c}
+		payer := textPayer{Call: c}
 		if err := payer.value(p.value, 0); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func payDefaults(c modCall, sig *signature) error {
 // not fit. What a JSON Schema is, is the host's to check.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
 	if typ, _ := starlark.AsString(lookup(schema, "type")); typ != "object" {
-		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", quoteShort(typ))
+		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", Quote(typ))
 	}
 	properties := stringKeys(lookup(schema, "properties"))
 	for _, p := range sig.offered() {
@@ -287,7 +287,7 @@ func (w *jsonWriter) object(key string, depth int, members func() error) error {
 	}
 	w.out = append(w.out, ':')
 	if err := w.nested(depth, '{', '}', members); err != nil {
-		return under(keyStep(key), err)
+		return Under(KeyStep(key), err)
 	}
 	w.out = append(w.out, ',')
 	return nil
@@ -499,7 +499,7 @@ func indentation(line string) int {
 func parseArg(line string) (argDoc, error) {
 	name, typ, text, ok := cutArg(line)
 	if !ok {
-		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", quoteShort(line))
+		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", Quote(line))
 	}
 	d := argDoc{name: name, text: text}
 	if typ == "" {

@@ -59,7 +59,7 @@ func checkDecisions(f *syntax.File) error {
 		case *syntax.ExprStmt:
 			if name := dropped(n); name != "" && err == nil && !starnames.Bound(f)[name] {
 				start, _ := n.Span()
-				err = errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).at(start)
+				err = Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
 			}
 			return false
 		case syntax.Expr: // has no statements

@@ -35,10 +35,10 @@ func Table(rt Runtime) []Entry {
 }
 
 // entriesOf describes members that belong to no module.
-func entriesOf(rt Runtime, members []modMember) []Entry {
+func entriesOf(rt Runtime, members []Member) []Entry {
 	entries := make([]Entry, len(members))
 	for i, m := range members {
-		entries[i] = m.entry(rt, m.name)
+		entries[i] = m.Entry(rt, m.Name)
 	}
 	return entries
 }

@@ -3,22 +3,22 @@ package builtins
 import "github.com/starhost/starhost"
 
 // registrations describes what a plugin says of itself and offers.
-var registrations = []modMember{
+var registrations = []Member{
 	{
-		name: "plugin", params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
-		doc: `Says what the plugin is and what it needs.
+		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
+		Doc: `Says what the plugin is and what it needs.
 It may stand once, as a statement at the top level before any registration, and
 takes literals only: it is read without running the file. permissions declares
 effects, which the operator grants. config holds settings with their defaults, whose
 types are the types; requires_env names environment variables without which the
 plugin is not loaded.`,
-		example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
+		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,
-		fn: declarePlugin,
+		Func: declarePlugin,
 	},
 	{
-		name: "register_tool", params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
-		doc: `Offers a function to the model.
+		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
+		Doc: `Offers a function to the model.
 The name is the function's, behind "TOOLSET_" if a toolset is given; a name that is given
 stands as it is. The description
 is the first paragraph of the docstring. parameters is a JSON Schema; without one it
@@ -30,7 +30,7 @@ timeout is the most seconds of one call. approval = "ask" wants a person's yes b
 each call. available, a function of (ctx) or of nothing, says True or False when a
 session starts. roles limit the tool to sessions that have one of them. override = True
 takes the place of another plugin's tool, with the grant override:NAME.`,
-		example: `def greet(name, times = 1):
+		Example: `def greet(name, times = 1):
     """Greets somebody.
 
     Args:
@@ -41,204 +41,204 @@ takes the place of another plugin's tool, with the grant override:NAME.`,
 
 assert_eq(greet("Ada"), "Hello Ada. ")
 register_tool(greet)`,
-		fn: registerTool, whole: true,
+		Func: registerTool, Whole: true,
 	},
 	{
-		name: "register_hook", params: "event, handler, priority=0, match=None, on_error=None",
-		doc: `Calls a function whenever an event fires.
+		Name: "register_hook", Params: "event, handler, priority=0, match=None, on_error=None",
+		Doc: `Calls a function whenever an event fires.
 The function names the arguments that it wants, among those that the event offers;
 ctx is always on offer. Lower priorities run first. match holds globs on the tool's
 or the command's name. on_error = "skip", "deny" or "abort" says what a failure of the
 function means. Events whose names begin with "app." are those that the program
 declares.`,
-		example: `def no_prod_restarts(tool, arguments):
+		Example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):
         return deny("restarts in prod need a change ticket")
 
 assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)
 register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")`,
-		fn: registerHook, whole: true,
+		Func: registerHook, Whole: true,
 	},
 	{
-		name: "register_fragment_loader", params: "prefix, handler, description=None",
-		doc: `Resolves references of the form prefix:arg.
+		Name: "register_fragment_loader", Params: "prefix, handler, description=None",
+		Doc: `Resolves references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns a string, a
 fragment, an attachment, or a list of these. Loaders of one prompt run beside each
 other, so ctx only reads.`,
-		example: `def runbook(service):
+		Example: `def runbook(service):
     return fragment("Runbook of %s." % service, source = "%s.md" % service)
 
 assert_eq(runbook("checkout").source, "checkout.md")
 register_fragment_loader("runbook", runbook)`,
-		fn: registerFragmentLoader, whole: true,
+		Func: registerFragmentLoader, Whole: true,
 	},
 	{
-		name: "register_template_loader", params: "prefix, handler",
-		doc: `Makes templates from references of the form prefix:arg.
+		Name: "register_template_loader", Params: "prefix, handler",
+		Doc: `Makes templates from references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns template(...).
 ctx only reads.`,
-		example: `def review(language):
+		Example: `def review(language):
     return template(prompt = "Review this $what in %s:" % language, defaults = {"what": "change"})
 
 assert_eq(review("Go").prompt, "Review this $what in Go:")
 register_template_loader("review", review)`,
-		fn: registerTemplateLoader, whole: true,
+		Func: registerTemplateLoader, Whole: true,
 	},
 	{
-		name: "register_command", params: "name, handler, description=None, aliases=[], complete=None",
-		doc: `Offers a command to the user: /name in a session, starhost command NAME.
+		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None",
+		Doc: `Offers a command to the user: /name in a session, starhost command NAME.
 The function may name ctx, args, the words as a shell splits them, and full_args, the
 line as typed. What it returns is for the user: a string, a value or result(...).
 complete takes (typed) or (ctx, typed) and returns what the arguments may become.`,
-		example: `def deliver(args):
+		Example: `def deliver(args):
     """Delivers to a team."""
     return "delivered to " + ", ".join(args)
 
 assert_eq(deliver(["checkout"]), "delivered to checkout")
 register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed: [t for t in ["checkout", "search"] if t.startswith(typed)])`,
-		fn: registerCommand, whole: true,
+		Func: registerCommand, Whole: true,
 	},
 	{
-		name: "register_skill", params: "path, name=None, description=None",
-		doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
+		Name: "register_skill", Params: "path, name=None, description=None",
+		Doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
 path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
 has name and description, where these are not given here. The plugin's other skills and
 the files beside it are listed in front of the text.`,
-		example: `register_skill("skills/triage/SKILL.md")
+		Example: `register_skill("skills/triage/SKILL.md")
 assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
-		fn: registerSkill, whole: true,
+		Func: registerSkill, Whole: true,
 	},
 	{
-		name: "register_model", params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
-		doc: `Offers an endpoint where language models answer, as data: NAME/MODEL.
+		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
+		Doc: `Offers an endpoint where language models answer, as data: NAME/MODEL.
 models are their names, the first one the default; api is the form of requests, "openai"
 or "anthropic"; api_key is the name of a secret. Without the permissions http:HOST and
 secret:NAME it is listed as unavailable.`,
-		example: `MODELS = ["small", "large"]
+		Example: `MODELS = ["small", "large"]
 register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")
 assert_eq(len(MODELS), 2)`,
-		fn: registerModel, whole: true,
+		Func: registerModel, Whole: true,
 	},
 }
 
 // values describes what handlers return beside text and decisions.
-var values = []modMember{
+var values = []Member{
 	{
-		name: "fragment", params: `content, source="", target="prompt", priority=0, title=""`,
-		doc: `A piece of text for the prompt.
+		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`,
+		Doc: `A piece of text for the prompt.
 Two fragments with the same content are one. source says where it comes from, in
 reports; target is "prompt" or "system"; lower priorities come first and are the last
 to be dropped.`,
-		example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
+		Example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
 assert_eq(f.content, "Check the gateway.")
 assert_eq((f.target, f.priority), ("prompt", 5))`,
-		fn: makeFragment,
+		Func: makeFragment,
 	},
 	{
-		name: "attachment", params: "content=None, path=None, url=None, type=None, name=None",
-		doc: `Data other than text for the prompt: exactly one of content, path and url.
+		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None",
+		Doc: `Data other than text for the prompt: exactly one of content, path and url.
 content is bytes or a string; path a file of the plugin's own folder, or in a handler
 one of the workspace that the plugin may read; url is passed on to the model. type is
 a MIME type, found from the bytes where it is not given. A content may have 8 MiB.`,
-		example: `a = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
+		Example: `a = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
 assert_eq((a.type, a.name), ("text/csv", "table.csv"))
 assert_eq(attachment(url = "https://example.com/dash.png").name, "dash.png")`,
-		fn: makeAttachment,
+		Func: makeAttachment,
 	},
 	{
-		name: "result", params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
-		doc: `What a tool returns where text is not enough.
+		Name: "result", Params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
+		Doc: `What a tool returns where text is not enough.
 for_llm is what the model reads: a string, or a value that becomes JSON. for_user is
 shown to the user beside it; silent: nothing of it is shown; is_error: the call failed;
 handled: it is the turn's final answer, no further request is made.`,
-		example: `r = result("2 pods restarted", for_user = "done", handled = True)
+		Example: `r = result("2 pods restarted", for_user = "done", handled = True)
 assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
 assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
-		fn: makeResult, whole: true,
+		Func: makeResult, Whole: true,
 	},
 	{
-		name: "template", params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
-		doc: `What a request starts from.
+		Name: "template", Params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
+		Doc: `What a request starts from.
 prompt and system name parameters as $name or ${name}, $$ is a dollar; $input is the
 user's own words, which follow a prompt that does not name them. defaults are values of
 parameters; those that are missing are listed together. fragments and system_fragments
 are references, resolved with the plugin's own permissions. tools are globs on names.`,
-		example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})
+		Example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})
 assert_eq(t.prompt, "Summarise $what.")
 assert_eq(t.defaults, {"what": "the incident"})`,
-		fn: makeTemplate,
+		Func: makeTemplate,
 	},
 }
 
 // decisions describes what hooks return to decide.
-var decisions = []modMember{
+var decisions = []Member{
 	{
-		name: "deny", params: "reason",
-		doc: `Decides that the call does not run, whatever other hooks say.
+		Name: "deny", Params: "reason",
+		Doc: `Decides that the call does not run, whatever other hooks say.
 The reason reaches the user, the model and the log. A decision counts when the
 handler returns it.`,
-		example: `def guard(tool):
+		Example: `def guard(tool):
     return deny("not in prod")
 
 assert_eq(str(guard("restart")), 'deny("not in prod")')
 register_hook("pre_tool_call", guard)`,
-		fn: reasoned(starhost.ActionDeny),
+		Func: reasoned(starhost.ActionDeny),
 	},
 	{
-		name: "ask", params: "reason",
-		doc: "Decides that a person must approve the call.",
-		example: `def guard(tool):
+		Name: "ask", Params: "reason",
+		Doc: "Decides that a person must approve the call.",
+		Example: `def guard(tool):
     return ask("this costs money")
 
 assert_eq(str(guard("buy")), 'ask("this costs money")')
 register_hook("pre_tool_call", guard, match = "buy")`,
-		fn: reasoned(starhost.ActionAsk),
+		Func: reasoned(starhost.ActionAsk),
 	},
 	{
-		name: "approve", params: "",
-		doc: "Decides that no person is needed, unless another hook asks for one.",
-		example: `def trust(arguments):
+		Name: "approve", Params: "",
+		Doc: "Decides that no person is needed, unless another hook asks for one.",
+		Example: `def trust(arguments):
     if arguments.get("cluster") == "dev":
         return approve()
 
 assert_eq(str(trust({"cluster": "dev"})), "approve()")
 register_hook("approve_tool_call", trust)`,
-		fn: makeApprove,
+		Func: makeApprove,
 	},
 	{
-		name: "respond", params: "result",
-		doc: `Answers the call instead of the tool.
+		Name: "respond", Params: "result",
+		Doc: `Answers the call instead of the tool.
 A plugin responds for its own tools, for others with the grant respond:TOOL. The first
 one wins.`,
-		example: `def cached(tool, arguments):
+		Example: `def cached(tool, arguments):
     return respond("42")
 
 assert_eq(type(cached("ask", {})), "decision")
 register_hook("pre_tool_call", cached)`,
-		fn: makeRespond, whole: true,
+		Func: makeRespond, Whole: true,
 	},
 	{
-		name: "modify", params: "**changes",
-		doc: `Replaces arguments of the event by name.
+		Name: "modify", Params: "**changes",
+		Doc: `Replaces arguments of the event by name.
 Each handler sees what the one before left. arguments replaces the whole; which
 arguments can be changed is listed with the event.`,
-		example: `def shorter(arguments):
+		Example: `def shorter(arguments):
     return modify(arguments = dict(arguments, limit = 10))
 
 assert_eq(str(shorter({"q": "x"})), 'modify(arguments = {"q": "x", "limit": 10})')
 register_hook("pre_tool_call", shorter)`,
-		fn: makeModify,
+		Func: makeModify,
 	},
 	{
-		name: "abort", params: "reason",
-		doc: "Decides that the turn ends.",
-		example: `def stop(user_message):
+		Name: "abort", Params: "reason",
+		Doc: "Decides that the turn ends.",
+		Example: `def stop(user_message):
     if "password" in user_message:
         return abort("no passwords here")
 
 assert_eq(stop("hello"), None)
 register_hook("turn_start", stop)`,
-		fn: reasoned(starhost.ActionAbort),
+		Func: reasoned(starhost.ActionAbort),
 	},
 }
 

@@ -12,12 +12,12 @@ const maxTextDepth = 256
 // A textPayer walks a value as whoever writes it as text will, and pays for each
 // node before it looks at the next: a list that holds one list many times costs
 // as often as it will be written.
-type textPayer struct{ modCall }
+type textPayer struct{ Call }
 
 // value pays for v, which stands depth levels deep.
 func (p *textPayer) value(v starlark.Value, depth int) error {
 	if depth > maxTextDepth {
-		return p.fail("E0202", "got a value nested deeper than %d levels (or one that contains itself)", maxTextDepth)
+		return p.Fail("E0202", "got a value nested deeper than %d levels (or one that contains itself)", maxTextDepth)
 	}
 	if err := p.node(v); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (p *textPayer) value(v starlark.Value, depth int) error {
 		for _, name := range v.AttrNames() {
 			field, err := v.Attr(name)
 			if err != nil || field == nil {
-				return p.fail("E0202", "field %s: cannot be read", name)
+				return p.Fail("E0202", "field %s: cannot be read", name)
 			}
 			if err := p.value(field, depth+1); err != nil {
 				return err
@@ -80,5 +80,5 @@ func (p *textPayer) node(v starlark.Value) error {
 	case starlark.IterableMapping, starlark.Iterable:
 		size += 64
 	}
-	return p.pay(2+size/64, size)
+	return p.Pay(2+size/64, size)
 }

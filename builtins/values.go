@@ -128,26 +128,26 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 // makeFragment implements
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
-func makeFragment(c modCall) (starlark.Value, error) {
+func makeFragment(c Call) (starlark.Value, error) {
 	made := &struct { // one allocation of all
 		fragmentValue
 		target string
 	}{target: "prompt"}
 	f := &made.f
-	if err := c.bind("content", &f.Content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
+	if err := c.Bind("content", &f.Content, "source?", &f.Source, "target?", &made.target, "priority?", &f.Priority, "title?", &f.Title); err != nil {
 		return nil, err
 	}
 	if err := setTarget(c, f, made.target); err != nil {
 		return nil, err
 	}
-	return &made.fragmentValue, c.pay(1, 256)
+	return &made.fragmentValue, c.Pay(1, 256)
 }
 
 // setTarget gives a fragment its target.
-func setTarget(c modCall, f *fragments.Fragment, target string) (err error) {
-	f.Target, err = fragments.ParseTarget(target[:min(len(target), maxShown)]) // its error quotes all of it
+func setTarget(c Call, f *fragments.Fragment, target string) (err error) {
+	f.Target, err = fragments.ParseTarget(target[:min(len(target), MaxText)]) // its error quotes all of it
 	if err != nil {
-		return c.fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", quoteShort(target), near.DidYouMean(target, []string{"prompt", "system"}))
+		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
 	}
 	return nil
 }
@@ -190,13 +190,13 @@ func (v *attachmentValue) CompareSameType(op syntax.Token, y starlark.Value, dep
 // makeAttachment implements
 //
 //	attachment(content=None, path=None, url=None, type=None, name=None)
-func makeAttachment(c modCall) (starlark.Value, error) {
+func makeAttachment(c Call) (starlark.Value, error) {
 	var (
 		content        optionalText
 		file, ref      string
 		mimeType, name string
 	)
-	if err := c.bind("content??", &content, "path??", &file, "url??", &ref, "type??", &mimeType, "name??", &name); err != nil {
+	if err := c.Bind("content??", &content, "path??", &file, "url??", &ref, "type??", &mimeType, "name??", &name); err != nil {
 		return nil, err
 	}
 	given := 0
@@ -206,7 +206,7 @@ func makeAttachment(c modCall) (starlark.Value, error) {
 		}
 	}
 	if given != 1 {
-		return nil, c.fail("E0201", "got %d of content, path and url, want exactly one", given)
+		return nil, c.Fail("E0201", "got %d of content, path and url, want exactly one", given)
 	}
 	switch {
 	case ref != "":
@@ -216,15 +216,15 @@ func makeAttachment(c modCall) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		content.text = textOrBytes(data)
+		content.text = TextOrBytes(data)
 		if name == "" {
 			name = path.Base(file)
 		}
 	}
 	if len(content.text) > maxAttachment {
-		return nil, c.fail("E0316", "got %d bytes, limit %d", len(content.text), maxAttachment)
+		return nil, c.Fail("E0316", "got %d bytes, limit %d", len(content.text), maxAttachment)
 	}
-	if err := c.pay(4+len(content.text)/256, len(content.text)+512); err != nil {
+	if err := c.Pay(4+len(content.text)/256, len(content.text)+512); err != nil {
 		return nil, err
 	}
 	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
@@ -233,7 +233,7 @@ func makeAttachment(c modCall) (starlark.Value, error) {
 // optionalText is an argument that may be a string, bytes or missing; the empty
 // string is not missing.
 type optionalText struct {
-	text  textOrBytes
+	text  TextOrBytes
 	given bool
 }
 
@@ -244,15 +244,15 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 }
 
 // urlAttachment returns an attachment that the model fetches itself.
-func urlAttachment(c modCall, ref, mimeType, name string) (starlark.Value, error) {
+func urlAttachment(c Call, ref, mimeType, name string) (starlark.Value, error) {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, c.fail("E0202", "url: got %s, want an http or https URL", quoteShort(ref))
+		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", Quote(ref))
 	}
 	if base := path.Base(u.Path); name == "" && base != "." && base != "/" {
 		name = base
 	}
-	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, c.pay(1+len(ref)/64, 512)
+	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, c.Pay(1+len(ref)/64, 512)
 }
 
 // A resultValue is what result(...) returns. It is immutable.
@@ -308,40 +308,40 @@ func heldByResult(r *starhost.Result) []starlark.Value {
 // makeResult implements
 //
 //	result(for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False)
-func makeResult(c modCall) (starlark.Value, error) {
+func makeResult(c Call) (starlark.Value, error) {
 	var (
 		forLLM      starlark.Value
 		attachments starlark.Iterable
 		r           starhost.Result
 	)
-	err := c.bind("for_llm", &forLLM, "for_user?", &r.ForUser, "silent?", &r.Silent, "is_error?", &r.IsError, "attachments?", &attachments, "handled?", &r.Handled)
+	err := c.Bind("for_llm", &forLLM, "for_user?", &r.ForUser, "silent?", &r.Silent, "is_error?", &r.IsError, "attachments?", &attachments, "handled?", &r.Handled)
 	if err != nil {
 		return nil, err
 	}
 	if r.ForLLM, err = resultText(forLLM); err != nil {
-		return nil, c.fail("E0204", "for_llm: %v", err)
+		return nil, c.Fail("E0204", "for_llm: %v", err)
 	}
-	if err := c.pay(len(r.ForUser)/64, 0); err != nil { // both texts are looked through
+	if err := c.Pay(len(r.ForUser)/64, 0); err != nil { // both texts are looked through
 		return nil, err
 	}
 	if err := textError(r.ForUser); err != nil {
-		return nil, c.fail("E0204", "for_user: %v", err)
+		return nil, c.Fail("E0204", "for_user: %v", err)
 	}
 	if attachments != nil {
 		if n := max(starlark.Len(attachments), 0); n > 0 {
-			if err := c.pay(n, 512*n); err != nil { // the list grows by copying
+			if err := c.Pay(n, 512*n); err != nil { // the list grows by copying
 				return nil, err
 			}
 		}
 		for v := range starlark.Elements(attachments) {
 			a, ok := v.(*attachmentValue)
 			if !ok {
-				return nil, c.fail("E0201", "attachments[%d]: got %s, want attachment", len(r.Attachments), v.Type())
+				return nil, c.Fail("E0201", "attachments[%d]: got %s, want attachment", len(r.Attachments), v.Type())
 			}
 			r.Attachments = append(r.Attachments, a.a)
 		}
 	}
-	return &resultValue{r}, c.pay(2+len(r.ForLLM)/64, 256+len(r.ForLLM))
+	return &resultValue{r}, c.Pay(2+len(r.ForLLM)/64, 256+len(r.ForLLM))
 }
 
 // resultText returns what a model reads for a value: a string as it is, nothing
@@ -365,16 +365,16 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	case *attachmentValue:
 		return starhost.Result{Attachments: []fragments.Attachment{v.a}}, nil
 	case *decision:
-		return starhost.Result{}, errorf("E0312", "got the decision %s, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", v.action)
+		return starhost.Result{}, Errorf("E0312", "got the decision %s, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", v.action)
 	case *fragmentValue:
-		return starhost.Result{}, errorf("E0312", "got fragment, want a result: return its .content")
+		return starhost.Result{}, Errorf("E0312", "got fragment, want a result: return its .content")
 	}
 	text, err := resultText(v)
 	if errors.Is(err, errNotText) {
-		return starhost.Result{}, errorf("E0312", "%v", err)
+		return starhost.Result{}, Errorf("E0312", "%v", err)
 	}
 	if err != nil {
-		return starhost.Result{}, errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
+		return starhost.Result{}, Errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
 	}
 	return starhost.Result{ForLLM: text}, nil
 }
@@ -389,7 +389,7 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
 	for i := range list.Len() {
 		if err := addPart(&c, list.Index(i)); err != nil {
-			return c, errorf("E0312", "[%d]: %v", i, err)
+			return c, Errorf("E0312", "[%d]: %v", i, err)
 		}
 	}
 	return c, nil
@@ -406,7 +406,7 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	case *attachmentValue:
 		c.Attachments = append(c.Attachments, v.a)
 	default:
-		return errorf("E0312", "got %s, want a string, a fragment, an attachment, a list of these or None", v.Type())
+		return Errorf("E0312", "got %s, want a string, a fragment, an attachment, a list of these or None", v.Type())
 	}
 	return nil
 }
@@ -427,7 +427,7 @@ func textError(text string) error {
 // addText adds a fragment.
 func addText(c *starhost.Context, f fragments.Fragment) error {
 	if err := textError(f.Content); err != nil {
-		return errorf("E0312", "%v", err)
+		return Errorf("E0312", "%v", err)
 	}
 	if f.Content != "" {
 		c.Fragments = append(c.Fragments, f)

@@ -87,7 +87,7 @@ type viewKind[T any] struct {
 // A verb is a method of a list's view.
 type verb[T any] struct {
 	name string
-	call func(l *listView[T], c modCall) (starlark.Value, error)
+	call func(l *listView[T], c Call) (starlark.Value, error)
 }
 
 // A view is a Go value seen as a dict. The dict is made once, when it is first
@@ -158,14 +158,14 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 // changed returns a view with fields replaced.
 func (v *view[T]) changed(what string, changes []starlark.Tuple) (starlark.Value, error) {
 	if v.kind.change == nil {
-		return nil, errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
+		return nil, Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
 	}
 	item := *v.item
 	for _, c := range changes {
 		name, _ := starlark.AsString(c[0])
 		var err error
 		if item, err = v.kind.change(item, name, c[1]); err != nil {
-			return nil, errorf("E0202", "%s: %v", what, err)
+			return nil, Errorf("E0202", "%s: %v", what, err)
 		}
 	}
 	return &view[T]{kind: v.kind, item: &item}, nil
@@ -203,11 +203,11 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 	}
 	switch {
 	case name == "replace" && v.kind.change != nil:
-		return method(v, name, func(c modCall) (starlark.Value, error) {
-			if len(c.args) > 0 {
-				return nil, c.fail("E0201", "got %d positional arguments, want changes by name", len(c.args))
+		return method(v, name, func(c Call) (starlark.Value, error) {
+			if len(c.Args) > 0 {
+				return nil, c.Fail("E0201", "got %d positional arguments, want changes by name", len(c.Args))
 			}
-			return v.changed(c.name, c.kwargs)
+			return v.changed(c.Name, c.Kwargs)
 		}), nil
 	case slices.Contains(mutators, name) && slices.Contains(dictMethods, name):
 		return immutable(v, name), nil
@@ -219,17 +219,17 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 
 // method returns a method of a value that plugins see. It takes no Runtime: what
 // it does is bounded by the value.
-func method(recv starlark.Value, name string, fn modFunc) starlark.Value {
+func method(recv starlark.Value, name string, fn Func) starlark.Value {
 	full := recv.Type() + "." + name
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		return fn(modCall{th: th, name: full, args: args, kwargs: kwargs})
+		return fn(Call{Thread: th, Name: full, Args: args, Kwargs: kwargs})
 	}).BindReceiver(recv)
 }
 
 // immutable returns a method that says that it does not exist, and what does.
 func immutable(recv standIn, name string) starlark.Value {
-	return method(recv, name, func(c modCall) (starlark.Value, error) {
-		return nil, c.fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
+	return method(recv, name, func(c Call) (starlark.Value, error) {
+		return nil, c.Fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
 	})
 }
 
@@ -403,7 +403,7 @@ func (l *listView[T]) Attr(name string) (starlark.Value, error) {
 	}
 	for _, v := range l.kind.verbs {
 		if v.name == name {
-			return method(l, name, func(c modCall) (starlark.Value, error) { return v.call(l, c) }), nil
+			return method(l, name, func(c Call) (starlark.Value, error) { return v.call(l, c) }), nil
 		}
 	}
 	switch {
@@ -433,12 +433,12 @@ func (l *listView[T]) column(i int) starlark.Value {
 //	type(x)
 //
 // A view has the type of what it stands for.
-func typeName(c modCall) (starlark.Value, error) {
-	if len(c.args) != 1 || len(c.kwargs) > 0 {
-		return nil, c.fail("E0201", "got %d arguments, want exactly 1", len(c.args)+len(c.kwargs))
+func typeName(c Call) (starlark.Value, error) {
+	if len(c.Args) != 1 || len(c.Kwargs) > 0 {
+		return nil, c.Fail("E0201", "got %d arguments, want exactly 1", len(c.Args)+len(c.Kwargs))
 	}
-	if s, ok := c.args[0].(standIn); ok {
+	if s, ok := c.Args[0].(standIn); ok {
 		return starlark.String(s.StandsFor()), nil
 	}
-	return starlark.String(c.args[0].Type()), nil
+	return starlark.String(c.Args[0].Type()), nil
 }
