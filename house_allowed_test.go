@@ -7,7 +7,9 @@ package starhost_test
 // maxWords allows a folder so many places that are not plain English.
 var maxWords = map[string]int{
 	".":                 158,
-	"builtins":          164,
+	"builtins":          93,
+	"builtins/call":     2,
+	"builtins/modules":  44,
 	"cmd/starhost":      124,
 	"cmd/starhost/lint": 12,
 	"docs":              133,
@@ -35,6 +37,8 @@ var maxWidths = map[string]int{
 	"loader":            36,
 	"model/openai":      1,
 	"starlark":          42,
+	"builtins/modules":  16,
+	"builtins/call":     1,
 }
 
 // maxUndocumented allows a folder so many exported names without a doc comment.
@@ -54,6 +58,6 @@ var maxLongFiles = map[string]int{
 
 const (
 	maxRootNames = 120 // exported by the root; the goal is 110
-	maxAllNames  = 420 // exported by all packages of the library
+	maxAllNames  = 428 // exported by all packages of the library
 	maxUpward    = 85  // references from a file of the root to a higher one; the goal is 20
 )

@@ -38,7 +38,9 @@ var floors = []floor{
 	{"schema", nil, false, []string{"database/sql", "net/http"}, "it validates JSON by JSON Schemas, and knows neither tools nor turns"},
 	{"", []string{"fragments", "schema"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
 	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
-	{"builtins", []string{"", "effects"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
+	{"builtins", []string{"", "effects", "builtins/call", "builtins/modules"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
+	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},
+	{"builtins/modules", []string{"builtins/call"}, true, nil, "modules have no effects: they know neither a host nor what crosses the wall"},
 	{"loader", []string{"", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
 	{"report", []string{""}, false, nil, "it writes a prompt's report for people, and runs nothing"},
 	{"golden", []string{"", "effects", "builtins", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only"},
@@ -73,7 +75,7 @@ func (f floor) allows(folder, imported string) string {
 		switch {
 		case top == "internal" && !strings.HasPrefix(folder, "internal/"):
 			return "" // which contains no word of the product
-		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top):
+		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top), slices.Contains(f.ours, ours):
 			return ""
 		case ours == "fragments" && slices.Contains(f.ours, ""):
 			return ""
@@ -153,6 +155,11 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"effects", module + "/fragments", true},
 		{"effects", upstream + "/starlark", false},
 		{"builtins", module + "/starlark", false},
+		{"builtins", module + "/builtins/modules", true},
+		{"builtins/modules", module + "/builtins/call", true},
+		{"builtins/modules", module + "/builtins", false},
+		{"builtins/modules", module, false},
+		{"builtins/call", module + "/builtins/modules", false},
 		{"builtins", upstream + "/starlark", true},
 		{"loader", module + "/starlark", true},
 		{"loader", upstream + "/starlark", false},

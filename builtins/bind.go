@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
@@ -34,7 +35,7 @@ type signature struct {
 // signatureOf reads a handler's parameters. What no handler may have is an error:
 // a builtin has no parameters to read, *args has no names, and a private
 // parameter would stay empty without a default.
-func signatureOf(c Call, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
+func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
 		return nil, c.Fail("E0307", "%s: got the builtin %s, want a def or a lambda: lambda x: %s(x)", arg, handler.Name(), handler.Name())
@@ -88,7 +89,7 @@ func (s *signature) has(name string) bool {
 }
 
 // checkNames reports a parameter that nothing is offered for.
-func checkNames(c Call, s *signature, what string, offered []string) error {
+func checkNames(c call.Call, s *signature, what string, offered []string) error {
 	for _, p := range s.offered() {
 		if !slices.Contains(offered, p.name) {
 			return c.Fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
@@ -180,7 +181,7 @@ type placed struct {
 
 // readPlaced reads the parameters of a handler that takes so many arguments by place,
 // 1 or 0, and ctx in front of them if it wants to.
-func readPlaced(c Call, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
+func readPlaced(c call.Call, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
 	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
 		return nil, err

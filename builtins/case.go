@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -41,8 +42,8 @@ type CaseDriver interface {
 
 // CaseTable returns the entries of what case.star can say beside [Table]. d may
 // be nil when only the descriptions are wanted.
-func CaseTable(rt Runtime, d CaseDriver) []Entry {
-	return entriesOf(rt, []Member{
+func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
+	return entriesOf(rt, []call.Member{
 		{
 			Name:   "prompt",
 			Params: "text, " + requestParams,
@@ -53,7 +54,7 @@ is offered, template is a reference with params for its parameters. Returns what
 			Example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")
 assert_eq(p.fragments.sources, ["runbook:checkout"])`,
-			Func: func(c Call) (starlark.Value, error) { return casePrompt(c, d) },
+			Func: func(c call.Call) (starlark.Value, error) { return casePrompt(c, d) },
 		},
 		{
 			Name: "turn", Params: "text, model_replies=[], " + requestParams,
@@ -64,7 +65,7 @@ answer, .completed, .rounds, and .calls with what call_tool returns of each, and
 			Example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
 assert_eq((t.text, t.completed, t.rounds), ("I said it.", True, 2))
 assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
-			Func: func(c Call) (starlark.Value, error) { return caseTurn(c, d) },
+			Func: func(c call.Call) (starlark.Value, error) { return caseTurn(c, d) },
 		},
 		{
 			Name: "tool_call", Params: "name, **arguments",
@@ -78,7 +79,7 @@ assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
 Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the final
 .arguments, and .denied: the reason if a hook denied the call, else "".`,
 			Example: `assert_eq(call_tool("echo", text = "hi").output, "hi")`,
-			Func:    func(c Call) (starlark.Value, error) { return caseCallTool(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseCallTool(c, d) },
 		},
 		{
 			Name: "fire", Params: "event, **arguments",
@@ -87,14 +88,14 @@ One of a program, app.*, is declared in the case's section events.jsonl. Returns
 .context, and .decisions with a struct(plugin, action, reason) for each handler
 that decided something.`,
 			Example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
-			Func:    func(c Call) (starlark.Value, error) { return caseFire(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseFire(c, d) },
 		},
 		{
 			Name: "command", Params: "line",
 			Doc: `Runs a command, as the user would who types the line.
 Returns .name, .args, and the other fields that call_tool returns.`,
 			Example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
-			Func:    func(c Call) (starlark.Value, error) { return caseCommand(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
 		},
 		{
 			Name: "render_template", Params: `ref, input="", **params`,
@@ -102,19 +103,19 @@ Returns .name, .args, and the other fields that call_tool returns.`,
 Returns the template: .prompt and .system as they will be sent, .model, .fragments and
 the other fields of template(...).`,
 			Example: `assert_eq(render_template("review:Go", what = "change").prompt, "Review this change in Go.")`,
-			Func:    func(c Call) (starlark.Value, error) { return caseTemplate(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseTemplate(c, d) },
 		},
 		{
 			Name: "load_fragments", Params: "ref",
 			Doc:     "Resolves a reference, and returns its fragments and attachments as a list.",
 			Example: `assert_eq([f.content for f in load_fragments("runbook:checkout")], ["Runbook of checkout."])`,
-			Func:    func(c Call) (starlark.Value, error) { return caseLoad(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseLoad(c, d) },
 		},
 		{
 			Name: "advance", Params: "seconds=0, minutes=0, hours=0, days=0",
 			Doc:     "Moves the time that handlers see forward, from the next turn on.",
 			Example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
-			Func:    func(c Call) (starlark.Value, error) { return caseAdvance(c, d) },
+			Func:    func(c call.Call) (starlark.Value, error) { return caseAdvance(c, d) },
 		},
 		{
 			Name: "assert_eq", Params: "got, want",
@@ -141,7 +142,7 @@ assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 }
 
 // step runs a step of the driver, with the case's own clock stopped.
-func step[T any](c Call, work func(ctx context.Context) (T, error)) (got T, err error) {
+func step[T any](c call.Call, work func(ctx context.Context) (T, error)) (got T, err error) {
 	got, err = reach(c, work)
 	if err != nil && !isCoded(err) {
 		err = c.Fail("E0319", "%v", err)
@@ -159,7 +160,7 @@ func structOf(name string, fields starlark.StringDict) starlark.Value {
 	return starlarkstruct.FromStringDict(starlark.String(name), fields)
 }
 
-func casePrompt(c Call, d CaseDriver) (starlark.Value, error) {
+func casePrompt(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var args requestArgs
 	if err := args.bind(c); err != nil {
 		return nil, err
@@ -198,18 +199,18 @@ func promptValue(p *starhost.Prompt) starlark.Value {
 
 // namedArguments splits a step's arguments: the first, by place or by name, and the rest.
 // Once the first is given by place, the rest may have an argument of its name.
-func namedArguments(c Call, first string) (string, *starlark.Dict, error) {
+func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 	names := []string{first}
 	if len(c.Args) > 0 {
 		names = nil
 	}
 	own, rest := splitNamed(c.Kwargs, names...)
 	var s string
-	err := UnpackArgs(c.Name, c.Args, own, first, &s)
+	err := call.UnpackArgs(c.Name, c.Args, own, first, &s)
 	return s, rest, err
 }
 
-func caseCallTool(c Call, d CaseDriver) (starlark.Value, error) {
+func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -258,7 +259,7 @@ func saysItself(object *starlark.Dict) bool {
 	return true
 }
 
-func caseFire(c Call, d CaseDriver) (starlark.Value, error) {
+func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
 	event, rest, err := namedArguments(c, "event")
 	if err != nil {
 		return nil, err
@@ -332,7 +333,7 @@ func jsonOrText(raw json.RawMessage) starlark.Value {
 	return frozen(v)
 }
 
-func caseLoad(c Call, d CaseDriver) (starlark.Value, error) {
+func caseLoad(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var ref string
 	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err
@@ -356,7 +357,7 @@ func contextValues(c starhost.Context) []starlark.Value {
 	return values
 }
 
-func caseAdvance(c Call, d CaseDriver) (starlark.Value, error) {
+func caseAdvance(c call.Call, d CaseDriver) (starlark.Value, error) {
 	units := []struct {
 		name string
 		unit time.Duration
@@ -387,7 +388,7 @@ func caseAdvance(c Call, d CaseDriver) (starlark.Value, error) {
 // assertEq implements
 //
 //	assert_eq(got, want)
-func assertEq(c Call) (starlark.Value, error) {
+func assertEq(c call.Call) (starlark.Value, error) {
 	var got, want starlark.Value
 	if err := c.Bind("got", &got, "want", &want); err != nil {
 		return nil, err
@@ -403,7 +404,7 @@ func assertEq(c Call) (starlark.Value, error) {
 }
 
 // failedAssert returns the error of an assertion about two values.
-func failedAssert(c Call, got starlark.Value, want string, wanted starlark.Value) error {
+func failedAssert(c call.Call, got starlark.Value, want string, wanted starlark.Value) error {
 	a, err := spell(c, got)
 	if err != nil {
 		return err
@@ -418,7 +419,7 @@ func failedAssert(c Call, got starlark.Value, want string, wanted starlark.Value
 // assertContains implements
 //
 //	assert_contains(text, part)
-func assertContains(c Call) (starlark.Value, error) {
+func assertContains(c call.Call) (starlark.Value, error) {
 	var text, part starlark.Value
 	if err := c.Bind("text", &text, "part", &part); err != nil {
 		return nil, err
@@ -436,7 +437,7 @@ func assertContains(c Call) (starlark.Value, error) {
 // assertFails implements
 //
 //	assert_fails(fn, text)
-func assertFails(c Call) (starlark.Value, error) {
+func assertFails(c call.Call) (starlark.Value, error) {
 	var (
 		fn   starlark.Callable
 		text string

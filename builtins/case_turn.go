@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -23,14 +24,14 @@ type requestArgs struct {
 }
 
 // bind binds the text, what stands behind it, and the rest of the request.
-func (a *requestArgs) bind(c Call, behind ...any) error {
+func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
 		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params)...)
 }
 
 // request returns what was bound.
-func (a *requestArgs) request(c Call) (r starhost.Request, err error) {
+func (a *requestArgs) request(c call.Call) (r starhost.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
 	if r.Options, err = optionsJSON(c, a.options); err != nil {
@@ -55,7 +56,7 @@ func (v *toolCallValue) Hash() (uint32, error) { return unhashable("tool_call") 
 // makeToolCall implements
 //
 //	tool_call(name, **arguments)
-func makeToolCall(c Call) (starlark.Value, error) {
+func makeToolCall(c call.Call) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func toReply(v starlark.Value) (starhost.Reply, error) {
 	return r, nil
 }
 
-func caseTurn(c Call, d CaseDriver) (starlark.Value, error) {
+func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var (
 		args    requestArgs
 		replies repliesArg
@@ -164,7 +165,7 @@ func replyStruct(r *starhost.Result, denied *starhost.Decision, name string, kin
 	})
 }
 
-func caseCommand(c Call, d CaseDriver) (starlark.Value, error) {
+func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var line string
 	if err := c.Bind("line", &line); err != nil {
 		return nil, err
@@ -176,10 +177,10 @@ func caseCommand(c Call, d CaseDriver) (starlark.Value, error) {
 	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "args", stringList(reply.Call.Args)), nil
 }
 
-func caseTemplate(c Call, d CaseDriver) (starlark.Value, error) {
+func caseTemplate(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var ref, input string
 	own, rest := splitNamed(c.Kwargs, "ref", "input")
-	if err := UnpackArgs(c.Name, c.Args, own, "ref", &ref, "input?", &input); err != nil {
+	if err := call.UnpackArgs(c.Name, c.Args, own, "ref", &ref, "input?", &input); err != nil {
 		return nil, err
 	}
 	params, err := stringParameters(c, "params", rest)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
@@ -62,7 +63,7 @@ func (v *ctxValue) method(m ctxMember) starlark.Value {
 	full := "ctx." + m.name
 	h := v.call
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		c := Call{Runtime: h.rec.rt, Thread: th, Name: full, Args: args, Kwargs: kwargs}
+		c := call.Call{Runtime: h.rec.rt, Thread: th, Name: full, Args: args, Kwargs: kwargs}
 		if err := c.Pay(1, 64); err != nil {
 			return nil, err
 		}
@@ -77,12 +78,12 @@ type ctxMember struct {
 	doc     string
 	example string
 	get     func(*handlerCall) (starlark.Value, error)
-	call    func(Call, *handlerCall) (starlark.Value, error)
+	call    func(call.Call, *handlerCall) (starlark.Value, error)
 }
 
 // entry describes the member for readers; the value comes with each call.
-func (m ctxMember) entry() Entry {
-	e := Entry{Name: "ctx." + m.name, Doc: m.doc}
+func (m ctxMember) entry() call.Entry {
+	e := call.Entry{Name: "ctx." + m.name, Doc: m.doc}
 	if m.call != nil {
 		e.Signature = e.Name + "(" + m.params + ")"
 	}
@@ -269,8 +270,8 @@ assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 
 // ctxEntries describe ctx and its members. They have no values: ctx is a
 // parameter.
-func ctxEntries() []Entry {
-	entries := []Entry{{
+func ctxEntries() []call.Entry {
+	entries := []call.Entry{{
 		Name: "ctx",
 		Doc: `Everything that crosses the wall, for a handler with a parameter of that name.
 A handler without it is a pure function of its arguments. In loaders, members that
@@ -285,7 +286,7 @@ write are errors, as loaders run beside each other.`,
 
 // reach does an effect with the run's clock stopped: what is out there has a
 // deadline of its own.
-func reach[T any](c Call, work func(ctx context.Context) (T, error)) (T, error) {
+func reach[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
 	goOn := c.Runtime.Pause(c.Thread)
 	got, err := work(c.Runtime.Context(c.Thread))
 	goOn()
@@ -294,7 +295,7 @@ func reach[T any](c Call, work func(ctx context.Context) (T, error)) (T, error) 
 
 // encodeJSON converts an argument, "" for the call's own, and pays for each of its
 // parts before it is written.
-func encodeJSON(c Call, arg string, v starlark.Value) (json.RawMessage, error) {
+func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
 		return nil, err
@@ -315,7 +316,7 @@ func prefixed(arg string) string {
 }
 
 // decodeJSON converts JSON text, and pays for what it will be before it is read.
-func decodeJSON(c Call, raw []byte) (starlark.Value, error) {
+func decodeJSON(c call.Call, raw []byte) (starlark.Value, error) {
 	shape, err := jsonScan(c, string(raw))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
@@ -11,7 +12,7 @@ import (
 // ctxExec implements
 //
 //	ctx.exec(argv, stdin="", env={}, timeout=None)
-func ctxExec(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		argv    starlark.Value
 		cmd     effects.Command

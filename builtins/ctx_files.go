@@ -3,11 +3,12 @@ package builtins
 import (
 	"context"
 
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
 // onPath reads something of a file, named by the argument that want is called.
-func onPath[T any](c Call, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
+func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
 	var arg string
 	if err := c.Bind(want, &arg); err != nil {
 		var none T
@@ -19,7 +20,7 @@ func onPath[T any](c Call, want string, work func(ctx context.Context, arg strin
 // fsRead implements
 //
 //	ctx.fs.read(path)
-func fsRead(c Call, h *handlerCall) (starlark.Value, error) {
+func fsRead(c call.Call, h *handlerCall) (starlark.Value, error) {
 	text, err := onPath(c, "path", h.rec.world.ReadFile)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func fsRead(c Call, h *handlerCall) (starlark.Value, error) {
 // fsReadBytes implements
 //
 //	ctx.fs.read_bytes(path)
-func fsReadBytes(c Call, h *handlerCall) (starlark.Value, error) {
+func fsReadBytes(c call.Call, h *handlerCall) (starlark.Value, error) {
 	data, err := onPath(c, "path", h.rec.world.ReadFileBytes)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func fsReadBytes(c Call, h *handlerCall) (starlark.Value, error) {
 // fsGlob implements
 //
 //	ctx.fs.glob(pattern)
-func fsGlob(c Call, h *handlerCall) (starlark.Value, error) {
+func fsGlob(c call.Call, h *handlerCall) (starlark.Value, error) {
 	names, err := onPath(c, "pattern", h.rec.world.GlobFiles)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func fsGlob(c Call, h *handlerCall) (starlark.Value, error) {
 // fsExists implements
 //
 //	ctx.fs.exists(path)
-func fsExists(c Call, h *handlerCall) (starlark.Value, error) {
+func fsExists(c call.Call, h *handlerCall) (starlark.Value, error) {
 	ok, err := onPath(c, "path", h.rec.world.FileExists)
 	return starlark.Bool(ok), err
 }
@@ -60,7 +61,7 @@ func fsExists(c Call, h *handlerCall) (starlark.Value, error) {
 // fsStat implements
 //
 //	ctx.fs.stat(path)
-func fsStat(c Call, h *handlerCall) (starlark.Value, error) {
+func fsStat(c call.Call, h *handlerCall) (starlark.Value, error) {
 	info, err := onPath(c, "path", h.rec.world.StatFile)
 	if err != nil {
 		return nil, err
@@ -73,10 +74,10 @@ func fsStat(c Call, h *handlerCall) (starlark.Value, error) {
 // fsWrite implements
 //
 //	ctx.fs.write(path, content)
-func fsWrite(c Call, h *handlerCall) (starlark.Value, error) {
+func fsWrite(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name    string
-		content TextOrBytes
+		content call.TextOrBytes
 	)
 	if err := c.Bind("path", &name, "content", &content); err != nil {
 		return nil, err

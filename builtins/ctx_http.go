@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
@@ -24,13 +25,13 @@ const (
 //	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
 //
 // where method is "" if it is an argument.
-func sendRequest(method string) func(Call, *handlerCall) (starlark.Value, error) {
-	return func(c Call, h *handlerCall) (starlark.Value, error) {
+func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, error) {
+	return func(c call.Call, h *handlerCall) (starlark.Value, error) {
 		var (
 			r               = effects.Request{Method: method}
 			params, headers secretsArg
 			auth            authArg
-			body            TextOrBytes
+			body            call.TextOrBytes
 			data            starlark.Value
 			timeout         seconds
 		)
@@ -73,7 +74,7 @@ func asText(s string) string {
 
 // A responseValue is what a request gives. It is immutable.
 type responseValue struct {
-	rt   Runtime
+	rt   call.Runtime
 	r    effects.Response
 	text string
 }
@@ -101,7 +102,7 @@ func (v *responseValue) Attr(name string) (starlark.Value, error) {
 	if name != "json" {
 		return fieldOf(responseFields, v, name), nil
 	}
-	return NewBuiltin(v.rt, "response.json", func(c Call) (starlark.Value, error) {
+	return call.NewBuiltin(v.rt, "response.json", func(c call.Call) (starlark.Value, error) {
 		if err := c.Bind(); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
@@ -17,7 +18,7 @@ func ctxNow(h *handlerCall) (starlark.Value, error) {
 // ctxRandom implements
 //
 //	ctx.random(n)
-func ctxRandom(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxRandom(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var n int64
 	if err := c.Bind("n", &n); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func ctxRandom(c Call, h *handlerCall) (starlark.Value, error) {
 // ctxUUID implements
 //
 //	ctx.uuid()
-func ctxUUID(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxUUID(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func ctxUUID(c Call, h *handlerCall) (starlark.Value, error) {
 // ctxEnv implements
 //
 //	ctx.env(name)
-func ctxEnv(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxEnv(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		name string
 		set  bool
@@ -61,7 +62,7 @@ func ctxEnv(c Call, h *handlerCall) (starlark.Value, error) {
 // ctxSecret implements
 //
 //	ctx.secret(name)
-func ctxSecret(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxSecret(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("name", &name); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
@@ -48,7 +49,7 @@ var storeShelf = shelf{
 //
 //	ctx.state.get(key, default=None)
 //	ctx.store.get(key, default=None)
-func (s *shelf) getKept(c Call, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) getKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key  string
 		none starlark.Value = starlark.None
@@ -71,7 +72,7 @@ func (s *shelf) getKept(c Call, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.set(key, value)
 //	ctx.store.set(key, value)
-func (s *shelf) setKept(c Call, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) setKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key   string
 		value starlark.Value
@@ -91,7 +92,7 @@ func (s *shelf) setKept(c Call, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.delete(key)
 //	ctx.store.delete(key)
-func (s *shelf) deleteKept(c Call, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) deleteKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var key string
 	if err := c.Bind("key", &key); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (s *shelf) deleteKept(c Call, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.state.keys()
 //	ctx.store.keys()
-func (s *shelf) keptKeys(c Call, h *handlerCall) (starlark.Value, error) {
+func (s *shelf) keptKeys(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
@@ -15,14 +17,14 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 // ctxLog implements
 //
 //	ctx.log(level, msg, **fields)
-func ctxLog(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var level, msg string
 	own, fields := splitNamed(c.Kwargs, "level", "msg")
-	if err := UnpackArgs(c.Name, c.Args, own, "level", &level, "msg", &msg); err != nil {
+	if err := call.UnpackArgs(c.Name, c.Args, own, "level", &level, "msg", &msg); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(logLevels, level) {
-		return nil, c.Fail("E0202", "level: got %s, want %s%s", Quote(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
+		return nil, c.Fail("E0202", "level: got %s, want %s%s", errtext.Quote(level), strings.Join(logLevels, ", "), near.DidYouMean(level, logLevels))
 	}
 	line := starhost.LogLine{Plugin: h.rec.plugin.Name, Level: level, Text: msg, Pos: callerOf(c.Thread)}
 	if fields.Len() > 0 {

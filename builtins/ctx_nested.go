@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
 // toolsCall implements
 //
 //	ctx.tools.call(name, **arguments)
-func toolsCall(c Call, h *handlerCall) (starlark.Value, error) {
+func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 	name, args, err := namedArguments(c, "name")
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func toolsCall(c Call, h *handlerCall) (starlark.Value, error) {
 //	ctx.fragments.get(ref)
 //
 // which is not called load, as that is a word of the language.
-func fragmentsGet(c Call, h *handlerCall) (starlark.Value, error) {
+func fragmentsGet(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var ref string
 	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err

@@ -6,12 +6,13 @@ import (
 	"go.starlark.net/starlark"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // ctxProgress implements
 //
 //	ctx.progress(done, total=0, message="")
-func ctxProgress(c Call, h *handlerCall) (starlark.Value, error) {
+func ctxProgress(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var done, total amount
 	var message string
 	if err := c.Bind("done", &done, "total?", &total, "message?", &message); err != nil {

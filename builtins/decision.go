@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -53,7 +54,7 @@ func (d *decision) Held() []starlark.Value {
 }
 
 // decide returns d, and remembers that the handler made it.
-func decide(c Call, d *decision) (starlark.Value, error) {
+func decide(c call.Call, d *decision) (starlark.Value, error) {
 	d.made = callerOf(c.Thread)
 	if h := handlerOf(c); h != nil {
 		h.made = d
@@ -64,8 +65,8 @@ func decide(c Call, d *decision) (starlark.Value, error) {
 // reasoned makes the builtins deny, ask and abort:
 //
 //	deny(reason)
-func reasoned(action starhost.Action) Func {
-	return func(c Call) (starlark.Value, error) {
+func reasoned(action starhost.Action) call.Func {
+	return func(c call.Call) (starlark.Value, error) {
 		d := &decision{action: action}
 		if err := c.Bind("reason", &d.reason); err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ func reasoned(action starhost.Action) Func {
 // makeApprove implements
 //
 //	approve()
-func makeApprove(c Call) (starlark.Value, error) {
+func makeApprove(c call.Call) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func makeApprove(c Call) (starlark.Value, error) {
 // makeRespond implements
 //
 //	respond(result)
-func makeRespond(c Call) (starlark.Value, error) {
+func makeRespond(c call.Call) (starlark.Value, error) {
 	var v starlark.Value
 	if err := c.Bind("result", &v); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func makeRespond(c Call) (starlark.Value, error) {
 // makeModify implements
 //
 //	modify(**changes)
-func makeModify(c Call) (starlark.Value, error) {
+func makeModify(c call.Call) (starlark.Value, error) {
 	if len(c.Args) > 0 || len(c.Kwargs) == 0 {
 		return nil, c.Fail("E0201", "got %d positional arguments, want changes by name: modify(model = \"...\")", len(c.Args))
 	}
@@ -116,7 +117,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 	if !ok {
 		c, err := toContext(v)
 		if err != nil {
-			return Errorf("E0312", "%v, or a decision", err)
+			return call.Errorf("E0312", "%v, or a decision", err)
 		}
 		if len(c.Fragments)+len(c.Attachments) > 0 {
 			out.Action, out.Context = starhost.ActionContext, c
@@ -131,7 +132,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 		name := string(change[0].(starlark.String))
 		value, err := toChange(spec, name, change[1])
 		if err != nil {
-			return Errorf("E0312", "modify: %s: %v", name, err)
+			return call.Errorf("E0312", "modify: %s: %v", name, err)
 		}
 		if out.Changes == nil {
 			out.Changes = map[string]any{}
@@ -148,12 +149,12 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 	case *string:
 		s, ok := starlark.AsString(v)
 		if !ok {
-			return nil, Errorf("E0312", "got %s, want string", v.Type())
+			return nil, call.Errorf("E0312", "got %s, want string", v.Type())
 		}
 		return s, textError(s)
 	case *json.RawMessage:
 		if !isObject(v) {
-			return nil, Errorf("E0312", "got %s, want dict", v.Type())
+			return nil, call.Errorf("E0312", "got %s, want dict", v.Type())
 		}
 		raw, err := appendJSON(nil, v)
 		return json.RawMessage(raw), err

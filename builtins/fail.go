@@ -3,6 +3,7 @@ package builtins
 import (
 	"strings"
 
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
@@ -21,9 +22,9 @@ func (e *failError) Code() string { return "E0301" }
 // as upstream does, with an error that a tool can tell from others. Its text is
 // paid for as a whole: few values can spell much. What of it is not UTF-8 becomes
 // U+FFFD: there is no better place for another failure.
-func raiseFail(c Call) (starlark.Value, error) {
+func raiseFail(c call.Call) (starlark.Value, error) {
 	sep := " "
-	if err := UnpackArgs(c.Name, nil, c.Kwargs, "sep?", &sep); err != nil {
+	if err := call.UnpackArgs(c.Name, nil, c.Kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
 	parts := make([]string, len(c.Args))
@@ -42,7 +43,7 @@ func raiseFail(c Call) (starlark.Value, error) {
 
 // spell returns v as a plugin would write it. It pays for each node that will be
 // printed before it prints: few values can spell much.
-func spell(c Call, v starlark.Value) (string, error) {
+func spell(c call.Call, v starlark.Value) (string, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
 		return "", err

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 )
 
 // filesModule returns the members of the module files: the plugin's own folder.
-func filesModule(rt Runtime) []Entry {
-	return Entries(rt, "files", []Member{
+func filesModule(rt call.Runtime) []call.Entry {
+	return call.Entries(rt, "files", []call.Member{
 		{
 			Name: "read", Params: "path",
 			Doc: `Returns the text of a file in the plugin's own folder.
@@ -47,7 +49,7 @@ assert_eq(files.exists("data/none.txt"), False)`,
 }
 
 // ownFilesOf returns the plugin's own folder.
-func ownFilesOf(c Call) (effects.OwnFiles, error) {
+func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	h := handlerOf(c)
 	if h == nil {
 		return nil, c.Fail("E0316", "this file is no plugin: only a plugin has files")
@@ -60,7 +62,7 @@ func ownFilesOf(c Call) (effects.OwnFiles, error) {
 }
 
 // readOwn returns a file of the plugin's own folder.
-func readOwn(c Call, name string) ([]byte, error) {
+func readOwn(c call.Call, name string) ([]byte, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func readOwn(c Call, name string) ([]byte, error) {
 // filesRead implements
 //
 //	files.read(path)
-func filesRead(c Call) (starlark.Value, error) {
+func filesRead(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func filesRead(c Call) (starlark.Value, error) {
 // filesReadBytes implements
 //
 //	files.read_bytes(path)
-func filesReadBytes(c Call) (starlark.Value, error) {
+func filesReadBytes(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {
 		return nil, err
@@ -105,7 +107,7 @@ func filesReadBytes(c Call) (starlark.Value, error) {
 // filesGlob implements
 //
 //	files.glob(pattern)
-func filesGlob(c Call) (starlark.Value, error) {
+func filesGlob(c call.Call) (starlark.Value, error) {
 	var pattern string
 	if err := c.Bind("pattern", &pattern); err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func filesGlob(c Call) (starlark.Value, error) {
 // filesExists implements
 //
 //	files.exists(path)
-func filesExists(c Call) (starlark.Value, error) {
+func filesExists(c call.Call) (starlark.Value, error) {
 	var name string
 	if err := c.Bind("path", &name); err != nil {
 		return nil, err
@@ -142,7 +144,7 @@ func filesExists(c Call) (starlark.Value, error) {
 
 // attachmentFile returns the bytes of attachment(path = name): of the plugin's
 // own folder if it has the file, else of the workspace under the plugin's grants.
-func attachmentFile(c Call, name string) ([]byte, error) {
+func attachmentFile(c call.Call, name string) ([]byte, error) {
 	h := handlerOf(c)
 	own, noFolder := ownFilesOf(c)
 	if noFolder == nil {
@@ -155,7 +157,7 @@ func attachmentFile(c Call, name string) ([]byte, error) {
 	case noFolder != nil:
 		return nil, noFolder
 	default:
-		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", Quote(name))
+		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", errtext.Quote(name))
 	}
 	data, err := reach(c, func(ctx context.Context) ([]byte, error) {
 		return h.rec.world.ReadFileBytes(ctx, name)
@@ -165,7 +167,7 @@ func attachmentFile(c Call, name string) ([]byte, error) {
 	case errors.As(err, &refused) && !refused.Declared && noFolder != nil:
 		return nil, noFolder
 	case errors.As(err, &refused) && !refused.Declared:
-		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; if it is the workspace's: %v", Quote(name), err)
+		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; if it is the workspace's: %v", errtext.Quote(name), err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: path: %w", c.Name, err)
 	}

@@ -1,5 +1,7 @@
 package builtins
 
+import "github.com/starhost/starhost/builtins/call"
+
 // maxTextDigits is the most digits of one number in JSON text: more is quadratic
 // work.
 const maxTextDigits = 20_000
@@ -15,7 +17,7 @@ var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
 
 // jsonScan looks at the text once, before anything recurses on it. It pays for
 // the look.
-func jsonScan(c Call, text string) (jsonShape, error) {
+func jsonScan(c call.Call, text string) (jsonShape, error) {
 	shape := jsonShape{bytes: len(text)}
 	if err := c.Pay(1+len(text)/16, 0); err != nil {
 		return shape, err

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -173,12 +176,12 @@ func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	if depth > 1 || dict == nil {
 		dict = new(starlark.Dict)
 	}
-	var flood KeyFlood
+	var flood call.KeyFlood
 	for !r.closes('}') {
 		name := starlark.String(r.string())
 		var key starlark.Value = name // once: each conversion allocates
 		if _, found, _ := dict.Get(key); found {
-			return nil, fmt.Errorf("key %s stands twice in one object", Quote(string(name)))
+			return nil, fmt.Errorf("key %s stands twice in one object", errtext.Quote(string(name)))
 		}
 		if err := flood.Add(key); err != nil {
 			return nil, err
@@ -276,7 +279,7 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 		w.out = append(w.out, v.String()...)
 	case starlark.Float:
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return PathErrorf("got float %v, want a finite number", v)
+			return errtext.PathErrorf("got float %v, want a finite number", v)
 		}
 		w.out = append(w.out, v.String()...) // always with a point or an exponent
 	case starlark.String:
@@ -297,23 +300,23 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 func notJSON(v starlark.Value) error {
 	switch v := v.(type) {
 	case nil:
-		return PathErrorf("got nothing, want a JSON value")
+		return errtext.PathErrorf("got nothing, want a JSON value")
 	case starlark.Bytes:
-		return PathErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
+		return errtext.PathErrorf("got bytes, want a JSON value (str(x) for text, base64.encode(x) for data)")
 	case interface {
 		starlark.Value
 		json.Marshaler
 	}: // a time or a duration, which refuses to be JSON
-		return PathErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
+		return errtext.PathErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
-		return PathErrorf("got %s, want a JSON value", v.Type())
+		return errtext.PathErrorf("got %s, want a JSON value", v.Type())
 	}
 }
 
 // full reports an error when n more bytes would pass the limit.
 func (w *jsonWriter) full(n int) error {
 	if n > w.limit-len(w.out) {
-		return PathErrorf("got more than %d bytes of JSON", jsonMaxBytes)
+		return errtext.PathErrorf("got more than %d bytes of JSON", jsonMaxBytes)
 	}
 	return nil
 }
@@ -321,7 +324,7 @@ func (w *jsonWriter) full(n int) error {
 // nested writes what body writes between two brackets, one level below depth.
 func (w *jsonWriter) nested(depth int, open, end byte, body func() error) error {
 	if depth == jsonMaxDepth {
-		return PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
+		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
 	}
 	if err := w.full(2); err != nil {
 		return err
@@ -339,7 +342,7 @@ func (w *jsonWriter) elements(seq starlark.Sequence, depth int) error {
 	i := 0
 	for elem := range starlark.Elements(seq) {
 		if err := w.value(elem, depth); err != nil {
-			return Under("["+strconv.Itoa(i)+"]", err)
+			return errtext.Under("["+strconv.Itoa(i)+"]", err)
 		}
 		w.out = append(w.out, ',')
 		i++
@@ -352,7 +355,7 @@ func (w *jsonWriter) entries(m starlark.IterableMapping, depth int) error {
 	for k, v := range starlark.Entries(m) {
 		key, ok := k.(starlark.String)
 		if !ok {
-			return PathErrorf("got a key that is %s, want string", k.Type())
+			return errtext.PathErrorf("got a key that is %s, want string", k.Type())
 		}
 		if err := w.member(string(key), v, depth); err != nil {
 			return err
@@ -378,7 +381,7 @@ func (w *jsonWriter) member(key string, v starlark.Value, depth int) error {
 	}
 	w.out = append(w.out, ':')
 	if err := w.value(v, depth); err != nil {
-		return Under(KeyStep(key), err)
+		return errtext.Under(errtext.KeyStep(key), err)
 	}
 	w.out = append(w.out, ',')
 	return nil
@@ -393,8 +396,8 @@ func (w *jsonWriter) text(s string) error {
 	from := 0 // s[from:i] is written as it is
 	for i := 0; i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
-			if b < ' ' || Escapes[b] != 0 {
-				w.out = AppendEscaped(append(w.out, s[from:i]...), b)
+			if b < ' ' || jsontext.Escapes[b] != 0 {
+				w.out = jsontext.AppendEscaped(append(w.out, s[from:i]...), b)
 				from = i + 1
 			}
 			i++

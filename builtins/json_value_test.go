@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -15,7 +16,7 @@ import (
 )
 
 // A freeRuntime charges nothing.
-type freeRuntime struct{ Runtime }
+type freeRuntime struct{ call.Runtime }
 
 func (freeRuntime) Charge(*starlark.Thread, string, uint64, uint64) error { return nil }
 

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/starnames"
 )
 
@@ -16,22 +17,22 @@ import (
 func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 	var calls []*syntax.CallExpr
 	syntax.Walk(f, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && isName(call.Fn, "plugin") {
-			calls = append(calls, call)
+		if expr, ok := n.(*syntax.CallExpr); ok && isName(expr.Fn, "plugin") {
+			calls = append(calls, expr)
 		}
 		return true
 	})
 	if len(calls) == 0 || starnames.Globals(f)["plugin"] {
 		return nil, nil
 	}
-	for i, call := range calls {
-		start, _ := call.Span()
+	for i, expr := range calls {
+		start, _ := expr.Span()
 		switch {
-		case !slices.ContainsFunc(f.Stmts, func(s syntax.Stmt) bool { return callOf(s, "plugin") == call }):
-			return nil, Errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").At(start)
+		case !slices.ContainsFunc(f.Stmts, func(s syntax.Stmt) bool { return callOf(s, "plugin") == expr }):
+			return nil, call.Errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").At(start)
 		case i > 0:
 			first, _ := calls[0].Span()
-			return nil, Errorf("E0302", "plugin: is already called at %s", posOf(first)).At(start)
+			return nil, call.Errorf("E0302", "plugin: is already called at %s", posOf(first)).At(start)
 		}
 	}
 	return calls[0], nil
@@ -40,8 +41,8 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 // callOf returns the call of the named function that is the statement, or nil.
 func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
 	if x, ok := stmt.(*syntax.ExprStmt); ok {
-		if call, ok := x.X.(*syntax.CallExpr); ok && isName(call.Fn, name) {
-			return call
+		if expr, ok := x.X.(*syntax.CallExpr); ok && isName(expr.Fn, name) {
+			return expr
 		}
 	}
 	return nil
@@ -76,7 +77,7 @@ func literal(x syntax.Expr) (starlark.Value, error) {
 		return literalDict(x)
 	}
 	start, _ := x.Span()
-	return nil, Errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").At(start)
+	return nil, call.Errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").At(start)
 }
 
 // literalValue converts what the parser made of a literal.
@@ -108,7 +109,7 @@ func literalList(x *syntax.ListExpr) (starlark.Value, error) {
 
 func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 	dict := starlark.NewDict(len(x.List))
-	var flood KeyFlood
+	var flood call.KeyFlood
 	for _, e := range x.List {
 		entry := e.(*syntax.DictEntry)
 		k, err := literal(entry.Key)
@@ -121,13 +122,13 @@ func literalDict(x *syntax.DictExpr) (starlark.Value, error) {
 		}
 		start, _ := entry.Span()
 		if err := flood.Add(k); err != nil {
-			return nil, Errorf("E0302", "plugin: %v", err).At(start)
+			return nil, call.Errorf("E0302", "plugin: %v", err).At(start)
 		}
 		if _, found, err := dict.Get(k); found || err != nil {
-			return nil, Errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).At(start)
+			return nil, call.Errorf("E0302", "plugin: key %s: stands twice or cannot be a key", k).At(start)
 		}
 		if err := dict.SetKey(k, v); err != nil {
-			return nil, Errorf("E0302", "plugin: key %s: %v", k, err).At(start)
+			return nil, call.Errorf("E0302", "plugin: key %s: %v", k, err).At(start)
 		}
 	}
 	return dict, nil

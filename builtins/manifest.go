@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -69,7 +70,7 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	for i, f := range manifestFields {
 		names[i] = f.name
 	}
-	return nil, Errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, call.Errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // ReadManifest returns what a plugin's file says of itself. A file without
@@ -152,12 +153,12 @@ func manifestOf(file string, note []byte) (*Manifest, error) {
 // readManifest reads the manifest from the syntax of a file.
 func readManifest(f *syntax.File) (*Manifest, error) {
 	m := &Manifest{API: APIVersion}
-	call, err := findPlugin(f)
+	expr, err := findPlugin(f)
 	if err != nil {
 		return nil, err
 	}
-	if call != nil {
-		if err := m.read(call); err != nil {
+	if expr != nil {
+		if err := m.read(expr); err != nil {
 			return nil, err
 		}
 	}
@@ -172,18 +173,18 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 }
 
 // read decodes the arguments of the call.
-func (m *Manifest) read(call *syntax.CallExpr) error {
-	m.Place, _ = call.Span()
+func (m *Manifest) read(expr *syntax.CallExpr) error {
+	m.Place, _ = expr.Span()
 	seen := map[string]bool{}
-	for _, arg := range call.Args {
+	for _, arg := range expr.Args {
 		start, _ := arg.Span()
 		bin, ok := arg.(*syntax.BinaryExpr)
 		if !ok || bin.Op != syntax.EQ {
-			return Errorf("E0302", "plugin: takes literals by name: plugin(version = \"1.0\")").At(start)
+			return call.Errorf("E0302", "plugin: takes literals by name: plugin(version = \"1.0\")").At(start)
 		}
 		name := bin.X.(*syntax.Ident).Name
 		if seen[name] {
-			return Errorf("E0302", "plugin: %s is given twice", name).At(start)
+			return call.Errorf("E0302", "plugin: %s is given twice", name).At(start)
 		}
 		seen[name] = true
 		if name == "name" {
@@ -200,7 +201,7 @@ func (m *Manifest) read(call *syntax.CallExpr) error {
 func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) error {
 	set, err := manifestField(name)
 	if err != nil {
-		return err.(*Error).At(start)
+		return err.(*call.Error).At(start)
 	}
 	v, err := literal(x)
 	if err != nil {
@@ -212,7 +213,7 @@ func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) erro
 		if errors.As(err, &coded) {
 			code = coded.Code()
 		}
-		return Errorf(code, "plugin: %s: %v", name, err).At(start)
+		return call.Errorf(code, "plugin: %s: %v", name, err).At(start)
 	}
 	return nil
 }
@@ -295,7 +296,7 @@ func (m *Manifest) CheckName(name string) error {
 	if m.Name == "" || m.Name == name {
 		return nil
 	}
-	return Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
+	return call.Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
 }
 
 // A Setting is what an operator set for a plugin.
@@ -321,11 +322,11 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	for _, s := range settings {
 		old, ok := fields[s.Key]
 		if !ok {
-			return nil, Errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
+			return nil, call.Errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
 		}
 		v, err := setting(old, s.Value)
 		if err != nil {
-			return nil, Errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
+			return nil, call.Errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
 		}
 		fields[s.Key] = v
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -14,7 +15,7 @@ import (
 // the evaluation it is only read.
 type Recorder struct {
 	plugin   *starhost.Plugin
-	rt       Runtime
+	rt       call.Runtime
 	world    *effects.World
 	config   starlark.Value
 	declared []starhost.EventSpec
@@ -27,7 +28,7 @@ type Recorder struct {
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
 // config is what [Manifest.Configure] returned; declared are the events of the
 // program's own, as in starhost.Options.AppEvents.
-func Record(p *starhost.Plugin, rt Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
+func Record(p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[claimed]starhost.Pos{}}
 	r.loading = &handlerCall{rec: r, logs: new(logBook)}
 	return r
@@ -99,7 +100,7 @@ func (h *handlerCall) Value(key any) any {
 
 // handlerOf returns the call of the handler that c belongs to, or nil if no plugin
 // is running.
-func handlerOf(c Call) *handlerCall {
+func handlerOf(c call.Call) *handlerCall {
 	h, _ := c.Runtime.Context(c.Thread).Value(handlerKey{}).(*handlerCall)
 	return h
 }
@@ -118,7 +119,7 @@ func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 
 // run calls the function of s and adds what the call spent to the lane.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	v, usage, err := h.rec.rt.CallWithin(h, Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
+	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)
@@ -149,7 +150,7 @@ func registrationPlace(th *starlark.Thread) starhost.Pos {
 
 // recorderOf returns the Recorder for a registration, or an error if this is not
 // the time for one.
-func recorderOf(c Call) (*Recorder, error) {
+func recorderOf(c call.Call) (*Recorder, error) {
 	h := handlerOf(c)
 	if h == nil {
 		return nil, c.Fail("E0304", "this file is no plugin: only a plugin registers")
@@ -172,7 +173,7 @@ const maxName = 1 << 10
 type claimed struct{ kind, name string }
 
 // claimName takes a name for a thing of some kind, or says where it was taken.
-func claimName(c Call, r *Recorder, kind, name string) (starhost.Pos, error) {
+func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.Thread)
 	if len(name) > maxName {
 		return pos, c.Fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/builtins/modules"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 )
@@ -19,7 +22,7 @@ import (
 //
 // [ReadManifest] has read the arguments before the file runs; what is left to
 // check is the time of the call.
-func declarePlugin(c Call) (starlark.Value, error) {
+func declarePlugin(c call.Call) (starlark.Value, error) {
 	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ type listArg struct {
 
 // startRegistration returns the Recorder for one more registration with these lists, or
 // says why there may be none.
-func startRegistration(c Call, lists ...listArg) (*Recorder, error) {
+func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 	r, err := recorderOf(c)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ type seconds time.Duration
 // Unpack implements starlark.Unpacker.
 func (s *seconds) Unpack(v starlark.Value) error {
 	f, ok := starlark.AsFloat(v)
-	if d, isDuration := v.(Duration); isDuration {
+	if d, isDuration := v.(modules.Duration); isDuration {
 		f, ok = time.Duration(d).Seconds(), true
 	}
 	if !ok {
@@ -110,7 +113,7 @@ func (s *seconds) Unpack(v starlark.Value) error {
 //
 //	register_tool(handler, name=None, description=None, parameters=None, toolset=None, timeout=None,
 //	              approval="auto", available=None, roles=None, override=False)
-func registerTool(c Call) (starlark.Value, error) {
+func registerTool(c call.Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
 		parameters         *starlark.Dict
@@ -161,7 +164,7 @@ func registerTool(c Call) (starlark.Value, error) {
 }
 
 // availability returns the Go side of a tool's question whether it is available.
-func availability(c Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
+func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
 	p, err := readPlaced(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
@@ -174,7 +177,7 @@ func availability(c Call, r *Recorder, handler starlark.Callable) (func(context.
 		}
 		yes, ok := v.(starlark.Bool)
 		if !ok {
-			err = Errorf("E0312", "got %s, want True or False", v.Type())
+			err = call.Errorf("E0312", "got %s, want True or False", v.Type())
 		}
 		return bool(yes), r.returned(p.fn, err)
 	}, nil
@@ -182,7 +185,7 @@ func availability(c Call, r *Recorder, handler starlark.Callable) (func(context.
 
 // defaultToolName is the tool's name where none is given: the function's, behind
 // that of its toolset.
-func defaultToolName(c Call, fn *starlark.Function, toolset string) (string, error) {
+func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string, error) {
 	if fn.Name() == "lambda" {
 		return "", c.Fail("E0307", "name: a lambda has none: give the tool a name")
 	}
@@ -248,13 +251,13 @@ func (r *Recorder) returned(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
 	}
-	return r.cleanError(Errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).At(fn.Position()))
+	return r.cleanError(call.Errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).At(fn.Position()))
 }
 
 // registerHook implements
 //
 //	register_hook(event, handler, priority=0, match=None, on_error=None)
-func registerHook(c Call) (starlark.Value, error) {
+func registerHook(c call.Call) (starlark.Value, error) {
 	var (
 		event    string
 		handler  starlark.Callable
@@ -270,7 +273,7 @@ func registerHook(c Call) (starlark.Value, error) {
 		return nil, err
 	}
 	if len(event) > maxName {
-		return nil, c.Fail("E0306", "unknown event %s", Quote(event))
+		return nil, c.Fail("E0306", "unknown event %s", errtext.Quote(event))
 	}
 	spec, err := starhost.LookupEvent(event, r.declared...)
 	if err != nil {
@@ -309,7 +312,7 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 			return d, nil
 		}
 		if nothing {
-			return d, Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).At(sig.fn.Position())
+			return d, call.Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).At(sig.fn.Position())
 		}
 		err = toDecision(spec, v, &d)
 		r.cleanDecision(&d)
@@ -320,7 +323,7 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 // registerFragmentLoader implements
 //
 //	register_fragment_loader(prefix, handler, description=None)
-func registerFragmentLoader(c Call) (starlark.Value, error) {
+func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	var (
 		prefix, description string
 		handler             starlark.Callable

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"go.starlark.net/starlark"
 )
 
@@ -13,7 +14,7 @@ var commandArgs = []string{"args", "full_args"}
 // registerCommand implements
 //
 //	register_command(name, handler, description=None, aliases=[], complete=None)
-func registerCommand(c Call) (starlark.Value, error) {
+func registerCommand(c call.Call) (starlark.Value, error) {
 	var (
 		cmd               starhost.Command
 		handler, complete starlark.Callable
@@ -72,7 +73,7 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 }
 
 // completion returns the Go side of what completes a command's arguments.
-func completion(c Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+func completion(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
 	p, err := readPlaced(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err

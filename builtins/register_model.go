@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
@@ -11,7 +12,7 @@ import (
 // registerModel implements
 //
 //	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None)
-func registerModel(c Call) (starlark.Value, error) {
+func registerModel(c call.Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint
 		models, aliases texts

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.yaml.in/yaml/v3"
 )
@@ -20,7 +22,7 @@ const maxFrontMatter = 16 << 10
 //	register_skill(path, name=None, description=None)
 //
 // The file is read at once, as all of a plugin is.
-func registerSkill(c Call) (starlark.Value, error) {
+func registerSkill(c call.Call) (starlark.Value, error) {
 	var (
 		file  string
 		skill starhost.Skill
@@ -49,7 +51,7 @@ func registerSkill(c Call) (starlark.Value, error) {
 
 // readSkill returns the text of a skill behind its front matter, which gives name
 // and description where the skill has none.
-func readSkill(c Call, file string, skill *starhost.Skill) (string, error) {
+func readSkill(c call.Call, file string, skill *starhost.Skill) (string, error) {
 	data, err := readOwn(c, file)
 	if err != nil {
 		return "", err
@@ -66,7 +68,7 @@ func readSkill(c Call, file string, skill *starhost.Skill) (string, error) {
 	}
 	var says struct{ Name, Description string }
 	if err := yaml.Unmarshal([]byte(head), &says); err != nil {
-		return "", c.Fail("E0202", "path: %s: front matter: %s", file, Cut(strings.TrimPrefix(err.Error(), "yaml: ")))
+		return "", c.Fail("E0202", "path: %s: front matter: %s", file, errtext.Cut(strings.TrimPrefix(err.Error(), "yaml: ")))
 	}
 	for _, f := range []struct {
 		name, says string
@@ -105,7 +107,7 @@ func frontMatter(text string) (head, rest string) {
 
 // filesBesideSkill returns the other files of a skill's folder and those below it, as
 // the skill calls them.
-func filesBesideSkill(c Call, file string) ([]string, error) {
+func filesBesideSkill(c call.Call, file string) ([]string, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
 		return nil, err

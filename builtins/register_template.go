@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
@@ -18,7 +19,7 @@ import (
 // registerTemplateLoader implements
 //
 //	register_template_loader(prefix, handler)
-func registerTemplateLoader(c Call) (starlark.Value, error) {
+func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	var (
 		prefix  string
 		handler starlark.Callable
@@ -54,7 +55,7 @@ func (r *Recorder) templateCall(p *placed) func(context.Context, *starhost.Turn,
 		}
 		tm, ok := v.(*templateValue)
 		if !ok {
-			return starhost.Template{}, r.returned(p.fn, Errorf("E0312", "got %s, want template(...)", v.Type()))
+			return starhost.Template{}, r.returned(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
 		}
 		made := tm.t
 		made.Attachments = slices.Clone(made.Attachments) // the value may be a global
@@ -116,7 +117,7 @@ func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 // makeTemplate implements
 //
 //	template(prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={})
-func makeTemplate(c Call) (starlark.Value, error) {
+func makeTemplate(c call.Call) (starlark.Value, error) {
 	var (
 		t                 starhost.Template
 		refs, systemRefs  texts
@@ -159,7 +160,7 @@ func makeTemplate(c Call) (starlark.Value, error) {
 }
 
 // optionsJSON returns a dict of options as JSON; nil is none.
-func optionsJSON(c Call, options *starlark.Dict) (json.RawMessage, error) {
+func optionsJSON(c call.Call, options *starlark.Dict) (json.RawMessage, error) {
 	if options == nil {
 		return nil, nil
 	}
@@ -168,7 +169,7 @@ func optionsJSON(c Call, options *starlark.Dict) (json.RawMessage, error) {
 
 // stringParameters converts the values of a template's parameters: text, and what is
 // written as text without a doubt.
-func stringParameters(c Call, arg string, d *starlark.Dict) (map[string]string, error) {
+func stringParameters(c call.Call, arg string, d *starlark.Dict) (map[string]string, error) {
 	if d == nil {
 		return nil, nil
 	}

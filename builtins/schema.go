@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
@@ -21,7 +23,7 @@ type toolSchema struct {
 
 // schemaOf returns a tool's JSON Schema: the given one, checked against the
 // handler's parameters, or one derived from signature and docstring.
-func schemaOf(c Call, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
+func schemaOf(c call.Call, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
 		return deriveSchema(c, sig)
 	}
@@ -36,7 +38,7 @@ func schemaOf(c Call, sig *signature, given *starlark.Dict) (s toolSchema, err e
 }
 
 // deriveSchema returns the schema of a tool that is given none.
-func deriveSchema(c Call, sig *signature) (s toolSchema, err error) {
+func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
 	if err := payDefaults(c, sig); err != nil {
 		return s, err
 	}
@@ -61,7 +63,7 @@ const maxUnchecked = 4 << 10
 
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.
-func payDefaults(c Call, sig *signature) error {
+func payDefaults(c call.Call, sig *signature) error {
 	for _, p := range sig.offered() {
 		if p.value == nil {
 			continue
@@ -78,7 +80,7 @@ func payDefaults(c Call, sig *signature) error {
 // not fit. What a JSON Schema is, is the host's to check.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
 	if typ, _ := starlark.AsString(lookup(schema, "type")); typ != "object" {
-		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", Quote(typ))
+		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", errtext.Quote(typ))
 	}
 	properties := stringKeys(lookup(schema, "properties"))
 	for _, p := range sig.offered() {
@@ -287,7 +289,7 @@ func (w *jsonWriter) object(key string, depth int, members func() error) error {
 	}
 	w.out = append(w.out, ':')
 	if err := w.nested(depth, '{', '}', members); err != nil {
-		return Under(KeyStep(key), err)
+		return errtext.Under(errtext.KeyStep(key), err)
 	}
 	w.out = append(w.out, ',')
 	return nil
@@ -499,7 +501,7 @@ func indentation(line string) int {
 func parseArg(line string) (argDoc, error) {
 	name, typ, text, ok := cutArg(line)
 	if !ok {
-		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", Quote(line))
+		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", errtext.Quote(line))
 	}
 	d := argDoc{name: name, text: text}
 	if typ == "" {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -49,7 +51,7 @@ func (v *secretValue) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 	}
 	joined := &secretValue{effects.Join(first.s, second.s), first.parts + second.parts, first.size + second.size}
 	if joined.parts > maxSecretParts || joined.size > maxSecretSize {
-		return nil, Errorf("E0202", "got a secret in a text of %d parts and %d bytes, want at most %d and %d", joined.parts, joined.size, maxSecretParts, maxSecretSize)
+		return nil, call.Errorf("E0202", "got a secret in a text of %d parts and %d bytes, want at most %d and %d", joined.parts, joined.size, maxSecretParts, maxSecretSize)
 	}
 	return joined, nil
 }
@@ -97,7 +99,7 @@ func (a *secretsArg) Unpack(v starlark.Value) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if text, isText := v.(starlark.String); isText && strings.Contains(string(text), "<secret ") {
-			return fmt.Errorf("%s: got %s, which is how a secret prints: join texts and secrets by +", name, Quote(string(text)))
+			return fmt.Errorf("%s: got %s, which is how a secret prints: join texts and secrets by +", name, errtext.Quote(string(text)))
 		}
 		all[name] = s
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/starnames"
 	"go.starlark.net/syntax"
 )
@@ -59,7 +60,7 @@ func checkDecisions(f *syntax.File) error {
 		case *syntax.ExprStmt:
 			if name := dropped(n); name != "" && err == nil && !starnames.Bound(f)[name] {
 				start, _ := n.Span()
-				err = Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
+				err = call.Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
 			}
 			return false
 		case syntax.Expr: // has no statements

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/builtins/modules"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 )
@@ -11,23 +13,23 @@ import (
 // Topics returns the table of everything that a plugin's file can say. Entries
 // without a Value are the language's own, or reached through a parameter. rt may
 // be nil when only the descriptions are wanted.
-func Topics(rt Runtime) []Topic {
-	topics := []Topic{
-		{"Registrations", "What a plugin says of itself and offers.", false, entriesOf(rt, registrations)},
-		{"Values", "What handlers return beside text.", false, entriesOf(rt, values)},
-		{"Decisions", "What hooks return to decide. Which of them an event accepts is listed with the event.", false, entriesOf(rt, decisions)},
-		{"Settings", "What the operator can set.", false, []Entry{configEntry}},
-		{"ctx", "Everything that crosses the wall. A handler that wants it has a parameter of that name.", false, ctxEntries()},
-		{"Arguments", "Arguments of events that are more than plain values.", false, viewEntries},
-		{"files", "The files of the plugin's own folder, also while it is loaded.", true, filesModule(rt)},
+func Topics(rt call.Runtime) []call.Topic {
+	topics := []call.Topic{
+		{Name: "Registrations", Doc: "What a plugin says of itself and offers.", Entries: entriesOf(rt, registrations)},
+		{Name: "Values", Doc: "What handlers return beside text.", Entries: entriesOf(rt, values)},
+		{Name: "Decisions", Doc: "What hooks return to decide. Which of them an event accepts is listed with the event.", Entries: entriesOf(rt, decisions)},
+		{Name: "Settings", Doc: "What the operator can set.", Entries: []call.Entry{configEntry}},
+		{Name: "ctx", Doc: "Everything that crosses the wall. A handler that wants it has a parameter of that name.", Entries: ctxEntries()},
+		{Name: "Arguments", Doc: "Arguments of events that are more than plain values.", Entries: viewEntries},
+		{Name: "files", Doc: "The files of the plugin's own folder, also while it is loaded.", Module: true, Entries: filesModule(rt)},
 	}
-	topics = append(topics, moduleTopics(rt)...)
-	return append(topics, Topic{"Language", "What Starlark itself has.", false, languageEntries(rt)})
+	topics = append(topics, modules.Topics(rt)...)
+	return append(topics, call.Topic{Name: "Language", Doc: "What Starlark itself has.", Entries: languageEntries(rt)})
 }
 
 // Table returns the entries of all topics, in their order.
-func Table(rt Runtime) []Entry {
-	var lists [][]Entry
+func Table(rt call.Runtime) []call.Entry {
+	var lists [][]call.Entry
 	for _, t := range Topics(rt) {
 		lists = append(lists, t.Entries)
 	}
@@ -35,8 +37,8 @@ func Table(rt Runtime) []Entry {
 }
 
 // entriesOf describes members that belong to no module.
-func entriesOf(rt Runtime, members []Member) []Entry {
-	entries := make([]Entry, len(members))
+func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
+	entries := make([]call.Entry, len(members))
 	for i, m := range members {
 		entries[i] = m.Entry(rt, m.Name)
 	}
@@ -46,7 +48,7 @@ func entriesOf(rt Runtime, members []Member) []Entry {
 // Modules returns the values of entries as a file sees them: members such as
 // "text.wrap" are grouped into a frozen module. Entries without a Value are left
 // out.
-func Modules(entries []Entry) starlark.StringDict {
+func Modules(entries []call.Entry) starlark.StringDict {
 	env := starlark.StringDict{}
 	for _, e := range entries {
 		module, member, dotted := strings.Cut(e.Name, ".")

@@ -1,8 +1,10 @@
 package builtins
 
+import "github.com/starhost/starhost/builtins/call"
+
 // language describes the names that Starlark itself has. Where fn is nil, the
 // evaluator's own is meant.
-var language = []Member{
+var language = []call.Member{
 	{Name: "None", Doc: "The value that says nothing.",
 		Example: `assert_eq(None == False, False)`},
 	{Name: "True", Doc: "The truth.\nIt is no number: True + 1 is an error.",
@@ -76,7 +78,7 @@ Messages, tools and other arguments that stand for a list or a dict say so.`,
 }
 
 // languageEntries describes the language's own names.
-func languageEntries(rt Runtime) []Entry {
+func languageEntries(rt call.Runtime) []call.Entry {
 	entries := entriesOf(rt, language)
 	for i, m := range language {
 		if e := &entries[i]; m.Func == nil && m.Params != "" {

@@ -1,9 +1,12 @@
 package builtins
 
-import "github.com/starhost/starhost"
+import (
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
+)
 
 // registrations describes what a plugin says of itself and offers.
-var registrations = []Member{
+var registrations = []call.Member{
 	{
 		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
 		Doc: `Says what the plugin is and what it needs.
@@ -122,7 +125,7 @@ assert_eq(len(MODELS), 2)`,
 }
 
 // values describes what handlers return beside text and decisions.
-var values = []Member{
+var values = []call.Member{
 	{
 		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`,
 		Doc: `A piece of text for the prompt.
@@ -171,7 +174,7 @@ assert_eq(t.defaults, {"what": "the incident"})`,
 }
 
 // decisions describes what hooks return to decide.
-var decisions = []Member{
+var decisions = []call.Member{
 	{
 		Name: "deny", Params: "reason",
 		Doc: `Decides that the call does not run, whatever other hooks say.
@@ -242,7 +245,7 @@ register_hook("turn_start", stop)`,
 	},
 }
 
-var configEntry = Entry{
+var configEntry = call.Entry{
 	Name: "config",
 	Doc: `The plugin's settings: a struct with the keys that plugin(config = ...) declares.
 Each is the declared default, unless the operator set another value under

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
 )
 
@@ -162,7 +163,7 @@ func meet(t *testing.T, src string) error {
 }
 
 func TestModulesAreFrozen(t *testing.T) {
-	env := builtins.Modules([]builtins.Entry{{Name: "a.b"}, {Name: "c"}})
+	env := builtins.Modules([]call.Entry{{Name: "a.b"}, {Name: "c"}})
 	if diff := cmp.Diff(0, len(env)); diff != "" {
 		t.Errorf("entries without values (-want +got):\n%s", diff)
 	}

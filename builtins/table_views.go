@@ -1,8 +1,10 @@
 package builtins
 
+import "github.com/starhost/starhost/builtins/call"
+
 // viewEntries describes the arguments of events that are more than plain values.
 // They have no values: handlers get them.
-var viewEntries = []Entry{
+var viewEntries = []call.Entry{
 	{
 		Name: "messages",
 		Doc: `The conversation, for hooks that name it: a list of dicts that cannot be changed.

@@ -1,6 +1,9 @@
 package builtins
 
-import "go.starlark.net/starlark"
+import (
+	"github.com/starhost/starhost/builtins/call"
+	"go.starlark.net/starlark"
+)
 
 // A holder is a value of ours that holds others, or long texts. Evaluators follow
 // them where they pay for what the value prints, and where it is frozen.
@@ -12,7 +15,7 @@ const maxTextDepth = 256
 // A textPayer walks a value as whoever writes it as text will, and pays for each
 // node before it looks at the next: a list that holds one list many times costs
 // as often as it will be written.
-type textPayer struct{ Call }
+type textPayer struct{ call.Call }
 
 // value pays for v, which stands depth levels deep.
 func (p *textPayer) value(v starlark.Value, depth int) error {

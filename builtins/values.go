@@ -9,8 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -128,7 +130,7 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 // makeFragment implements
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
-func makeFragment(c Call) (starlark.Value, error) {
+func makeFragment(c call.Call) (starlark.Value, error) {
 	made := &struct { // one allocation of all
 		fragmentValue
 		target string
@@ -144,10 +146,10 @@ func makeFragment(c Call) (starlark.Value, error) {
 }
 
 // setTarget gives a fragment its target.
-func setTarget(c Call, f *fragments.Fragment, target string) (err error) {
-	f.Target, err = fragments.ParseTarget(target[:min(len(target), MaxText)]) // its error quotes all of it
+func setTarget(c call.Call, f *fragments.Fragment, target string) (err error) {
+	f.Target, err = fragments.ParseTarget(target[:min(len(target), errtext.MaxText)]) // its error quotes all of it
 	if err != nil {
-		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
+		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", errtext.Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
 	}
 	return nil
 }
@@ -190,7 +192,7 @@ func (v *attachmentValue) CompareSameType(op syntax.Token, y starlark.Value, dep
 // makeAttachment implements
 //
 //	attachment(content=None, path=None, url=None, type=None, name=None)
-func makeAttachment(c Call) (starlark.Value, error) {
+func makeAttachment(c call.Call) (starlark.Value, error) {
 	var (
 		content        optionalText
 		file, ref      string
@@ -216,7 +218,7 @@ func makeAttachment(c Call) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		content.text = TextOrBytes(data)
+		content.text = call.TextOrBytes(data)
 		if name == "" {
 			name = path.Base(file)
 		}
@@ -233,7 +235,7 @@ func makeAttachment(c Call) (starlark.Value, error) {
 // optionalText is an argument that may be a string, bytes or missing; the empty
 // string is not missing.
 type optionalText struct {
-	text  TextOrBytes
+	text  call.TextOrBytes
 	given bool
 }
 
@@ -244,10 +246,10 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 }
 
 // urlAttachment returns an attachment that the model fetches itself.
-func urlAttachment(c Call, ref, mimeType, name string) (starlark.Value, error) {
+func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, error) {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", Quote(ref))
+		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", errtext.Quote(ref))
 	}
 	if base := path.Base(u.Path); name == "" && base != "." && base != "/" {
 		name = base
@@ -308,7 +310,7 @@ func heldByResult(r *starhost.Result) []starlark.Value {
 // makeResult implements
 //
 //	result(for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False)
-func makeResult(c Call) (starlark.Value, error) {
+func makeResult(c call.Call) (starlark.Value, error) {
 	var (
 		forLLM      starlark.Value
 		attachments starlark.Iterable
@@ -365,16 +367,16 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	case *attachmentValue:
 		return starhost.Result{Attachments: []fragments.Attachment{v.a}}, nil
 	case *decision:
-		return starhost.Result{}, Errorf("E0312", "got the decision %s, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", v.action)
+		return starhost.Result{}, call.Errorf("E0312", "got the decision %s, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", v.action)
 	case *fragmentValue:
-		return starhost.Result{}, Errorf("E0312", "got fragment, want a result: return its .content")
+		return starhost.Result{}, call.Errorf("E0312", "got fragment, want a result: return its .content")
 	}
 	text, err := resultText(v)
 	if errors.Is(err, errNotText) {
-		return starhost.Result{}, Errorf("E0312", "%v", err)
+		return starhost.Result{}, call.Errorf("E0312", "%v", err)
 	}
 	if err != nil {
-		return starhost.Result{}, Errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
+		return starhost.Result{}, call.Errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
 	}
 	return starhost.Result{ForLLM: text}, nil
 }
@@ -389,7 +391,7 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
 	for i := range list.Len() {
 		if err := addPart(&c, list.Index(i)); err != nil {
-			return c, Errorf("E0312", "[%d]: %v", i, err)
+			return c, call.Errorf("E0312", "[%d]: %v", i, err)
 		}
 	}
 	return c, nil
@@ -406,7 +408,7 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	case *attachmentValue:
 		c.Attachments = append(c.Attachments, v.a)
 	default:
-		return Errorf("E0312", "got %s, want a string, a fragment, an attachment, a list of these or None", v.Type())
+		return call.Errorf("E0312", "got %s, want a string, a fragment, an attachment, a list of these or None", v.Type())
 	}
 	return nil
 }
@@ -427,7 +429,7 @@ func textError(text string) error {
 // addText adds a fragment.
 func addText(c *starhost.Context, f fragments.Fragment) error {
 	if err := textError(f.Content); err != nil {
-		return Errorf("E0312", "%v", err)
+		return call.Errorf("E0312", "%v", err)
 	}
 	if f.Content != "" {
 		c.Fragments = append(c.Fragments, f)

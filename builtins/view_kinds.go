@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 )
@@ -68,7 +70,7 @@ func objectOrText(raw json.RawMessage) starlark.Value {
 // lastMessage implements
 //
 //	messages.last(role=None)
-func lastMessage(l *listView[starhost.Message], c Call) (starlark.Value, error) {
+func lastMessage(l *listView[starhost.Message], c call.Call) (starlark.Value, error) {
 	var role string
 	if err := c.Bind("role??", &role); err != nil {
 		return nil, err
@@ -103,14 +105,14 @@ func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.
 		m.Attachments = c.Attachments
 		return m, err
 	}
-	return m, fmt.Errorf("%s cannot be changed%s, only %s", Quote(name), near.DidYouMean(name, messageChanges), strings.Join(messageChanges, ", "))
+	return m, fmt.Errorf("%s cannot be changed%s, only %s", errtext.Quote(name), near.DidYouMean(name, messageChanges), strings.Join(messageChanges, ", "))
 }
 
 var roles = []string{starhost.RoleAssistant, starhost.RoleTool, starhost.RoleUser}
 
 func checkRole(role string) error {
 	if !slices.Contains(roles, role) {
-		return fmt.Errorf("role: got %s, want %s%s", Quote(role), strings.Join(roles, ", "), near.DidYouMean(role, roles))
+		return fmt.Errorf("role: got %s, want %s%s", errtext.Quote(role), strings.Join(roles, ", "), near.DidYouMean(role, roles))
 	}
 	return nil
 }
@@ -145,7 +147,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 		names := fieldNames(messageKind.keys)
 		for _, k := range stringKeys(v) {
 			if !slices.Contains(names, k) {
-				return m, fmt.Errorf("unknown key %s%s, want %s", Quote(k), near.DidYouMean(k, names), strings.Join(names, ", "))
+				return m, fmt.Errorf("unknown key %s%s, want %s", errtext.Quote(k), near.DidYouMean(k, names), strings.Join(names, ", "))
 			}
 		}
 		raw, err := appendJSON(nil, v)
@@ -153,7 +155,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 			return m, err
 		}
 		if err := json.Unmarshal(raw, &m); err != nil {
-			return m, fmt.Errorf("got %s, want a message", Quote(string(raw)))
+			return m, fmt.Errorf("got %s, want a message", errtext.Quote(string(raw)))
 		}
 		return m, checkRole(m.Role)
 	}

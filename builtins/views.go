@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -87,7 +88,7 @@ type viewKind[T any] struct {
 // A verb is a method of a list's view.
 type verb[T any] struct {
 	name string
-	call func(l *listView[T], c Call) (starlark.Value, error)
+	call func(l *listView[T], c call.Call) (starlark.Value, error)
 }
 
 // A view is a Go value seen as a dict. The dict is made once, when it is first
@@ -158,14 +159,14 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 // changed returns a view with fields replaced.
 func (v *view[T]) changed(what string, changes []starlark.Tuple) (starlark.Value, error) {
 	if v.kind.change == nil {
-		return nil, Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
+		return nil, call.Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
 	}
 	item := *v.item
 	for _, c := range changes {
 		name, _ := starlark.AsString(c[0])
 		var err error
 		if item, err = v.kind.change(item, name, c[1]); err != nil {
-			return nil, Errorf("E0202", "%s: %v", what, err)
+			return nil, call.Errorf("E0202", "%s: %v", what, err)
 		}
 	}
 	return &view[T]{kind: v.kind, item: &item}, nil
@@ -203,7 +204,7 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 	}
 	switch {
 	case name == "replace" && v.kind.change != nil:
-		return method(v, name, func(c Call) (starlark.Value, error) {
+		return method(v, name, func(c call.Call) (starlark.Value, error) {
 			if len(c.Args) > 0 {
 				return nil, c.Fail("E0201", "got %d positional arguments, want changes by name", len(c.Args))
 			}
@@ -219,16 +220,16 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 
 // method returns a method of a value that plugins see. It takes no Runtime: what
 // it does is bounded by the value.
-func method(recv starlark.Value, name string, fn Func) starlark.Value {
+func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	full := recv.Type() + "." + name
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		return fn(Call{Thread: th, Name: full, Args: args, Kwargs: kwargs})
+		return fn(call.Call{Thread: th, Name: full, Args: args, Kwargs: kwargs})
 	}).BindReceiver(recv)
 }
 
 // immutable returns a method that says that it does not exist, and what does.
 func immutable(recv standIn, name string) starlark.Value {
-	return method(recv, name, func(c Call) (starlark.Value, error) {
+	return method(recv, name, func(c call.Call) (starlark.Value, error) {
 		return nil, c.Fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
 	})
 }
@@ -403,7 +404,7 @@ func (l *listView[T]) Attr(name string) (starlark.Value, error) {
 	}
 	for _, v := range l.kind.verbs {
 		if v.name == name {
-			return method(l, name, func(c Call) (starlark.Value, error) { return v.call(l, c) }), nil
+			return method(l, name, func(c call.Call) (starlark.Value, error) { return v.call(l, c) }), nil
 		}
 	}
 	switch {
@@ -433,7 +434,7 @@ func (l *listView[T]) column(i int) starlark.Value {
 //	type(x)
 //
 // A view has the type of what it stands for.
-func typeName(c Call) (starlark.Value, error) {
+func typeName(c call.Call) (starlark.Value, error) {
 	if len(c.Args) != 1 || len(c.Kwargs) > 0 {
 		return nil, c.Fail("E0201", "got %d arguments, want exactly 1", len(c.Args)+len(c.Kwargs))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
@@ -55,7 +56,7 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 // It comes from the tables that the code itself works with.
 type reference struct {
 	name        string // that was asked for, "" for all
-	topics      []builtins.Topic
+	topics      []call.Topic
 	events      []starhost.EventSpec
 	permissions []effects.PermissionKind
 	keys        []loader.Key
@@ -63,7 +64,7 @@ type reference struct {
 }
 
 func wholeReference() reference {
-	steps := builtins.Topic{
+	steps := call.Topic{
 		Name:    "Golden cases",
 		Doc:     "What case.star of a golden case can say beside all that plugins can.",
 		Entries: builtins.CaseTable(nil, nil),
@@ -89,7 +90,7 @@ func allCodes() []starlark.Code {
 func (r reference) only(name string) reference {
 	part := reference{name: name}
 	for _, t := range r.topics {
-		t.Entries = those(t.Entries, func(e builtins.Entry) bool {
+		t.Entries = those(t.Entries, func(e call.Entry) bool {
 			return e.Name == name || strings.HasPrefix(e.Name, name+".")
 		})
 		if len(t.Entries) > 0 {
@@ -120,8 +121,8 @@ func (r reference) empty() bool {
 }
 
 // entries returns the builtins of all topics.
-func (r reference) entries() []builtins.Entry {
-	var all []builtins.Entry
+func (r reference) entries() []call.Entry {
+	var all []call.Entry
 	for _, t := range r.topics {
 		all = append(all, t.Entries...)
 	}
@@ -176,7 +177,7 @@ func unknownTopic(name string) error {
 }
 
 // signature is how an entry is called, or its name.
-func signature(e builtins.Entry) string {
+func signature(e call.Entry) string {
 	if e.Signature == "" {
 		return e.Name
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // The reference as JSON. Lists are never null.
@@ -114,7 +115,7 @@ type param struct{ Name, Type, Default string }
 
 // paramsOf returns the parameters of an entry. Where only Python knows their
 // types, these are "".
-func paramsOf(e builtins.Entry) []param {
+func paramsOf(e call.Entry) []param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
 	typ, typed := builtins.TypeOf(e.Name)
 	var params []param

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
@@ -78,7 +78,7 @@ func firstSentence(text string) string {
 
 // printEntries explains the entry of the name whole, and members of it in two
 // lines each.
-func (a *app) printEntries(entries []builtins.Entry, name string) {
+func (a *app) printEntries(entries []call.Entry, name string) {
 	for i, e := range entries {
 		if e.Name != name {
 			fmt.Fprintf(&a.out, "%s\n    %s\n", signature(e), firstLine(e.Doc))

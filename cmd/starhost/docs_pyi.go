@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 )
 
 // stubsHead begins the stubs. Python has no load statement, so load is a function
@@ -53,7 +54,7 @@ func (a *app) printDocsStubs(r reference) error {
 
 // stubsOf declares the entries below a module, "" for the top. A module is a class
 // that nobody makes values of; those inside of it are classes inside of the class.
-func stubsOf(module string, entries []builtins.Entry) string {
+func stubsOf(module string, entries []call.Entry) string {
 	var out strings.Builder
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -67,7 +68,7 @@ func stubsOf(module string, entries []builtins.Entry) string {
 			out.WriteString(entryStub(e, member, module != ""))
 		case !done[below]:
 			done[below] = true
-			members := those(entries, func(e builtins.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			members := those(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
 			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indented(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
 		}
 	}
@@ -75,7 +76,7 @@ func stubsOf(module string, entries []builtins.Entry) string {
 }
 
 // isParameter tells whether handlers get the value through a parameter of its name.
-func isParameter(e builtins.Entry) bool {
+func isParameter(e call.Entry) bool {
 	isArg := func(a builtins.Arg) bool { return a.Name == e.Name }
 	return e.Value == nil && (e.Name == "ctx" || slices.ContainsFunc(builtins.Args(), isArg))
 }
@@ -90,7 +91,7 @@ func className(module string) string {
 }
 
 // entryStub declares an entry by a name, in a class or outside.
-func entryStub(e builtins.Entry, name string, inClass bool) string {
+func entryStub(e call.Entry, name string, inClass bool) string {
 	typ, _ := builtins.TypeOf(e.Name)
 	if e.Signature == "" {
 		return fmt.Sprintf("%s: %s\n%s\n", name, typ.Result, docstring(e.Doc))

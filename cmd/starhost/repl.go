@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/near"
@@ -165,7 +166,7 @@ func (c *console) open(f *replFlags) error {
 			return err
 		}
 	}
-	c.names = list(steps, func(e *builtins.Entry) string { return e.Name })
+	c.names = list(steps, func(e *call.Entry) string { return e.Name })
 	c.repl = box.REPL(func(more bool) (string, error) { return c.lines(more) })
 	if c.plugin != nil {
 		c.repl.Use(c.plugin.Inside.Module())

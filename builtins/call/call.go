@@ -1,0 +1,85 @@
+package call
+
+import (
+	"fmt"
+
+	"go.starlark.net/starlark"
+)
+
+// A Call is one call of a module's function: what it was given, and who pays
+// for the work.
+type Call struct {
+	Runtime Runtime
+	Thread  *starlark.Thread
+	Name    string // "text.wrap", the place in every error
+	Args    starlark.Tuple
+	Kwargs  []starlark.Tuple
+}
+
+// A Func is the Go side of a module's function. It pays before it works.
+type Func func(Call) (starlark.Value, error)
+
+// Pay charges the run; its error ends the run.
+func (c Call) Pay(steps, bytes int) error {
+	return c.Runtime.Charge(c.Thread, c.Name, uint64(steps), uint64(bytes))
+}
+
+// A Member describes one member of a module. One of fn and value
+// is set, or none where the evaluator brings the function.
+type Member struct {
+	Name    string // without the module's
+	Params  string // "text, width=80"
+	Doc     string
+	Example string
+	Func    Func
+	Value   starlark.Value
+	Whole   bool // a call pays for the text of all its arguments before fn sees them
+}
+
+// Entries returns the entries of a module's members, in their order.
+func Entries(rt Runtime, module string, members []Member) []Entry {
+	entries := make([]Entry, len(members))
+	for i, m := range members {
+		entries[i] = m.Entry(rt, module+"."+m.Name)
+	}
+	return entries
+}
+
+// Entry describes m under its full name. A function charges for what it does
+// itself, so its flat cost is one step.
+func (m Member) Entry(rt Runtime, name string) Entry {
+	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Cost: Cost{Steps: 1}, Value: m.Value}
+	if m.Value == nil {
+		e.Signature = name + "(" + m.Params + ")"
+	}
+	if m.Whole {
+		e.Cost.BytesPerArgByte = 1
+	}
+	if m.Func != nil {
+		e.Value = NewBuiltin(rt, name, m.Func)
+	}
+	return e
+}
+
+// NewBuiltin makes the Starlark value that calls fn.
+func NewBuiltin(rt Runtime, name string, fn Func) *starlark.Builtin {
+	return starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return fn(Call{Runtime: rt, Thread: th, Name: b.Name(), Args: args, Kwargs: kwargs})
+	})
+}
+
+// TextOrBytes is an argument that may be a string or bytes.
+type TextOrBytes string
+
+// Unpack implements starlark.Unpacker.
+func (t *TextOrBytes) Unpack(v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.String:
+		*t = TextOrBytes(v)
+	case starlark.Bytes:
+		*t = TextOrBytes(v)
+	default:
+		return fmt.Errorf("got %s, want string or bytes", v.Type())
+	}
+	return nil
+}

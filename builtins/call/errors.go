@@ -1,0 +1,106 @@
+package call
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// An Error is a plugin's failure to keep the contract of this package. Whoever
+// evaluates the plugin adds the place of the call that met it, unless the error
+// knows a better one.
+type Error struct {
+	code string // a row of [Codes]
+	msg  string
+	help string
+	pos  syntax.Position // the zero Position where the call's is meant
+}
+
+func (e *Error) Error() string { return e.msg }
+
+// Code returns the error code, such as "E0307", that [Codes] explains.
+func (e *Error) Code() string { return e.code }
+
+// Place returns where the mistake stands in the source; the zero Position if the
+// place of the call that met it is meant.
+func (e *Error) Place() syntax.Position { return e.pos }
+
+// Help returns one line that says what to do, or "".
+func (e *Error) Help() string { return e.help }
+
+// maxMessage is the most bytes of a message. Names and texts of a plugin in it may
+// be of any size.
+const maxMessage = 16 << 10
+
+// Errorf returns an error with a code of the table of codes.
+func Errorf(code, format string, args ...any) *Error {
+	return &Error{code: code, msg: shortened(fmt.Sprintf(format, args...))}
+}
+
+// shortened returns a message of a size that a program may print.
+func shortened(msg string) string {
+	if len(msg) <= maxMessage {
+		return msg
+	}
+	return msg[:errtext.RuneStart(msg, maxMessage)] + "…"
+}
+
+// At returns e with a place of its own.
+func (e *Error) At(pos syntax.Position) *Error {
+	e.pos = pos
+	return e
+}
+
+// Way returns e with the way out.
+func (e *Error) Way(help string) *Error {
+	e.help = help
+	return e
+}
+
+// UnpackArgs is starlark.UnpackArgs whose errors have a code. Names that end in
+// "?" are optional, in "??" also for None.
+func UnpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
+	err := starlark.UnpackArgs(name, args, kwargs, pairs...)
+	if err == nil {
+		return nil
+	}
+	if unknown := unknownArg(name, kwargs, pairs); unknown != nil {
+		return unknown
+	}
+	return &Error{code: "E0201", msg: shortened(err.Error())}
+}
+
+// unknownArg returns the error of the first argument that has none of the names in
+// pairs, nil if all have one. Upstream looks for a near name among half of them.
+func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
+	names := make([]string, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		names = append(names, strings.TrimRight(pairs[i].(string), "?"))
+	}
+	for _, kv := range kwargs {
+		got := string(kv[0].(starlark.String))
+		if slices.Contains(names, got) {
+			continue
+		}
+		hint := near.DidYouMean(got, names)
+		if hint == "" {
+			hint = ", it takes " + cmp.Or(strings.Join(names, ", "), "none")
+		}
+		return Errorf("E0203", "%s: unexpected keyword argument %q%s", name, got, hint)
+	}
+	return nil
+}
+
+// Bind binds the call's arguments to pairs; its errors have a code.
+func (c Call) Bind(pairs ...any) error { return UnpackArgs(c.Name, c.Args, c.Kwargs, pairs...) }
+
+// Fail returns an error with a code that starts with the function's name.
+func (c Call) Fail(code, format string, args ...any) *Error {
+	return Errorf(code, "%s: %s", c.Name, fmt.Sprintf(format, args...))
+}

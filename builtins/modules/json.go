@@ -1,0 +1,43 @@
+package modules
+
+import "github.com/starhost/starhost/builtins/call"
+
+// jsonModule describes the module json. The evaluator brings its functions, as
+// they must pay while they work.
+func jsonModule() []call.Entry {
+	return call.Entries(nil, "json", []call.Member{
+		{
+			Name: "encode", Params: "x",
+			Doc: `Encodes a value as JSON text without spaces.
+None, bool, int, finite float, string, list, tuple, set, dict with string keys and
+struct can be encoded; the keys of dicts and the fields of structs are sorted. A
+tool that returns a dict needs no json.encode: its result becomes JSON with the
+keys in the dict's own order.`,
+			Example: `assert_eq(json.encode({"b": [1, 2.0, None], "a": "x"}), '{"a":"x","b":[1,2.0,null]}')
+assert_eq(json.encode(struct(ok = True)), '{"ok":true}')`,
+		},
+		{
+			Name: "encode_indent", Params: `x, prefix="", indent="\t"`,
+			Doc: `Encodes a value as JSON text, one member a line.
+Each line but the first starts with prefix, then indent once a level; both are
+given by name. The rest is as json.encode.`,
+			Example: `assert_eq(json.encode_indent({"a": [1]}, indent = "  "), '{\n  "a": [\n    1\n  ]\n}')`,
+		},
+		{
+			Name: "decode", Params: "x, default=None",
+			Doc: `Decodes JSON text to None, bool, int, float, string, list and dict.
+A number with a point or an exponent is a float, any other an int of any size. Of
+a key that stands twice the last value counts. Without a default, text that is not
+JSON is an error; with one, the default is returned.`,
+			Example: `assert_eq(json.decode('{"a": [1, 2.5, null]}'), {"a": [1, 2.5, None]})
+assert_eq(json.decode("oops", default = {}), {})`,
+		},
+		{
+			Name: "indent", Params: `text, prefix="", indent="\t"`,
+			Doc: `Sets JSON text in lines, one member each.
+The order of keys and the spelling of numbers stay. prefix and indent are given by
+name, as for json.encode_indent.`,
+			Example: `assert_eq(json.indent('{"b":1,"a":2}', indent = " "), '{\n "b": 1,\n "a": 2\n}')`,
+		},
+	})
+}

@@ -1,0 +1,108 @@
+package modules
+
+import (
+	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
+	"go.starlark.net/lib/math"
+	"go.starlark.net/starlark"
+)
+
+// lastDigit warns where processors disagree: these functions use machine code
+// of their own on some of them.
+const lastDigit = "\nThe last digit may differ between processor architectures: round what you print."
+
+// mathModule returns the members of the module math: all of upstream's.
+func mathModule(rt call.Runtime) []call.Entry {
+	members := []call.Member{
+		{Name: "ceil", Params: "x", Doc: "Returns the smallest int that is not less than x.\nAn int stays as it is; an infinity or nan is an error.",
+			Example: `assert_eq(math.ceil(1.2), 2)
+assert_eq(math.ceil(-1.2), -1)`},
+		{Name: "copysign", Params: "x, y", Doc: "Returns a float with the size of x and the sign of y.",
+			Example: `assert_eq(math.copysign(3, -0.5), -3.0)`},
+		{Name: "fabs", Params: "x", Doc: "Returns the absolute value of x as a float.\nabs(x) keeps an int an int.",
+			Example: `assert_eq(math.fabs(-3), 3.0)`},
+		{Name: "floor", Params: "x", Doc: "Returns the largest int that is not greater than x.\nAn int stays as it is; an infinity or nan is an error.",
+			Example: `assert_eq(math.floor(1.8), 1)
+assert_eq(math.floor(-1.2), -2)`},
+		{Name: "mod", Params: "x, y", Doc: "Returns the remainder of x / y with the sign of x, as a float.\nThe operator % has the sign of y instead.",
+			Example: `assert_eq(math.mod(-7, 3), -1.0)
+assert_eq(-7 % 3, 2)`},
+		{Name: "pow", Params: "x, y", Doc: "Returns x to the power of y, as a float.\nStarlark has no operator for it." + lastDigit,
+			Example: `assert_eq(math.pow(2, 10), 1024.0)`},
+		{Name: "remainder", Params: "x, y", Doc: "Returns x minus the multiple of y that is nearest to x, as a float.\nHalf way between two multiples the even one counts (IEEE 754).",
+			Example: `assert_eq(math.remainder(5, 3), -1.0)`},
+		{Name: "round", Params: "x", Doc: "Returns x rounded to a whole number, as a float; a half goes away from zero.\nint(math.round(x)) is an int; text.format_number rounds to digits after the point.",
+			Example: `assert_eq(math.round(2.5), 3.0)
+assert_eq(math.round(-2.5), -3.0)
+assert_eq(int(math.round(2.4)), 2)`},
+		{Name: "exp", Params: "x", Doc: "Returns e to the power of x." + lastDigit,
+			Example: `assert_eq(math.exp(0), 1.0)`},
+		{Name: "sqrt", Params: "x", Doc: "Returns the square root of x.\nThat of a negative number is nan.",
+			Example: `assert_eq(math.sqrt(2.25), 1.5)`},
+		{Name: "acos", Params: "x", Doc: "Returns the arc cosine of x, in radians." + lastDigit,
+			Example: `assert_eq(math.acos(1), 0.0)`},
+		{Name: "asin", Params: "x", Doc: "Returns the arc sine of x, in radians." + lastDigit,
+			Example: `assert_eq(math.asin(0), 0.0)`},
+		{Name: "atan", Params: "x", Doc: "Returns the arc tangent of x, in radians." + lastDigit,
+			Example: `assert_eq(math.atan(0), 0.0)`},
+		{Name: "atan2", Params: "y, x", Doc: "Returns the angle of the point (x, y), in radians between -pi and pi.\nUnlike math.atan(y / x) it knows the quadrant." + lastDigit,
+			Example: `assert_eq(math.atan2(0, 1), 0.0)
+assert_eq(math.atan2(1, 1) < math.atan2(1, -1), True)`},
+		{Name: "cos", Params: "x", Doc: "Returns the cosine of x, in radians." + lastDigit,
+			Example: `assert_eq(math.cos(0), 1.0)`},
+		{Name: "hypot", Params: "x, y", Doc: "Returns the distance of the point (x, y) from the origin." + lastDigit,
+			Example: `assert_eq(math.hypot(3, 4), 5.0)`},
+		{Name: "sin", Params: "x", Doc: "Returns the sine of x, in radians." + lastDigit,
+			Example: `assert_eq(math.sin(0), 0.0)`},
+		{Name: "tan", Params: "x", Doc: "Returns the tangent of x, in radians." + lastDigit,
+			Example: `assert_eq(math.tan(0), 0.0)`},
+		{Name: "degrees", Params: "x", Doc: "Converts x from radians to degrees.",
+			Example: `assert_eq(math.degrees(math.pi), 180.0)`},
+		{Name: "radians", Params: "x", Doc: "Converts x from degrees to radians.",
+			Example: `assert_eq(math.radians(180), math.pi)`},
+		{Name: "acosh", Params: "x", Doc: "Returns the inverse hyperbolic cosine of x." + lastDigit,
+			Example: `assert_eq(math.acosh(1), 0.0)`},
+		{Name: "asinh", Params: "x", Doc: "Returns the inverse hyperbolic sine of x." + lastDigit,
+			Example: `assert_eq(math.asinh(0), 0.0)`},
+		{Name: "atanh", Params: "x", Doc: "Returns the inverse hyperbolic tangent of x." + lastDigit,
+			Example: `assert_eq(math.atanh(0), 0.0)`},
+		{Name: "cosh", Params: "x", Doc: "Returns the hyperbolic cosine of x." + lastDigit,
+			Example: `assert_eq(math.cosh(0), 1.0)`},
+		{Name: "sinh", Params: "x", Doc: "Returns the hyperbolic sine of x." + lastDigit,
+			Example: `assert_eq(math.sinh(0), 0.0)`},
+		{Name: "tanh", Params: "x", Doc: "Returns the hyperbolic tangent of x." + lastDigit,
+			Example: `assert_eq(math.tanh(0), 0.0)`},
+		{Name: "log", Params: "x, base=math.e", Doc: "Returns the logarithm of x, natural unless a base is given.\nArguments go by place. The logarithm of 0 is -inf, that of a negative number nan." + lastDigit,
+			Example: `assert_eq(math.log(1), 0.0)
+assert_eq(math.round(math.log(1024, 2)), 10.0)`},
+		{Name: "gamma", Params: "x", Doc: "Returns the gamma function of x; for a whole x > 0 it is the factorial of x - 1." + lastDigit,
+			Example: `assert_eq(math.round(math.gamma(5)), 24.0)`},
+		{Name: "e", Doc: "The base of natural logarithms, about 2.71828.",
+			Example: `assert_eq(text.format_number(math.e, 5), "2.71828")`},
+		{Name: "pi", Doc: "The ratio of a circle's circumference to its diameter, about 3.14159.",
+			Example: `assert_eq(text.format_number(math.pi, 5), "3.14159")`},
+	}
+	for i, m := range members {
+		members[i] = upstreamMember(m, math.Module.Members[m.Name])
+	}
+	return call.Entries(rt, "math", members)
+}
+
+// upstreamMember takes the member's meaning from upstream's value. The errors of a
+// function, which upstream names without its module, get the full name.
+func upstreamMember(m call.Member, v starlark.Value) call.Member {
+	b, ok := v.(*starlark.Builtin)
+	if !ok {
+		m.Value = v
+		return m
+	}
+	m.Func = func(c call.Call) (starlark.Value, error) {
+		v, err := b.CallInternal(c.Thread, c.Args, c.Kwargs)
+		if err != nil {
+			return nil, c.Fail("E0202", "%s", strings.TrimPrefix(err.Error(), b.Name()+": "))
+		}
+		return v, nil
+	}
+	return m
+}

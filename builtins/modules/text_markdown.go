@@ -1,0 +1,332 @@
+package modules
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// textMarkdownTable implements
+//
+//	text.markdown_table(rows, header=None)
+func textMarkdownTable(c call.Call) (starlark.Value, error) {
+	var (
+		rows   starlark.Iterable
+		header starlark.Sequence
+	)
+	if err := c.Bind("rows", &rows, "header??", &header); err != nil {
+		return nil, err
+	}
+	var t mdTable
+	if header != nil {
+		if err := payRow(c, header, 0); err != nil {
+			return nil, err
+		}
+		cells, err := t.cells(header)
+		if err != nil {
+			return nil, c.Fail("E0202", "header: %v", err)
+		}
+		t.header, t.fixed = cells, true
+	}
+	n := 0
+	for row := range starlark.Elements(rows) {
+		n++
+		if err := payRow(c, row, len(t.header)); err != nil {
+			return nil, err
+		}
+		if err := t.add(row); err != nil {
+			return nil, c.Fail("E0202", "rows: row %d: %v", n, err)
+		}
+	}
+	cells := len(t.header) * (2 + len(t.rows)) // short rows are filled up
+	if err := c.Pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
+		return nil, err
+	}
+	return starlark.String(t.render()), nil
+}
+
+// payRow pays for the cells of a row, of which there are at least so many, but for
+// their text.
+func payRow(c call.Call, row starlark.Value, atLeast int) error {
+	n := max(1, starlark.Len(row), atLeast)
+	return c.Pay(n, 64*n)
+}
+
+// An mdTable collects the cells of a table.
+type mdTable struct {
+	header []string
+	fixed  bool           // rows that are dicts add no columns
+	column map[string]int // where a key of such rows stands
+	rows   [][]string
+	size   int // bytes of all cells
+}
+
+// add appends a row; the first one without keys is the header, if none is given.
+func (t *mdTable) add(row starlark.Value) error {
+	switch row := row.(type) {
+	case starlark.IterableMapping:
+		return t.addDict(row)
+	case starlark.Sequence:
+		cells, err := t.cells(row)
+		if err != nil {
+			return err
+		}
+		if t.header == nil && !t.fixed {
+			t.header, t.fixed = cells, true
+			return nil
+		}
+		if len(cells) > len(t.header) {
+			return fmt.Errorf("got %d cells, want at most %d", len(cells), len(t.header))
+		}
+		t.rows = append(t.rows, cells)
+		return nil
+	}
+	return fmt.Errorf("got %s, want list, tuple or dict", row.Type())
+}
+
+// addDict appends a row of named cells. Names that are new get a column, unless
+// the header is fixed.
+func (t *mdTable) addDict(row starlark.IterableMapping) error {
+	cells := make([]string, len(t.header))
+	for k, v := range starlark.Entries(row) {
+		name, err := t.cell(k)
+		if err != nil {
+			return fmt.Errorf("key: %w", err)
+		}
+		at, ok := t.columnOf(name)
+		if !ok {
+			continue
+		}
+		cell, err := t.cell(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", errtext.Quote(name), err)
+		}
+		if at == len(cells) {
+			cells = append(cells, "")
+		}
+		cells[at] = cell
+	}
+	t.rows = append(t.rows, cells)
+	return nil
+}
+
+// columnOf returns where the cells called name stand, and whether they do. A name
+// that is new gets the next column, unless the header is fixed.
+func (t *mdTable) columnOf(name string) (at int, ok bool) {
+	if t.column == nil {
+		t.column = map[string]int{}
+		for i, name := range t.header {
+			t.column[name] = i
+		}
+	}
+	at, ok = t.column[name]
+	if ok || t.fixed {
+		return at, ok
+	}
+	at = len(t.header)
+	t.column[name] = at
+	t.header = append(t.header, name)
+	return at, true
+}
+
+// cells returns the texts of a row.
+func (t *mdTable) cells(row starlark.Sequence) ([]string, error) {
+	cells := make([]string, 0, row.Len())
+	for v := range starlark.Elements(row) {
+		cell, err := t.cell(v)
+		if err != nil {
+			return nil, fmt.Errorf("cell %d: %w", len(cells)+1, err)
+		}
+		cells = append(cells, cell)
+	}
+	return cells, nil
+}
+
+// cell returns the text of one cell, which is not escaped yet.
+func (t *mdTable) cell(v starlark.Value) (string, error) {
+	text := ""
+	switch v := v.(type) {
+	case starlark.NoneType:
+	case starlark.String:
+		text = string(v)
+	case starlark.Bool, starlark.Int, starlark.Float:
+		text = v.String()
+	default:
+		return "", fmt.Errorf("got %s, want string, number, bool or None", v.Type())
+	}
+	t.size += len(text)
+	return text, nil
+}
+
+// cellBreaks are what would end a row.
+var cellBreaks = strings.NewReplacer("\r\n", "<br>", "\n", "<br>", "\r", "<br>")
+
+// escapeCell makes text that stays within its cell. Backslashes in front of a "|"
+// are doubled, as one of them would undo the escape.
+func escapeCell(text string) string {
+	text = cellBreaks.Replace(strings.TrimSpace(text))
+	var out strings.Builder
+	slashes := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '\\':
+			slashes++
+		case '|':
+			out.WriteString(strings.Repeat(`\`, slashes+1))
+			slashes = 0
+		default:
+			slashes = 0
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// render writes the table, without a line break at the end.
+func (t *mdTable) render() string {
+	if len(t.header) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	t.line(&out, t.header)
+	out.WriteString("\n|" + strings.Repeat(" --- |", len(t.header)))
+	for _, row := range t.rows {
+		out.WriteByte('\n')
+		t.line(&out, row)
+	}
+	return out.String()
+}
+
+// line writes one row, filled up to the width of the header.
+func (t *mdTable) line(out *strings.Builder, cells []string) {
+	out.WriteByte('|')
+	for i := range t.header {
+		cell := ""
+		if i < len(cells) {
+			cell = escapeCell(cells[i])
+		}
+		out.WriteString(" " + cell + " |")
+	}
+}
+
+// An mdSection is a heading and what stands under it.
+type mdSection struct {
+	level int
+	title string
+	body  string
+}
+
+// textSplitSections implements
+//
+//	text.split_sections(text)
+func textSplitSections(c call.Call) (starlark.Value, error) {
+	var text string
+	if err := c.Bind("text", &text); err != nil {
+		return nil, err
+	}
+	if err := c.Pay(1+len(text)/4, 64); err != nil {
+		return nil, err
+	}
+	var values []starlark.Value
+	for s := range sections(text) {
+		if s.level == 0 && s.body == "" {
+			continue
+		}
+		if err := c.Pay(16, 512); err != nil {
+			return nil, err
+		}
+		values = append(values, starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{
+			"level": starlark.MakeInt(s.level),
+			"title": starlark.String(s.title),
+			"body":  starlark.String(s.body),
+		}))
+	}
+	return starlark.NewList(values), nil
+}
+
+// sections yields the sections of Markdown text. The first one, of level 0, is
+// what stands in front of the first heading.
+func sections(text string) iter.Seq[mdSection] {
+	return func(yield func(mdSection) bool) {
+		var (
+			section    mdSection
+			fence      string // of the code block that is open, or ""
+			start, end int    // of the section's body, up to the current line
+		)
+		for line := range strings.Lines(text) {
+			level, title := heading(line)
+			if fence = nextFence(fence, line); fence == "" && level > 0 {
+				section.body = trimBlankLines(text[start:end])
+				if !yield(section) {
+					return
+				}
+				section = mdSection{level: level, title: title}
+				start = end + len(line)
+			}
+			end += len(line)
+		}
+		section.body = trimBlankLines(text[start:])
+		yield(section)
+	}
+}
+
+// heading returns the level and title of a line that is an ATX heading; else 0.
+func heading(line string) (level int, title string) {
+	rest := block(line)
+	title = strings.TrimLeft(rest, "#")
+	level = len(rest) - len(title)
+	if level < 1 || level > 6 || title != "" && title[0] != ' ' && title[0] != '\t' {
+		return 0, ""
+	}
+	title = strings.TrimSpace(title)
+	if open := strings.TrimRight(title, "#"); open == "" || strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") {
+		title = strings.TrimSpace(open) // closing hashes
+	}
+	return level, title
+}
+
+// nextFence returns the fence of the code block that is open behind line, given
+// the one that is open in front of it.
+func nextFence(open, line string) string {
+	rest := block(line)
+	if rest == "" || rest[0] != '`' && rest[0] != '~' {
+		return open
+	}
+	info := strings.TrimLeft(rest, rest[:1])
+	fence := rest[:len(rest)-len(info)]
+	switch {
+	case open == "" && len(fence) >= 3 && !(fence[0] == '`' && strings.Contains(info, "`")):
+		return fence
+	case open != "" && fence[0] == open[0] && len(fence) >= len(open) && blank(info):
+		return ""
+	}
+	return open
+}
+
+// block returns the line without its end and up to three spaces in front; "" for a
+// line that is indented further, which is code or a continuation.
+func block(line string) string {
+	line = strings.TrimRight(line, "\r\n")
+	rest := strings.TrimLeft(line, " ")
+	if len(line)-len(rest) > 3 {
+		return ""
+	}
+	return rest
+}
+
+// trimBlankLines removes the blank lines around text, and the last line's end.
+func trimBlankLines(text string) string {
+	text = strings.TrimRight(text, " \t\r\n")
+	for {
+		line, rest, found := strings.Cut(text, "\n")
+		if !found || !blank(line) {
+			return text
+		}
+		text = rest
+	}
+}

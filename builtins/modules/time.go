@@ -1,0 +1,278 @@
+package modules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+	"go.starlark.net/starlark"
+)
+
+// timeModule returns the members of the module time. They are upstream's but for
+// what depends on the machine: there is no clock and no local zone, and zones are
+// those of the embedded database.
+func timeModule(rt call.Runtime) []call.Entry {
+	members := []call.Member{
+		{
+			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
+			Doc: `Reads a time from text and returns it.
+There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
+format shows how Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST)
+would be written; the default is RFC 3339. location is the zone of a text that names
+no offset: "UTC" or a name such as "Europe/Berlin" of the IANA database, which is part of
+the program and the same on every machine.
+
+A time t has t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond, t.unix
+(seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo").
+str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration,
+t - t is one. Times are those of the years 0 to 9999.`,
+			Example: `t = time.parse_time("2026-03-29T00:30:00Z")
+berlin = t.in_location("Europe/Berlin")
+assert_eq(str(berlin), "2026-03-29T01:30:00+01:00")
+assert_eq((berlin + time.hour).format("Mon 15:04 MST"), "Sun 03:30 CEST")
+assert_eq(time.parse_time("2026-03-29 10:15", "2006-01-02 15:04", "Asia/Tokyo") - t, time.parse_duration("45m"))
+assert_eq(berlin == t, True)`,
+			Func: parseTime,
+		},
+		{
+			Name: "time", Params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`,
+			Doc: `Returns the time of a date and a clock in a zone.
+What is too large or too small carries over, so that day=0 is the last day of the month
+before. time.parse_time tells what a time has.`,
+			Example: `assert_eq(str(time.time(2026, 2, 29, hour = 12)), "2026-03-01T12:00:00Z")
+assert_eq(time.time(2026, 7, 1, location = "America/New_York").hour, 0)
+assert_eq(str(time.time(2026, 7, 1, location = "America/New_York")), "2026-07-01T00:00:00-04:00")`,
+			Func: newTime,
+		},
+		{
+			Name: "from_timestamp", Params: "sec, nsec=0",
+			Doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time tells what a time has.",
+			Example: `assert_eq(str(time.from_timestamp(1700000000)), "2023-11-14T22:13:20Z")`,
+			Func:    fromTimestamp,
+		},
+		{
+			Name: "is_valid_timezone", Params: "loc",
+			Doc: "Reports whether a name is \"UTC\" or that of a zone of the embedded IANA database.",
+			Example: `assert_eq(time.is_valid_timezone("Europe/Berlin"), True)
+assert_eq(time.is_valid_timezone("Europe/Berln"), False)`,
+			Func: isValidTimezone,
+		},
+		{
+			Name: "parse_duration", Params: "d",
+			Doc: `Reads a duration such as "1h30m", "-1.5s" or "300ms"; units are h, m, s, ms, us and ns.
+A duration d has d.hours, d.minutes and d.seconds, which are floats, and the ints
+d.milliseconds, d.microseconds and d.nanoseconds. d + d, d - d, d * 2, d / 2 (rounded down
+to nanoseconds), d / d (a float) and d // d (an int, rounded down) work, and so does adding
+one to a time. str(d) is what parse_duration reads. A duration has at most 292 years.`,
+			Example: `d = time.parse_duration("1h30m")
+assert_eq(d.minutes, 90.0)
+assert_eq(str(d / 4), "22m30s")
+assert_eq(d // time.hour, 1)
+assert_eq(d > 80 * time.minute, True)`,
+			Func: parseDuration,
+		},
+	}
+	for _, unit := range durationUnits {
+		members = append(members, call.Member{
+			Name: unit.name, Value: Duration(unit.d),
+			Doc:     "The duration of one " + unit.name + ".\ntime.parse_duration tells what a duration has.",
+			Example: fmt.Sprintf(`assert_eq(str(2 * time.%s), "%s")`, unit.name, 2*unit.d),
+		})
+	}
+	return call.Entries(rt, "time", members)
+}
+
+// durationUnits are the durations that have a name.
+var durationUnits = []struct {
+	name string
+	d    time.Duration
+}{
+	{"nanosecond", time.Nanosecond},
+	{"microsecond", time.Microsecond},
+	{"millisecond", time.Millisecond},
+	{"second", time.Second},
+	{"minute", time.Minute},
+	{"hour", time.Hour},
+}
+
+// A zoneArg is an argument that names a zone.
+type zoneArg struct{ *time.Location }
+
+// Unpack implements starlark.Unpacker.
+func (z *zoneArg) Unpack(v starlark.Value) error {
+	name, ok := starlark.AsString(v)
+	if !ok {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	loc, err := loadZone(name)
+	if err != nil {
+		return fmt.Errorf("got %s, want UTC or a name of the IANA database, such as Europe/Berlin%s", errtext.Quote(name), near.DidYouMean(name, zoneNames()))
+	}
+	z.Location = loc
+	return nil
+}
+
+// A layoutArg is an argument that shows how a time is written.
+type layoutArg string
+
+// Unpack implements starlark.Unpacker.
+func (l *layoutArg) Unpack(v starlark.Value) error {
+	layout, ok := starlark.AsString(v)
+	if !ok {
+		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	for i := range len(layout) - 1 {
+		if b := layout[i+1] | 0x20; layout[i] == '%' && 'a' <= b && b <= 'z' {
+			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not known here)", errtext.Quote(layout), layout[i:i+2])
+		}
+	}
+	*l = layoutArg(layout)
+	return nil
+}
+
+// payTime pays for one time, and for a text of n bytes that is read or written.
+func payTime(c call.Call, n int) error { return c.Pay(64+n/4, 256+8*n) }
+
+// parseTime implements
+//
+//	time.parse_time(x, format="2006-01-02T15:04:05Z07:00", location="UTC")
+func parseTime(c call.Call) (starlark.Value, error) {
+	var (
+		x      string
+		layout = layoutArg(time.RFC3339)
+		zone   = zoneArg{time.UTC}
+	)
+	if err := c.Bind("x", &x, "format?", &layout, "location?", &zone); err != nil {
+		return nil, err
+	}
+	if err := payTime(c, len(x)+len(layout)); err != nil {
+		return nil, err
+	}
+	// ParseInLocation, as Parse would look offsets up in the machine's own zone.
+	t, err := time.ParseInLocation(string(layout), x, zone.Location)
+	if err != nil {
+		return nil, c.Fail("E0202", "x: %s", parseTrouble(err, x, string(layout)))
+	}
+	if name, guessed := guessedZone(t, zone.Location, string(layout)); guessed {
+		return nil, c.Fail("E0202", "x: got %s, but %s does not say which offset it means: leave it out, and name the zone by location", errtext.Quote(x), name)
+	}
+	return timeOf(c, t)
+}
+
+// parseTrouble says what is wrong with a text that should show a time.
+func parseTrouble(err error, x, layout string) string {
+	var e *time.ParseError
+	errors.As(err, &e)
+	why := strings.TrimPrefix(e.Message, ": ")
+	if why == "" {
+		why = fmt.Sprintf("%s does not begin with what %s stands for", errtext.Quote(e.ValueElem), errtext.Quote(e.LayoutElem))
+	}
+	return fmt.Sprintf("got %s, want a time like %s: %s", errtext.Quote(x), errtext.Quote(layout), why)
+}
+
+// guessedZone reports whether t got the offset 0 only because the name of its zone
+// means nothing in loc.
+func guessedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
+	name, offset := t.Zone()
+	return name, offset == 0 && name != "" && name != "GMT" && t.Location() != loc && t.Location() != time.UTC && !strings.Contains(layout, "07")
+}
+
+// newTime implements
+//
+//	time.time(year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC")
+func newTime(c call.Call) (starlark.Value, error) {
+	var (
+		year, month, day   = timePart(0), timePart(1), timePart(1)
+		hour, min, sec, ns timePart
+		zone               = zoneArg{time.UTC}
+	)
+	if err := c.Bind("year", &year, "month?", &month, "day?", &day, "hour?", &hour, "minute?", &min, "second?", &sec, "nanosecond?", &ns, "location?", &zone); err != nil {
+		return nil, err
+	}
+	if err := payTime(c, 0); err != nil {
+		return nil, err
+	}
+	if year < 0 || year > 9999 {
+		return nil, c.Fail("E0202", "year: got %d, want 0 to 9999", year)
+	}
+	return timeOf(c, time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
+}
+
+// A timePart is an argument such as a number of hours. It is so small that no sum
+// of them overflows.
+type timePart int
+
+// Unpack implements starlark.Unpacker.
+func (p *timePart) Unpack(v starlark.Value) error {
+	const most = 1_000_000_000_000
+	i, ok := v.(starlark.Int)
+	if !ok {
+		return fmt.Errorf("got %s, want int", v.Type())
+	}
+	n, ok := i.Int64()
+	if !ok || n < -most || n > most {
+		return fmt.Errorf("got %s, want %d to %d", errtext.Cut(v.String()), -most, most)
+	}
+	*p = timePart(n)
+	return nil
+}
+
+// fromTimestamp implements
+//
+//	time.from_timestamp(sec, nsec=0)
+func fromTimestamp(c call.Call) (starlark.Value, error) {
+	var sec, nsec timePart
+	if err := c.Bind("sec", &sec, "nsec?", &nsec); err != nil {
+		return nil, err
+	}
+	if err := payTime(c, 0); err != nil {
+		return nil, err
+	}
+	return timeOf(c, time.Unix(int64(sec), int64(nsec)).UTC())
+}
+
+// timeOf returns t as a value, unless it is out of range.
+func timeOf(c call.Call, t time.Time) (starlark.Value, error) {
+	v, err := makeTime(c.Runtime, t)
+	if err != nil {
+		return nil, c.Fail("E0202", "%v", err)
+	}
+	return v, nil
+}
+
+// isValidTimezone implements
+//
+//	time.is_valid_timezone(loc)
+func isValidTimezone(c call.Call) (starlark.Value, error) {
+	var name string
+	if err := c.Bind("loc", &name); err != nil {
+		return nil, err
+	}
+	if err := payTime(c, 0); err != nil {
+		return nil, err
+	}
+	_, err := loadZone(name)
+	return starlark.Bool(err == nil), nil
+}
+
+// parseDuration implements
+//
+//	time.parse_duration(d)
+func parseDuration(c call.Call) (starlark.Value, error) {
+	var text string
+	if err := c.Bind("d", &text); err != nil {
+		return nil, err
+	}
+	if err := payTime(c, len(text)); err != nil {
+		return nil, err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil, c.Fail("E0202", "d: got %s, want a duration such as 1h30m, in h, m, s, ms, us or ns, of at most 292 years", errtext.Quote(text))
+	}
+	return Duration(d), nil
+}

@@ -1,0 +1,70 @@
+package modules
+
+import (
+	"archive/zip"
+	_ "embed" // the zones
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// zoneData is the file lib/time/zoneinfo.zip of Go's distribution: the IANA time
+// zone database, which is in the public domain, 2025c at this time. Go's package
+// time would ask the machine's files first, and its time/tzdata only where there
+// are none, so that two machines could give one instant two clock times.
+//
+//go:generate cp $GOROOT/lib/time/zoneinfo.zip zoneinfo.zip
+//go:embed zoneinfo.zip
+var zoneData string
+
+// zoneFiles has the embedded file of each zone.
+var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
+	r, err := zip.NewReader(strings.NewReader(zoneData), int64(len(zoneData)))
+	if err != nil {
+		panic(err) // the program was built with something else
+	}
+	files := make(map[string]*zip.File, len(r.File))
+	for _, f := range r.File {
+		files[f.Name] = f
+	}
+	return files
+})
+
+// zoneNames returns the names of all zones, sorted.
+func zoneNames() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
+
+// zones has the zones that were asked for, by their name.
+var zones sync.Map // string to *time.Location
+
+// loadZone returns the zone of that name, which is the same on every machine.
+func loadZone(name string) (*time.Location, error) {
+	if name == "UTC" {
+		return time.UTC, nil
+	}
+	if loc, ok := zones.Load(name); ok {
+		return loc.(*time.Location), nil
+	}
+	f := zoneFiles()[name]
+	if f == nil {
+		return nil, fmt.Errorf("no time zone %q", name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	loc, err := time.LoadLocationFromTZData(name, data)
+	if err != nil {
+		return nil, err
+	}
+	zones.Store(name, loc)
+	return loc, nil
+}

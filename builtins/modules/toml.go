@@ -1,0 +1,394 @@
+package modules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"go.starlark.net/starlark"
+)
+
+// tomlMaxDepth is how deep tables and arrays nest, and how many parts a key has.
+const tomlMaxDepth = 32
+
+// tomlModule returns the members of the module toml.
+func tomlModule(rt call.Runtime) []call.Entry {
+	return call.Entries(rt, "toml", []call.Member{
+		{
+			Name: "decode", Params: "text",
+			Doc: `Reads TOML text and returns its dict.
+Keys stand in the order in which the text names them first. Dates and times are strings,
+as RFC 3339 writes them. Tables and arrays nest 32 levels deep, a text has at most 100000
+values, and an empty key ("" = 1) is an error.`,
+			Example: `doc = """
+name = "checkout"
+since = 2024-05-01
+
+[[owners]]
+name = "ana"
+pager = true
+"""
+assert_eq(toml.decode(doc), {"name": "checkout", "since": "2024-05-01", "owners": [{"name": "ana", "pager": True}]})`,
+			Func: tomlDecode,
+		},
+		{
+			Name: "encode", Params: "x",
+			Doc: `Writes a dict, or a struct, as TOML text.
+Keys are strings and stand in the dict's order, but for TOML's own: tables come behind the
+values beside them. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,
+dicts and structs; TOML has no None. toml.decode reads the same value.`,
+			Example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
+    "name = \"web\"\nports = [80, 443]\n\n[limits]\nsteps = 1000\n")`,
+			Func: tomlEncode,
+		},
+	})
+}
+
+// tomlDecode implements
+//
+//	toml.decode(text)
+func tomlDecode(c call.Call) (starlark.Value, error) {
+	var text string
+	if err := c.Bind("text", &text); err != nil {
+		return nil, err
+	}
+	s := tomlScan{text: text, line: 1}
+	if err := s.scan(); err != nil {
+		return nil, c.Fail("E0202", "text: line %d: %v", s.line, err)
+	}
+	if err := c.Pay(1+len(text)/2+s.bytes/32, 8*len(text)+s.bytes); err != nil {
+		return nil, err
+	}
+	var top map[string]any
+	meta, err := toml.Decode(text, &top)
+	if err != nil {
+		return nil, c.Fail("E0202", "text: %s", tomlTrouble(err))
+	}
+	r := tomlReader{Call: c}
+	return r.table(top, tomlOrderOf(meta.Keys()), 0)
+}
+
+// tomlTrouble returns the parser's error with its place.
+func tomlTrouble(err error) string {
+	var e toml.ParseError
+	if !errors.As(err, &e) {
+		return errtext.Cut(err.Error())
+	}
+	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message)) // its columns are off by a line at times
+}
+
+// A tomlOrder is where a key stands among those of its table, and the keys of its
+// own table. The parser gives tables as Go maps, and the order beside them.
+type tomlOrder struct {
+	rank int
+	keys map[string]*tomlOrder
+}
+
+// tomlOrderOf returns the order of all tables of a text. Tables of one array
+// share theirs.
+func tomlOrderOf(keys []toml.Key) *tomlOrder {
+	top := new(tomlOrder)
+	for _, key := range keys {
+		o := top
+		for _, part := range key {
+			next := o.keys[part]
+			if next == nil {
+				if o.keys == nil {
+					o.keys = map[string]*tomlOrder{}
+				}
+				next = &tomlOrder{rank: len(o.keys)}
+				o.keys[part] = next
+			}
+			o = next
+		}
+	}
+	return top
+}
+
+// of returns the order of the table called key; where the parser did not say, it
+// is by name.
+func (o *tomlOrder) of(key string) *tomlOrder {
+	if next := o.keys[key]; next != nil {
+		return next
+	}
+	return new(tomlOrder)
+}
+
+// A tomlReader makes values of what the parser returns.
+type tomlReader struct {
+	call.Call
+	nodes int // so far
+}
+
+// table returns a dict, which stands depth levels deep.
+func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (starlark.Value, error) {
+	if err := r.enter(640+160*len(table), depth); err != nil {
+		return nil, err
+	}
+	keys := slices.SortedFunc(maps.Keys(table), func(a, b string) int {
+		return cmp.Or(cmp.Compare(order.of(a).rank, order.of(b).rank), strings.Compare(a, b))
+	})
+	dict := starlark.NewDict(len(keys))
+	var flood call.KeyFlood
+	for _, key := range keys {
+		if key == "" { // the parser confuses the arrays of such keys
+			return nil, r.Fail("E0202", "text: got an empty key, want one with a name")
+		}
+		v, err := r.value(table[key], order.of(key), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if err := flood.Add(starlark.String(key)); err != nil {
+			return nil, r.Fail("E0202", "text: %v", err)
+		}
+		if err := r.Pay(flood.Steps(), 0); err != nil {
+			return nil, err
+		}
+		if err := dict.SetKey(starlark.String(key), v); err != nil {
+			return nil, err
+		}
+	}
+	return dict, nil
+}
+
+// enter pays for a value of so many bytes, which stands depth levels deep.
+func (r *tomlReader) enter(bytes, depth int) error {
+	if r.nodes++; r.nodes > dataMaxNodes {
+		return r.Fail("E0202", "text: got more than %d values", dataMaxNodes)
+	}
+	if depth > tomlMaxDepth {
+		return r.Fail("E0202", "text: nested deeper than %d levels", tomlMaxDepth)
+	}
+	return r.Pay(2+bytes/32, bytes)
+}
+
+// value returns what the parser made of a value.
+func (r *tomlReader) value(v any, order *tomlOrder, depth int) (starlark.Value, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		return r.table(v, order, depth)
+	case []map[string]any:
+		return tomlArray(r, v, order, depth)
+	case []any:
+		return tomlArray(r, v, order, depth)
+	}
+	if err := r.enter(32, depth); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case string:
+		return starlark.String(v), nil
+	case int64:
+		return starlark.MakeInt64(v), nil
+	case float64:
+		return starlark.Float(v), nil
+	case time.Time:
+		return starlark.String(tomlTime(v)), nil
+	}
+	return starlark.Bool(v.(bool)), nil // the parser has no other type
+}
+
+// tomlArray returns an array of values, or of tables.
+func tomlArray[T any](r *tomlReader, array []T, order *tomlOrder, depth int) (starlark.Value, error) {
+	if err := r.enter(64+16*len(array), depth); err != nil {
+		return nil, err
+	}
+	values := make([]starlark.Value, len(array))
+	for i, elem := range array {
+		v, err := r.value(elem, order, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	return starlark.NewList(values), nil
+}
+
+// tomlLayouts say how a date or time without an offset is written, by the name
+// that the parser gives to its zone.
+var tomlLayouts = map[string]string{
+	"datetime-local": "2006-01-02T15:04:05.999999999",
+	"date-local":     time.DateOnly,
+	"time-local":     "15:04:05.999999999",
+}
+
+// tomlTime spells a date or time.
+func tomlTime(t time.Time) string {
+	if layout, ok := tomlLayouts[t.Location().String()]; ok {
+		return t.Format(layout)
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// A tomlScan looks at a text before the parser does, whose work for a key grows
+// with the square of its parts, and with the length of the table's name. It reads
+// what is TOML as the parser will; what is not, the parser will stop at.
+type tomlScan struct {
+	text string
+	at   int // next byte
+	line int // that it stands on
+
+	bytes  int         // memory that the parser will take, about
+	depth  int         // open brackets
+	start  int         // of the current key or value
+	dots   int         // in the current key
+	header bool        // the current line names a table
+	in     tomlScope   // what is being read
+	outer  []tomlScope // what the open inline tables stand in
+}
+
+// A tomlScope is the table that keys stand in, and the last key.
+type tomlScope struct{ table, key tomlPath }
+
+// A tomlPath is the size of a key.
+type tomlPath struct{ parts, bytes int }
+
+// whole returns the size of the key with its table's name.
+func (s tomlScope) whole() tomlPath {
+	return tomlPath{s.table.parts + s.key.parts, s.table.bytes + s.key.bytes}
+}
+
+// tomlPrices are the bytes that a mark costs: elements, tables, and dates, which
+// are tried in many forms.
+var tomlPrices = [256]int{',': 160, '[': 160, '{': 640, ':': 640, '-': 256, '#': 128, '\n': 32}
+
+// scan reads the whole text. Its error is at s.line.
+func (s *tomlScan) scan() error {
+	for s.at < len(s.text) {
+		b := s.text[s.at]
+		s.bytes += tomlPrices[b]
+		if b == '"' || b == '\'' {
+			s.skipString(b)
+			continue
+		}
+		if err := s.mark(b); err != nil {
+			return err
+		}
+		s.at++
+	}
+	s.endLine()
+	return nil
+}
+
+// mark looks at one byte outside of strings.
+func (s *tomlScan) mark(b byte) error {
+	switch b {
+	case '#':
+		if i := strings.IndexByte(s.text[s.at:], '\n'); i >= 0 {
+			s.at += i - 1
+		} else {
+			s.at = len(s.text)
+		}
+	case '\n':
+		s.endLine()
+		s.line++
+	case '.':
+		if s.dots++; s.dots >= tomlMaxDepth {
+			return fmt.Errorf("got a key of more than %d parts", tomlMaxDepth)
+		}
+	case '[', '{':
+		return s.open(b)
+	case ']', '}':
+		s.close(b)
+	case '=':
+		s.in.key = s.current()
+		s.bytes += 1024
+		s.payPath(s.in.key.parts)
+		s.next()
+	case ',':
+		s.next()
+	}
+	return nil
+}
+
+// next begins another key or value behind this byte.
+func (s *tomlScan) next() { s.start, s.dots = s.at+1, 0 }
+
+// current returns the size of the key that ends here.
+func (s *tomlScan) current() tomlPath { return tomlPath{s.dots + 1, s.at - s.start} }
+
+// payPath adds the price of spelling the current key, with its table, n times.
+func (s *tomlScan) payPath(n int) {
+	whole := s.in.whole()
+	s.bytes += n * (100*whole.parts + 4*whole.bytes)
+}
+
+// endLine ends a header; elsewhere a key or value begins.
+func (s *tomlScan) endLine() {
+	if s.header {
+		s.in = tomlScope{table: s.current()}
+		s.bytes += 1024
+		s.payPath(s.in.table.parts)
+		s.header = false
+	}
+	s.next()
+}
+
+// open begins an array, an inline table or a header.
+func (s *tomlScan) open(b byte) error {
+	if s.header || b == '[' && s.depth == 0 && s.lineStarts() {
+		s.header = true
+		return nil
+	}
+	if s.depth++; s.depth > tomlMaxDepth {
+		return fmt.Errorf("nested deeper than %d levels", tomlMaxDepth)
+	}
+	if b == '{' {
+		s.payPath(s.in.whole().parts)
+		s.outer = append(s.outer, s.in)
+		s.in = tomlScope{table: s.in.whole()}
+	} else {
+		s.payPath(1)
+	}
+	s.next()
+	return nil
+}
+
+// lineStarts reports whether nothing but space stands in front on the line.
+func (s *tomlScan) lineStarts() bool {
+	return (s.start == 0 || s.text[s.start-1] == '\n') && strings.TrimSpace(s.text[s.start:s.at]) == ""
+}
+
+// close ends an array or an inline table.
+func (s *tomlScan) close(b byte) {
+	if s.header {
+		return
+	}
+	s.depth--
+	if n := len(s.outer); b == '}' && n > 0 {
+		s.in, s.outer = s.outer[n-1], s.outer[:n-1]
+	}
+	s.next()
+}
+
+// skipString moves behind the string that begins here with quote.
+func (s *tomlScan) skipString(quote byte) {
+	end := s.text[s.at : s.at+1]
+	if triple := strings.Repeat(end, 3); strings.HasPrefix(s.text[s.at:], triple) {
+		end = triple
+	}
+	s.at += len(end)
+	for ; s.at < len(s.text) && !strings.HasPrefix(s.text[s.at:], end); s.at++ {
+		switch {
+		case s.text[s.at] == '\n' && len(end) == 1:
+			return // the parser stops here
+		case s.text[s.at] == '\n':
+			s.line++
+		case quote == '"' && (strings.HasPrefix(s.text[s.at:], `\"`) || strings.HasPrefix(s.text[s.at:], `\\`)):
+			s.at++
+		}
+	}
+	s.at += len(end)
+	for range len(end) - 1 { // up to two quotes may stand in front of the last three
+		if s.at < len(s.text) && s.text[s.at] == quote {
+			s.at++
+		}
+	}
+}

@@ -1,0 +1,430 @@
+package modules
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
+	"go.starlark.net/starlark"
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlMaxDepth is how deep lists and mappings nest, aliases included.
+const yamlMaxDepth = 64
+
+// yamlModule returns the members of the module yaml.
+func yamlModule(rt call.Runtime) []call.Entry {
+	return call.Entries(rt, "yaml", []call.Member{
+		{
+			Name: "decode", Params: "text",
+			Doc: `Reads a YAML document and returns what it says.
+It is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null are what they
+look like; yes, on and dates are strings; so is anything in quotes. Mappings are dicts in
+their order, with keys that are no lists or mappings; a key that stands twice is an error.
+An alias such as *base is a copy, and <<: *base adds what the mapping does not say itself.
+Tags other than !!str, !!int, !!float, !!bool, !!seq, !!map and !!null are errors. A text
+has at most 100000 values, aliases counted each time, nested 64 levels deep. Empty text
+is None.`,
+			Example: `doc = """
+service: checkout
+tier: 1
+since: 2024-05-01
+owners: [ana, "on"]
+"""
+assert_eq(yaml.decode(doc), {"service": "checkout", "tier": 1, "since": "2024-05-01", "owners": ["ana", "on"]})
+assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})`,
+			Func: yamlDecode,
+		},
+		{
+			Name: "decode_all", Params: "text",
+			Doc: `Reads all documents of a YAML text, which --- parts, and returns their list.
+yaml.decode tells how each is read.`,
+			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
+			Func:    yamlDecodeAll,
+		},
+		{
+			Name: "encode", Params: "x",
+			Doc: `Writes a value as a YAML document that ends with a line break.
+None, bool, int, float, string, list, tuple, set, dict and struct can be written; keys stand
+in the dict's order, and are no lists or dicts. Text of several lines becomes a block, and
+strings are quoted where any YAML reader could see something else, such as "yes" or "1.0".
+yaml.decode reads the same value.`,
+			Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
+    "name: web\nports:\n  - 80\n  - 443\nnote: |\n  a\n  b\n\"on\": \"yes\"\n")`,
+			Func: yamlEncode,
+		},
+	})
+}
+
+// yamlDecode implements
+//
+//	yaml.decode(text)
+func yamlDecode(c call.Call) (starlark.Value, error) {
+	docs, err := yamlDocuments(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(docs) == 0:
+		return starlark.None, nil
+	case len(docs) > 1:
+		return nil, c.Fail("E0202", "text: got %d documents, want one", len(docs)).Way("yaml.decode_all reads them all")
+	}
+	return docs[0], nil
+}
+
+// yamlDecodeAll implements
+//
+//	yaml.decode_all(text)
+func yamlDecodeAll(c call.Call) (starlark.Value, error) {
+	docs, err := yamlDocuments(c)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.NewList(docs), nil
+}
+
+// yamlDocuments binds and reads the one argument text.
+func yamlDocuments(c call.Call) ([]starlark.Value, error) {
+	var text string
+	if err := c.Bind("text", &text); err != nil {
+		return nil, err
+	}
+	if err := yamlPay(c, text); err != nil {
+		return nil, err
+	}
+	if line, why := yamlRefused(text); why != "" {
+		return nil, c.Fail("E0202", "text: line %d: %s", line, why)
+	}
+	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
+		text = "%YAML 1.1" + rest // the parser knows no other version, and types are ours
+	}
+	var docs []starlark.Value
+	r := yamlReader{Call: c}
+	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var doc yaml.Node
+		err := dec.Decode(&doc)
+		if err == io.EOF {
+			return docs, nil
+		}
+		if err != nil {
+			return nil, c.Fail("E0202", "text: %s", yamlTrouble(err, text))
+		}
+		v, err := r.value(doc.Content[0], 0)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, v)
+	}
+}
+
+// yamlPay pays for parsing text: what makes a token or a comment costs most.
+func yamlPay(c call.Call, text string) error {
+	marks := 1
+	for i := range len(text) {
+		switch text[i] {
+		case ',', ':', '-', '[', '{', '?', '#':
+			marks++
+		}
+	}
+	return c.Pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
+}
+
+// yamlRefused looks for what the parser has no good words for, and for tag
+// directives, which it copies into each tag.
+func yamlRefused(text string) (line int, why string) {
+	for l := range strings.Lines(text) {
+		line++
+		if strings.HasPrefix(l, "%TAG") {
+			return line, "got a %TAG directive, want the core tags only"
+		}
+		for i, r := range l {
+			switch {
+			case r == utf8.RuneError && !strings.HasPrefix(l[i:], "\ufffd"):
+				return line, "got bytes that are not UTF-8"
+			case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, 0x80 <= r && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
+				return line, fmt.Sprintf("got the control character %U", r)
+			}
+		}
+	}
+	return 0, ""
+}
+
+// yamlTrouble returns the parser's error with the line. Where it expected
+// something else the parser only knows a line in front of it.
+func yamlTrouble(err error, text string) string {
+	msg := strings.TrimPrefix(err.Error(), "yaml: ")
+	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the one error without a line
+		alias := "*" + strings.TrimSuffix(name, "' referenced")
+		before, _, _ := strings.Cut(text, alias)
+		return fmt.Sprintf("line %d: got the alias %s, but no anchor of that name in front of it", 1+strings.Count(before, "\n"), errtext.Quote(alias))
+	}
+	if !strings.HasPrefix(msg, "line ") {
+		return "line 1: " + errtext.Cut(msg)
+	}
+	if strings.Contains(msg, "did not find expected") {
+		return "after " + errtext.Cut(msg)
+	}
+	return errtext.Cut(msg)
+}
+
+// A yamlReader makes values of the nodes of one text.
+type yamlReader struct {
+	call.Call
+	nodes int // so far, aliases counted each time
+}
+
+// trouble returns an error at the line of n.
+func (r *yamlReader) trouble(n *yaml.Node, format string, args ...any) error {
+	return r.Fail("E0202", "text: line %d: %s", n.Line, fmt.Sprintf(format, args...))
+}
+
+// value returns what n, which stands depth levels deep, says.
+func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
+	if r.nodes++; r.nodes > dataMaxNodes {
+		return nil, r.trouble(n, "got more than %d values, aliases counted each time", dataMaxNodes)
+	}
+	if depth > yamlMaxDepth {
+		return nil, r.trouble(n, "nested deeper than %d levels, or an alias stands within its own anchor", yamlMaxDepth)
+	}
+	if err := r.Pay(4+len(n.Value)/32, 160+len(n.Value)); err != nil {
+		return nil, err
+	}
+	if tagged := n.Style&yaml.TaggedStyle != 0; tagged && !slices.Contains(yamlTags, n.ShortTag()) {
+		return nil, r.trouble(n, "got the tag %s, want a core tag such as !!str", errtext.Quote(n.Tag))
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return r.value(n.Alias, depth)
+	case yaml.SequenceNode:
+		return r.list(n, depth)
+	case yaml.MappingNode:
+		return r.dict(n, depth)
+	}
+	return r.scalar(n)
+}
+
+// yamlTags are the tags of the core schema.
+var yamlTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map"}
+
+// list returns a sequence.
+func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
+	if tag := n.ShortTag(); tag != "!!seq" {
+		return nil, r.trouble(n, "got a list tagged %s", tag)
+	}
+	values := make([]starlark.Value, len(n.Content))
+	for i, elem := range n.Content {
+		v, err := r.value(elem, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
+	return starlark.NewList(values), nil
+}
+
+// dict returns a mapping. What it merges stands behind what it says itself.
+func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
+	if tag := n.ShortTag(); tag != "!!map" {
+		return nil, r.trouble(n, "got a mapping tagged %s", tag)
+	}
+	if err := r.Pay(4, 512); err != nil {
+		return nil, err
+	}
+	b := yamlDict{yamlReader: r, dict: new(starlark.Dict)}
+	var merged []*yaml.Node
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Tag == "!!merge" {
+			merged = append(merged, value)
+			continue
+		}
+		if err := b.add(key, value, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	for _, value := range merged {
+		if err := b.merge(value, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return b.dict, nil
+}
+
+// A yamlDict is a dict that is being made of a mapping.
+type yamlDict struct {
+	*yamlReader
+	dict  *starlark.Dict
+	flood call.KeyFlood
+}
+
+// add puts one entry of the mapping into the dict.
+func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
+	k, err := b.value(key, depth)
+	if err != nil {
+		return err
+	}
+	switch k.(type) {
+	case *starlark.List, *starlark.Dict:
+		return b.trouble(key, "got a %s as a key, want a string or a number", k.Type())
+	}
+	if _, found, _ := b.dict.Get(k); found {
+		return b.trouble(key, "key %s stands twice in one mapping", errtext.Cut(k.String()))
+	}
+	v, err := b.value(value, depth)
+	if err != nil {
+		return err
+	}
+	return b.set(key, k, v)
+}
+
+// set inserts an entry of the mapping at n, whose keys may be made to collide.
+func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
+	if err := b.flood.Add(k); err != nil {
+		return b.trouble(n, "%v", err)
+	}
+	if err := b.Pay(b.flood.Steps(), 0); err != nil {
+		return err
+	}
+	return b.dict.SetKey(k, v)
+}
+
+// merge adds the entries of a mapping, or of each in a list, that the dict lacks.
+func (b *yamlDict) merge(n *yaml.Node, depth int) error {
+	v, err := b.value(n, depth)
+	if err != nil {
+		return err
+	}
+	parts := []starlark.Value{v}
+	if list, ok := v.(*starlark.List); ok {
+		parts = parts[:0]
+		for elem := range list.Elements() {
+			parts = append(parts, elem)
+		}
+	}
+	for _, part := range parts {
+		dict, ok := part.(*starlark.Dict)
+		if !ok {
+			return b.trouble(n, "<< got %s, want a mapping or a list of mappings", part.Type())
+		}
+		for k, v := range dict.Entries() {
+			if _, found, _ := b.dict.Get(k); found {
+				continue
+			}
+			if err := b.set(n, k, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// yamlQuoted are the styles of text that is always a string.
+const yamlQuoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+// scalar returns the value of a text: that of its tag, or what it looks like.
+func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
+	tag := ""
+	if n.Style&yaml.TaggedStyle != 0 {
+		tag = n.ShortTag()
+	}
+	if tag == "!!str" || tag == "" && n.Style&yamlQuoted != 0 {
+		return starlark.String(n.Value), nil
+	}
+	v, err := yamlPlain(n.Value)
+	if err != nil {
+		return nil, r.trouble(n, "%v", err)
+	}
+	if i, ok := v.(starlark.Int); ok && tag == "!!float" {
+		v = i.Float()
+	}
+	if tag != "" && tag != yamlTypes[v.Type()] {
+		return nil, r.trouble(n, "got %s, which is no %s", errtext.Quote(n.Value), tag)
+	}
+	return v, nil
+}
+
+// yamlTypes has the tag of each type that plain text can have.
+var yamlTypes = map[string]string{
+	"string": "!!str", "int": "!!int", "float": "!!float", "bool": "!!bool", "NoneType": "!!null",
+}
+
+// yamlWords are the texts of the core schema that are no strings and no numbers.
+var yamlWords = map[string]starlark.Value{
+	"": starlark.None, "~": starlark.None, "null": starlark.None, "Null": starlark.None, "NULL": starlark.None,
+	"true": starlark.True, "True": starlark.True, "TRUE": starlark.True,
+	"false": starlark.False, "False": starlark.False, "FALSE": starlark.False,
+	".inf": yamlInf, ".Inf": yamlInf, ".INF": yamlInf, "+.inf": yamlInf, "+.Inf": yamlInf, "+.INF": yamlInf,
+	"-.inf": -yamlInf, "-.Inf": -yamlInf, "-.INF": -yamlInf,
+	".nan": yamlNaN, ".NaN": yamlNaN, ".NAN": yamlNaN,
+}
+
+var (
+	yamlInf = starlark.Float(math.Inf(1))
+	yamlNaN = starlark.Float(math.NaN())
+)
+
+// Characters of numbers.
+const (
+	decimalDigits = "0123456789"
+	hexDigits     = decimalDigits + "abcdefABCDEF"
+)
+
+// yamlPlain returns the value of text without quotes and tag.
+func yamlPlain(s string) (starlark.Value, error) {
+	if v, ok := yamlWords[s]; ok {
+		return v, nil
+	}
+	if isYAMLInt(s) {
+		return yamlInteger(s)
+	}
+	if !onlyOf(s, decimalDigits+"+-.eE") {
+		return starlark.String(s), nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return nil, fmt.Errorf("got number %s, want one that a float can hold", errtext.Cut(s))
+	}
+	if err != nil {
+		return starlark.String(s), nil
+	}
+	return starlark.Float(f), nil
+}
+
+// isYAMLInt reports whether s is an int of the core schema.
+func isYAMLInt(s string) bool {
+	if hex, ok := strings.CutPrefix(s, "0x"); ok {
+		return onlyOf(hex, hexDigits)
+	}
+	if octal, ok := strings.CutPrefix(s, "0o"); ok {
+		return onlyOf(octal, "01234567")
+	}
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
+	return onlyOf(s, decimalDigits)
+}
+
+// onlyOf reports whether s has characters, and none but those of set.
+func onlyOf(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
+
+// yamlInteger returns the int that s spells, in decimal digits unless it says
+// otherwise: a leading 0 alone does not.
+func yamlInteger(s string) (starlark.Value, error) {
+	if len(s) > dataMaxDigits {
+		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), dataMaxDigits)
+	}
+	base := 10
+	if len(s) > 1 && (s[1] == 'x' || s[1] == 'o') {
+		base = 0
+	}
+	i, _ := new(big.Int).SetString(s, base) // isYAMLInt checked the digits
+	return starlark.MakeBigInt(i), nil
+}
