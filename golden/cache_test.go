@@ -34,6 +34,5 @@ func TestCacheChangesNothing(t *testing.T) {
 		if err := c.Save(); err != nil {
 			t.Fatal(err)
 		}
-		c.Close() // it was only read
 	}
 }

@@ -93,7 +93,6 @@ func TestLoadSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { c.Close() })
 		return c
 	}
 	want := everything(t, dir, loader.Options{Workers: 1})

@@ -96,7 +96,6 @@ func (p cacheFolder) loaded(ctx context.Context, o loader.Options) (string, erro
 	if err != nil {
 		return "", err
 	}
-	defer c.Close()
 	text, err := loaded(ctx, o, c)
 	return text, errors.Join(err, c.Save())
 }
@@ -304,7 +303,6 @@ func TestCachedLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cache.Close()
 	o.Cache = cache
 	set, err := loader.Load(t.Context(), o)
 	if err != nil {

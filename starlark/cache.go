@@ -1,9 +1,8 @@
 package starlark
 
 import (
+	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
-	"slices"
 	"strings"
 	"sync"
 
@@ -11,29 +10,30 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Cache remembers what became of files, by their names and texts: that they could
-// be parsed, their compiled programs, and what was noted of their syntax. What it
-// knows is not parsed, looked at and compiled again. It changes nothing that a script
-// or its host can see; mistakes are never remembered. The zero value is ready, and
-// remembers in memory alone: see [OpenCache]. It is safe for concurrent use.
+// A Cache stores compiled programs and notes of syntax trees, by the names and texts of
+// files, so that a file is parsed and compiled once. It stores no mistakes and changes no
+// result. The zero value is ready and works in memory; [OpenCache] adds a file on disk. It is
+// safe for concurrent use.
 type Cache struct {
-	mu         sync.Mutex
-	young, old map[recordKey]*record
-	size       int // of young, in bytes of source
-	pack       *pack
-	kept       kept
+	mu       sync.Mutex
+	items    map[cacheKey][]byte           // encoded notes and programs that this process used
+	programs map[cacheKey]*compiledProgram // the same programs, ready to run
+	size     int                           // of both, in bytes of items or of source
+	grown    bool                          // Save has something to write
+
+	dir    string                  // "" in memory
+	stored map[cacheKey]storedItem // that the file in dir had at the start
 }
 
-// maxYoung is the most bytes of source of the files that a Cache came across before it
-// forgets those that it did not meet among them. What it keeps of a file in memory is up to
-// five times as large as its source.
-const maxYoung = 16 << 20
+// maxCached is the most bytes of a Cache in memory. Above it, the Cache drops everything.
+// Programs count as their sources, and take up to five times as much memory.
+const maxCached = 16 << 20
 
-// A recordKey identifies a file.
-type recordKey [sha256.Size]byte
+// A cacheKey is the SHA-256 of everything that an item depends on, but for the build.
+type cacheKey [sha256.Size]byte
 
-// keyOf returns the key of a file: what its syntax is a function of.
-func keyOf(o syntax.FileOptions, name string, text []byte) recordKey {
+// fileKey returns a digest of everything that the syntax of a file depends on.
+func fileKey(o syntax.FileOptions, name string, text []byte) cacheKey {
 	var room [1 << 10]byte
 	data := room[:0]
 	for _, on := range []bool{o.Set, o.While, o.TopLevelControl, o.GlobalReassign, o.LoadBindsGlobally, o.Recursion} {
@@ -45,171 +45,113 @@ func keyOf(o syntax.FileOptions, name string, text []byte) recordKey {
 	}
 	data = append(data, name...)
 	data = append(data, 0)
-	return shelfPrograms.Key(sha256.Sum256(append(data, text...)))
+	return sha256.Sum256(append(data, text...))
 }
 
-// record returns what is known of a file, perhaps nothing yet.
-func (c *Cache) record(key recordKey, size int) *record {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.young[key]; r != nil {
-		return r
-	}
-	r := c.old[key]
-	if r == nil {
-		r = c.pack.record(key)
-	}
-	if r == nil {
-		r = &record{}
-	}
-	if c.size += size; c.young == nil || c.size > maxYoung {
-		c.young, c.old, c.size = map[recordKey]*record{}, c.young, size
-	}
-	c.young[key] = r
-	return r
+// item returns the key of an item of the file: a note or a program.
+func (key cacheKey) item(kind, name string) cacheKey {
+	return sha256.Sum256(append(append(append(key[:], kind...), 0), name...))
 }
 
-// A record is what is known of one file.
-type record struct {
-	mu       sync.Mutex
-	parsed   bool                 // it can be
-	notes    map[string][]byte    // by kind
-	programs map[string]*compiled // by the names that they can use; see worker.program
-	grown    bool                 // since it was read or encoded
+// add stores an item, encoded or as a program, whose size is in bytes. c.mu is held.
+func (c *Cache) add(key cacheKey, item []byte, p *compiledProgram, size int) {
+	if c.size += size; c.items == nil || c.size > maxCached {
+		c.items, c.programs, c.size = map[cacheKey][]byte{}, map[cacheKey]*compiledProgram{}, size
+	}
+	if p != nil {
+		c.programs[key] = p
+	} else {
+		c.items[key] = item
+	}
 }
 
-// A compiled is the program of a file.
-type compiled struct {
-	*starlark.Program
-	uses    []string // names that are not its own, sorted
-	encoded []byte   // the program, where it was not decoded yet
-	sites   *sites   // what its probes count, or nil
+// item returns an encoded item. c.mu is held.
+func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
+	if item, ok = c.items[key]; ok {
+		return item, true
+	}
+	s, ok := c.stored[key]
+	if !ok || !s.verified(key) {
+		return nil, false
+	}
+	c.add(key, s.data, nil, len(s.data))
+	return s.data, true
 }
 
-// env returns the names that the program uses, those of extra first. The functions of
-// a file hold on to them for good, and all names there are would be a large map, but for
-// base, which is there anyway.
-func (p *compiled) env(base, extra, probes starlark.StringDict) starlark.StringDict {
-	if len(extra)+len(probes) == 0 {
-		return base
+// Note returns the result of find for the syntax tree of the file. The cache stores it by
+// its kind, so find must depend on the name and the text of the file alone, and each find
+// needs its own kind. The cache does not store errors. Nobody may change the result.
+func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
+	key := f.key.item("note", kind)
+	f.cache.mu.Lock()
+	note, ok := f.cache.item(key)
+	f.cache.mu.Unlock()
+	if ok {
+		return note, nil
 	}
-	env := make(starlark.StringDict, len(p.uses))
-	for _, name := range p.uses {
-		for _, names := range []starlark.StringDict{probes, extra, base} {
-			if v, ok := names[name]; ok {
-				env[name] = v
-				break
-			}
-		}
-	}
-	return env
-}
-
-// parse makes sure that the file can be parsed.
-func (r *record) parse(f *File) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.parsed {
-		return nil
-	}
-	_, err := f.syntax()
-	r.parsed = err == nil
-	return err
-}
-
-// note returns the note of a kind, which find makes if there is none.
-func (r *record) note(kind string, find func() ([]byte, error)) ([]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if data, ok := r.notes[kind]; ok {
-		return data, nil
-	}
-	data, err := find()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tree, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	if r.notes == nil {
-		r.notes = map[string][]byte{}
+	if note, err = find(tree); err != nil {
+		return nil, err
 	}
-	r.notes[kind], r.grown = data, true
-	return data, nil
+	f.cache.mu.Lock()
+	defer f.cache.mu.Unlock()
+	f.cache.add(key, note, nil, len(note))
+	f.cache.grown = true
+	return note, nil
 }
 
-// program returns the program for some names, which compile makes if there is none.
-func (r *record) program(names string, compile func() (*compiled, error)) (*compiled, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if p, ok := r.programs[names]; ok && p.decode() {
+// program returns the program of a file with a key. If the cache has none, compile makes it
+// from size bytes of source.
+func (c *Cache) program(key cacheKey, size int, compile func() (*compiledProgram, error)) (*compiledProgram, error) {
+	c.mu.Lock()
+	p := c.programs[key]
+	var item []byte
+	if p == nil {
+		item, _ = c.item(key)
+	}
+	c.mu.Unlock()
+	if p != nil {
 		return p, nil
 	}
-	p, err := compile()
-	if err != nil {
-		return nil, err
+	p, isNew := decodeProgram(item), false
+	if p == nil {
+		var err error
+		if p, err = compile(); err != nil {
+			return nil, err
+		}
+		isNew = p.sites == nil // programs with probes stay in memory
 	}
-	if r.programs == nil {
-		r.programs = map[string]*compiled{}
-	}
-	r.programs[names], r.grown = p, true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(key, nil, p, size)
+	c.grown = c.grown || isNew
 	return p, nil
 }
 
-// Note returns what find finds in the syntax of the file, or what it found before in
-// a file of that name and text: it must be a function of these alone, and another one
-// for each kind. An error is not remembered.
-func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
-	return f.record.note(kind, func() ([]byte, error) {
-		tree, err := f.syntax()
-		if err != nil {
-			return nil, err
-		}
-		return find(tree)
-	})
+// encode returns the names that the program uses, NUL between them, a newline, and its code.
+func (p *compiledProgram) encode() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(strings.Join(p.uses, "\x00") + "\n")
+	err := p.Write(&b)
+	return b.Bytes(), err
 }
 
-// Prepare makes the program that a Run of f with names of its own needs, for when
-// there is time. If it cannot, the Run says why.
-func (s *Sandbox) Prepare(f *File, names ...string) {
-	var err error
-	defer containAt(&err, Pos{File: f.name})
-	extra := starlark.StringDict{}
-	for _, name := range names {
-		extra[name] = starlark.None
+// decodeProgram returns the program that encode wrote, nil for other bytes.
+func decodeProgram(item []byte) (p *compiledProgram) {
+	defer func() {
+		if recover() != nil { // the decoder expects code that a compiler wrote
+			p = nil
+		}
+	}()
+	uses, code, _ := bytes.Cut(item, []byte("\n"))
+	program, err := starlark.CompiledProgram(bytes.NewReader(code))
+	if err != nil {
+		return nil
 	}
-	_, err = s.program(f, extra, s.coverage != nil)
-}
-
-// program returns the program of f for the defined names and those of extra, with
-// probes if it is to be covered.
-func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*compiled, error) {
-	names := s.namesKey() + " " + strings.Join(extra.Keys(), " ")
-	if covered {
-		names += " covered"
-	}
-	return f.record.program(names, func() (*compiled, error) {
-		var p compiled
-		var err error
-		if covered {
-			p.Program, p.uses, p.sites, err = s.instrument(f, extra)
-		} else {
-			p.Program, p.uses, err = s.compile(f, extra, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &p, nil
-	})
-}
-
-// namesKey returns what stands for the defined names.
-func (v *vocabulary) namesKey() string {
-	v.keyOnce.Do(func() {
-		names := make([]string, 0, len(v.defined))
-		for name := range v.defined {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		sum := sha256.Sum256([]byte(strings.Join(names, " ")))
-		v.key = hex.EncodeToString(sum[:8])
-	})
-	return v.key
+	return &compiledProgram{Program: program, uses: strings.Split(string(uses), "\x00")}
 }

@@ -1,9 +1,11 @@
 package starlark
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
+	"pgregory.net/rapid"
 )
 
 // cached is a small program that uses what a cache must keep: helpers, a name of its
@@ -81,12 +84,11 @@ func openCache(t *testing.T, dir string) *Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
 	return c
 }
 
-// TestCacheChangesNothing runs files without a cache, and with one that knows nothing,
-// that remembers them, and that was written and read.
+// TestCacheChangesNothing runs files without a cache, and with one that is empty, that has
+// them, and that was written and read. The results are the same.
 func TestCacheChangesNothing(t *testing.T) {
 	tests := []struct{ name, src string }{
 		{"good", cached},
@@ -114,7 +116,7 @@ func TestCacheChangesNothing(t *testing.T) {
 			}
 			got := runCached(t, openCache(t, dir), tt.src)
 			if got.Known != (want.Note != "") {
-				t.Errorf("the note is known from the pack: got %v, want %v", got.Known, want.Note != "")
+				t.Errorf("the note comes from the file: got %v, want %v", got.Known, want.Note != "")
 			}
 			got.Known = false
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -163,8 +165,8 @@ func TestCacheTells(t *testing.T) {
 	}
 }
 
-// TestCacheSpoilt changes each byte of a pack, and cuts it at each byte: what is wrong
-// is as if it were not there, and is written anew.
+// TestCacheSpoilt changes each byte of the file, and cuts it at many: the cache ignores what is
+// wrong and writes a good file.
 func TestCacheSpoilt(t *testing.T) {
 	const small = "x = config + 1\n"
 	want := runCached(t, nil, small)
@@ -177,7 +179,7 @@ func TestCacheSpoilt(t *testing.T) {
 	if err := c.Save(); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "programs.pack")
+	file := filepath.Join(dir, cacheFile)
 	good, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +192,6 @@ func TestCacheSpoilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
 		got := runCached(t, c, small)
 		got.Known = false
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -200,7 +201,7 @@ func TestCacheSpoilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, err := os.ReadFile(file); err != nil || !cmp.Equal(good, again) {
-			t.Fatalf("%s: the pack was not written anew: %v", what, err)
+			t.Fatalf("%s: the file was not rewritten: %v", what, err)
 		}
 	}
 	for i := range good {
@@ -233,7 +234,6 @@ func TestCacheFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			c, err := OpenCache(dir)
-			t.Cleanup(func() { c.Close() }) // there is one, though none in files
 			want := tt.want
 			if want != "<nil>" {
 				want = "cache " + dir + want[len("cache DIR"):]
@@ -268,26 +268,23 @@ func TestCacheGone(t *testing.T) {
 	}
 }
 
-// TestCacheLinks puts links in the place of files: they are not followed, but replaced.
+// TestCacheLinks puts a link in the place of the file: the cache replaces it and does not
+// follow it.
 func TestCacheLinks(t *testing.T) {
-	for _, name := range []string{"key", "programs.pack"} {
-		t.Run(name, func(t *testing.T) {
-			outside, dir := filepath.Join(t.TempDir(), "outside"), filepath.Join(t.TempDir(), "cache")
-			if err := errors.Join(os.WriteFile(outside, make([]byte, 32), 0o600), os.Mkdir(dir, 0o700), os.Symlink(outside, filepath.Join(dir, name))); err != nil {
-				t.Fatal(err)
-			}
-			c := openCache(t, dir)
-			runCached(t, c, cached)
-			if err := c.Save(); err != nil {
-				t.Fatal(err)
-			}
-			if got := runCached(t, openCache(t, dir), cached); !got.Known {
-				t.Error("nothing was remembered")
-			}
-			if data, err := os.ReadFile(outside); err != nil || !cmp.Equal(data, make([]byte, 32)) {
-				t.Errorf("what the link leads to was changed: %v", err)
-			}
-		})
+	outside, dir := filepath.Join(t.TempDir(), "outside"), filepath.Join(t.TempDir(), "cache")
+	if err := errors.Join(os.WriteFile(outside, make([]byte, 32), 0o600), os.Mkdir(dir, 0o700), os.Symlink(outside, filepath.Join(dir, cacheFile))); err != nil {
+		t.Fatal(err)
+	}
+	c := openCache(t, dir)
+	runCached(t, c, cached)
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if got := runCached(t, openCache(t, dir), cached); !got.Known {
+		t.Error("nothing was stored")
+	}
+	if data, err := os.ReadFile(outside); err != nil || !cmp.Equal(data, make([]byte, 32)) {
+		t.Errorf("the target of the link was changed: %v", err)
 	}
 }
 
@@ -295,7 +292,6 @@ func TestCacheLinks(t *testing.T) {
 // it wrote or nothing, and what the last ones learned is there in the end.
 func TestCacheManyAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
-	openCache(t, dir) // makes the key
 	want := runCached(t, nil, cached)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -312,7 +308,7 @@ func TestCacheManyAtOnce(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-without +with):\n%s", diff)
 				}
-				if err := errors.Join(c.Save(), c.Close()); err != nil {
+				if err := c.Save(); err != nil {
 					t.Error(err)
 				}
 			}
@@ -323,8 +319,8 @@ func TestCacheManyAtOnce(t *testing.T) {
 		t.Error("nothing was remembered")
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
-		t.Errorf("files left: got %v (%v), want key and programs.pack", entries, err)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("files left: got %v (%v), want one", entries, err)
 	}
 }
 
@@ -360,5 +356,169 @@ func TestCacheForgets(t *testing.T) {
 	}
 	if !runCached(t, c, large+"y = 199\n").Known {
 		t.Error("the last file is not remembered")
+	}
+}
+
+// TestCacheForeign changes the build of the file, replaces the file by others, and gives it to
+// another user: the cache ignores it and writes a good one.
+func TestCacheForeign(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	file := filepath.Join(dir, cacheFile)
+	write := func() []byte {
+		t.Helper()
+		c := openCache(t, dir)
+		if got := runCached(t, c, cached); got.Known {
+			t.Error("got items of a foreign file")
+		}
+		if err := c.Save(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	good := write()
+	otherBuild := bytes.Clone(good)
+	otherBuild[len(cacheMagic)] ^= 1
+	for name, foreign := range map[string][]byte{
+		"another build": otherBuild, "another format": append([]byte("starpack"), good...), "empty": {},
+		"too large": append(bytes.Clone(good), make([]byte, maxCacheFile)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, foreign, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(good, write()); diff != "" {
+				t.Errorf("the file was not rewritten (-good +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("another user", func(t *testing.T) {
+		if err := os.Chown(file, 12345, -1); err != nil {
+			t.Skipf("only root can give a file away: %v", err)
+		}
+		if diff := cmp.Diff(good, write()); diff != "" {
+			t.Errorf("the file was not rewritten (-good +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCacheForged stores bytes that are no program, with their SHA-256: nothing panics.
+func TestCacheForged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	rapid.Check(t, func(r *rapid.T) {
+		c := openCache(t, dir)
+		runCached(t, c, "x = config + 1\n")
+		for key, p := range c.programs {
+			item, err := p.encode()
+			if err != nil {
+				r.Fatal(err)
+			}
+			from := rapid.IntRange(0, len(item)-1).Draw(r, "from")
+			c.items[key] = append(item[:from], rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(r, "bytes")...)
+		}
+		c.grown = true
+		if err := c.Save(); err != nil {
+			r.Fatal(err)
+		}
+		again := openCache(t, dir)
+		for key := range again.stored {
+			_, err := again.program(key, 1, func() (*compiledProgram, error) { return nil, io.EOF })
+			if err != nil && err != io.EOF {
+				r.Error(err)
+			}
+		}
+	})
+}
+
+// FuzzCacheFile reads any bytes behind the head of a file: starhost does not panic, and verified
+// items survive being written.
+func FuzzCacheFile(f *testing.F) {
+	key := cacheKey{1}
+	f.Add(encodeItems(map[cacheKey][]byte{key: []byte("note"), {2}: nil}, nil)[len(cacheHead()):])
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		items := parseItems(append(bytes.Clone(cacheHead()), data...))
+		used := map[cacheKey][]byte{}
+		for key, item := range items {
+			decodeProgram(item.data)
+			if item.verified(key) {
+				used[key] = item.data
+			}
+		}
+		again := parseItems(encodeItems(nil, items))
+		for key, data := range used {
+			if item, ok := again[key]; !ok || !item.verified(key) || !bytes.Equal(item.data, data) {
+				t.Errorf("key %x: got %q, want %q", key, item.data, data)
+			}
+		}
+		if len(again) != len(used) {
+			t.Errorf("got %d items, want %d", len(again), len(used))
+		}
+	})
+}
+
+// TestCacheBound fills the file: it prefers the items that the process used.
+func TestCacheBound(t *testing.T) {
+	used, others := map[cacheKey][]byte{}, map[cacheKey]storedItem{}
+	data := make([]byte, 1<<20)
+	for i := range byte(6) {
+		used[cacheKey{i}] = data
+		key := cacheKey{100 + i}
+		others[key] = storedItem{itemSum(key, data), data}
+	}
+	file := encodeItems(used, others)
+	items := parseItems(file)
+	for key := range used {
+		if _, ok := items[key]; !ok {
+			t.Errorf("item %d is missing", key[0])
+		}
+	}
+	if len(file) > maxCacheFile || len(items) <= len(used) {
+		t.Errorf("got %d items of %d bytes, want more than %d in at most %d", len(items), len(file), len(used), maxCacheFile)
+	}
+}
+
+// TestSaveOnce replaces the file only if there is something new, and does not lose old items.
+func TestSaveOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := openCache(t, dir)
+	box := New(Options{Cache: c})
+	saved := func() os.FileInfo {
+		t.Helper()
+		if err := c.Save(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, cacheFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	prepare := func(text string) *File {
+		t.Helper()
+		f, err := box.Parse("a.star", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		box.Prepare(f)
+		return f
+	}
+	files := []*File{prepare("x = 1")}
+	first := saved()
+	if !os.SameFile(first, saved()) {
+		t.Error("the file was replaced without anything new")
+	}
+	files = append(files, prepare("x = 2"))
+	if os.SameFile(first, saved()) {
+		t.Error("the file was not replaced")
+	}
+	again := openCache(t, dir)
+	for _, f := range files {
+		if _, ok := again.item(f.key.item("note", "syntax")); !ok {
+			t.Errorf("the items of %q are missing", f.src)
+		}
 	}
 }

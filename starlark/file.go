@@ -16,7 +16,8 @@ type File struct {
 	name    string
 	src     []byte // as evaluated: line ends normalised, no byte order mark
 	options syntax.FileOptions
-	record  *record // what is known of it
+	key     cacheKey
+	cache   *Cache
 
 	mu   sync.Mutex
 	tree *syntax.File // nil until somebody looks at it, and once it was taken
@@ -52,10 +53,9 @@ func (s *Sandbox) parse(name string, src []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.cache != nil {
-		f.record = s.cache.record(keyOf(f.options, name, f.src), len(f.src))
-	}
-	return f, f.record.parse(f)
+	f.cache = s.cache
+	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // it can be parsed
+	return f, err
 }
 
 // parseOnce is parse for a text that nobody will parse again.
@@ -78,7 +78,7 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 		return nil, err
 	}
 	s.sources.add(name, text)
-	return &File{name: name, src: text, options: s.dialect, record: &record{}}, nil
+	return &File{name: name, src: text, options: s.dialect, key: fileKey(s.dialect, name, text), cache: &Cache{}}, nil
 }
 
 // syntax returns the tree of the file, to be looked at.

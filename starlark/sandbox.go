@@ -72,8 +72,8 @@ type world struct {
 	*vocabulary
 	sources  sources
 	coverage *Coverage // or nil
-	cache    *Cache    // or nil
-	profile  *Profile  // or nil
+	cache    *Cache
+	profile  *Profile // or nil
 }
 
 // A vocabulary is what all sandboxes share that have the same names.
@@ -100,6 +100,9 @@ func New(opts Options) *Sandbox {
 func (s *Sandbox) With(opts Options) *Sandbox { return s.vocabulary.sandbox(opts) }
 
 func (v *vocabulary) sandbox(opts Options) *Sandbox {
+	if opts.Cache == nil {
+		opts.Cache = &Cache{}
+	}
 	return &Sandbox{
 		limits: opts.Limits.or(DefaultLimits()),
 		print:  opts.Print,

@@ -1,0 +1,84 @@
+package starlark
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+)
+
+// A compiledProgram is the program of a file.
+type compiledProgram struct {
+	*starlark.Program
+	uses  []string // predeclared names that the program uses, sorted
+	sites *sites   // what its probes count, or nil
+}
+
+// env returns the names that the program uses, those of extra first. Functions refer to
+// their environment for good, so it has no other names. It may be base, which all programs
+// share.
+func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.StringDict {
+	if len(extra)+len(probes) == 0 {
+		return base
+	}
+	env := make(starlark.StringDict, len(p.uses))
+	for _, name := range p.uses {
+		for _, names := range []starlark.StringDict{probes, extra, base} {
+			if v, ok := names[name]; ok {
+				env[name] = v
+				break
+			}
+		}
+	}
+	return env
+}
+
+// Prepare compiles f for a later Run whose environment has these names. It reports no
+// errors, because the Run does.
+func (s *Sandbox) Prepare(f *File, names ...string) {
+	var err error
+	defer containAt(&err, Pos{File: f.name})
+	extra := starlark.StringDict{}
+	for _, name := range names {
+		extra[name] = starlark.None
+	}
+	_, err = s.program(f, extra, s.coverage != nil)
+}
+
+// program returns the program of f for the defined names and those of extra, with probes
+// if it is to be covered.
+func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*compiledProgram, error) {
+	names := s.namesKey() + " " + strings.Join(extra.Keys(), " ")
+	if covered {
+		names += " covered"
+	}
+	return f.cache.program(f.key.item("program", names), len(f.src), func() (*compiledProgram, error) {
+		var p compiledProgram
+		var err error
+		if covered {
+			p.Program, p.uses, p.sites, err = s.instrument(f, extra)
+		} else {
+			p.Program, p.uses, err = s.compile(f, extra, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &p, nil
+	})
+}
+
+// namesKey returns a digest of the defined names.
+func (v *vocabulary) namesKey() string {
+	v.keyOnce.Do(func() {
+		names := make([]string, 0, len(v.defined))
+		for name := range v.defined {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		sum := sha256.Sum256([]byte(strings.Join(names, " ")))
+		v.key = hex.EncodeToString(sum[:8])
+	})
+	return v.key
+}
