@@ -1,5 +1,7 @@
 package starlark
 
+import "math/bits"
+
 // A budget is what a run may spend and has spent. Steps are counted by the
 // thread itself; memory only grows.
 type budget struct {
@@ -47,6 +49,42 @@ func saturate(x, y uint64) uint64 {
 		return ^uint64(0)
 	}
 	return x + y
+}
+
+// pay charges n units of p before the work is done.
+func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
+
+// steps returns what n units cost in steps.
+func (p *price) steps(n uint64) uint64 {
+	units := float64(n)
+	if p.per == 0 || units < p.per { // as most work: to divide would take longer
+		return 0
+	}
+	steps := units / p.per
+	if steps >= 1<<63 {
+		return 1 << 63
+	}
+	return uint64(steps)
+}
+
+// payAs is pay in the name of another operation.
+func (w *worker) payAs(op string, p *price, n uint64) error {
+	return w.charge(op, p.steps(n), saturate(times(n, p.bytes), p.fixed))
+}
+
+// as returns p in the name of another operation.
+func (p price) as(op string) *price {
+	p.op = op
+	return &p
+}
+
+// times multiplies without wrapping round.
+func times(x, y uint64) uint64 {
+	hi, lo := bits.Mul64(x, y)
+	if hi != 0 {
+		return ^uint64(0)
+	}
+	return lo
 }
 
 // exceed stops the run at a limit. The first limit that a run reaches is the

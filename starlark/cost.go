@@ -1,7 +1,5 @@
 package starlark
 
-import "math/bits"
-
 // A price is what an operation costs beside the step of its instruction, as a
 // function of the units of work it is about to do. One step stands for 10 to
 // 20 ns; bytes are what the operation allocates.
@@ -70,38 +68,136 @@ const (
 	smallEqual = 256 // bytes that a comparison or a hash may look at for nothing
 )
 
-// pay charges n units of p before the work is done.
-func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
+// Steps of calls that are charged beside what they do.
+const (
+	hostSteps   = 8     // that a method of a host's value costs
+	nestedSteps = 1_000 // that a nested call costs its caller
+)
 
-// steps returns what n units cost in steps.
-func (p *price) steps(n uint64) uint64 {
-	units := float64(n)
-	if p.per == 0 || units < p.per { // as most work: to divide would take longer
-		return 0
-	}
-	steps := units / p.per
-	if steps >= 1<<63 {
-		return 1 << 63
-	}
-	return uint64(steps)
+// Prices of the json module.
+var (
+	jsonNode  = &price{"json.encode", "values", 1, 0, 0}
+	jsonText  = &price{"json.encode", "bytes of the text", 32, 2, 16}
+	jsonRead  = &price{"json.decode", "bytes read", 16, 1, 0}
+	jsonList  = &price{"json.decode", "arrays", 1, 0, 80}
+	jsonItem  = &price{"json.decode", "elements", 0.5, 32, 0}
+	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
+)
+
+// joinedTexts is the price of the strings of a join.
+var joinedTexts = &price{"join", "strings", 0.5, 32, 0}
+
+// methods has a row for every method of the core types, by type and name.
+var methods = map[string]map[string]*method{
+	"string": {
+		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+		"codepoint_ords": {note: "a view of the string; whoever iterates pays"},
+		"codepoints":     {note: "a view of the string; whoever iterates pays"},
+		"count":          {price: price{unit: "bytes looked at", per: 16}, units: scan},
+		"elem_ords":      {note: "a view of the string; whoever iterates pays"},
+		"elems":          {note: "a view of the string; whoever iterates pays"},
+		"endswith":       {price: price{unit: "bytes compared, and 128 for each suffix", per: 128}, units: affixes, do: hasAffix},
+		"find":           {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"format":         {price: price{unit: "bytes of the result", per: 64, bytes: 1, fixed: 16}, units: formatted},
+		"index":          {price: price{unit: "bytes looked at", per: 64}, units: scan},
+		"isalnum":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"isalpha":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"isdigit":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"islower":        {price: price{unit: "bytes", per: 4, bytes: 2}, units: receiverLen},
+		"isspace":        {price: price{unit: "bytes", per: 8}, units: receiverLen},
+		"istitle":        {price: price{unit: "bytes", per: 4}, units: receiverLen},
+		"isupper":        {price: price{unit: "bytes", per: 4, bytes: 2}, units: receiverLen},
+		"join":           {do: join, note: "2 steps and 32 bytes for each string, then as +"},
+		"lower":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen, do: lower},
+		"lstrip":         {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped},
+		"partition":      {price: price{unit: "bytes looked at", per: 64, fixed: 80}, units: scan},
+		"removeprefix":   {price: price{unit: "bytes compared", per: 128}, units: affixes},
+		"removesuffix":   {price: price{unit: "bytes compared", per: 128}, units: affixes},
+		"replace":        {price: price{unit: "bytes of the result", per: 64, bytes: 1, fixed: 16}, units: replaced},
+		"rfind":          {price: price{unit: "bytes looked at", per: 64}, units: scanBack},
+		"rindex":         {price: price{unit: "bytes looked at", per: 64}, units: scanBack},
+		"rpartition":     {price: price{unit: "bytes looked at", per: 64, fixed: 80}, units: scanBack},
+		"rsplit":         {price: price{unit: "pieces", per: 0.5, bytes: 48, fixed: 80}, units: pieces},
+		"rstrip":         {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped},
+		"split":          {price: price{unit: "pieces", per: 0.5, bytes: 48, fixed: 80}, units: pieces},
+		"splitlines":     {price: price{unit: "lines", per: 0.5, bytes: 48, fixed: 80}, units: lines},
+		"startswith":     {price: price{unit: "bytes compared, and 128 for each prefix", per: 128}, units: affixes, do: hasAffix},
+		"strip":          {price: price{unit: "bytes times an eighth of the cut set", per: 32}, units: stripped, do: strip},
+		"title":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+		"upper":          {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: receiverLen},
+	},
+	"bytes": {
+		"elems": {note: "a view of the bytes; whoever iterates pays"},
+	},
+	"list": {
+		"append": {note: "one element, and growth is paid by the steps that lead to it", do: appendOne},
+		"clear":  {price: price{unit: "elements", per: 32}, units: receiverLen},
+		"extend": {price: price{unit: "elements", per: 1, bytes: 32}, units: elements},
+		"index":  {do: listIndex, note: "half a step for each element, and the comparisons"},
+		"insert": {price: price{unit: "elements moved", per: 16, fixed: 32}, units: receiverLen},
+		"pop":    {price: price{unit: "elements moved", per: 16}, units: moved},
+		"remove": {do: listRemove, note: "as index, and a step for 16 elements moved"},
+	},
+	"dict": {
+		"clear":      {do: cleared, note: "half a step for each entry that the dict ever had"},
+		"get":        {do: dictGet, note: "the key"},
+		"items":      {price: price{unit: "entries", per: 1, bytes: 72, fixed: 48}, units: receiverLen},
+		"keys":       {price: price{unit: "entries", per: 2, bytes: 16, fixed: 48}, units: receiverLen},
+		"pop":        {do: keyed, note: "the key"},
+		"popitem":    {do: popFirst, note: "the first key"},
+		"setdefault": {do: inserted, note: "the key, and its collisions"},
+		"update":     {do: dictUpdate, note: "4 steps and 160 bytes for each entry, its key and its collisions"},
+		"values":     {price: price{unit: "entries", per: 1, bytes: 88, fixed: 48}, units: receiverLen},
+	},
+	"set": {
+		"add":                  {do: inserted, note: "the key, and its collisions"},
+		"clear":                {do: cleared, note: "half a step for each element that the set ever had"},
+		"difference":           {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
+		"discard":              {do: keyed, note: "the key"},
+		"intersection":         {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
+		"issubset":             {do: isSubset, note: "5 steps and 160 bytes for each element of the argument, and its key"},
+		"issuperset":           {price: price{unit: "elements of the set", per: 1}, units: receiverLen, do: setCombine},
+		"pop":                  {do: popFirst, note: "the first key"},
+		"remove":               {do: keyed, note: "the key"},
+		"symmetric_difference": {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
+		"union":                {price: price{unit: "elements of the set", per: 0.25, bytes: 160, fixed: 512}, units: receiverLen, do: setCombine},
+		"update":               {do: setCombine, note: "4 steps and 160 bytes for each element of the arguments, its key and its collisions"},
+	},
 }
 
-// payAs is pay in the name of another operation.
-func (w *worker) payAs(op string, p *price, n uint64) error {
-	return w.charge(op, p.steps(n), saturate(times(n, p.bytes), p.fixed))
-}
-
-// as returns p in the name of another operation.
-func (p price) as(op string) *price {
-	p.op = op
-	return &p
-}
-
-// times multiplies without wrapping round.
-func times(x, y uint64) uint64 {
-	hi, lo := bits.Mul64(x, y)
-	if hi != 0 {
-		return ^uint64(0)
-	}
-	return lo
+// functions has a row for every name of the universe.
+var functions = map[string]function{
+	"None":      {note: "a constant"},
+	"True":      {note: "a constant"},
+	"False":     {note: "a constant"},
+	"abs":       {pay: payInt, note: "a step and 64 bytes for 8 words"},
+	"all":       {do: quantify, note: "a step for each element visited"},
+	"any":       {do: quantify, note: "a step for each element visited"},
+	"bool":      {note: "looks at a length or a flag"},
+	"bytes":     {pay: payBytesOf, note: "a step for 64 bytes, and 3 bytes for each; a step for each element of an iterable"},
+	"chr":       {note: "one code point"},
+	"dict":      {do: makeDict, note: "512 bytes; 4 steps and 160 bytes for each entry, its key and its collisions"},
+	"dir":       {pay: payDir, note: "a step and 64 bytes for each name"},
+	"enumerate": {pay: payEnumerate, note: "2 steps and 88 bytes for each element"},
+	"fail":      {pay: payText, note: "as str"},
+	"float":     {pay: payFloat, note: "a step for 4 bytes of text, or 8 words"},
+	"getattr":   {do: getattr, note: "a step and 64 bytes for 16 bytes of the name; a step for 4 fields of a large struct"},
+	"hasattr":   {pay: payName, note: "as getattr"},
+	"hash":      {pay: payHash, note: "a step for 8 bytes"},
+	"int":       {pay: payParseInt, note: "a step for each digit beyond 64"},
+	"len":       {note: "a length that is stored"},
+	"list":      {pay: payCollect, note: "a step and 24 bytes for each element"},
+	"max":       {do: extreme, note: "a step for each element, and the comparisons"},
+	"min":       {do: extreme, note: "a step for each element, and the comparisons"},
+	"ord":       {pay: payOrd, note: "a step for 32 bytes of a string that is too long"},
+	"print":     {pay: payText, note: "as str, and the output limit"},
+	"range":     {do: makeRange, note: "nothing: three integers"},
+	"repr":      {pay: payQuoted, note: "as str"},
+	"reversed":  {pay: payCollect, note: "a step and 24 bytes for each element"},
+	"set":       {do: makeSet, note: "512 bytes; 5 steps and 160 bytes for each element, its key and its collisions"},
+	"sorted":    {do: sorted, note: "a step and 64 bytes for each element; n times the logarithm of n steps, and the comparisons"},
+	"str":       {pay: payText, note: "a step for each value in the expanded tree, 32 bytes of text and 32 bytes between quotes"},
+	"tuple":     {pay: payCollect, note: "a step and 24 bytes for each element"},
+	"type":      {do: typeOf, note: "nothing: a name"},
+	"zip":       {pay: payZip, note: "a step and 40 bytes for each row and two elements"},
 }

@@ -13,16 +13,6 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Prices of the json module.
-var (
-	jsonNode  = &price{"json.encode", "values", 1, 0, 0}
-	jsonText  = &price{"json.encode", "bytes of the text", 32, 2, 16}
-	jsonRead  = &price{"json.decode", "bytes read", 16, 1, 0}
-	jsonList  = &price{"json.decode", "arrays", 1, 0, 80}
-	jsonItem  = &price{"json.decode", "elements", 0.5, 32, 0}
-	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
-)
-
 // jsonEncode is json.encode(x).
 func jsonEncode(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value

@@ -84,8 +84,6 @@ const (
 	freezeDepth   = 512     // of a module's values, or of a result
 	maxSequence   = 1 << 32 // elements that one operation may ask for
 	tickSteps     = 10_000  // between two looks at the clock
-	hostSteps     = 8       // that a method of a host's value costs
-	nestedSteps   = 1_000   // that a nested call costs its caller
 )
 
 // A limit names one of the limits that a run can reach.

@@ -46,9 +46,6 @@ func lower(c *call) (starlark.Value, error) {
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
-// joinedTexts is the price of the strings of a join.
-var joinedTexts = &price{"join", "strings", 0.5, 32, 0}
-
 // join is s.join: the lengths are added up before anything is joined. The strings are
 // read where they are, so that a column of a conversation is joined without a copy.
 func join(c *call) (starlark.Value, error) {

@@ -19,43 +19,6 @@ type function struct {
 	note string // what it pays in words, or why nothing
 }
 
-// functions has a row for every name of the universe.
-var functions = map[string]function{
-	"None":      {note: "a constant"},
-	"True":      {note: "a constant"},
-	"False":     {note: "a constant"},
-	"abs":       {pay: payInt, note: "a step and 64 bytes for 8 words"},
-	"all":       {do: quantify, note: "a step for each element visited"},
-	"any":       {do: quantify, note: "a step for each element visited"},
-	"bool":      {note: "looks at a length or a flag"},
-	"bytes":     {pay: payBytesOf, note: "a step for 64 bytes, and 3 bytes for each; a step for each element of an iterable"},
-	"chr":       {note: "one code point"},
-	"dict":      {do: makeDict, note: "512 bytes; 4 steps and 160 bytes for each entry, its key and its collisions"},
-	"dir":       {pay: payDir, note: "a step and 64 bytes for each name"},
-	"enumerate": {pay: payEnumerate, note: "2 steps and 88 bytes for each element"},
-	"fail":      {pay: payText, note: "as str"},
-	"float":     {pay: payFloat, note: "a step for 4 bytes of text, or 8 words"},
-	"getattr":   {do: getattr, note: "a step and 64 bytes for 16 bytes of the name; a step for 4 fields of a large struct"},
-	"hasattr":   {pay: payName, note: "as getattr"},
-	"hash":      {pay: payHash, note: "a step for 8 bytes"},
-	"int":       {pay: payParseInt, note: "a step for each digit beyond 64"},
-	"len":       {note: "a length that is stored"},
-	"list":      {pay: payCollect, note: "a step and 24 bytes for each element"},
-	"max":       {do: extreme, note: "a step for each element, and the comparisons"},
-	"min":       {do: extreme, note: "a step for each element, and the comparisons"},
-	"ord":       {pay: payOrd, note: "a step for 32 bytes of a string that is too long"},
-	"print":     {pay: payText, note: "as str, and the output limit"},
-	"range":     {do: makeRange, note: "nothing: three integers"},
-	"repr":      {pay: payQuoted, note: "as str"},
-	"reversed":  {pay: payCollect, note: "a step and 24 bytes for each element"},
-	"set":       {do: makeSet, note: "512 bytes; 5 steps and 160 bytes for each element, its key and its collisions"},
-	"sorted":    {do: sorted, note: "a step and 64 bytes for each element; n times the logarithm of n steps, and the comparisons"},
-	"str":       {pay: payText, note: "a step for each value in the expanded tree, 32 bytes of text and 32 bytes between quotes"},
-	"tuple":     {pay: payCollect, note: "a step and 24 bytes for each element"},
-	"type":      {do: typeOf, note: "nothing: a name"},
-	"zip":       {pay: payZip, note: "a step and 40 bytes for each row and two elements"},
-}
-
 // universe is the guarded universe. Predeclared names win over the
 // interpreter's own, so that no script reaches an unguarded one.
 var universe = sync.OnceValue(func() starlark.StringDict {
