@@ -81,11 +81,32 @@ var (
 	jsonRead  = &price{"json.decode", "bytes read", 16, 1, 0}
 	jsonList  = &price{"json.decode", "arrays", 1, 0, 80}
 	jsonItem  = &price{"json.decode", "elements", 0.5, 32, 0}
+	jsonEntry = &price{"json.encode", "entries", 1, 48, 0}
 	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
 )
 
-// joinedTexts is the price of the strings of a join.
-var joinedTexts = &price{"join", "strings", 0.5, 32, 0}
+// Prices of the work inside of one method or function, beside its row in the tables below.
+var (
+	joinedTexts   = &price{"join", "strings", 0.5, 32, 0}
+	replacedPlace = &price{"replace", "places", 8, 0, 0}
+	formatField   = &price{"format", "fields times keyword arguments", 2, 0, 0}
+	removedShift  = &price{"remove", "elements moved", 16, 0, 0}
+	clearedEntry  = &price{"clear", "entries that the table ever had", 2, 0, 0}
+
+	bytesOfList    = &price{"bytes", "elements", 1, 2, 16}
+	bytesOfText    = &price{"bytes", "bytes", 64, 3, 16}
+	dirName        = &price{"dir", "names", 1, 64, 48}
+	enumeratedItem = &price{"enumerate", "elements", 0.5, 88, 48}
+	floatOfText    = &price{"float", "bytes", 4, 2, 0}
+	hashText       = &price{"hash", "bytes", 8, 0, 0}
+	intOfFloat     = &price{"int", "floats", 1.0 / 16, 256, 0}
+	intOfText      = &price{"int", "digits", 1, 2, 64}
+	ordError       = &price{"ord", "bytes", 32, 0, 0}
+	sortedItem     = &price{"sorted", "elements", 1, 64, 48}
+	structField    = &price{"getattr", "fields of a large struct", 4, 16, 0}
+	zipItem        = &price{"zip", "elements of all rows", 1, 16, 48}
+	zipRow         = &price{"zip", "rows", 1, 40, 48}
+)
 
 // methods has a row for every method of the core types, by type and name.
 var methods = map[string]map[string]*method{

@@ -170,7 +170,7 @@ func (e *jsonEncoder) within(err error, format string, args ...any) error {
 }
 
 func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
-	if err := e.w.payElements(&price{e.op, "entries", 1, 48, 0}, m); err != nil {
+	if err := e.w.payElements(jsonEntry.as(e.op), m); err != nil {
 		return err
 	}
 	items := m.Items()

@@ -231,7 +231,7 @@ func replaced(c *call) (uint64, error) {
 		return 0, err
 	}
 	n := uint64(strings.Count(s, from))
-	if err := c.w.charge(c.name, n/8, 0); err != nil {
+	if err := c.w.pay(replacedPlace, n); err != nil {
 		return 0, err
 	}
 	return saturate(uint64(len(s)), times(n, uint64(len(to)))), nil
@@ -289,7 +289,7 @@ func formatted(c *call) (uint64, error) {
 	format := c.text()
 	fields := uint64(strings.Count(format, "{"))
 	// Each field looks its name up among the keywords, one after the other.
-	if err := c.w.charge(c.name, times(fields, uint64(len(c.kwargs)))/2, 0); err != nil {
+	if err := c.w.pay(formatField, times(fields, uint64(len(c.kwargs)))); err != nil {
 		return 0, err
 	}
 	quoted := strings.Contains(format, "!r")

@@ -142,7 +142,7 @@ func listRemove(c *call) (starlark.Value, error) {
 	if i < 0 {
 		return nil, c.errorf("element not found")
 	}
-	if err := c.w.charge("remove", uint64(xs.Len()-i)/16, 0); err != nil {
+	if err := c.w.pay(removedShift, uint64(xs.Len()-i)); err != nil {
 		return nil, err
 	}
 	_, err = stockMethod(xs, "pop").CallInternal(&c.w.thread, starlark.Tuple{starlark.MakeInt(i)}, nil)
@@ -185,7 +185,7 @@ func inserted(c *call) (starlark.Value, error) {
 func cleared(c *call) (starlark.Value, error) {
 	t := c.recv.(table)
 	c.w.shrinking(t)
-	if err := c.w.charge(c.name, uint64(max(c.w.peaks[t], t.Len()))/2, 0); err != nil {
+	if err := c.w.pay(clearedEntry, uint64(max(c.w.peaks[t], t.Len()))); err != nil {
 		return nil, err
 	}
 	return c.stock()

@@ -99,7 +99,7 @@ func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 	if err := starlark.UnpackArgs(name, args, kwargs, "iterable", &xs, "key?", &key, "reverse?", &reverse); err != nil {
 		return nil, err
 	}
-	values, err := w.collect(&price{name, "elements", 1, 64, 48}, xs)
+	values, err := w.collect(sortedItem, xs)
 	if err != nil {
 		return nil, err
 	}

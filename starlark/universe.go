@@ -82,7 +82,7 @@ func payEnumerate(w *worker, name string, args starlark.Tuple, _ []starlark.Tupl
 			return fmt.Errorf("%s: start %d is too large to count from", name, n)
 		}
 	}
-	return w.payElements(&price{name, "elements", 0.5, 88, 48}, x)
+	return w.payElements(enumeratedItem, x)
 }
 
 // makeRange is range, but for ranges whose length or stride the interpreter
@@ -112,15 +112,15 @@ func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 			known = false
 		}
 	}
-	p := &price{name, "elements of all rows", 1, 16, 48}
 	if known {
-		return w.paySequence(&price{name, "rows", 1, 40, 48}, times(rows, 1+uint64(len(args))/2))
+		return w.paySequence(zipRow, times(rows, 1+uint64(len(args))/2))
 	}
 	// Without lengths the rows end with the shortest: count the longest.
 	for _, a := range args {
 		if n := starlark.Len(a); n < 0 {
-			p.bytes = 40 + 16*uint64(len(args))
-			return w.payElements(p, a)
+			p := *zipItem
+			p.bytes = zipRow.bytes + times(p.bytes, uint64(len(args)))
+			return w.payElements(&p, a)
 		}
 	}
 	return nil
@@ -131,9 +131,9 @@ func payBytesOf(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple)
 	case nil, starlark.Bytes:
 		return nil
 	case starlark.String:
-		return w.pay(&price{name, "bytes", 64, 3, 16}, uint64(len(x)))
+		return w.pay(bytesOfText, uint64(len(x)))
 	default:
-		return w.payElements(&price{name, "elements", 1, 2, 16}, x)
+		return w.payElements(bytesOfList, x)
 	}
 }
 
@@ -175,7 +175,7 @@ func payQuoted(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) 
 func payFloat(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	switch x := operand(args, nil, 0, "").(type) {
 	case starlark.String:
-		return w.pay(&price{name, "bytes", 4, 2, 0}, uint64(min(len(x), maxErrorText)+len(x)))
+		return w.pay(floatOfText, uint64(min(len(x), maxErrorText)+len(x)))
 	case starlark.Int:
 		return w.payAs(name, wordPair, words(x))
 	}
@@ -192,16 +192,16 @@ func payParseInt(w *worker, name string, args starlark.Tuple, kwargs []starlark.
 		if bits := times(uint64(len(x)), 6); bits > 6*maxBits/4 {
 			return w.exceed("integer size", name, times(uint64(len(x)), 4), maxBits, 0)
 		}
-		return w.pay(&price{name, "digits", 1, 2, 64}, uint64(len(x)))
+		return w.pay(intOfText, uint64(len(x)))
 	case starlark.Float:
-		return w.charge(name, 16, 256)
+		return w.pay(intOfFloat, 1)
 	}
 	return nil
 }
 
 func payHash(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if n := starlark.Len(operand(args, nil, 0, "")); n > 0 {
-		return w.pay(&price{name, "bytes", 8, 0, 0}, uint64(n))
+		return w.pay(hashText, uint64(n))
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func payHash(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 // payOrd pays for the error, which counts the code points of a long string.
 func payOrd(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(starlark.String); ok && len(s) > smallText {
-		return w.pay(&price{name, "bytes", 32, 0, 0}, uint64(len(s)))
+		return w.pay(ordError, uint64(len(s)))
 	}
 	return nil
 }
@@ -219,14 +219,14 @@ func payDir(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	if s, ok := operand(args, nil, 0, "").(*starlarkstruct.Struct); ok {
 		n = uint64(s.Len())
 	}
-	return w.pay(&price{name, "names", 1, 64, 48}, n)
+	return w.pay(dirName, n)
 }
 
 // payName pays for looking an attribute up, and for saying that it is not there,
 // which takes the names of all others.
 func payName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(*starlarkstruct.Struct); ok && s.Len() > 16 {
-		if err := w.charge(name, uint64(s.Len())/4, 16*uint64(s.Len())); err != nil {
+		if err := w.payAs(name, structField, uint64(s.Len())); err != nil {
 			return err
 		}
 	}
