@@ -127,109 +127,13 @@ var events = []EventSpec{
 	},
 }
 
-// foreignEvents maps the event names of other systems to ours, for suggestions.
-// Letter case does not count; of one name the first row does.
-var foreignEvents = []struct{ system, name, ours string }{
-	{"PicoClaw", "before_llm", "pre_llm_call"},
-	{"PicoClaw", "after_llm", "post_llm_call"},
-	{"PicoClaw", "before_tool", "pre_tool_call"},
-	{"PicoClaw", "after_tool", "post_tool_call"},
-	{"PicoClaw", "approve_tool", "approve_tool_call"},
-	{"PicoClaw", "hook.before_llm", "pre_llm_call"},
-	{"PicoClaw", "hook.after_llm", "post_llm_call"},
-	{"PicoClaw", "hook.before_tool", "pre_tool_call"},
-	{"PicoClaw", "hook.after_tool", "post_tool_call"},
-	{"PicoClaw", "hook.approve_tool", "approve_tool_call"},
-	{"gptme", "SESSION_START", "session_start"},
-	{"gptme", "SESSION_END", "session_end"},
-	{"gptme", "TURN_PRE", "turn_start"},
-	{"gptme", "TURN_POST", "turn_end"},
-	{"gptme", "STEP_PRE", "pre_llm_call"},
-	{"gptme", "STEP_POST", "post_llm_call"},
-	{"gptme", "GENERATION_PRE", "pre_llm_call"},
-	{"gptme", "GENERATION_POST", "post_llm_call"},
-	{"gptme", "MESSAGE_PRE_PROCESS", "turn_start"},
-	{"gptme", "MESSAGE_POST_PROCESS", "turn_end"},
-	{"gptme", "TOOL_PRE_EXECUTE", "pre_tool_call"},
-	{"gptme", "TOOL_EXECUTE_PRE", "pre_tool_call"},
-	{"gptme", "TOOL_CONFIRM", "approve_tool_call"},
-	{"gptme", "TOOL_POST_EXECUTE", "post_tool_call"},
-	{"gptme", "TOOL_EXECUTE_POST", "post_tool_call"},
-	{"gptme", "FILE_PRE_SAVE", "pre_file_save"},
-	{"gptme", "FILE_SAVE_PRE", "pre_file_save"},
-	{"gptme", "FILE_POST_SAVE", "post_file_save"},
-	{"gptme", "FILE_SAVE_POST", "post_file_save"},
-	{"gptme", "FILE_PRE_PATCH", "pre_file_save"},
-	{"gptme", "FILE_POST_PATCH", "post_file_save"},
-	{"gptme", "LOOP_CONTINUE", "turn_end"},
-	{"gptme", "session.start", "session_start"},
-	{"gptme", "session.end", "session_end"},
-	{"gptme", "turn.pre", "turn_start"},
-	{"gptme", "turn.post", "turn_end"},
-	{"gptme", "step.pre", "pre_llm_call"},
-	{"gptme", "step.post", "post_llm_call"},
-	{"gptme", "tool.execute.pre", "pre_tool_call"},
-	{"gptme", "tool.execute.post", "post_tool_call"},
-	{"gptme", "tool.confirm", "approve_tool_call"},
-	{"gptme", "file.save.pre", "pre_file_save"},
-	{"gptme", "file.save.post", "post_file_save"},
-	{"Hermes", "on_session_start", "session_start"},
-	{"Hermes", "on_session_end", "session_end"},
-	{"Hermes", "on_session_finalize", "session_end"},
-	{"Hermes", "on_session_reset", "session_reset"},
-	{"Hermes", "transform_tool_result", "post_tool_call"},
-	{"Hermes", "transform_llm_output", "post_llm_call"},
-	{"Hermes", "pre_api_request", "pre_send"},
-	{"Hermes", "post_api_request", "post_llm_call"},
-	{"Hermes", "pre_approval_request", "approve_tool_call"},
-	{"Hermes", "pre_gateway_dispatch", "turn_start"},
-	{"Hermes", "transform_terminal_output", "post_tool_call"},
-	{"Hermes", "session:start", "session_start"},
-	{"Hermes", "session:end", "session_end"},
-	{"Hermes", "session:reset", "session_reset"},
-	{"Hermes", "agent:start", "turn_start"},
-	{"Hermes", "agent:step", "pre_llm_call"},
-	{"Hermes", "agent:end", "turn_end"},
-	{"Hermes", "command:*", "pre_command"},
-	{"N.E.K.O", "startup", "session_start"},
-	{"N.E.K.O", "shutdown", "session_end"},
-	{"Claude Code", "SessionStart", "session_start"},
-	{"Claude Code", "SessionEnd", "session_end"},
-	{"Claude Code", "UserPromptSubmit", "turn_start"},
-	{"Claude Code", "PreToolUse", "pre_tool_call"},
-	{"Claude Code", "PermissionRequest", "approve_tool_call"},
-	{"Claude Code", "PostToolUse", "post_tool_call"},
-	{"Claude Code", "PostToolUseFailure", "post_tool_call"},
-	{"Claude Code", "Stop", "turn_end"},
-	{"Copilot CLI", "userPromptSubmitted", "turn_start"},
-	{"Copilot CLI", "agentStop", "turn_end"},
-	{"Copilot CLI", "errorOccurred", "error"},
-	{"LLM", "before_call", "pre_tool_call"},
-	{"LLM", "after_call", "post_tool_call"},
-}
-
-// ForeignEvent says which event another system's is here, as "PicoClaw's before_llm is
-// pre_llm_call"; "" if no system has it.
-func ForeignEvent(name string) string {
-	for _, f := range foreignEvents {
-		if strings.EqualFold(f.name, name) {
-			return fmt.Sprintf("%s's %s is %s", f.system, f.name, f.ours)
-		}
-	}
-	return ""
-}
-
-// LookupEvent returns the event's description, or an error with a suggestion
-// that knows other systems' names. Events that a program declares are looked up
-// beside the table's: [Host.Events] has both.
+// LookupEvent returns the event's description, or an error with a suggestion. Events that a program
+// declares are looked up beside the table's: [Host.Events] has both.
 func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	for _, list := range [][]EventSpec{events, declared} {
 		if i := slices.IndexFunc(list, func(e EventSpec) bool { return e.Name == name }); i >= 0 {
 			return &list[i], nil
 		}
-	}
-	if ours := ForeignEvent(name); ours != "" {
-		return nil, fmt.Errorf("unknown event %q (%s)", name, ours)
 	}
 	var names []string
 	for _, e := range slices.Concat(events, declared) {

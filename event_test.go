@@ -119,10 +119,6 @@ func TestEventArguments(t *testing.T) {
 func TestLookupEvent(t *testing.T) {
 	tests := []struct{ name, want string }{
 		{"pre_llm_cal", `unknown event "pre_llm_cal" (did you mean pre_llm_call?)`},
-		{"before_llm", `unknown event "before_llm" (PicoClaw's before_llm is pre_llm_call)`},
-		{"TOOL_PRE_EXECUTE", `unknown event "TOOL_PRE_EXECUTE" (gptme's TOOL_PRE_EXECUTE is pre_tool_call)`},
-		{"on_session_start", `unknown event "on_session_start" (Hermes's on_session_start is session_start)`},
-		{"pretooluse", `unknown event "pretooluse" (Claude Code's PreToolUse is pre_tool_call)`},
 		{"zzz", `unknown event "zzz", want one of approve_tool_call, error, post_command, post_file_save, post_llm_call, post_tool_call, pre_command, pre_file_save, pre_llm_call, pre_send, pre_tool_call, session_end, session_reset, session_start, turn_end, turn_start`},
 	}
 	for _, tt := range tests {
@@ -134,23 +130,6 @@ func TestLookupEvent(t *testing.T) {
 		got, err := starhost.LookupEvent(spec.Name)
 		if err != nil || got.Name != spec.Name {
 			t.Errorf("LookupEvent(%q): got %v, %v", spec.Name, got, err)
-		}
-	}
-}
-
-// TestForeignEvents: every event that the guides of other systems name leads to one of
-// ours.
-func TestForeignEvents(t *testing.T) {
-	guides := `SESSION_START SESSION_END TOOL_PRE_EXECUTE TOOL_POST_EXECUTE FILE_PRE_SAVE FILE_POST_SAVE GENERATION_PRE GENERATION_POST
-		tool.execute.pre turn.post on_session_start on_session_end on_session_finalize on_session_reset pre_gateway_dispatch
-		session:start session:end session:reset agent:start agent:step agent:end command:* transform_tool_result
-		before_llm after_llm before_tool after_tool approve_tool hook.before_llm hook.after_llm hook.before_tool hook.after_tool hook.approve_tool
-		startup shutdown before_call after_call SessionStart UserPromptSubmit PreToolUse PostToolUse Stop SessionEnd errorOccurred`
-	for name := range strings.FieldsSeq(guides) {
-		said := starhost.ForeignEvent(name)
-		_, ours, _ := strings.Cut(said, " is ")
-		if _, err := starhost.LookupEvent(ours); err != nil {
-			t.Errorf("%s: got %q, want one of our events", name, said)
 		}
 	}
 }

@@ -20,33 +20,39 @@ const (
 	buildtools = "github.com/bazelbuild/buildtools"
 )
 
-// A floor says what packages in a folder may import, and why not more. Who may
-// import the root may import fragments as well: its types are the root's words.
+// A floor says which packages a folder may import, and why not more.
 type floor struct {
-	folder   string   // "" is the root; a folder stands for those in it too
-	ours     []string // folders; "*" is all
+	folder string // "" is the root; a floor applies to the folders inside, too, unless they have their own
+	// ours are the folders of this module that it may import; "*" is all. Every floor but agents
+	// may import a package of internal, which contains no word of the product. A folder that may
+	// import the root may import fragments, because the root's types name it.
+	ours     []string
 	upstream bool     // may it import go.starlark.net?
 	never    []string // other packages, by the start of their path
 	why      string
 }
 
+// alone are the folders that import nothing else but the standard library.
+var alone = []string{"agents", "fragments", "internal", "internal/starnames", "starlark"}
+
 var floors = []floor{
-	{"fragments", nil, false, []string{"database/sql", "golang.org/", "gopkg.in/"}, "it is the lowest package: it imports the standard library only"},
 	{"internal", nil, false, []string{"database/sql", "net/http"}, "all floors import it: it imports the standard library only"},
 	{"internal/starnames", nil, true, []string{"database/sql", "net/http"}, "it reads syntax trees for starlark and builtins, and imports nothing else"},
-	{"starlark", nil, true, nil, "it evaluates, and has no idea what a tool is"},
+	{"agents", nil, false, []string{module + "/internal/", "net/"}, "it is data: it imports the standard library only"},
+	{"fragments", nil, false, []string{"database/sql"}, "it is the lowest package of the product: it imports the standard library only"},
 	{"schema", nil, false, []string{"database/sql", "net/http"}, "it validates JSON by JSON Schemas, and knows neither tools nor turns"},
+	{"starlark", nil, true, nil, "it evaluates, and has no idea what a tool is"},
 	{"", []string{"fragments", "schema"}, false, []string{"database/sql", "net/http"}, "it is what all others agree on: nothing above it, no evaluator, no storage, no network"},
 	{"effects", []string{""}, false, nil, "what crosses the wall does not know who asks: Starlark ends at builtins"},
-	{"builtins", []string{"", "effects", "builtins/call", "builtins/modules"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
-	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},
-	{"builtins/modules", []string{"builtins/call"}, true, nil, "modules have no effects: they know neither a host nor what crosses the wall"},
-	{"loader", []string{"", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
 	{"report", []string{""}, false, nil, "it writes a prompt's report for people, and runs nothing"},
-	{"golden", []string{"", "effects", "builtins", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only"},
+	{"builtins/call", nil, true, nil, "builtins and modules both build on it, so it knows neither"},
+	{"builtins/modules", []string{"builtins/call"}, true, []string{"net/http", "os/"}, "modules are pure functions: they know no session and cause no effect"},
+	{"builtins", []string{"", "agents", "builtins/call", "builtins/modules", "effects"}, true, nil, "it is driven by any evaluator through its interface Runtime"},
+	{"loader", []string{"", "builtins", "effects", "starlark"}, false, nil, "it passes Starlark values through without naming their types, and knows no adapter"},
+	{"golden", []string{"", "agents", "builtins", "effects", "loader", "report", "starlark"}, false, nil, "it drives plugins by Go types only"},
 	{"store", []string{"", "effects"}, false, nil, "it is a leaf: it implements storage interfaces and knows no other adapter"},
 	{"model", []string{"", "effects"}, false, nil, "it is a leaf: it talks to one kind of endpoint and knows no other adapter"},
-	{"serve", []string{"", "effects"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
+	{"serve", []string{"", "agents", "effects"}, false, nil, "it is a leaf: an adapter over the host that knows no other adapter"},
 	{"e2e", nil, false, nil, "it runs the program as others do"},
 	{"scripts", nil, false, nil, "it embeds plugins, and nothing else"},
 	{"cmd", []string{"*"}, false, []string{buildtools + "/warn"}, "it only wires: Starlark's own types end at builtins; and it starts quickly, without the tables of protocol buffers"},
@@ -67,15 +73,18 @@ func floorOf(folder string) (floor, bool) {
 	}
 }
 
-// allows returns "" if code in folder may import a package, else what is wrong.
+// allows returns "" if code in folder may import a package, else why not.
 func (f floor) allows(folder, imported string) string {
+	if slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }) {
+		return "is forbidden on this floor"
+	}
 	if ours, ok := strings.CutPrefix(imported+"/", module+"/"); ok {
 		ours = strings.TrimSuffix(ours, "/")
 		top, _, _ := strings.Cut(ours, "/")
 		switch {
 		case top == "internal" && !strings.HasPrefix(folder, "internal/"):
-			return "" // which contains no word of the product
-		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, top), slices.Contains(f.ours, ours):
+			return ""
+		case ours == folder, slices.Contains(f.ours, "*"), slices.Contains(f.ours, ours):
 			return ""
 		case ours == "fragments" && slices.Contains(f.ours, ""):
 			return ""
@@ -86,20 +95,21 @@ func (f floor) allows(folder, imported string) string {
 	}
 	host, _, _ := strings.Cut(imported, "/")
 	switch {
-	case imported == upstream, strings.HasPrefix(imported, upstream+"/"):
+	case isUpstream(imported):
 		if f.upstream {
 			return ""
 		}
 		return "is Starlark's own package"
 	case strings.HasPrefix(imported, buildtools+"/") && f.folder != "cmd":
-		return "is the command's alone"
-	case slices.ContainsFunc(f.never, func(p string) bool { return strings.HasPrefix(imported+"/", p) }):
-		return "is what this floor must not depend on"
-	case strings.Contains(host, ".") && slices.Contains([]string{"fragments", "internal", "internal/starnames", "starlark"}, f.folder):
+		return "is for the command only"
+	case strings.Contains(host, ".") && slices.Contains(alone, f.folder):
 		return "is no package of the standard library"
 	}
 	return ""
 }
+
+// isUpstream reports whether a package belongs to go.starlark.net.
+func isUpstream(imported string) bool { return strings.HasPrefix(imported+"/", upstream+"/") }
 
 // TestHouseImports keeps the rule who may import whom.
 func TestHouseImports(t *testing.T) {
@@ -144,6 +154,10 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"internal/near", upstream + "/syntax", false},
 		{"internal/starnames", upstream + "/syntax", true},
 		{"internal/starnames", module + "/internal/near", false},
+		{"agents", "strings", true},
+		{"agents", module, false},
+		{"agents", module + "/internal/near", false},
+		{"agents", "github.com/google/go-cmp/cmp", false},
 		{"schema", module + "/internal/near", true},
 		{"schema", module, false},
 		{"schema", module + "/fragments", false},
@@ -154,15 +168,25 @@ func TestHouseImportsRefuses(t *testing.T) {
 		{"effects", module, true},
 		{"effects", module + "/fragments", true},
 		{"effects", upstream + "/starlark", false},
-		{"builtins", module + "/starlark", false},
-		{"builtins", module + "/builtins/modules", true},
+		{"report", module + "/fragments", true},
+		{"report", module + "/effects", false},
+		{"builtins/call", module, false},
+		{"builtins/call", upstream + "/starlark", true},
+		{"builtins/call", module + "/builtins", false},
+		{"builtins/call", module + "/builtins/modules", false},
 		{"builtins/modules", module + "/builtins/call", true},
 		{"builtins/modules", module + "/builtins", false},
 		{"builtins/modules", module, false},
-		{"builtins/call", module + "/builtins/modules", false},
+		{"builtins/modules", "net/http", false},
+		{"builtins", module + "/builtins/modules", true},
+		{"builtins", module + "/agents", true},
+		{"builtins", module + "/starlark", false},
 		{"builtins", upstream + "/starlark", true},
 		{"loader", module + "/starlark", true},
+		{"loader", module + "/builtins/modules", false},
 		{"loader", upstream + "/starlark", false},
+		{"serve/hook", module + "/agents", true},
+		{"serve/hook", module + "/serve/mcp", false},
 		{"model/openai", module, true},
 		{"model/openai", module + "/serve", false},
 		{"model/openai", module + "/model/anthropic", false},
@@ -204,6 +228,29 @@ func TestHouseFolders(t *testing.T) {
 			if slices.Contains(banned, part) || part == "internal" && !strings.HasPrefix(file.folder, "internal/") {
 				t.Errorf("%s: a folder named %q owns nothing in particular: name it by what it owns; unexported names do the hiding", file.name, part)
 			}
+		}
+	}
+}
+
+// TestHouseDepth keeps packages no deeper than necessary: a folder groups several packages or is
+// one itself. Go's convention for commands, cmd/NAME, is the exception.
+func TestHouseDepth(t *testing.T) {
+	packages := map[string]bool{}
+	for _, file := range goFiles(t) {
+		packages[file.folder] = true
+	}
+	groups := map[string]int{} // packages inside a folder
+	for folder := range packages {
+		for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
+			groups[dir]++
+		}
+		if limit := 1 + max(0, strings.Count(folder, "cmd/")); strings.Count(folder, "/") > limit {
+			t.Errorf("%s: the package is %d folders deep, limit %d: move it up", folder, strings.Count(folder, "/")+1, limit+1)
+		}
+	}
+	for dir, n := range groups {
+		if n == 1 && !packages[dir] && dir != "cmd" {
+			t.Errorf("%s: the folder contains one package and is none: move the package up", dir)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/builtins/modules"
 	"github.com/starhost/starhost/internal/errtext"
@@ -277,7 +278,7 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	}
 	spec, err := starhost.LookupEvent(event, r.declared...)
 	if err != nil {
-		return nil, c.Fail("E0306", "%v", err)
+		return nil, c.Fail("E0306", "%v", agents.UnknownEvent(event, err))
 	}
 	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {

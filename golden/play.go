@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
@@ -179,7 +180,7 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 	mark(&p.fired, event)
 	e, err := starhost.NewEvent(event, args, p.events.specs...)
 	if err != nil {
-		return starhost.Outcome{}, p.failed(heading, err)
+		return starhost.Outcome{}, p.failed(heading, agents.UnknownEvent(event, err))
 	}
 	if e.Tool != "" {
 		heading += " " + texttable.OneLine(e.Tool)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
@@ -163,7 +164,7 @@ func topics() []string { return wholeReference().names() }
 func unknownTopic(name string) error {
 	names := topics()
 	hint := near.DidYouMean(name, names)
-	if ours := starhost.ForeignEvent(name); ours != "" {
+	if ours := agents.EventHint(name); ours != "" {
 		hint = " (" + ours + ")"
 	}
 	if hint == "" {

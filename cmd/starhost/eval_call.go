@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
 )
@@ -105,7 +106,7 @@ type fireResult struct {
 func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
 	event, err := starhost.NewEvent(f.fire, e.arguments)
 	if err != nil {
-		return nil, usagef("--fire: %v", err)
+		return nil, usagef("--fire: %v", agents.UnknownEvent(f.fire, err))
 	}
 	seen := len(e.turn.Hooks())
 	out, err := e.turn.Fire(ctx, event)
@@ -117,7 +118,7 @@ func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fire
 func eventTypes(name string) (map[string]string, error) {
 	spec, err := starhost.LookupEvent(name)
 	if err != nil {
-		return nil, usagef("--fire: %v", err)
+		return nil, usagef("--fire: %v", agents.UnknownEvent(name, err))
 	}
 	types := map[string]string{}
 	for _, arg := range spec.Args {

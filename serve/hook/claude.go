@@ -5,34 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/starhost/starhost/agents"
 )
 
 // claudeCode is Anthropic's agent. At exit code 0 it reads the JSON object on standard output, at
 // exit code 2 it reads standard error.
 var claudeCode = &Agent{
-	Name: "claude-code", title: "Claude Code", toolPrefix: "mcp__starhost__", retainsContext: true, canAsk: true, showsMessages: true,
+	Agent: agents.Find("claude-code"), retainsContext: true, canAsk: true, showsMessages: true,
 	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
-// claudeKinds lists the events of Claude Code. The kind of SessionStart depends on its source: see
+// claudeKinds are the kinds of Claude Code's events. SessionStart is one of several kinds: see
 // readClaude.
-var claudeKinds = map[string]kind{
-	"UserPromptSubmit":   kindPrompt,
-	"PreToolUse":         kindTool,
-	"PermissionRequest":  kindApprove,
-	"PostToolUse":        kindResult,
-	"PostToolUseFailure": kindResult,
-	"Stop":               kindStop,
-	"SessionEnd":         kindEnd,
-
-	"ConfigChange": kindNone, "CwdChanged": kindNone, "Elicitation": kindNone, "ElicitationResult": kindNone, "FileChanged": kindNone,
-	"InstructionsLoaded": kindNone, "Notification": kindNone, "PermissionDenied": kindNone, "PostCompact": kindNone,
-	"PostToolBatch": kindNone, "PreCompact": kindNone, "SessionStart": kindNone, "Setup": kindNone, "StopFailure": kindNone,
-	"SubagentStart": kindNone, "SubagentStop": kindNone, "TaskCompleted": kindNone, "TaskCreated": kindNone, "TeammateIdle": kindNone,
-	"UserPromptExpansion": kindNone, "WorktreeCreate": kindNone, "WorktreeRemove": kindNone,
-}
+var claudeKinds = kindsOf("claude-code")
 
 func readClaude(payload []byte) (*Event, error) {
 	var in struct {

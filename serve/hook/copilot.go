@@ -5,31 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/starhost/starhost/agents"
 )
 
 // copilot is GitHub's agent for the terminal. It ignores a hook's answer to a submitted prompt, but
 // its later event userPromptTransformed lets a hook change the text for the model.
 var copilot = &Agent{
-	Name: "copilot", title: "Copilot", toolPrefix: "starhost-", retainsContext: true, canAsk: true, canReplaceWords: true, deniesOnAnyCode: true,
+	Agent: agents.Find("copilot"), retainsContext: true, canAsk: true, canReplaceWords: true, deniesOnAnyCode: true,
 	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
-// copilotKinds lists the events of Copilot. Many events have two names.
-var copilotKinds = map[string]kind{
-	"userPromptTransformed": kindPrompt,
-	"preToolUse":            kindTool, "PreToolUse": kindTool,
-	"postToolUse": kindResult, "PostToolUse": kindResult,
-	"postToolUseFailure": kindResult, "PostToolUseFailure": kindResult,
-	"agentStop": kindStop, "Stop": kindStop,
-	"preCompact": kindCompact, "PreCompact": kindCompact,
-	"sessionEnd": kindEnd, "SessionEnd": kindEnd,
-
-	"sessionStart": kindNone, "SessionStart": kindNone, "userPromptSubmitted": kindNone, "UserPromptSubmit": kindNone,
-	"subagentStart": kindNone, "SubagentStart": kindNone, "subagentStop": kindNone, "SubagentStop": kindNone,
-	"notification": kindNone, "Notification": kindNone, "errorOccurred": kindNone, "ErrorOccurred": kindNone,
-}
+// copilotKinds are the kinds of Copilot's events, by both names that it has for them.
+var copilotKinds = kindsOf("copilot")
 
 // copilotSigns identify an event without a name by a field that only this event has. The first row
 // that matches counts.

@@ -65,7 +65,7 @@ func (e *Event) needsApproval(h *starhost.Host) bool {
 // servesTool reports whether the agent calls the tool through starhost's MCP server. All other
 // tools are the agent's or another server's.
 func (a *Agent) servesTool(tool string) bool {
-	return a.toolPrefix != "" && strings.HasPrefix(tool, a.toolPrefix)
+	return a.ToolPrefix != "" && strings.HasPrefix(tool, a.ToolPrefix)
 }
 
 // askPrompt begins a turn and gathers context for the user's words.
@@ -93,10 +93,10 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	v.context = joinTexts("\n\n", e.newSystemText(p), strings.TrimSuffix(text, "\n"))
 	if v.words != e.prompt && !e.agent.canReplaceWords {
 		v.words = e.prompt
-		v.addUnsupported("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.title)
+		v.addUnsupported("%s: a plugin changed the user's words, which %s does not let it", e.name, e.agent.Title)
 	}
 	if n := countAttachments(p.Attachments); n > 0 {
-		v.addUnsupported("%s: %s takes text alone: %d attachments are left out", e.name, e.agent.title, n)
+		v.addUnsupported("%s: %s takes text alone: %d attachments are left out", e.name, e.agent.Title, n)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func fireReply(ctx context.Context, s *starhost.Session, e *Event) (*verdict, er
 	}
 	v, err := fireTurnEnd(ctx, s, e)
 	if v != nil && reply.Response != e.response {
-		v.addUnsupported("%s: a plugin changed the reply, which %s does not let it", e.name, e.agent.title)
+		v.addUnsupported("%s: a plugin changed the reply, which %s does not let it", e.name, e.agent.Title)
 	}
 	return v, err
 }

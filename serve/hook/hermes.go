@@ -7,32 +7,20 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 )
 
 // hermes is Nous Research's agent. It does not store added context in its conversation, and it
 // cannot ask a person about a tool call.
 var hermes = &Agent{
-	Name: "hermes", title: "Hermes", toolPrefix: "mcp_starhost_",
+	Agent: agents.Find("hermes"),
 	kinds: hermesKinds, nameOf: hookEventName, toolEvent: "pre_tool_call",
 	read: readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
 
-// hermesKinds lists the events of Hermes. Plugins do not see on_session_end, because Hermes fires
-// it after each turn.
-var hermesKinds = map[string]kind{
-	"pre_llm_call":        kindPrompt,
-	"pre_tool_call":       kindTool,
-	"post_tool_call":      kindResult,
-	"post_llm_call":       kindReply,
-	"on_session_reset":    kindReset,
-	"on_session_finalize": kindEnd,
-
-	"on_session_start": kindNone, "on_session_end": kindNone, "subagent_start": kindNone, "subagent_stop": kindNone,
-	"pre_api_request": kindNone, "post_api_request": kindNone, "api_request_error": kindNone, "transform_tool_result": kindNone,
-	"transform_llm_output": kindNone, "transform_terminal_output": kindNone, "pre_approval_request": kindNone,
-	"post_approval_response": kindNone, "pre_gateway_dispatch": kindNone,
-}
+// hermesKinds are the kinds of Hermes's events.
+var hermesKinds = kindsOf("hermes")
 
 func readHermes(payload []byte) (*Event, error) {
 	var in struct {

@@ -24,21 +24,16 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 )
 
 // An Agent describes one agent program: how starhost reads its events and writes its answers.
 type Agent struct {
-	// Name is the name on the command line, for example "claude-code".
-	Name string
+	*agents.Agent
 	// Lines is true if the agent starts one process and sends it a line for each event: see
 	// [Serve].
 	Lines bool
 
-	// title is the agent's name in messages, for example "Claude Code".
-	title string
-	// toolPrefix is the prefix that the agent adds to the names of tools from starhost's MCP
-	// server.
-	toolPrefix string
 	// retainsContext is true if the agent stores added context in its conversation, so that
 	// starhost sends each text once.
 	retainsContext bool
@@ -99,6 +94,35 @@ const (
 	kindCompact             // the agent shortened its conversation, so earlier context may be gone
 	kindEnd                 // fires session_end
 )
+
+// kindsOf returns the kinds of an agent's events by name: kindNone for an event that plugins do not
+// take part in.
+func kindsOf(agent string) map[string]kind {
+	kinds := map[string]kind{}
+	for _, e := range agents.Find(agent).Events {
+		switch {
+		case !e.Served:
+			kinds[e.Name] = kindNone
+		case e.Compacts:
+			kinds[e.Name] = kindCompact
+		default:
+			kinds[e.Name] = pluginEventKinds[e.Ours]
+		}
+	}
+	return kinds
+}
+
+// pluginEventKinds are the kinds of the events that plugins get.
+var pluginEventKinds = map[string]kind{
+	"turn_start":        kindPrompt,
+	"pre_tool_call":     kindTool,
+	"approve_tool_call": kindApprove,
+	"post_tool_call":    kindResult,
+	"post_llm_call":     kindReply,
+	"turn_end":          kindStop,
+	"session_reset":     kindReset,
+	"session_end":       kindEnd,
+}
 
 // An Event is one event of an agent that starts a process for each event.
 type Event struct {
@@ -176,7 +200,7 @@ func (e *Event) ReachesPlugins() bool { return e.kind != kindNone }
 
 // pluginToolName returns the plugins' name for a tool: the agent's name without the prefix of
 // starhost's MCP server.
-func (a *Agent) pluginToolName(tool string) string { return strings.TrimPrefix(tool, a.toolPrefix) }
+func (a *Agent) pluginToolName(tool string) string { return strings.TrimPrefix(tool, a.ToolPrefix) }
 
 // renameTools changes the agent's tool names in messages to the plugins' names.
 func (a *Agent) renameTools(messages []starhost.Message) {

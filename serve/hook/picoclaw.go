@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 )
 
 // picoclaw is Sipeed's agent. It starts one process, keeps it running, and sends it JSON-RPC 2.0
 // with one message a line.
 var picoclaw = &Agent{
-	Name: "picoclaw", title: "PicoClaw", Lines: true, toolPrefix: "mcp_starhost_",
+	Agent: agents.Find("picoclaw"), Lines: true,
 	config: configPicoclaw, intro: "~/.picoclaw/config.json",
 }
 

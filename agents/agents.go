@@ -1,0 +1,73 @@
+// Package agents is data about other programs that run models and call hooks: their names,
+// the names of their tools and events, and the event of starhost that comes closest to each.
+//
+// A plugin author who knows another agent's event gets the name of ours in an error, and
+// serve/hook reads from the same rows which events it answers. The package imports nothing
+// of this module, because every floor reads it.
+package agents
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Agent is a program with hooks.
+type Agent struct {
+	// Name is the agent's name on the command line: "claude-code". It is empty for an agent
+	// that starhost has no adapter for.
+	Name string
+	// Title is the agent's name in messages: "Claude Code".
+	Title string
+	// ToolPrefix is the text that the agent writes in front of the names of tools from
+	// starhost's MCP server.
+	ToolPrefix string
+	// Events are the agent's events.
+	Events []Event
+}
+
+// An Event is a hook event of an agent.
+type Event struct {
+	// Name is the agent's name for it.
+	Name string
+	// Ours is the event of starhost that comes closest, or "".
+	Ours string
+	// Served is true if plugins take part in the event through the agent's adapter.
+	Served bool
+	// Compacts is true if the event says that the agent shortens its conversation.
+	Compacts bool
+}
+
+// All are the agents. If two have an event of one name, messages name the first agent.
+var All = []*Agent{picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm}
+
+// Find returns the agent of a name, or nil.
+func Find(name string) *Agent {
+	i := slices.IndexFunc(All, func(a *Agent) bool { return a.Name == name && name != "" })
+	if i < 0 {
+		return nil
+	}
+	return All[i]
+}
+
+// EventHint says which event of starhost another agent's event is, as in "PicoClaw's before_llm
+// is pre_llm_call". It ignores letter case, and returns "" if no agent has the event.
+func EventHint(name string) string {
+	for _, a := range All {
+		for _, e := range a.Events {
+			if e.Ours != "" && strings.EqualFold(e.Name, name) {
+				return fmt.Sprintf("%s's %s is %s", a.Title, e.Name, e.Ours)
+			}
+		}
+	}
+	return ""
+}
+
+// UnknownEvent returns the error for an event that starhost does not have: one that names our
+// event if another agent has an event of that name, else err.
+func UnknownEvent(name string, err error) error {
+	if hint := EventHint(name); hint != "" && err != nil {
+		return fmt.Errorf("unknown event %q (%s)", name, hint)
+	}
+	return err
+}

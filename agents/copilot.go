@@ -1,0 +1,23 @@
+package agents
+
+// copilot has two names for most of its events.
+var copilot = &Agent{
+	Name: "copilot", Title: "Copilot", ToolPrefix: "starhost-",
+	Events: []Event{
+		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
+		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},
+		{Name: "preToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "PreToolUse", Ours: "pre_tool_call", Served: true},
+		{Name: "postToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "PostToolUse", Ours: "post_tool_call", Served: true},
+		{Name: "postToolUseFailure", Ours: "post_tool_call", Served: true},
+		{Name: "PostToolUseFailure", Ours: "post_tool_call", Served: true},
+		{Name: "agentStop", Ours: "turn_end", Served: true}, {Name: "Stop", Ours: "turn_end", Served: true},
+		{Name: "preCompact", Served: true, Compacts: true}, {Name: "PreCompact", Served: true, Compacts: true},
+		{Name: "sessionStart", Ours: "session_start"}, {Name: "SessionStart", Ours: "session_start"},
+		{Name: "sessionEnd", Ours: "session_end", Served: true}, {Name: "SessionEnd", Ours: "session_end", Served: true},
+		{Name: "errorOccurred", Ours: "error"}, {Name: "ErrorOccurred", Ours: "error"},
+		{Name: "subagentStart"}, {Name: "SubagentStart"}, {Name: "subagentStop"}, {Name: "SubagentStop"},
+		{Name: "notification"}, {Name: "Notification"},
+	},
+}

@@ -1,0 +1,40 @@
+package agents
+
+// hermes has the events that start a program. Plugins of starhost do not take part in
+// on_session_end, because Hermes fires it after each turn.
+var hermes = &Agent{
+	Name: "hermes", Title: "Hermes", ToolPrefix: "mcp_starhost_",
+	Events: []Event{
+		{Name: "on_session_start", Ours: "session_start"},
+		{Name: "on_session_end", Ours: "session_end"},
+		{Name: "on_session_finalize", Ours: "session_end", Served: true},
+		{Name: "on_session_reset", Ours: "session_reset", Served: true},
+		{Name: "pre_llm_call", Ours: "turn_start", Served: true},
+		{Name: "post_llm_call", Ours: "post_llm_call", Served: true},
+		{Name: "pre_tool_call", Ours: "pre_tool_call", Served: true},
+		{Name: "post_tool_call", Ours: "post_tool_call", Served: true},
+		{Name: "transform_tool_result", Ours: "post_tool_call"},
+		{Name: "transform_llm_output", Ours: "post_llm_call"},
+		{Name: "pre_api_request", Ours: "pre_send"},
+		{Name: "post_api_request", Ours: "post_llm_call"},
+		{Name: "pre_approval_request", Ours: "approve_tool_call"},
+		{Name: "pre_gateway_dispatch", Ours: "turn_start"},
+		{Name: "transform_terminal_output", Ours: "post_tool_call"},
+		{Name: "subagent_start"}, {Name: "subagent_stop"}, {Name: "api_request_error"},
+		{Name: "post_approval_response"},
+	},
+}
+
+// hermesGateway has the events that only Hermes's own Python code gets.
+var hermesGateway = &Agent{
+	Title: "Hermes",
+	Events: []Event{
+		{Name: "session:start", Ours: "session_start"},
+		{Name: "session:end", Ours: "session_end"},
+		{Name: "session:reset", Ours: "session_reset"},
+		{Name: "agent:start", Ours: "turn_start"},
+		{Name: "agent:step", Ours: "pre_llm_call"},
+		{Name: "agent:end", Ours: "turn_end"},
+		{Name: "command:*", Ours: "pre_command"},
+	},
+}

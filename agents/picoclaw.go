@@ -1,0 +1,18 @@
+package agents
+
+// picoclaw has short names in its documentation and in its settings, and long ones on the wire.
+var picoclaw = &Agent{
+	Name: "picoclaw", Title: "PicoClaw", ToolPrefix: "mcp_starhost_",
+	Events: []Event{
+		{Name: "before_llm", Ours: "pre_llm_call"},
+		{Name: "after_llm", Ours: "post_llm_call"},
+		{Name: "before_tool", Ours: "pre_tool_call"},
+		{Name: "after_tool", Ours: "post_tool_call"},
+		{Name: "approve_tool", Ours: "approve_tool_call"},
+		{Name: "hook.before_llm", Ours: "pre_llm_call", Served: true},
+		{Name: "hook.after_llm", Ours: "post_llm_call", Served: true},
+		{Name: "hook.before_tool", Ours: "pre_tool_call", Served: true},
+		{Name: "hook.after_tool", Ours: "post_tool_call", Served: true},
+		{Name: "hook.approve_tool", Ours: "approve_tool_call", Served: true},
+	},
+}
