@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // A Command is what a user runs by a line such as "/deliver checkout --now".
 type Command struct {
 	// Name is ^[a-z][a-z0-9_-]{0,63}$, unique in a host and none of
-	// [ReservedCommands]. Aliases are other such names.
+	// [reservedCommands]. Aliases are other such names.
 	Name    string
 	Aliases []string
 	// Description is for lists of commands.
@@ -38,9 +39,9 @@ type CommandCall struct {
 	Line string   // the arguments as typed
 }
 
-// ReservedCommands are the names that no plugin may register, as programs have
-// commands of these names themselves.
-var ReservedCommands = []string{
+// reservedCommands are the names that no plugin may register, because programs have commands of
+// these names themselves.
+var reservedCommands = []string{
 	"edit", "exit", "fragment", "help", "hooks", "model", "multi", "new", "plugins", "quit", "reset", "resume", "save", "tools",
 }
 
@@ -53,7 +54,7 @@ func (r *registry) addCommand(p *Plugin, c *Command) error {
 		switch old := r.commands[name]; {
 		case !pluginName.MatchString(name):
 			return refuse(c.Pos, "command name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", name)
-		case slices.Contains(ReservedCommands, name):
+		case slices.Contains(reservedCommands, name):
 			return refuse(c.Pos, "command name %q is the host's own", name)
 		case old != nil:
 			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
@@ -117,7 +118,7 @@ func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 		return CommandReply{Call: call}, err
 	}
 	if !slices.Equal(call.Args, e.Args) {
-		call.Args, call.Line = e.Args, JoinArgs(e.Args)
+		call.Args, call.Line = e.Args, shellwords.Join(e.Args)
 	}
 	reply := CommandReply{Call: call}
 	if d := out.Decision; d.Action == ActionDeny {
@@ -144,7 +145,7 @@ func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
 	}
 	call.Name = c.Name
 	var err error
-	if call.Args, err = SplitArgs(rest); err != nil {
+	if call.Args, err = shellwords.Split(rest); err != nil {
 		return nil, call, fmt.Errorf("/%s: %w", name, err)
 	}
 	return c, call, nil
@@ -231,72 +232,4 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 		return nil, failure
 	}
 	return list[:min(len(list), maxCompletions)], nil
-}
-
-// SplitArgs splits a line as a POSIX shell does, without expanding anything:
-// words are separated by white space; ' quotes all, " all but \" and \\; outside
-// of quotes \ quotes the next character.
-func SplitArgs(line string) ([]string, error) {
-	var args []string
-	var word []byte
-	var quote byte // the open one, or 0
-	started := false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quote == 0 && strings.IndexByte(" \t\r\n", c) >= 0:
-			if started {
-				args, word, started = append(args, string(word)), nil, false
-			}
-			continue
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && quote != '\'' && escapes(line[i+1:], quote):
-			i++
-			word = append(word, line[i])
-		case c == '\\' && quote == 0:
-			return nil, fmt.Errorf("a backslash at the end of the arguments quotes nothing")
-		default:
-			word = append(word, c)
-		}
-		started = true
-	}
-	if quote != 0 {
-		return nil, fmt.Errorf("unbalanced %c in the arguments", quote)
-	}
-	if started {
-		args = append(args, string(word))
-	}
-	return args, nil
-}
-
-// escapes reports whether a backslash before rest quotes its first byte.
-func escapes(rest string, quote byte) bool {
-	return rest != "" && (quote == 0 || rest[0] == '"' || rest[0] == '\\')
-}
-
-// plainChars mean nothing to a shell.
-const plainChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"
-
-// ShellQuote returns a word as a shell wants it typed: in quotes if it has blanks, or
-// anything that the shell would expand.
-func ShellQuote(word string) string {
-	if word != "" && strings.Trim(word, plainChars) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// JoinArgs returns a line that [SplitArgs] splits into args again.
-func JoinArgs(args []string) string {
-	words := make([]string, len(args))
-	for i, a := range args {
-		words[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\r\n'\"\\") {
-			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/starhost/starhost"
 )
 
@@ -154,71 +152,4 @@ func TestComplete(t *testing.T) {
 		listed = append(listed, c.Plugin()+" "+c.Name)
 	}
 	diff(t, "commands", []string{"mail deliver", "other other"}, listed)
-}
-
-func TestSplitArgs(t *testing.T) {
-	tests := []struct {
-		line string
-		want []string
-		fail string
-	}{
-		{"", nil, ""},
-		{"  a\tb\n c ", []string{"a", "b", "c"}, ""},
-		{`'a b' "c d"`, []string{"a b", "c d"}, ""},
-		{`a'b'"c"d`, []string{"abcd"}, ""},
-		{`'' ""`, []string{"", ""}, ""},
-		{`a\ b \'`, []string{"a b", "'"}, ""},
-		{`"a\"b\\c\d"`, []string{`a"b\c\d`}, ""},
-		{`'a\'`, []string{`a\`}, ""},
-		{"$HOME *.md #x", []string{"$HOME", "*.md", "#x"}, ""},
-		{"a\x00b", []string{"a\x00b"}, ""},
-		{`don't`, nil, "unbalanced ' in the arguments"},
-		{`a "b`, nil, `unbalanced " in the arguments`},
-		{`"a\`, nil, `unbalanced " in the arguments`},
-		{`a\`, nil, "a backslash at the end of the arguments quotes nothing"},
-	}
-	for _, tt := range tests {
-		got, err := starhost.SplitArgs(tt.line)
-		diff(t, "words of "+tt.line, tt.want, got)
-		if (err != nil) != (tt.fail != "") || err != nil && err.Error() != tt.fail {
-			t.Errorf("SplitArgs(%q): got error %v, want %q", tt.line, err, tt.fail)
-		}
-	}
-}
-
-// What is joined is split into the same again.
-func TestLawSplitArgs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		args := rapid.SliceOf(rapid.StringOf(rapid.RuneFrom([]rune("ab '\"\\\n\té$")))).Draw(t, "args")
-		got, err := starhost.SplitArgs(starhost.JoinArgs(args))
-		if err != nil || !slices.Equal(args, got) {
-			t.Fatalf("%q: got %q, %v", args, got, err)
-		}
-	})
-}
-
-func TestShellQuote(t *testing.T) {
-	for word, want := range map[string]string{
-		"a/b.star::c": "a/b.star::c", "a=http:GET": "a=http:GET", "a b": "'a b'", "it's": `'it'\''s'`, "": "''",
-		"fs.read:**": "'fs.read:**'", "$HOME": "'$HOME'", "a;b": "'a;b'", "~": "'~'",
-	} {
-		if got := starhost.ShellQuote(word); got != want {
-			t.Errorf("ShellQuote(%q): got %s, want %s", word, got, want)
-		}
-	}
-}
-
-// Whatever is typed: splitting ends, and its words are split from their line again.
-func FuzzSplitArgs(f *testing.F) {
-	f.Add(`a 'b c' "d\"e" f\ g`)
-	f.Add("'")
-	f.Fuzz(func(t *testing.T, line string) {
-		words, err := starhost.SplitArgs(line)
-		if err != nil {
-			return
-		}
-		if again, err := starhost.SplitArgs(starhost.JoinArgs(words)); err != nil || !slices.Equal(words, again) {
-			t.Errorf("%q: got %q, then %q, %v", line, words, again, err)
-		}
-	})
 }

@@ -24,7 +24,7 @@ type SavedSession struct {
 	Completed   bool `json:"completed,omitempty"`
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Welcome is what session_start offered; Offer that no prompt has it yet.
-	Welcome []SavedContext `json:"welcome,omitempty"`
+	Welcome []savedContext `json:"welcome,omitempty"`
 	Offer   bool           `json:"offer,omitempty"`
 	// Sent are the contents that earlier prompts brought, sorted.
 	Sent []fragments.Hash `json:"sent,omitempty"`
@@ -32,24 +32,24 @@ type SavedSession struct {
 	Documents int `json:"documents,omitempty"`
 	// System is the request's own system text, Parts what plugins added to it.
 	System string      `json:"system,omitempty"`
-	Parts  []SavedPart `json:"parts,omitempty"`
+	Parts  []savedPart `json:"parts,omitempty"`
 }
 
-// A SavedContext is a [Context] that survives JSON.
-type SavedContext struct {
+// A savedContext is a [Context] that survives JSON.
+type savedContext struct {
 	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
-	Attachments []SavedAttachment    `json:"attachments,omitempty"`
+	Attachments []savedAttachment    `json:"attachments,omitempty"`
 }
 
-// A SavedAttachment is an attachment with its content, which need not be text, as
+// A savedAttachment is an attachment with its content, which need not be text, as
 // Bytes.
-type SavedAttachment struct {
+type savedAttachment struct {
 	fragments.Attachment
 	Bytes []byte
 }
 
-// A SavedPart is a system fragment and everybody who offers it.
-type SavedPart struct {
+// A savedPart is a system fragment and everybody who offers it.
+type savedPart struct {
 	Fragment fragments.Fragment `json:"fragment"`
 	Origins  []fragments.Origin `json:"origins"`
 }
@@ -73,7 +73,7 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	}
 	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
 	for _, p := range s.system.parts {
-		saved.Parts = append(saved.Parts, SavedPart{p.Fragment, p.origins})
+		saved.Parts = append(saved.Parts, savedPart{p.Fragment, p.origins})
 	}
 	return saved, nil
 }
@@ -100,18 +100,18 @@ func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	return s
 }
 
-func saveContext(c Context) SavedContext {
-	saved := SavedContext{}
+func saveContext(c Context) savedContext {
+	saved := savedContext{}
 	saved.Fragments = append(saved.Fragments, c.Fragments...)
 	for _, a := range c.Attachments {
 		bytes := []byte(a.Content)
 		a.Content = ""
-		saved.Attachments = append(saved.Attachments, SavedAttachment{a, bytes})
+		saved.Attachments = append(saved.Attachments, savedAttachment{a, bytes})
 	}
 	return saved
 }
 
-func (c SavedContext) context() Context {
+func (c savedContext) context() Context {
 	out := Context{Fragments: c.Fragments}
 	for _, a := range c.Attachments {
 		a.Attachment.Content = string(a.Bytes)

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // somewhere is an address that is public.
@@ -290,7 +291,7 @@ func TestFetchRebinding(t *testing.T) {
 	}
 	refused := func(addr string) string {
 		return fmt.Sprintf("plugin p has no permission http:http://%[1]s (rebind.test leads to an address that is not public): "+
-			`add to [grants] of your config: p = ["http:http://%[1]s"] (or --grant %[2]s)`, addr, starhost.ShellQuote("p=http:http://"+addr))
+			`add to [grants] of your config: p = ["http:http://%[1]s"] (or --grant %[2]s)`, addr, shellwords.Quote("p=http:http://"+addr))
 	}
 	want := []string{"", refused("127.0.0.1"), refused("10.0.0.1"), refused("127.0.0.1"), refused("[fe80::1%eth0]"), "GET http://rebind.test/: there is no such host"}
 	if diff := cmp.Diff(want, got); diff != "" {

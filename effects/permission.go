@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // A Permission is one thing that a plugin declares or an operator grants. The
@@ -436,7 +436,7 @@ func (e *PermissionError) Error() string {
 		todo = append(todo, fmt.Sprintf("add %q to plugin(permissions = [...])", e.Permission))
 	}
 	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
-		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, starhost.ShellQuote(e.Plugin+"="+grant)))
+		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, shellwords.Quote(e.Plugin+"="+grant)))
 	}
 	why := ""
 	if e.Why != "" {

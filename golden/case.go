@@ -15,9 +15,9 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -295,11 +295,11 @@ func (c *testCase) compare(o *Options, r *Result) mending {
 	current := wanted && want == got
 	switch {
 	case len(unused) > 0 && !o.Prune:
-		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+starhost.ShellQuote(c.id)+"\n")
+		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")
 		return m
 	case !wanted && !o.Update:
 		const reason = "no section \"want\""
-		r.fail(1, reason, reason+": starhost test --update "+starhost.ShellQuote(c.id)+" creates it from\n"+got)
+		r.fail(1, reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+got)
 		return m
 	case !current && !o.Update:
 		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unified("want", "got", want, got))
@@ -332,7 +332,7 @@ func (c *testCase) recordHelp() string {
 	if !errors.As(c.first.err, &unanswered) {
 		return ""
 	}
-	return "  help: starhost test --record " + starhost.ShellQuote(c.id) + "\n"
+	return "  help: starhost test --record " + shellwords.Quote(c.id) + "\n"
 }
 
 // lines returns a line for each part.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -73,7 +74,7 @@ func (a *app) command(ctx context.Context, set *loader.Set, args []string) (repl
 		return reply, err
 	}
 	session := set.Host.NewSession(commandSession(set))
-	reply, err = session.Command(ctx, starhost.JoinArgs(args))
+	reply, err = session.Command(ctx, shellwords.Join(args))
 	err = cmp.Or(err, reply.Err)
 	if err == nil && reply.Result.IsError {
 		a.code = exitNegative
@@ -154,7 +155,7 @@ func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, 
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}
-		before := strings.TrimPrefix(starhost.JoinArgs(args[1:])+" ", " ") // the command sees all that is typed
+		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // the command sees all that is typed
 		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+typed)
 		if err != nil { // nothing is known
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/shellwords"
 )
 
 // The arguments of prompts. A prompt that is a command has commandArg; one that is
@@ -136,7 +137,7 @@ func (s *Server) fillTemplate(
 // templateParams returns the parameters of a template.
 func templateParams(args map[string]string) (map[string]string, error) {
 	params := map[string]string{}
-	words, err := starhost.SplitArgs(args[paramsArg])
+	words, err := shellwords.Split(args[paramsArg])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", paramsArg, err)
 	}
