@@ -50,7 +50,7 @@ func BenchmarkPromptLater(b *testing.B) {
 	h, _ := benchHost(b, starhost.Options{})
 	var history []starhost.Message
 	for i := range 100 {
-		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: starhost.NewText(strings.Repeat("0123456789abcde\n", 256))})
+		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: fragments.NewText(strings.Repeat("0123456789abcde\n", 256))})
 	}
 	s := h.NewSession(starhost.SessionConfig{})
 	b.ReportAllocs()

@@ -36,8 +36,7 @@ import (
 
 // Options configure a Host. The zero value works.
 type Options struct {
-	// Prompt says how prompts are put together; zero fields mean the defaults of
-	// [DefaultPromptOptions].
+	// Prompt says how prompts are put together.
 	Prompt PromptOptions
 	// Tools limits what is offered, by globs on the tool's name: Deny wins, an
 	// empty Allow allows all.
@@ -111,14 +110,25 @@ const (
 
 // PromptOptions say how prompts are put together.
 type PromptOptions struct {
-	Dedup  Dedup
+	// Dedup says how far back contents are not sent again; "" means DedupSession.
+	Dedup Dedup
+	// Render says how fragments are written; "" means [fragments.Plain].
 	Render fragments.Rendering
+	// Budget bounds a turn's contents; zero fields mean those of [fragments.DefaultBudget].
 	Budget fragments.Budget
 }
 
-// DefaultPromptOptions returns what zero fields of PromptOptions mean.
-func DefaultPromptOptions() PromptOptions {
-	return PromptOptions{Dedup: DedupSession, Render: fragments.Plain, Budget: fragments.DefaultBudget()}
+// withDefaults returns the options with the defaults of zero fields.
+func (p PromptOptions) withDefaults() PromptOptions {
+	p.Dedup, p.Render = cmp.Or(p.Dedup, DedupSession), cmp.Or(p.Render, fragments.Plain)
+	b, d := &p.Budget, fragments.DefaultBudget()
+	b.MaxBytes = cmp.Or(b.MaxBytes, d.MaxBytes)
+	b.MaxFragment = cmp.Or(b.MaxFragment, d.MaxFragment)
+	b.MaxPlugin = cmp.Or(b.MaxPlugin, d.MaxPlugin)
+	b.MaxAttachments = cmp.Or(b.MaxAttachments, d.MaxAttachments)
+	b.MaxAttachment = cmp.Or(b.MaxAttachment, d.MaxAttachment)
+	b.MaxPixels = cmp.Or(b.MaxPixels, d.MaxPixels)
+	return p
 }
 
 // An ApprovalRequest is what a person is asked.
@@ -145,16 +155,7 @@ const maxHashes = 32 << 20
 
 // New returns a Host without plugins.
 func New(o Options) *Host {
-	d := DefaultPromptOptions()
-	o.Prompt.Dedup = cmp.Or(o.Prompt.Dedup, d.Dedup)
-	o.Prompt.Render = cmp.Or(o.Prompt.Render, d.Render)
-	b := &o.Prompt.Budget
-	b.MaxBytes = cmp.Or(b.MaxBytes, d.Budget.MaxBytes)
-	b.MaxFragment = cmp.Or(b.MaxFragment, d.Budget.MaxFragment)
-	b.MaxPlugin = cmp.Or(b.MaxPlugin, d.Budget.MaxPlugin)
-	b.MaxAttachments = cmp.Or(b.MaxAttachments, d.Budget.MaxAttachments)
-	b.MaxAttachment = cmp.Or(b.MaxAttachment, d.Budget.MaxAttachment)
-	b.MaxPixels = cmp.Or(b.MaxPixels, d.Budget.MaxPixels)
+	o.Prompt = o.Prompt.withDefaults()
 	if o.Workers <= 0 {
 		o.Workers = 8
 	}

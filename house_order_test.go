@@ -17,7 +17,7 @@ import (
 // sessions, an event not to a turn, a turn not to a prompt's report.
 var rootOrder = []string{
 	// Helpers that need nothing else of the package.
-	"tokens.go", "progress.go",
+	"progress.go",
 	// Values and registrations.
 	"plugin.go", "message.go", "list.go", "decision.go", "trace.go", "system.go", "live.go", "event.go",
 	// The host and its plugins.

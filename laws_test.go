@@ -140,7 +140,7 @@ func TestLawOffsetsAfterPreSend(t *testing.T) {
 		err := h.Add(plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: c}), hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
 			list := slices.Clone(e.Messages.Items())
 			for i := range list {
-				list[i].Content = starhost.NewText(strings.Replace(list[i].Content.String(), old, replacement, 1))
+				list[i].Content = fragments.NewText(strings.Replace(list[i].Content.String(), old, replacement, 1))
 			}
 			return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"messages": starhost.NewList(list), "system": strings.Replace(e.System, old, replacement, 1)}}
 		})))

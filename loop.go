@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/starhost/starhost/fragments"
 )
 
 // A Model answers prompts. A prompt must not be changed. An answer that streams
@@ -156,7 +158,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	if _, err := t.fire(ctx, e); err != nil {
 		return err
 	}
-	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: NewText(e.Response), ToolCalls: r.ToolCalls})
+	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response), ToolCalls: r.ToolCalls})
 	t.called = append(t.called, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
 		t.completed, t.response = true, e.Response

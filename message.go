@@ -14,19 +14,13 @@ const (
 	RoleTool      = "tool"
 )
 
-// A Text is a text in parts: see [fragments.Text].
-type Text = fragments.Text
-
-// NewText returns the text of parts, one behind the other. It keeps the slice.
-func NewText(parts ...string) Text { return fragments.NewText(parts...) }
-
 // A Message is one entry of a conversation.
 type Message struct {
 	// Role is RoleUser, RoleAssistant or RoleTool.
 	Role string `json:"role"`
 	// Content is the text. In a request it is the text as sent; in the history that
 	// plugins see before merging, a user's own words.
-	Content Text `json:"content"`
+	Content fragments.Text `json:"content"`
 	// Attachments follow the text.
 	Attachments []fragments.Attachment `json:"-"`
 	// ToolCalls are the calls an assistant message asks for.
@@ -64,7 +58,7 @@ func asTyped(lists ...[]Message) []Message {
 			switch m := &messages[i]; m.merged {
 			case alone:
 			case inFront:
-				typed = append(typed, Message{Role: m.Role, Content: NewText(m.own)})
+				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.own)})
 			default:
 				typed = append(typed, *m)
 			}

@@ -19,7 +19,7 @@ type Prompt struct {
 	System   string
 	Messages []Message
 	// Text is what this prompt added as a user message; empty if nothing.
-	Text Text
+	Text fragments.Text
 	// Tools are on offer, by name. They are the host's own, and must not be changed.
 	Tools []Tool
 	// Model and Options (a JSON object) are what hooks left of the request's.
@@ -191,7 +191,7 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 func (t *Turn) typed() []Message {
 	all := asTyped(t.session.history, t.messages)
 	if t.round == 1 {
-		all = append(all, Message{Role: RoleUser, Content: NewText(t.words)})
+		all = append(all, Message{Role: RoleUser, Content: fragments.NewText(t.words)})
 	}
 	return all
 }
@@ -200,7 +200,7 @@ func (t *Turn) typed() []Message {
 type merged struct {
 	set     *fragments.Set
 	system  string         // the session's system text from now on
-	text    Text           // of the new user message
+	text    fragments.Text // of the new user message
 	changed *fragments.Row // a system fragment that is new since the previous prompt
 }
 
@@ -355,7 +355,7 @@ func lastChange(out Outcome) *HookInfo {
 
 // lastUserText returns the text of the last user message, an empty one if the prompt
 // had added none.
-func lastUserText(messages []Message, added Text) Text {
+func lastUserText(messages []Message, added fragments.Text) fragments.Text {
 	if added.Len() == 0 {
 		return added
 	}
@@ -364,7 +364,7 @@ func lastUserText(messages []Message, added Text) Text {
 			return m.Content
 		}
 	}
-	return Text{}
+	return fragments.Text{}
 }
 
 // relocate finds the kept fragments again in a request that pre_send changed.

@@ -210,7 +210,7 @@ func TestPreSend(t *testing.T) {
 	redact := func(e *starhost.Event) starhost.Decision {
 		list := slices.Clone(e.Messages.Items())
 		for i := range list {
-			list[i].Content = starhost.NewText(strings.ReplaceAll(list[i].Content.String(), "secret", "******* "))
+			list[i].Content = fragments.NewText(strings.ReplaceAll(list[i].Content.String(), "secret", "******* "))
 		}
 		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{
 			"messages": starhost.NewList(list), "system": strings.ReplaceAll(e.System, "secret", "x"),
@@ -249,7 +249,7 @@ func TestCacheBreaks(t *testing.T) {
 		want    string            // "cause plugin pos", "" for none
 	}
 	message := func(text string) starhost.Decision {
-		return starhost.Modify("messages", starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: starhost.NewText(text)}}))
+		return starhost.Modify("messages", starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText(text)}}))
 	}
 	tool := starhost.Tool{Name: "zz"}
 	tests := []struct {
@@ -424,7 +424,7 @@ func TestHistory(t *testing.T) {
 	p := plugin("p", hook("turn_start", starhost.TextContext("fact")))
 	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
 	first := ask(t, s, starhost.Request{Text: "a"})
-	kept := append(slices.Clone(first.Messages), starhost.Message{Role: starhost.RoleAssistant, Content: starhost.NewText("well")})
+	kept := append(slices.Clone(first.Messages), starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText("well")})
 	png := fragments.Attachment{Content: "png"}
 	tests := []struct {
 		name    string

@@ -229,10 +229,6 @@ func TestContextBytes(t *testing.T) {
 	diff(t, "no context", starhost.Decision{}, starhost.TextContext(""))
 }
 
-func TestAboutTokens(t *testing.T) {
-	diff(t, "tokens", []int64{0, 0, 2}, []int64{starhost.AboutTokens(""), starhost.AboutTokens("abc"), starhost.AboutTokens("abcdefgh")})
-}
-
 // Each event and each tool call reads the clock once, whichever handler asks. An event inside
 // another does not change the time of the outer one.
 func TestNowOfEvents(t *testing.T) {

@@ -81,7 +81,7 @@ func (t *Turn) answer(reply *ToolReply) {
 	for _, note := range set.Notes() {
 		r.ForLLM = joinLines(r.ForLLM, note)
 	}
-	r.Attachments, m.Content = m.Attachments, NewText(r.ForLLM)
+	r.Attachments, m.Content = m.Attachments, fragments.NewText(r.ForLLM)
 	t.messages = append(t.messages, m)
 	if r.Handled {
 		t.completed, t.response = true, r.shown()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -64,7 +65,7 @@ func conversation(messages, bytes int) *starhost.Messages {
 	list := make([]starhost.Message, messages)
 	roles := [2]string{starhost.RoleUser, starhost.RoleAssistant}
 	for i := range list {
-		list[i] = starhost.Message{Role: roles[i%2], Content: starhost.NewText(words(bytes / messages))}
+		list[i] = starhost.Message{Role: roles[i%2], Content: fragments.NewText(words(bytes / messages))}
 	}
 	return starhost.NewList(list)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/fragments"
 	"go.starlark.net/starlark"
 )
 
@@ -32,7 +33,7 @@ def hook(messages, tools):
 func benchEvent(messages, size int) *starhost.Event {
 	list := make([]starhost.Message, messages)
 	for i := range list {
-		list[i] = starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: starhost.NewText(strings.Repeat("x", size))}
+		list[i] = starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: fragments.NewText(strings.Repeat("x", size))}
 	}
 	tools := []starhost.Tool{{Name: "page"}, {Name: "restart"}, {Name: "search"}}
 	return &starhost.Event{Name: "pre_llm_call", Messages: starhost.NewList(list), Tools: starhost.NewList(tools), Model: "m1", UserMessage: "hi"}

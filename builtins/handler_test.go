@@ -39,7 +39,7 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 		case *[]starhost.ToolCall:
 			*p = []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"checkout"}`)}}
 		case **starhost.Messages:
-			*p = starhost.NewList([]starhost.Message{{Role: "user", Content: starhost.NewText("hi")}})
+			*p = starhost.NewList([]starhost.Message{{Role: "user", Content: fragments.NewText("hi")}})
 		case **starhost.Tools:
 			*p = starhost.NewList([]starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`)}})
 		case **starhost.List[fragments.Row]:

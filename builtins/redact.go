@@ -83,7 +83,7 @@ func (r *Recorder) cleanMessages(list *starhost.Messages) *starhost.Messages {
 		if clean == nil {
 			clean = slices.Clone(items)
 		}
-		clean[i].Content = starhost.NewText(text)
+		clean[i].Content = fragments.NewText(text)
 	}
 	if clean == nil {
 		return list

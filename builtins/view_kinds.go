@@ -93,7 +93,7 @@ func changeMessage(m starhost.Message, name string, v starlark.Value) (starhost.
 		m.Role = s
 		return m, checkRole(s)
 	case name == "content" && isText:
-		m.Content = starhost.NewText(s)
+		m.Content = fragments.NewText(s)
 		return m, nil
 	case name == "role", name == "content":
 		return m, fmt.Errorf("%s: got %s, want string", name, v.Type())

@@ -12,10 +12,10 @@ import (
 )
 
 var conversation = []starhost.Message{
-	{Role: "user", Content: starhost.NewText("hi"), Attachments: []fragments.Attachment{{Content: "x", Name: "x.txt", Type: "text/plain"}}},
-	{Role: "assistant", Content: starhost.NewText(""), ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"a"}`)}, {ID: "c2", Name: "bad", Arguments: json.RawMessage(`{`)}}},
-	{Role: "tool", Content: starhost.NewText("paged"), CallID: "c1", ToolName: "page", IsError: true},
-	{Role: "user", Content: starhost.NewText("thanks")},
+	{Role: "user", Content: fragments.NewText("hi"), Attachments: []fragments.Attachment{{Content: "x", Name: "x.txt", Type: "text/plain"}}},
+	{Role: "assistant", Content: fragments.NewText(""), ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"a"}`)}, {ID: "c2", Name: "bad", Arguments: json.RawMessage(`{`)}}},
+	{Role: "tool", Content: fragments.NewText("paged"), CallID: "c1", ToolName: "page", IsError: true},
+	{Role: "user", Content: fragments.NewText("thanks")},
 }
 
 func request() *starhost.Event {
@@ -166,9 +166,9 @@ func TestChangedMessages(t *testing.T) {
 		{"the same", "return modify(messages = messages)", conversation},
 		{"some", "return modify(messages = messages[:1])", conversation[:1]},
 		{"changed", `return modify(messages = [m.replace(content = m.content.upper()) for m in messages[:1]])`,
-			[]starhost.Message{{Role: "user", Content: starhost.NewText("HI"), Attachments: conversation[0].Attachments}}},
+			[]starhost.Message{{Role: "user", Content: fragments.NewText("HI"), Attachments: conversation[0].Attachments}}},
 		{"dicts", `return modify(messages = [dict(m) for m in messages[1:2]] + [{"role": "user", "content": "x"}])`,
-			[]starhost.Message{conversation[1], {Role: "user", Content: starhost.NewText("x")}}},
+			[]starhost.Message{conversation[1], {Role: "user", Content: fragments.NewText("x")}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

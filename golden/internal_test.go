@@ -211,8 +211,8 @@ func TestDecisionText(t *testing.T) {
 	pos := starhost.Pos{File: "p.star", Line: 3, Col: 1}
 	messages := starhost.NewList([]starhost.Message{
 		{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{Name: "page", Arguments: json.RawMessage(`{}`)}}},
-		{Role: starhost.RoleTool, ToolName: "page", IsError: true, Content: starhost.NewText("no")},
-		{Role: starhost.RoleUser, Content: starhost.NewText("see"), Attachments: []fragments.Attachment{{Content: "x", Name: "a.txt", Type: "text/plain"}}},
+		{Role: starhost.RoleTool, ToolName: "page", IsError: true, Content: fragments.NewText("no")},
+		{Role: starhost.RoleUser, Content: fragments.NewText("see"), Attachments: []fragments.Attachment{{Content: "x", Name: "a.txt", Type: "text/plain"}}},
 	})
 	tests := []struct {
 		name string

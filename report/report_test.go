@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 	image := fragments.Attachment{Content: "png", Name: "dash.png", Type: "image/png", Width: 1280, Height: 720}
 	link := fragments.Attachment{URL: "https://x.test/a.pdf", Type: "application/pdf"}
 	p := &starhost.Prompt{
-		System: "Be brief.", Text: starhost.NewText("first\nhi"), Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
+		System: "Be brief.", Text: fragments.NewText("first\nhi"), Given: 6, SavedBytes: 12, Model: "acme/small", Options: json.RawMessage(`{"n":1}`),
 		Fragments: []*fragments.Row{
 			kept,
 			row("second text", "new\nline", fragments.Changed, "changed by p (p.star:1:1)", "one"),

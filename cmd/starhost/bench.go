@@ -238,7 +238,7 @@ func (b *bencher) events(name string) []*starhost.Event {
 		})
 	}
 	for _, e := range all {
-		e.Messages = starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: starhost.NewText(b.request.Text)}})
+		e.Messages = starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText(b.request.Text)}})
 		e.Tools = starhost.NewList(b.set.Host.Tools())
 	}
 	return all

@@ -161,7 +161,7 @@ func assembled(e *evaluation) (system, messages string) {
 	system, text := set.Render(rendering, 0)
 	prompt := joinTexts("\n", text.String(), attachmentNotes(e.prompt), e.words())
 	system = joinTexts("\n\n", system, e.turn.Request().System)
-	user := starhost.Message{Role: starhost.RoleUser, Content: starhost.NewText(prompt)}
+	user := starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(prompt)}
 	return system, messagesText(append(slices.Clone(e.request.History), user))
 }
 

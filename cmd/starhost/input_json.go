@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
@@ -124,7 +124,7 @@ func (r *jsonReader) value(path string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	if t == reflect.TypeFor[starhost.Text]() {
+	if t == reflect.TypeFor[fragments.Text]() {
 		t = reflect.TypeFor[string]()
 	}
 	if got, want := tokenName(token), kindName(t.Kind()); got != want && token != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 func user(text string, attachments ...fragments.Attachment) starhost.Message {
-	return starhost.Message{Role: starhost.RoleUser, Content: starhost.NewText(text), Attachments: attachments}
+	return starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(text), Attachments: attachments}
 }
 
 func TestBody(t *testing.T) {
@@ -52,8 +52,8 @@ func TestBody(t *testing.T) {
 			"answers of tools and what the user says next are one message",
 			starhost.Prompt{Messages: []starhost.Message{
 				user("go"),
-				{Role: starhost.RoleAssistant, Content: starhost.NewText("well"), ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
-				{Role: starhost.RoleTool, CallID: "1", Content: starhost.NewText("done"), Attachments: []fragments.Attachment{png}},
+				{Role: starhost.RoleAssistant, Content: fragments.NewText("well"), ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
+				{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("done"), Attachments: []fragments.Attachment{png}},
 				{Role: starhost.RoleTool, CallID: "2", IsError: true},
 				user("and?"),
 			}},

@@ -13,7 +13,7 @@ import (
 )
 
 func user(text string, attachments ...fragments.Attachment) starhost.Message {
-	return starhost.Message{Role: starhost.RoleUser, Content: starhost.NewText(text), Attachments: attachments}
+	return starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(text), Attachments: attachments}
 }
 
 func TestBody(t *testing.T) {
@@ -55,8 +55,8 @@ func TestBody(t *testing.T) {
 			starhost.Prompt{Messages: []starhost.Message{
 				user("go"),
 				{Role: starhost.RoleAssistant, ToolCalls: []starhost.ToolCall{{ID: "1", Name: "shot", Arguments: json.RawMessage(`{"of":"x"}`)}, {ID: "2", Name: "date"}}},
-				{Role: starhost.RoleTool, CallID: "1", Content: starhost.NewText("done"), Attachments: []fragments.Attachment{png}},
-				{Role: starhost.RoleTool, CallID: "2", Content: starhost.NewText("today")},
+				{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("done"), Attachments: []fragments.Attachment{png}},
+				{Role: starhost.RoleTool, CallID: "2", Content: fragments.NewText("today")},
 				user("and?"),
 			}},
 			`{"messages":[{"role":"user","content":"go"},` +

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 )
 
 // roleSystem is the role of system text. Plugins do not see such messages in the history.
@@ -33,7 +34,7 @@ func (d *document) message(i int) starhost.Message {
 	switch role := d.stringAt(d.member(i, "role")); role {
 	case roleSystem, starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
 		return starhost.Message{
-			Role: role, Content: starhost.NewText(d.messageText(i)), ToolCalls: d.toolCalls(d.member(i, "tool_calls")),
+			Role: role, Content: fragments.NewText(d.messageText(i)), ToolCalls: d.toolCalls(d.member(i, "tool_calls")),
 			CallID: d.stringAt(d.member(i, "tool_call_id")), ToolName: d.stringAt(d.member(i, "name")),
 		}
 	}
