@@ -26,7 +26,7 @@ var maxWords = map[string]int{
 
 // maxWidths allows a folder so many long lines.
 var maxWidths = map[string]int{
-	".":                 130,
+	".":                 131,
 	"builtins":          72,
 	"cmd/starhost":      56,
 	"cmd/starhost/lint": 3,
@@ -57,7 +57,7 @@ var maxLongFiles = map[string]int{
 }
 
 const (
-	maxRootNames = 120 // exported by the root; the goal is 110
+	maxRootNames = 110 // exported by the root
 	maxAllNames  = 428 // exported by all packages of the library
 	maxUpward    = 85  // references from a file of the root to a higher one; the goal is 20
 )
