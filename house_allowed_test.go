@@ -20,7 +20,6 @@ var maxWords = map[string]int{
 	"loader":            115,
 	"model/anthropic":   5,
 	"scripts":           1,
-	"serve/mcp":         64,
 	"starlark":          156,
 }
 

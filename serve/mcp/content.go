@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// contents returns a text with its attachments as the protocol has them. There is
-// always a text where there is nothing else.
+// contents returns a text and its attachments as MCP content. If there are neither, it returns an
+// empty text, because clients expect one element.
 func contents(text string, attachments []fragments.Attachment) []sdk.Content {
 	var list []sdk.Content
 	if text != "" || len(attachments) == 0 {
@@ -21,8 +21,7 @@ func contents(text string, attachments []fragments.Attachment) []sdk.Content {
 	return list
 }
 
-// content returns an attachment as the protocol has it: a link, a picture, a sound,
-// else a resource of its own.
+// content returns an attachment as MCP content: a link, a picture, a sound or an embedded resource.
 func content(a *fragments.Attachment) sdk.Content {
 	kind, _, _ := strings.Cut(a.Type, "/")
 	switch {
@@ -36,12 +35,12 @@ func content(a *fragments.Attachment) sdk.Content {
 	return &sdk.EmbeddedResource{Resource: resourceContent(attachmentURI(a), a)}
 }
 
-// attachmentURI returns the URI of an attachment: its id, with its name for people.
+// attachmentURI returns the URI of an attachment: its id, followed by its name for people.
 func attachmentURI(a *fragments.Attachment) string {
 	return uriOf("sha256:"+a.ID().String()) + fragmentPart(a.Name)
 }
 
-// resourceContent returns an attachment as the contents of a resource: text as text.
+// resourceContent returns an attachment as the content of a resource, with text as text.
 func resourceContent(uri string, a *fragments.Attachment) *sdk.ResourceContents {
 	c := &sdk.ResourceContents{URI: uri, MIMEType: a.Type}
 	if isText(a.Type) {
@@ -52,8 +51,7 @@ func resourceContent(uri string, a *fragments.Attachment) *sdk.ResourceContents 
 	return c
 }
 
-// isText reports whether data of a MIME type is text. Attachments of such types are
-// UTF-8.
+// isText reports whether content of a MIME type is text. Attachments of such types are valid UTF-8.
 func isText(mime string) bool {
 	mime, _, _ = strings.Cut(mime, ";")
 	return strings.HasPrefix(mime, "text/") || mime == "application/json" || strings.HasSuffix(mime, "+json") || strings.HasSuffix(mime, "+xml")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ShortenTimes makes what waits for seconds wait for moments.
+// ShortenTimes changes all waiting times to 20 ms until the test ends.
 func ShortenTimes(t *testing.T) {
 	times := []*time.Duration{&signOfLifeEvery, &bodyTimeout, &minPause, &maxPause}
 	for _, p := range times {

@@ -18,36 +18,34 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Path is where the protocol is served over HTTP.
+// Path is the path of the protocol on an HTTP server.
 const Path = "/mcp"
 
-// Bounds of HTTP.
+// These limits bound an HTTP server.
 const (
-	maxHeader     = 32 << 10         // bytes
-	maxRequests   = 2 * maxSessions  // under way: each session may have one that waits for news
+	maxHeader     = 32 << 10         // in bytes
+	maxRequests   = 2 * maxSessions  // at one time: each session may have one that waits for notifications
 	maxConns      = 2 * maxRequests  // open connections
-	maxBodies     = 16 * maxMessage  // bytes of the bodies of all requests under way
-	headerTimeout = 10 * time.Second // to send all headers
-	idleTimeout   = 2 * time.Minute  // of a connection
-	sessionIdle   = 30 * time.Minute // of a session; then it ends
-	closeTimeout  = time.Second      // of connections, when all is answered
-	minToken      = 16               // bytes
-	maxToken      = 4 << 10          // bytes
+	maxBodies     = 16 * maxMessage  // in bytes, the bodies of all open requests together
+	headerTimeout = 10 * time.Second // for a client to send all headers
+	idleTimeout   = 2 * time.Minute  // for an idle connection
+	sessionIdle   = 30 * time.Minute // for an idle session, which then ends
+	closeTimeout  = time.Second      // for connections to close after the last answer
+	minToken      = 16               // in bytes
+	maxToken      = 4 << 10          // in bytes
 )
 
-// bodyTimeout is how long clients have to send a body, and to take each piece of an
-// answer.
+// bodyTimeout is the time for a client to send a body, and to read each piece of an answer.
 var bodyTimeout = 30 * time.Second
 
-// HTTPOptions say who may reach a server over HTTP.
+// HTTPOptions control which clients may reach a server over HTTP.
 type HTTPOptions struct {
-	// Token is what clients must send as a bearer token, 16 bytes at least; "" lets
-	// all programs of this machine in, and nobody else.
+	// Token is the bearer token that clients must send, 16 bytes at least. With "" only programs on
+	// this machine may connect.
 	Token string
 }
 
-// Listen opens an address as HOST:PORT. Without a token it must be one that only
-// this machine reaches.
+// Listen opens an address HOST:PORT. Without a token the address must be a loopback address.
 func (o HTTPOptions) Listen(ctx context.Context, address string) (net.Listener, error) {
 	if o.Token != "" && len(o.Token) < minToken {
 		return nil, fmt.Errorf("token: got %d bytes, want at least %d", len(o.Token), minToken)
@@ -66,20 +64,20 @@ func (o HTTPOptions) Listen(ctx context.Context, address string) (net.Listener, 
 	if err != nil {
 		return nil, err
 	}
-	if o.Token == "" && !l.Addr().(*net.TCPAddr).IP.IsLoopback() { // what a name stands for
+	if o.Token == "" && !l.Addr().(*net.TCPAddr).IP.IsLoopback() { // a host name can resolve to any address
 		return nil, errors.Join(fmt.Errorf("address: %q is %s, which others reach: want one as 127.0.0.1:8080, or a token", address, l.Addr()), l.Close())
 	}
 	return l, nil
 }
 
-// isLoopback reports whether a host is this machine, as seen from itself.
+// isLoopback reports whether a host is a loopback address or localhost.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// ServeHTTP serves clients at [Path] until ctx ends; then it answers what is under
-// way, for a moment, and closes the listener.
+// ServeHTTP serves clients at [Path] until ctx ends. Then it finishes open requests, for at most
+// ten seconds, and closes the listener.
 func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) error {
 	server := &http.Server{
 		Handler: s.Handler(o), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
@@ -99,19 +97,19 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, o HTTPOptions) e
 	last, cancel := context.WithTimeout(stop, closeTimeout)
 	defer cancel()
 	if server.Shutdown(last) != nil {
-		_ = server.Close() // who is left has asked nothing, or has had its time
+		_ = server.Close() // the clients that are left are idle or out of time
 	}
 	return err
 }
 
-// limitConns closes connections that are more than there may be.
+// limitConns returns a callback that closes each new connection over a limit.
 func limitConns(most int64) func(net.Conn, http.ConnState) {
 	var open atomic.Int64
 	return func(c net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
 			if open.Add(1) > most {
-				_ = c.Close() // whose end is told as that of any other
+				_ = c.Close() // its StateClosed follows and subtracts it
 			}
 		case http.StateClosed, http.StateHijacked:
 			open.Add(-1)
@@ -119,17 +117,17 @@ func limitConns(most int64) func(net.Conn, http.ConnState) {
 	}
 }
 
-// Handler returns what answers HTTP requests: bounded, for the program's own
-// clients, in front of the SDK's.
+// Handler returns the handler of all HTTP requests. It checks and bounds a request before the SDK
+// sees it.
 func (s *Server) Handler(o HTTPOptions) http.Handler {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
 	streamable := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
 		MaxRequestBodyBytes: maxMessage, SessionTimeout: sessionIdle,
-		DisableLocalhostProtection: o.Token != "", // a name in front of this machine is fine, then
+		DisableLocalhostProtection: o.Token != "", // with a token, a proxy on this machine may use another Host
 	})
 	token := sha256.Sum256([]byte("Bearer " + o.Token))
 	slots := make(chan struct{}, maxRequests)
-	var held atomic.Int64 // bytes of bodies
+	var bodyBytes atomic.Int64 // in bodies of open requests
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := o.checkRequest(r, token); status != 0 {
 			http.Error(w, why, status)
@@ -146,13 +144,13 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 			return
 		}
-		body := &countedBody{Reader: http.MaxBytesReader(w, r.Body, maxMessage), total: &held}
+		body := &countedBody{Reader: http.MaxBytesReader(w, r.Body, maxMessage), total: &bodyBytes}
 		defer body.release()
 		if status, why := readBody(w, r, body); status != 0 {
 			http.Error(w, why, status)
 			return
 		}
-		if r.Method == http.MethodPost { // whose answer is due also when the server stops
+		if r.Method == http.MethodPost { // a shutdown must wait for its answer
 			if !s.beginRequest() {
 				http.Error(w, errDraining.Error(), http.StatusServiceUnavailable)
 				return
@@ -160,14 +158,13 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			defer s.calls.Done()
 		}
 		steady := &deadlineWriter{w, http.NewResponseController(w)}
-		defer steady.extendDeadline() // for what the server itself writes at the end
+		defer steady.extendDeadline() // for the last bytes, which net/http writes itself
 		streamable.ServeHTTP(steady, r)
 	})
 }
 
-// checkRequest returns the status of a request that is not to be answered, and why; 0 for
-// others. A page of the web must not get here, also under a name that it made stand
-// for this machine.
+// checkRequest returns the status and the reason for refusing a request, 0 for a request that may
+// pass. It refuses web pages, including a page whose own host name resolves to this machine.
 func (o HTTPOptions) checkRequest(r *http.Request, token [sha256.Size]byte) (status int, why string) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -187,8 +184,7 @@ func (o HTTPOptions) checkRequest(r *http.Request, token [sha256.Size]byte) (sta
 	return 0, ""
 }
 
-// sameOrigin reports whether a request comes from no page, or from one of this
-// server.
+// sameOrigin reports whether a request comes from no web page, or from a page of this server.
 func sameOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
@@ -198,7 +194,7 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
-// A countedBody counts what is read of a body among those of all requests.
+// A countedBody reads a request's body and adds its bytes to the total of all requests.
 type countedBody struct {
 	io.Reader
 	total *atomic.Int64
@@ -218,11 +214,11 @@ func (b *countedBody) Read(p []byte) (int, error) {
 
 func (b *countedBody) release() { b.total.Add(-b.read) }
 
-// readBody reads the body of a request, in time and whole, so that nothing slow is
-// behind it any more.
+// readBody reads the whole body of a request before its deadline, so that no later step waits for a
+// slow client.
 func readBody(w http.ResponseWriter, r *http.Request, body io.Reader) (status int, why string) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // the writers of tests have no deadlines
 	data, err := io.ReadAll(body)
 	var over *http.MaxBytesError
 	switch {
@@ -238,7 +234,8 @@ func readBody(w http.ResponseWriter, r *http.Request, body io.Reader) (status in
 	return 0, ""
 }
 
-// A deadlineWriter gives up on clients that do not take what they asked for.
+// A deadlineWriter sets a deadline for each piece of an answer, so that a client that does not read
+// loses its connection.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -255,10 +252,10 @@ func (w *deadlineWriter) Flush() {
 	_ = w.control.Flush()
 }
 
-// extendDeadline gives the client time for the next piece.
+// extendDeadline gives the client time to read the next piece.
 func (w *deadlineWriter) extendDeadline() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(bodyTimeout)) // not for writers of tests
+	_ = w.control.SetWriteDeadline(time.Now().Add(bodyTimeout)) // the writers of tests have no deadlines
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap lets [http.ResponseController] find the real writer.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -59,7 +59,7 @@ func TestHTTP(t *testing.T) {
 	diff(t, "answer", `{"content":[{"type":"text","text":"sun"}]}`, call(t, c, "forecast", `{"city":"Rome"}`))
 }
 
-// Who stops a server still gets the answers that are due.
+// TestShutdown checks that a server that stops still finishes open calls.
 func TestShutdown(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
@@ -99,8 +99,8 @@ func TestShutdown(t *testing.T) {
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
-// Only programs of this machine are answered, or those with the token: no page that a
-// browser shows, under whatever name.
+// TestHTTPRefuses checks that a server answers only programs on this machine or clients with the
+// token. It must refuse every web page, whatever its host name.
 func TestHTTPRefuses(t *testing.T) {
 	const token = "0123456789abcdef"
 	open := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
@@ -165,7 +165,7 @@ func TestHTTPRefuses(t *testing.T) {
 	}
 }
 
-// Addresses that others reach need a token that nobody guesses.
+// TestListen checks that an address that other machines can reach needs a long token.
 func TestListen(t *testing.T) {
 	tests := []struct{ address, token, want string }{
 		{"127.0.0.1:0", "", ""},
@@ -193,7 +193,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A client that sends half a body is given up, and keeps nobody from being answered.
+// TestSlowClient checks that a server drops a client that sends half a body, and meanwhile answers
+// other clients.
 func TestSlowClient(t *testing.T) {
 	mcp.ShortenTimes(t)
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
@@ -213,8 +214,8 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// Bodies that never end are bounded together: who comes when there are too many is
-// told so, and is answered when they have gone.
+// TestManyBodies sends bodies that never end. The server must bound their sum, refuse a further
+// client with a reason, and answer it after the others have gone.
 func TestManyBodies(t *testing.T) {
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
 	statuses := make(chan int, 20)
@@ -237,7 +238,7 @@ func TestManyBodies(t *testing.T) {
 	for _, conn := range conns {
 		conn.Close()
 	}
-	for { // until all are gone
+	for { // until the server has dropped all bodies
 		c, err := dial(t.Context(), address)
 		if err == nil {
 			c.Close()
@@ -247,8 +248,8 @@ func TestManyBodies(t *testing.T) {
 	}
 }
 
-// Connections that are more than there may be are closed; when others go, there may be
-// new ones.
+// TestManyConnections opens more connections than the limit. The server must close the further
+// ones, and accept new ones after others have closed.
 func TestManyConnections(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ConnState = mcp.LimitConns(2)
@@ -278,7 +279,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// loadTime is how long TestManyClients runs; CI may make it longer.
+// loadTime returns the duration of TestManyClients, which STARHOST_MCP_LOAD can extend.
 func loadTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("STARHOST_MCP_LOAD")); err == nil {
 		return d
@@ -286,8 +287,8 @@ func loadTime() time.Duration {
 	return 300 * time.Millisecond
 }
 
-// 64 clients at once call what is there and what is not: each gets the answer that it
-// should, and the server keeps nothing of them. STARHOST_MCP_LOAD is how long.
+// TestManyClients runs 64 clients at the same time. They call names that exist and names that do
+// not. Each must get the right answer, and the server must store nothing about them afterwards.
 func TestManyClients(t *testing.T) {
 	const clients = 64
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
@@ -318,7 +319,7 @@ func TestManyClients(t *testing.T) {
 	logMemory(t, fmt.Sprintf("%d calls", total))
 }
 
-// logMemory says what is in use; whoever runs the test for long compares.
+// logMemory logs the memory in use, so that a long run shows whether it grows.
 func logMemory(t *testing.T, when string) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -326,7 +327,7 @@ func logMemory(t *testing.T, when string) {
 	t.Logf("%s: %d KiB in use, %d goroutines", when, m.HeapAlloc>>10, runtime.NumGoroutine())
 }
 
-// requestOfKind makes one request of a kind and checks the answer.
+// requestOfKind sends one request of a kind and checks the answer.
 func requestOfKind(t *testing.T, c *sdk.ClientSession, kind int) {
 	ctx := t.Context()
 	tool := func(name, arguments, want string) {

@@ -22,25 +22,25 @@ import (
 // maxMessage is the most bytes of one message.
 const maxMessage = 4 << 20
 
-// A lines is a connection of one message a line. Unlike the SDK's own, it goes on
-// after what is no message, and its input does not end before what was asked for is
-// answered.
+// A lineConn is a connection with one message a line. It differs from the SDK's in two points: it
+// survives a line that is no message, and at the end of its input it waits for the answers to open
+// requests.
 type lineConn struct {
-	answersErrors bool // what is no message; else it is passed over, as servers print more than they should
+	answersErrors bool // answer a line that is no message; a client ignores it, because servers print other text too
 	in            *bufio.Reader
 	incoming      chan inputLine
 	closed        chan struct{}
 	close         sync.Once
 
-	mu            sync.Mutex // held while a line is written
+	mu            sync.Mutex // guards the next fields, and each write
 	out           io.Writer
 	openRequests  map[jsonrpc.ID]bool // requests without an answer
-	allAnswered   chan struct{}       // closed when the input has ended and nothing waits
-	closeAnswered sync.Once           // closes idle
+	allAnswered   chan struct{}       // closed when the input has ended and no request is open
+	closeAnswered sync.Once           // closes allAnswered
 	inputEnded    bool
 }
 
-// A line is what was read.
+// An inputLine is a line of the input, or the error that ended the input.
 type inputLine struct {
 	text []byte
 	err  error
@@ -62,14 +62,13 @@ func (l *lineConn) Connect(context.Context) (sdk.Connection, error) {
 // SessionID implements [sdk.Connection].
 func (l *lineConn) SessionID() string { return "" }
 
-// Close implements [sdk.Connection]. A read of the input that is under way stays so
-// until it ends by itself.
+// Close implements [sdk.Connection]. It does not interrupt a read of the input.
 func (l *lineConn) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return nil
 }
 
-// readLines reads lines until the input ends or nobody wants more.
+// readLines reads lines until the input ends or the connection closes.
 func (l *lineConn) readLines() {
 	for {
 		text, err := l.readLine()
@@ -86,10 +85,10 @@ func (l *lineConn) readLines() {
 
 var errLong = fmt.Errorf("got a message of more than %d bytes, want less", maxMessage)
 
-// edgeBytes is how much of the begin and of the end of a long line is kept.
+// edgeBytes is the number of bytes that readLine returns from each end of a line over maxMessage.
 const edgeBytes = 200
 
-// readLine returns the next line. Of one that is too long only its ends are kept.
+// readLine returns the next line. For a line over maxMessage it returns the two ends and errLong.
 func (l *lineConn) readLine() ([]byte, error) {
 	var text []byte
 	for long := false; ; {
@@ -103,7 +102,7 @@ func (l *lineConn) readLine() ([]byte, error) {
 		case err == nil && long:
 			return text, errLong
 		case err != nil && len(text) > 0:
-			return text, nil // a last line without its end
+			return text, nil // the last line, without its newline
 		default:
 			return text, err
 		}
@@ -130,8 +129,8 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decodeLine returns the message of a line, nil if it has none. What is no message is
-// answered.
+// decodeLine returns the message of a line, nil for a line without a message. A server answers such
+// a line with an error.
 func (l *lineConn) decodeLine(got inputLine) jsonrpc.Message {
 	if got.err == nil && len(bytes.TrimSpace(got.text)) == 0 {
 		return nil
@@ -147,11 +146,11 @@ func (l *lineConn) decodeLine(got inputLine) jsonrpc.Message {
 		return nil
 	}
 	if err != nil {
-		text, _ := json.Marshal(err.Error()) // a string
+		text, _ := json.Marshal(err.Error()) // a string always has JSON
 		_ = l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, jsonrpc.CodeParseError, text))
 		return nil
 	}
-	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // which has no answer
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // this method never gets an answer
 		l.mu.Lock()
 		l.openRequests[r.ID] = true
 		l.mu.Unlock()
@@ -159,25 +158,26 @@ func (l *lineConn) decodeLine(got inputLine) jsonrpc.Message {
 	return m
 }
 
-// longAnswerID finds the id of an answer in what is kept of it: programs write it before
-// the result or behind it.
+// longAnswerID finds the id of an answer in its two ends. Programs write the id before or after the
+// result.
 var longAnswerID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,|"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 })
 
-// longAnswer returns an error in place of an answer that is too long, nil if nobody
-// can tell to what it is one: whoever asked need not wait.
+// longAnswer returns an error response in place of an answer over maxMessage, so that the caller
+// does not wait for ever. It returns nil if it cannot find the answer's id.
 func longAnswer(ends []byte) jsonrpc.Message {
 	found := longAnswerID().FindSubmatch(ends)
 	if found == nil {
 		return nil
 	}
-	n, _ := strconv.ParseInt(cmp.Or(string(found[1]), string(found[2])), 10, 64) // digits
-	id, _ := jsonrpc.MakeID(float64(n))                                          // a number
+	n, _ := strconv.ParseInt(cmp.Or(string(found[1]), string(found[2])), 10, 64) // digits only
+	id, _ := jsonrpc.MakeID(float64(n))                                          // a number is always a valid id
 	return &jsonrpc.Response{ID: id, Error: errLong}
 }
 
-// awaitAnswers waits for the answers that are due, for a moment: nothing more is read.
+// awaitAnswers waits until all open requests have answers, for at most ten seconds. The connection
+// reads nothing more.
 func (l *lineConn) awaitAnswers(ctx context.Context) {
 	l.mu.Lock()
 	l.inputEnded = true
@@ -193,7 +193,7 @@ func (l *lineConn) awaitAnswers(ctx context.Context) {
 	}
 }
 
-// signalAnswered tells whether all is answered.
+// signalAnswered closes allAnswered if the input has ended and no request is open.
 func (l *lineConn) signalAnswered() {
 	if l.inputEnded && len(l.openRequests) == 0 {
 		l.closeAnswered.Do(func() { close(l.allAnswered) })

@@ -19,67 +19,65 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// MountOptions say which MCP server to mount. One of Command and URL is set.
+// MountOptions select an MCP server to mount. Exactly one of Command and URL must be set.
 type MountOptions struct {
-	// Name is what the names of its tools begin with, as NAME_TOOL; the plugin is
-	// mcp-NAME.
+	// Name is the prefix of the tools' names, as in NAME_TOOL. The plugin's name is mcp-NAME.
 	Name string
-	// Command is the server's program with its arguments, which it gets with a clean
-	// environment: PATH, LANG and Env. It runs in Dir.
+	// Command is the server's program and its arguments. The program runs in Dir, and its
+	// environment contains only PATH, LANG and Env.
 	Command []string
 	Env     map[string]string
 	Dir     string
-	// URL is where the server is reached by streamable HTTP.
+	// URL is the address of a server with streamable HTTP.
 	URL string
-	// Token is what a URL gets as a bearer token, and what is redirected to does not;
-	// "" sends none.
+	// Token is the bearer token for URL, "" for none. starhost does not send it to the target of a
+	// redirect.
 	Token string
-	// Approval is that of its tools; "" means ask.
+	// Approval applies to all tools of the server. "" means ask.
 	Approval starhost.Approval
-	// Changed is told when the server has other tools than [Mount.Plugin] said. Nil
-	// drops it.
+	// Changed is called when the server's tools differ from the last result of [Mount.Plugin]. Nil
+	// means no call.
 	Changed func()
-	// Warn is told of tools that cannot be mounted, and why the server does not run.
-	// Nil drops it.
+	// Warn receives the reasons why a tool is omitted or the server is down. Nil drops them.
 	Warn func(text string)
 }
 
-// Bounds of what a mounted server may say, and how long it may take.
+// These limits bound a mounted server's output and time.
 const (
 	maxTools       = 256
-	maxPages       = 16       // of lists of tools
-	maxSchema      = 64 << 10 // bytes
-	maxDescription = 8 << 10  // bytes
-	maxText        = 1 << 20  // bytes of one result's text
+	maxPages       = 16       // in one list of tools
+	maxSchema      = 64 << 10 // in bytes
+	maxDescription = 8 << 10  // in bytes
+	maxText        = 1 << 20  // in bytes, the text of one result
 	startTimeout   = 10 * time.Second
 	callTimeout    = effects.MaxTimeout
 )
 
-// Back-off of a server that does not run.
+// These are the shortest and the longest pause before a restart of the server.
 var (
 	minPause = time.Second
 	maxPause = time.Minute
 )
 
-// A Mount is the tools of an MCP server as a plugin of hosts. What the server says
-// is untrusted: it is bounded, and what no host would take is left out. A server
-// that ends is started again, ever later; its tools say so meanwhile.
+// A Mount provides the tools of an MCP server as a plugin. It does not trust the server: it bounds
+// the server's output and omits tools that a host would refuse. If the server ends, the Mount
+// restarts it after pauses of growing length; meanwhile its tools return an error.
 type Mount struct {
 	options      MountOptions
-	lifetime     context.Context // until Close
+	lifetime     context.Context // ends with Close
 	stop         context.CancelFunc
 	done         chan struct{}
-	toolsChanged chan struct{} // holds a token if the server says that its tools are others
+	toolsChanged chan struct{} // has an element if the server announced new tools
 
 	mu            sync.Mutex
-	session       *sdk.ClientSession // nil while it does not run
-	downReason    string             // it does not run
+	session       *sdk.ClientSession // nil while the server is down
+	downReason    string             // why the server is down
 	tools         []*sdk.Tool
-	reportedTools string // tools as Plugin said last
+	reportedTools string // the tools of the last Plugin call, as JSON
 }
 
-// OpenMount starts or reaches a server and waits until its tools are known, but not
-// for longer than ten seconds. One that does not answer has no tools yet.
+// OpenMount starts or contacts a server and waits for its list of tools, at most ten seconds. A
+// server that does not answer has no tools yet.
 func OpenMount(ctx context.Context, o MountOptions) *Mount {
 	if o.Changed == nil {
 		o.Changed = func() {}
@@ -102,13 +100,13 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 	return m
 }
 
-// Close ends the server. Calls under way end with it.
+// Close ends the server and the open calls.
 func (m *Mount) Close() {
 	m.stop()
 	<-m.done
 }
 
-// run keeps the server running until ctx ends. It tells when it has tried once.
+// run restarts the server until ctx ends. It calls tried after the first attempt.
 func (m *Mount) run(ctx context.Context, tried func()) {
 	defer close(m.done)
 	defer tried()
@@ -131,7 +129,7 @@ func (m *Mount) run(ctx context.Context, tried func()) {
 	}
 }
 
-// setDown notes why the server does not run.
+// setDown records and reports why the server is down.
 func (m *Mount) setDown(why string) {
 	m.mu.Lock()
 	m.session, m.downReason = nil, why
@@ -139,13 +137,14 @@ func (m *Mount) setDown(why string) {
 	m.options.Warn("MCP server " + m.options.Name + ": " + why)
 }
 
-// serve reaches the server once and waits for its end.
+// serve connects to the server once and waits for its end. It calls reached when the list of tools
+// has arrived.
 func (m *Mount) serve(ctx context.Context, reached func()) error {
 	session, err := m.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = session.Close() })() // it is over either way
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })() // the connection ends in any case
 	if err := m.fetchTools(ctx, session); err != nil {
 		return errors.Join(err, session.Close())
 	}
@@ -156,25 +155,25 @@ func (m *Mount) serve(ctx context.Context, reached func()) error {
 	defer beside.Wait()
 	defer stop()
 	err = session.Wait()
-	return cmp.Or(err, session.Close(), errEnded) // which frees what the SDK holds
+	return cmp.Or(err, session.Close(), errEnded) // Close releases the SDK's resources
 }
 
 var errEnded = errors.New("it ended")
 
-// connect reaches the server.
+// connect opens a session with the server.
 func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "starhost", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			select {
 			case m.toolsChanged <- struct{}{}:
-			default: // they will be asked for
+			default: // a fetch is due already
 			}
 		},
 	})
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no answer in %v", startTimeout))
 	defer cancel()
-	// Many servers answer nothing to the question that later versions begin with.
+	// Many servers do not answer the first question of later protocol versions.
 	options := &sdk.ClientSessionOptions{ProtocolVersion: slices.Max(sessionVersions())}
 	session, err := client.Connect(ctx, m.transport(), options)
 	if err != nil {
@@ -183,7 +182,7 @@ func (m *Mount) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	return session, nil
 }
 
-// transport returns how the server is reached.
+// transport returns the SDK's transport to the server.
 func (m *Mount) transport() sdk.Transport {
 	if m.options.URL == "" {
 		return &processTransport{options: m.options}
@@ -199,8 +198,8 @@ func (m *Mount) transport() sdk.Transport {
 	}
 }
 
-// A boundedTransport sends the token, and ends answers that are too long; streams of
-// events have bounds of their own.
+// A boundedTransport adds the token to requests and bounds answers. The SDK bounds streams of
+// events itself.
 type boundedTransport struct {
 	http.RoundTripper
 	token string
@@ -221,8 +220,8 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// followTools asks for the tools again when the server says that they are others, now and
-// then if it says so all the time, until ctx ends.
+// followTools fetches the tools again when the server announces a change, at most once in minPause,
+// until ctx ends.
 func (m *Mount) followTools(ctx context.Context, session *sdk.ClientSession) {
 	for {
 		select {
@@ -241,7 +240,7 @@ func (m *Mount) followTools(ctx context.Context, session *sdk.ClientSession) {
 	}
 }
 
-// fetchTools asks for the server's tools, and tells if they are others.
+// fetchTools fetches the server's tools, and calls Changed if they differ.
 func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no list of tools in %v", startTimeout))
 	defer cancel()
@@ -267,14 +266,14 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 	return nil
 }
 
-// toolsText returns what tells tools from others.
+// toolsText returns the tools as JSON, to compare them.
 func toolsText(tools []*sdk.Tool) string {
-	data, _ := json.Marshal(tools) // they came as JSON
+	data, _ := json.Marshal(tools) // the tools came as JSON
 	return string(data)
 }
 
-// Plugin returns the server's tools of the moment as a plugin, sorted by name. Their
-// calls go to the server of the moment.
+// Plugin returns the server's current tools as a plugin, sorted by name. If the server restarts,
+// their calls go to the new process.
 func (m *Mount) Plugin() starhost.Plugin {
 	m.mu.Lock()
 	all := slices.Clone(m.tools)
@@ -302,7 +301,7 @@ func (m *Mount) Plugin() starhost.Plugin {
 	return p
 }
 
-// convertTool returns a tool of the server as one of a host, if a host would take it.
+// convertTool converts a tool of the server, and checks that a host would accept it.
 func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
 	schema, err := json.Marshal(t.InputSchema)
 	if err != nil || len(schema) > maxSchema {
@@ -347,7 +346,7 @@ func errorResult(format string, args ...any) starhost.Result {
 	return starhost.Result{ForLLM: fmt.Sprintf(format, args...), IsError: true}
 }
 
-// truncate returns the start of a text that others wrote, as UTF-8.
+// truncate returns the first bytes of a text of the server as valid UTF-8.
 func truncate(text string, most int) string {
 	if len(text) > most {
 		text = text[:most]

@@ -10,8 +10,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// convertResult returns what a mounted server answered as a tool's result. Nothing in it is
-// fetched: links are text.
+// convertResult converts a mounted server's result. It fetches nothing: a link becomes text.
 func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 	out := starhost.Result{IsError: r.IsError}
 	var texts []string
@@ -25,7 +24,7 @@ func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 		}
 	}
 	if len(texts) == 0 && r.StructuredContent != nil {
-		data, _ := json.Marshal(r.StructuredContent) // it came as JSON
+		data, _ := json.Marshal(r.StructuredContent) // the content came as JSON
 		texts = append(texts, string(data))
 	}
 	out.ForLLM = strings.Join(texts, "\n")
@@ -36,7 +35,7 @@ func (m *Mount) convertResult(r *sdk.CallToolResult) starhost.Result {
 	return out
 }
 
-// fromContent returns a part of a result as text or as an attachment.
+// fromContent converts one part of a result to text or to an attachment.
 func fromContent(c sdk.Content) (text string, a *fragments.Attachment) {
 	switch c := c.(type) {
 	case *sdk.TextContent:

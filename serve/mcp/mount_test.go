@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// runMountedServer is a server that behaves as MOUNTED says.
+// runMountedServer runs a server that behaves as the environment variable MOUNTED says.
 func runMountedServer() {
 	s := sdk.NewServer(&sdk.Implementation{Name: "mounted", Version: "1"}, nil)
 	add := func(name, description string, schema any, say func(string) *sdk.CallToolResult) {
@@ -70,8 +70,8 @@ func runMountedServer() {
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
 }
 
-// runHostileServer is a server that no library wrote. It answers nothing that it does not
-// know, and its tool "one" does what how says.
+// runHostileServer runs a server without the SDK. It answers only the requests that it knows, and
+// its tool "one" misbehaves as how says.
 func runHostileServer(how string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	answer := func(id any, result string) { say(`{"result":%s,"jsonrpc":"2.0","id":%v}`, result, id) }
@@ -80,7 +80,7 @@ func runHostileServer(how string) {
 			ID     any
 			Method string
 		}
-		_ = json.Unmarshal(in.Bytes(), &m) // it was sent by the SDK
+		_ = json.Unmarshal(in.Bytes(), &m) // the SDK sent it
 		switch m.Method {
 		case "initialize":
 			answer(m.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}`)
@@ -113,7 +113,8 @@ func runHostileServer(how string) {
 	}
 }
 
-// Whatever a server does, its tools answer, and it can be ended.
+// TestMountHostile checks that the tools of any hostile server return, and that its mount can
+// close.
 func TestMountHostile(t *testing.T) {
 	const long = "MCP server other: calling \"tools/call\": got a message of more than 4194304 bytes, want less"
 	tests := []struct{ how, want string }{
@@ -136,7 +137,7 @@ func TestMountHostile(t *testing.T) {
 	}
 }
 
-// Calls that a server never answers end with its mount.
+// TestMountNeverAnswers checks that closing a mount ends calls without an answer.
 func TestMountNeverAnswers(t *testing.T) {
 	for _, how := range []string{"never answers", "says all the time that it changed"} {
 		t.Run(how, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestMountNeverAnswers(t *testing.T) {
 
 func shorten(text string) string { return text[:min(len(text), 200)] }
 
-// A mount that is tested, with what it told.
+// A testMount is a mount with the warnings and changes that it reported.
 type testMount struct {
 	*mcp.Mount
 	changed chan bool
@@ -177,13 +178,13 @@ func mount(t *testing.T, o mcp.MountOptions) *testMount {
 	return m
 }
 
-// mountProgram mounts this program.
+// mountProgram mounts this test program as a server.
 func mountProgram(t *testing.T, approval starhost.Approval) *testMount {
 	t.Helper()
 	return self(t, "yes", approval)
 }
 
-// mountBehaving mounts this program as a hostile server.
+// mountBehaving mounts this test program as a hostile server.
 func mountBehaving(t *testing.T, how string) *testMount {
 	t.Helper()
 	return self(t, how, starhost.ApprovalAuto)
@@ -198,7 +199,7 @@ func self(t *testing.T, mounted string, approval starhost.Approval) *testMount {
 	return mount(t, mcp.MountOptions{Command: []string{file, "an argument"}, Env: map[string]string{"MOUNTED": mounted}, Approval: approval})
 }
 
-// ask calls a tool of a host in a session of its own.
+// ask calls a tool of a host in a new session.
 func ask(t *testing.T, h *starhost.Host, name, arguments string) starhost.Result {
 	t.Helper()
 	var reply starhost.ToolReply
@@ -247,13 +248,14 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// Tools of others need approval unless the operator says otherwise.
+// TestMountAsks checks that a mounted tool needs approval unless the operator decides otherwise.
 func TestMountAsks(t *testing.T) {
 	h := newHost(t, starhost.Options{}, mountProgram(t, "").Plugin())
 	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_echo asks for approval", ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
 }
 
-// A server that dies says so, and is started again.
+// TestMountRestarts checks that the tools of a server that died return an error, and that the mount
+// restarts the server.
 func TestMountRestarts(t *testing.T) {
 	mcp.ShortenTimes(t)
 	h := newHost(t, starhost.Options{}, mountProgram(t, starhost.ApprovalAuto).Plugin())
@@ -273,7 +275,7 @@ func TestMountRestarts(t *testing.T) {
 	}
 }
 
-// A server whose tools change is mounted anew by whoever is told.
+// TestMountChanges checks that a mount reports changed tools.
 func TestMountChanges(t *testing.T) {
 	m := mountProgram(t, starhost.ApprovalAuto)
 	h := newHost(t, starhost.Options{}, m.Plugin())
@@ -282,7 +284,8 @@ func TestMountChanges(t *testing.T) {
 	diff(t, "answer", `{}`, ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_added", `{}`).ForLLM)
 }
 
-// A server that cannot be reached has no tools, and says why.
+// TestMountFails checks that an unreachable server has no tools and that the mount reports the
+// reason.
 func TestMountFails(t *testing.T) {
 	mcp.ShortenTimes(t)
 	tests := []struct {
@@ -308,7 +311,7 @@ func TestMountFails(t *testing.T) {
 	}
 }
 
-// A server that is reached by URL is another host here.
+// TestMountURL mounts another host by its URL.
 func TestMountURL(t *testing.T) {
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{})
 	m := mount(t, mcp.MountOptions{URL: "http://" + address + mcp.Path, Approval: starhost.ApprovalAuto})
@@ -317,7 +320,8 @@ func TestMountURL(t *testing.T) {
 	diff(t, "attachments", 2, len(ask(t, h, "other_radar", `{}`).Attachments))
 }
 
-// A server that is reached by URL gets its token, and no server that it sends us to.
+// TestMountToken checks that a server mounted by URL gets the token, and that the target of a
+// redirect does not.
 func TestMountToken(t *testing.T) {
 	const token = "0123456789abcdef"
 	address := listen(t, newHost(t, starhost.Options{}, weather()), mcp.HTTPOptions{Token: token})

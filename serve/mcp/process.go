@@ -21,21 +21,21 @@ import (
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
-// endDelay is how long a program has to end once its input has.
+// endDelay is the time for a program to end after its input has ended.
 const endDelay = 2 * time.Second
 
-// A process is the transport to a server that is a program.
+// A processTransport starts a server's program and speaks to it.
 type processTransport struct {
 	options MountOptions
 }
 
-// A processConn is the connection to a program that runs.
+// A processConn is the connection to a running program.
 type processConn struct {
 	*lineConn
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	once   sync.Once
-	err    error // of its end
+	err    error // how the program ended, nil for exit code 0
 	stderr *tail
 }
 
@@ -66,21 +66,21 @@ func (p *processTransport) Connect(context.Context) (sdk.Connection, error) {
 	return c, nil
 }
 
-// Close implements [sdk.Connection]: it ends the program, and what that started.
+// Close implements [sdk.Connection]. It ends the program and its child processes.
 func (c *processConn) Close() error {
 	c.once.Do(func() {
 		_ = c.lineConn.Close()
-		_ = c.in.Close() // it may have ended by itself
+		_ = c.in.Close() // the program may have ended already
 		late := time.AfterFunc(endDelay, func() { procgroup.Kill(c.cmd) })
 		err := c.cmd.Wait()
 		late.Stop()
-		procgroup.Kill(c.cmd) // what it left running
+		procgroup.Kill(c.cmd) // its remaining child processes
 		c.err = c.describeEnd(err)
 	})
 	return c.err
 }
 
-// describeEnd says how the program ended, with its last words.
+// describeEnd adds the last line of standard error to the error of a program.
 func (c *processConn) describeEnd(err error) error {
 	if err == nil {
 		return nil
@@ -91,8 +91,8 @@ func (c *processConn) describeEnd(err error) error {
 	return err
 }
 
-// lookUp returns the file of a program: in the folders where plugins' programs are,
-// or where an absolute path says.
+// lookUp returns the file of a program: an absolute path, or a name in the folders where starhost
+// finds plugins' programs.
 func lookUp(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return exec.LookPath(name)
@@ -112,7 +112,7 @@ func lookUp(name string) (string, error) {
 	return "", fmt.Errorf("command: no program %q in %s", name, effects.DefaultPath)
 }
 
-// A tail keeps the end of what is written.
+// A tail stores the last bytes of a program's standard error.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

@@ -10,20 +10,21 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// A progress tells a client how far a call has come.
+// A progressSender reports the progress of one call to its client.
 type progressSender struct {
-	ctx        context.Context // of the call
+	ctx        context.Context // the context of the call
 	client     *sdk.ServerSession
 	token      any
-	callDone   chan struct{} // closed when the call is over
-	senderDone chan struct{} // closed when nothing more is said
+	callDone   chan struct{} // closed by stop
+	senderDone chan struct{} // closed when sendSignsOfLife has returned
 
 	mu      sync.Mutex
 	last    starhost.Progress
 	hasSent bool
 }
 
-// report passes on what a tool says. Progress only grows; what does not is dropped.
+// report sends a tool's progress. The protocol demands that progress grows, so report drops a value
+// that does not.
 func (p *progressSender) report(now starhost.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,15 +35,15 @@ func (p *progressSender) report(now starhost.Progress) {
 
 func (p *progressSender) send(now starhost.Progress) {
 	p.last, p.hasSent = now, true
-	_ = p.client.NotifyProgress(p.ctx, &sdk.ProgressNotificationParams{ // who is gone needs no news
+	_ = p.client.NotifyProgress(p.ctx, &sdk.ProgressNotificationParams{ // the client may have gone
 		ProgressToken: p.token, Progress: now.Done, Total: now.Total, Message: now.Message,
 	})
 }
 
-// minProgress is what progress grows by where the tool says nothing.
+// minProgress is the growth of a sign of life, because the protocol accepts no equal value.
 const minProgress = 0.001
 
-// sendSignsOfLife tells the client now and then that the call goes on.
+// sendSignsOfLife sends progress at regular times until the call ends.
 func (p *progressSender) sendSignsOfLife() {
 	defer close(p.senderDone)
 	ticks := time.NewTicker(signOfLifeEvery)
@@ -61,7 +62,7 @@ func (p *progressSender) sendSignsOfLife() {
 	}
 }
 
-// stop ends what is said: nothing comes after the call's result.
+// stop ends the signs of life, so that no progress follows the call's result.
 func (p *progressSender) stop() {
 	close(p.callDone)
 	<-p.senderDone

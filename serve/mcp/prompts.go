@@ -16,17 +16,16 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// The arguments of prompts. A prompt that is a command has commandArg; one that is
-// a template has the others, and its parameters by their names.
+// These are the arguments of prompts. The prompt of a command has commandArg. The prompt of a
+// template has the others, and the template's parameters by their names.
 const (
-	commandArg  = "args"   // as typed behind the command's name
-	templateArg = "arg"    // of the reference, behind the prefix and ":"
-	inputArg    = "input"  // the user's own words
-	paramsArg   = "params" // parameters as NAME=VALUE, for clients that send no others
+	commandArg  = "args"   // the text behind the command's name
+	templateArg = "arg"    // the text behind the prefix and ":" in the reference
+	inputArg    = "input"  // the user's words
+	paramsArg   = "params" // parameters as NAME=VALUE, for clients that send no other arguments
 )
 
-// templateSuffix is what the prompt of a template has behind its name where a
-// command has that.
+// templateSuffix follows the name of a template's prompt if a command has the same name.
 const templateSuffix = "_template"
 
 // prompts describes the commands and templates of a host.
@@ -35,16 +34,16 @@ func prompts(h *starhost.Host) []*sdk.Prompt {
 	for _, c := range h.Commands() {
 		list = append(list, &sdk.Prompt{
 			Name: c.Name, Description: descriptionOr(c.Description, "The command /"+c.Name+" of plugin "+c.Plugin()+"."),
-			Arguments: []*sdk.PromptArgument{{Name: commandArg, Description: "What follows the command's name, as a shell has it."}},
+			Arguments: []*sdk.PromptArgument{{Name: commandArg, Description: "The text behind the command's name, with quotes as in a shell."}},
 		})
 	}
 	for _, l := range h.TemplateLoaders() {
 		list = append(list, &sdk.Prompt{
 			Name: templateName(h, l.Prefix), Description: descriptionOr(l.Description, "The template "+l.Prefix+" of plugin "+l.Plugin+"."),
 			Arguments: []*sdk.PromptArgument{
-				{Name: templateArg, Description: "Which template, where " + l.Prefix + " has several."},
+				{Name: templateArg, Description: "The name of the template, if " + l.Prefix + " has several."},
 				{Name: inputArg, Description: "Your own words."},
-				{Name: paramsArg, Description: "The template's parameters, as NAME=VALUE, several with blanks between them. They may be arguments of their own as well."},
+				{Name: paramsArg, Description: "The template's parameters, as NAME=VALUE, several with blanks between them. Each can also be a separate argument."},
 			},
 		})
 	}
@@ -68,7 +67,7 @@ func isCommand(h *starhost.Host, name string) bool {
 	return slices.ContainsFunc(h.Commands(), func(c starhost.Command) bool { return c.Name == name })
 }
 
-// getPrompt runs the command that a prompt is, or fills in the template.
+// getPrompt runs a command or fills in a template.
 func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	h, name, args := s.live.Host(), r.Params.Name, r.Params.Arguments
 	if isCommand(h, name) {
@@ -87,7 +86,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 	return nil, fmt.Errorf("unknown prompt %q%s", shorten(name), near.DidYouMean(name, names))
 }
 
-// runCommand runs a command. What it says to the user is the prompt.
+// runCommand runs a command. The prompt is the command's text for the user.
 func (s *Server) runCommand(
 	ctx context.Context, ours *session, name string, args map[string]string,
 ) (*sdk.GetPromptResult, error) {
@@ -107,9 +106,8 @@ func (s *Server) runCommand(
 	return &sdk.GetPromptResult{Messages: messages("", text, reply.Result.Attachments)}, nil
 }
 
-// fillTemplate builds the prompt that a template starts, with all that hooks add. It
-// is the first of a session of its own: the same is given as often as it is asked
-// for.
+// fillTemplate builds the first prompt of a template with the context of all hooks. It uses a new
+// session, so that equal arguments always give an equal prompt.
 func (s *Server) fillTemplate(
 	ctx context.Context, ours *session, prefix string, args map[string]string,
 ) (*sdk.GetPromptResult, error) {
@@ -134,7 +132,7 @@ func (s *Server) fillTemplate(
 	return &sdk.GetPromptResult{Messages: messages(p.System, p.Text.String(), attached)}, nil
 }
 
-// templateParams returns the parameters of a template.
+// templateParams returns a template's parameters from the prompt's arguments.
 func templateParams(args map[string]string) (map[string]string, error) {
 	params := map[string]string{}
 	words, err := shellwords.Split(args[paramsArg])
@@ -156,8 +154,8 @@ func templateParams(args map[string]string) (map[string]string, error) {
 	return params, nil
 }
 
-// messages returns a prompt as messages of the user: the system text, which the
-// protocol has no role for, what is attached, the text.
+// messages returns a prompt as messages of the user: the system text, the attachments, the text.
+// The protocol has no role for system text.
 func messages(system, text string, attachments []fragments.Attachment) []*sdk.PromptMessage {
 	list := []*sdk.PromptMessage{}
 	say := func(c sdk.Content) { list = append(list, &sdk.PromptMessage{Role: "user", Content: c}) }
@@ -173,7 +171,7 @@ func messages(system, text string, attachments []fragments.Attachment) []*sdk.Pr
 	return list
 }
 
-// complete completes the arguments of commands. Nothing is known of others.
+// complete completes the arguments of a command. For other prompts it returns no values.
 func (s *Server) complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	name, arg := r.Params.Ref.Name, r.Params.Argument
 	out := &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}

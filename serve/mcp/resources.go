@@ -16,8 +16,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// scheme is what the URIs of references begin with: starhost://PREFIX/ARG is the
-// reference PREFIX:ARG.
+// scheme is the start of starhost's URIs: starhost://PREFIX/ARG is the reference PREFIX:ARG.
 const scheme = "starhost://"
 
 // uriOf returns the URI of a reference.
@@ -26,7 +25,7 @@ func uriOf(ref string) string {
 	return scheme + prefix + "/" + (&url.URL{Path: arg}).EscapedPath()
 }
 
-// fragmentPart returns what names a part of a resource, behind its URI; "" for no name.
+// fragmentPart returns the end of a URI that names a part of a resource, "" for no name.
 func fragmentPart(name string) string {
 	if name == "" {
 		return ""
@@ -34,8 +33,8 @@ func fragmentPart(name string) string {
 	return "#" + (&url.URL{Fragment: name}).EscapedFragment()
 }
 
-// refOf returns the reference that a URI stands for. A URI that is a reference
-// itself, as its scheme is a loader's prefix, stands for that.
+// refOf returns the reference of a URI. If the URI has another scheme, it is a reference itself,
+// because the scheme can be a loader's prefix.
 func refOf(uri string) (string, error) {
 	uri, _, _ = strings.Cut(uri, "#")
 	rest, ours := strings.CutPrefix(uri, scheme)
@@ -47,9 +46,9 @@ func refOf(uri string) (string, error) {
 	return prefix + ":" + arg, err
 }
 
-// loaders returns what clients may load, by prefix: what plugins have loaders for,
-// and skills. Of the host's own loaders it is only what is stored: to type a path
-// or a URL is a person's right, not a model's.
+// loaders returns the loaders that clients may use, sorted by prefix: the plugins' loaders, stored
+// fragments, and skills. The host's loaders of files and URLs are missing, because only a person
+// may name a path or a URL.
 func loaders(h *starhost.Host) []starhost.LoaderInfo {
 	list := slices.DeleteFunc(h.FragmentLoaders(), func(l starhost.LoaderInfo) bool {
 		return l.Plugin == starhost.HostPlugin && l.Prefix != "sha256"
@@ -67,7 +66,7 @@ func resourceTemplates(h *starhost.Host) []*sdk.ResourceTemplate {
 	for _, l := range loaders(h) {
 		list = append(list, &sdk.ResourceTemplate{
 			Name: l.Prefix, URITemplate: scheme + l.Prefix + "/{+arg}",
-			Description: descriptionOr(l.Description, "What the loader "+l.Prefix+" of plugin "+l.Plugin+" gives for arg."),
+			Description: descriptionOr(l.Description, "The content that the loader "+l.Prefix+" of plugin "+l.Plugin+" returns for arg."),
 		})
 	}
 	return list
@@ -77,7 +76,7 @@ func templateKey(t *sdk.ResourceTemplate) string { return t.URITemplate }
 
 func (s *Server) addTemplate(t *sdk.ResourceTemplate) { s.sdk.AddResourceTemplate(t, nil) }
 
-// resources describes the skills of a host, which are what can be listed of it.
+// resources describes the skills of a host.
 func resources(h *starhost.Host) []*sdk.Resource {
 	var list []*sdk.Resource
 	for _, k := range h.Skills() {
@@ -92,10 +91,10 @@ func resourceKey(r *sdk.Resource) string { return r.URI }
 
 func (s *Server) addResource(r *sdk.Resource) { s.sdk.AddResource(r, nil) }
 
-// maxSubscribed is the most resources that clients may subscribe to.
+// maxSubscribed is the most resources with a subscription.
 const maxSubscribed = 1000
 
-// subscribe counts the clients that want to hear of a resource.
+// subscribe changes the number of clients that subscribe to a resource.
 func (s *Server) subscribe(uri string, more int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (s *Server) subscribe(uri string, more int) error {
 	return nil
 }
 
-// readResource loads the reference that a URI stands for.
+// readResource loads the reference of a URI.
 func (s *Server) readResource(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	uri := r.Params.URI
 	ref, err := refOf(uri)
@@ -139,7 +138,7 @@ func load(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, 
 	return got[0], nil
 }
 
-// checkRef refuses a reference that clients may not load.
+// checkRef returns an error for a reference that clients may not load.
 func checkRef(h *starhost.Host, ref string) error {
 	prefix, arg, named := strings.Cut(ref, ":")
 	var prefixes []string
@@ -147,7 +146,7 @@ func checkRef(h *starhost.Host, ref string) error {
 		switch {
 		case l.Prefix != prefix || !named:
 		case prefix == "sha256" && len(arg) != 2*len(fragments.Hash{}):
-			return fmt.Errorf("sha256: got %q, want a whole id: who knows a part of it may not have the content", shorten(arg))
+			return fmt.Errorf("sha256: got %q, want a whole id, because a part of it could be guessed", shorten(arg))
 		default:
 			return nil
 		}
@@ -156,8 +155,8 @@ func checkRef(h *starhost.Host, ref string) error {
 	return fmt.Errorf("no loader for %q%s, want one of %s", shorten(ref), near.DidYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
 }
 
-// resourceContents returns what a loader gave. Where it gave several things, each
-// has its source behind the URI.
+// resourceContents converts a loader's result. If it has several parts, each part's URI ends with
+// its source.
 func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
 	several := len(c.Fragments)+len(c.Attachments) > 1
 	at := func(source string) string {
@@ -181,9 +180,8 @@ func resourceContents(uri string, c starhost.Context) []*sdk.ResourceContents {
 	return list
 }
 
-// LoaderTool returns the plugin with the tool load_fragment, for clients that know
-// no resources; false for a host without loaders that clients may use. As a tool of
-// the host it is guarded as others are.
+// LoaderTool returns a plugin with the tool load_fragment, for clients that do not use resources.
+// It returns false if the host has no loaders for clients. Hooks guard the tool like any other.
 func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 	all := loaders(h)
 	if len(all) == 0 {
@@ -203,12 +201,12 @@ func LoaderTool(h *starhost.Host) (starhost.Plugin, bool) {
 	}}}, true
 }
 
-// loadFragment is the tool load_fragment.
+// loadFragment implements the tool load_fragment.
 func loadFragment(
 	ctx context.Context, t *starhost.Turn, h *starhost.Host, call starhost.ToolCall,
 ) (starhost.Result, error) {
 	var args struct{ Ref string }
-	if err := json.Unmarshal(call.Arguments, &args); err != nil { // it was checked
+	if err := json.Unmarshal(call.Arguments, &args); err != nil { // the host has checked the arguments
 		return starhost.Result{}, err
 	}
 	if err := checkRef(h, args.Ref); err != nil {

@@ -1,17 +1,15 @@
-// Package mcp joins hosts and the Model Context Protocol, in both directions.
+// Package mcp connects hosts with the Model Context Protocol, in both directions.
 //
-// A [Server] offers what a host has to any MCP client: tools, fragment loaders as
-// resource templates and as the tool load_fragment, skills as resources, commands
-// and templates as prompts, completion. An MCP session is a session of the host,
-// so hooks guard each call, and the state of plugins lives as long as the client
-// stays. Calls of one session run one after another; sessions run beside each
-// other. A [Mount] is the other direction: the tools of another MCP server, as a
-// plugin of a host.
+// A [Server] offers a host's plugins to MCP clients. Tools are tools. Fragment loaders are resource
+// templates and the tool load_fragment, skills are resources, commands and templates are prompts.
+// An MCP session is a session of the host, so hooks guard each call, and the state of plugins lasts
+// until the client disconnects. Calls of one session run one after another; sessions run in
+// parallel. A [Mount] is the other direction: it provides the tools of another MCP server as a
+// plugin.
 //
-// The protocol is the SDK's. What is asked for is answered here, by the host of
-// the moment: it validates arguments, and what goes wrong in a tool is a result
-// that the model reads. There is no sampling, as hosts call no model here, and no
-// logging, as logs are the operator's.
+// The SDK implements the protocol, but the current host answers calls: it validates arguments, and
+// a failure in a tool is a result that the model reads. The package does not use sampling, because
+// a host calls no model here, and it sends no logs, because logs belong to the operator.
 package mcp
 
 import (
@@ -31,26 +29,26 @@ import (
 
 // Options say how a [Server] works. The zero value works.
 type Options struct {
-	// Version is what clients are told of the program's version.
+	// Version is the program's version, which clients see.
 	Version string
-	// Session is what the sessions of clients are; its ID is not used: sessions
-	// over HTTP have the id that the client knows, others one of the host's.
+	// Session configures the sessions of clients. starhost ignores its ID: a session over HTTP has
+	// the client's id, any other session has an id of the host.
 	Session starhost.SessionConfig
-	// Fragments is the store of the hosts, of which a client is told what has a name
-	// and what its own prompts kept. Nil lists nothing.
+	// Fragments is the hosts' store. A client's list of resources contains the named fragments and
+	// the fragments that the client's prompts contained. Nil lists none.
 	Fragments fragments.Store
-	// Warn is told what cannot be offered, and why. Nil drops it.
+	// Warn receives the reasons why starhost cannot offer something. Nil drops them.
 	Warn func(text string)
 }
 
-// Bounds of what a server keeps and sends.
+// These limits bound a server.
 const (
 	maxSessions    = 1024
-	maxCompletions = 100              // that the protocol allows
-	endTimeout     = 10 * time.Second // of a session's end, with the hooks for it
+	maxCompletions = 100              // the protocol's limit
+	endTimeout     = 10 * time.Second // for session_end and its hooks
 )
 
-// A Server answers MCP clients with what a host offers.
+// A Server answers MCP clients with the tools and texts of a host.
 type Server struct {
 	live    *starhost.Live
 	options Options
@@ -59,14 +57,13 @@ type Server struct {
 	mu          sync.Mutex
 	sessions    map[*sdk.ServerSession]*session
 	lists       clientLists
-	subscribed  map[string]int // resources, with how many clients want to hear of them
+	subscribed  map[string]int // the number of subscribed clients by URI
 	draining    bool
-	calls       sync.WaitGroup // under way
-	sessionEnds sync.WaitGroup // of sessions
+	calls       sync.WaitGroup // open requests
+	sessionEnds sync.WaitGroup // sessions that have not ended
 }
 
-// NewServer returns a server of what the hosts of live offer. After a Swap comes
-// [Server.Refresh].
+// NewServer returns a server for the hosts of live. Call [Server.Refresh] after each Swap.
 func NewServer(live *starhost.Live, o Options) *Server {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -97,38 +94,38 @@ func NewServer(live *starhost.Live, o Options) *Server {
 	return s
 }
 
-// sessionVersions returns the versions of the protocol that have sessions: later ones
-// have none, so that plugins could keep nothing and nobody could be asked. Clients
-// that know later ones know these as well.
+// sessionVersions returns the protocol versions with sessions. Later versions have none, so a
+// plugin's state would have no place and starhost could ask no person. Clients of later versions
+// support these too.
 func sessionVersions() []string {
 	return slices.DeleteFunc(sdk.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" })
 }
 
-// A method answers one kind of request.
+// A method answers requests of one kind.
 type method func(*Server, context.Context, sdk.Request) (sdk.Result, error)
 
-// methods are the requests that are answered here; the SDK answers the others.
+// methods lists the requests that starhost answers. The SDK answers the others.
 var methods = map[string]method{
 	"tools/call":     methodOf((*Server).callTool),
 	"resources/read": methodOf((*Server).readResource),
 	"prompts/get":    methodOf((*Server).getPrompt),
 }
 
-// methodOf makes a method of a function for one kind of request.
+// methodOf converts a function for one kind of request to a method.
 func methodOf[R sdk.Request, A sdk.Result](handle func(*Server, context.Context, R) (A, error)) method {
 	return func(s *Server, ctx context.Context, r sdk.Request) (sdk.Result, error) {
 		a, err := handle(s, ctx, r.(R))
 		if err != nil {
-			return nil, err // no interface of a nil A
+			return nil, err // a is a nil pointer, which must not become a non-nil interface
 		}
 		return a, nil
 	}
 }
 
-// errDraining answers what comes while the server stops.
+// errDraining answers requests during a shutdown.
 var errDraining = errors.New("the server is shutting down")
 
-// handleRequest answers a request, or lets the SDK do it.
+// handleRequest answers a request, or passes it to the SDK.
 func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, name string, r sdk.Request) (sdk.Result, error) {
 		if !s.beginRequest() {
@@ -152,7 +149,7 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// beginRequest counts a request, if there may be more.
+// beginRequest counts a request, and returns false during a shutdown.
 func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,25 +159,25 @@ func (s *Server) beginRequest() bool {
 	return !s.draining
 }
 
-// refuseRequests answers no new requests any more.
+// refuseRequests makes beginRequest return false.
 func (s *Server) refuseRequests() {
 	s.mu.Lock()
 	s.draining = true
 	s.mu.Unlock()
 }
 
-// drain waits until requests under way are answered, or ctx ends; new ones are
-// refused. Then it ends all sessions.
+// drain refuses new requests, waits until open requests are answered or ctx ends, and then ends all
+// sessions.
 func (s *Server) drain(ctx context.Context) {
 	s.refuseRequests()
 	waitFor(ctx, &s.calls)
 	for ss := range s.sdk.Sessions() {
-		_ = ss.Close() // it is over either way
+		_ = ss.Close() // the session ends in any case
 	}
 	waitFor(ctx, &s.sessionEnds)
 }
 
-// waitFor waits for a group, but not for longer than ctx.
+// waitFor waits for a group or the end of ctx.
 func waitFor(ctx context.Context, group *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { group.Wait(); close(done) }()
@@ -190,22 +187,22 @@ func waitFor(ctx context.Context, group *sync.WaitGroup) {
 	}
 }
 
-// A session is what the host knows of an MCP session.
+// A session is the host's session of an MCP client.
 type session struct {
 	*starhost.Session
 	mu            sync.Mutex
-	toolsHost     *starhost.Host            // whose tools are known
-	tools         map[string]bool           // that are for the session
-	callCount     int                       // calls, for their ids
-	sentFragments map[fragments.Hash]string // what its prompts kept, with where it came from
+	toolsHost     *starhost.Host            // the host that tools comes from
+	tools         map[string]bool           // the names of the tools for this session
+	callCount     int                       // gives calls their ids
+	sentFragments map[fragments.Hash]string // the fragments of the client's prompts, with their sources
 }
 
-// findSession returns the session of a client, made at its first request.
+// findSession returns the session of a client. It begins one at the client's first request.
 func (s *Server) findSession(ss *sdk.ServerSession) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.sessions[ss]; known != nil {
-		return known
+	if found := s.sessions[ss]; found != nil {
+		return found
 	}
 	config := s.options.Session
 	config.ID = ss.ID()
@@ -215,9 +212,9 @@ func (s *Server) findSession(ss *sdk.ServerSession) *session {
 	return made
 }
 
-// endSession waits for the end of a client's session, and ends that of the host.
+// endSession waits until a client has gone, and then ends its session of the host.
 func (s *Server) endSession(ss *sdk.ServerSession, ours *session) {
-	_ = ss.Wait() // why it ended is of no interest
+	_ = ss.Wait() // the reason does not matter
 	s.mu.Lock()
 	delete(s.sessions, ss)
 	s.mu.Unlock()
@@ -228,7 +225,7 @@ func (s *Server) endSession(ss *sdk.ServerSession, ours *session) {
 	}
 }
 
-// isFull reports whether no more sessions may begin.
+// isFull reports whether the server has maxSessions.
 func (s *Server) isFull() bool {
 	n := 0
 	for range s.sdk.Sessions() {
@@ -237,11 +234,11 @@ func (s *Server) isFull() bool {
 	return n >= maxSessions
 }
 
-// An offers is what clients were told last, by name, as JSON.
+// A clientLists is the JSON of all list items that clients saw last, by name.
 type clientLists struct{ tools, templates, resources, prompts map[string]string }
 
-// Refresh tells clients what changed after the host was replaced: lists, and
-// resources that they subscribed to, which may be others now.
+// Refresh notifies clients after a change of the host: of changed lists, and of each resource with
+// a subscription, because its content may have changed.
 func (s *Server) Refresh(ctx context.Context) {
 	h := s.live.Host()
 	s.mu.Lock()
@@ -253,18 +250,18 @@ func (s *Server) Refresh(ctx context.Context) {
 	uris := sortedKeys(s.subscribed)
 	s.mu.Unlock()
 	for _, uri := range uris {
-		_ = s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // who is gone needs no news
+		_ = s.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the client may have gone
 	}
 }
 
-// updateList makes what the SDK lists what it should, and touches nothing else: each
-// change is told to all clients.
+// updateList adds and removes the items that changed in one of the SDK's lists. It touches no other
+// item, because the SDK notifies all clients of each change.
 func updateList[T any](
 	old map[string]string, items []T, key func(T) string, add func(T), remove func(...string),
 ) map[string]string {
 	now := map[string]string{}
 	for _, item := range items {
-		data, _ := json.Marshal(item) // plain data
+		data, _ := json.Marshal(item) // the items are plain data
 		name := key(item)
 		now[name] = string(data)
 		if old[name] != now[name] {

@@ -21,8 +21,8 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// TestMain is also the program that mounts are tested with; and no test may leave
-// anything running.
+// TestMain runs the tests, or the program that tests mount as a server. It fails if a test leaves a
+// goroutine behind.
 func TestMain(m *testing.M) {
 	switch how := os.Getenv("MOUNTED"); how {
 	case "":
@@ -43,10 +43,10 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-// schema has an order of keys, and words, that only the same bytes have.
+// schema has keys in an order, and keywords, that a decoder would lose.
 const schema = `{"type":"object","required":["city"],"properties":{"city":{"type":"string","minLength":2},"days":{"type":"integer","x-unit":"d"}},"additionalProperties":false}`
 
-// weather is a plugin with one of each.
+// weather returns a plugin with one registration of each kind.
 func weather() starhost.Plugin {
 	return starhost.Plugin{
 		Name: "weather",
@@ -237,7 +237,7 @@ func TestCallTool(t *testing.T) {
 	}
 }
 
-// The schema that a client gets is the plugin's, byte for byte.
+// TestSchemaUnchanged checks that a client gets the plugin's schema byte for byte.
 func TestSchemaUnchanged(t *testing.T) {
 	h := newHost(t, starhost.Options{}, weather())
 	lines := exchange(t, h, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
@@ -345,27 +345,27 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// After a reload clients are told of what changed, and of nothing else.
+// TestReload checks that starhost notifies clients of exactly the lists that a reload changed.
 func TestReload(t *testing.T) {
 	live := starhost.NewLive(newHost(t, starhost.Options{}, weather()))
 	s := mcp.NewServer(live, mcp.Options{})
-	told := make(chan string, 10)
+	changes := make(chan string, 10)
 	c := connect(t, s, &sdk.ClientOptions{
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { told <- "tools" },
-		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { told <- "prompts" },
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- "resources" },
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { changes <- "tools" },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { changes <- "prompts" },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { changes <- "resources" },
 	})
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	live.Swap(newHost(t, starhost.Options{}, weather()))
-	s.Refresh(t.Context()) // nothing changed
+	s.Refresh(t.Context()) // no change
 	changed := weather()
 	changed.Tools[0].Description = "Tells tomorrow's weather."
 	changed.Tools = slices.Delete(changed.Tools, 1, 2)
 	live.Swap(newHost(t, starhost.Options{}, changed))
 	s.Refresh(t.Context())
-	diff(t, "told", "tools", <-told)
+	diff(t, "changed", "tools", <-changes)
 	list, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -376,12 +376,12 @@ func TestReload(t *testing.T) {
 	}
 	diff(t, "first tools", []string{"forecast: Tells tomorrow's weather."}, got[:1])
 	diff(t, "gone", `{"content":[{"type":"text","text":"unknown tool \"broken\""}],"isError":true}`, call(t, c, "broken", "{}"))
-	for len(told) > 0 { // on a slow machine the library tells of each tool
-		diff(t, "told", "tools", <-told)
+	for len(changes) > 0 { // a slow machine gets a notification for each tool
+		diff(t, "changed", "tools", <-changes)
 	}
 }
 
-// A client that gives up a call ends it.
+// TestCancel checks that a client that cancels a call ends it.
 func TestCancel(t *testing.T) {
 	started, ended := make(chan bool, 1), make(chan error, 1)
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
@@ -403,7 +403,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A long call says how far it is, and that it is still there.
+// TestProgress checks that a client gets a long call's progress and signs of life.
 func TestProgress(t *testing.T) {
 	mcp.ShortenTimes(t)
 	heard := make(chan *sdk.ProgressNotificationParams, 100)
@@ -412,7 +412,7 @@ func TestProgress(t *testing.T) {
 		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
 	) (starhost.Result, error) {
 		starhost.Progress{Done: 1, Total: 4, Message: "began"}.Tell(ctx)
-		starhost.Progress{Done: 0.5}.Tell(ctx) // back: not said
+		starhost.Progress{Done: 0.5}.Tell(ctx) // progress must grow, so this value is dropped
 		<-release
 		starhost.Progress{Done: 4, Total: 4}.Tell(ctx)
 		return starhost.Result{ForLLM: "done"}, nil
@@ -451,7 +451,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A call that needs approval is the client's person's to approve.
+// TestApprove checks that the person in front of the client decides about a call that needs
+// approval.
 func TestApprove(t *testing.T) {
 	ask := starhost.Plugin{Name: "p", Tools: []starhost.Tool{{Name: "drop", Description: "Drops.", Approval: starhost.ApprovalAsk, Call: text(func(starhost.ToolCall) string { return "dropped" })}}}
 	h := newHost(t, starhost.Options{Approver: mcp.Approve}, ask)
@@ -486,8 +487,7 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// A client's session is one of the host: it starts once and ends when the client
-// goes.
+// TestSession checks that a client's session begins once and ends when the client disconnects.
 func TestSession(t *testing.T) {
 	events := make(chan string, 10)
 	note := func(event string) starhost.Hook {
@@ -509,8 +509,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// exchange sends lines after the handshake and returns those that came back, but
-// that of the handshake.
+// exchange sends lines after the handshake and returns the lines of the answers, without the answer
+// to the handshake.
 func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
 	t.Helper()
 	all := append([]string{
@@ -526,7 +526,8 @@ func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
 	return slices.DeleteFunc(got, func(l string) bool { return strings.Contains(l, `"serverInfo"`) })
 }
 
-// What was asked before the input ended is answered; what is no message as well.
+// TestStdio checks that a server answers all requests from before the end of its input, and each
+// line that is no message.
 func TestStdio(t *testing.T) {
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "nap", Description: "Sleeps.", Call: func(
 		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
@@ -555,8 +556,8 @@ func TestStdio(t *testing.T) {
 	}
 }
 
-// The law: whatever a client sends, each request is answered once, and the server
-// ends with the input.
+// FuzzStdio checks that for any input each request gets one answer, and that the server ends with
+// the input.
 func FuzzStdio(f *testing.F) {
 	f.Add([]byte("garbage\n{}\n[]\n"))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"Rome"}}}`))

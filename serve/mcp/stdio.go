@@ -8,11 +8,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// grace is how long requests under way have when a server stops.
+// grace is the time for open requests when a server stops.
 const grace = 10 * time.Second
 
-// ServeStdio serves one client, a message a line, until its input has ended and
-// what it asked for is answered, or ctx ends. Nothing else may be written to out.
+// ServeStdio serves one client with one message a line. It returns when the input has ended and all
+// requests have answers, or when ctx ends. The caller must write nothing else to out.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	conn := newLineConn(in, out)
 	conn.answersErrors = true

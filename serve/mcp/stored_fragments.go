@@ -10,13 +10,14 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Bounds of the stored fragments that a client is told of.
+// These limits bound the stored fragments in a client's list of resources.
 const (
-	maxNamedFragments = 1000 // of the store, by their names
-	maxSentFragments  = 256  // of its own prompts
+	maxNamedFragments = 1000 // with a name in the store
+	maxSentFragments  = 256  // from the client's own prompts
 )
 
-// recordFragments notes what a prompt kept, so that its client finds it among the resources.
+// recordFragments records the fragments of a prompt, so that its client finds them among the
+// resources.
 func (s *session) recordFragments(rows []*fragments.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,9 +30,9 @@ func (s *session) recordFragments(rows []*fragments.Row) {
 	}
 }
 
-// addStored adds the stored fragments to the last page of a list of resources:
-// those with names, and those that the client's own prompts kept. What other clients
-// were given is theirs, as long as nobody tells its id.
+// addStored adds stored fragments to the last page of a list of resources: fragments with a name,
+// and fragments of the client's own prompts. The list omits fragments of other clients, because
+// they are private to a client that knows the id.
 func (s *Server) addStored(
 	ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult,
 ) (sdk.Result, error) {
@@ -58,7 +59,7 @@ func (s *Server) addStored(
 	return list, nil
 }
 
-// namedFragments returns the contents of a store that have names, with those, sorted.
+// namedFragments returns the stored fragments that have names, with their names in order.
 func namedFragments(ctx context.Context, store fragments.Store) (map[fragments.Hash][]string, error) {
 	all, err := store.Aliases(ctx)
 	if err != nil {
@@ -70,7 +71,7 @@ func namedFragments(ctx context.Context, store fragments.Store) (map[fragments.H
 		if err != nil {
 			return nil, err
 		}
-		if ok { // nobody took it away meanwhile
+		if ok { // the name can have gone since
 			names[id] = append(names[id], name)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// Stored fragments are resources: those with names for all clients, those of prompts
-// for the client that asked. All can be read by whole ids.
+// TestStored checks the stored fragments in the list of resources: each client sees the named ones
+// and those that its prompts contained. Every client can read a fragment by its whole id.
 func TestStored(t *testing.T) {
 	store := new(fragments.MemoryStore)
 	put := func(text string, names ...string) fragments.Hash {
@@ -29,7 +29,7 @@ func TestStored(t *testing.T) {
 		return id
 	}
 	rules := put("Be kind.", "rules", "manners")
-	secret := put("Nobody was told of this.")
+	secret := put("No prompt contains this.")
 	h := newHost(t, starhost.Options{Fragments: store}, weather(), effects.HostPlugin(effects.RefOptions{Store: store}))
 	s := mcp.NewServer(starhost.NewLive(h), mcp.Options{Fragments: store})
 	asks, other := connect(t, s, nil), connect(t, s, nil)
@@ -41,14 +41,14 @@ func TestStored(t *testing.T) {
 		return fmt.Sprintf(`{"description":%q,"mimeType":"text/plain","name":%q,"uri":"starhost://sha256/%s"}`, description, name, id)
 	}
 	named := resource(rules, "manners, rules", "A stored fragment.")
-	kept := resource(city, "facts.md", "A fragment of an earlier prompt.")
+	sent := resource(city, "facts.md", "A fragment of an earlier prompt.")
 	skill := `{"description":"Knows clouds.","mimeType":"text/markdown","name":"clouds","uri":"starhost://skill/weather:clouds"}`
 	if rules.String() > city.String() {
 		t.Fatal("the order of the ids is another")
 	}
-	diff(t, "of who asked", "["+named+","+kept+","+skill+"]", resources(t, asks))
+	diff(t, "of the client with the prompt", "["+named+","+sent+","+skill+"]", resources(t, asks))
 	diff(t, "of others", "["+named+","+skill+"]", resources(t, other))
-	for id, want := range map[fragments.Hash]string{rules: "Be kind.", city: "Rome is a city.", secret: "Nobody was told of this."} {
+	for id, want := range map[fragments.Hash]string{rules: "Be kind.", city: "Rome is a city.", secret: "No prompt contains this."} {
 		r, err := other.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "starhost://sha256/" + id.String()})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// What is listed is bounded, whatever the store has.
+// TestStoredBounds checks that the list is bounded, whatever the store contains.
 func TestStoredBounds(t *testing.T) {
 	store := new(fragments.MemoryStore)
 	for i := range 1500 {
@@ -83,7 +83,7 @@ func TestStoredBounds(t *testing.T) {
 	diff(t, "resources", 1000, len(list.Resources))
 }
 
-// resources returns what a client is told of, as JSON.
+// resources returns the client's list of resources as JSON.
 func resources(t *testing.T, c *sdk.ClientSession) string {
 	t.Helper()
 	list, err := c.ListResources(t.Context(), nil)

@@ -27,17 +27,17 @@ func tools(h *starhost.Host) []*sdk.Tool {
 
 func toolKey(t *sdk.Tool) string { return t.Name }
 
-// addTool lists a tool, if the protocol can say what it takes.
+// addTool adds a tool to the SDK's list, if the protocol can express its schema.
 func (s *Server) addTool(t *sdk.Tool) {
 	defer func() {
-		if p := recover(); p != nil { // how the SDK refuses a schema
+		if p := recover(); p != nil { // the SDK refuses a schema by a panic
 			s.options.Warn(fmt.Sprintf("tool %s is not offered: %v", t.Name, p))
 		}
 	}()
-	s.sdk.AddTool(t, nil) // calls are answered before the SDK looks for this
+	s.sdk.AddTool(t, nil) // handleRequest answers calls before the SDK would need a handler
 }
 
-// filterTools leaves the tools that are for the session.
+// filterTools removes the tools that are not for the session.
 func (s *Server) filterTools(
 	ctx context.Context, ss *sdk.ServerSession, list *sdk.ListToolsResult,
 ) (sdk.Result, error) {
@@ -50,8 +50,8 @@ func (s *Server) filterTools(
 	return list, nil
 }
 
-// offeredTools returns the names of the tools that are for the session. They are asked
-// for once for each host, as that waits for what the session does.
+// offeredTools returns the names of the session's tools. It asks the session only once for each
+// host, because asking waits for the session's running call.
 func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *session) nextCall() string {
 	return fmt.Sprintf("call-%d", s.callCount)
 }
 
-// callTool runs a tool through the guards. What goes wrong is a result for the
-// model, but for a call that was cancelled.
+// callTool runs a tool with its guards. A failure is a result for the model, except for a cancelled
+// call.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	ours := s.findSession(r.Session)
 	ctx = context.WithValue(ctx, clientKey{}, r.Session)
@@ -101,8 +101,7 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	return toolResult(&reply.Result), nil
 }
 
-// toolResult returns a result as the protocol has it. A JSON object is structured
-// content as well.
+// toolResult converts a tool's result. A JSON object also becomes structured content.
 func toolResult(r *starhost.Result) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{Content: contents(r.ForLLM, r.Attachments), IsError: r.IsError}
 	if !r.IsError && strings.HasPrefix(r.ForLLM, "{") && json.Valid([]byte(r.ForLLM)) {
@@ -111,12 +110,12 @@ func toolResult(r *starhost.Result) *sdk.CallToolResult {
 	return out
 }
 
-// clientKey is the key of the client's session in the context of its calls.
+// clientKey is the context key of the client's session in its calls.
 type clientKey struct{}
 
-// Approve asks the person in front of the MCP client that a call comes from: it is
-// an [starhost.Options.Approver]. Clients that cannot ask, and calls that come from
-// none, get no approval.
+// Approve asks the person in front of the MCP client that made a call. It is an
+// [starhost.Options.Approver]. If the client cannot ask, or no client made the call, Approve
+// returns an error.
 func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 	client, _ := ctx.Value(clientKey{}).(*sdk.ServerSession)
 	if client == nil {
@@ -132,7 +131,7 @@ func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 	return answer.Action == "accept", nil
 }
 
-// shorten returns the start of a text, for people.
+// shorten returns the start of a text for a person.
 func shorten(text string) string {
 	const most = 2000
 	if len(text) <= most {
@@ -141,12 +140,11 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// signOfLifeEvery is how often clients that want progress hear of a call that says
-// nothing itself: many give up calls of which they hear nothing for a minute.
+// signOfLifeEvery is the time between signs of life for a client that wants progress. Many clients
+// give up a call after a minute of silence.
 var signOfLifeEvery = 5 * time.Second
 
-// showProgress tells the client how long the call has run, if it wants to know.
-// The caller must call stop.
+// showProgress sends progress to the client if it asked for it. The caller must call stop.
 func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Context, stop func()) {
 	token := r.Params.GetProgressToken()
 	if token == nil {
@@ -161,5 +159,5 @@ func showProgress(ctx context.Context, r *sdk.CallToolRequest) (_ context.Contex
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// descriptionOr returns a description, or what to say without one.
+// descriptionOr returns a description, or the other text if it is empty.
 func descriptionOr(text, without string) string { return cmp.Or(strings.TrimSpace(text), without) }
