@@ -154,7 +154,8 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	p := &Prompt{
 		System: m.system, Messages: slices.Concat(t.session.history, t.messages), Text: m.text,
 		Tools: pre.Tools.Items(), Model: pre.Model, Options: pre.Options,
-		Fragments: m.set.Rows(), Attachments: m.set.Attachments(), Given: m.set.Given(), SavedBytes: m.set.SavedBytes(),
+		Fragments: m.set.Rows(), Attachments: m.set.Attachments(),
+		Given: m.set.Offers(), SavedBytes: m.set.SavedBytes(),
 	}
 	if err := t.send(ctx, p, m); err != nil {
 		return nil, err
@@ -289,7 +290,7 @@ func (t *Turn) append(m *merged) {
 		t.session.opening = nil
 	}
 	_, m.text = m.set.Render(t.host.opts.Prompt.Render, t.session.docs, tail...)
-	t.session.docs += m.set.Kept(fragments.Prompt)
+	t.session.docs += m.set.CountSent(fragments.Prompt)
 	msg.Content = m.text
 	if t.round == 1 || msg.Content.Len() > 0 || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)

@@ -73,17 +73,17 @@ func (e *UnansweredError) Error() string {
 // Code returns "E0517".
 func (e *UnansweredError) Code() string { return "E0517" }
 
-func (a *Answers) answer(_, _ string, c call) (entry, bool, error) {
+func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	request := marshal(c.request)
 	for i, e := range a.list {
-		if e.Kind == c.kind && covers(decoded(e.Request), decoded(request), true) {
+		if e.Kind == c.kind && covers(decodeJSON(e.Request), decodeJSON(request), true) {
 			a.used[i] = true
 			return e, true, nil
 		}
 	}
-	if !c.outside {
+	if !c.external {
 		return entry{}, false, nil
 	}
 	line := entry{Kind: c.kind, Request: request, Reply: emptyReplies[c.kind]}.line()

@@ -69,8 +69,8 @@ func ReadAttachment(dir, ref string) (fragments.Attachment, error) {
 	if err != nil {
 		return fragments.Attachment{}, err
 	}
-	a := NewAttachment(b, path.Base(shown(target)), typ)
-	a.Source = shown(target)
+	a := NewAttachment(b, path.Base(sourceName(target)), typ)
+	a.Source = sourceName(target)
 	return a, nil
 }
 
@@ -80,10 +80,10 @@ func cutType(ref string) (target, typ string, err error) {
 	if i < 0 {
 		return ref, "", nil
 	}
-	given := ref[i+len(";type="):]
-	typ, _, err = mime.ParseMediaType(given)
+	value := ref[i+len(";type="):]
+	typ, _, err = mime.ParseMediaType(value)
 	if err != nil || !strings.Contains(typ, "/") {
-		return "", "", errorf("E0507", "attachment %q: type: got %q, want a MIME type as image/png", ref, given)
+		return "", "", errorf("E0507", "attachment %q: type: got %q, want a MIME type as image/png", ref, value)
 	}
 	return ref[:i], typ, nil
 }

@@ -75,7 +75,8 @@ func FuzzNewAttachment(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		a := effects.NewAttachment(content, "", "")
-		if a.Content != string(content) || a.Type == "" || a.Width < 0 || a.Height < 0 || (a.Width == 0) != (a.Height == 0) {
+		badSize := a.Width < 0 || a.Height < 0 || (a.Width == 0) != (a.Height == 0)
+		if a.Content != string(content) || a.Type == "" || badSize {
 			t.Errorf("NewAttachment: got %q %dx%d", a.Type, a.Width, a.Height)
 		}
 	})

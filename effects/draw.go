@@ -65,14 +65,14 @@ func (w *World) Random(ctx context.Context, t *starhost.Turn, n int64) (int64, e
 	type request struct {
 		N int64 `json:"n"`
 	}
-	return do(ctx, w, call{kind: "random", request: request{n}}, func(ctx context.Context) (int64, error) {
+	return do(ctx, w, effectCall{kind: "random", request: request{n}}, func(ctx context.Context) (int64, error) {
 		return RandomInt(t, w.laneOf(ctx), n)
 	})
 }
 
 // UUID draws a text in the form of a version 4 UUID, as [UUID] does.
 func (w *World) UUID(ctx context.Context, t *starhost.Turn) (string, error) {
-	return do(ctx, w, call{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
+	return do(ctx, w, effectCall{kind: "uuid", request: struct{}{}}, func(ctx context.Context) (string, error) {
 		return UUID(t, w.laneOf(ctx)), nil
 	})
 }

@@ -24,15 +24,15 @@ var kinds = []string{
 var inputs = []string{starhost.InputApproval, starhost.InputModel}
 
 // A call is one effect that a plugin asks for.
-type call struct {
+type effectCall struct {
 	kind    string // one of kinds
 	request any    // a struct that says all of it, to be written as JSON
-	what    string // on what it is done, for people: a path, a URL
+	subject string // on what it is done, for people: a path, a URL
 
-	refused error // why the plugin may not, nil if it may
-	writes  bool  // it may be seen by other handlers, so it is not for loaders
-	lasts   bool  // it outlives the session, so a dry run does without
-	outside bool  // it needs more than a golden case has by itself
+	refusal    error // why the plugin may not, nil if it may
+	writes     bool  // it may be seen by other handlers, so it is not for loaders
+	persistent bool  // it outlives the session, so a dry run does without
+	external   bool  // it needs more than a golden case has by itself
 }
 
 // An answerer knows the replies to effects, so that these need not be done.
@@ -40,25 +40,25 @@ type call struct {
 type answerer interface {
 	// answer returns the reply to a call of a lane and plugin, false if the effect
 	// is to be done, or an error if it must not be.
-	answer(lane, plugin string, c call) (e entry, ok bool, err error)
+	answer(lane, plugin string, c effectCall) (e entry, ok bool, err error)
 }
 
 // do is what every effect of a plugin goes through. It refuses what writes in a loader
 // and what the plugin may not do, takes the reply from the world's Answers or,
 // unless this is a dry run, from run, takes the values of secrets out of it, and
 // writes the effect down.
-func do[T any](ctx context.Context, w *World, c call, run func(context.Context) (T, error)) (reply T, err error) {
+func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Context) (T, error)) (reply T, err error) {
 	lane := w.laneOf(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
 	case c.writes && lane.ReadOnly: // before the permission: no grant helps
 		return reply, errorf("E0509", "%s: got a call in a loader, but loaders only read: they run beside each other", c.kind)
-	case c.refused != nil:
+	case c.refusal != nil:
 		if r, ok := w.Answers.(*Replay); ok {
-			r.refuse(lane.Path(), w.Plugin, c)
+			r.recordRefusal(lane.Path(), w.Plugin, c)
 		}
-		return reply, c.refused
+		return reply, c.refusal
 	}
 	e, answered, err := w.answer(lane.Path(), c)
 	switch {
@@ -66,40 +66,40 @@ func do[T any](ctx context.Context, w *World, c call, run func(context.Context) 
 		return reply, err
 	case answered:
 		reply, err = decodeReply[T](e)
-	case c.lasts && w.DryRun != nil:
+	case c.persistent && w.DryRun != nil:
 		e.WouldRun = true
 	default:
 		reply, err = run(ctx)
-		reply, err = redacted(w.Secrets, reply), w.Secrets.redactError(err)
+		reply, err = redactReply(w.Secrets, reply), w.Secrets.redactError(err)
 	}
 	if e.WouldRun && w.DryRun != nil {
-		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.what)})
+		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.subject)})
 	}
 	if lane.Recording() {
 		e.Lane, e.Plugin, e.Kind = lane.Path(), w.Plugin, c.kind
-		lane.Record(w.Secrets.redactJSON(e.with(c.request, reply, err).line()))
+		lane.Record(w.Secrets.redactJSON(e.withResult(c.request, reply, err).line()))
 	}
 	return reply, err
 }
 
 // answer asks the world's Answers, if there are any.
-func (w *World) answer(lane string, c call) (entry, bool, error) {
+func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
 	if w.Answers == nil {
 		return entry{}, false, nil
 	}
 	return w.Answers.answer(lane, w.Plugin, c)
 }
 
-// redacted returns a reply without the values of secrets, if it can have any.
-func redacted[T any](s *Secrets, reply T) T {
+// redactReply returns a reply without the values of secrets, if it can have any.
+func redactReply[T any](s *Secrets, reply T) T {
 	if r, ok := any(reply).(interface{ redact(*Secrets) T }); ok {
 		return r.redact(s)
 	}
 	return reply
 }
 
-// nothing is the run of an effect that is done elsewhere.
-func nothing(context.Context) (none struct{}, err error) { return none, nil }
+// doNothing is the run of an effect that is done elsewhere.
+func doNothing(context.Context) (none struct{}, err error) { return none, nil }
 
 // An Effect is one effect in short.
 type Effect struct {
@@ -144,8 +144,8 @@ func (w *World) CallTool(
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	c := call{kind: "tools.call", request: request{name, arguments}, what: name, refused: w.mayName("tool", name), writes: true}
-	if _, err := do(ctx, w, c, nothing); err != nil {
+	c := effectCall{kind: "tools.call", request: request{name, arguments}, subject: name, refusal: w.mayName("tool", name), writes: true}
+	if _, err := do(ctx, w, c, doNothing); err != nil {
 		return starhost.ToolReply{}, err
 	}
 	if err := checkDepth(ctx); err != nil {
@@ -185,11 +185,11 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	case prefix == "file":
 		return w.readFragment(ctx, arg)
 	}
-	c := call{kind: "fragments.get", request: request{ref}, what: ref, refused: w.mayName("fragment", prefix)}
-	if refused := new(PermissionError); !ok && errors.As(c.refused, &refused) {
+	c := effectCall{kind: "fragments.get", request: request{ref}, subject: ref, refusal: w.mayName("fragment", prefix)}
+	if refused := new(PermissionError); !ok && errors.As(c.refusal, &refused) {
 		refused.Why = fmt.Sprintf("%q has no prefix, so it is an alias", ref)
 	}
-	if _, err := do(ctx, w, c, nothing); err != nil {
+	if _, err := do(ctx, w, c, doNothing); err != nil {
 		return starhost.Context{}, err
 	}
 	if err := checkDepth(ctx); err != nil {
@@ -208,6 +208,6 @@ func (w *World) readFragment(ctx context.Context, name string) (c starhost.Conte
 	if err != nil {
 		return c, err
 	}
-	add(&c, shown(name), b)
+	addContent(&c, sourceName(name), b)
 	return c, nil
 }

@@ -39,27 +39,38 @@ func inLoader(t testing.TB, o starhost.Options, f func(context.Context, *starhos
 
 // play runs one turn with a hook and a loader of the plugin p, and a tool and a
 // loader of the plugin q.
-func play(t testing.TB, o starhost.Options, refs effects.RefOptions, request []string, hook, loader func(context.Context, *starhost.Turn)) {
+func play(
+	t testing.TB, o starhost.Options, refs effects.RefOptions, request []string,
+	hook, loader func(context.Context, *starhost.Turn),
+) {
 	t.Helper()
 	p := starhost.Plugin{Name: "p"}
 	if hook != nil {
-		p.Hooks = []starhost.Hook{{Event: "turn_start", Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		p.Hooks = []starhost.Hook{{Event: "turn_start", Call: func(
+			ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+		) (starhost.Decision, error) {
 			hook(ctx, turn)
 			return starhost.Decision{}, nil
 		}}}
 	}
 	if loader != nil {
-		p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "run", Load: func(ctx context.Context, turn *starhost.Turn, _ string) (starhost.Context, error) {
+		p.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "run", Load: func(
+			ctx context.Context, turn *starhost.Turn, _ string,
+		) (starhost.Context, error) {
 			loader(ctx, turn)
 			return starhost.Context{}, nil
 		}}}
 	}
 	q := starhost.Plugin{
 		Name: "q",
-		Tools: []starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`), Call: func(ctx context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+		Tools: []starhost.Tool{{Name: "page", Description: "Pages.", Parameters: json.RawMessage(`{"type":"object"}`), Call: func(
+			ctx context.Context, _ *starhost.Turn, c starhost.ToolCall,
+		) (starhost.Result, error) {
 			return starhost.Result{ForLLM: starhost.LaneOf(ctx).Path() + " " + string(c.Arguments)}, nil
 		}}},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(
+			_ context.Context, _ *starhost.Turn, arg string,
+		) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "book " + arg}}}, nil
 		}}},
 	}
@@ -67,7 +78,9 @@ func play(t testing.TB, o starhost.Options, refs effects.RefOptions, request []s
 	if err := h.Add(effects.HostPlugin(refs), p, q); err != nil {
 		t.Fatal(err)
 	}
-	prompt, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(context.Background(), starhost.Request{Text: "hi", Fragments: request})
+	prompt, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(
+		context.Background(), starhost.Request{Text: "hi", Fragments: request},
+	)
 	if err != nil || len(prompt.Errors) > 0 {
 		t.Fatal(err, prompt.Errors)
 	}
@@ -297,7 +310,9 @@ func TestEmptyWorld(t *testing.T) {
 
 // Outside of a handler there is a turn, but no lane.
 func TestEffectsOutsideOfHandlers(t *testing.T) {
-	turn, err := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}).Begin(t.Context(), starhost.Request{})
+	turn, err := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}).Begin(
+		t.Context(), starhost.Request{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +336,9 @@ func TestDepth(t *testing.T) {
 	var w *effects.World
 	calls := 0
 	var last error
-	loop := starhost.Tool{Name: "loop", Description: "Calls itself.", Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+	loop := starhost.Tool{Name: "loop", Description: "Calls itself.", Call: func(
+		ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+	) (starhost.Result, error) {
 		calls++
 		if _, err := w.CallTool(ctx, turn, "loop", nil); err != nil {
 			last = err

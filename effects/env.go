@@ -12,7 +12,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	type request struct {
 		Name string `json:"name"`
 	}
-	c := call{kind: "env", request: request{name}, what: name, refused: w.mayName("env", name)}
+	c := effectCall{kind: "env", request: request{name}, subject: name, refusal: w.mayName("env", name)}
 	v, err := do(ctx, w, c, func(context.Context) (*blob, error) {
 		if w.Env == nil {
 			return nil, nil
@@ -34,7 +34,7 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 // asked all the same, which is how it knows that a handler asked.
 func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
 	now := t.Now()
-	return do(ctx, w, call{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
+	return do(ctx, w, effectCall{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
 }
 
 // laneOf returns the lane of a handler's call, or an empty one outside of any.

@@ -32,31 +32,31 @@ func errorf(code, format string, args ...any) *Error {
 }
 
 // fileError says what is wrong with the file that messages call shown.
-func fileError(code, shown, format string, args ...any) *Error {
-	return errorf(code, "file %q: %s", shown, fmt.Sprintf(format, args...))
+func fileError(code, label, format string, args ...any) *Error {
+	return errorf(code, "file %q: %s", label, fmt.Sprintf(format, args...))
 }
 
-// notRead explains an error of a file system without its path, because the
+// readError explains an error of a file system without its path, because the
 // caller gave another one. sibling is a name that may be meant, or "".
-func notRead(shown string, err error, sibling string) *Error {
+func readError(label string, err error, sibling string) *Error {
 	var located *Error
 	var inPath *fs.PathError
 	switch {
-	case missing(err):
-		e := fileError("E0504", shown, "no such file or folder%s", near.Hint(sibling))
+	case isMissing(err):
+		e := fileError("E0504", label, "no such file or folder%s", near.Hint(sibling))
 		e.cause = fs.ErrNotExist
 		return e
 	case errors.As(err, &located):
 		return located
 	case errors.As(err, &inPath):
-		return fileError("E0504", shown, "%v", inPath.Err)
+		return fileError("E0504", label, "%v", inPath.Err)
 	}
-	return fileError("E0504", shown, "%v", err)
+	return fileError("E0504", label, "%v", err)
 }
 
-// missing reports whether err says that there is no such file. A path through
+// isMissing reports whether err says that there is no such file. A path through
 // something that is no folder, and a name longer than any can be, are that too.
-func missing(err error) bool {
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 

@@ -38,12 +38,12 @@ type Exec struct {
 	// Env are further variables of every program, by name.
 	Env map[string]string
 
-	found sync.Map // program's name → found
+	lookups sync.Map // program's name → found
 }
 
-// A foundProgram is where a program is, looked up once: who can put a file into a
+// A programLookup is where a program is, looked up once: who can put a file into a
 // folder of Path later gets nothing run.
-type foundProgram struct {
+type programLookup struct {
 	file string
 	err  error
 }
@@ -109,7 +109,10 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	for _, arg := range c.Argv {
 		r.Argv = append(r.Argv, blob(arg))
 	}
-	effect := call{kind: "exec", request: r, what: strings.Join(c.Argv, " "), refused: w.mayRun(c), writes: true, lasts: true, outside: true}
+	effect := effectCall{
+		kind: "exec", request: r, subject: strings.Join(c.Argv, " "), refusal: w.mayRun(c),
+		writes: true, persistent: true, external: true,
+	}
 	return do(ctx, w, effect, func(ctx context.Context) (Output, error) { return w.run(ctx, c) })
 }
 
@@ -126,7 +129,7 @@ func (c Command) check() error {
 		switch value := c.Env[name].String(); {
 		case !envName().MatchString(name):
 			return errorf("E0512", "env: got name %s, want one of A-Z a-z 0-9 _", shorten(name))
-		case takesOver().MatchString(name):
+		case controlVariables().MatchString(name):
 			return errorf("E0512", "env: got %s, which says what a program runs: it is the operator's to set", name)
 		case strings.Contains(value, "\x00"):
 			return errorf("E0512", "env: %s: got a NUL", name)
@@ -146,16 +149,16 @@ func (c Command) check() error {
 }
 
 var (
-	envName = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// takesOver are variables that make a loader, a shell or an interpreter run what
+	envName = lazyRegexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// controlVariables are variables that make a loader, a shell or an interpreter run what
 	// they name.
-	takesOver = lazy(`^(PATH|HOME|XDG_.*|LD_.*|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND` +
+	controlVariables = lazyRegexp(`^(PATH|HOME|XDG_.*|LD_.*|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND` +
 		`|SHELL|BROWSER|.*EDITOR|VISUAL|.*PAGER|.*ASKPASS|.*_EXTERNAL_DIFF|LESSOPEN|LESSCLOSE|GIT_.*` +
 		`|PYTHON.*|PERL5.*|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$`)
 )
 
-// running tells of permissions whether they allow a command.
-func running(argv []string) func(Permission) bool {
+// allowsArgv tells of permissions whether they allow a command.
+func allowsArgv(argv []string) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "exec" && matchArgv(strings.Fields(p.Pattern), argv)
 	}
@@ -185,7 +188,8 @@ func matchArgv(pattern, argv []string) bool {
 func argvPattern(argv []string) string {
 	var words []string
 	for i, arg := range argv {
-		spelled := arg != "" && !strings.Contains(arg, "*") && !strings.ContainsFunc(arg, func(r rune) bool { return r <= ' ' || r == 0x7f || r > 0x7f })
+		needsWildcard := func(r rune) bool { return r == '*' || r <= ' ' || r >= 0x7f }
+		spelled := arg != "" && !strings.ContainsFunc(arg, needsWildcard)
 		switch {
 		case spelled:
 			words = append(words, arg)
@@ -210,23 +214,25 @@ func (w *World) run(ctx context.Context, c Command) (Output, error) {
 	env := map[string]string{"LANG": "C.UTF-8"}
 	maps.Copy(env, w.Exec.Env)
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		if env[name], err = w.reveal(c.Env[name], here); err != nil {
+		if env[name], err = w.reveal(c.Env[name], thisMachine); err != nil {
 			return Output{}, err
 		}
 	}
 	env["PATH"] = w.Exec.path()
-	stdin, err := w.reveal(c.Stdin, here)
+	stdin, err := w.reveal(c.Stdin, thisMachine)
 	if err != nil {
 		return Output{}, err
 	}
-	return runProgram(ctx, &exec.Cmd{Path: file, Args: c.Argv, Env: environment(env), Dir: w.Exec.Dir, Stdin: strings.NewReader(stdin)}, timeoutOf(c.Timeout))
+	return runProgram(ctx, &exec.Cmd{
+		Path: file, Args: c.Argv, Env: environment(env), Dir: w.Exec.Dir, Stdin: strings.NewReader(stdin),
+	}, timeoutOf(c.Timeout))
 }
 
 // runProgram runs a program within bounds.
 func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Output, error) {
 	ctx, cancel := context.WithTimeout(outer, timeout)
 	defer cancel()
-	stdout, stderr := &bounded{most: maxOutput, onOver: cancel}, &bounded{most: maxOutput, onOver: cancel}
+	stdout, stderr := &boundedWriter{max: maxOutput, onExceed: cancel}, &boundedWriter{max: maxOutput, onExceed: cancel}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = waitDelay
 	procgroup.Set(cmd)
@@ -241,7 +247,7 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	switch {
 	case outer.Err() != nil:
 		return Output{}, outer.Err()
-	case stdout.over || stderr.over:
+	case stdout.exceeded || stderr.exceeded:
 		return Output{}, errorf("E0506", "exec %s: got more than %d bytes of output, want at most that", cmd.Args[0], maxOutput)
 	case ctx.Err() != nil:
 		return Output{}, errorf("E0512", "exec %s: it did not end in %s", cmd.Args[0], timeout)
@@ -250,7 +256,9 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	case err != nil && !errors.As(err, &exited):
 		return Output{}, errorf("E0512", "exec %s: %v", cmd.Args[0], plainError(err))
 	}
-	return Output{Code: procgroup.ExitCode(cmd.ProcessState), Stdout: string(stdout.kept), Stderr: string(stderr.kept)}, nil
+	return Output{
+		Code: procgroup.ExitCode(cmd.ProcessState), Stdout: string(stdout.content), Stderr: string(stderr.content),
+	}, nil
 }
 
 // plainError returns an error of the system without the path that it is about.
@@ -270,14 +278,14 @@ func (e *Exec) path() string {
 
 // find returns the file of a program.
 func (e *Exec) find(name string) (string, error) {
-	if known, ok := e.found.Load(name); ok {
-		p := known.(foundProgram)
+	if lookup, ok := e.lookups.Load(name); ok {
+		p := lookup.(programLookup)
 		return p.file, p.err
 	}
-	var p foundProgram
+	var p programLookup
 	p.file, p.err = e.lookUp(name)
-	known, _ := e.found.LoadOrStore(name, p)
-	p = known.(foundProgram)
+	lookup, _ := e.lookups.LoadOrStore(name, p)
+	p = lookup.(programLookup)
 	return p.file, p.err
 }
 

@@ -22,7 +22,7 @@ const DefaultMaxRead = 8 << 20
 // Bounds of one Glob.
 const (
 	maxMatches = 10_000
-	maxLooks   = 100_000 // files and folders that are looked at
+	maxEntries = 100_000 // files and folders that are looked at
 	maxLinks   = 40      // links on the way to one file, as Linux has it
 )
 
@@ -37,7 +37,7 @@ type FileOptions struct {
 // out is an error. Only regular files are opened. It is safe for concurrent use.
 type Files struct {
 	fs      afero.Fs
-	out     writeFS
+	writer  writeFS
 	links   fs.ReadLinkFS // nil: there are no links
 	close   func() error
 	maxRead int64
@@ -47,10 +47,10 @@ type Files struct {
 func OpenFiles(dir string, o FileOptions) (*Files, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, notRead(".", err, "")
+		return nil, readError(".", err, "")
 	}
 	f := NewFiles(afero.FromIOFS{FS: root.FS()}, o)
-	f.out, f.close = rootWriter{root}, root.Close
+	f.writer, f.close = rootWriter{root}, root.Close
 	return f, nil
 }
 
@@ -58,7 +58,7 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 // "/". Links are followed, and kept inside, if fsys is an afero.FromIOFS that can
 // read them; no other file system may have any.
 func NewFiles(fsys afero.Fs, o FileOptions) *Files {
-	f := &Files{fs: fsys, out: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
+	f := &Files{fs: fsys, writer: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
 	if adopted, ok := fsys.(afero.FromIOFS); ok {
 		f.links, _ = adopted.FS.(fs.ReadLinkFS)
 	}
@@ -95,8 +95,8 @@ func (f *Files) ReadBytes(name string) ([]byte, error) {
 
 // read returns the bytes of what is at actual, a path without links, under the
 // name shown.
-func (f *Files) read(actual, shown string) ([]byte, error) {
-	return readRegular(f.fs, actual, shown, f.maxRead)
+func (f *Files) read(actual, label string) ([]byte, error) {
+	return readRegular(f.fs, actual, label, f.maxRead)
 }
 
 // Exists reports whether there is a file or folder of that name. A link that
@@ -119,12 +119,12 @@ func (f *Files) Stat(name string) (FileInfo, error) {
 }
 
 // stat describes what is at actual, likewise.
-func (f *Files) stat(actual, shown string) (FileInfo, error) {
+func (f *Files) stat(actual, label string) (FileInfo, error) {
 	info, err := f.fs.Stat(actual)
 	if err != nil {
-		return FileInfo{}, notRead(shown, err, "")
+		return FileInfo{}, readError(label, err, "")
 	}
-	out := FileInfo{Name: path.Base(path.Clean(shown)), IsDir: info.IsDir()}
+	out := FileInfo{Name: path.Base(path.Clean(label)), IsDir: info.IsDir()}
 	if !out.IsDir {
 		out.Size = info.Size()
 	}
@@ -146,32 +146,32 @@ func (f *Files) Glob(pattern string) ([]string, error) {
 // glob returns the matches that keep lets through. Its second argument says
 // whether there is a link on the path.
 func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]string, error) {
-	w := walk{files: f, glob: g, keep: keep}
-	if err := w.folder(".", g.begin(), false); err != nil {
+	w := walk{files: f, glob: g, filter: keep}
+	if err := w.folder(".", g.start(), false); err != nil {
 		return nil, err
 	}
-	slices.Sort(w.found)
-	return w.found, nil
+	slices.Sort(w.matches)
+	return w.matches, nil
 }
 
 // A walk is one Glob under way.
 type walk struct {
-	files *Files
-	glob  *glob
-	keep  func(name string, linked bool) bool
-	looks int
-	found []string
+	files   *Files
+	glob    *glob
+	filter  func(name string, linked bool) bool
+	entries int
+	matches []string
 }
 
 // folder looks at everything in a folder that the pattern came to at state. A
 // folder that cannot be read has no matches.
 func (w *walk) folder(dir string, state globState, linked bool) error {
-	names, err := w.files.names(dir, maxLooks-w.looks+1)
+	names, err := w.files.names(dir, maxEntries-w.entries+1)
 	if err != nil {
 		return nil
 	}
-	if w.looks += len(names); w.looks > maxLooks {
-		return errorf("E0506", "more than %d files to look at, want a narrower path or pattern", maxLooks)
+	if w.entries += len(names); w.entries > maxEntries {
+		return errorf("E0506", "more than %d files to look at, want a narrower path or pattern", maxEntries)
 	}
 	for _, n := range names {
 		if next := w.glob.step(state, n, true); next != nil {
@@ -199,12 +199,12 @@ func (w *walk) entry(dir, base string, state, next globState, linked bool) error
 		return nil
 	case info.IsDir():
 		return w.folder(name, next, linked)
-	case !info.Mode().IsRegular() || !w.glob.done(next) || !w.keep(name, linked):
+	case !info.Mode().IsRegular() || !w.glob.matched(next) || !w.filter(name, linked):
 		return nil
-	case len(w.found) == maxMatches:
+	case len(w.matches) == maxMatches:
 		return errorf("E0506", "more than %d files match, want a narrower path or pattern", maxMatches)
 	}
-	w.found = append(w.found, name)
+	w.matches = append(w.matches, name)
 	return nil
 }
 
@@ -246,7 +246,7 @@ func (f *Files) Resolve(name string) (string, error) {
 			continue
 		case "..":
 			if actual == "." {
-				return "", leadsOut(name)
+				return "", linkError(name)
 			}
 			actual, rest = path.Dir(actual), after
 			continue
@@ -254,7 +254,7 @@ func (f *Files) Resolve(name string) (string, error) {
 		next := path.Join(actual, first)
 		info, err := f.lstat(next)
 		if err != nil {
-			return "", notRead(name, err, "")
+			return "", readError(name, err, "")
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			actual, rest = next, after
@@ -265,24 +265,24 @@ func (f *Files) Resolve(name string) (string, error) {
 		}
 		target, err := f.links.ReadLink(next)
 		if err != nil {
-			return "", notRead(name, err, "")
+			return "", readError(name, err, "")
 		}
 		if filepath.IsAbs(target) {
-			return "", leadsOut(name)
+			return "", linkError(name)
 		}
 		rest = filepath.ToSlash(target) + "/" + after
 	}
 	return actual, nil
 }
 
-func leadsOut(name string) error {
+func linkError(name string) error {
 	return fileError("E0504", name, "a link leads out of the folder, which is refused: want a copy of the file inside")
 }
 
 // text returns b as text, or says that the file shown has none.
-func text(shown string, b []byte) (string, error) {
+func text(label string, b []byte) (string, error) {
 	if !utf8.Valid(b) {
-		return "", fileError("E0505", shown, "got bytes that are not UTF-8, want text (read_bytes reads any file)")
+		return "", fileError("E0505", label, "got bytes that are not UTF-8, want text (read_bytes reads any file)")
 	}
 	return string(b), nil
 }
@@ -290,39 +290,39 @@ func text(shown string, b []byte) (string, error) {
 // readRegular returns the bytes of a regular file of at most so many bytes, which messages
 // call shown. It describes the file before it opens it, because opening a pipe would wait for
 // a writer.
-func readRegular(fsys afero.Fs, name, shown string, most int64) ([]byte, error) {
+func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) {
 	info, err := fsys.Stat(name)
 	switch {
 	case err != nil:
-		return nil, notRead(shown, err, "")
+		return nil, readError(label, err, "")
 	case !info.Mode().IsRegular():
-		return nil, fileError("E0504", shown, "got a %s, want a regular file", typeName(info.Mode()))
+		return nil, fileError("E0504", label, "got a %s, want a regular file", typeName(info.Mode()))
 	case info.Size() > most:
-		return nil, tooLarge(shown, info.Size(), most)
+		return nil, sizeError(label, info.Size(), most)
 	}
 	file, err := fsys.Open(name)
 	if err != nil {
-		return nil, notRead(shown, err, "")
+		return nil, readError(label, err, "")
 	}
 	defer file.Close()
-	return readAll(file, shown, most)
+	return readAll(file, label, most)
 }
 
 // readAll reads a stream to its end. That a file was small a moment ago says
 // nothing.
-func readAll(r io.Reader, shown string, most int64) ([]byte, error) {
+func readAll(r io.Reader, label string, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
-		return nil, notRead(shown, err, "")
+		return nil, readError(label, err, "")
 	case int64(len(b)) > most:
-		return nil, fileError("E0506", shown, "got more than %d bytes", most)
+		return nil, fileError("E0506", label, "got more than %d bytes", most)
 	}
 	return b, nil
 }
 
-func tooLarge(shown string, size, most int64) error {
-	return fileError("E0506", shown, "got %d bytes, want at most %d", size, most)
+func sizeError(label string, size, most int64) error {
+	return fileError("E0506", label, "got %d bytes, want at most %d", size, most)
 }
 
 // typeName names what is no regular file.

@@ -88,7 +88,9 @@ func TestFiles(t *testing.T) {
 			if got, err := f.Resolve("docs/./one.md"); got != "docs/one.md" || err != nil {
 				t.Errorf("Resolve: got %q, %v", got, err)
 			}
-			for path, want := range map[string]bool{"a.md": true, "docs": true, ".": true, "nope": false, "a.md/x": false, strings.Repeat("n", 5000): false} {
+			for path, want := range map[string]bool{
+				"a.md": true, "docs": true, ".": true, "nope": false, "a.md/x": false, strings.Repeat("n", 5000): false,
+			} {
 				if got, err := f.Exists(path); got != want || err != nil {
 					t.Errorf("Exists(%.20q): got %v, %v, want %v", path, got, err, want)
 				}

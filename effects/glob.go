@@ -37,13 +37,13 @@ func parseGlob(pattern string) (*glob, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := writeOut(nil, "", clean)
+	plain, err := expandBraces(nil, "", clean)
 	if err != nil {
 		return nil, err
 	}
 	g := &glob{}
 	for _, p := range plain {
-		names, err := segments(p)
+		names, err := splitPattern(p)
 		if err != nil {
 			return nil, err
 		}
@@ -52,13 +52,13 @@ func parseGlob(pattern string) (*glob, error) {
 	return g, nil
 }
 
-// segments splits a pattern without braces.
-func segments(pattern string) ([]string, error) {
+// splitPattern splits a pattern without braces.
+func splitPattern(pattern string) ([]string, error) {
 	clean, err := cleanPath(pattern)
 	if err != nil {
 		return nil, err
 	}
-	names := split(clean)
+	names := splitNames(clean)
 	if len(names) > maxSegments {
 		return nil, errorf("E0503", "pattern: got %d names between /, want at most %d", len(names), maxSegments)
 	}
@@ -70,10 +70,10 @@ func segments(pattern string) ([]string, error) {
 	return names, nil
 }
 
-// writeOut appends to dst what head+rest stands for without {a,b}. There are no
+// expandBraces appends to dst what head+rest stands for without {a,b}. There are no
 // braces in head.
-func writeOut(dst []string, head, rest string) ([]string, error) {
-	start, end, parts := braces(rest)
+func expandBraces(dst []string, head, rest string) ([]string, error) {
+	start, end, parts := findBraces(rest)
 	switch {
 	case start < 0 && end >= 0:
 		return nil, errorf("E0503", "pattern: got %q, want each { closed by a }", head+rest)
@@ -84,17 +84,17 @@ func writeOut(dst []string, head, rest string) ([]string, error) {
 	}
 	for _, p := range parts {
 		var err error
-		if dst, err = writeOut(dst, head+rest[:start], p+rest[end+1:]); err != nil {
+		if dst, err = expandBraces(dst, head+rest[:start], p+rest[end+1:]); err != nil {
 			return nil, err
 		}
 	}
 	return dst, nil
 }
 
-// braces finds the first {a,b}: where it starts and ends, and what is between
+// findBraces finds the first {a,b}: where it starts and ends, and what is between
 // its commas. Without any, start and end are -1; if one is not closed, or not
 // opened, start is -1 and end is its place.
-func braces(s string) (start, end int, parts []string) {
+func findBraces(s string) (start, end int, parts []string) {
 	start = -1
 	depth, from := 0, 0
 	for i := 0; i < len(s); i++ {
@@ -119,8 +119,8 @@ func braces(s string) (start, end int, parts []string) {
 	return -1, start, nil
 }
 
-// begin returns the state before the first name.
-func (g *glob) begin() globState {
+// start returns the state before the first name.
+func (g *glob) start() globState {
 	s := make(globState, len(g.alternatives))
 	for i, names := range g.alternatives {
 		s[i] = skipStars(names, 1)
@@ -165,8 +165,8 @@ func skipStars(names []string, at uint64) uint64 {
 	return at
 }
 
-// done reports whether the path so far matches.
-func (g *glob) done(s globState) bool {
+// matched reports whether the path so far matches.
+func (g *glob) matched(s globState) bool {
 	for i := range s {
 		if s[i]&(1<<len(g.alternatives[i])) != 0 {
 			return true
@@ -180,20 +180,20 @@ func (g *glob) match(name string) bool {
 	if !fs.ValidPath(name) {
 		return false
 	}
-	s := g.begin()
-	for _, n := range split(name) {
+	s := g.start()
+	for _, n := range splitNames(name) {
 		if s = g.step(s, n, true); s == nil {
 			return false
 		}
 	}
-	return g.done(s)
+	return g.matched(s)
 }
 
-// meets reports whether a path could match both. It may err on the side of yes.
-func (g *glob) meets(h *glob) bool {
+// overlaps reports whether a path could match both. It may err on the side of yes.
+func (g *glob) overlaps(h *glob) bool {
 	for _, a := range g.alternatives {
 		for _, b := range h.alternatives {
-			if meet(a, b) {
+			if overlapPaths(a, b) {
 				return true
 			}
 		}
@@ -201,13 +201,13 @@ func (g *glob) meets(h *glob) bool {
 	return false
 }
 
-func meet(a, b []string) bool {
+func overlapPaths(a, b []string) bool {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] == "**" || b[i] == "**" {
 			return true
 		}
-		if !meetName(a[i], b[i]) {
+		if !overlapNames(a[i], b[i]) {
 			return false
 		}
 	}
@@ -215,7 +215,7 @@ func meet(a, b []string) bool {
 	return len(rest) == 0 || rest[0] == "**"
 }
 
-func meetName(a, b string) bool {
+func overlapNames(a, b string) bool {
 	switch {
 	case !hasMeta(a):
 		return matchName(b, a)
@@ -235,8 +235,8 @@ func matchName(pattern, name string) bool {
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, "*?[") }
 
-// split returns the names of a clean path: none of ".".
-func split(clean string) []string {
+// splitNames returns the names of a clean path: none of ".".
+func splitNames(clean string) []string {
 	if clean == "." {
 		return nil
 	}

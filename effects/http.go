@@ -120,7 +120,7 @@ func (r Response) redact(s *Secrets) Response {
 // plugin has a permission too; what the request says in headers and auth stays
 // behind where the host changes.
 func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
-	s, err := newSending(w, r)
+	s, err := newHTTPExchange(w, r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -128,18 +128,19 @@ func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 }
 
 // send sends a request that was checked for its form.
-func (w *World) send(ctx context.Context, s *sending) (Response, error) {
+func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
 	writes := s.method != http.MethodGet && s.method != http.MethodHead
-	c := call{
-		kind: httpKinds[s.method], request: s.shown(), what: s.target.place(), refused: s.refusal(), writes: writes, lasts: writes, outside: true,
+	c := effectCall{
+		kind: httpKinds[s.method], request: s.journalRequest(), subject: s.target.base(), refusal: s.refusal(),
+		writes: writes, persistent: writes, external: true,
 	}
 	if c.kind == "" {
-		c.kind, c.what = "http.request", s.method+" "+c.what
+		c.kind, c.subject = "http.request", s.method+" "+c.subject
 	}
 	return do(ctx, w, c, func(ctx context.Context) (Response, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.timeout)
 		defer cancel()
-		return s.follow(ctx)
+		return s.sendFollowing(ctx)
 	})
 }
 
@@ -147,26 +148,26 @@ func (w *World) send(ctx context.Context, s *sending) (Response, error) {
 var httpKinds = map[string]string{"GET": "http.get", "POST": "http.post"}
 
 // A sending is a request on its way.
-type sending struct {
-	w       *World
-	rules   *World // whose permissions count
-	method  string
-	target  *target
-	params  map[string]Secret
-	headers map[string]Secret // by canonical name
-	auth    *Auth
-	body    string
-	timeout time.Duration
+type httpExchange struct {
+	w         *World
+	permitted *World // whose permissions count
+	method    string
+	target    *target
+	params    map[string]Secret
+	headers   map[string]Secret // by canonical name
+	auth      *Auth
+	body      string
+	timeout   time.Duration
 }
 
-// newSending checks everything about a request that is about its form.
-func newSending(w *World, r Request) (*sending, error) {
+// newHTTPExchange checks everything about a request that is about its form.
+func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	t, err := parseTarget(r.URL)
 	if err != nil {
 		return nil, err
 	}
-	s := &sending{
-		w: w, rules: w, method: cmp.Or(strings.ToUpper(r.Method), http.MethodGet), target: t, params: r.Params, headers: map[string]Secret{},
+	s := &httpExchange{
+		w: w, permitted: w, method: cmp.Or(strings.ToUpper(r.Method), http.MethodGet), target: t, params: r.Params, headers: map[string]Secret{},
 		auth: r.Auth, body: r.Body, timeout: timeoutOf(r.Timeout),
 	}
 	if !httpMethods().MatchString(s.method) || s.method == http.MethodConnect {
@@ -198,14 +199,14 @@ func timeoutOf(asked time.Duration) time.Duration {
 	return min(asked, MaxTimeout)
 }
 
-var headerName = lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
+var headerName = lazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 
-// ownHeaders say how a request is sent or to whom, which is not the plugin's to say.
-var ownHeaders = []string{
+// hostHeaders say how a request is sent or to whom, which is not the plugin's to say.
+var hostHeaders = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-func (s *sending) setHeaders(headers map[string]Secret) error {
+func (s *httpExchange) setHeaders(headers map[string]Secret) error {
 	size := 0
 	for _, given := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[given]
@@ -214,7 +215,7 @@ func (s *sending) setHeaders(headers map[string]Secret) error {
 		switch {
 		case !headerName().MatchString(given):
 			return errorf("E0510", "headers: got name %s, want one as Accept", shorten(given))
-		case slices.Contains(ownHeaders, name):
+		case slices.Contains(hostHeaders, name):
 			return errorf("E0510", "headers: got %s, which is the host's to set", name)
 		case name == "Authorization" && s.auth != nil:
 			return errorf("E0510", "headers: got Authorization beside auth, want one of them")
@@ -238,15 +239,15 @@ func hasControl(value string) bool {
 }
 
 // refusal says why the request may not be sent, nil if it may.
-func (s *sending) refusal() error {
-	if err := s.rules.mayFetch(s.method, s.target); err != nil {
+func (s *httpExchange) refusal() error {
+	if err := s.permitted.mayFetch(s.method, s.target); err != nil {
 		return err
 	}
 	return s.w.mayRevealAll(s.target.host, s.secrets()...)
 }
 
 // secrets returns everything in the request that can have one.
-func (s *sending) secrets() []Secret {
+func (s *httpExchange) secrets() []Secret {
 	list := slices.AppendSeq(slices.Collect(maps.Values(s.params)), maps.Values(s.headers))
 	if s.auth != nil {
 		list = append(list, s.auth.User, s.auth.Password)
@@ -254,8 +255,8 @@ func (s *sending) secrets() []Secret {
 	return list
 }
 
-// shown returns the request as journals have it, with secrets by their names.
-func (s *sending) shown() any {
+// journalRequest returns the request as journals have it, with secrets by their names.
+func (s *httpExchange) journalRequest() any {
 	type request struct {
 		Method  string            `json:"method,omitempty"` // unless the kind says it
 		URL     string            `json:"url"`
@@ -283,7 +284,7 @@ func (s *sending) shown() any {
 }
 
 // query returns the URL's query with the parameters, whose values escaped gives.
-func (s *sending) query(escaped func(Secret) string) string {
+func (s *httpExchange) query(escaped func(Secret) string) string {
 	parts := []string{s.target.query}
 	if s.target.query == "" {
 		parts = nil
@@ -294,19 +295,19 @@ func (s *sending) query(escaped func(Secret) string) string {
 	return strings.Join(parts, "&")
 }
 
-// follow sends the request, and again to where it is redirected.
-func (s *sending) follow(ctx context.Context) (Response, error) {
+// sendFollowing sends the request, and again to where it is redirected.
+func (s *httpExchange) sendFollowing(ctx context.Context) (Response, error) {
 	if s.w.HTTP == nil {
 		return Response{}, errorf("E0511", "%s: there is no network here", s.place())
 	}
-	header, err := s.open()
+	header, err := s.revealHeaders()
 	if err != nil {
 		return Response{}, err
 	}
 	for hops := 0; ; hops++ {
-		reply, location, err := s.hop(ctx, header)
+		reply, location, err := s.roundTrip(ctx, header)
 		if err != nil || location == "" {
-			return reply, s.timedOut(ctx, err)
+			return reply, s.timeoutError(ctx, err)
 		}
 		if hops == maxRedirects {
 			return Response{}, errorf("E0511", "%s: got more than %d redirects", s.place(), maxRedirects)
@@ -317,19 +318,19 @@ func (s *sending) follow(ctx context.Context) (Response, error) {
 	}
 }
 
-func (s *sending) place() string { return s.method + " " + s.target.place() }
+func (s *httpExchange) place() string { return s.method + " " + s.target.base() }
 
-// timedOut words the error of a request that took too long.
-func (s *sending) timedOut(ctx context.Context, err error) error {
+// timeoutError words the error of a request that took too long.
+func (s *httpExchange) timeoutError(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errorf("E0511", "%s: no answer in %s", s.place(), s.timeout)
 	}
 	return err
 }
 
-// open puts the values of secrets into the query and returns the headers with
+// revealHeaders puts the values of secrets into the query and returns the headers with
 // them.
-func (s *sending) open() (http.Header, error) {
+func (s *httpExchange) revealHeaders() (http.Header, error) {
 	var failed error
 	reveal := func(v Secret) string {
 		text, err := s.w.reveal(v, s.target.host)
@@ -353,8 +354,8 @@ func (s *sending) open() (http.Header, error) {
 	return header, failed
 }
 
-// hop sends the request once. The location is where a redirect leads.
-func (s *sending) hop(ctx context.Context, header http.Header) (reply Response, location string, err error) {
+// roundTrip sends the request once. The location is where a redirect leads.
+func (s *httpExchange) roundTrip(ctx context.Context, header http.Header) (reply Response, location string, err error) {
 	req, err := http.NewRequestWithContext(ctx, s.method, s.target.url(), strings.NewReader(s.body))
 	if err != nil {
 		return reply, "", errorf("E0510", "%s: want a URL that can be sent", s.place())
@@ -365,13 +366,13 @@ func (s *sending) hop(ctx context.Context, header http.Header) (reply Response, 
 	}
 	answer, err := s.transport().RoundTrip(req)
 	if err != nil {
-		return reply, "", s.noAnswer(err)
+		return reply, "", s.networkError(err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return reply, "", s.noAnswer(err)
+		return reply, "", s.networkError(err)
 	case len(body) > maxBody:
 		return reply, "", errorf("E0506", "%s: got more than %d bytes in the answer, want at most that", s.place(), maxBody)
 	}
@@ -385,10 +386,13 @@ func (s *sending) hop(ctx context.Context, header http.Header) (reply Response, 
 	return reply, location, nil
 }
 
-var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
+var redirects = []int{
+	http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+	http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+}
 
 // redirect turns the request to a location and returns the headers to send there.
-func (s *sending) redirect(status int, location string, header http.Header) (http.Header, error) {
+func (s *httpExchange) redirect(status int, location string, header http.Header) (http.Header, error) {
 	to, err := s.resolve(location)
 	if err != nil {
 		return nil, errorf("E0511", "%s: redirected: %v", s.place(), err)
@@ -408,12 +412,12 @@ func (s *sending) redirect(status int, location string, header http.Header) (htt
 		}
 	}
 	s.target = to
-	return header, s.rules.mayFetch(s.method, to)
+	return header, s.permitted.mayFetch(s.method, to)
 }
 
 // resolve returns the target of a location.
-func (s *sending) resolve(location string) (*target, error) {
-	base, err := url.Parse(s.target.place())
+func (s *httpExchange) resolve(location string) (*target, error) {
+	base, err := url.Parse(s.target.base())
 	if err != nil {
 		return nil, err
 	}
@@ -427,7 +431,7 @@ func (s *sending) resolve(location string) (*target, error) {
 
 // transport returns what sends the request once: connections are not kept, as
 // they are checked for this plugin, method and path alone.
-func (s *sending) transport() *http.Transport {
+func (s *httpExchange) transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            s.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.w.HTTP.Roots},
@@ -440,7 +444,7 @@ func (s *sending) transport() *http.Transport {
 // dial connects to the target's host. Every address that the name has must be
 // allowed; it is these that are dialed, not the name, so that a resolver cannot
 // change its mind between.
-func (s *sending) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (s *httpExchange) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	addrs := []netip.Addr{s.target.addr}
 	if !s.target.addr.IsValid() {
 		var err error
@@ -449,7 +453,7 @@ func (s *sending) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		}
 	}
 	for _, addr := range addrs {
-		if err := s.rules.mayDial(s.method, s.target, addr); err != nil {
+		if err := s.permitted.mayDial(s.method, s.target, addr); err != nil {
 			return nil, err
 		}
 	}
@@ -478,8 +482,8 @@ func (h *HTTP) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) 
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 
-// noAnswer words an error of the network, without what only this machine has.
-func (s *sending) noAnswer(err error) error {
+// networkError words an error of the network, without what only this machine has.
+func (s *httpExchange) networkError(err error) error {
 	var refused *PermissionError
 	var dns *net.DNSError
 	var errno syscall.Errno
@@ -499,7 +503,7 @@ func (s *sending) noAnswer(err error) error {
 
 // fetchFragment returns what a URL has as a reference to it would, if it is text.
 func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context, error) {
-	s, err := newSending(w, Request{URL: ref})
+	s, err := newHTTPExchange(w, Request{URL: ref})
 	if err != nil {
 		return starhost.Context{}, err
 	}
@@ -507,7 +511,7 @@ func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context
 }
 
 // fragment sends the request and returns its answer as a fragment.
-func (s *sending) fragment(ctx context.Context, ref string) (c starhost.Context, err error) {
+func (s *httpExchange) fragment(ctx context.Context, ref string) (c starhost.Context, err error) {
 	r, err := s.w.send(ctx, s)
 	if err != nil {
 		return c, err
@@ -519,7 +523,7 @@ func (s *sending) fragment(ctx context.Context, ref string) (c starhost.Context,
 	case err != nil || !textType().MatchString(typ):
 		return c, errorf("E0505", "%s: got %s, want text", ref, shorten(r.Headers["content-type"]))
 	}
-	add(&c, ref, []byte(r.Body))
+	addContent(&c, ref, []byte(r.Body))
 	if len(c.Attachments) > 0 {
 		return starhost.Context{}, errorf("E0505", "%s: got bytes that are not UTF-8, want text", ref)
 	}
@@ -527,4 +531,4 @@ func (s *sending) fragment(ctx context.Context, ref string) (c starhost.Context,
 }
 
 // textType are the MIME types of texts.
-var textType = lazy(`^(text/.*|application/(.*\+)?(json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql|graphql))$`)
+var textType = lazyRegexp(`^(text/.*|application/(.*\+)?(json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql|graphql))$`)

@@ -67,8 +67,8 @@ type entryError struct {
 // causes are the errors that callers test for.
 var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": starhost.ErrNoReference}
 
-// with returns e with a request, and its reply or error.
-func (e entry) with(request, reply any, err error) entry {
+// withResult returns e with a request, and its reply or error.
+func (e entry) withResult(request, reply any, err error) entry {
 	e.Request = marshal(request)
 	if err == nil {
 		e.Reply = marshal(reply)
@@ -111,20 +111,22 @@ func (e entry) line() []byte {
 
 // UnmarshalJSON reads a line. Members that it does not know are ignored.
 func (e *entry) UnmarshalJSON(line []byte) error {
-	var known struct {
+	var common struct {
 		Lane, Plugin string
 		Reply        json.RawMessage
 		Error        *entryError
 		WouldRun     bool `json:"would_run"`
 	}
 	members := map[string]json.RawMessage{}
-	if err := json.Unmarshal(line, &known); err != nil {
+	if err := json.Unmarshal(line, &common); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(line, &members); err != nil {
 		return err
 	}
-	*e = entry{Lane: known.Lane, Plugin: known.Plugin, Reply: known.Reply, Err: known.Error, WouldRun: known.WouldRun}
+	*e = entry{
+		Lane: common.Lane, Plugin: common.Plugin, Reply: common.Reply, Err: common.Error, WouldRun: common.WouldRun,
+	}
 	for _, kind := range slices.Concat(kinds, inputs) {
 		request, ok := members[kind]
 		switch {

@@ -60,7 +60,9 @@ func TestRecordReplay(t *testing.T) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 7, Plugins: map[string]string{"p": "00"}, Input: json.RawMessage(`{"p":"hi"}`)})
 	wide := grants(t, "http:GET,POST http://a.test", "fs.read:**", "fs.write:**", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*")
 	w := everything(t, server)
-	hook, loaded := turn(starhost.Options{Record: j.Record, Clock: j.Clock(ticking())}, w, effects.RefOptions{Dir: dir, World: &effects.World{}})
+	hook, loaded := turn(starhost.Options{
+		Record: j.Record, Clock: j.Clock(ticking()),
+	}, w, effects.RefOptions{Dir: dir, World: &effects.World{}})
 	text, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,9 @@ func TestRecordReplay(t *testing.T) {
 	}
 	empty := &effects.World{Plugin: "p", Declared: wide, Granted: wide, Answers: replay}
 	again := effects.NewJournal(replay.Header)
-	hook2, loaded2 := turn(starhost.Options{Record: again.Record, Clock: again.Clock(replay.Clock)}, empty, effects.RefOptions{Dir: t.TempDir(), World: &effects.World{Answers: replay}})
+	hook2, loaded2 := turn(starhost.Options{
+		Record: again.Record, Clock: again.Clock(replay.Clock),
+	}, empty, effects.RefOptions{Dir: t.TempDir(), World: &effects.World{Answers: replay}})
 	if diff := cmp.Diff(hook, hook2); diff != "" {
 		t.Errorf("in a hook (-recorded +replayed):\n%s", diff)
 	}
@@ -156,7 +160,9 @@ func lastFirst(workers int) starhost.Options {
 
 // replaying returns what a turn's hook and loaders say to a journal, and how the
 // replay ends.
-func replaying(t *testing.T, journal string, refs []string, hook, loader func(context.Context, *effects.World) error) (said []string, end string) {
+func replaying(
+	t *testing.T, journal string, refs []string, hook, loader func(context.Context, *effects.World) error,
+) (said []string, end string) {
 	t.Helper()
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + journal))
 	if err != nil {
@@ -299,11 +305,15 @@ func TestReplayNestedDivergence(t *testing.T) {
 	h := starhost.New(starhost.Options{})
 	err = h.Add(starhost.Plugin{
 		Name: "p",
-		Tools: []starhost.Tool{{Name: "inner", Description: "Inner.", Call: func(ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+		Tools: []starhost.Tool{{Name: "inner", Description: "Inner.", Call: func(
+			ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
+		) (starhost.Result, error) {
 			_, _, inner = w.GetEnv(ctx, "B")
 			return starhost.Result{}, nil
 		}}},
-		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(
+			ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+		) (starhost.Decision, error) {
 			if _, err := w.CallTool(ctx, turn, "inner", nil); err != nil {
 				t.Error(err)
 			}
@@ -393,7 +403,9 @@ func TestReplayDryRun(t *testing.T) {
 	w := everything(t, "")
 	w.DryRun = &effects.DryRun{}
 	var recorded, replayed []string
-	inHook(t, starhost.Options{Record: j.Record}, func(ctx context.Context, turn *starhost.Turn) { recorded = results(ctx, w, turn, writers) })
+	inHook(t, starhost.Options{Record: j.Record}, func(ctx context.Context, turn *starhost.Turn) {
+		recorded = results(ctx, w, turn, writers)
+	})
 	b, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -404,11 +416,14 @@ func TestReplayDryRun(t *testing.T) {
 	}
 	again := *w
 	again.Answers, again.DryRun = r, &effects.DryRun{}
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) { replayed = results(ctx, &again, turn, writers) })
+	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+		replayed = results(ctx, &again, turn, writers)
+	})
 	if diff := cmp.Diff(recorded, replayed); diff != "" {
 		t.Errorf("results (-recorded +replayed):\n%s", diff)
 	}
-	if diff := cmp.Diff(w.DryRun.Effects(), again.DryRun.Effects()); diff != "" || len(again.DryRun.Effects()) != len(writers) {
+	diff := cmp.Diff(w.DryRun.Effects(), again.DryRun.Effects())
+	if diff != "" || len(again.DryRun.Effects()) != len(writers) {
 		t.Errorf("would run (-recorded +replayed):\n%s", diff)
 	}
 }
@@ -501,7 +516,9 @@ func TestAnswerLine(t *testing.T) {
 		t.Fatalf("got %v from\n%s", err, file.String())
 	}
 	w.Answers, w.HTTP, w.Exec = a, nil, nil
-	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) { answered = results(ctx, w, turn, acts) })
+	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
+		answered = results(ctx, w, turn, acts)
+	})
 	if diff := cmp.Diff(recorded, answered); diff != "" {
 		t.Errorf("results (-recorded +answered):\n%s", diff)
 	}

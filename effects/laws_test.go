@@ -40,7 +40,7 @@ func FuzzTarget(f *testing.F) {
 			t.Errorf("%q: got address %v, want %v", text, target.addr, addr)
 		}
 		rule := Permission{"http", target.pattern("GET")}
-		if p, err := ParsePermission(rule.String()); err != nil || p != rule || !fetching("GET", target)(p) {
+		if p, err := ParsePermission(rule.String()); err != nil || p != rule || !allowsRequest("GET", target)(p) {
 			t.Errorf("%q: %q does not allow it: %v", text, rule, err)
 		}
 	})
@@ -86,7 +86,8 @@ func FuzzRedactJSON(f *testing.F) {
 	f.Add(`{"a":["x s3cret-value y"],"s3cret-value":1}`, "s3cret-value")
 	f.Add(`["a\"b\\c\u0041"]`, `a"b\cA"b\c`)
 	f.Fuzz(func(t *testing.T, text, value string) {
-		if !json.Valid([]byte(text)) || len(value) < minRedacted || strings.Contains(placeholder("N")+placeholder("N"), value) {
+		inPlaceholder := strings.Contains(placeholder("N")+placeholder("N"), value)
+		if !json.Valid([]byte(text)) || len(value) < minRedacted || inPlaceholder {
 			return
 		}
 		s := NewSecrets(SecretOptions{LookupEnv: func(string) (string, bool) { return value, true }})

@@ -66,12 +66,12 @@ var permissionKinds = []permissionKind{
 		"fs.read", "GLOB",
 		"Files of the workspace are read, listed and looked for. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
 		"fs.read:runbooks/**",
-	}, canonicalPaths, matchPaths, saying("read %s in the workspace")},
+	}, canonicalPaths, matchPaths, explainWith("read %s in the workspace")},
 	{PermissionKind{
 		"fs.write", "GLOB",
 		"Files of the workspace are written.",
 		"fs.write:reports/*.md",
-	}, canonicalPaths, matchPaths, saying("write %s in the workspace")},
+	}, canonicalPaths, matchPaths, explainWith("write %s in the workspace")},
 	{PermissionKind{
 		"http", "[METHODS ]HOST[:PORT][/PATH*]",
 		"Requests are sent to a host. GET and HEAD are meant where no methods stand in front, https unless http:// does, the scheme's own port and every path unless they are given. Redirects and resolved names are checked again: a loopback, private or link-local address counts only where it is the HOST itself, or where a second permission spells it from its first number, as http:10.0.*.",
@@ -81,12 +81,12 @@ var permissionKinds = []permissionKind{
 		"exec", "ARGV",
 		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled.",
 		"exec:kubectl get **",
-	}, canonicalArgv, nil, saying("run %s")},
+	}, canonicalArgv, nil, explainWith("run %s")},
 	{PermissionKind{
 		"env", "NAME",
 		"An environment variable is read.",
 		"env:CLUSTER_*",
-	}, variableName.canonical, matchNames, saying("read the environment variable %s")},
+	}, variableName.canonical, matchNames, explainWith("read the environment variable %s")},
 	{PermissionKind{
 		"secret", "NAME[@HOST]",
 		"A secret is used, without being seen: it goes into a request to its host, or into a program's environment or input.",
@@ -101,22 +101,22 @@ var permissionKinds = []permissionKind{
 		"tool", "NAME",
 		"Another plugin's tool is called.",
 		"tool:memory_*",
-	}, toolName.canonical, matchNames, saying("call the tool %s")},
+	}, toolName.canonical, matchNames, explainWith("call the tool %s")},
 	{PermissionKind{
 		"fragment", "PREFIX",
 		"Another plugin's references are resolved. The prefix sha256 is that of what the store holds, also by aliases.",
 		"fragment:runbook",
-	}, prefixName.canonical, matchNames, saying("load fragments by %s:")},
+	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
 	{PermissionKind{
 		"override", "NAME",
 		"A tool of that name is registered in place of another plugin's.",
 		"override:web_search",
-	}, toolName.canonical, matchNames, saying("take the place of what another plugin registers as %s")},
+	}, toolName.canonical, matchNames, explainWith("take the place of what another plugin registers as %s")},
 	{PermissionKind{
 		"respond", "TOOL",
 		"A hook answers calls of another plugin's tool.",
 		"respond:web_*",
-	}, toolName.canonical, matchNames, saying("answer in place of the tool %s")},
+	}, toolName.canonical, matchNames, explainWith("answer in place of the tool %s")},
 }
 
 // A nameRule is what a name with the wildcards "*" and "?" looks like.
@@ -126,9 +126,9 @@ type nameRule struct {
 }
 
 var (
-	variableName = nameRule{lazy(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
-	toolName     = nameRule{lazy(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
-	prefixName   = nameRule{lazy(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
+	variableName = nameRule{lazyRegexp(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
+	toolName     = nameRule{lazyRegexp(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
+	prefixName   = nameRule{lazyRegexp(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
 )
 
 // canonical returns the pattern as it is, if it follows the rule.
@@ -140,9 +140,9 @@ func (r nameRule) canonical(pattern string) (string, error) {
 }
 
 var (
-	hostName    = lazy(`^[a-z0-9_*-]+(\.[a-z0-9_*-]+)*$`)
-	httpPath    = lazy(`^/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?$`)
-	httpMethods = lazy(`^[A-Z]+(,[A-Z]+)*$`)
+	hostName    = lazyRegexp(`^[a-z0-9_*-]+(\.[a-z0-9_*-]+)*$`)
+	httpPath    = lazyRegexp(`^/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?$`)
+	httpMethods = lazyRegexp(`^[A-Z]+(,[A-Z]+)*$`)
 )
 
 func kindOf(name string) *permissionKind {
@@ -208,15 +208,15 @@ func (p Permission) Explain() string {
 	return k.explain(p.Pattern)
 }
 
-// saying returns an explanation with the pattern in it.
-func saying(format string) func(string) string {
+// explainWith returns an explanation with the pattern in it.
+func explainWith(format string) func(string) string {
 	return func(pattern string) string { return fmt.Sprintf(format, pattern) }
 }
 
 func explainHTTP(pattern string) string {
 	r := parseHTTPRule(pattern)
 	t := target{scheme: r.scheme, host: r.host, port: r.port, path: r.path}
-	return fmt.Sprintf("send %s requests to %s", strings.Join(r.methods, ", "), t.place())
+	return fmt.Sprintf("send %s requests to %s", strings.Join(r.methods, ", "), t.base())
 }
 
 func explainSecret(pattern string) string {
@@ -255,10 +255,10 @@ func ParseGrants(texts []string) (Grants, error) {
 // Allows reports whether something may be done: for fs.read and fs.write arg is
 // a clean path with "/", for the others a name. What is asked about http, exec and
 // secret is more than a name: a [World] asks, and Allows is false.
-func (g Grants) Allows(kind, arg string) bool { return slices.ContainsFunc(g, allows(kind, arg)) }
+func (g Grants) Allows(kind, arg string) bool { return slices.ContainsFunc(g, allowsName(kind, arg)) }
 
-// allowing returns Allows for one kind, with its patterns parsed once.
-func (g Grants) allowing(kind string) func(arg string) bool {
+// allowsFunc returns Allows for one kind, with its patterns parsed once.
+func (g Grants) allowsFunc(kind string) func(arg string) bool {
 	var matchers []func(string) bool
 	for _, p := range g {
 		if p.Kind == kind {
@@ -270,18 +270,18 @@ func (g Grants) allowing(kind string) func(arg string) bool {
 	}
 }
 
-// allows tells of permissions whether they allow something of a kind, which is a
+// allowsName tells of permissions whether they allow something of a kind, which is a
 // clean path or a name.
-func allows(kind, arg string) func(Permission) bool {
+func allowsName(kind, arg string) func(Permission) bool {
 	return func(p Permission) bool { return p.Kind == kind && p.matcher()(arg) }
 }
 
-// reaching tells of permissions whether a pattern of files can have matches that
+// allowsGlob tells of permissions whether a pattern of files can have matches that
 // they allow.
-func reaching(kind string, pattern *glob) func(Permission) bool {
+func allowsGlob(kind string, pattern *glob) func(Permission) bool {
 	return func(p Permission) bool {
 		own, err := parseGlob(p.Pattern)
-		return p.Kind == kind && err == nil && own.meets(pattern)
+		return p.Kind == kind && err == nil && own.overlaps(pattern)
 	}
 }
 
@@ -452,7 +452,9 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	if declared >= 0 && granted {
 		return nil
 	}
-	e := &PermissionError{Plugin: w.Plugin, Permission: Permission{kind, pattern}.String(), Declared: declared >= 0, Granted: granted}
+	e := &PermissionError{
+		Plugin: w.Plugin, Permission: Permission{kind, pattern}.String(), Declared: declared >= 0, Granted: granted,
+	}
 	if e.Declared {
 		e.Grant = w.Declared[declared].String()
 	}
@@ -461,24 +463,24 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 
 // mayName refuses a name of a kind that is about names.
 func (w *World) mayName(kind, name string) error {
-	return w.refusal(kind, name, allows(kind, name))
+	return w.refusal(kind, name, allowsName(kind, name))
 }
 
 func (w *World) checkRead(clean string) error {
-	return w.refusal("fs.read", quoteGlob(clean), allows("fs.read", clean))
+	return w.refusal("fs.read", quoteGlob(clean), allowsName("fs.read", clean))
 }
 
 // mayFetch refuses a method on a target that the plugin has no permission for.
 func (w *World) mayFetch(method string, t *target) error {
-	return w.refusal("http", t.pattern(method), fetching(method, t))
+	return w.refusal("http", t.pattern(method), allowsRequest(method, t))
 }
 
 // mayDial refuses an address that the target's host leads to, or is, if it is no
 // public one and no grant spells it.
 func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 	addr = addr.Unmap()
-	moved := t.at(addr)
-	if isPublic(addr) || w.Granted.address(method, moved) {
+	moved := t.withAddress(addr)
+	if isPublic(addr) || w.Granted.allowsAddress(method, moved) {
 		return nil
 	}
 	return &PermissionError{
@@ -502,10 +504,10 @@ func (w *World) maySend(t *target) error {
 
 func (w *World) mayReveal(name, host string) error {
 	pattern := name
-	if host != here {
+	if host != thisMachine {
 		pattern += "@" + host
 	}
-	return w.refusal("secret", pattern, revealing(name, host))
+	return w.refusal("secret", pattern, allowsSecret(name, host))
 }
 
 // mayRevealAll refuses Secrets that may not be opened for a host or here.
@@ -525,8 +527,8 @@ func (w *World) mayRevealAll(host string, list ...Secret) error {
 
 // mayRun refuses a command that the plugin has no permission for.
 func (w *World) mayRun(c Command) error {
-	if err := w.refusal("exec", argvPattern(c.Argv), running(c.Argv)); err != nil {
+	if err := w.refusal("exec", argvPattern(c.Argv), allowsArgv(c.Argv)); err != nil {
 		return err
 	}
-	return w.mayRevealAll(here, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
+	return w.mayRevealAll(thisMachine, append(slices.Collect(maps.Values(c.Env)), c.Stdin)...)
 }

@@ -44,7 +44,7 @@ func overlap(a, b string) bool {
 			switch {
 			case i == len(a) && j == len(b):
 				fits[i][j] = true
-			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // it ends, or takes what stands on the other side
+			case i < len(a) && a[i] == '*', j < len(b) && b[j] == '*': // the star ends here, or takes a character
 				fits[i][j] = i < len(a) && fits[i+1][j] || j < len(b) && fits[i][j+1]
 			case i < len(a) && j < len(b):
 				fits[i][j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?') && fits[i+1][j+1]

@@ -267,7 +267,8 @@ func TestPermissionErrorGrants(t *testing.T) {
 	_, run := w.Run(ctx, effects.Command{Argv: []string{"kubectl", "get", "pods", "-o", "json"}})
 	for err, want := range map[error]string{env: "env:A*", tool: "tool:page_*", run: "exec:kubectl get **"} {
 		var refused *effects.PermissionError
-		if !errors.As(err, &refused) || refused.Grant != want || !strings.HasSuffix(err.Error(), fmt.Sprintf(`: add to [grants] of your config: p = [%q] (or --grant 'p=%s')`, want, want)) {
+		line := fmt.Sprintf(`: add to [grants] of your config: p = [%q] (or --grant 'p=%s')`, want, want)
+		if !errors.As(err, &refused) || refused.Grant != want || !strings.HasSuffix(err.Error(), line) {
 			t.Errorf("got %v, want to grant %s", err, want)
 		}
 	}

@@ -34,29 +34,29 @@ func (s *Secrets) Redact(text string) string {
 	return text
 }
 
-// silent reports whether Redact leaves all texts as they are: nothing secret was read.
-func (s *Secrets) silent() bool {
+// redactsNothing reports whether Redact leaves all texts as they are: nothing secret was read.
+func (s *Secrets) redactsNothing() bool {
 	return s == nil || s.replacer.Load() == nil && len(s.o.Patterns) == 0
 }
 
-// learn makes Redact know a value.
-func (s *Secrets) learn(name, value string) {
+// addLoaded makes Redact know a value.
+func (s *Secrets) addLoaded(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = append(s.known, knownSecret{name, value})
-	slices.SortFunc(s.known, func(a, b knownSecret) int { return cmp.Compare(a.name, b.name) })
-	s.replacer.Store(replacerOf(s.known))
+	s.loaded = append(s.loaded, loadedSecret{name, value})
+	slices.SortFunc(s.loaded, func(a, b loadedSecret) int { return cmp.Compare(a.name, b.name) })
+	s.replacer.Store(replacerOf(s.loaded))
 }
 
-// A knownSecret is a secret that was read.
-type knownSecret struct{ name, value string }
+// A loadedSecret is a secret that was read.
+type loadedSecret struct{ name, value string }
 
 // replacerOf returns what replaces the values. Of several forms that begin at one
 // place the longest counts, then the first name.
-func replacerOf(known []knownSecret) *strings.Replacer {
+func replacerOf(secrets []loadedSecret) *strings.Replacer {
 	type rule struct{ form, name string }
 	var rules []rule
-	for _, k := range known {
+	for _, k := range secrets {
 		if len(k.value) < minRedacted {
 			continue
 		}
@@ -76,19 +76,23 @@ func replacerOf(known []knownSecret) *strings.Replacer {
 func forms(value string) []string {
 	quoted, _ := json.Marshal(value) // with the escapes that HTML needs
 	all := []string{
-		value, inner(string(quoted)), inner(string(marshal(value))), inner(strconv.Quote(value)), inner(strconv.QuoteToASCII(value)),
-		url.QueryEscape(value), url.PathEscape(value), lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)),
+		value,
+		trimQuotes(string(quoted)), trimQuotes(string(marshal(value))),
+		trimQuotes(strconv.Quote(value)), trimQuotes(strconv.QuoteToASCII(value)),
+		url.QueryEscape(value), lowerEscapes(url.QueryEscape(value)),
+		url.PathEscape(value), lowerEscapes(url.PathEscape(value)),
 		hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value))),
 	}
 	for offset := range 3 {
-		all = append(all, base64At(base64.RawStdEncoding, value, offset), base64At(base64.RawURLEncoding, value, offset))
+		all = append(all, base64At(base64.RawStdEncoding, value, offset))
+		all = append(all, base64At(base64.RawURLEncoding, value, offset))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// inner returns a quoted text without its quotes.
-func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
+// trimQuotes returns a quoted text without its quotes.
+func trimQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 // lowerEscapes writes %2F as %2f.
 func lowerEscapes(s string) string {
@@ -129,7 +133,7 @@ func (s *Secrets) redactError(err error) error {
 
 // redactJSON takes secrets out of the strings of a JSON text.
 func (s *Secrets) redactJSON(text []byte) []byte {
-	if s.silent() {
+	if s.redactsNothing() {
 		return text
 	}
 	var b []byte
@@ -171,7 +175,7 @@ func (w *World) Redact(text string) string { return w.Secrets.Redact(text) }
 
 // Redacts reports whether Redact can change a text now: a secret was read, or there are
 // patterns.
-func (w *World) Redacts() bool { return !w.Secrets.silent() }
+func (w *World) Redacts() bool { return !w.Secrets.redactsNothing() }
 
 // RedactJSON is Redact for a JSON text, which stays one: it looks at the strings.
 func (w *World) RedactJSON(text json.RawMessage) json.RawMessage { return w.Secrets.redactJSON(text) }

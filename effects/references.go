@@ -70,12 +70,15 @@ func HostPlugin(o RefOptions) starhost.Plugin {
 	}
 	r.stdinOnce = sync.OnceValues(r.readStdin)
 	loaders := []starhost.FragmentLoader{
-		{Prefix: "-", Description: "Standard input.", Load: r.effect("-", typed, r.loadStdin)},
-		{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.effect("file:", typed, r.loadFile)},
-		{Prefix: "", Description: "A fragment by its id or alias; a file, or every file of a folder, by its path.", Load: r.effect("", r.named, r.loadBare)},
+		{Prefix: "-", Description: "Standard input.", Load: r.effect("-", refuseHandler, r.loadStdin)},
+		{Prefix: "file", Description: "A file, or every file of a folder, by its path.", Load: r.effect("file:", refuseHandler, r.loadFile)},
+		{Prefix: "", Description: "A fragment by its id or alias; a file, or every file of a folder, by its path.", Load: r.effect("", r.refuseHandlerPath, r.loadBare)},
 	}
 	if o.Store != nil {
-		loaders = append(loaders, starhost.FragmentLoader{Prefix: "sha256", Description: "A fragment by its id, or the first digits of it.", Load: r.effect("sha256:", anyone, r.loadID)})
+		loaders = append(loaders, starhost.FragmentLoader{
+			Prefix: "sha256", Description: "A fragment by its id, or the first digits of it.",
+			Load: r.effect("sha256:", refuseNone, r.loadID),
+		})
 	}
 	if world.HTTP != nil {
 		loaders = append(loaders,
@@ -102,7 +105,7 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 		Ref string `json:"ref"`
 	}
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
-		c := call{kind: "reference", request: request{prefix + arg}, what: prefix + arg, refused: may(ctx, prefix+arg)}
+		c := effectCall{kind: "reference", request: request{prefix + arg}, subject: prefix + arg, refusal: may(ctx, prefix+arg)}
 		got, err := do(ctx, r.World, c, func(ctx context.Context) (contextReply, error) {
 			got, err := load(ctx, t, arg)
 			return contextReply(got), err
@@ -111,24 +114,24 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 	}
 }
 
-// typed refuses a reference that a handler asks for.
-func typed(ctx context.Context, ref string) error {
+// refuseHandler refuses a reference that a handler asks for.
+func refuseHandler(ctx context.Context, ref string) error {
 	if lane := starhost.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
 		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
 	}
 	return nil
 }
 
-// named is typed, but lets handlers ask for what may be an id or alias.
-func (r *references) named(ctx context.Context, ref string) error {
+// refuseHandlerPath is typed, but lets handlers ask for what may be an id or alias.
+func (r *references) refuseHandlerPath(ctx context.Context, ref string) error {
 	if r.Store != nil && fragments.CheckAlias(ref) == nil {
 		return nil
 	}
-	return typed(ctx, ref)
+	return refuseHandler(ctx, ref)
 }
 
-// anyone refuses nothing.
-func anyone(context.Context, string) error { return nil }
+// refuseNone refuses nothing.
+func refuseNone(context.Context, string) error { return nil }
 
 // A contextReply is what a reference of the host's own gives, in a journal.
 type contextReply starhost.Context
@@ -176,17 +179,17 @@ func (c *contextReply) UnmarshalJSON(b []byte) error {
 func (r *references) loadURL(scheme string) loadFunc {
 	return func(ctx context.Context, _ *starhost.Turn, rest string) (starhost.Context, error) {
 		ref := scheme + rest
-		if err := typed(ctx, ref); err != nil {
+		if err := refuseHandler(ctx, ref); err != nil {
 			return starhost.Context{}, err
 		}
-		s, err := newSending(r.World, Request{URL: ref})
+		s, err := newHTTPExchange(r.World, Request{URL: ref})
 		if err != nil {
 			return starhost.Context{}, err
 		}
 		rules := *r.World
 		rules.Granted = append(Grants{{"http", s.target.pattern("GET")}, {"http", "*"}, {"http", "http://*"}}, r.World.Granted...)
 		rules.Declared = rules.Granted
-		s.rules = &rules
+		s.permitted = &rules
 		return s.fragment(ctx, ref)
 	}
 }
@@ -204,15 +207,15 @@ func (r *references) readStdin() (starhost.Context, error) {
 		return starhost.Context{}, err
 	}
 	var c starhost.Context
-	add(&c, "-", b)
+	addContent(&c, "-", b)
 	return c, nil
 }
 
 // loadFile resolves file:PATH.
 func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
 	c, err := r.load(ctx, name)
-	if missing(err) {
-		return c, notRead(name, err, r.near(name))
+	if isMissing(err) {
+		return c, readError(name, err, r.nearSibling(name))
 	}
 	return c, err
 }
@@ -224,10 +227,10 @@ func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string
 	if !errors.Is(err, starhost.ErrNoReference) {
 		return c, err
 	}
-	if name == "" || strings.Contains(name, "\x00") || typed(ctx, name) != nil {
+	if name == "" || strings.Contains(name, "\x00") || refuseHandler(ctx, name) != nil {
 		return starhost.Context{}, starhost.ErrNoReference
 	}
-	if _, err := r.FS.Stat(r.place(name)); missing(err) {
+	if _, err := r.FS.Stat(r.filePath(name)); isMissing(err) {
 		return starhost.Context{}, starhost.ErrNoReference
 	}
 	return r.load(ctx, name)
@@ -239,18 +242,18 @@ func (r *references) load(ctx context.Context, name string) (starhost.Context, e
 	if name == "" {
 		return c, errorf("E0503", "path: got none, want one as file:notes.md")
 	}
-	info, err := r.FS.Stat(r.place(name))
+	info, err := r.FS.Stat(r.filePath(name))
 	switch {
 	case err != nil:
-		return c, notRead(name, err, "")
+		return c, readError(name, err, "")
 	case info.IsDir():
 		return r.loadFolder(ctx, name)
 	}
-	b, err := readRegular(r.FS, r.place(name), name, r.MaxRead)
+	b, err := readRegular(r.FS, r.filePath(name), name, r.MaxRead)
 	if err != nil {
 		return c, err
 	}
-	add(&c, shown(name), b)
+	addContent(&c, sourceName(name), b)
 	return c, nil
 }
 
@@ -258,7 +261,7 @@ func (r *references) load(ctx context.Context, name string) (starhost.Context, e
 func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Context, err error) {
 	files, err := r.folder(name)
 	if err != nil {
-		return c, notRead(name, err, "")
+		return c, readError(name, err, "")
 	}
 	defer files.Close()
 	names, err := files.Glob("**")
@@ -270,7 +273,7 @@ func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Co
 		if err := ctx.Err(); err != nil {
 			return starhost.Context{}, err
 		}
-		label := path.Join(shown(name), n)
+		label := path.Join(sourceName(name), n)
 		b, err := files.read(n, label)
 		if err != nil {
 			return starhost.Context{}, err
@@ -278,7 +281,7 @@ func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Co
 		if total += len(b); total > maxFolder {
 			return starhost.Context{}, fileError("E0506", name, "got more than %d bytes in all files of the folder", maxFolder)
 		}
-		add(&c, label, b)
+		addContent(&c, label, b)
 	}
 	return c, nil
 }
@@ -287,34 +290,34 @@ func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Co
 func (r *references) folder(name string) (*Files, error) {
 	o := FileOptions{MaxRead: r.MaxRead}
 	if r.onDisk {
-		return OpenFiles(r.place(name), o)
+		return OpenFiles(r.filePath(name), o)
 	}
-	return NewFiles(afero.NewBasePathFs(r.FS, r.place(name)), o), nil
+	return NewFiles(afero.NewBasePathFs(r.FS, r.filePath(name)), o), nil
 }
 
-// near returns a file or folder beside a missing one that its name may mean.
-func (r *references) near(name string) string {
+// nearSibling returns a file or folder beside a missing one that its name may mean.
+func (r *references) nearSibling(name string) string {
 	siblings := Files{fs: r.FS}
-	names, err := siblings.names(filepath.Dir(r.place(name)), maxMatches)
+	names, err := siblings.names(filepath.Dir(r.filePath(name)), maxMatches)
 	if err != nil {
 		return ""
 	}
-	return beside(shown(name), names)
+	return nearestSibling(sourceName(name), names)
 }
 
-// place returns where a path as typed is.
-func (r *references) place(name string) string {
+// filePath returns where a path as typed is.
+func (r *references) filePath(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(r.Dir, name)
 }
 
-// shown returns the source that reports name: the path as typed, with "/".
-func shown(name string) string { return path.Clean(filepath.ToSlash(name)) }
+// sourceName returns the source that reports name: the path as typed, with "/".
+func sourceName(name string) string { return path.Clean(filepath.ToSlash(name)) }
 
-// add appends a file to c: text as a fragment, anything else as an attachment.
-func add(c *starhost.Context, source string, content []byte) {
+// addContent appends a file to c: text as a fragment, anything else as an attachment.
+func addContent(c *starhost.Context, source string, content []byte) {
 	if bytes.IndexByte(content, 0) < 0 && utf8.Valid(content) {
 		c.Fragments = append(c.Fragments, fragments.Fragment{Content: string(content), Source: source})
 		return

@@ -22,14 +22,14 @@ func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string
 	if !isID(digits) {
 		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", shorten(digits), minDigits)
 	}
-	id, ok, err := r.begins(ctx, digits)
+	id, ok, err := r.findID(ctx, digits)
 	if err == nil && !ok {
-		err = errorf("E0519", "reference sha256:%s: the store has no such content%s", digits, near.Hint(r.nearID(ctx, digits)))
+		err = errorf("E0519", "reference sha256:%s: the store has no such content%s", digits, near.Hint(r.suggestID(ctx, digits)))
 	}
 	if err != nil {
 		return starhost.Context{}, err
 	}
-	return r.stored(ctx, id)
+	return r.loadContent(ctx, id)
 }
 
 // isID reports whether a text is an id, or enough of its beginning.
@@ -49,7 +49,7 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 		return starhost.Context{}, starhost.ErrNoReference
 	}
 	if isID(name) {
-		id, ok, err = r.begins(ctx, name)
+		id, ok, err = r.findID(ctx, name)
 	}
 	if err == nil && !ok && fragments.CheckAlias(name) == nil {
 		id, ok, err = r.Store.Alias(ctx, name)
@@ -61,12 +61,12 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 	case !ok:
 		return starhost.Context{}, starhost.ErrNoReference
 	}
-	return r.stored(ctx, id)
+	return r.loadContent(ctx, id)
 }
 
-// begins returns the only id that begins with some digits; ok is false if none
+// findID returns the only id that begins with some digits; ok is false if none
 // does.
-func (r *references) begins(ctx context.Context, digits string) (id fragments.Hash, ok bool, err error) {
+func (r *references) findID(ctx context.Context, digits string) (id fragments.Hash, ok bool, err error) {
 	ids, err := r.Store.Find(ctx, digits, maxCandidates+1)
 	switch {
 	case err != nil:
@@ -83,9 +83,9 @@ func (r *references) begins(ctx context.Context, digits string) (id fragments.Ha
 	return id, false, errorf("E0519", "reference %s: got the beginning of several ids, want more of one of %s%s", digits, strings.Join(beginnings(ids, 64), ", "), more)
 }
 
-// nearID returns a reference to a content whose id digits may misspell, behind the
+// suggestID returns a reference to a content whose id digits may misspell, behind the
 // first four.
-func (r *references) nearID(ctx context.Context, digits string) string {
+func (r *references) suggestID(ctx context.Context, digits string) string {
 	ids, err := r.Store.Find(ctx, digits[:4], maxCandidates)
 	if err != nil {
 		return ""
@@ -106,8 +106,8 @@ func beginnings(ids []fragments.Hash, digits int) []string {
 	return texts
 }
 
-// stored returns a content. Its source is the reference.
-func (r *references) stored(ctx context.Context, id fragments.Hash) (starhost.Context, error) {
+// loadContent returns a content. Its source is the reference.
+func (r *references) loadContent(ctx context.Context, id fragments.Hash) (starhost.Context, error) {
 	text, ok, err := r.Store.Get(ctx, id)
 	switch {
 	case err != nil:

@@ -129,7 +129,9 @@ func TestStoredReferencesReplay(t *testing.T) {
 		if err := h.Add(effects.HostPlugin(effects.RefOptions{Store: s, World: w})); err != nil {
 			t.Fatal(err)
 		}
-		p, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(t.Context(), starhost.Request{Text: "hi", Fragments: refs})
+		p, err := h.NewSession(starhost.SessionConfig{ID: "s"}).Prompt(
+			t.Context(), starhost.Request{Text: "hi", Fragments: refs},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func ReplaceFile(name string, content []byte, mode fs.FileMode) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular(), isLink(name) && !private:
-		return writeTo(name, content, mode)
+		return writeInPlace(name, content, mode)
 	case err == nil && !private:
 		return replace(afero.OsFs{}, name, content, info.Mode().Perm(), true)
 	}
@@ -35,8 +35,8 @@ func isLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// writeTo writes to what is there, which may be a pipe.
-func writeTo(name string, content []byte, mode fs.FileMode) error {
+// writeInPlace writes to what is there, which may be a pipe.
+func writeInPlace(name string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func writeTo(name string, content []byte, mode fs.FileMode) error {
 // replace writes a file beside another and renames it to that one. Where exact is
 // true it has the mode whatever the process takes from those of new files.
 func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact bool) error {
-	beside, file, err := temporary(out, name, mode)
+	beside, file, err := createTemporary(out, name, mode)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact b
 	return err
 }
 
-// temporary makes a file beside another, under the first name that is free.
-func temporary(out writeFS, name string, mode fs.FileMode) (string, afero.File, error) {
+// createTemporary makes a file beside another, under the first name that is free.
+func createTemporary(out writeFS, name string, mode fs.FileMode) (string, afero.File, error) {
 	for n := 0; ; n++ {
 		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".starhost-%d.tmp", n))
 		file, err := out.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

@@ -25,11 +25,11 @@ type Replay struct {
 	// Header is the journal's first line.
 	Header Header
 
-	mu       sync.Mutex
-	lanes    map[string]*replayLane
-	times    []time.Time
-	read     int              // how many of times were asked for
-	diverged *DivergenceError // the one of the lowest lane
+	mu         sync.Mutex
+	lanes      map[string]*replayLane
+	times      []time.Time
+	reads      int              // how many of times were asked for
+	divergence *DivergenceError // the one of the lowest lane
 }
 
 // A replayLane is what a lane did and how much of it was asked for again.
@@ -69,7 +69,7 @@ func ReadJournal(r io.Reader) (*Replay, error) {
 		return nil, err
 	}
 	p := &Replay{lanes: map[string]*replayLane{}}
-	if err := readLines("journal", b, func(_ int, line []byte) error { return p.add(line) }); err != nil {
+	if err := readLines("journal", b, func(_ int, line []byte) error { return p.addLine(line) }); err != nil {
 		return nil, err
 	}
 	if p.Header.Version == 0 {
@@ -78,10 +78,10 @@ func ReadJournal(r io.Reader) (*Replay, error) {
 	return p, nil
 }
 
-// add reads one line.
-func (p *Replay) add(line []byte) error {
+// addLine reads one line.
+func (p *Replay) addLine(line []byte) error {
 	if p.Header.Version == 0 {
-		return p.begin(line)
+		return p.readHeader(line)
 	}
 	var reading clockLine
 	if err := json.Unmarshal(line, &reading); err != nil {
@@ -100,7 +100,7 @@ func (p *Replay) add(line []byte) error {
 	return nil
 }
 
-func (p *Replay) begin(line []byte) error {
+func (p *Replay) readHeader(line []byte) error {
 	err := json.Unmarshal(line, &p.Header)
 	switch {
 	case err != nil:
@@ -123,17 +123,17 @@ func (p *Replay) lane(path string) *replayLane {
 // answer gives the lane's next reply. Lanes that come after the first one that
 // diverged get its error; those that run beside it and come before go on, so that
 // the first is the first on any number of cores.
-func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
+func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped(path) {
-		return entry{}, false, p.diverged
+	if p.isPastDivergence(path) {
+		return entry{}, false, p.divergence
 	}
 	lane, request := p.lane(path), marshal(c.request)
 	want := "no further effect"
 	if lane.next < len(lane.entries) {
 		e := lane.entries[lane.next]
-		if e.of(plugin, c.kind, request) {
+		if e.matches(plugin, c.kind, request) {
 			lane.next++
 			return e, true, nil
 		}
@@ -142,39 +142,47 @@ func (p *Replay) answer(path, plugin string, c call) (entry, bool, error) {
 			want += " of " + e.Plugin
 		}
 	}
-	p.diverged = &DivergenceError{Lane: path, Plugin: plugin, Number: lane.next + 1, Want: want, Got: describe(c.kind, request)}
-	return entry{}, false, p.diverged
+	p.divergence = &DivergenceError{
+		Lane: path, Plugin: plugin, Number: lane.next + 1, Want: want, Got: describe(c.kind, request),
+	}
+	return entry{}, false, p.divergence
 }
 
-// of reports whether an entry is that of an effect.
-func (e *entry) of(plugin, kind string, request []byte) bool {
-	return e.Kind == kind && e.Plugin == plugin && covers(decoded(e.Request), decoded(request), false)
+// matches reports whether an entry is that of an effect.
+func (e *entry) matches(plugin, kind string, request []byte) bool {
+	return e.Kind == kind && e.Plugin == plugin && covers(decodeJSON(e.Request), decodeJSON(request), false)
 }
 
-// refuse notes that a plugin may not do an effect. If the lane did it next, that is
+// recordRefusal notes that a plugin may not do an effect. If the lane did it next, that is
 // where the turn diverges.
-func (p *Replay) refuse(path, plugin string, c call) {
+func (p *Replay) recordRefusal(path, plugin string, c effectCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lane, request := p.lane(path), marshal(c.request)
-	if p.stopped(path) || lane.next == len(lane.entries) || !lane.entries[lane.next].of(plugin, c.kind, request) {
+	if p.isPastDivergence(path) || lane.next == len(lane.entries) {
+		return
+	}
+	if !lane.entries[lane.next].matches(plugin, c.kind, request) {
 		return
 	}
 	effect := describe(c.kind, request)
-	p.diverged = &DivergenceError{Lane: path, Plugin: plugin, Number: lane.next + 1, Want: effect, Got: "no permission for " + effect, Refused: c.refused}
+	p.divergence = &DivergenceError{
+		Lane: path, Plugin: plugin, Number: lane.next + 1,
+		Want: effect, Got: "no permission for " + effect, Refused: c.refusal,
+	}
 }
 
-// stopped reports whether a lane's next effect comes after the divergence. That of
+// isPastDivergence reports whether a lane's next effect comes after the divergence. That of
 // a lane that called the diverged one does.
-func (p *Replay) stopped(path string) bool {
-	d := p.diverged
+func (p *Replay) isPastDivergence(path string) bool {
+	d := p.divergence
 	return d != nil && (compareLanes(d.Lane, path) <= 0 || strings.HasPrefix(d.Lane, path+"/"))
 }
 
 // Answer gives the replies of the model and of the person who approves, for
 // starhost.Options.Answer.
 func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
-	e, _, err := p.answer(in.Lane, starhost.HostPlugin, call{kind: in.Kind, request: in.Request})
+	e, _, err := p.answer(in.Lane, starhost.HostPlugin, effectCall{kind: in.Kind, request: in.Request})
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +194,11 @@ func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
 func (p *Replay) Clock() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.read++
+	p.reads++
 	if len(p.times) == 0 {
 		return time.Unix(0, 0).UTC()
 	}
-	return p.times[min(p.read, len(p.times))-1]
+	return p.times[min(p.reads, len(p.times))-1]
 }
 
 // End returns, when the turn is over, the first divergence, by lane: a
@@ -201,18 +209,21 @@ func (p *Replay) End() error {
 	for _, path := range p.paths() {
 		lane := p.lanes[path]
 		switch {
-		case p.stopped(path):
-			return p.diverged
+		case p.isPastDivergence(path):
+			return p.divergence
 		case lane.next < len(lane.entries):
 			e := lane.entries[lane.next]
-			return &DivergenceError{Lane: path, Plugin: e.Plugin, Number: lane.next + 1, Want: describe(e.Kind, e.Request), Got: "no further effect"}
+			return &DivergenceError{
+				Lane: path, Plugin: e.Plugin, Number: lane.next + 1,
+				Want: describe(e.Kind, e.Request), Got: "no further effect",
+			}
 		}
 	}
 	switch {
-	case p.diverged != nil:
-		return p.diverged
-	case p.read != len(p.times):
-		return errorf("E0516", "replay: the clock was read %d times, want %d as in the journal", p.read, len(p.times))
+	case p.divergence != nil:
+		return p.divergence
+	case p.reads != len(p.times):
+		return errorf("E0516", "replay: the clock was read %d times, want %d as in the journal", p.reads, len(p.times))
 	}
 	return nil
 }
@@ -240,8 +251,8 @@ func compareLanes(a, b string) int {
 // describe returns an effect for messages.
 func describe(kind string, request []byte) string { return kind + " " + shortJSON(request) }
 
-// decoded returns a JSON text as Go values that compare: numbers as their text.
-func decoded(text []byte) any {
+// decodeJSON returns a JSON text as Go values that compare: numbers as their text.
+func decodeJSON(text []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var v any

@@ -62,8 +62,8 @@ func (s Secret) Names() []string {
 
 // String returns the text with names in place of secrets.
 func (s Secret) String() string {
-	shown, _ := s.render(func(p *secretValue) (string, error) { return placeholder(p.name), nil })
-	return shown
+	text, _ := s.render(func(p *secretValue) (string, error) { return placeholder(p.name), nil })
+	return text
 }
 
 // GoString, Format and MarshalJSON show what String does.
@@ -125,7 +125,7 @@ type Secrets struct {
 	o        SecretOptions
 	mu       sync.Mutex
 	values   map[string]*secretValue
-	known    []knownSecret // that were read, by name
+	loaded   []loadedSecret // that were read, by name
 	replacer atomic.Pointer[strings.Replacer]
 }
 
@@ -160,7 +160,7 @@ func (s *Secrets) get(name string) *secretValue {
 	v := s.values[name]
 	if v == nil {
 		v = &secretValue{name: name}
-		v.read = sync.OnceValues(func() (string, error) { return s.open(name) })
+		v.read = sync.OnceValues(func() (string, error) { return s.load(name) })
 		s.values[name] = v
 	}
 	return v
@@ -170,9 +170,9 @@ func (s *Secrets) get(name string) *secretValue {
 // with it. It is for no plugin: those have [World.Secret].
 func (s *Secrets) Value(name string) (string, error) { return s.get(name).read() }
 
-// open reads a value from its place.
-func (s *Secrets) open(name string) (string, error) {
-	raw, err := s.fetch(name)
+// load reads a value from its place.
+func (s *Secrets) load(name string) (string, error) {
+	raw, err := s.readRaw(name)
 	if err == nil && len(raw) > maxSecret {
 		err = fmt.Errorf("got more than %d bytes, want at most that", maxSecret)
 	}
@@ -183,11 +183,11 @@ func (s *Secrets) open(name string) (string, error) {
 	if err != nil {
 		return "", errorf("E0513", "secret %q: %v", name, err)
 	}
-	s.learn(name, value)
+	s.addLoaded(name, value)
 	return value, nil
 }
 
-func (s *Secrets) fetch(name string) (string, error) {
+func (s *Secrets) readRaw(name string) (string, error) {
 	source := s.o.Sources[name]
 	if source.Command != nil {
 		return runSecretCommand(source.Command)
@@ -214,14 +214,14 @@ func runSecretCommand(argv []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	out := &bounded{most: maxSecret + 1, onOver: cancel}
+	out := &boundedWriter{max: maxSecret + 1, onExceed: cancel}
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	exited := (*exec.ExitError)(nil)
 	switch {
-	case out.over:
-		return string(out.kept), nil // which is over the limit
+	case out.exceeded:
+		return string(out.content), nil // which is over the limit
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("its command took more than %s", secretTimeout)
 	case errors.As(err, &exited):
@@ -229,28 +229,28 @@ func runSecretCommand(argv []string) (string, error) {
 	case err != nil:
 		return "", errors.New("its command did not start")
 	}
-	return string(out.kept), nil
+	return string(out.content), nil
 }
 
 // A bounded writer keeps what it is given, up to a number of bytes. More is an
 // error.
-type bounded struct {
-	kept   []byte // not an embedded bytes.Buffer, whose ReadFrom has no bound
-	most   int
-	over   bool
-	onOver func() // if not nil
+type boundedWriter struct {
+	content  []byte // not an embedded bytes.Buffer, whose ReadFrom has no bound
+	max      int
+	exceeded bool
+	onExceed func() // if not nil
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
-	room := b.most - len(b.kept)
+func (b *boundedWriter) Write(p []byte) (int, error) {
+	room := b.max - len(b.content)
 	if len(p) <= room {
-		b.kept = append(b.kept, p...)
+		b.content = append(b.content, p...)
 		return len(p), nil
 	}
-	b.kept = append(b.kept, p[:room]...)
-	b.over = true
-	if b.onOver != nil {
-		b.onOver()
+	b.content = append(b.content, p[:room]...)
+	b.exceeded = true
+	if b.onExceed != nil {
+		b.onExceed()
 	}
 	return room, io.ErrShortWrite
 }
@@ -262,7 +262,7 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	}
 	// What is checked here is that the name may be used at all; where, is checked
 	// when it is opened.
-	c := call{kind: "secret", request: request{name}, what: name, refused: w.refusal("secret", name, revealing(name, anywhere))}
+	c := effectCall{kind: "secret", request: request{name}, subject: name, refusal: w.refusal("secret", name, allowsSecret(name, anyHost))}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		if w.Secrets == nil {
 			return none, errorf("E0513", "secret %q: there are no secrets here", name)
@@ -287,19 +287,19 @@ func (w *World) secretValue(name string) *secretValue {
 // anywhere and here are what a secret may be used for, beside a host's name: for
 // anything, and for a program of this machine.
 const (
-	anywhere = "*"
-	here     = ""
+	anyHost     = "*"
+	thisMachine = ""
 )
 
-// revealing tells of permissions whether they let a secret be used for a host,
+// allowsSecret tells of permissions whether they let a secret be used for a host,
 // anywhere or here.
-func revealing(name, host string) func(Permission) bool {
+func allowsSecret(name, host string) func(Permission) bool {
 	return func(p Permission) bool {
 		if p.Kind != "secret" {
 			return false
 		}
 		pattern, at, bound := strings.Cut(p.Pattern, "@")
-		return matchNames(pattern)(name) && (!bound || host == anywhere || host != here && matchHost(at, host))
+		return matchNames(pattern)(name) && (!bound || host == anyHost || host != thisMachine && matchHost(at, host))
 	}
 }
 

@@ -38,7 +38,9 @@ func TestSecretPrints(t *testing.T) {
 	in := inside{s, s, map[string]effects.Secret{"k": s}}
 	var printed []string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%10.3s", "%T"} {
-		printed = append(printed, fmt.Sprintf(verb, s), fmt.Sprintf(verb, &s), fmt.Sprintf(verb, in), fmt.Sprintf(verb, &in), fmt.Sprintf(verb, []effects.Secret{s}))
+		for _, value := range []any{s, &s, in, &in, []effects.Secret{s}} {
+			printed = append(printed, fmt.Sprintf(verb, value))
+		}
 	}
 	for _, v := range []any{s, &s, in, map[string]any{"s": s}} {
 		b, err := json.Marshal(v)
@@ -50,7 +52,8 @@ func TestSecretPrints(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "s", s, "in", in)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "s", s, "in", in)
-	printed = append(printed, log.String(), s.String(), s.GoString(), fmt.Sprint(s.Names()), fmt.Sprintf("%v", fmt.Errorf("%w: %v", os.ErrClosed, s)))
+	wrapped := fmt.Errorf("%w: %v", os.ErrClosed, s)
+	printed = append(printed, log.String(), s.String(), s.GoString(), fmt.Sprint(s.Names()), wrapped.Error())
 	for _, p := range printed {
 		if strings.Contains(p, "p4ss") || strings.Contains(p, hex.EncodeToString([]byte("p4ss"))) {
 			t.Errorf("printed %s", p)

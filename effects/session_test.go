@@ -22,7 +22,9 @@ import (
 func inTurn(t testing.TB, c starhost.SessionConfig, plugin string, f func(*starhost.Turn, *starhost.Lane)) {
 	t.Helper()
 	h := starhost.New(starhost.Options{})
-	hook := starhost.Hook{Event: "turn_start", Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+	hook := starhost.Hook{Event: "turn_start", Call: func(
+		ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
 		f(turn, starhost.LaneOf(ctx))
 		return starhost.Decision{}, nil
 	}}

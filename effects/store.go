@@ -39,8 +39,8 @@ type memoryValues struct {
 	size   int // bytes of keys and values
 }
 
-// of returns a plugin's values.
-func (m *MemoryKV) of(plugin string) *memoryValues {
+// valuesOf returns a plugin's values.
+func (m *MemoryKV) valuesOf(plugin string) *memoryValues {
 	if m.plugins == nil {
 		m.plugins = map[string]*memoryValues{}
 	}
@@ -54,7 +54,7 @@ func (m *MemoryKV) of(plugin string) *memoryValues {
 func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	value, ok := m.of(plugin).values[key]
+	value, ok := m.valuesOf(plugin).values[key]
 	return bytes.Clone(value), ok, nil
 }
 
@@ -62,7 +62,7 @@ func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, 
 func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := m.of(plugin)
+	v := m.valuesOf(plugin)
 	size := v.size - v.sizeOf(key) + len(key) + len(value)
 	if size > MaxStore {
 		return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, shorten(key), MaxStore)
@@ -75,7 +75,7 @@ func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMess
 func (m *MemoryKV) Delete(_ context.Context, plugin, key string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v := m.of(plugin)
+	v := m.valuesOf(plugin)
 	_, ok := v.values[key]
 	v.size -= v.sizeOf(key)
 	delete(v.values, key)
@@ -86,7 +86,7 @@ func (m *MemoryKV) Delete(_ context.Context, plugin, key string) (bool, error) {
 func (m *MemoryKV) Keys(_ context.Context, plugin string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.of(plugin).values)), nil
+	return slices.Sorted(maps.Keys(m.valuesOf(plugin).values)), nil
 }
 
 func (v *memoryValues) sizeOf(key string) int {

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// lazy returns a regular expression that is compiled when it is first needed,
+// lazyRegexp returns a regular expression that is compiled when it is first needed,
 // not when the program starts.
-func lazy(expr string) func() *regexp.Regexp {
+func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
@@ -85,9 +85,9 @@ func portOf(u *url.URL) (int, error) {
 	return parsePort(u.Port())
 }
 
-// likeAddress is a last label that no name has, so that a host with it would be
+// numericLabel is a last label that no name has, so that a host with it would be
 // an address in a form that some programs know: decimal, octal, hexadecimal.
-var likeAddress = lazy(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
+var numericLabel = lazyRegexp(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 // parseHost returns a host in lower case, and its address if it is one.
 func parseHost(host string) (string, netip.Addr, error) {
@@ -99,7 +99,7 @@ func parseHost(host string) (string, netip.Addr, error) {
 		return "[" + addr.String() + "]", addr, nil
 	case err == nil && !bracketed && addr.Is4():
 		return host, addr, nil
-	case bracketed, likeAddress().MatchString(host), !hostName().MatchString(host), strings.Contains(host, "*"):
+	case bracketed, numericLabel().MatchString(host), !hostName().MatchString(host), strings.Contains(host, "*"):
 		return "", netip.Addr{}, fmt.Errorf("got host %q, want a name as pager.internal, or an address as 10.0.0.1 or [::1]", host)
 	}
 	return host, netip.Addr{}, nil
@@ -151,15 +151,15 @@ func (t *target) authority() string {
 // origin is what a secret is not carried out of.
 func (t *target) origin() string { return t.scheme + "://" + t.authority() }
 
-// place returns the URL without its query.
-func (t *target) place() string { return t.origin() + t.path }
+// base returns the URL without its query.
+func (t *target) base() string { return t.origin() + t.path }
 
 // url returns the whole URL.
 func (t *target) url() string {
 	if t.query == "" {
-		return t.place()
+		return t.base()
 	}
-	return t.place() + "?" + t.query
+	return t.base() + "?" + t.query
 }
 
 // pattern returns the least permission that allows a method there.
@@ -174,8 +174,8 @@ func (t *target) pattern(method string) string {
 	return b.String() + t.authority()
 }
 
-// at returns the target with an address as its host.
-func (t *target) at(addr netip.Addr) *target {
+// withAddress returns the target with an address as its host.
+func (t *target) withAddress(addr netip.Addr) *target {
 	moved := *t
 	moved.addr, moved.host = addr, addr.String()
 	if addr.Is6() {
@@ -214,7 +214,8 @@ func parseHTTPRule(pattern string) httpRule {
 
 // allows reports whether the rule allows a method on a target.
 func (r httpRule) allows(method string, t *target) bool {
-	return slices.Contains(r.methods, method) && r.scheme == t.scheme && r.port == t.port && matchHost(r.host, t.host) && r.allowsPath(t.path)
+	return slices.Contains(r.methods, method) && r.scheme == t.scheme && r.port == t.port &&
+		matchHost(r.host, t.host) && r.allowsPath(t.path)
 }
 
 // allowsPath compares as normal paths: the whole, or the part before a final "*".
@@ -227,7 +228,7 @@ func (r httpRule) allowsPath(p string) bool {
 	return err == nil && (normal == p || wild && strings.HasPrefix(p, normal))
 }
 
-var addressPattern = lazy(`^([0-9][0-9.*]*|\[.*\])$`)
+var addressPattern = lazyRegexp(`^([0-9][0-9.*]*|\[.*\])$`)
 
 // matchHost reports whether a pattern of hosts matches one. "*" stands for any
 // characters. A pattern of numbers matches addresses alone and one of names names
@@ -244,28 +245,28 @@ func matchHost(pattern, host string) bool {
 	return ok && err == nil
 }
 
-var spelledAddress = lazy(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
+var spelledAddress = lazyRegexp(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
 
-// fetching tells of permissions whether they allow a method on a target.
-func fetching(method string, t *target) func(Permission) bool {
+// allowsRequest tells of permissions whether they allow a method on a target.
+func allowsRequest(method string, t *target) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "http" && parseHTTPRule(p.Pattern).allows(method, t)
 	}
 }
 
-// address reports whether a method is allowed on a target, by a permission that
+// allowsAddress reports whether a method is allowed on a target, by a permission that
 // spells its address from the first number on.
-func (g Grants) address(method string, t *target) bool {
+func (g Grants) allowsAddress(method string, t *target) bool {
 	return slices.ContainsFunc(g, func(p Permission) bool {
 		rule := parseHTTPRule(p.Pattern)
 		return p.Kind == "http" && spelledAddress().MatchString(rule.host) && rule.allows(method, t)
 	})
 }
 
-// notPublic are the networks of special use: what a server must not be made to
+// specialNetworks are the networks of special use: what a server must not be made to
 // ask, because who asks from there is trusted more, or because the address is
 // another one in disguise.
-var notPublic = prefixes(
+var specialNetworks = parsePrefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
@@ -275,7 +276,7 @@ var notPublic = prefixes(
 // mapped, compatible and translated (NAT64) ones are not among them.
 var global6 = netip.MustParsePrefix("2000::/3")
 
-func prefixes(texts ...string) []netip.Prefix {
+func parsePrefixes(texts ...string) []netip.Prefix {
 	list := make([]netip.Prefix, len(texts))
 	for i, t := range texts {
 		list[i] = netip.MustParsePrefix(t)
@@ -284,6 +285,6 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 func isPublic(addr netip.Addr) bool {
-	special := slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(addr) })
+	special := slices.ContainsFunc(specialNetworks, func(p netip.Prefix) bool { return p.Contains(addr) })
 	return !special && (addr.Is4() || global6.Contains(addr)) && addr.Zone() == ""
 }

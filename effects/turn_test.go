@@ -31,7 +31,9 @@ func (s *script) Complete(context.Context, *starhost.Prompt) (starhost.Reply, er
 func calls(names ...string) starhost.Reply {
 	r := starhost.Reply{Content: "<calling>", Usage: starhost.Usage{Input: 7, Output: 2, Cached: 1}}
 	for i, name := range names {
-		r.ToolCalls = append(r.ToolCalls, starhost.ToolCall{ID: fmt.Sprint("c", i), Name: name, Arguments: json.RawMessage(`{ "n": 1.0 }`)})
+		r.ToolCalls = append(r.ToolCalls, starhost.ToolCall{
+			ID: fmt.Sprint("c", i), Name: name, Arguments: json.RawMessage(`{ "n": 1.0 }`),
+		})
 	}
 	return r
 }
@@ -51,9 +53,12 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 		return starhost.Result{ForLLM: "relayed: " + r.Result.ForLLM}, err
 	}
 	seen := func(event string) starhost.Hook {
-		return starhost.Hook{Event: event, Call: func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+		return starhost.Hook{Event: event, Call: func(
+			ctx context.Context, turn *starhost.Turn, e *starhost.Event,
+		) (starhost.Decision, error) {
 			n, err := w.Random(ctx, turn, 1000)
-			*notes = append(*notes, fmt.Sprintf("%s: %q %q %v %v %d ms, drew %d %v", e.Name, e.Response, e.Result.ForLLM, e.ToolCalls, e.Usage, e.DurationMS, n, err))
+			*notes = append(*notes, fmt.Sprintf("%s: %q %q %v %v %d ms, drew %d %v",
+				e.Name, e.Response, e.Result.ForLLM, e.ToolCalls, e.Usage, e.DurationMS, n, err))
 			return starhost.Decision{}, nil
 		}}
 	}
@@ -77,8 +82,8 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 	}
 	s := h.NewSession(starhost.SessionConfig{ID: "s", Seed: 3})
 	r, err := s.Turn(t.Context(), starhost.Request{Text: text, Model: "acme/small"}, m)
-	said := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
-	return said + r.Prompt.Rendering() + fmt.Sprint(r.Turn.Errors())
+	result := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
+	return result + r.Prompt.Rendering() + fmt.Sprint(r.Turn.Errors())
 }
 
 // approvals answers one question after another: "yes", "no", "late", else with an
@@ -118,14 +123,19 @@ func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool,
 }
 
 // recordTurn returns what came of a turn, and its journal.
-func recordTurn(t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error), timeout time.Duration) (said, journal string) {
+func recordTurn(
+	t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error),
+	timeout time.Duration,
+) (text, journal string) {
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 3})
-	said = playTurn(t, starhost.Options{Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: timeout}, m, nil, "hi")
+	text = playTurn(t, starhost.Options{
+		Record: j.Record, Clock: j.Clock(ticking()), Approver: approver, ApprovalTimeout: timeout,
+	}, m, nil, "hi")
 	b, err := j.Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return said, string(b)
+	return text, string(b)
 }
 
 func readJournal(t testing.TB, text string) *effects.Replay {
@@ -155,11 +165,13 @@ func TestReplayTurn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			said, journal := recordTurn(t, &tt.model, tt.approver, 50*time.Millisecond)
+			text, journal := recordTurn(t, &tt.model, tt.approver, 50*time.Millisecond)
 			r := readJournal(t, journal)
 			again := effects.NewJournal(r.Header)
-			got := playTurn(t, starhost.Options{Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, "hi")
-			if diff := cmp.Diff(said, got); diff != "" {
+			got := playTurn(t, starhost.Options{
+				Record: again.Record, Clock: again.Clock(r.Clock), Answer: r.Answer, Approver: nobody(t),
+			}, noModel{t}, r, "hi")
+			if diff := cmp.Diff(text, got); diff != "" {
 				t.Errorf("turn (-recorded +replayed):\n%s", diff)
 			}
 			copied, err := again.Bytes()
@@ -199,16 +211,16 @@ func TestInputLines(t *testing.T) {
 
 // A turn that is another one stops at the first input that differs.
 func TestReplayTurnDiverges(t *testing.T) {
-	said, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"), time.Hour)
+	text, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"), time.Hour)
 	digest := strings.SplitN(strings.SplitN(journal, `"prompt":"`, 2)[1], `"`, 2)[0]
 	without := func(kind string) string {
-		kept := ""
+		rest := ""
 		for line := range strings.Lines(journal) {
 			if !strings.Contains(line, `"`+kind+`":{`) {
-				kept += line
+				rest += line
 			}
 		}
-		return kept
+		return rest
 	}
 	tests := []struct{ name, journal, text, want string }{
 		{"another message", journal, "ho", `replay: lane 1 of host: effect 1: got model {"name":"acme/small","options":{},"prompt":"`},
@@ -222,8 +234,10 @@ func TestReplayTurnDiverges(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := readJournal(t, tt.journal)
-			got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text)
-			if got == said {
+			got := playTurn(
+				t, starhost.Options{Clock: r.Clock, Answer: r.Answer, Approver: nobody(t)}, noModel{t}, r, tt.text,
+			)
+			if got == text {
 				t.Error("the turn is the same")
 			}
 			if err := r.End(); !strings.Contains(message(err), tt.want) || code(err) != "E0516" {
@@ -242,10 +256,10 @@ func TestReplayTurnProperty(t *testing.T) {
 			m = append(m, calls(names.Draw(rt, "tools")...))
 		}
 		person := approvals(rapid.SliceOfN(rapid.SampledFrom([]string{"yes", "no"}), 0, 6).Draw(rt, "answers")...)
-		said, journal := recordTurn(t, &m, person, time.Hour)
+		text, journal := recordTurn(t, &m, person, time.Hour)
 		r := readJournal(t, journal)
 		got := playTurn(t, starhost.Options{Clock: r.Clock, Answer: r.Answer}, noModel{t}, r, "hi")
-		if diff := cmp.Diff(said, got); diff != "" || r.End() != nil {
+		if diff := cmp.Diff(text, got); diff != "" || r.End() != nil {
 			rt.Errorf("turn (-recorded +replayed), %v:\n%s", r.End(), diff)
 		}
 	})

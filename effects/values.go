@@ -14,16 +14,18 @@ type keyRequest struct {
 }
 
 // A found is a value that may not be there.
-type found[T any] struct {
+type optionalValue[T any] struct {
 	Value T    `json:"value,omitempty"`
 	OK    bool `json:"found"`
 }
 
 // StateGet returns what the plugin keeps in a session under a key; ok is false if
 // that is nothing.
-func (w *World) StateGet(ctx context.Context, s *starhost.Session, key string) (value json.RawMessage, ok bool, err error) {
-	c := call{kind: "state.get", request: keyRequest{Key: key}, what: key}
-	f, err := do(ctx, w, c, func(context.Context) (f found[json.RawMessage], err error) {
+func (w *World) StateGet(
+	ctx context.Context, s *starhost.Session, key string,
+) (value json.RawMessage, ok bool, err error) {
+	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
+	f, err := do(ctx, w, c, func(context.Context) (f optionalValue[json.RawMessage], err error) {
 		f.Value, f.OK = StateOf(s, w.Plugin).Get(key)
 		return f, nil
 	})
@@ -32,7 +34,7 @@ func (w *World) StateGet(ctx context.Context, s *starhost.Session, key string) (
 
 // StateSet keeps a value, which must be valid JSON, as [State.Set] does.
 func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, value json.RawMessage) error {
-	c := call{kind: "state.set", request: keyRequest{key, value}, what: key, writes: true}
+	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		return none, StateOf(s, w.Plugin).Set(key, value)
 	})
@@ -41,33 +43,37 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 
 // StateDelete forgets a key and reports whether it was there.
 func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string) (bool, error) {
-	c := call{kind: "state.delete", request: keyRequest{Key: key}, what: key, writes: true}
+	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
 	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.Plugin).Delete(key), nil })
 }
 
 // StateKeys returns the keys that are kept, sorted.
 func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, error) {
-	keys, err := do(ctx, w, call{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
+	keys, err := do(ctx, w, effectCall{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
 		return blobsOf(StateOf(s, w.Plugin).Keys()), nil
 	})
 	return keys.texts(), err
 }
 
-// onStore returns the call of an effect on a key of the store. Effects that write
+// storeCall returns the call of an effect on a key of the store. Effects that write
 // outlive the session.
-func (w *World) onStore(kind string, r keyRequest, writes bool) (call, error) {
+func (w *World) storeCall(kind string, r keyRequest, writes bool) (effectCall, error) {
 	if len(r.Key) > MaxKey {
-		return call{}, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(r.Key), MaxKey)
+		return effectCall{}, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(r.Key), MaxKey)
 	}
 	if len(r.Value) > MaxValue {
-		return call{}, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", shorten(r.Key), len(r.Value), MaxValue)
+		return effectCall{}, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", shorten(r.Key), len(r.Value), MaxValue)
 	}
-	return call{kind: kind, request: r, what: r.Key, refused: w.mayName("store", ""), writes: writes, lasts: writes}, nil
+	return effectCall{
+		kind: kind, request: r, subject: r.Key, refusal: w.mayName("store", ""), writes: writes, persistent: writes,
+	}, nil
 }
 
-// inStore does an effect on the store.
-func inStore[T any](ctx context.Context, w *World, kind string, r keyRequest, writes bool, run func(context.Context, KV) (T, error)) (none T, err error) {
-	c, err := w.onStore(kind, r, writes)
+// doStore does an effect on the store.
+func doStore[T any](
+	ctx context.Context, w *World, kind string, r keyRequest, writes bool, run func(context.Context, KV) (T, error),
+) (none T, err error) {
+	c, err := w.storeCall(kind, r, writes)
 	if err != nil {
 		return none, err
 	}
@@ -77,14 +83,14 @@ func inStore[T any](ctx context.Context, w *World, kind string, r keyRequest, wr
 		}
 		reply, err := run(ctx, w.Store)
 		if coded, ok := err.(*Error); ok || err == nil {
-			return reply, orNil(coded)
+			return reply, errorOrNil(coded)
 		}
 		return none, errorf("E0518", "%s: %v", kind, err)
 	})
 }
 
-// orNil keeps a nil *Error from being an error.
-func orNil(e *Error) error {
+// errorOrNil keeps a nil *Error from being an error.
+func errorOrNil(e *Error) error {
 	if e == nil {
 		return nil
 	}
@@ -94,7 +100,9 @@ func orNil(e *Error) error {
 // StoreGet returns what the plugin keeps across sessions under a key; ok is false
 // if that is nothing.
 func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage, ok bool, err error) {
-	f, err := inStore(ctx, w, "store.get", keyRequest{Key: key}, false, func(ctx context.Context, kv KV) (f found[json.RawMessage], err error) {
+	f, err := doStore(ctx, w, "store.get", keyRequest{Key: key}, false, func(
+		ctx context.Context, kv KV,
+	) (f optionalValue[json.RawMessage], err error) {
 		f.Value, f.OK, err = kv.Get(ctx, w.Plugin, key)
 		return f, err
 	})
@@ -104,7 +112,9 @@ func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage
 // StoreSet keeps a value, which must be valid JSON, of at most [MaxValue] bytes
 // under a key of at most [MaxKey].
 func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage) error {
-	_, err := inStore(ctx, w, "store.set", keyRequest{key, value}, true, func(ctx context.Context, kv KV) (none struct{}, err error) {
+	_, err := doStore(ctx, w, "store.set", keyRequest{key, value}, true, func(
+		ctx context.Context, kv KV,
+	) (none struct{}, err error) {
 		return none, kv.Set(ctx, w.Plugin, key, value)
 	})
 	return err
@@ -112,14 +122,14 @@ func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage)
 
 // StoreDelete forgets a key and reports whether it was there.
 func (w *World) StoreDelete(ctx context.Context, key string) (bool, error) {
-	return inStore(ctx, w, "store.delete", keyRequest{Key: key}, true, func(ctx context.Context, kv KV) (bool, error) {
+	return doStore(ctx, w, "store.delete", keyRequest{Key: key}, true, func(ctx context.Context, kv KV) (bool, error) {
 		return kv.Delete(ctx, w.Plugin, key)
 	})
 }
 
 // StoreKeys returns the keys that are kept, sorted.
 func (w *World) StoreKeys(ctx context.Context) ([]string, error) {
-	keys, err := inStore(ctx, w, "store.keys", keyRequest{}, false, func(ctx context.Context, kv KV) (blobs, error) {
+	keys, err := doStore(ctx, w, "store.keys", keyRequest{}, false, func(ctx context.Context, kv KV) (blobs, error) {
 		keys, err := kv.Keys(ctx, w.Plugin)
 		return blobsOf(keys), err
 	})

@@ -55,18 +55,18 @@ type pathRequest struct {
 	Path string `json:"path"`
 }
 
-// onFile returns the call of an effect that reads a path, which must be one.
-func (w *World) onFile(kind, name string) (call, error) {
+// fileCall returns the call of an effect that reads a path, which must be one.
+func (w *World) fileCall(kind, name string) (effectCall, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
-		return call{}, err
+		return effectCall{}, err
 	}
-	return call{kind: kind, request: pathRequest{name}, what: name, refused: w.checkRead(clean)}, nil
+	return effectCall{kind: kind, request: pathRequest{name}, subject: name, refusal: w.checkRead(clean)}, nil
 }
 
 // ReadFile returns the text of a file of the workspace.
 func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
-	c, err := w.onFile("fs.read", name)
+	c, err := w.fileCall("fs.read", name)
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
 
 // ReadFileBytes returns the bytes of a file of the workspace.
 func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) {
-	c, err := w.onFile("fs.read_bytes", name)
+	c, err := w.fileCall("fs.read_bytes", name)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (w *World) readFile(name string) ([]byte, error) {
 
 // FileExists reports whether the workspace has a file or folder of that name.
 func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
-	c, err := w.onFile("fs.exists", name)
+	c, err := w.fileCall("fs.exists", name)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
 
 // StatFile describes a file or folder of the workspace.
 func (w *World) StatFile(ctx context.Context, name string) (FileInfo, error) {
-	c, err := w.onFile("fs.stat", name)
+	c, err := w.fileCall("fs.stat", name)
 	if err != nil {
 		return FileInfo{}, err
 	}
@@ -143,8 +143,8 @@ func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	refused := w.refusal("fs.read", path.Clean(pattern), reaching("fs.read", g))
-	c := call{kind: "fs.glob", request: request{pattern}, what: pattern, refused: refused}
+	refused := w.refusal("fs.read", path.Clean(pattern), allowsGlob("fs.read", g))
+	c := effectCall{kind: "fs.glob", request: request{pattern}, subject: pattern, refusal: refused}
 	names, err := do(ctx, w, c, func(context.Context) (blobs, error) {
 		names, err := w.glob(g)
 		return blobsOf(names), err
@@ -154,10 +154,10 @@ func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error)
 
 // glob returns the matches that the plugin may read.
 func (w *World) glob(g *glob) ([]string, error) {
-	if err := w.ready(); err != nil {
+	if err := w.requireWorkspace(); err != nil {
 		return nil, err
 	}
-	declared, granted := w.Declared.allowing("fs.read"), w.Granted.allowing("fs.read")
+	declared, granted := w.Declared.allowsFunc("fs.read"), w.Granted.allowsFunc("fs.read")
 	allowed := func(name string) bool { return declared(name) && granted(name) }
 	return w.Workspace.glob(g, func(name string, linked bool) bool {
 		if !allowed(name) || !linked {
@@ -168,8 +168,8 @@ func (w *World) glob(g *glob) ([]string, error) {
 	})
 }
 
-// ready checks what every effect on files needs.
-func (w *World) ready() error {
+// requireWorkspace checks what every effect on files needs.
+func (w *World) requireWorkspace() error {
 	if w.Workspace == nil {
 		return errorf("E0504", "there is no workspace here, so no file of it can be read")
 	}
@@ -179,7 +179,7 @@ func (w *World) ready() error {
 // resolve returns where a path leads, if the plugin may read both the path and
 // what it leads to. What it may not read it does not learn anything about.
 func (w *World) resolve(name string) (string, error) {
-	if err := w.ready(); err != nil {
+	if err := w.requireWorkspace(); err != nil {
 		return "", err
 	}
 	clean, err := cleanPath(name)
@@ -191,7 +191,7 @@ func (w *World) resolve(name string) (string, error) {
 	}
 	actual, err := w.Workspace.Resolve(clean)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", notRead(name, err, w.near(clean))
+		return "", readError(name, err, w.nearSibling(clean))
 	}
 	if err != nil || actual == clean {
 		return actual, err
@@ -199,9 +199,9 @@ func (w *World) resolve(name string) (string, error) {
 	return actual, w.checkRead(actual)
 }
 
-// near returns the file beside a missing one that its name may mean, of those
+// nearSibling returns the file beside a missing one that its name may mean, of those
 // that the plugin may read.
-func (w *World) near(clean string) string {
+func (w *World) nearSibling(clean string) string {
 	g, err := parseGlob(path.Join(quoteGlob(path.Dir(clean)), "*"))
 	if err != nil {
 		return ""
@@ -213,11 +213,11 @@ func (w *World) near(clean string) string {
 	for i, s := range siblings {
 		siblings[i] = path.Base(s)
 	}
-	return beside(clean, siblings)
+	return nearestSibling(clean, siblings)
 }
 
-// beside returns the path of the sibling that a path's last name may mean, or "".
-func beside(name string, siblings []string) string {
+// nearestSibling returns the path of the sibling that a path's last name may mean, or "".
+func nearestSibling(name string, siblings []string) string {
 	found := near.Name(path.Base(name), siblings)
 	if found == "" {
 		return ""

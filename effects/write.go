@@ -53,11 +53,13 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	}
 	clean, refused := w.mayWrite(name)
 	sum := sha256.Sum256([]byte(content))
-	c := call{
-		kind: "fs.write", request: request{name, len(content), hex.EncodeToString(sum[:])}, what: fmt.Sprintf("%s (%d B)", name, len(content)),
-		refused: refused, writes: true, lasts: true,
+	c := effectCall{
+		kind: "fs.write", request: request{name, len(content), hex.EncodeToString(sum[:])}, subject: fmt.Sprintf("%s (%d B)", name, len(content)),
+		refusal: refused, writes: true, persistent: true,
 	}
-	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) { return none, w.writeFile(clean, name, content) })
+	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
+		return none, w.writeFile(clean, name, content)
+	})
 	return err
 }
 
@@ -67,7 +69,7 @@ func (w *World) mayWrite(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := w.refusal("fs.write", quoteGlob(clean), allows("fs.write", clean)); err != nil {
+	if err := w.refusal("fs.write", quoteGlob(clean), allowsName("fs.write", clean)); err != nil {
 		return "", err
 	}
 	if w.protects(clean) {
@@ -111,25 +113,25 @@ func (w *World) writeFile(clean, name, content string) error {
 		}
 	}
 	if err := w.Workspace.write(actual, content); err != nil {
-		return notWritten(name, err)
+		return writeError(name, err)
 	}
 	return nil
 }
 
-// notWritten words an error of a file system without its path.
-func notWritten(shown string, err error) error {
-	return fileError("E0514", shown, "not written: %v", plainError(err))
+// writeError words an error of a file system without its path.
+func writeError(label string, err error) error {
+	return fileError("E0514", label, "not written: %v", plainError(err))
 }
 
 // destination returns where a file is written: behind the links of the folders on
 // the way, as far as there are any.
-func (f *Files) destination(clean, shown string) (string, error) {
+func (f *Files) destination(clean, label string) (string, error) {
 	info, err := f.lstat(clean)
 	switch {
 	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		return "", fileError("E0514", shown, "got a link, want a path that is none")
+		return "", fileError("E0514", label, "got a link, want a path that is none")
 	case err == nil && !info.Mode().IsRegular():
-		return "", fileError("E0514", shown, "got a %s, want a regular file", typeName(info.Mode()))
+		return "", fileError("E0514", label, "got a %s, want a regular file", typeName(info.Mode()))
 	}
 	dir, rest := path.Dir(clean), path.Base(clean)
 	for {
@@ -153,11 +155,11 @@ func (f *Files) isLink(name string) bool {
 
 // write replaces a file, or makes it and its folder, by renaming one beside it.
 func (f *Files) write(name, content string) error {
-	if err := f.out.MkdirAll(path.Dir(name), 0o755); err != nil {
+	if err := f.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
 	if info, err := f.fs.Stat(name); err == nil {
-		return replace(f.out, name, []byte(content), info.Mode().Perm(), true)
+		return replace(f.writer, name, []byte(content), info.Mode().Perm(), true)
 	}
-	return replace(f.out, name, []byte(content), 0o644, false)
+	return replace(f.writer, name, []byte(content), 0o644, false)
 }

@@ -21,7 +21,9 @@ func TestWriteFile(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "out", "old.md"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, files := range map[string]*effects.Files{"folder": open(t, dir), "memory": effects.NewFiles(memory(t, tree), effects.FileOptions{})} {
+	for name, files := range map[string]*effects.Files{
+		"folder": open(t, dir), "memory": effects.NewFiles(memory(t, tree), effects.FileOptions{}),
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := plugin(t, "fs.write:**", "fs.read:**", "fs.write:.github/*")
 			w.Workspace = files

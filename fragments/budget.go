@@ -38,16 +38,16 @@ type Spent struct {
 // Sums are what payers have spent of one quota.
 type sums map[string]int64
 
-// of returns what has been spent of a quota; s may be nil.
-func (s *Spent) of(quota, payer string) int64 {
+// sum returns what has been spent of a quota; s may be nil.
+func (s *Spent) sum(quota, payer string) int64 {
 	if s == nil {
 		return 0
 	}
 	return s.sums[quota][payer]
 }
 
-// set takes the new sums of a quota; s may be nil.
-func (s *Spent) set(quota string, fresh sums) {
+// store takes the new sums of a quota; s may be nil.
+func (s *Spent) store(quota string, fresh sums) {
 	if s == nil || len(fresh) == 0 {
 		return
 	}
@@ -134,14 +134,14 @@ func (s *Set) Fit(b Budget) error {
 		if dropped {
 			all[i] = q.sums(s.rows)
 		}
-		b.Spent.set(q.name, all[i])
+		b.Spent.store(q.name, all[i])
 	}
 	s.fitAttachments(b)
 	return nil
 }
 
-// expendable returns the rows, those that a budget drops first in front.
-func (s *Set) expendable() []*Row {
+// dropOrder returns the rows, those that a budget drops first in front.
+func (s *Set) dropOrder() []*Row {
 	rows := slices.Clone(s.rows)
 	slices.Reverse(rows)
 	byPriority := func(a, b *Row) int { return cmp.Compare(b.Priority, a.Priority) }
@@ -185,7 +185,7 @@ func (q quota) check(rows []*Row) error {
 			pinned += q.size(row)
 		}
 	}
-	if need := pinned + q.spent.of(q.name, ""); pinned > 0 && need > q.max {
+	if need := pinned + q.spent.sum(q.name, ""); pinned > 0 && need > q.max {
 		return &OverflowError{q.name, need, q.max}
 	}
 	return nil
@@ -213,7 +213,7 @@ func (q quota) sums(rows []*Row) sums {
 			continue
 		}
 		if _, seen := all[payer]; !seen {
-			sum += q.spent.of(q.name, payer)
+			sum += q.spent.sum(q.name, payer)
 		}
 		all[payer] += sum
 	}
@@ -230,7 +230,7 @@ func (q quota) fit(s *Set, all sums) bool {
 		return false
 	}
 	left := maps.Clone(all)
-	for _, row := range s.expendable() {
+	for _, row := range s.dropOrder() {
 		payer, pays := q.payer(row)
 		if !pays || row.Status != Kept || row.Pinned || left[payer] <= q.max {
 			continue

@@ -167,7 +167,10 @@ func TestFitAttachments(t *testing.T) {
 // What earlier prompts of a turn added counts for the later ones.
 func TestFitSpent(t *testing.T) {
 	spent := new(fragments.Spent)
-	budget := fragments.Budget{MaxBytes: 10, MaxPlugin: 6, MaxTokens: 3, MaxAttachments: 2, Count: func(s string) int64 { return int64(len(s)) / 4 }, Spent: spent}
+	budget := fragments.Budget{
+		MaxBytes: 10, MaxPlugin: 6, MaxTokens: 3, MaxAttachments: 2,
+		Count: func(s string) int64 { return int64(len(s)) / 4 }, Spent: spent,
+	}
 	fit := func(attachment string, list ...fragments.Fragment) []string {
 		t.Helper()
 		set := fragments.Merge(list)

@@ -31,7 +31,7 @@ func NewHashCache(max int) *HashCache { return &HashCache{max: max} }
 // Identify sets f.Digest, so that [Merge] does not hash the content. Equal contents share
 // memory afterwards. It reports false for a content that is not UTF-8.
 func (c *HashCache) Identify(f *Fragment) bool {
-	if f.Digest.of(f.Content) {
+	if f.Digest.matches(f.Content) {
 		return true
 	}
 	c.mu.RLock()
@@ -67,8 +67,8 @@ func (c *HashCache) add(text string) *Digest {
 	return d
 }
 
-// of reports whether d is the digest of text. Of the same memory it reads no byte.
-func (d *Digest) of(text string) bool { return d != nil && d.text == text }
+// matches reports whether d is the digest of text. Of the same memory it reads no byte.
+func (d *Digest) matches(text string) bool { return d != nil && d.text == text }
 
 // Equal reports true: a digest says nothing that the content does not, so tests that
 // compare fragments ignore it.

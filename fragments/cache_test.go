@@ -20,7 +20,8 @@ func TestLawDigest(t *testing.T) {
 		for range 3 {
 			var plain, fast []fragments.Fragment
 			for i, text := range texts {
-				f := fragments.Fragment{Content: text, Source: fmt.Sprint(i), Target: fragments.Target(rapid.IntRange(0, 1).Draw(t, "target"))}
+				target := fragments.Target(rapid.IntRange(0, 1).Draw(t, "target"))
+				f := fragments.Fragment{Content: text, Source: fmt.Sprint(i), Target: target}
 				plain = append(plain, f)
 				if !cache.Identify(&f) {
 					t.Fatalf("%q: got no text", text)
@@ -81,7 +82,8 @@ func TestIdentifyTogether(t *testing.T) {
 			for i := range 2000 {
 				f := fragments.Fragment{Content: strings.Repeat(fmt.Sprint(i*(worker%2+1)%97), 10)}
 				cache.Identify(&f)
-				if got, want := fragments.Merge([]fragments.Fragment{f}).Rows()[0].ID, fragments.Sum(f.Content); got != want {
+				got, want := fragments.Merge([]fragments.Fragment{f}).Rows()[0].ID, fragments.Sum(f.Content)
+				if got != want {
 					t.Errorf("%q: got %v, want %v", f.Content, got, want)
 					return
 				}

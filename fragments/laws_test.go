@@ -206,7 +206,8 @@ func markdownFences(t *rapid.T) {
 		if len(fence) < 3 || strings.Contains(row.Content, fence) {
 			t.Errorf("content %q: got fence %q", row.Content, fence)
 		}
-		if info := strings.TrimPrefix(opening, fence); strings.Trim(info, "\n") != strings.TrimSuffix(info, "\n") || strings.ContainsAny(info, "`\r") {
+		info := strings.TrimPrefix(opening, fence)
+		if strings.Trim(info, "\n") != strings.TrimSuffix(info, "\n") || strings.ContainsAny(info, "`\r") {
 			t.Errorf("source %q, title %q: got info %q, want one line", row.Source, row.Title, info)
 		}
 		closing := "\n" + fence
@@ -308,7 +309,7 @@ func appendOnly(t *rapid.T) {
 		set := fragments.Merge(list.Draw(t, "offers"))
 		set.InSession(has)
 		_, prompt := render(set, fragments.XML, documents)
-		documents += set.Kept(fragments.Prompt)
+		documents += set.CountSent(fragments.Prompt)
 		for _, row := range set.Rows() {
 			if row.Target == fragments.Prompt && row.Status == fragments.Kept {
 				if held[row.ID] {

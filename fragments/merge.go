@@ -82,12 +82,12 @@ func (a *Attachment) origin() Origin { return Origin{a.Source, a.Plugin} }
 // in the order in which it is sent. [Merge] makes one; the zero value is what
 // Merge makes of nothing.
 type Set struct {
-	rows        []*Row
-	attachments []*AttachmentRow
-	byID        map[Hash]*AttachmentRow
-	more        origins
-	given       int   // offered fragments
-	repeated    int64 // bytes of offers that found their row already there
+	rows          []*Row
+	attachments   []*AttachmentRow
+	byID          map[Hash]*AttachmentRow
+	origins       originIndex
+	offers        int   // offered fragments
+	repeatedBytes int64 // bytes of offers that found their row already there
 }
 
 // Merge returns the fragments of the lists, each content once for each target.
@@ -104,9 +104,9 @@ func Merge(lists ...[]Fragment) *Set {
 		n += len(list)
 	}
 	m := merger{
-		set:   &Set{rows: make([]*Row, 0, n), given: n},
+		set:   &Set{rows: make([]*Row, 0, n), offers: n},
 		rows:  make([]Row, 0, n),
-		found: newTable(n),
+		table: newTable(n),
 	}
 	if !inOrder(lists) {
 		m.offerSorted(lists, n)
@@ -146,7 +146,7 @@ func inOrder(lists [][]Fragment) bool {
 type merger struct {
 	set   *Set
 	rows  []Row
-	found table
+	table table
 	heads map[string]Digest // of contents without one, by the first bytes of these
 }
 
@@ -166,16 +166,16 @@ func (m *merger) offerSorted(lists [][]Fragment, n int) {
 
 func (m *merger) offer(f *Fragment) {
 	id := m.id(f)
-	slot := m.found.slot(m.rows, id, f.Target)
+	slot := m.table.slot(m.rows, id, f.Target)
 	if *slot == 0 {
 		m.add(f, id)
 		*slot = int32(len(m.rows))
 		return
 	}
 	row := &m.rows[*slot-1]
-	m.set.repeated += int64(len(f.Content))
+	m.set.repeatedBytes += int64(len(f.Content))
 	row.Pinned = row.Pinned || f.Pinned
-	row.Again = m.set.more.add(row, row.origin(), row.Again, f.origin())
+	row.Again = m.set.origins.add(row, row.origin(), row.Again, f.origin())
 }
 
 // A table finds rows by id and target. A slot holds the number of a row, from 1, or
@@ -205,7 +205,7 @@ const headBytes = 64
 
 // id returns the hash of f's content, of which it reads nothing if f has a digest.
 func (m *merger) id(f *Fragment) Hash {
-	if f.Digest.of(f.Content) {
+	if f.Digest.matches(f.Content) {
 		return f.Digest.id
 	}
 	head := f.Content[:min(len(f.Content), headBytes)]
@@ -258,15 +258,15 @@ func (s *Set) attach(a Attachment, id Hash) {
 		s.attachments = append(s.attachments, row)
 	}
 	row.Pinned = row.Pinned || a.Pinned
-	row.Again = s.more.add(row, row.origin(), row.Again, a.origin())
+	row.Again = s.origins.add(row, row.origin(), row.Again, a.origin())
 }
 
-// origins are those of later offers. It has room for the first one of each row, and
+// originIndex are those of later offers. It has room for the first one of each row, and
 // remembers those of rows that have more than a few, so that many offers of one content
 // take linear time.
-type origins struct {
-	room []Origin
-	many map[rowOrigin]struct{}
+type originIndex struct {
+	spare []Origin
+	seen  map[rowOrigin]struct{}
 }
 
 type rowOrigin struct {
@@ -281,46 +281,46 @@ const (
 
 // add returns list, the later origins of a row whose first is own, with origin added
 // if it is new and names anything.
-func (o *origins) add(row any, own Origin, list []Origin, origin Origin) []Origin {
+func (o *originIndex) add(row any, own Origin, list []Origin, origin Origin) []Origin {
 	switch {
 	case origin == (Origin{}), origin == own:
 		return list
 	case len(list) == 0:
-		return o.first(origin)
+		return o.addFirst(origin)
 	case len(list) < fewOrigins:
 		if slices.Contains(list, origin) {
 			return list
 		}
 		return append(list, origin)
 	}
-	if o.many == nil {
-		o.many = map[rowOrigin]struct{}{}
+	if o.seen == nil {
+		o.seen = map[rowOrigin]struct{}{}
 	}
 	if len(list) == fewOrigins {
 		for _, there := range list {
-			o.many[rowOrigin{row, there}] = struct{}{}
+			o.seen[rowOrigin{row, there}] = struct{}{}
 		}
 	}
 	key := rowOrigin{row, origin}
-	if _, ok := o.many[key]; ok {
+	if _, ok := o.seen[key]; ok {
 		return list
 	}
-	o.many[key] = struct{}{}
+	o.seen[key] = struct{}{}
 	return append(list, origin)
 }
 
-// first returns a list of one origin.
-func (o *origins) first(origin Origin) []Origin {
-	n := len(o.room)
-	if n == cap(o.room) {
-		o.room, n = make([]Origin, 0, originsAhead), 0
+// addFirst returns a list of one origin.
+func (o *originIndex) addFirst(origin Origin) []Origin {
+	n := len(o.spare)
+	if n == cap(o.spare) {
+		o.spare, n = make([]Origin, 0, originsAhead), 0
 	}
-	o.room = append(o.room, origin)
-	return o.room[n : n+1 : n+1]
+	o.spare = append(o.spare, origin)
+	return o.spare[n : n+1 : n+1]
 }
 
-// Given returns the number of fragments that were offered, repeats included.
-func (s *Set) Given() int { return s.given }
+// Offers returns the number of fragments that were offered, repeats included.
+func (s *Set) Offers() int { return s.offers }
 
 // Rows returns the rows of the set, in order. They are the set's own: a caller
 // may set Status and Reason, say to Changed.
@@ -343,9 +343,9 @@ func (s *Set) Fragments() []Fragment {
 	return list
 }
 
-// Kept returns the number of fragments that are sent to target: for Prompt, by
+// CountSent returns the number of fragments that are sent to target: for Prompt, by
 // which the numbers of the next message's documents go on (see [Set.Render]).
-func (s *Set) Kept(target Target) int {
+func (s *Set) CountSent(target Target) int {
 	n := 0
 	for _, row := range s.rows {
 		if row.Target == target && row.Status.sent() {
@@ -358,7 +358,7 @@ func (s *Set) Kept(target Target) int {
 // SavedBytes returns the bytes of fragments that are not sent as they would
 // repeat others: in the set, or in an earlier message of the session.
 func (s *Set) SavedBytes() int64 {
-	saved := s.repeated
+	saved := s.repeatedBytes
 	for _, row := range s.rows {
 		if row.Status == InSession {
 			saved += int64(len(row.Content))

@@ -98,11 +98,12 @@ func TestMerge(t *testing.T) {
 			for _, list := range tt.lists {
 				given += len(list)
 			}
-			if got := set.Given(); got != given {
+			if got := set.Offers(); got != given {
 				t.Errorf("Given: got %d, want %d", got, given)
 			}
 			for _, row := range set.Rows() {
-				if row.ID != fragments.Sum(row.Content) || row.Provenance() == nil || row.Offset != -1 || row.Place != 0 {
+				rendered := row.Offset != -1 || row.Place != 0
+				if row.ID != fragments.Sum(row.Content) || row.Provenance() == nil || rendered {
 					t.Errorf("row before rendering: got %+v", row)
 				}
 			}
@@ -194,10 +195,10 @@ func TestInSession(t *testing.T) {
 	if got := set.SavedBytes(); got != 6 {
 		t.Errorf("SavedBytes: got %d, want 6: the repeat and what the session has", got)
 	}
-	if got := set.Kept(fragments.Prompt); got != 1 {
+	if got := set.CountSent(fragments.Prompt); got != 1 {
 		t.Errorf("Kept(Prompt): got %d, want 1", got)
 	}
-	if got := set.Kept(fragments.System); got != 1 {
+	if got := set.CountSent(fragments.System); got != 1 {
 		t.Errorf("Kept(System): got %d, want 1", got)
 	}
 	wantKept := []fragments.Fragment{{Content: "old", Target: fragments.System}, {Content: "new"}}

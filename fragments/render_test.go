@@ -127,7 +127,8 @@ func checkPlaces(t interface {
 			t.Errorf("blank row: got offset %d, length %d, want -1, 0", row.Offset, row.Length)
 		case kept && !blank:
 			end := row.Offset + row.Length
-			if row.Offset < next[row.Target] || end > len(texts[row.Target]) || texts[row.Target][row.Offset:end] != content {
+			text := texts[row.Target]
+			if row.Offset < next[row.Target] || end > len(text) || text[row.Offset:end] != content {
 				t.Errorf("row %q: got offset %d, length %d, want its content at or behind %d in %q",
 					row.Content, row.Offset, row.Length, next[row.Target], texts[row.Target])
 				continue

@@ -45,13 +45,13 @@ type Store interface {
 func CheckAlias(name string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters+"-.") != "" || strings.Trim(name[:1], letters) != "" {
-		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first", cut(name))
+		return fmt.Errorf("alias: got %q, want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first", clipName(name))
 	}
 	return nil
 }
 
-// cut returns at most the first 64 bytes of a name, for messages.
-func cut(name string) string { return name[:min(len(name), 64)] }
+// clipName returns at most the first 64 bytes of a name, for messages.
+func clipName(name string) string { return name[:min(len(name), 64)] }
 
 // A MemoryStore is a Store that ends with the process. What goes over a limit is
 // an error that names it, and changes nothing. The zero value is empty and works.
@@ -123,11 +123,11 @@ func (m *MemoryStore) Get(_ context.Context, id Hash) (text string, ok bool, err
 
 // Find implements [Store].
 func (m *MemoryStore) Find(_ context.Context, digits string, limit int) ([]Hash, error) {
-	first, err := padded(digits, "0")
+	first, err := padHash(digits, "0")
 	if err != nil {
 		return nil, err
 	}
-	last, _ := padded(digits, "f") // is as good as the first
+	last, _ := padHash(digits, "f") // is as good as the first
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var found []Hash
@@ -140,8 +140,8 @@ func (m *MemoryStore) Find(_ context.Context, digits string, limit int) ([]Hash,
 	return found[:min(len(found), limit)], nil
 }
 
-// padded returns the id that begins with some digits and goes on with one.
-func padded(digits, digit string) (Hash, error) {
+// padHash returns the id that begins with some digits and goes on with one.
+func padHash(digits, digit string) (Hash, error) {
 	return ParseHash(digits + strings.Repeat(digit, max(0, hex.EncodedLen(len(Hash{}))-len(digits))))
 }
 
@@ -159,8 +159,8 @@ func (m *MemoryStore) SetAlias(_ context.Context, name string, id Hash) error {
 	if !m.has(id) {
 		return fmt.Errorf("alias %s: got %s, want a content of the store", name, id)
 	}
-	_, known := m.aliases[name]
-	if most := cmp.Or(m.MaxAliases, 10_000); !known && len(m.aliases) >= most {
+	_, exists := m.aliases[name]
+	if most := cmp.Or(m.MaxAliases, 10_000); !exists && len(m.aliases) >= most {
 		return fmt.Errorf("fragment store: got %d aliases, want at most %d (MaxAliases)", len(m.aliases)+1, most)
 	}
 	if m.aliases == nil {

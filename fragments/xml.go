@@ -31,28 +31,28 @@ func xmlWrap(f *Row, number int) (before, after string) {
 		fmt.Fprintf(&b, ` title="%s"`, attributeEscaper().Replace(f.Title))
 	}
 	fmt.Fprintf(&b, " sha256=\"%s\">\n", f.ID)
-	return b.String(), closing(tag)
+	return b.String(), closingTag(tag)
 }
 
-func closing(tag string) string { return "\n</" + tag + ">" }
+func closingTag(tag string) string { return "\n</" + tag + ">" }
 
 // tagFor returns a tag name that content does not close.
 func tagFor(content string, id Hash) string {
-	if !closes(content, documentTag) {
+	if !hasClosingTag(content, documentTag) {
 		return documentTag
 	}
 	digits := id.String()
 	n := tagDigits
-	for n < len(digits) && closes(content, documentTag+"-"+digits[:n]) {
+	for n < len(digits) && hasClosingTag(content, documentTag+"-"+digits[:n]) {
 		n++
 	}
 	return documentTag + "-" + digits[:n]
 }
 
-// closes reports whether content has a closing tag whose name begins with tag,
+// hasClosingTag reports whether content has a closing tag whose name begins with tag,
 // in upper or lower case: more than a parser would fall for, as models are no
 // parsers.
-func closes(content, tag string) bool {
+func hasClosingTag(content, tag string) bool {
 	for {
 		_, rest, ok := strings.Cut(content, "</")
 		if !ok {
@@ -78,7 +78,9 @@ func attributeEscapes() []string {
 
 var (
 	attributeEscaper   = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(attributeEscapes()...) })
-	attributeUnescaper = sync.OnceValue(func() *strings.Replacer { return strings.NewReplacer(swapped(attributeEscapes())...) })
+	attributeUnescaper = sync.OnceValue(func() *strings.Replacer {
+		return strings.NewReplacer(swapped(attributeEscapes())...)
+	})
 )
 
 // swapped returns the pairs the other way round.
@@ -143,7 +145,7 @@ func (p *xmlParser) document() (Fragment, int) {
 	}
 	stated := p.attribute(` sha256="`)
 	p.want(">\n")
-	f.Content = p.upTo(closing(tag))
+	f.Content = p.upTo(closingTag(tag))
 	if id := Sum(f.Content); stated != id.String() {
 		p.fail("sha256: got %q, want %s", stated, id)
 	} else if want := tagFor(f.Content, id); tag != want {

@@ -46,13 +46,14 @@ type archive struct {
 // nothing, as nobody would notice that it has no effect.
 func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
-	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]} // what is added has been read
+	// The loop reads a file before it overwrites its place in the slice.
+	a := archive{prose: strings.TrimSpace(string(parsed.Comment)), files: parsed.Files[:0]}
 	for _, f := range parsed.Files {
 		if err := checkSection(f.Name); err != nil {
 			return archive{}, err
 		}
 		var err error
-		if f.Name, f.Data, err = content(f); err != nil {
+		if f.Name, f.Data, err = decodeSection(f); err != nil {
 			return archive{}, err
 		}
 		if !a.add(f) {
@@ -108,8 +109,8 @@ func (a *archive) set(name string, text []byte) {
 	a.files = append(a.files, txtar.File{Name: name, Data: text})
 }
 
-// content returns the name and the bytes of what a section stands for.
-func content(f txtar.File) (name string, data []byte, err error) {
+// decodeSection returns the name and the bytes of what a section stands for.
+func decodeSection(f txtar.File) (name string, data []byte, err error) {
 	name, encoded := strings.CutSuffix(f.Name, base64Suffix)
 	if !encoded {
 		return name, f.Data, nil
@@ -132,18 +133,18 @@ func checkSection(name string) error {
 		return nil
 	}
 	hint := ""
-	known := append([]string{"fragments/ALIAS", "plugins/NAME.star", "workspace/FILE"}, fileSections...)
+	wants := append([]string{"fragments/ALIAS", "plugins/NAME.star", "workspace/FILE"}, fileSections...)
 	if found := near.Name(name, fileSections); found != "" {
 		hint = near.Hint(found)
 	} else if found := near.Name(dir, folderSections); nested && found != "" {
 		hint = near.Hint(found + "/")
 	}
-	slices.Sort(known)
-	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(known, ", "))
+	slices.Sort(wants)
+	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(wants, ", "))
 }
 
-// under returns the files of a folder, by their path in it.
-func (a *archive) under(dir string) map[string][]byte { return a.folders[dir] }
+// filesIn returns the files of a folder, by their path in it.
+func (a *archive) filesIn(dir string) map[string][]byte { return a.folders[dir] }
 
 // want returns the output that is expected.
 func (a *archive) want() (text string, ok bool) {
@@ -186,9 +187,9 @@ type section struct {
 	head, body []byte
 }
 
-// split returns the sections of a case's text, which one after another are the
+// splitSections returns the sections of a case's text, which one after another are the
 // text.
-func split(src []byte) []section {
+func splitSections(src []byte) []section {
 	list := []section{{}}
 	for line := range bytes.Lines(src) {
 		if name := markerName(line); name != "" {
@@ -214,7 +215,7 @@ func joinSections(list []section) []byte {
 // for the line that begins the section. It is 1 where there is no such section.
 func lineOf(src []byte, name string, n int) int {
 	line := 1
-	for _, s := range split(src) {
+	for _, s := range splitSections(src) {
 		if s.name == name || s.name == name+base64Suffix {
 			return line + n
 		}
@@ -230,7 +231,7 @@ func replaceWant(src []byte, want string) []byte { return replaceSection(src, wa
 // other bytes stay as they are; a section that is new is in front of the want, a
 // want at the end.
 func replaceSection(src []byte, name, text string) []byte {
-	list, found := split(src), false
+	list, found := splitSections(src), false
 	for i := range list {
 		if s := &list[i]; s.name == name {
 			found = true
@@ -251,7 +252,7 @@ func replaceSection(src []byte, name, text string) []byte {
 // EditScript returns the text of a case with another case.star, made by edit. All
 // other bytes stay as they are, and all do where there is no case.star.
 func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, error) {
-	for _, s := range split(src) {
+	for _, s := range splitSections(src) {
 		if s.name == scriptSection {
 			script, err := edit(string(s.body))
 			if err != nil || script == string(s.body) {
@@ -263,18 +264,18 @@ func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, e
 	return src, nil
 }
 
-// prune returns the text of a case without what is unused.
-func prune(src []byte, unused []part) []byte {
-	gone := map[part]bool{}
+// pruneSections returns the text of a case without what is unused.
+func pruneSections(src []byte, unused []part) []byte {
+	dropped := map[part]bool{}
 	for _, p := range unused {
-		gone[p] = true
+		dropped[p] = true
 	}
-	list := slices.DeleteFunc(split(src), func(s section) bool {
-		return gone[part{section: strings.TrimSuffix(s.name, base64Suffix)}]
+	list := slices.DeleteFunc(splitSections(src), func(s section) bool {
+		return dropped[part{section: strings.TrimSuffix(s.name, base64Suffix)}]
 	})
 	for i := range list {
 		if s := &list[i]; slices.Contains(lineSections, s.name) {
-			s.body = pruneLines(*s, gone)
+			s.body = pruneLines(*s, dropped)
 		}
 	}
 	return joinSections(slices.DeleteFunc(list, func(s section) bool {
@@ -286,13 +287,13 @@ func prune(src []byte, unused []part) []byte {
 var lineSections = []string{envSection, effectsFile, eventsFile}
 
 // pruneLines returns the lines of a section without the unused ones.
-func pruneLines(s section, gone map[part]bool) []byte {
+func pruneLines(s section, dropped map[part]bool) []byte {
 	var out []byte
 	number := 0
 	for line := range bytes.Lines(s.body) {
 		number++
 		name, _, _ := strings.Cut(string(line), "=")
-		if !gone[part{section: s.name, variable: name}] && !gone[part{section: s.name, line: number}] {
+		if !dropped[part{section: s.name, variable: name}] && !dropped[part{section: s.name, line: number}] {
 			out = append(out, line...)
 		}
 	}
@@ -339,10 +340,10 @@ func markerName(line []byte) string {
 	return ""
 }
 
-// escape makes text fit to be a section: it ends its last line, and puts a
+// escapeMarkers makes text fit to be a section: it ends its last line, and puts a
 // backslash in front of lines that would begin another section.
-func escape(text string) string {
-	text = line(text)
+func escapeMarkers(text string) string {
+	text = withNewline(text)
 	if !strings.HasPrefix(text, "-- ") && !strings.Contains(text, "\n-- ") {
 		return text
 	}

@@ -28,16 +28,16 @@ const maxCase = 16 << 20
 // A testCase is a case that is ready to run, or the problem that keeps it from
 // running.
 type testCase struct {
-	*located
+	*caseFile
 	archive
-	src     []byte // of the file
-	index   int64  // among all
-	plugins []plugin
-	brought []*loader.Source // of plugins, those in the case itself
-	problem error
-	broken  bool // its file could not be read
+	src        []byte // of the file
+	index      int64  // among all
+	plugins    []plugin
+	ownSources []*loader.Source // of plugins, those in the case itself
+	problem    error
+	unreadable bool // its file could not be read
 	// recorded is the difference that the effects made that were done, "" for none.
-	recorded string
+	recordedDiff string
 
 	first, second outcome
 }
@@ -58,28 +58,28 @@ type plugin struct {
 // A pluginCache holds the plugins beside cases by their paths, so that each is read
 // once. It is safe for concurrent use.
 type pluginCache struct {
-	box   *starlark.Sandbox
-	mu    sync.Mutex
-	known map[loader.Path]func() (plugin, error)
+	box     *starlark.Sandbox
+	mu      sync.Mutex
+	plugins map[loader.Path]func() (plugin, error)
 }
 
 func newPluginCache(programs *starlark.Cache) *pluginCache {
-	return &pluginCache{box: starlark.New(starlark.Options{Cache: programs}), known: map[loader.Path]func() (plugin, error){}}
+	return &pluginCache{box: starlark.New(starlark.Options{Cache: programs}), plugins: map[loader.Path]func() (plugin, error){}}
 }
 
-// at returns the plugin at a path.
-func (c *pluginCache) at(path loader.Path) (plugin, error) {
+// plugin returns the plugin at a path.
+func (c *pluginCache) plugin(path loader.Path) (plugin, error) {
 	c.mu.Lock()
-	find, ok := c.known[path]
+	find, ok := c.plugins[path]
 	if !ok {
-		find = sync.OnceValues(func() (plugin, error) { return c.find(path) })
-		c.known[path] = find
+		find = sync.OnceValues(func() (plugin, error) { return c.discover(path) })
+		c.plugins[path] = find
 	}
 	c.mu.Unlock()
 	return find()
 }
 
-func (c *pluginCache) find(path loader.Path) (plugin, error) {
+func (c *pluginCache) discover(path loader.Path) (plugin, error) {
 	source, err := discover(path)
 	if err != nil {
 		return plugin{}, err
@@ -87,10 +87,10 @@ func (c *pluginCache) find(path loader.Path) (plugin, error) {
 	return c.read(source), nil
 }
 
-// expect makes the files of all plugins beside cases part of the coverage. What
+// expectFiles makes the files of all plugins beside cases part of the coverage. What
 // cannot be parsed has no lines.
-func (c *pluginCache) expect(coverage *starlark.Coverage) {
-	for _, find := range c.known {
+func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
+	for _, find := range c.plugins {
 		p, err := find()
 		if err != nil {
 			continue // no plugin, no lines
@@ -130,24 +130,24 @@ func (c *pluginCache) read(source *loader.Source) plugin {
 }
 
 // newCases returns cases that are not prepared yet.
-func newCases(found []*located) []*testCase {
+func newCases(found []*caseFile) []*testCase {
 	list, cases := make([]testCase, len(found)), make([]*testCase, len(found))
 	for i, l := range found {
 		cases[i] = &list[i]
-		cases[i].located, cases[i].index = l, int64(i)
+		cases[i].caseFile, cases[i].index = l, int64(i)
 	}
 	return cases
 }
 
 // prepare reads a case and finds its plugins. Those it brings are written to a new
 // folder in temp.
-func (c *testCase) prepare(known *pluginCache, temp string) {
+func (c *testCase) prepare(cache *pluginCache, temp string) {
 	if c.src, c.problem = readCase(c.file.Real); c.problem != nil {
-		c.broken = true
+		c.unreadable = true
 		return
 	}
 	if c.archive, c.problem = parseArchive(c.src); c.problem == nil {
-		c.problem = c.findPlugins(known, temp)
+		c.problem = c.findPlugins(cache, temp)
 	}
 }
 
@@ -186,15 +186,15 @@ func pathless(err error) error {
 var errNoPlugin = errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
 	"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
 
-func (c *testCase) findPlugins(known *pluginCache, temp string) error {
+func (c *testCase) findPlugins(cache *pluginCache, temp string) error {
 	if c.plugin.Real != "" {
-		p, err := known.at(c.plugin)
+		p, err := cache.plugin(c.plugin)
 		if err != nil {
 			return err
 		}
 		c.plugins = append(c.plugins, p)
 	}
-	own := c.under(pluginsDir)
+	own := c.filesIn(pluginsDir)
 	if len(own) == 0 {
 		if len(c.plugins) == 0 {
 			return errNoPlugin
@@ -211,15 +211,15 @@ func (c *testCase) findPlugins(known *pluginCache, temp string) error {
 		return problems[0]
 	}
 	for _, s := range sources {
-		c.plugins, c.brought = append(c.plugins, known.read(s)), append(c.brought, s)
+		c.plugins, c.ownSources = append(c.plugins, cache.read(s)), append(c.ownSources, s)
 	}
 	return nil
 }
 
-// unread returns the files of the case's own plugins that nothing has read.
-func (c *testCase) unread() []string {
-	return slices.DeleteFunc(sortedKeys(c.under(pluginsDir)), func(name string) bool {
-		return slices.ContainsFunc(c.brought, func(s *loader.Source) bool {
+// unreadFiles returns the files of the case's own plugins that nothing has read.
+func (c *testCase) unreadFiles() []string {
+	return slices.DeleteFunc(sortedKeys(c.filesIn(pluginsDir)), func(name string) bool {
+		return slices.ContainsFunc(c.ownSources, func(s *loader.Source) bool {
 			file, inside := strings.CutPrefix(pluginsDir+"/"+name, s.Path+"/")
 			return s.Path == pluginsDir+"/"+name || inside && s.Looked(file)
 		})
@@ -241,14 +241,14 @@ func unpack(dir string, files map[string][]byte) error {
 }
 
 // A mending is what is to become of a case's file: another text, or nothing.
-type mending struct {
+type fileEdit struct {
 	text   []byte
 	remove bool
 }
 
 // apply writes what judge found to be mended. Where that cannot be written the
 // case failed.
-func (m *mending) apply(c *testCase, r *Result) {
+func (m *fileEdit) apply(c *testCase, r *Result) {
 	var err error
 	switch {
 	case m.remove:
@@ -257,64 +257,65 @@ func (m *mending) apply(c *testCase, r *Result) {
 		err = pathless(effects.ReplaceFile(c.file.Real, m.text, 0o666))
 	}
 	if err != nil {
-		r.fail(1, cannotWrite(r.File, err).Error(), "")
+		r.fail(1, writeError(r.File, err).Error(), "")
 	}
 }
 
-func cannotWrite(file string, err error) error {
+func writeError(file string, err error) error {
 	return fmt.Errorf("%s cannot be written: %w", file, err)
 }
 
-// judge compares what the runs gave with each other and with what the case wants. It says what is to be mended, as far as the options allow that.
-func (c *testCase) judge(o *Options) (Result, mending) {
+// judge compares the outputs of both runs with each other and with the case's want. It also
+// returns the edit of the file that the options allow.
+func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
 	switch a, b := c.first.text(), c.second.text(); {
-	case c.broken:
+	case c.unreadable:
 		r.fail(1, "", describe(c.problem))
 		r.Status = Broken
 	case a != b:
 		const reason = "nondeterminism: two runs of the case differ"
-		r.fail(1, reason, reason+"\n"+unified("first run", "second run", a, b))
+		r.fail(1, reason, reason+"\n"+unifiedDiff("first run", "second run", a, b))
 	case errors.Is(c.problem, errNoPlugin) && c.inGoldenFolder() && o.Prune:
 		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
-		return r, mending{remove: true}
+		return r, fileEdit{remove: true}
 	case c.first.err != nil:
 		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err)+c.recordHelp())
 	default:
 		m := c.compare(o, &r)
 		return r, m
 	}
-	return r, mending{text: c.src}
+	return r, fileEdit{text: c.src}
 }
 
 // compare judges a case that ran to its end, always alike.
-func (c *testCase) compare(o *Options, r *Result) mending {
-	m := mending{text: c.src}
+func (c *testCase) compare(o *Options, r *Result) fileEdit {
+	m := fileEdit{text: c.src}
 	got, unused := c.first.output, c.first.unused
-	want, wanted := c.want()
-	current := wanted && want == got
+	want, hasWant := c.want()
+	current := hasWant && want == got
 	switch {
 	case len(unused) > 0 && !o.Prune:
-		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", lines(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")
+		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", describeParts(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")
 		return m
-	case !wanted && !o.Update:
+	case !hasWant && !o.Update:
 		const reason = "no section \"want\""
 		r.fail(1, reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+got)
 		return m
 	case !current && !o.Update:
-		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unified("want", "got", want, got))
+		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unifiedDiff("want", "got", want, got))
 		return m
 	}
 	r.Status = Passed
-	if c.recorded != "" {
-		r.Status, r.Text = Recorded, c.recorded
+	if c.recordedDiff != "" {
+		r.Status, r.Text = Recorded, c.recordedDiff
 	}
 	if len(unused) > 0 {
-		r.Status, r.Text = Pruned, r.Text+lines(unused)
-		m.text = prune(m.text, unused)
+		r.Status, r.Text = Pruned, r.Text+describeParts(unused)
+		m.text = pruneSections(m.text, unused)
 	}
 	if !current {
-		r.Status, r.Text = Updated, r.Text+unified("old want", "new want", want, got)
+		r.Status, r.Text = Updated, r.Text+unifiedDiff("old want", "new want", want, got)
 		m.text = replaceWant(m.text, got)
 	}
 	return m
@@ -335,8 +336,8 @@ func (c *testCase) recordHelp() string {
 	return "  help: starhost test --record " + shellwords.Quote(c.id) + "\n"
 }
 
-// lines returns a line for each part.
-func lines(list []part) string {
+// describeParts returns a line for each part.
+func describeParts(list []part) string {
 	text := ""
 	for _, p := range list {
 		text += p.String() + "\n"
@@ -395,7 +396,7 @@ func describe(err error) string {
 	return err.Error() + "\n"
 }
 
-// unified shows the difference of two texts.
-func unified(oldName, newName, oldText, newText string) string {
+// unifiedDiff shows the difference of two texts.
+func unifiedDiff(oldName, newName, oldText, newText string) string {
 	return udiff.Unified(oldName, newName, oldText, newText)
 }

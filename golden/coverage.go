@@ -20,21 +20,21 @@ type Coverage []starlark.FileCoverage
 // coverageOf returns what was counted, with paths as messages show them: below dir
 // relative to it. Files in the folder without are left out.
 func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
-	dir, without = resolved(dir), resolved(without)
+	dir, without = resolvePath(dir), resolvePath(without)
 	list := Coverage{}
 	for _, f := range c.Report() {
-		real := resolved(f.Path)
-		if below(without, real) != "" {
+		real := resolvePath(f.Path)
+		if relativePath(without, real) != "" {
 			continue
 		}
-		f.Path = cmp.Or(below(dir, real), filepath.ToSlash(f.Path))
+		f.Path = cmp.Or(relativePath(dir, real), filepath.ToSlash(f.Path))
 		list = append(list, f)
 	}
 	return list
 }
 
-// resolved returns a path without links, as far as it can be told.
-func resolved(name string) string {
+// resolvePath returns a path without links, as far as it can be told.
+func resolvePath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
 	}
@@ -44,9 +44,9 @@ func resolved(name string) string {
 	return name
 }
 
-// below returns the path of a file relative to a folder, with "/", or "" if it is
+// relativePath returns the path of a file relative to a folder, with "/", or "" if it is
 // not in the folder.
-func below(dir, name string) string {
+func relativePath(dir, name string) string {
 	rel, err := filepath.Rel(dir, name)
 	if err != nil || !filepath.IsLocal(rel) {
 		return ""
@@ -54,31 +54,31 @@ func below(dir, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// Reached returns how many lines were reached, of how many.
-func (c Coverage) Reached() (lines, of int) {
+// CountLines returns how many lines were reached, of how many.
+func (c Coverage) CountLines() (lines, of int) {
 	for i := range c {
-		n, all := reachedLines(&c[i])
+		n, all := countLines(&c[i])
 		lines, of = lines+n, of+all
 	}
 	return lines, of
 }
 
-// Taken returns how many ways out of conditions were taken, of how many.
-func (c Coverage) Taken() (branches, of int) {
+// CountBranches returns how many ways out of conditions were taken, of how many.
+func (c Coverage) CountBranches() (branches, of int) {
 	for i := range c {
-		n, all := takenBranches(&c[i])
+		n, all := countBranches(&c[i])
 		branches, of = branches+n, of+all
 	}
 	return branches, of
 }
 
-// Under tells whether less than a part of the lines was reached, in percent.
-func (c Coverage) Under(percent float64) bool {
-	lines, of := c.Reached()
+// IsBelow tells whether less than a part of the lines was reached, in percent.
+func (c Coverage) IsBelow(percent float64) bool {
+	lines, of := c.CountLines()
 	return 100*float64(lines) < percent*float64(of)
 }
 
-func reachedLines(f *starlark.FileCoverage) (lines, of int) {
+func countLines(f *starlark.FileCoverage) (lines, of int) {
 	for _, l := range f.Lines {
 		if l.Count > 0 {
 			lines++
@@ -87,8 +87,8 @@ func reachedLines(f *starlark.FileCoverage) (lines, of int) {
 	return lines, len(f.Lines)
 }
 
-// takenBranches counts both ways out of each condition.
-func takenBranches(f *starlark.FileCoverage) (taken, of int) {
+// countBranches counts both ways out of each condition.
+func countBranches(f *starlark.FileCoverage) (taken, of int) {
 	for _, b := range f.Branches {
 		for _, n := range []uint64{b.True, b.False} {
 			if n > 0 {
@@ -155,7 +155,8 @@ func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
 	for _, p := range c.Plugins() {
 		for i := range p.Files {
-			rows = append(rows, append(p.Files[i:i+1].cells(texttable.OneLine(p.Files[i].Path)), gaps(&p.Files[i])))
+			cells := p.Files[i : i+1].cells(texttable.OneLine(p.Files[i].Path))
+			rows = append(rows, append(cells, describeGaps(&p.Files[i])))
 		}
 		if len(p.Files) > 1 {
 			rows = append(rows, p.Files.cells(texttable.OneLine(p.Path)))
@@ -167,8 +168,8 @@ func (c Coverage) Text() string {
 
 // cells are the columns of a row that sums up files.
 func (c Coverage) cells(name string) []string {
-	lines, ofLines := c.Reached()
-	branches, ofBranches := c.Taken()
+	lines, ofLines := c.CountLines()
+	branches, ofBranches := c.CountBranches()
 	cells := []string{name, Percent(lines, ofLines), fmt.Sprintf("%d/%d lines", lines, ofLines), ""}
 	if ofBranches > 0 {
 		cells[3] = fmt.Sprintf("%d/%d branches", branches, ofBranches)
@@ -176,9 +177,9 @@ func (c Coverage) cells(name string) []string {
 	return cells
 }
 
-// gaps says what was not reached: "not run: 3, 7-9; never false: 2". Of lines that
+// describeGaps says what was not reached: "not run: 3, 7-9; never false: 2". Of lines that
 // were not reached, the conditions are not mentioned.
-func gaps(f *starlark.FileCoverage) string {
+func describeGaps(f *starlark.FileCoverage) string {
 	dead := map[int]bool{}
 	var lines, yes, no []string
 	for i := 0; i < len(f.Lines); i++ {
@@ -236,12 +237,12 @@ func (c Coverage) LCOV() string {
 				fmt.Fprintf(&b, "BRDA:%d,%d,%d,%s\n", line, block, arm, taken)
 			}
 		}
-		taken, arms := takenBranches(f)
+		taken, arms := countBranches(f)
 		fmt.Fprintf(&b, "BRF:%d\nBRH:%d\n", arms, taken)
 		for _, l := range f.Lines {
 			fmt.Fprintf(&b, "DA:%d,%d\n", l.Line, l.Count)
 		}
-		n, of := reachedLines(f)
+		n, of := countLines(f)
 		fmt.Fprintf(&b, "LF:%d\nLH:%d\nend_of_record\n", of, n)
 	}
 	return b.String()

@@ -116,16 +116,16 @@ end_of_record
 		if diff := cmp.Diff(want, s.Coverage[:1].LCOV()); diff != "" {
 			t.Errorf("LCOV (-want +got):\n%s", diff)
 		}
-		if s.Coverage.Under(70) || !s.Coverage.Under(71) {
-			t.Errorf("14 of 20 lines: got under 70 %v, under 71 %v; want false, true", s.Coverage.Under(70), s.Coverage.Under(71))
+		if s.Coverage.IsBelow(70) || !s.Coverage.IsBelow(71) {
+			t.Errorf("14 of 20 lines: got under 70 %v, under 71 %v; want false, true", s.Coverage.IsBelow(70), s.Coverage.IsBelow(71))
 		}
 	}
 }
 
 func TestCoverageOfNothing(t *testing.T) {
 	s, _ := test(t, golden.Options{Dir: tree(t, map[string]string{"a.star": "x = 1\n"}), Paths: []string{"."}, Coverage: true})
-	if got, want := s.Coverage.Text(), "coverage\n  all  100.0 %  0/0 lines\n"; got != want || s.Coverage.Under(100) {
-		t.Errorf("got %q, under 100 %% %v; want %q, false", got, s.Coverage.Under(100), want)
+	if got, want := s.Coverage.Text(), "coverage\n  all  100.0 %  0/0 lines\n"; got != want || s.Coverage.IsBelow(100) {
+		t.Errorf("got %q, under 100 %% %v; want %q, false", got, s.Coverage.IsBelow(100), want)
 	}
 }
 

@@ -40,13 +40,13 @@ func disk(t *testing.T) string {
 // nothing.
 func cannotUpdate(t *testing.T, dir, why string) {
 	t.Helper()
-	before := contents(t, dir)
+	before := fragmentStore(t, dir)
 	_, got := test(t, golden.Options{Dir: dir, Update: true})
 	want := "FAILED p.star::p_case (golden/p_case.txtar)\n  Capitals.\ngolden/p_case.txtar cannot be written: " + why + "\n\n1 case: 1 failed\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Test (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, fragmentStore(t, dir)); diff != "" {
 		t.Errorf("files (-before +after):\n%s", diff)
 	}
 }

@@ -21,31 +21,31 @@ const (
 )
 
 // A located case is a file and the plugin beside it.
-type located struct {
+type caseFile struct {
 	id     string      // "scripts/oncall::slow": what --run matches and PATH can name
 	file   loader.Path // the case's
 	plugin loader.Path // zero if the case brings all its plugins
 }
 
 // name is what the file is called, without its suffix.
-func (l *located) name() string {
+func (l *caseFile) name() string {
 	return strings.TrimSuffix(path.Base(filepath.ToSlash(l.file.Real)), caseSuffix)
 }
 
 // inGoldenFolder tells whether the file is where the cases of plugins are.
-func (l *located) inGoldenFolder() bool {
+func (l *caseFile) inGoldenFolder() bool {
 	return filepath.Base(filepath.Dir(l.file.Real)) == caseFolder
 }
 
 // A finder collects cases, each once.
 type finder struct {
-	cases []*located
-	known map[string]bool // by real path
+	cases []*caseFile
+	seen  map[string]bool // by real path
 }
 
-// find returns the cases at the paths of the options, in the order of paths and
+// findCases returns the cases at the paths of the options, in the order of paths and
 // then of names.
-func find(o *Options) ([]*located, error) {
+func findCases(o *Options) ([]*caseFile, error) {
 	var f finder
 	for _, arg := range o.Paths {
 		where, name, one := strings.Cut(arg, "::")
@@ -73,11 +73,12 @@ func find(o *Options) ([]*located, error) {
 
 // orphans returns the cases beside a plugin that is a file that have no plugin.
 // Nobody who names a plugin means them, but they are there for nothing.
-func orphans(p loader.Path) []*located {
+func orphans(p loader.Path) []*caseFile {
 	if !strings.HasSuffix(p.Real, starSuffix) {
 		return nil
 	}
-	return slices.DeleteFunc(list(join(up(p), caseFolder)), func(c *located) bool { return c.plugin.Real != "" })
+	cases := listCases(joinPath(parentFolder(p), caseFolder))
+	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != "" })
 }
 
 // argument adds the cases at a path, or the one of that name.
@@ -87,7 +88,7 @@ func (f *finder) argument(p loader.Path, name string, one bool) error {
 		return err
 	}
 	if one {
-		if found, err = named(found, p, name); err != nil {
+		if found, err = selectCase(found, p, name); err != nil {
 			return err
 		}
 	}
@@ -95,25 +96,25 @@ func (f *finder) argument(p loader.Path, name string, one bool) error {
 	return nil
 }
 
-func (f *finder) add(cases []*located) {
+func (f *finder) add(cases []*caseFile) {
 	f.cases = slices.Grow(f.cases, len(cases))
-	if f.known == nil {
-		f.known = make(map[string]bool, len(cases))
+	if f.seen == nil {
+		f.seen = make(map[string]bool, len(cases))
 	}
 	for _, c := range cases {
-		if !f.known[c.file.Real] {
-			f.known[c.file.Real] = true
+		if !f.seen[c.file.Real] {
+			f.seen[c.file.Real] = true
 			f.cases = append(f.cases, c)
 		}
 	}
 }
 
-// named returns the case of that name alone.
-func named(cases []*located, p loader.Path, name string) ([]*located, error) {
+// selectCase returns the case of that name alone.
+func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, error) {
 	var names []string
 	for _, c := range cases {
 		if c.name() == name {
-			return []*located{c}, nil
+			return []*caseFile{c}, nil
 		}
 		names = append(names, c.name())
 	}
@@ -127,25 +128,25 @@ func named(cases []*located, p loader.Path, name string) ([]*located, error) {
 
 // casesAt returns the cases of a plugin, of a folder of plugins or of cases, or
 // the one that a file is.
-func casesAt(p loader.Path) ([]*located, error) {
+func casesAt(p loader.Path) ([]*caseFile, error) {
 	info, err := os.Stat(p.Real)
 	switch {
 	case err != nil:
-		return nil, cannotFind(p, err)
+		return nil, findError(p, err)
 	case info.IsDir():
 		return casesIn(p), nil
 	case strings.HasSuffix(p.Real, caseSuffix):
-		in := look(up(p))
-		return []*located{in.locate(p)}, nil
+		in := inspectFolder(parentFolder(p))
+		return []*caseFile{in.locate(p)}, nil
 	case filepath.Base(p.Real) == pluginFile:
-		return list(join(up(p), caseFolder)), nil
+		return listCases(joinPath(parentFolder(p), caseFolder)), nil
 	}
-	cases := list(join(up(p), caseFolder))
-	return slices.DeleteFunc(cases, func(c *located) bool { return c.plugin.Real != p.Real }), nil
+	cases := listCases(joinPath(parentFolder(p), caseFolder))
+	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != p.Real }), nil
 }
 
-// cannotFind says that a path does not exist, as loading it would.
-func cannotFind(p loader.Path, err error) error {
+// findError says that a path does not exist, as loading it would.
+func findError(p loader.Path, err error) error {
 	if _, problems := loader.Discover([]loader.Path{p}, 0); len(problems) > 0 {
 		err = problems[0]
 	}
@@ -154,32 +155,32 @@ func cannotFind(p loader.Path, err error) error {
 
 // casesIn returns the cases of a folder: those of the plugin that it is, else
 // those that it holds and those of the plugins in it.
-func casesIn(dir loader.Path) []*located {
-	cases := list(join(dir, caseFolder))
-	if exists(join(dir, pluginFile)) {
+func casesIn(dir loader.Path) []*caseFile {
+	cases := listCases(joinPath(dir, caseFolder))
+	if exists(joinPath(dir, pluginFile)) {
 		return cases
 	}
-	cases = append(list(dir), cases...)
+	cases = append(listCases(dir), cases...)
 	entries, _ := os.ReadDir(dir.Real) // no entries, no cases
 	for _, e := range entries {
-		if sub := join(dir, e.Name()); exists(join(sub, pluginFile)) {
-			cases = append(cases, list(join(sub, caseFolder))...)
+		if sub := joinPath(dir, e.Name()); exists(joinPath(sub, pluginFile)) {
+			cases = append(cases, listCases(joinPath(sub, caseFolder))...)
 		}
 	}
 	return cases
 }
 
-// list returns the cases that are files of a folder.
-func list(dir loader.Path) []*located {
-	var cases []*located
+// listCases returns the cases that are files of a folder.
+func listCases(dir loader.Path) []*caseFile {
+	var cases []*caseFile
 	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
 	if len(entries) == 0 {
 		return nil
 	}
-	in := look(dir)
+	in := inspectFolder(dir)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), caseSuffix) && !strings.HasPrefix(e.Name(), ".") {
-			cases = append(cases, in.locate(join(dir, e.Name())))
+			cases = append(cases, in.locate(joinPath(dir, e.Name())))
 		}
 	}
 	return cases
@@ -193,18 +194,20 @@ type folder struct {
 	plugin bool        // the outer one is a plugin
 }
 
-func look(dir loader.Path) folder {
-	outer := up(dir)
-	return folder{path.Clean(dir.Shown), filepath.Base(dir.Real) == caseFolder, outer, exists(join(outer, pluginFile))}
+func inspectFolder(dir loader.Path) folder {
+	outer := parentFolder(dir)
+	return folder{
+		path.Clean(dir.Shown), filepath.Base(dir.Real) == caseFolder, outer, exists(joinPath(outer, pluginFile)),
+	}
 }
 
 // locate finds the plugin beside a case of the folder: the one that golden/ is in, if that
 // is one, or NAME.star there for NAME_*.txtar; of several the longest NAME.
-func (f *folder) locate(file loader.Path) *located {
-	c := &located{file: file}
+func (f *folder) locate(file loader.Path) *caseFile {
+	c := &caseFile{file: file}
 	name := c.name()
 	if f.golden {
-		c.plugin = f.beside(name)
+		c.plugin = f.pluginFor(name)
 	}
 	shown := f.shown
 	if c.plugin.Real != "" {
@@ -214,13 +217,13 @@ func (f *folder) locate(file loader.Path) *located {
 	return c
 }
 
-// beside returns the plugin of a case, zero if there is none.
-func (f *folder) beside(name string) loader.Path {
+// pluginFor returns the plugin of a case, zero if there is none.
+func (f *folder) pluginFor(name string) loader.Path {
 	if f.plugin {
 		return f.outer
 	}
 	for i := strings.LastIndexByte(name, '_'); i > 0; i = strings.LastIndexByte(name[:i], '_') {
-		if single := join(f.outer, name[:i]+starSuffix); exists(single) {
+		if single := joinPath(f.outer, name[:i]+starSuffix); exists(single) {
 			return single
 		}
 	}
@@ -246,13 +249,13 @@ func exists(p loader.Path) bool {
 	return err == nil
 }
 
-func join(dir loader.Path, name string) loader.Path {
+func joinPath(dir loader.Path, name string) loader.Path {
 	dir.Shown, dir.Real = path.Join(dir.Shown, name), filepath.Join(dir.Real, name)
 	return dir
 }
 
-// up returns the folder that a path is in.
-func up(p loader.Path) loader.Path {
+// parentFolder returns the folder that a path is in.
+func parentFolder(p loader.Path) loader.Path {
 	p.Shown, p.Real = path.Join(p.Shown, ".."), filepath.Dir(p.Real)
 	return p
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// contents is a store of fragments: those that a case begins with, each under an
+// fragmentStore is a store of fragments: those that a case begins with, each under an
 // alias, and what its prompts keep. It knows which of the former nobody looked at.
-type contents struct {
+type fragmentStore struct {
 	*fragments.MemoryStore
-	mu     sync.Mutex
-	unseen map[string]fragments.Hash // by alias
+	mu            sync.Mutex
+	unusedAliases map[string]fragments.Hash // by alias
 }
 
 // reset replaces what is there by texts, by alias.
-func (c *contents) reset(ctx context.Context, texts map[string][]byte) error {
-	c.MemoryStore, c.unseen = new(fragments.MemoryStore), nil
+func (c *fragmentStore) reset(ctx context.Context, texts map[string][]byte) error {
+	c.MemoryStore, c.unusedAliases = new(fragments.MemoryStore), nil
 	if len(texts) > 0 { // as of few cases
-		c.unseen = make(map[string]fragments.Hash, len(texts))
+		c.unusedAliases = make(map[string]fragments.Hash, len(texts))
 	}
 	for _, alias := range sortedKeys(texts) {
 		text := string(texts[alias])
@@ -31,15 +31,15 @@ func (c *contents) reset(ctx context.Context, texts map[string][]byte) error {
 		if err := c.SetAlias(ctx, alias, id); err != nil {
 			return err
 		}
-		c.unseen[alias] = id
+		c.unusedAliases[alias] = id
 	}
 	return nil
 }
 
 // Get implements fragments.Store.
-func (c *contents) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
+func (c *fragmentStore) Get(ctx context.Context, id fragments.Hash) (text string, ok bool, err error) {
 	c.mu.Lock()
-	maps.DeleteFunc(c.unseen, func(_ string, stored fragments.Hash) bool { return stored == id })
+	maps.DeleteFunc(c.unusedAliases, func(_ string, stored fragments.Hash) bool { return stored == id })
 	c.mu.Unlock()
 	return c.MemoryStore.Get(ctx, id)
 }

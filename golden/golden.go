@@ -131,7 +131,7 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	if o.Cache == nil {
 		o.Cache = &starlark.Cache{}
 	}
-	found, err := find(&o)
+	found, err := findCases(&o)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -141,11 +141,11 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	}
 	defer os.RemoveAll(temp)
 	if o.Run != nil {
-		found = slices.DeleteFunc(found, func(l *located) bool { return !o.Run.MatchString(l.id) })
+		found = slices.DeleteFunc(found, func(l *caseFile) bool { return !o.Run.MatchString(l.id) })
 	}
 	cases, plugins := newCases(found), newPluginCache(o.Cache)
-	list := chunks(cases)
-	parallel(o.jobs(), len(list), func(i int) {
+	list := splitChunks(cases)
+	runParallel(o.jobCount(), len(list), func(i int) {
 		for _, c := range list[i] {
 			c.prepare(plugins, temp)
 		}
@@ -165,7 +165,7 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	}
 	s := judgeAll(cases, ran, &o)
 	if o.Coverage {
-		plugins.expect(coverage)
+		plugins.expectFiles(coverage)
 		s.Coverage = coverageOf(coverage, o.Dir, temp)
 	}
 	return s, nil
@@ -177,14 +177,14 @@ type flag struct {
 	set  bool
 }
 
-// rewriting are the options that rewrite cases.
-func (o *Options) rewriting() []flag {
+// rewriteFlags are the options that rewrite cases.
+func (o *Options) rewriteFlags() []flag {
 	return []flag{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}}
 }
 
 // checkCI refuses to rewrite cases where nobody looks at what is accepted.
 func (o *Options) checkCI() error {
-	for _, f := range o.rewriting() {
+	for _, f := range o.rewriteFlags() {
 		if f.set && o.Getenv != nil && o.Getenv("CI") != "" {
 			return &UsageError{fmt.Errorf("%s: got it with CI set, want it where a person looks at the difference", f.name)}
 		}
@@ -194,7 +194,7 @@ func (o *Options) checkCI() error {
 
 // checkOnce refuses a single run for what takes two.
 func (o *Options) checkOnce() error {
-	for _, f := range append(o.rewriting(), flag{"--coverage", o.Coverage}) {
+	for _, f := range append(o.rewriteFlags(), flag{"--coverage", o.Coverage}) {
 		if f.set && o.Once {
 			return &UsageError{fmt.Errorf("--once: got it with %s, want both runs for that", f.name)}
 		}

@@ -570,7 +570,8 @@ func TestFailFast(t *testing.T) {
 	for _, tt := range tests {
 		for jobs := range 4 {
 			t.Run(fmt.Sprintf("%s, %d jobs", tt.name, jobs), func(t *testing.T) {
-				s, _ := test(t, golden.Options{Dir: many(t, tt.failing...), FailFast: true, Jobs: jobs, Update: tt.update})
+				dir := many(t, tt.failing...)
+				s, _ := test(t, golden.Options{Dir: dir, FailFast: true, Jobs: jobs, Update: tt.update})
 				if s.String() != tt.want {
 					t.Errorf("got %s, want %s", &s, tt.want)
 				}
@@ -695,7 +696,7 @@ func TestPluginsThatDoNotFit(t *testing.T) {
 // An interrupted run leaves all files as they were.
 func TestInterruptedUpdate(t *testing.T) {
 	dir := many(t, "a_0", "a_1", "b_4")
-	before := contents(t, dir)
+	before := fragmentStore(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := starhost.Plugin{Name: "stop", Hooks: []starhost.Hook{{
 		Event: "pre_tool_call",
@@ -707,13 +708,13 @@ func TestInterruptedUpdate(t *testing.T) {
 	if _, err := golden.Test(ctx, golden.Options{Dir: dir, Update: true, Plugins: []starhost.Plugin{stop}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, fragmentStore(t, dir)); diff != "" {
 		t.Errorf("files (-before +after):\n%s", diff)
 	}
 }
 
-// contents returns all files of a folder.
-func contents(t *testing.T, dir string) map[string]string {
+// fragmentStore returns all files of a folder.
+func fragmentStore(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {

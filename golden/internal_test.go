@@ -28,8 +28,8 @@ func newCase(t *testing.T, text string) *testCase {
 		t.Fatal(err)
 	}
 	at := loader.Path{Shown: "cases/case.txtar", Real: file}
-	in := look(up(at))
-	c := newCases([]*located{in.locate(at)})[0]
+	in := inspectFolder(parentFolder(at))
+	c := newCases([]*caseFile{in.locate(at)})[0]
 	c.prepare(newPluginCache(nil), t.TempDir())
 	return c
 }
@@ -41,7 +41,7 @@ func runWith(t *testing.T, c *testCase, cond conditions, more starhost.Plugin) o
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.clear()
+	defer st.closeHosts()
 	return st.run(t.Context(), c)
 }
 
@@ -124,12 +124,12 @@ func TestOutputIsBounded(t *testing.T) {
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := []byte(texts.Draw(t, "case"))
-		if got := joinSections(split(src)); string(got) != string(src) {
+		if got := joinSections(splitSections(src)); string(got) != string(src) {
 			t.Errorf("joinSections(split(%q)): got %q", src, got)
 		}
 		gone := []part{{section: "a"}, {section: envSection, variable: "A"}, {section: effectsFile, line: 1}}
-		once := prune(src, gone)
-		if twice := prune(once, gone); string(twice) != string(once) {
+		once := pruneSections(src, gone)
+		if twice := pruneSections(once, gone); string(twice) != string(once) {
 			t.Errorf("pruned once: %q, twice: %q", once, twice)
 		}
 		for _, f := range txtar.Parse(once).Files {
@@ -149,7 +149,7 @@ var texts = rapid.Custom(func(t *rapid.T) string {
 // Law: an escaped text is one section, and nothing follows it.
 func TestEscapeIsOneSection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := escape(texts.Draw(t, "text"))
+		text := escapeMarkers(texts.Draw(t, "text"))
 		a := txtar.Parse([]byte("-- want --\n" + text))
 		if len(a.Files) != 1 || string(a.Files[0].Data) != text {
 			t.Errorf("got %d sections, %q, want %q", len(a.Files), a.Files[0].Data, text)
@@ -179,7 +179,7 @@ func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
 
 func TestReplaceWant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		checkReplaceWant(t, texts.Draw(t, "case"), escape(texts.Draw(t, "want")))
+		checkReplaceWant(t, texts.Draw(t, "case"), escapeMarkers(texts.Draw(t, "want")))
 	})
 }
 
@@ -187,7 +187,7 @@ func FuzzReplaceWant(f *testing.F) {
 	f.Add("prose\n-- want --\nold\n-- case.star --\n", "new")
 	f.Add("-- case.star --\r\nprompt(1)\r\n-- want --\r\n", "-- want --")
 	f.Add("", "")
-	f.Fuzz(func(t *testing.T, src, want string) { checkReplaceWant(t, src, escape(want)) })
+	f.Fuzz(func(t *testing.T, src, want string) { checkReplaceWant(t, src, escapeMarkers(want)) })
 }
 
 func TestQuote(t *testing.T) {
@@ -260,7 +260,7 @@ func TestNews(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := news(tt.before, tt.now); got != tt.want {
+			if got := changedBlocks(tt.before, tt.now); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -287,8 +287,8 @@ register_tool(look)
 			t.Fatal(err)
 		}
 		at := loader.NewPath(dir, "p/golden/"+name)
-		in := look(up(at))
-		c := newCases([]*located{in.locate(at)})[0]
+		in := inspectFolder(parentFolder(at))
+		c := newCases([]*caseFile{in.locate(at)})[0]
 		c.prepare(newPluginCache(nil), t.TempDir())
 		return c
 	}
@@ -298,9 +298,11 @@ register_tool(look)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.clear()
+	defer st.closeHosts()
 	alone := st.run(t.Context(), after)
-	if first := st.run(t.Context(), before); first.err == nil || !strings.Contains(first.output, `1 2026-01-01T01:00:00Z [\"a.md\"]`) || len(first.unused) != 1 {
+	first := st.run(t.Context(), before)
+	printed := strings.Contains(first.output, `1 2026-01-01T01:00:00Z [\"a.md\"]`)
+	if first.err == nil || !printed || len(first.unused) != 1 {
 		t.Fatalf("the first case: got %v, unused %v\n%s", first.err, first.unused, first.output)
 	}
 	if diff := cmp.Diff(alone.text(), st.run(t.Context(), after).text()); diff != "" || len(st.hosts) != 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// begin is the time at which every case begins.
-var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// startTime is the time at which every case begins.
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // platform is what plugins see as the session's.
 const platform = "test"
@@ -36,35 +36,35 @@ type play struct {
 
 	unanswered error // of the first effect that effects.jsonl does not answer
 
-	events appEvents       // that the case declares
-	fired  map[string]bool // of these, by name
+	events      appEvents       // that the case declares
+	firedEvents map[string]bool // of these, by name
 
-	env    map[string]string // that the case sets
-	mu     sync.Mutex
-	looked map[string]bool // at these variables
+	env           map[string]string // that the case sets
+	mu            sync.Mutex
+	usedVariables map[string]bool // at these variables
 }
 
 // lookup returns an environment variable.
 func (p *play) lookup(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mark(&p.looked, name)
+	addName(&p.usedVariables, name)
 	if value, ok := p.env[name]; ok {
 		return value
 	}
-	return missing(name)
+	return defaultValue(name)
 }
 
-// mark puts a name into a set, which most plays need none of.
-func mark(names *map[string]bool, name string) {
+// addName puts a name into a set, which most plays need none of.
+func addName(names *map[string]bool, name string) {
 	if *names == nil {
 		*names = map[string]bool{}
 	}
 	(*names)[name] = true
 }
 
-// missing is what a variable reads as that a case does not set.
-func missing(name string) string { return "test-" + name }
+// defaultValue is what a variable reads as that a case does not set.
+func defaultValue(name string) string { return "test-" + name }
 
 // print writes a step's heading, what it gave, and what handlers logged.
 func (p *play) print(heading, text string) error {
@@ -86,14 +86,16 @@ func (p *play) flushLogs() string {
 	return text
 }
 
-// failed prints a step that gave nothing but an error, and ends the turn. That a
+// printFailure prints a step that gave nothing but an error, and ends the turn. That a
 // handler ended it is an outcome as others are.
-func (p *play) failed(heading string, err error) error {
+func (p *play) printFailure(heading string, err error) error {
 	p.endTurn()
-	p.note(err)
+	p.recordUnanswered(err)
 	var abort *starhost.AbortError
 	if errors.As(err, &abort) {
-		return p.print(heading, decisionText(starhost.Decision{Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos}))
+		return p.print(heading, decisionText(starhost.Decision{
+			Action: starhost.ActionAbort, Reason: abort.Reason, Plugin: abort.Plugin, Pos: abort.Pos,
+		}))
 	}
 	if limit := p.print(heading, fmt.Sprintf("error: %s\n", texttable.OneLine(err.Error()))); limit != nil {
 		return limit
@@ -101,8 +103,8 @@ func (p *play) failed(heading string, err error) error {
 	return err
 }
 
-// current returns the turn under way, or begins one with an empty message.
-func (p *play) current() (*starhost.Turn, error) {
+// currentTurn returns the turn under way, or begins one with an empty message.
+func (p *play) currentTurn() (*starhost.Turn, error) {
 	if p.turn != nil {
 		return p.turn, nil
 	}
@@ -115,9 +117,9 @@ func (p *play) beginTurn(r starhost.Request) (t *starhost.Turn, err error) {
 	return p.turn, err
 }
 
-// note looks for effects that are not answered among failures. Hosts live with what
+// recordUnanswered looks for effects that are not answered among failures. Hosts live with what
 // fails in handlers; a case does not with this.
-func (p *play) note(failures ...error) {
+func (p *play) recordUnanswered(failures ...error) {
 	for _, err := range failures {
 		var unanswered *effects.UnansweredError
 		if p.unanswered == nil && errors.As(err, &unanswered) {
@@ -129,7 +131,7 @@ func (p *play) note(failures ...error) {
 func (p *play) endTurn() {
 	if p.turn != nil {
 		p.turn.End(p.ctx)
-		p.note(p.turn.Errors()...)
+		p.recordUnanswered(p.turn.Errors()...)
 		p.turn = nil
 	}
 }
@@ -141,28 +143,28 @@ func (p *play) Prompt(_ context.Context, r starhost.Request) (*starhost.Prompt, 
 	heading := fmt.Sprintf("prompt %d", p.prompts)
 	t, err := p.beginTurn(r)
 	if err != nil {
-		return &starhost.Prompt{}, p.failed(heading, err)
+		return &starhost.Prompt{}, p.printFailure(heading, err)
 	}
 	prompt, err := t.Prompt(p.ctx)
 	if err != nil {
-		return &starhost.Prompt{}, p.failed(heading, err)
+		return &starhost.Prompt{}, p.printFailure(heading, err)
 	}
 	before := p.sent
-	p.sent = blocks(prompt)
-	return prompt, p.print(heading, news(before, p.sent)+"\n"+report.Text(prompt))
+	p.sent = promptBlocks(prompt)
+	return prompt, p.print(heading, changedBlocks(before, p.sent)+"\n"+report.Text(prompt))
 }
 
 // CallTool calls a tool as the model would.
 func (p *play) CallTool(_ context.Context, call starhost.ToolCall) (starhost.ToolReply, error) {
 	heading := "call_tool " + call.Name
-	t, err := p.current()
+	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.ToolReply{}, p.failed(heading, err)
+		return starhost.ToolReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
 	reply, err := t.CallTool(p.ctx, call)
 	if err != nil {
-		return reply, p.failed(heading, err)
+		return reply, p.printFailure(heading, err)
 	}
 	return reply, p.print(heading, replyText(call, &reply)+hooksText(t.Hooks()[before:]))
 }
@@ -177,21 +179,21 @@ func hooksText(traces []starhost.HookTrace) string {
 // Fire fires one event.
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
 	heading := "fire " + event
-	mark(&p.fired, event)
+	addName(&p.firedEvents, event)
 	e, err := starhost.NewEvent(event, args, p.events.specs...)
 	if err != nil {
-		return starhost.Outcome{}, p.failed(heading, agents.UnknownEvent(event, err))
+		return starhost.Outcome{}, p.printFailure(heading, agents.UnknownEvent(event, err))
 	}
 	if e.Tool != "" {
 		heading += " " + texttable.OneLine(e.Tool)
 	}
-	t, err := p.current()
+	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.Outcome{}, p.failed(heading, err)
+		return starhost.Outcome{}, p.printFailure(heading, err)
 	}
 	out, err := t.Fire(p.ctx, e)
 	if err != nil {
-		return out, p.failed(heading, err)
+		return out, p.printFailure(heading, err)
 	}
 	return out, p.print(heading, outcomeText(&out))
 }
@@ -199,13 +201,13 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 // LoadFragments resolves a reference.
 func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, error) {
 	heading := "load_fragments " + texttable.OneLine(ref)
-	t, err := p.current()
+	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.Context{}, p.failed(heading, err)
+		return starhost.Context{}, p.printFailure(heading, err)
 	}
 	got, err := t.Load(p.ctx, []string{ref})
 	if err != nil {
-		return starhost.Context{}, p.failed(heading, err)
+		return starhost.Context{}, p.printFailure(heading, err)
 	}
 	return got[0], p.print(heading, contextText(got[0]))
 }

@@ -11,29 +11,30 @@ import (
 )
 
 // A scripted model gives the replies of a case, and prints what it is asked.
-type scripted struct {
+type scriptedModel struct {
 	*play
-	heading string
-	replies []starhost.Reply
-	asked   int   // requests
-	hooks   int   // that the requests have printed
-	err     error // of the last request
+	heading  string
+	replies  []starhost.Reply
+	requests int   // requests
+	hooks    int   // that the requests have printed
+	err      error // of the last request
 }
 
 // Complete prints the request and gives the next reply.
-func (m *scripted) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
-	m.asked++
+func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
+	m.requests++
 	m.hooks += len(p.Hooks)
 	before := m.sent
-	m.sent = blocks(p)
-	if m.err = m.print(fmt.Sprintf("%s request %d", m.heading, m.asked), news(before, m.sent)+"\n"+report.Text(p)); m.err != nil {
+	m.sent = promptBlocks(p)
+	heading := fmt.Sprintf("%s request %d", m.heading, m.requests)
+	if m.err = m.print(heading, changedBlocks(before, m.sent)+"\n"+report.Text(p)); m.err != nil {
 		return starhost.Reply{}, m.err
 	}
-	if m.asked > len(m.replies) {
+	if m.requests > len(m.replies) {
 		m.err = fmt.Errorf("model_replies has %d, want one more: the turn goes on", len(m.replies))
 		return starhost.Reply{}, m.err
 	}
-	return m.replies[m.asked-1], nil
+	return m.replies[m.requests-1], nil
 }
 
 // Turn runs a whole turn with a scripted model. A turn that a handler ended gives
@@ -41,18 +42,18 @@ func (m *scripted) Complete(_ context.Context, p *starhost.Prompt) (starhost.Rep
 func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
 	p.endTurn()
 	p.turns++
-	m := &scripted{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
+	m := &scriptedModel{play: p, heading: fmt.Sprintf("turn %d", p.turns), replies: replies}
 	result, err := p.session.Turn(p.ctx, r, m)
 	if result != nil {
-		p.note(result.Turn.Errors()...)
+		p.recordUnanswered(result.Turn.Errors()...)
 	}
 	switch {
 	case m.err != nil:
-		return nil, p.failed(m.heading, m.err)
+		return nil, p.printFailure(m.heading, m.err)
 	case err != nil:
-		return &starhost.TurnResult{}, p.failed(m.heading, err)
-	case m.asked < len(replies):
-		return nil, p.failed(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.asked))
+		return &starhost.TurnResult{}, p.printFailure(m.heading, err)
+	case m.requests < len(replies):
+		return nil, p.printFailure(m.heading, fmt.Errorf("model_replies has %d, want %d: the turn is over", len(replies), m.requests))
 	}
 	return result, p.print(m.heading+" answer", quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
 }
@@ -60,14 +61,14 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 // Command runs a command in the turn under way.
 func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
-	t, err := p.current()
+	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.CommandReply{}, p.failed(heading, err)
+		return starhost.CommandReply{}, p.printFailure(heading, err)
 	}
 	before := len(t.Hooks())
 	reply, err := t.Command(p.ctx, line)
 	if err != nil {
-		return reply, p.failed(heading, err)
+		return reply, p.printFailure(heading, err)
 	}
 	text := resultText(&reply.Result)
 	if reply.Denied != nil {
@@ -78,18 +79,20 @@ func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, e
 
 // RenderTemplate loads a template and fills it in. Its references are not resolved:
 // prompt and turn do that.
-func (p *play) RenderTemplate(_ context.Context, ref, input string, params map[string]string) (starhost.Template, error) {
+func (p *play) RenderTemplate(
+	_ context.Context, ref, input string, params map[string]string,
+) (starhost.Template, error) {
 	heading := "render_template " + texttable.OneLine(ref)
-	t, err := p.current()
+	t, err := p.currentTurn()
 	if err != nil {
-		return starhost.Template{}, p.failed(heading, err)
+		return starhost.Template{}, p.printFailure(heading, err)
 	}
 	tm, err := t.LoadTemplate(p.ctx, ref)
 	if err == nil {
 		tm.Prompt, tm.System, err = tm.Fill(input, params)
 	}
 	if err != nil {
-		return starhost.Template{}, p.failed(heading, err)
+		return starhost.Template{}, p.printFailure(heading, err)
 	}
 	return tm, p.print(heading, templateText(&tm))
 }
@@ -103,7 +106,7 @@ func templateText(tm *starhost.Template) string {
 		{"system fragments", list(tm.SystemFragments)}, {"tools", list(tm.Tools)}, {"options", string(tm.Options)},
 	} {
 		if f.value != "" {
-			text += labelled(f.name, quote(f.value))
+			text += withLabel(f.name, quote(f.value))
 		}
 	}
 	return text + attachmentOffers(tm.Attachments)

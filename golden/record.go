@@ -14,16 +14,16 @@ import (
 type recording struct {
 	getenv func(string) string // of the machine: where secrets are
 	lines  []string
-	known  map[string]bool // effects
+	seen   map[string]bool // effects
 }
 
-// reach lets the plugins of a host out: to the network, to programs, to secrets of
+// allowEffects lets the plugins of a host out: to the network, to programs, to secrets of
 // the machine that the case does not set.
-func (r *recording) reach(o *loader.Options, lookup func(string) string) {
+func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) {
 	o.World.HTTP, o.World.Exec, o.World.Answers, o.World.Secrets = &effects.HTTP{}, &effects.Exec{}, nil, nil
 	o.LookupEnv = func(name string) (string, bool) {
 		value := lookup(name)
-		if real := r.getenv(name); real != "" && value == missing(name) {
+		if real := r.getenv(name); real != "" && value == defaultValue(name) {
 			value = real
 		}
 		return value, true
@@ -41,8 +41,8 @@ func (r *recording) add(e starhost.Entry) {
 	if err != nil {
 		return // it is what a journal has: there is none
 	}
-	if effect := answers.Unused()[0].Effect; !r.known[effect] {
-		r.known[effect] = true
+	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
+		r.seen[effect] = true
 		r.lines = append(r.lines, line+"\n")
 	}
 }
@@ -58,12 +58,12 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		st.recording = &recording{getenv: o.Getenv, known: map[string]bool{}}
+		st.recording = &recording{getenv: o.Getenv, seen: map[string]bool{}}
 		if o.Getenv == nil {
 			st.recording.getenv = func(string) string { return "" }
 		}
 		st.run(ctx, c) // what fails, fails again
-		st.clear()
+		st.closeHosts()
 		c.record(strings.Join(st.recording.lines, ""))
 	}
 	return ctx.Err()
@@ -77,10 +77,10 @@ func (c *testCase) record(lines string) {
 	}
 	src := replaceSection(c.src, effectsFile, lines)
 	if err := pathless(effects.ReplaceFile(c.file.Real, src, 0o666)); err != nil {
-		c.problem = cannotWrite(c.file.Shown, err)
+		c.problem = writeError(c.file.Shown, err)
 		return
 	}
 	c.src = src
 	c.set(effectsFile, []byte(lines))
-	c.recorded = unified("old "+effectsFile, "new "+effectsFile, old, lines)
+	c.recordedDiff = unifiedDiff("old "+effectsFile, "new "+effectsFile, old, lines)
 }

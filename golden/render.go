@@ -17,15 +17,15 @@ import (
 func quote(text string) string {
 	switch {
 	case strings.Contains(text, "\n"):
-		return bars("", text)
+		return barLines("", text)
 	case isContainer(text):
 		return text + "\n"
 	}
 	return strconv.Quote(text) + "\n"
 }
 
-// bars puts indent and a "|" in front of each line.
-func bars(indent, text string) string {
+// barLines puts indent and a "|" in front of each line.
+func barLines(indent, text string) string {
 	var b strings.Builder
 	for _, line := range strings.Split(text, "\n") {
 		b.WriteString(strings.TrimSuffix(indent+"| "+line, " ") + "\n")
@@ -37,12 +37,12 @@ func isContainer(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// blocks splits what a prompt tells the model, tools aside: the system text, ""
+// promptBlocks splits what a prompt tells the model, tools aside: the system text, ""
 // if there is none, then each message.
-func blocks(p *starhost.Prompt) []string {
+func promptBlocks(p *starhost.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
-		list[0] = "[system]\n" + line(p.System)
+		list[0] = "[system]\n" + withNewline(p.System)
 	}
 	for i := range p.Messages {
 		list = append(list, messageBlock(&p.Messages[i]))
@@ -58,7 +58,7 @@ func messageBlock(m *starhost.Message) string {
 	if m.IsError {
 		head += ", error"
 	}
-	text := "[" + head + "]\n" + line(m.Content.String())
+	text := "[" + head + "]\n" + withNewline(m.Content.String())
 	for _, c := range m.ToolCalls {
 		text += fmt.Sprintf("[call %s %s]\n", c.Name, c.Arguments)
 	}
@@ -69,8 +69,8 @@ func messageBlock(m *starhost.Message) string {
 	return text
 }
 
-// news returns the blocks of now from the first one on that was different before.
-func news(before, now []string) string {
+// changedBlocks returns the blocks of now from the first one on that was different before.
+func changedBlocks(before, now []string) string {
 	n := 0
 	for n < len(before) && n < len(now) && before[n] == now[n] {
 		n++
@@ -78,8 +78,8 @@ func news(before, now []string) string {
 	return strings.Join(now[n:], "")
 }
 
-// line ends text with a line break; nothing stays nothing.
-func line(text string) string {
+// withNewline ends text with a line break; nothing stays nothing.
+func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
 	}
@@ -102,10 +102,10 @@ func replyText(asked starhost.ToolCall, r *starhost.ToolReply) string {
 func resultText(r *starhost.Result) string {
 	text := quote(r.ForLLM)
 	if r.IsError {
-		text = labelled("error", text)
+		text = withLabel("error", text)
 	}
 	if r.ForUser != "" {
-		text += labelled("for user", quote(r.ForUser))
+		text += withLabel("for user", quote(r.ForUser))
 	}
 	for _, flag := range []struct {
 		name string
@@ -118,8 +118,8 @@ func resultText(r *starhost.Result) string {
 	return text + attachmentOffers(r.Attachments)
 }
 
-// labelled puts a label in front of what quote returned.
-func labelled(label, quoted string) string {
+// withLabel puts a label in front of what quote returned.
+func withLabel(label, quoted string) string {
 	if strings.HasPrefix(quoted, "|") {
 		return label + ":\n" + quoted
 	}
@@ -129,14 +129,14 @@ func labelled(label, quoted string) string {
 // outcomeText shows what an event's handlers decided together and, if several of
 // them had something to say, what each did.
 func outcomeText(o *starhost.Outcome) string {
-	var said []starhost.Decision
+	var decided []starhost.Decision
 	for _, d := range o.Decisions {
 		if d.Action != starhost.ActionNone {
-			said = append(said, d)
+			decided = append(decided, d)
 		}
 	}
 	var b strings.Builder
-	if len(said) == 0 {
+	if len(decided) == 0 {
 		b.WriteString("no decision\n")
 	}
 	if o.Decision.Action != starhost.ActionNone {
@@ -145,8 +145,8 @@ func outcomeText(o *starhost.Outcome) string {
 	for _, c := range o.Context() {
 		b.WriteString(contextText(c))
 	}
-	if len(said) > 1 {
-		for _, d := range said {
+	if len(decided) > 1 {
+		for _, d := range decided {
 			b.WriteString(indent("  "+d.Plugin+" ", decisionText(d)))
 		}
 	}
@@ -163,7 +163,7 @@ func decisionText(d starhost.Decision) string {
 	switch d.Action {
 	case starhost.ActionModify: // its changes follow
 	case starhost.ActionRespond:
-		text = labelled("respond "+place, resultText(d.Result))
+		text = withLabel("respond "+place, resultText(d.Result))
 	case starhost.ActionContext:
 		text = fmt.Sprintf("context: %d B %s\n", d.Context.Bytes(), place)
 	case starhost.ActionApprove:
@@ -172,7 +172,7 @@ func decisionText(d starhost.Decision) string {
 		text = fmt.Sprintf("%s: %s %s\n", d.Action, texttable.OneLine(d.Reason), place)
 	}
 	for _, name := range sortedKeys(d.Changes) {
-		text += labelled("modify "+name+" "+place, changeText(d.Changes[name]))
+		text += withLabel("modify "+name+" "+place, changeText(d.Changes[name]))
 	}
 	return text
 }
@@ -193,7 +193,7 @@ func changeText(v any) string {
 		for i := range v.Items() {
 			text += messageBlock(v.At(i))
 		}
-		return bars("", strings.TrimSuffix(text, "\n"))
+		return barLines("", strings.TrimSuffix(text, "\n"))
 	}
 	return fmt.Sprintln(v)
 }
@@ -212,7 +212,10 @@ func indent(prefix, text string) string {
 func contextText(c starhost.Context) string {
 	cells := make([][]string, len(c.Fragments))
 	for i, f := range c.Fragments {
-		cells[i] = []string{strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), texttable.OneLine(f.Source), texttable.Size(len(f.Content)), texttable.OneLine(f.Title)}
+		cells[i] = []string{
+			strconv.Itoa(i + 1), fragments.Sum(f.Content).Short(), texttable.OneLine(f.Source),
+			texttable.Size(len(f.Content)), texttable.OneLine(f.Title),
+		}
 		if f.Target == fragments.System {
 			cells[i] = append(cells[i], f.Target.String())
 		}
@@ -223,7 +226,7 @@ func contextText(c starhost.Context) string {
 	var b strings.Builder
 	i := 0
 	for row := range strings.Lines(texttable.Align(cells, 3)) {
-		b.WriteString(row + bars("     ", c.Fragments[i].Content))
+		b.WriteString(row + barLines("     ", c.Fragments[i].Content))
 		i++
 	}
 	return b.String() + attachmentOffers(c.Attachments)

@@ -15,8 +15,8 @@ import (
 // for loading the plugin to cost little, few enough for all workers to have some.
 const chunkSize = 32
 
-// chunks splits cases into lists of neighbours with the same plugin.
-func chunks(cases []*testCase) [][]*testCase {
+// splitChunks splits cases into lists of neighbours with the same plugin.
+func splitChunks(cases []*testCase) [][]*testCase {
 	var list [][]*testCase
 	for i, c := range cases {
 		if n := len(list) - 1; n >= 0 && c.plugin == cases[i-1].plugin && len(list[n]) < chunkSize {
@@ -28,16 +28,16 @@ func chunks(cases []*testCase) [][]*testCase {
 	return list
 }
 
-// jobs is how many cases are looked at the same time.
-func (o *Options) jobs() int {
+// jobCount is how many cases are looked at the same time.
+func (o *Options) jobCount() int {
 	if o.Jobs <= 0 {
 		return runtime.GOMAXPROCS(0)
 	}
 	return o.Jobs
 }
 
-// parallel calls do for the numbers below n, some at the same time.
-func parallel(jobs, n int, do func(i int)) {
+// runParallel calls do for the numbers below n, some at the same time.
+func runParallel(jobs, n int, do func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(jobs, n) {
@@ -65,7 +65,7 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 		c.first = st.run(ctx, c)
 		c.second = c.first
 		if o.FailFast && c.fails(o) {
-			lower(&last, c.index)
+			lowerTo(&last, c.index)
 		}
 	})
 	if err != nil {
@@ -86,8 +86,8 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 	return len(cases), err
 }
 
-// lower sets n to v unless it is lower.
-func lower(n *atomic.Int64, v int64) {
+// lowerTo sets n to v unless it is lower.
+func lowerTo(n *atomic.Int64, v int64) {
 	for old := n.Load(); v < old && !n.CompareAndSwap(old, v); old = n.Load() {
 	}
 }
@@ -95,8 +95,8 @@ func lower(n *atomic.Int64, v int64) {
 // pass runs cases in their order, as many at a time as the options say, each
 // worker on a stage of its own.
 func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
-	list := chunks(cases)
-	errs := make([]error, min(o.jobs(), len(list)))
+	list := splitChunks(cases)
+	errs := make([]error, min(o.jobCount(), len(list)))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -111,7 +111,7 @@ func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, r
 						run(st, c)
 					}
 				}
-				st.clear()
+				st.closeHosts()
 			}
 		})
 	}

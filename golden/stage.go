@@ -35,10 +35,10 @@ type stage struct {
 	cond      conditions
 	plugins   []starhost.Plugin // of Go
 	workspace workspace
-	fragments contents
+	fragments fragmentStore
 	store     store
 	box       *starlark.Sandbox // of scripts
-	hosts     map[hostKey]*hosted
+	hosts     map[hostKey]*loadedHost
 	recording *recording // of effects that are done, or nil
 }
 
@@ -52,7 +52,7 @@ type hostKey struct {
 type store struct{ *effects.MemoryKV }
 
 // A hosted is what loading gave.
-type hosted struct {
+type loadedHost struct {
 	set     *loader.Set
 	answers *effects.Answers // of the one case, empty if there are several
 	events  appEvents        // likewise
@@ -62,11 +62,11 @@ type hosted struct {
 
 // newStage returns a stage whose hosts have further plugins of Go.
 func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
-	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*hosted{}}
+	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*loadedHost{}}
 	st.box = starlark.New(starlark.Options{
 		Cache: cond.cache,
 		Print: func(_ context.Context, _ starlark.Pos, text string) {
-			st.out.WriteString(line(strings.ToValidUTF8(text, "\ufffd")))
+			st.out.WriteString(withNewline(strings.ToValidUTF8(text, "\ufffd")))
 		},
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
@@ -80,8 +80,8 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	return st, nil
 }
 
-// clear lets go of all hosts.
-func (st *stage) clear() {
+// closeHosts lets go of all hosts.
+func (st *stage) closeHosts() {
 	for _, h := range st.hosts {
 		if h.set != nil {
 			h.set.Close() // of files in memory alone
@@ -99,13 +99,13 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = play{ctx: ctx, now: begin, env: env}
+	st.play = play{ctx: ctx, now: startTime, env: env}
 	st.out.Grow(len(c.text(wantSection)))
 	st.store.MemoryKV = new(effects.MemoryKV)
-	if err := st.workspace.reset(c.under(workspaceDir)); err != nil {
+	if err := st.workspace.reset(c.filesIn(workspaceDir)); err != nil {
 		return outcome{err: err}
 	}
-	if err := st.fragments.reset(ctx, c.under(fragmentsDir)); err != nil {
+	if err := st.fragments.reset(ctx, c.filesIn(fragmentsDir)); err != nil {
 		return outcome{err: err}
 	}
 	h := st.host(ctx, c)
@@ -114,47 +114,47 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	}
 	st.logs, st.events = h.logs, h.events
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
-	err = st.script(c.text(scriptSection))
+	err = st.runScript(c.text(scriptSection))
 	st.endTurn()
-	return outcome{output: escape(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
+	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
 
 // unused returns what nothing looked at, in order of plugins, fragments, files,
 // variables, effects and events.
-func (st *stage) unused(c *testCase, h *hosted) []part {
+func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
-	for _, name := range c.unread() {
+	for _, name := range c.unreadFiles() {
 		list = append(list, part{section: pluginsDir + "/" + name})
 	}
-	for _, name := range sortedKeys(st.fragments.unseen) {
+	for _, name := range sortedKeys(st.fragments.unusedAliases) {
 		list = append(list, part{section: fragmentsDir + "/" + name})
 	}
-	for _, name := range st.workspace.unseen {
+	for _, name := range st.workspace.unusedFiles {
 		list = append(list, part{section: workspaceDir + "/" + name})
 	}
 	for _, name := range sortedKeys(st.env) {
-		if !st.looked[name] {
+		if !st.usedVariables[name] {
 			list = append(list, part{section: envSection, variable: name})
 		}
 	}
 	for _, u := range h.answers.Unused() {
 		list = append(list, part{section: effectsFile, line: u.Line})
 	}
-	for _, line := range st.events.unused(h.set.Host, st.fired) {
+	for _, line := range st.events.unused(h.set.Host, st.firedEvents) {
 		list = append(list, part{section: eventsFile, line: line})
 	}
 	return list
 }
 
 // host returns the host for a case.
-func (st *stage) host(ctx context.Context, c *testCase) *hosted {
+func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	key := hostKey{c.plugin.Real, string(c.text(configSection))}
-	if len(c.under(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
+	if len(c.filesIn(pluginsDir))+len(c.text(envSection))+len(c.text(effectsFile))+len(c.text(eventsFile)) > 0 {
 		key.plugin = c.file.Real
 	}
 	h, ok := st.hosts[key]
 	if !ok {
-		h = &hosted{}
+		h = &loadedHost{}
 		h.set, h.err = st.load(ctx, c, h)
 		h.logs = slices.Clip(st.logs)
 		st.hosts[key] = h
@@ -164,7 +164,7 @@ func (st *stage) host(ctx context.Context, c *testCase) *hosted {
 
 // load loads the plugins of a case for h. What needs more than the case has is
 // answered.
-func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.Set, err error) {
+func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loader.Set, err error) {
 	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
 		return nil, err
 	}
@@ -176,10 +176,10 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 		return nil, err
 	}
 	var sources []*loader.Source
-	granted := len(config.Grants) > 0
+	hasGrants := len(config.Grants) > 0
 	for _, plugin := range c.plugins {
 		sources = append(sources, plugin.source)
-		if !granted {
+		if !hasGrants {
 			config.Grants[plugin.source.Name] = plugin.declared
 		}
 	}
@@ -212,7 +212,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 		seam.StartLoadersLastFirst(&o.Host)
 	}
 	if st.recording != nil {
-		st.recording.reach(&o, st.lookup)
+		st.recording.allowEffects(&o, st.lookup)
 	}
 	if set, err = loader.Load(ctx, o); err != nil {
 		return nil, err
@@ -229,8 +229,8 @@ func (st *stage) load(ctx context.Context, c *testCase, h *hosted) (set *loader.
 	return set, nil
 }
 
-// script runs the steps.
-func (st *stage) script(src []byte) error {
+// runScript runs the steps.
+func (st *stage) runScript(src []byte) error {
 	file, err := st.box.Parse(scriptSection, src)
 	if err != nil {
 		return err

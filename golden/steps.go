@@ -15,21 +15,21 @@ type Steps struct{ play }
 // NewSteps returns steps in a session. Each needs the context of [Steps.Within].
 func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s}} }
 
-// Within sets the context of the steps to come: that of what they call, too.
-func (s *Steps) Within(ctx context.Context) { s.ctx = ctx }
+// SetContext sets the context of the steps to come: that of what they call, too.
+func (s *Steps) SetContext(ctx context.Context) { s.ctx = ctx }
 
-// Current returns the turn under way, or begins one with an empty message.
-func (s *Steps) Current() (*starhost.Turn, error) { return s.current() }
+// CurrentTurn returns the turn under way, or begins one with an empty message.
+func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
 
-// Ahead returns by how much steps have moved the time.
-func (s *Steps) Ahead() time.Duration { return s.now.Sub(time.Time{}) }
+// Elapsed returns by how much steps have moved the time.
+func (s *Steps) Elapsed() time.Duration { return s.now.Sub(time.Time{}) }
 
-// Printed returns what steps printed since it was asked last.
-func (s *Steps) Printed() string {
+// TakeOutput returns what steps printed since it was asked last.
+func (s *Steps) TakeOutput() string {
 	text := s.out.String()
 	s.out.Reset()
 	return text
 }
 
-// End ends the turn under way.
-func (s *Steps) End() { s.endTurn() }
+// EndTurn ends the turn under way.
+func (s *Steps) EndTurn() { s.endTurn() }

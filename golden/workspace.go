@@ -15,14 +15,14 @@ import (
 // concurrent use, but for reset.
 type workspace struct {
 	afero.Fs
-	mu     sync.Mutex
-	unseen []string
+	mu          sync.Mutex
+	unusedFiles []string
 }
 
 // reset replaces all files.
 func (w *workspace) reset(files map[string][]byte) error {
-	w.Fs, w.unseen = afero.NewMemMapFs(), sortedKeys(files)
-	for _, name := range w.unseen {
+	w.Fs, w.unusedFiles = afero.NewMemMapFs(), sortedKeys(files)
+	for _, name := range w.unusedFiles {
 		if err := afero.WriteFile(w.Fs, name, files[name], 0o644); err != nil {
 			return err
 		}
@@ -32,22 +32,22 @@ func (w *workspace) reset(files map[string][]byte) error {
 
 // Open opens a file or folder.
 func (w *workspace) Open(name string) (afero.File, error) {
-	w.see(name, true)
+	w.markUsed(name, true)
 	return w.Fs.Open(name)
 }
 
 // Stat describes a file or folder.
 func (w *workspace) Stat(name string) (os.FileInfo, error) {
-	w.see(name, false)
+	w.markUsed(name, false)
 	return w.Fs.Stat(name)
 }
 
-// see notes that somebody looked at a file, or listed a folder.
-func (w *workspace) see(name string, listed bool) {
+// markUsed notes that somebody looked at a file, or listed a folder.
+func (w *workspace) markUsed(name string, listed bool) {
 	name = path.Clean(filepath.ToSlash(name))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unseen = slices.DeleteFunc(w.unseen, func(file string) bool {
+	w.unusedFiles = slices.DeleteFunc(w.unusedFiles, func(file string) bool {
 		return file == name || listed && path.Dir(file) == name
 	})
 }

@@ -127,7 +127,7 @@ func (c *console) outside(f *replFlags, o *loader.Options) {
 		if c.steps == nil { // plugins are being loaded
 			return clock()
 		}
-		return clock().Add(c.steps.Ahead())
+		return clock().Add(c.steps.Elapsed())
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *console) open(f *replFlags) error {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Raised: limits.Raised},
-		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.Printed() + text + "\n") },
+		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.TakeOutput() + text + "\n") },
 	})
 	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
 	steps := builtins.CaseTable(box, c.steps)
@@ -190,8 +190,8 @@ func (c *console) loop(ctx context.Context) error {
 	ctx, stop := c.endless(ctx)
 	defer stop()
 	defer func() {
-		c.steps.Within(context.WithoutCancel(ctx))
-		c.steps.End()
+		c.steps.SetContext(context.WithoutCancel(ctx))
+		c.steps.EndTurn()
 		c.report()
 	}()
 	c.report()
@@ -262,7 +262,7 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	ctx, done := c.interruptible(ctx)
 	defer done()
 	value, err := c.run(ctx, in)
-	text := c.steps.Printed()
+	text := c.steps.TakeOutput()
 	if value != "" && !(text != "" && slices.Contains(c.names, in.Callee())) {
 		text += value + "\n"
 	}
@@ -303,12 +303,12 @@ func (c *console) interruptible(ctx context.Context) (context.Context, func()) {
 
 // run evaluates an input, as a handler of the plugin if it asks for ctx.
 func (c *console) run(ctx context.Context, in *starlark.Input) (value string, err error) {
-	c.steps.Within(ctx)
+	c.steps.SetContext(ctx)
 	if c.plugin == nil || !in.Mentions("ctx") {
 		value, _, err = c.repl.Run(ctx, in)
 		return value, err
 	}
-	t, err := c.steps.Current()
+	t, err := c.steps.CurrentTurn()
 	if err != nil {
 		return "", err
 	}

@@ -40,8 +40,8 @@ func (f *coverageFlags) judge(a *app, s *golden.Summary) {
 	if f.out != "" {
 		a.fail(outside(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
 	}
-	if s.Coverage.Under(float64(f.failUnder)) {
-		a.note(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.Reached()), f.failUnder))
+	if s.Coverage.IsBelow(float64(f.failUnder)) {
+		a.note(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder))
 		a.code = exitNegative
 	}
 	if !f.show {
@@ -95,8 +95,8 @@ type branchCoverageJSON struct {
 
 func newPluginCoverageJSON(p *golden.PluginCoverage) pluginCoverageJSON {
 	out := pluginCoverageJSON{Path: p.Path}
-	out.Reached, out.Lines = p.Files.Reached()
-	out.Taken, out.Branches = p.Files.Taken()
+	out.Reached, out.Lines = p.Files.CountLines()
+	out.Taken, out.Branches = p.Files.CountBranches()
 	return out
 }
 
@@ -112,6 +112,6 @@ func newCoverageJSON(c golden.Coverage) *coverageJSON {
 			list(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
 		}
 	})}
-	out.Reached, out.Lines = c.Reached()
+	out.Reached, out.Lines = c.CountLines()
 	return out
 }

@@ -166,7 +166,8 @@ func messagesOf(p *starhost.Prompt) ([]message, error) {
 			continue
 		}
 		flush()
-		out = append(out, message{Role: m.Role, Content: content(m.Content.String(), parts), ToolCalls: callsOf(m.ToolCalls)})
+		text := content(m.Content.String(), parts)
+		out = append(out, message{Role: m.Role, Content: text, ToolCalls: callsOf(m.ToolCalls)})
 	}
 	flush()
 	return out, nil
