@@ -79,6 +79,20 @@ func (w *worker) payAtomText(op string, v starlark.Value) error {
 	return nil
 }
 
+// maxQuoted is the most bytes that one byte becomes between quotes: "\xff".
+const maxQuoted = 4
+
+// quotedSize bounds the length of s between quotes, without them.
+func quotedSize(s string) uint64 {
+	n := uint64(len(s))
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			n += maxQuoted - 1
+		}
+	}
+	return n
+}
+
 // isAtom reports whether v is of a core type without parts.
 func isAtom(v starlark.Value) bool {
 	switch v.(type) {
