@@ -206,7 +206,7 @@ func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 	}
 	own, rest := splitNamed(c.Kwargs, names...)
 	var s string
-	err := call.UnpackArgs(c.Name, c.Args, own, first, &s)
+	err := c.BindArgs(c.Args, own, first, &s)
 	return s, rest, err
 }
 

@@ -20,7 +20,7 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var level, msg string
 	own, fields := splitNamed(c.Kwargs, "level", "msg")
-	if err := call.UnpackArgs(c.Name, c.Args, own, "level", &level, "msg", &msg); err != nil {
+	if err := c.BindArgs(c.Args, own, "level", &level, "msg", &msg); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(logLevels, level) {

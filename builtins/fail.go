@@ -24,7 +24,7 @@ func (e *failError) Code() string { return "E0301" }
 // U+FFFD: there is no better place for another failure.
 func raiseFail(c call.Call) (starlark.Value, error) {
 	sep := " "
-	if err := call.UnpackArgs(c.Name, nil, c.Kwargs, "sep?", &sep); err != nil {
+	if err := c.BindArgs(nil, c.Kwargs, "sep?", &sep); err != nil {
 		return nil, err
 	}
 	parts := make([]string, len(c.Args))

@@ -48,7 +48,8 @@ func Entries(rt Runtime, module string, members []Member) []Entry {
 // Entry describes m under its full name. A function charges for what it does
 // itself, so its flat cost is one step.
 func (m Member) Entry(rt Runtime, name string) Entry {
-	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Cost: Cost{Steps: 1}, Value: m.Value}
+	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Value: m.Value}
+	e.Cost.Steps = 1
 	if m.Value == nil {
 		e.Signature = name + "(" + m.Params + ")"
 	}

@@ -6,17 +6,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Cost is what a call of a builtin pays before it works: Steps flat, and
-// BytesPerArgByte bytes of memory for each byte of its arguments' text. It is an
-// alias of an unnamed type so that an evaluator can declare the same one.
-type Cost = struct{ Steps, BytesPerArgByte uint64 }
-
-// Usage is what one run spent. It is an alias of an unnamed type so that an
-// evaluator can declare the same one.
-type Usage = struct{ Steps, Bytes uint64 }
-
-// An Allowance is the most that one call may spend; Raise is what raises it. Zero Steps mean the
-// Runtime's own limit.
+// An Allowance is the most that one call may spend. Zero Steps mean the Runtime's own
+// limit; Raise names the setting that an error suggests to raise.
 type Allowance = struct {
 	Steps uint64
 	Raise string
@@ -29,7 +20,7 @@ type Runtime interface {
 	// allows of that.
 	CallWithin(
 		ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
-	) (starlark.Value, Usage, error)
+	) (v starlark.Value, spent struct{ Steps, Bytes uint64 }, err error)
 	// Context returns the context of the run that th belongs to.
 	Context(th *starlark.Thread) context.Context
 	// Charge pays for work of op; its error ends the run.
@@ -53,8 +44,9 @@ type Entry struct {
 	Doc string
 	// Example is Starlark that a test executes; it uses assert_eq(got, want).
 	Example string
-	// Cost is what a call pays.
-	Cost Cost
+	// Cost is the price of a call, paid before it works: Steps flat, and BytesPerArgByte
+	// bytes of memory for each byte of its arguments' text.
+	Cost struct{ Steps, BytesPerArgByte uint64 }
 	// Value is what the name stands for.
 	Value starlark.Value
 }

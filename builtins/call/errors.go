@@ -63,14 +63,15 @@ func (e *Error) Way(help string) *Error {
 	return e
 }
 
-// UnpackArgs is starlark.UnpackArgs whose errors have a code. Names that end in
-// "?" are optional, in "??" also for None.
-func UnpackArgs(name string, args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
-	err := starlark.UnpackArgs(name, args, kwargs, pairs...)
+// BindArgs binds args and kwargs, which may be a part of the call's arguments, to pairs of
+// names and pointers, as starlark.UnpackArgs does. A name that ends in "?" is optional; if it
+// ends in "??", None counts as absent. Errors have a code.
+func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...any) error {
+	err := starlark.UnpackArgs(c.Name, args, kwargs, pairs...)
 	if err == nil {
 		return nil
 	}
-	if unknown := unknownArg(name, kwargs, pairs); unknown != nil {
+	if unknown := unknownArg(c.Name, kwargs, pairs); unknown != nil {
 		return unknown
 	}
 	return &Error{code: "E0201", msg: shortened(err.Error())}
@@ -98,7 +99,7 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 }
 
 // Bind binds the call's arguments to pairs; its errors have a code.
-func (c Call) Bind(pairs ...any) error { return UnpackArgs(c.Name, c.Args, c.Kwargs, pairs...) }
+func (c Call) Bind(pairs ...any) error { return c.BindArgs(c.Args, c.Kwargs, pairs...) }
 
 // Fail returns an error with a code that starts with the function's name.
 func (c Call) Fail(code, format string, args ...any) *Error {
