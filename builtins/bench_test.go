@@ -99,7 +99,7 @@ func (l *loaded) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 // were made before.
 func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(call func() error)) {
 	t.Helper()
-	fn := l.rec.Kept()[0].(*starlark.Function)
+	fn := l.rec.Handlers()[0].(*starlark.Function)
 	var values starlark.Tuple
 	for _, name := range args {
 		v, err := builtins.ArgumentValue(e.Arg(name))

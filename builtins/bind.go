@@ -68,9 +68,9 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	return s, nil
 }
 
-// offered returns the parameters that take an argument by name: not ctx, and no
+// namedParams returns the parameters that take an argument by name: not ctx, and no
 // private ones.
-func (s *signature) offered() []param {
+func (s *signature) namedParams() []param {
 	return slices.DeleteFunc(slices.Clone(s.params), func(p param) bool { return p.name == ctxName || p.private() })
 }
 
@@ -83,14 +83,14 @@ func paramList(params []param) []string {
 	return names
 }
 
-// has reports whether a parameter of that name takes an argument.
-func (s *signature) has(name string) bool {
+// takesArgument reports whether a parameter of that name takes an argument.
+func (s *signature) takesArgument(name string) bool {
 	return slices.ContainsFunc(s.params, func(p param) bool { return p.name == name && !p.private() })
 }
 
 // checkNames reports a parameter that nothing is offered for.
 func checkNames(c call.Call, s *signature, what string, offered []string) error {
-	for _, p := range s.offered() {
+	for _, p := range s.namedParams() {
 		if !slices.Contains(offered, p.name) {
 			return c.Fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
 				Way("a parameter that is only for a default begins with _")
@@ -99,15 +99,15 @@ func checkNames(c call.Call, s *signature, what string, offered []string) error 
 	return nil
 }
 
-// named returns the keyword arguments of a call: ctx, what the parameters name,
+// keywordArguments returns the keyword arguments of a call: ctx, what the parameters name,
 // and with **kwargs everything else on offer, in the order of names.
-func (s *signature) named(h *handlerCall, names []string, get func(name string) (starlark.Value, error)) ([]starlark.Tuple, error) {
+func (s *signature) keywordArguments(h *handlerCall, names []string, get func(name string) (starlark.Value, error)) ([]starlark.Tuple, error) {
 	var kwargs []starlark.Tuple
-	if s.has(ctxName) {
+	if s.takesArgument(ctxName) {
 		kwargs = append(kwargs, starlark.Tuple{starlark.String(ctxName), h.ctx()})
 	}
 	for _, name := range names {
-		if name == ctxName || !s.rest && !s.has(name) {
+		if name == ctxName || !s.rest && !s.takesArgument(name) {
 			continue
 		}
 		v, err := get(name)
@@ -120,25 +120,25 @@ func (s *signature) named(h *handlerCall, names []string, get func(name string) 
 }
 
 // An arranger makes the arguments of a hook's call: those of the event that it names.
-type arranger func(*handlerCall, *starhost.Event) (args starlark.Tuple, kwargs []starlark.Tuple, err error)
+type eventArguments func(*handlerCall, *starhost.Event) (args starlark.Tuple, kwargs []starlark.Tuple, err error)
 
-// arranged returns the arranger of a hook of an event.
-func (s *signature) arranged(spec *starhost.EventSpec) arranger {
-	if fields, ok := s.fields(spec); ok {
+// arranger returns the arranger of a hook of an event.
+func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
+	if fields, ok := s.fieldGetters(spec); ok {
 		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
-			args, err := inOrder(h, e, fields)
+			args, err := positionalArguments(h, e, fields)
 			return args, nil, err
 		}
 	}
 	return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
-		kwargs, err := s.named(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
+		kwargs, err := s.keywordArguments(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
 		return nil, kwargs, err
 	}
 }
 
-// fields returns what finds the arguments of a call by place, nil for ctx, and whether
+// fieldGetters returns what finds the arguments of a call by place, nil for ctx, and whether
 // they are all: those by name alone, and those behind a private parameter, are not.
-func (s *signature) fields(spec *starhost.EventSpec) (fields []func(*starhost.Event) any, ok bool) {
+func (s *signature) fieldGetters(spec *starhost.EventSpec) (fields []func(*starhost.Event) any, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
 	if first < 0 {
@@ -154,10 +154,10 @@ func (s *signature) fields(spec *starhost.EventSpec) (fields []func(*starhost.Ev
 	return fields, !s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
 }
 
-// inOrder returns the arguments of a call by place, which are the same as those
+// positionalArguments returns the arguments of a call by place, which are the same as those
 // by name and cost less.
-func inOrder(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any) (starlark.Tuple, error) {
-	args := h.first[:0]
+func positionalArguments(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any) (starlark.Tuple, error) {
+	args := h.argBuffer[:0]
 	for _, field := range fields {
 		if field == nil {
 			args = append(args, h.ctx())
@@ -173,15 +173,15 @@ func inOrder(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) a
 }
 
 // A placed handler takes its arguments by place: (arg) or (ctx, arg).
-type placed struct {
+type positionalHandler struct {
 	*signature
 	ctx  bool // it takes ctx
 	args int  // beside ctx: 1 or 0
 }
 
-// readPlaced reads the parameters of a handler that takes so many arguments by place,
+// readPositionalHandler reads the parameters of a handler that takes so many arguments by place,
 // 1 or 0, and ctx in front of them if it wants to.
-func readPlaced(c call.Call, r *Recorder, arg string, handler starlark.Callable, args int) (*placed, error) {
+func readPositionalHandler(c call.Call, r *Recorder, arg string, handler starlark.Callable, args int) (*positionalHandler, error) {
 	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
 		return nil, err
@@ -194,26 +194,26 @@ func readPlaced(c call.Call, r *Recorder, arg string, handler starlark.Callable,
 	}
 	switch n := len(places); {
 	case n == args && (n == 0 || places[0].name != ctxName):
-		return &placed{s, false, args}, nil
-	case n == args+1 && s.takesFirst(places):
-		return &placed{s, true, args}, nil
+		return &positionalHandler{s, false, args}, nil
+	case n == args+1 && s.takesContextFirst(places):
+		return &positionalHandler{s, true, args}, nil
 	}
 	want := []string{"() or (ctx)", "(arg) or (ctx, arg)"}[args]
 	return nil, c.Fail("E0307", "%s: %s has the parameters (%s), want %s", arg, s.fn.Name(), strings.Join(paramList(places), ", "), want).
 		Way("a parameter that is only for a default begins with _")
 }
 
-// takesFirst reports whether the first of the parameters takes ctx: the one before
+// takesContextFirst reports whether the first of the parameters takes ctx: the one before
 // an argument, or the only one if it is called so.
-func (s *signature) takesFirst(places []param) bool {
+func (s *signature) takesContextFirst(places []param) bool {
 	first, last := places[0], places[len(places)-1]
 	return s.fn.NumKwonlyParams() == 0 && first.value == nil && (first.name == ctxName || len(places) > 1 && last.value == nil)
 }
 
 // call calls the handler for a turn. Of arg there is none if it takes none.
-func (p *placed) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
+func (p *positionalHandler) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
 	h := r.begin(ctx, t)
-	args := h.first[:0]
+	args := h.argBuffer[:0]
 	if p.ctx {
 		args = append(args, h.ctx())
 	}

@@ -141,9 +141,9 @@ assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 	})
 }
 
-// step runs a step of the driver, with the case's own clock stopped.
-func step[T any](c call.Call, work func(ctx context.Context) (T, error)) (got T, err error) {
-	got, err = reach(c, work)
+// runStep runs a step of the driver, with the case's own clock stopped.
+func runStep[T any](c call.Call, work func(ctx context.Context) (T, error)) (got T, err error) {
+	got, err = runEffect(c, work)
 	if err != nil && !isCoded(err) {
 		err = c.Fail("E0319", "%v", err)
 	}
@@ -169,7 +169,7 @@ func casePrompt(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := step(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
+	p, err := runStep(c, func(ctx context.Context) (*starhost.Prompt, error) { return d.Prompt(ctx, r) })
 	if err != nil {
 		return nil, err
 	}
@@ -219,22 +219,22 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := step(c, func(ctx context.Context) (starhost.ToolReply, error) {
+	reply, err := runStep(c, func(ctx context.Context) (starhost.ToolReply, error) {
 		return d.CallTool(ctx, starhost.ToolCall{ID: "call", Name: name, Arguments: raw})
 	})
 	if err != nil {
 		return nil, err
 	}
 	ran := reply.Call.Arguments
-	if bytes.Equal(ran, raw) && saysItself(args) {
-		return replyValue(&reply, frozen(args)), nil
+	if bytes.Equal(ran, raw) && survivesJSON(args) {
+		return replyValue(&reply, freeze(args)), nil
 	}
 	return replyValue(&reply, objectOrText(ran)), nil
 }
 
-// saysItself reports whether an object is what its JSON reads as, as can be told without
+// survivesJSON reports whether an object is what its JSON reads as, as can be told without
 // reading it: it has few members, which are words, texts and small numbers.
-func saysItself(object *starlark.Dict) bool {
+func survivesJSON(object *starlark.Dict) bool {
 	if object.Len() > 64 {
 		return false
 	}
@@ -272,7 +272,7 @@ func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
 		}
 		args[string(k.(starlark.String))] = raw
 	}
-	out, err := step(c, func(ctx context.Context) (starhost.Outcome, error) { return d.Fire(ctx, event, args) })
+	out, err := runStep(c, func(ctx context.Context) (starhost.Outcome, error) { return d.Fire(ctx, event, args) })
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func outcomeValue(out starhost.Outcome) starlark.Value {
 	}
 	changes := starlark.NewDict(len(out.Decision.Changes))
 	for _, name := range slices.Sorted(maps.Keys(out.Decision.Changes)) {
-		put(changes, name, changeValue(out.Decision.Changes[name]))
+		setKey(changes, name, changeValue(out.Decision.Changes[name]))
 	}
 	var result starlark.Value = starlark.None
 	if r := out.Decision.Result; r != nil {
@@ -330,7 +330,7 @@ func jsonOrText(raw json.RawMessage) starlark.Value {
 	if err != nil {
 		return starlark.String(raw)
 	}
-	return frozen(v)
+	return freeze(v)
 }
 
 func caseLoad(c call.Call, d CaseDriver) (starlark.Value, error) {
@@ -338,7 +338,7 @@ func caseLoad(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err
 	}
-	got, err := step(c, func(ctx context.Context) (starhost.Context, error) { return d.LoadFragments(ctx, ref) })
+	got, err := runStep(c, func(ctx context.Context) (starhost.Context, error) { return d.LoadFragments(ctx, ref) })
 	if err != nil {
 		return nil, err
 	}
@@ -381,7 +381,7 @@ func caseAdvance(c call.Call, d CaseDriver) (starlark.Value, error) {
 		}
 		total += time.Duration(n * float64(u.unit))
 	}
-	_, err := step(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.Advance(ctx, total) })
+	_, err := runStep(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.Advance(ctx, total) })
 	return starlark.None, err
 }
 
@@ -393,18 +393,18 @@ func assertEq(c call.Call) (starlark.Value, error) {
 	if err := c.Bind("got", &got, "want", &want); err != nil {
 		return nil, err
 	}
-	same, err := equalPlain(got, want, starlark.CompareLimit)
+	same, err := equalAsPlain(got, want, starlark.CompareLimit)
 	if err != nil {
 		return nil, c.Fail("E0318", "%v", err)
 	}
 	if same {
 		return starlark.None, nil
 	}
-	return nil, failedAssert(c, got, "want", want)
+	return nil, assertionError(c, got, "want", want)
 }
 
-// failedAssert returns the error of an assertion about two values.
-func failedAssert(c call.Call, got starlark.Value, want string, wanted starlark.Value) error {
+// assertionError returns the error of an assertion about two values.
+func assertionError(c call.Call, got starlark.Value, want string, wanted starlark.Value) error {
 	a, err := spell(c, got)
 	if err != nil {
 		return err
@@ -431,7 +431,7 @@ func assertContains(c call.Call) (starlark.Value, error) {
 	if found == starlark.True {
 		return starlark.None, nil
 	}
-	return nil, failedAssert(c, text, "want it to contain", part)
+	return nil, assertionError(c, text, "want it to contain", part)
 }
 
 // assertFails implements

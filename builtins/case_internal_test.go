@@ -20,10 +20,10 @@ func TestLawSaysItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := new(starlark.Dict)
 		for range rapid.IntRange(0, 3).Draw(t, "members") {
-			put(object, key.Draw(t, "key"), value.Draw(t, "value"))
+			setKey(object, key.Draw(t, "key"), value.Draw(t, "value"))
 		}
 		raw, err := appendJSON(nil, object)
-		if err != nil || !saysItself(object) {
+		if err != nil || !survivesJSON(object) {
 			return
 		}
 		want := objectOrText(raw)

@@ -18,7 +18,7 @@ const requestParams = `fragments=[], system_fragments=[], attachments=[], system
 // requestArgs are the arguments of a step that makes a request.
 type requestArgs struct {
 	r                       starhost.Request
-	refs, systemRefs, tools texts
+	refs, systemRefs, tools stringOrList
 	attachments             attachmentArg
 	options, params         *starlark.Dict
 }
@@ -126,7 +126,7 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := step(c, func(ctx context.Context) (*starhost.TurnResult, error) { return d.Turn(ctx, r, replies) })
+	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) { return d.Turn(ctx, r, replies) })
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err := c.Bind("line", &line); err != nil {
 		return nil, err
 	}
-	reply, err := step(c, func(ctx context.Context) (starhost.CommandReply, error) { return d.Command(ctx, line) })
+	reply, err := runStep(c, func(ctx context.Context) (starhost.CommandReply, error) { return d.Command(ctx, line) })
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +187,6 @@ func caseTemplate(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	tm, err := step(c, func(ctx context.Context) (starhost.Template, error) { return d.RenderTemplate(ctx, ref, input, params) })
+	tm, err := runStep(c, func(ctx context.Context) (starhost.Template, error) { return d.RenderTemplate(ctx, ref, input, params) })
 	return &templateValue{tm}, err
 }

@@ -135,45 +135,45 @@ assert_eq(ctx.random(6) < 6, True)`,
 	{name: "state.get", params: "key, default=None",
 		doc:     "Returns what the plugin keeps in this session under a key, or the default.\nThe value is a new one each time.",
 		example: "assert_eq(ctx.state.get(\"seen\", []), [])",
-		call:    stateShelf.getKept},
+		call:    sessionState.getValue},
 	{name: "state.set", params: "key, value",
 		doc: `Keeps a JSON value under a key, for this plugin and session.
 All keys and values of a plugin may take 1 MiB in a session, and end with it.`,
 		example: `ctx.state.set("seen", ["checkout"])
 assert_eq(ctx.state.get("seen"), ["checkout"])`,
-		call: stateShelf.setKept},
+		call: sessionState.setValue},
 	{name: "state.delete", params: "key",
 		doc: "Forgets a key, and returns whether it was there.",
 		example: `ctx.state.set("seen", 1)
 assert_eq(ctx.state.delete("seen"), True)
 assert_eq(ctx.state.delete("seen"), False)`,
-		call: stateShelf.deleteKept},
+		call: sessionState.deleteValue},
 	{name: "state.keys",
 		doc: "Returns the keys that are kept, sorted.",
 		example: `ctx.state.set("b", 1)
 ctx.state.set("a", 2)
 assert_eq(ctx.state.keys(), ["a", "b"])`,
-		call: stateShelf.keptKeys},
+		call: sessionState.listKeys},
 	{name: "store.get", params: "key, default=None",
 		doc: `Returns what the plugin keeps across sessions under a key, or the default.
 The value is a new one each time. Needs the permission store, as all of ctx.store.`,
 		example: "assert_eq(ctx.store.get(\"seen\", []), [])",
-		call:    storeShelf.getKept},
+		call:    pluginStore.getValue},
 	{name: "store.set", params: "key, value",
 		doc: `Keeps a JSON value under a key, for this plugin, across sessions.
 A key has at most 512 bytes, a value 1 MiB.`,
 		example: `ctx.store.set("seen", ["checkout"])
 assert_eq(ctx.store.get("seen"), ["checkout"])`,
-		call: storeShelf.setKept},
+		call: pluginStore.setValue},
 	{name: "store.delete", params: "key",
 		doc: "Forgets a key, and returns whether it was there.",
 		example: `ctx.store.set("seen", 1)
 assert_eq(ctx.store.delete("seen"), True)`,
-		call: storeShelf.deleteKept},
+		call: pluginStore.deleteValue},
 	{name: "store.keys",
 		doc:     "Returns the keys that are kept, sorted.",
 		example: `assert_eq(ctx.store.keys(), [])`,
-		call:    storeShelf.keptKeys},
+		call:    pluginStore.listKeys},
 	{name: "env", params: "name",
 		doc: `Returns an environment variable, or None if it is not set.
 Needs the permission env:NAME. What must stay secret is for ctx.secret.`,
@@ -284,9 +284,9 @@ write are errors, as loaders run beside each other.`,
 	return entries
 }
 
-// reach does an effect with the run's clock stopped: what is out there has a
+// runEffect does an effect with the run's clock stopped: what is out there has a
 // deadline of its own.
-func reach[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
+func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
 	goOn := c.Runtime.Pause(c.Thread)
 	got, err := work(c.Runtime.Context(c.Thread))
 	goOn()
@@ -302,13 +302,13 @@ func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, err
 	}
 	raw, err := appendJSON(nil, v)
 	if err != nil {
-		return nil, c.Fail("E0204", "%s%v", prefixed(arg), err)
+		return nil, c.Fail("E0204", "%s%v", argumentPrefix(arg), err)
 	}
 	return raw, nil
 }
 
-// prefixed returns what stands in front of a message about an argument.
-func prefixed(arg string) string {
+// argumentPrefix returns what stands in front of a message about an argument.
+func argumentPrefix(arg string) string {
 	if arg == "" {
 		return ""
 	}

@@ -23,7 +23,7 @@ func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("argv", &argv, "stdin??", &stdin, "env??", &env, "timeout??", &timeout); err != nil {
 		return nil, err
 	}
-	var words texts
+	var words stringOrList
 	if _, isText := argv.(starlark.String); isText {
 		return nil, c.Fail("E0201", "argv: got string, want a list of strings: there is no shell that splits it")
 	}
@@ -34,7 +34,7 @@ func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Pay(20+len(words), 64*len(words)); err != nil {
 		return nil, err
 	}
-	out, err := reach(c, func(ctx context.Context) (effects.Output, error) { return h.rec.world.Run(ctx, cmd) })
+	out, err := runEffect(c, func(ctx context.Context) (effects.Output, error) { return h.rec.world.Run(ctx, cmd) })
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg 
 		var none T
 		return none, err
 	}
-	return reach(c, func(ctx context.Context) (T, error) { return work(ctx, arg) })
+	return runEffect(c, func(ctx context.Context) (T, error) { return work(ctx, arg) })
 }
 
 // fsRead implements
@@ -85,7 +85,7 @@ func fsWrite(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Pay(1+len(content)/64, len(content)); err != nil {
 		return nil, err
 	}
-	_, err := reach(c, func(ctx context.Context) (none struct{}, err error) {
+	_, err := runEffect(c, func(ctx context.Context) (none struct{}, err error) {
 		return none, h.rec.world.WriteFile(ctx, name, string(content))
 	})
 	return starlark.None, err

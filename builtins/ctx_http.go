@@ -55,7 +55,7 @@ func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, e
 		if err := c.Pay(20+len(r.Body)/64, len(r.Body)); err != nil {
 			return nil, err
 		}
-		reply, err := reach(c, func(ctx context.Context) (effects.Response, error) { return h.rec.world.Fetch(ctx, r) })
+		reply, err := runEffect(c, func(ctx context.Context) (effects.Response, error) { return h.rec.world.Fetch(ctx, r) })
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func ctxRandom(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("n", &n); err != nil {
 		return nil, err
 	}
-	x, err := reach(c, func(ctx context.Context) (int64, error) { return h.rec.world.Random(ctx, h.turn, n) })
+	x, err := runEffect(c, func(ctx context.Context) (int64, error) { return h.rec.world.Random(ctx, h.turn, n) })
 	return starlark.MakeInt64(x), err
 }
 
@@ -34,7 +34,7 @@ func ctxUUID(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
 	}
-	id, err := reach(c, func(ctx context.Context) (string, error) { return h.rec.world.UUID(ctx, h.turn) })
+	id, err := runEffect(c, func(ctx context.Context) (string, error) { return h.rec.world.UUID(ctx, h.turn) })
 	return starlark.String(id), err
 }
 
@@ -49,7 +49,7 @@ func ctxEnv(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("name", &name); err != nil {
 		return nil, err
 	}
-	value, err := reach(c, func(ctx context.Context) (value string, err error) {
+	value, err := runEffect(c, func(ctx context.Context) (value string, err error) {
 		value, set, err = h.rec.world.GetEnv(ctx, name)
 		return value, err
 	})
@@ -67,6 +67,6 @@ func ctxSecret(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("name", &name); err != nil {
 		return nil, err
 	}
-	s, err := reach(c, func(ctx context.Context) (effects.Secret, error) { return h.rec.world.Secret(ctx, name) })
+	s, err := runEffect(c, func(ctx context.Context) (effects.Secret, error) { return h.rec.world.Secret(ctx, name) })
 	return &secretValue{s: s, parts: 1}, err
 }

@@ -20,7 +20,7 @@ func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := reach(c, func(ctx context.Context) (starhost.ToolReply, error) {
+	reply, err := runEffect(c, func(ctx context.Context) (starhost.ToolReply, error) {
 		return h.rec.world.CallTool(ctx, h.turn, name, raw)
 	})
 	if err != nil {
@@ -42,7 +42,7 @@ func fragmentsGet(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("ref", &ref); err != nil {
 		return nil, err
 	}
-	got, err := reach(c, func(ctx context.Context) (starhost.Context, error) {
+	got, err := runEffect(c, func(ctx context.Context) (starhost.Context, error) {
 		return h.rec.world.LoadFragment(ctx, h.turn, ref)
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ type decision struct {
 	reason  string
 	result  starhost.Result // of a respond
 	changes []starlark.Tuple
-	made    starhost.Pos
+	place   starhost.Pos
 }
 
 func (d *decision) String() string {
@@ -38,15 +38,15 @@ func (d *decision) Type() string          { return "decision" }
 func (d *decision) Truth() starlark.Bool  { return true }
 func (d *decision) Hash() (uint32, error) { return unhashable("decision") }
 func (d *decision) Freeze() {
-	for _, v := range d.Held() {
+	for _, v := range d.Parts() {
 		v.Freeze()
 	}
 }
 
-// Held returns the values that Freeze reaches, and the texts that the decision
+// Parts returns the values that Freeze reaches, and the texts that the decision
 // prints.
-func (d *decision) Held() []starlark.Value {
-	held := append(heldTexts(d.reason), heldByResult(&d.result)...)
+func (d *decision) Parts() []starlark.Value {
+	held := append(nonEmptyTexts(d.reason), partsOfResult(&d.result)...)
 	for _, c := range d.changes {
 		held = append(held, c[1])
 	}
@@ -55,17 +55,17 @@ func (d *decision) Held() []starlark.Value {
 
 // decide returns d, and remembers that the handler made it.
 func decide(c call.Call, d *decision) (starlark.Value, error) {
-	d.made = callerOf(c.Thread)
+	d.place = callerOf(c.Thread)
 	if h := handlerOf(c); h != nil {
-		h.made = d
+		h.lastDecision = d
 	}
 	return d, c.Pay(1, 128)
 }
 
-// reasoned makes the builtins deny, ask and abort:
+// makeReasoned makes the builtins deny, ask and abort:
 //
 //	deny(reason)
-func reasoned(action starhost.Action) call.Func {
+func makeReasoned(action starhost.Action) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		d := &decision{action: action}
 		if err := c.Bind("reason", &d.reason); err != nil {
@@ -159,7 +159,7 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 		raw, err := appendJSON(nil, v)
 		return json.RawMessage(raw), err
 	case *starhost.Result:
-		return changedResult(v)
+		return changeResult(v)
 	case *starhost.AppArg:
 		raw, err := appendJSON(nil, v)
 		return json.RawMessage(raw), err
@@ -183,9 +183,9 @@ func isObject(v starlark.Value) bool {
 	return ok
 }
 
-// changedResult converts a new result: text replaces what the model reads and
+// changeResult converts a new result: text replaces what the model reads and
 // keeps the rest.
-func changedResult(v starlark.Value) (any, error) {
+func changeResult(v starlark.Value) (any, error) {
 	if s, ok := v.(starlark.String); ok {
 		return string(s), textError(string(s))
 	}

@@ -159,7 +159,7 @@ func attachmentFile(c call.Call, name string) ([]byte, error) {
 	default:
 		return nil, c.Fail("E0316", "path: %s is not in the plugin's folder; files of the workspace are read in handlers", errtext.Quote(name))
 	}
-	data, err := reach(c, func(ctx context.Context) ([]byte, error) {
+	data, err := runEffect(c, func(ctx context.Context) ([]byte, error) {
 		return h.rec.world.ReadFileBytes(ctx, name)
 	})
 	var refused *effects.PermissionError

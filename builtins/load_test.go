@@ -241,7 +241,7 @@ register_fragment_loader("note", lambda x: x, description = "Notes.")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("registrations (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(6, len(l.rec.Kept())); diff != "" {
+	if diff := cmp.Diff(6, len(l.rec.Handlers())); diff != "" {
 		t.Errorf("kept values (-want +got):\n%s", diff)
 	}
 }

@@ -322,9 +322,9 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	for _, s := range settings {
 		old, ok := fields[s.Key]
 		if !ok {
-			return nil, call.Errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declares(declared))
+			return nil, call.Errorf("E0303", "%s: unknown setting %q%s, %s", s.Place, s.Key, near.DidYouMean(s.Key, declared), declaredNames(declared))
 		}
-		v, err := setting(old, s.Value)
+		v, err := convertSetting(old, s.Value)
 		if err != nil {
 			return nil, call.Errorf("E0303", "%s: setting %s: %v", s.Place, s.Key, err)
 		}
@@ -335,18 +335,18 @@ func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	return config, nil
 }
 
-func declares(names []string) string {
+func declaredNames(names []string) string {
 	if len(names) == 0 {
 		return "the plugin declares none"
 	}
 	return "the plugin declares " + strings.Join(names, ", ")
 }
 
-// setting converts a value to the type of the default that it replaces. The
+// convertSetting converts a value to the type of the default that it replaces. The
 // type of a default of None is not known again once it is set, so that each
 // later setting must have the type of the one before.
-func setting(old starlark.Value, value any) (starlark.Value, error) {
-	v, err := fromGo(value)
+func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
+	v, err := goToStarlark(value)
 	if err != nil {
 		return nil, err
 	}
@@ -359,8 +359,8 @@ func setting(old starlark.Value, value any) (starlark.Value, error) {
 	return v, nil
 }
 
-// fromGo converts a value of the configuration.
-func fromGo(value any) (starlark.Value, error) {
+// goToStarlark converts a value of the configuration.
+func goToStarlark(value any) (starlark.Value, error) {
 	switch x := value.(type) {
 	case string:
 		return starlark.String(x), nil
@@ -373,7 +373,7 @@ func fromGo(value any) (starlark.Value, error) {
 	case []any:
 		elems := make([]starlark.Value, len(x))
 		for i := range x {
-			v, err := fromGo(x[i])
+			v, err := goToStarlark(x[i])
 			if err != nil {
 				return nil, fmt.Errorf("[%d]: %w", i, err)
 			}
@@ -383,7 +383,7 @@ func fromGo(value any) (starlark.Value, error) {
 	case map[string]any:
 		dict := starlark.NewDict(len(x))
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			v, err := fromGo(x[k])
+			v, err := goToStarlark(x[k])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", k, err)
 			}

@@ -14,23 +14,23 @@ import (
 // Recorder serves one evaluation; the handlers that it recorded keep it. After
 // the evaluation it is only read.
 type Recorder struct {
-	plugin   *starhost.Plugin
-	rt       call.Runtime
-	world    *effects.World
-	config   starlark.Value
-	declared []starhost.EventSpec
-	kept     []starlark.Value
-	names    map[claimed]starhost.Pos // where they were taken
-	captures map[starhost.Pos]capture // by the place of the function; nil if there are none
-	loading  *handlerCall
+	plugin     *starhost.Plugin
+	rt         call.Runtime
+	world      *effects.World
+	config     starlark.Value
+	declared   []starhost.EventSpec
+	handlers   []starlark.Value
+	names      map[registeredName]starhost.Pos // where they were taken
+	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
+	evaluation *handlerCall
 }
 
 // Record returns a Recorder that adds to p. What handlers may reach is in w;
 // config is what [Manifest.Configure] returned; declared are the events of the
 // program's own, as in starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
-	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[claimed]starhost.Pos{}}
-	r.loading = &handlerCall{rec: r, logs: new(logBook)}
+	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[registeredName]starhost.Pos{}}
+	r.evaluation = &handlerCall{rec: r, logs: new(logBook)}
 	return r
 }
 
@@ -41,14 +41,14 @@ func (r *Recorder) End() { r.names, r.captures = nil, nil }
 // Attach returns a context for the evaluation of the plugin's files, in which
 // registrations find r.
 func (r *Recorder) Attach(ctx context.Context) context.Context {
-	r.loading.Context = ctx
-	return r.loading
+	r.evaluation.Context = ctx
+	return r.evaluation
 }
 
 // Check is [Check], and remembers for the registrations which functions capture
 // the variables of a loop. It must be asked about each file before it runs.
 func (r *Recorder) Check(f Text) error {
-	found, err := look(f)
+	found, err := checkText(f)
 	if err != nil {
 		return err
 	}
@@ -67,11 +67,11 @@ const ConfigName = "config"
 // Env returns the names that this plugin alone has.
 func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{ConfigName: r.config} }
 
-// Kept returns the values that registrations keep: handlers.
-func (r *Recorder) Kept() []starlark.Value { return r.kept }
+// Handlers returns the values that registrations keep: handlers.
+func (r *Recorder) Handlers() []starlark.Value { return r.handlers }
 
 // Logs returns what the files printed while they were evaluated.
-func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
+func (r *Recorder) Logs() []starhost.LogLine { return r.evaluation.logs.lines }
 
 // A handlerCall is one call of a handler, or the evaluation of the plugin's
 // files, which has neither turn nor lane.
@@ -80,12 +80,12 @@ func (r *Recorder) Logs() []starhost.LogLine { return r.loading.logs.lines }
 // that a call allocates nothing else.
 type handlerCall struct {
 	context.Context
-	rec   *Recorder
-	turn  *starhost.Turn
-	lane  *starhost.Lane
-	made  *decision // the last decision that the handler made, or nil
-	logs  *logBook  // nil until the handler logs
-	first [4]starlark.Value
+	rec          *Recorder
+	turn         *starhost.Turn
+	lane         *starhost.Lane
+	lastDecision *decision // the last decision that the handler made, or nil
+	logs         *logBook  // nil until the handler logs
+	argBuffer    [4]starlark.Value
 }
 
 type handlerKey struct{}
@@ -170,7 +170,7 @@ func recorderOf(c call.Call) (*Recorder, error) {
 const maxName = 1 << 10
 
 // A claimed is a name of what is registered, such as a "tool".
-type claimed struct{ kind, name string }
+type registeredName struct{ kind, name string }
 
 // claimName takes a name for a thing of some kind, or says where it was taken.
 func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error) {
@@ -178,15 +178,15 @@ func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error
 	if len(name) > maxName {
 		return pos, c.Fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
 	}
-	if old, taken := r.names[claimed{kind, name}]; taken {
+	if old, taken := r.names[registeredName{kind, name}]; taken {
 		return pos, c.Fail("E0305", "%s %q is already registered at %s", kind, name, old)
 	}
-	r.names[claimed{kind, name}] = pos
+	r.names[registeredName{kind, name}] = pos
 	return pos, nil
 }
 
-// keep remembers a handler, so that it is frozen with the globals.
-func (r *Recorder) keep(fn *starlark.Function) { r.kept = append(r.kept, fn) }
+// retainHandler remembers a handler, so that it is frozen with the globals.
+func (r *Recorder) retainHandler(fn *starlark.Function) { r.handlers = append(r.handlers, fn) }
 
 // posOf converts a place.
 func posOf(p syntax.Position) starhost.Pos {

@@ -118,7 +118,7 @@ func (e *redactedError) Code() string  { return e.code }
 
 // A located error knows its place and source, of which the evaluator makes what a
 // terminal shows.
-type located interface {
+type locatedError interface {
 	error
 	Detail() string
 	Redacted(redact func(string) string, cause error) error
@@ -129,7 +129,7 @@ func (r *Recorder) cleanError(err error) error {
 	if err == nil {
 		return nil
 	}
-	var at located
+	var at locatedError
 	said := err.Error()
 	if errors.As(err, &at) {
 		said += at.Detail()

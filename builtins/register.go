@@ -37,14 +37,14 @@ func declarePlugin(c call.Call) (starlark.Value, error) {
 const (
 	// maxRegistrations is the most registrations of one plugin, of all kinds.
 	maxRegistrations = 1000
-	// maxListed is the most names in one list of a registration.
-	maxListed = 100
+	// maxListNames is the most names in one list of a registration.
+	maxListNames = 100
 )
 
 // A listArg is an argument of a registration that lists names.
 type listArg struct {
 	name   string
-	values texts
+	values stringOrList
 }
 
 // startRegistration returns the Recorder for one more registration with these lists, or
@@ -60,20 +60,20 @@ func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 		return nil, c.Fail("E0320", "got registration %d of the plugin, want at most %d of all kinds", n+1, maxRegistrations)
 	}
 	for _, l := range lists {
-		if len(l.values) > maxListed {
-			return nil, c.Fail("E0202", "%s: got %d names, want at most %d", l.name, len(l.values), maxListed)
+		if len(l.values) > maxListNames {
+			return nil, c.Fail("E0202", "%s: got %d names, want at most %d", l.name, len(l.values), maxListNames)
 		}
 	}
 	return r, nil
 }
 
-// texts is an argument that is one string or several.
-type texts []string
+// stringOrList is an argument that is one string or several.
+type stringOrList []string
 
 // Unpack implements starlark.Unpacker.
-func (t *texts) Unpack(v starlark.Value) error {
+func (t *stringOrList) Unpack(v starlark.Value) error {
 	if s, ok := starlark.AsString(v); ok {
-		*t = texts{s}
+		*t = stringOrList{s}
 		return nil
 	}
 	list, ok := v.(starlark.Iterable)
@@ -119,7 +119,7 @@ func registerTool(c call.Call) (starlark.Value, error) {
 		handler, available starlark.Callable
 		parameters         *starlark.Dict
 		timeout            seconds
-		roles              texts
+		roles              stringOrList
 		t                  = starhost.Tool{Approval: starhost.ApprovalAuto}
 	)
 	err := c.Bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
@@ -155,7 +155,7 @@ func registerTool(c call.Call) (starlark.Value, error) {
 	if t.Pos, err = claimName(c, r, "tool", t.Name); err != nil {
 		return nil, err
 	}
-	r.keep(sig.fn)
+	r.retainHandler(sig.fn)
 	t.Parameters, t.Timeout, t.Roles, t.Call = schema.raw, time.Duration(timeout), roles, r.toolCall(sig, schema.shape)
 	if schema.valid {
 		seam.MarkDerived(&t)
@@ -166,11 +166,11 @@ func registerTool(c call.Call) (starlark.Value, error) {
 
 // availability returns the Go side of a tool's question whether it is available.
 func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
-	p, err := readPlaced(c, r, "available", handler, 0)
+	p, err := readPositionalHandler(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
 	}
-	r.keep(p.fn)
+	r.retainHandler(p.fn)
 	return func(ctx context.Context, t *starhost.Turn) (bool, error) {
 		v, err := p.call(ctx, r, t, "")
 		if err != nil {
@@ -180,7 +180,7 @@ func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(con
 		if !ok {
 			err = call.Errorf("E0312", "got %s, want True or False", v.Type())
 		}
-		return bool(yes), r.returned(p.fn, err)
+		return bool(yes), r.explainReturn(p.fn, err)
 	}, nil
 }
 
@@ -219,7 +219,7 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 		return starhost.Result{}, err
 	}
 	result, err := toResult(v)
-	return r.cleanResult(result), r.returned(fn, err)
+	return r.cleanResult(result), r.explainReturn(fn, err)
 }
 
 // toolArguments converts a call's arguments, in the order of the model.
@@ -232,7 +232,7 @@ func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMes
 	for _, k := range args.Keys() {
 		names = append(names, string(k.(starlark.String)))
 	}
-	return sig.named(h, names, func(name string) (starlark.Value, error) {
+	return sig.keywordArguments(h, names, func(name string) (starlark.Value, error) {
 		v, _, err := args.Get(starlark.String(name))
 		return shape.property(name).coerce(v), err
 	})
@@ -247,8 +247,8 @@ func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
 	return dict, nil
 }
 
-// returned gives an error about what fn returned the function's name and place.
-func (r *Recorder) returned(fn *starlark.Function, err error) error {
+// explainReturn gives an error about what fn returned the function's name and place.
+func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -263,7 +263,7 @@ func registerHook(c call.Call) (starlark.Value, error) {
 		event    string
 		handler  starlark.Callable
 		priority int
-		match    texts
+		match    stringOrList
 		onError  string
 	)
 	if err := c.Bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
@@ -287,17 +287,17 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	if err := checkNames(c, sig, event, spec.Args); err != nil {
 		return nil, err
 	}
-	r.keep(sig.fn)
+	r.retainHandler(sig.fn)
 	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
 		Event: event, Priority: priority, Match: match, OnError: starhost.FailMode(onError),
-		Pure: !sig.has(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
+		Pure: !sig.takesArgument(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
 	})
 	return starlark.None, c.Pay(10, 1024)
 }
 
 // hookCall returns the Go side of a hook.
 func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-	arguments := sig.arranged(spec)
+	arguments := sig.arranger(spec)
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
 		h := r.begin(ctx, t)
 		args, kwargs, err := arguments(h, e)
@@ -309,15 +309,15 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 			return d, err
 		}
 		_, nothing := v.(starlark.NoneType)
-		if nothing && (h.made == nil || !spec.Guard) {
+		if nothing && (h.lastDecision == nil || !spec.Guard) {
 			return d, nil
 		}
 		if nothing {
-			return d, call.Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.made.action, h.made.made, h.made).At(sig.fn.Position())
+			return d, call.Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.lastDecision.action, h.lastDecision.place, h.lastDecision).At(sig.fn.Position())
 		}
 		err = toDecision(spec, v, &d)
 		r.cleanDecision(&d)
-		return d, r.returned(sig.fn, err)
+		return d, r.explainReturn(sig.fn, err)
 	}
 }
 
@@ -336,7 +336,7 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPlaced(c, r, "handler", handler, 1)
+	p, err := readPositionalHandler(c, r, "handler", handler, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +347,7 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.keep(p.fn)
+	r.retainHandler(p.fn)
 	r.plugin.FragmentLoaders = append(r.plugin.FragmentLoaders, starhost.FragmentLoader{
 		Prefix: prefix, Description: description, Load: r.loaderCall(p), Pos: pos,
 	})
@@ -355,13 +355,13 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 }
 
 // loaderCall returns the Go side of a fragment loader.
-func (r *Recorder) loaderCall(p *placed) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+func (r *Recorder) loaderCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
 			return starhost.Context{}, err
 		}
 		got, err := toContext(v)
-		return r.cleanContext(got), r.returned(p.fn, err)
+		return r.cleanContext(got), r.explainReturn(p.fn, err)
 	}
 }

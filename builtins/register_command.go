@@ -18,7 +18,7 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 	var (
 		cmd               starhost.Command
 		handler, complete starlark.Callable
-		aliases           texts
+		aliases           stringOrList
 	)
 	err := c.Bind("name", &cmd.Name, "handler", &handler, "description??", &cmd.Description, "aliases??", &aliases, "complete??", &complete)
 	if err != nil {
@@ -48,7 +48,7 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	r.keep(sig.fn)
+	r.retainHandler(sig.fn)
 	cmd.Aliases, cmd.Call = aliases, r.commandCall(sig)
 	r.plugin.Commands = append(r.plugin.Commands, cmd)
 	return starlark.None, c.Pay(10, 1024)
@@ -58,7 +58,7 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
 		h := r.begin(ctx, t)
-		kwargs, err := sig.named(h, commandArgs, func(name string) (starlark.Value, error) {
+		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
 			if name == "args" {
 				return stringList(call.Args), nil
 			}
@@ -74,19 +74,19 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 
 // completion returns the Go side of what completes a command's arguments.
 func completion(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
-	p, err := readPlaced(c, r, "complete", handler, 1)
+	p, err := readPositionalHandler(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err
 	}
-	r.keep(p.fn)
+	r.retainHandler(p.fn)
 	return func(ctx context.Context, t *starhost.Turn, typed string) ([]string, error) {
 		v, err := p.call(ctx, r, t, typed)
 		if err != nil || v == starlark.None {
 			return nil, err
 		}
-		var list texts
+		var list stringOrList
 		if err := list.Unpack(v); err != nil {
-			return nil, r.returned(p.fn, err)
+			return nil, r.explainReturn(p.fn, err)
 		}
 		return r.cleanTexts(list), nil
 	}, nil

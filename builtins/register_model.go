@@ -15,7 +15,7 @@ import (
 func registerModel(c call.Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint
-		models, aliases texts
+		models, aliases stringOrList
 		headers         *starlark.Dict
 	)
 	err := c.Bind("name", &e.Name, "base_url", &e.BaseURL, "models", &models, "api?", &e.API, "api_key??", &e.APIKey,

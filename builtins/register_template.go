@@ -31,7 +31,7 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPlaced(c, r, "handler", handler, 1)
+	p, err := readPositionalHandler(c, r, "handler", handler, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.keep(p.fn)
+	r.retainHandler(p.fn)
 	r.plugin.TemplateLoaders = append(r.plugin.TemplateLoaders, starhost.TemplateLoader{
 		Prefix: prefix, Description: firstParagraph(p.fn.Doc()), Load: r.templateCall(p), Pos: pos,
 	})
@@ -47,7 +47,7 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 }
 
 // templateCall returns the Go side of a template loader.
-func (r *Recorder) templateCall(p *placed) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+func (r *Recorder) templateCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Template, error) {
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
@@ -55,7 +55,7 @@ func (r *Recorder) templateCall(p *placed) func(context.Context, *starhost.Turn,
 		}
 		tm, ok := v.(*templateValue)
 		if !ok {
-			return starhost.Template{}, r.returned(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
+			return starhost.Template{}, r.explainReturn(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
 		}
 		made := tm.t
 		made.Attachments = slices.Clone(made.Attachments) // the value may be a global
@@ -70,10 +70,10 @@ var templateFields = []field[starhost.Template]{
 	{"prompt", func(t *starhost.Template) starlark.Value { return starlark.String(t.Prompt) }},
 	{"system", func(t *starhost.Template) starlark.Value { return starlark.String(t.System) }},
 	{"model", func(t *starhost.Template) starlark.Value { return starlark.String(t.Model) }},
-	{"fragments", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.Fragments)) }},
-	{"system_fragments", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.SystemFragments)) }},
+	{"fragments", func(t *starhost.Template) starlark.Value { return freeze(stringList(t.Fragments)) }},
+	{"system_fragments", func(t *starhost.Template) starlark.Value { return freeze(stringList(t.SystemFragments)) }},
 	{"attachments", func(t *starhost.Template) starlark.Value { return attachmentList(t.Attachments) }},
-	{"tools", func(t *starhost.Template) starlark.Value { return frozen(stringList(t.Tools)) }},
+	{"tools", func(t *starhost.Template) starlark.Value { return freeze(stringList(t.Tools)) }},
 	{"options", func(t *starhost.Template) starlark.Value { return objectOrText(t.Options) }},
 	{"defaults", func(t *starhost.Template) starlark.Value { return textDict(t.Defaults) }},
 }
@@ -82,9 +82,9 @@ var templateFields = []field[starhost.Template]{
 func textDict(texts map[string]string) starlark.Value {
 	d := starlark.NewDict(len(texts))
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		put(d, name, starlark.String(texts[name]))
+		setKey(d, name, starlark.String(texts[name]))
 	}
-	return frozen(d)
+	return freeze(d)
 }
 
 func (v *templateValue) String() string        { return printFields("template", templateFields, &v.t) }
@@ -92,10 +92,10 @@ func (v *templateValue) Type() string          { return "template" }
 func (v *templateValue) Freeze()               {}
 func (v *templateValue) Truth() starlark.Bool  { return true }
 func (v *templateValue) Hash() (uint32, error) { return unhashable("template") }
-func (v *templateValue) Held() []starlark.Value {
-	held := heldTexts(v.t.Prompt, v.t.System, v.t.Model, string(v.t.Options))
+func (v *templateValue) Parts() []starlark.Value {
+	held := nonEmptyTexts(v.t.Prompt, v.t.System, v.t.Model, string(v.t.Options))
 	for _, list := range [][]string{v.t.Fragments, v.t.SystemFragments, v.t.Tools} {
-		held = append(held, heldTexts(list...)...)
+		held = append(held, nonEmptyTexts(list...)...)
 	}
 	for _, a := range v.t.Attachments {
 		held = append(held, &attachmentValue{a})
@@ -105,7 +105,7 @@ func (v *templateValue) Held() []starlark.Value {
 	}
 	return held
 }
-func (v *templateValue) ComparedBytes() int  { return heldBytes(v.Held()) }
+func (v *templateValue) ComparedBytes() int  { return comparedSize(v.Parts()) }
 func (v *templateValue) AttrNames() []string { return fieldNames(templateFields) }
 func (v *templateValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(templateFields, &v.t, name), nil
@@ -120,8 +120,8 @@ func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 func makeTemplate(c call.Call) (starlark.Value, error) {
 	var (
 		t                 starhost.Template
-		refs, systemRefs  texts
-		tools             texts
+		refs, systemRefs  stringOrList
+		tools             stringOrList
 		attachments       attachmentArg
 		options, defaults *starlark.Dict
 	)
@@ -179,7 +179,7 @@ func stringParameters(c call.Call, arg string, d *starlark.Dict) (map[string]str
 		if !ok {
 			return nil, c.Fail("E0201", "%s: got a key that is %s, want string", arg, k.Type())
 		}
-		text, ok := plainText(v)
+		text, ok := scalarText(v)
 		if !ok {
 			return nil, c.Fail("E0201", "%s: %s: got %s, want a string, a number or a bool", arg, name, v.Type())
 		}
@@ -188,8 +188,8 @@ func stringParameters(c call.Call, arg string, d *starlark.Dict) (map[string]str
 	return params, nil
 }
 
-// plainText returns the text of a string, a number or a bool.
-func plainText(v starlark.Value) (string, bool) {
+// scalarText returns the text of a string, a number or a bool.
+func scalarText(v starlark.Value) (string, bool) {
 	switch v := v.(type) {
 	case starlark.String:
 		return string(v), true

@@ -64,7 +64,7 @@ const maxUnchecked = 4 << 10
 // payDefaults pays for the defaults that become parts of a schema, so that none is
 // looked at which contains itself, or is larger than it looks.
 func payDefaults(c call.Call, sig *signature) error {
-	for _, p := range sig.offered() {
+	for _, p := range sig.namedParams() {
 		if p.value == nil {
 			continue
 		}
@@ -79,30 +79,30 @@ func payDefaults(c call.Call, sig *signature) error {
 // checkSchema reports where an explicit schema and the handler's parameters do
 // not fit. What a JSON Schema is, is the host's to check.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
-	if typ, _ := starlark.AsString(lookup(schema, "type")); typ != "object" {
+	if typ, _ := starlark.AsString(dictMember(schema, "type")); typ != "object" {
 		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", errtext.Quote(typ))
 	}
-	properties := stringKeys(lookup(schema, "properties"))
-	for _, p := range sig.offered() {
+	properties := stringKeys(dictMember(schema, "properties"))
+	for _, p := range sig.namedParams() {
 		if !slices.Contains(properties, p.name) {
 			return fmt.Errorf("parameter %s of %s has no property%s: the model could never set it", p.name, sig.fn.Name(), near.DidYouMean(p.name, properties))
 		}
 	}
-	required, _ := lookup(schema, "required").(starlark.Iterable)
+	required, _ := dictMember(schema, "required").(starlark.Iterable)
 	if required == nil {
 		return nil
 	}
 	for v := range starlark.Elements(required) {
 		name, _ := starlark.AsString(v)
-		if !sig.rest && !sig.has(name) || name == ctxName {
-			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), near.DidYouMean(name, paramList(sig.offered())))
+		if !sig.rest && !sig.takesArgument(name) || name == ctxName {
+			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), near.DidYouMean(name, paramList(sig.namedParams())))
 		}
 	}
 	return nil
 }
 
-// lookup returns a member of a dict, or nil.
-func lookup(v starlark.Value, key string) starlark.Value {
+// dictMember returns a member of a dict, or nil.
+func dictMember(v starlark.Value, key string) starlark.Value {
 	if m, ok := v.(starlark.Mapping); ok {
 		if v, found, err := m.Get(starlark.String(key)); found && err == nil {
 			return v
@@ -136,10 +136,10 @@ func shapeOf(schema starlark.Value) *shape {
 	if _, ok := schema.(starlark.Mapping); !ok {
 		return nil
 	}
-	s := &shape{integer: lookup(schema, "type") == starlark.String("integer"), items: shapeOf(lookup(schema, "items"))}
-	properties := lookup(schema, "properties")
+	s := &shape{integer: dictMember(schema, "type") == starlark.String("integer"), items: shapeOf(dictMember(schema, "items"))}
+	properties := dictMember(schema, "properties")
 	for _, name := range stringKeys(properties) {
-		s.put(name, shapeOf(lookup(properties, name)))
+		s.put(name, shapeOf(dictMember(properties, name)))
 	}
 	return s
 }
@@ -203,7 +203,7 @@ func deriveProperties(sig *signature) ([]property, error) {
 	if sig.rest {
 		return nil, fmt.Errorf("%s has **kwargs: list what they may be in parameters = {...}", sig.fn.Name())
 	}
-	params := sig.offered()
+	params := sig.namedParams()
 	for _, d := range docs {
 		if !slices.ContainsFunc(params, func(p param) bool { return p.name == d.name }) {
 			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
@@ -235,7 +235,7 @@ func deriveProperty(p param, doc argDoc) (property, error) {
 		} else if !d.typ.takes(own) {
 			return d, fmt.Errorf("the default is %s, the docstring says %s", own, d.typ)
 		}
-		if len(d.enum) > 0 && !takesAll(d.enum, p.value) {
+		if len(d.enum) > 0 && !enumHas(d.enum, p.value) {
 			return d, fmt.Errorf("the default %s is not one of %s", p.value, strings.Join(d.enum, ", "))
 		}
 	}
@@ -332,11 +332,11 @@ func (w *jsonWriter) jsonType(t *jsonType, enum []string, depth int) error {
 	return w.member("enum", starlark.NewList(values), depth)
 }
 
-// takesAll reports whether a default, or each element of one, is in the enum.
-func takesAll(enum []string, v starlark.Value) bool {
+// enumHas reports whether a default, or each element of one, is in the enum.
+func enumHas(enum []string, v starlark.Value) bool {
 	if list, ok := v.(starlark.Sequence); ok {
 		for e := range starlark.Elements(list) {
-			if !takesAll(enum, e) {
+			if !enumHas(enum, e) {
 				return false
 			}
 		}
@@ -476,7 +476,7 @@ func parseArgs(doc string) ([]argDoc, error) {
 			}
 		case depth <= head:
 			end()
-			return finish(docs)
+			return finishArgDocs(docs)
 		case entry < 0 || depth <= entry:
 			entry = depth
 			d, err := parseArg(text)
@@ -490,7 +490,7 @@ func parseArgs(doc string) ([]argDoc, error) {
 		}
 	}
 	end()
-	return finish(docs)
+	return finishArgDocs(docs)
 }
 
 func indentation(line string) int {
@@ -499,7 +499,7 @@ func indentation(line string) int {
 
 // parseArg reads the first line of an entry.
 func parseArg(line string) (argDoc, error) {
-	name, typ, text, ok := cutArg(line)
+	name, typ, text, ok := splitArgLine(line)
 	if !ok {
 		return argDoc{}, fmt.Errorf("the docstring's Args: got %s, want a line \"name (type): text\"", errtext.Quote(line))
 	}
@@ -514,8 +514,8 @@ func parseArg(line string) (argDoc, error) {
 	return d, nil
 }
 
-// cutArg splits "name (type): text"; the type may be left out.
-func cutArg(line string) (name, typ, text string, ok bool) {
+// splitArgLine splits "name (type): text"; the type may be left out.
+func splitArgLine(line string) (name, typ, text string, ok bool) {
 	const word = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	rest := strings.TrimLeft(line, word)
 	name = line[:len(line)-len(rest)]
@@ -529,9 +529,9 @@ func cutArg(line string) (name, typ, text string, ok bool) {
 	return name, typ, strings.TrimSpace(text), ok && name != ""
 }
 
-// finish reads what can stand on several lines, and refuses an entry given twice
+// finishArgDocs reads what can stand on several lines, and refuses an entry given twice
 // and an enum of what is no text.
-func finish(docs []argDoc) ([]argDoc, error) {
+func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	seen := map[string]bool{}
 	for i := range docs {
 		d := &docs[i]

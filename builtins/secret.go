@@ -33,8 +33,10 @@ func (v *secretValue) Freeze()               {}
 func (v *secretValue) Truth() starlark.Bool  { return true }
 func (v *secretValue) Hash() (uint32, error) { return unhashable("secret") }
 
-// Held returns what the value prints, for those who pay for printing it.
-func (v *secretValue) Held() []starlark.Value { return []starlark.Value{starlark.String(v.s.String())} }
+// Parts returns what the value prints, for those who pay for printing it.
+func (v *secretValue) Parts() []starlark.Value {
+	return []starlark.Value{starlark.String(v.s.String())}
+}
 
 // Binary implements the operator + with strings and other secrets.
 func (v *secretValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {

@@ -22,13 +22,13 @@ type Text interface {
 // plugin(...) that cannot be read, and a decision whose value is dropped. The
 // error has a place. [Recorder.Check] does the same and more.
 func Check(f Text) error {
-	_, err := look(f)
+	_, err := checkText(f)
 	return err
 }
 
-// look returns what registrations must know of the text of a file, or what is wrong
+// checkText returns what registrations must know of the text of a file, or what is wrong
 // with it.
-func look(f Text) ([]capture, error) {
+func checkText(f Text) ([]capture, error) {
 	if _, _, err := noteManifest(f); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func checkDecisions(f *syntax.File) error {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ExprStmt:
-			if name := dropped(n); name != "" && err == nil && !starnames.Bound(f)[name] {
+			if name := droppedDecision(n); name != "" && err == nil && !starnames.Bound(f)[name] {
 				start, _ := n.Span()
 				err = call.Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
 			}
@@ -71,8 +71,8 @@ func checkDecisions(f *syntax.File) error {
 	return err
 }
 
-// dropped returns the name of the decision that a statement calls, or "".
-func dropped(stmt *syntax.ExprStmt) string {
+// droppedDecision returns the name of the decision that a statement calls, or "".
+func droppedDecision(stmt *syntax.ExprStmt) string {
 	for _, name := range decisionNames {
 		if callOf(stmt, name) != nil {
 			return name

@@ -185,7 +185,7 @@ handler returns it.`,
 
 assert_eq(str(guard("restart")), 'deny("not in prod")')
 register_hook("pre_tool_call", guard)`,
-		Func: reasoned(starhost.ActionDeny),
+		Func: makeReasoned(starhost.ActionDeny),
 	},
 	{
 		Name: "ask", Params: "reason",
@@ -195,7 +195,7 @@ register_hook("pre_tool_call", guard)`,
 
 assert_eq(str(guard("buy")), 'ask("this costs money")')
 register_hook("pre_tool_call", guard, match = "buy")`,
-		Func: reasoned(starhost.ActionAsk),
+		Func: makeReasoned(starhost.ActionAsk),
 	},
 	{
 		Name: "approve", Params: "",
@@ -241,7 +241,7 @@ register_hook("pre_tool_call", shorter)`,
 
 assert_eq(stop("hello"), None)
 register_hook("turn_start", stop)`,
-		Func: reasoned(starhost.ActionAbort),
+		Func: makeReasoned(starhost.ActionAbort),
 	},
 }
 

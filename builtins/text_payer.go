@@ -7,7 +7,7 @@ import (
 
 // A holder is a value of ours that holds others, or long texts. Evaluators follow
 // them where they pay for what the value prints, and where it is frozen.
-type holder interface{ Held() []starlark.Value }
+type compositeValue interface{ Parts() []starlark.Value }
 
 // maxTextDepth is how deep lists and dicts may nest in what becomes text.
 const maxTextDepth = 256
@@ -26,8 +26,8 @@ func (p *textPayer) value(v starlark.Value, depth int) error {
 		return err
 	}
 	switch v := v.(type) {
-	case holder:
-		for _, part := range v.Held() {
+	case compositeValue:
+		for _, part := range v.Parts() {
 			if err := p.value(part, depth+1); err != nil {
 				return err
 			}

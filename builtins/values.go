@@ -74,9 +74,9 @@ func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, 
 
 func unhashable(typ string) (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", typ) }
 
-// heldTexts returns those of the texts that are not empty, for those who pay for
+// nonEmptyTexts returns those of the texts that are not empty, for those who pay for
 // printing them.
-func heldTexts(texts ...string) []starlark.Value {
+func nonEmptyTexts(texts ...string) []starlark.Value {
 	var held []starlark.Value
 	for _, text := range texts {
 		if text != "" {
@@ -86,8 +86,8 @@ func heldTexts(texts ...string) []starlark.Value {
 	return held
 }
 
-// heldBytes returns the length of what a value holds, which a comparison looks at.
-func heldBytes(held []starlark.Value) int {
+// comparedSize returns the length of what a value holds, which a comparison looks at.
+func comparedSize(held []starlark.Value) int {
 	n := 0
 	for _, v := range held {
 		switch v := v.(type) {
@@ -177,10 +177,10 @@ func (v *attachmentValue) Type() string          { return "attachment" }
 func (v *attachmentValue) Freeze()               {}
 func (v *attachmentValue) Truth() starlark.Bool  { return true }
 func (v *attachmentValue) Hash() (uint32, error) { return unhashable("attachment") }
-func (v *attachmentValue) Held() []starlark.Value {
-	return heldTexts(v.a.Name, v.a.URL, v.a.Type)
+func (v *attachmentValue) Parts() []starlark.Value {
+	return nonEmptyTexts(v.a.Name, v.a.URL, v.a.Type)
 }
-func (v *attachmentValue) ComparedBytes() int  { return len(v.a.Content) + heldBytes(v.Held()) }
+func (v *attachmentValue) ComparedBytes() int  { return len(v.a.Content) + comparedSize(v.Parts()) }
 func (v *attachmentValue) AttrNames() []string { return fieldNames(attachmentFields) }
 func (v *attachmentValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(attachmentFields, &v.a, name), nil
@@ -275,22 +275,22 @@ func attachmentList(list []fragments.Attachment) starlark.Value {
 	for i, a := range list {
 		elems[i] = &attachmentValue{a}
 	}
-	return frozen(starlark.NewList(elems))
+	return freeze(starlark.NewList(elems))
 }
 
-func frozen[V starlark.Value](v V) V {
+func freeze[V starlark.Value](v V) V {
 	v.Freeze()
 	return v
 }
 
-func (v *resultValue) String() string         { return printFields("result", resultFields, &v.r) }
-func (v *resultValue) Type() string           { return "result" }
-func (v *resultValue) Freeze()                {}
-func (v *resultValue) Truth() starlark.Bool   { return true }
-func (v *resultValue) Hash() (uint32, error)  { return unhashable("result") }
-func (v *resultValue) Held() []starlark.Value { return heldByResult(&v.r) }
-func (v *resultValue) ComparedBytes() int     { return heldBytes(v.Held()) }
-func (v *resultValue) AttrNames() []string    { return fieldNames(resultFields) }
+func (v *resultValue) String() string          { return printFields("result", resultFields, &v.r) }
+func (v *resultValue) Type() string            { return "result" }
+func (v *resultValue) Freeze()                 {}
+func (v *resultValue) Truth() starlark.Bool    { return true }
+func (v *resultValue) Hash() (uint32, error)   { return unhashable("result") }
+func (v *resultValue) Parts() []starlark.Value { return partsOfResult(&v.r) }
+func (v *resultValue) ComparedBytes() int      { return comparedSize(v.Parts()) }
+func (v *resultValue) AttrNames() []string     { return fieldNames(resultFields) }
 func (v *resultValue) Attr(name string) (starlark.Value, error) {
 	return fieldOf(resultFields, &v.r, name), nil
 }
@@ -298,9 +298,9 @@ func (v *resultValue) CompareSameType(op syntax.Token, y starlark.Value, depth i
 	return sameFields(op, "result", resultFields, &v.r, &y.(*resultValue).r, depth)
 }
 
-// heldByResult returns the texts of a result, and its attachments.
-func heldByResult(r *starhost.Result) []starlark.Value {
-	held := heldTexts(r.ForLLM, r.ForUser)
+// partsOfResult returns the texts of a result, and its attachments.
+func partsOfResult(r *starhost.Result) []starlark.Value {
+	held := nonEmptyTexts(r.ForLLM, r.ForUser)
 	for _, a := range r.Attachments {
 		held = append(held, &attachmentValue{a})
 	}
@@ -437,5 +437,5 @@ func addText(c *starhost.Context, f fragments.Fragment) error {
 	return nil
 }
 
-// put sets a key of a dict that is being built.
-func put(d *starlark.Dict, key string, v starlark.Value) { d.SetKey(starlark.String(key), v) }
+// setKey sets a key of a dict that is being built.
+func setKey(d *starlark.Dict, key string, v starlark.Value) { d.SetKey(starlark.String(key), v) }

@@ -49,12 +49,12 @@ func callList(calls []starhost.ToolCall) starlark.Value {
 	elems := make([]starlark.Value, len(calls))
 	for i, c := range calls {
 		d := new(starlark.Dict)
-		put(d, "id", starlark.String(c.ID))
-		put(d, "name", starlark.String(c.Name))
-		put(d, "arguments", objectOrText(c.Arguments))
+		setKey(d, "id", starlark.String(c.ID))
+		setKey(d, "name", starlark.String(c.Name))
+		setKey(d, "arguments", objectOrText(c.Arguments))
 		elems[i] = d
 	}
-	return frozen(starlark.NewList(elems))
+	return freeze(starlark.NewList(elems))
 }
 
 // objectOrText converts a JSON object. A model can write what is none: that is
@@ -64,7 +64,7 @@ func objectOrText(raw json.RawMessage) starlark.Value {
 	if err != nil {
 		return starlark.String(raw)
 	}
-	return frozen(d)
+	return freeze(d)
 }
 
 // lastMessage implements
@@ -229,9 +229,9 @@ func originList(origins []fragments.Origin) starlark.Value {
 	elems := make([]starlark.Value, len(origins))
 	for i, o := range origins {
 		d := new(starlark.Dict)
-		put(d, "source", starlark.String(o.Source))
-		put(d, "plugin", starlark.String(o.Plugin))
+		setKey(d, "source", starlark.String(o.Source))
+		setKey(d, "plugin", starlark.String(o.Plugin))
 		elems[i] = d
 	}
-	return frozen(starlark.NewList(elems))
+	return freeze(starlark.NewList(elems))
 }

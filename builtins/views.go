@@ -29,7 +29,7 @@ func argumentValue(p any) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return frozen(dict), nil
+		return freeze(dict), nil
 	case *starhost.Result:
 		return starlark.String(p.ForLLM), nil
 	case *starhost.Usage:
@@ -43,9 +43,9 @@ func argumentValue(p any) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return frozen(v), nil
+		return freeze(v), nil
 	case *[]string:
-		return frozen(stringList(*p)), nil
+		return freeze(stringList(*p)), nil
 	case *[]starhost.ToolCall:
 		return callList(*p), nil
 	case **starhost.Messages:
@@ -100,8 +100,8 @@ type view[T any] struct {
 	dict *starlark.Dict // frozen; see asDict
 }
 
-// standIn is a value that plugins take for a list or a dict.
-type standIn interface {
+// listOrDictView is a value that plugins take for a list or a dict.
+type listOrDictView interface {
 	starlark.Value
 	// StandsFor returns the type that the host's type() says.
 	StandsFor() string
@@ -120,10 +120,10 @@ func (v *view[T]) asDict() *starlark.Dict {
 		d := new(starlark.Dict)
 		for i, f := range v.kind.keys {
 			if x := f.get(v.item); i < v.kind.always || bool(x.Truth()) {
-				put(d, f.name, x)
+				setKey(d, f.name, x)
 			}
 		}
-		v.dict = frozen(d)
+		v.dict = freeze(d)
 	})
 	return v.dict
 }
@@ -143,7 +143,7 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 		return nil, nil
 	}
 	if side == starlark.Left {
-		return v.changed("|", other.Items())
+		return v.replaceFields("|", other.Items())
 	}
 	d := new(starlark.Dict)
 	for _, items := range [][]starlark.Tuple{other.Items(), v.Items()} {
@@ -156,8 +156,8 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 	return d, nil
 }
 
-// changed returns a view with fields replaced.
-func (v *view[T]) changed(what string, changes []starlark.Tuple) (starlark.Value, error) {
+// replaceFields returns a view with fields replaced.
+func (v *view[T]) replaceFields(what string, changes []starlark.Tuple) (starlark.Value, error) {
 	if v.kind.change == nil {
 		return nil, call.Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
 	}
@@ -175,7 +175,7 @@ func (v *view[T]) changed(what string, changes []starlark.Tuple) (starlark.Value
 // CompareSameType compares with another view or, where the evaluator asks, with
 // a dict.
 func (v *view[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return comparePlain(op, v, y, depth)
+	return compareAsPlain(op, v, y, depth)
 }
 
 // dictMethods are the methods of a dict; those that would change it explain why
@@ -208,7 +208,7 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 			if len(c.Args) > 0 {
 				return nil, c.Fail("E0201", "got %d positional arguments, want changes by name", len(c.Args))
 			}
-			return v.changed(c.Name, c.Kwargs)
+			return v.replaceFields(c.Name, c.Kwargs)
 		}), nil
 	case slices.Contains(mutators, name) && slices.Contains(dictMethods, name):
 		return immutable(v, name), nil
@@ -228,7 +228,7 @@ func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 }
 
 // immutable returns a method that says that it does not exist, and what does.
-func immutable(recv standIn, name string) starlark.Value {
+func immutable(recv listOrDictView, name string) starlark.Value {
 	return method(recv, name, func(c call.Call) (starlark.Value, error) {
 		return nil, c.Fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
 	})
@@ -254,7 +254,7 @@ func newListView[T any](kind *viewKind[T], items []T) *listView[T] {
 		views[i].kind, views[i].item = kind, &items[i]
 		elems[i] = &views[i]
 	}
-	return &listView[T]{kind: kind, items: items, list: frozen(starlark.NewList(elems)), columns: make([]column, len(kind.columns))}
+	return &listView[T]{kind: kind, items: items, list: freeze(starlark.NewList(elems)), columns: make([]column, len(kind.columns))}
 }
 
 func (l *listView[T]) StandsFor() string          { return "list" }
@@ -275,7 +275,7 @@ func (l *listView[T]) Slice(start, end, step int) starlark.Value {
 // Has implements starlark.Container: the operator in.
 func (l *listView[T]) Has(y starlark.Value) (bool, error) {
 	for x := range l.list.Elements() {
-		if same, err := equalPlain(x, y, starlark.CompareLimit); same || err != nil {
+		if same, err := equalAsPlain(x, y, starlark.CompareLimit); same || err != nil {
 			return same, err
 		}
 	}
@@ -298,41 +298,41 @@ func (l *listView[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 // elementsOf returns the elements of a list, or of what stands for one, in a
 // slice of their own.
 func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
-	list, ok := plain(v).(*starlark.List)
+	list, ok := standsFor(v).(*starlark.List)
 	if !ok {
 		return nil, false
 	}
 	return slices.Collect(list.Elements()), true
 }
 
-// plain returns the list or dict that v stands for, and any other value as it is.
+// standsFor returns the list or dict that v stands for, and any other value as it is.
 // The elements of the list may stand for others.
-func plain(v starlark.Value) starlark.Value {
+func standsFor(v starlark.Value) starlark.Value {
 	if p, ok := v.(interface{ plain() starlark.Value }); ok {
 		return p.plain()
 	}
 	return v
 }
 
-func (v *view[T]) plain() starlark.Value     { return v.asDict() }
-func (l *listView[T]) plain() starlark.Value { return l.list }
+func (v *view[T]) standsFor() starlark.Value     { return v.asDict() }
+func (l *listView[T]) standsFor() starlark.Value { return l.list }
 
-// comparePlain compares two values of which one stands for a list or a dict.
-func comparePlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
+// compareAsPlain compares two values of which one stands for a list or a dict.
+func compareAsPlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if op != syntax.EQL && op != syntax.NEQ {
 		return false, fmt.Errorf("%s %s %s not implemented", x.Type(), op, y.Type())
 	}
-	same, err := equalPlain(x, y, depth)
+	same, err := equalAsPlain(x, y, depth)
 	return same == (op == syntax.EQL), err
 }
 
-// equalPlain reports whether two values are equal, where what stands for a list
+// equalAsPlain reports whether two values are equal, where what stands for a list
 // or a dict equals one with the same members, at any depth.
-func equalPlain(x, y starlark.Value, depth int) (bool, error) {
+func equalAsPlain(x, y starlark.Value, depth int) (bool, error) {
 	if depth < 1 {
 		return false, errors.New("comparison exceeded maximum recursion depth")
 	}
-	x, y = plain(x), plain(y)
+	x, y = standsFor(x), standsFor(y)
 	switch x := x.(type) {
 	case *starlark.List:
 		if y, ok := y.(*starlark.List); ok {
@@ -355,7 +355,7 @@ func equalElements(x, y starlark.Indexable, depth int) (bool, error) {
 		return false, nil
 	}
 	for i := range x.Len() {
-		if same, err := equalPlain(x.Index(i), y.Index(i), depth); !same || err != nil {
+		if same, err := equalAsPlain(x.Index(i), y.Index(i), depth); !same || err != nil {
 			return false, err
 		}
 	}
@@ -371,7 +371,7 @@ func equalMembers(x, y *starlark.Dict, depth int) (bool, error) {
 		if !found || err != nil {
 			return false, err
 		}
-		if same, err := equalPlain(a, b, depth); !same || err != nil {
+		if same, err := equalAsPlain(a, b, depth); !same || err != nil {
 			return false, err
 		}
 	}
@@ -381,7 +381,7 @@ func equalMembers(x, y *starlark.Dict, depth int) (bool, error) {
 // CompareSameType compares with another view or, where the evaluator asks, with
 // a list.
 func (l *listView[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
-	return comparePlain(op, l, y, depth)
+	return compareAsPlain(op, l, y, depth)
 }
 
 // listMethods are the methods of a list.
@@ -424,7 +424,7 @@ func (l *listView[T]) column(i int) starlark.Value {
 		for j := range l.items {
 			elems[j] = l.kind.columns[i].get(&l.items[j])
 		}
-		c.list = frozen(starlark.NewList(elems))
+		c.list = freeze(starlark.NewList(elems))
 	})
 	return c.list
 }
@@ -438,7 +438,7 @@ func typeName(c call.Call) (starlark.Value, error) {
 	if len(c.Args) != 1 || len(c.Kwargs) > 0 {
 		return nil, c.Fail("E0201", "got %d arguments, want exactly 1", len(c.Args)+len(c.Kwargs))
 	}
-	if s, ok := c.Args[0].(standIn); ok {
+	if s, ok := c.Args[0].(listOrDictView); ok {
 		return starlark.String(s.StandsFor()), nil
 	}
 	return starlark.String(c.Args[0].Type()), nil

@@ -13,7 +13,7 @@ import (
 type Holder interface {
 	starlark.Value
 	// Held returns the values that Freeze reaches directly.
-	Held() []starlark.Value
+	Parts() []starlark.Value
 }
 
 // A Texts is a host's value that holds texts and nothing else. It says how long they
@@ -97,7 +97,7 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 			}
 		}
 	case Holder:
-		for _, x := range v.Held() {
+		for _, x := range v.Parts() {
 			if err := c.walk(x, depth+1); err != nil {
 				return err
 			}

@@ -432,7 +432,7 @@ type box struct {
 	held starlark.Value
 }
 
-func (b box) Held() []starlark.Value { return []starlark.Value{b.held} }
+func (b box) Parts() []starlark.Value { return []starlark.Value{b.held} }
 
 func TestFreezeCheck(t *testing.T) {
 	var deep starlark.Value = starlark.None

@@ -238,7 +238,7 @@ func (t *textWalk) hostValue(v starlark.Value) error {
 		// seen there, so that a cycle through it ends at the depth alone.
 		path := t.path
 		t.path = nil
-		err := t.elements(slices.Values(v.Held()))
+		err := t.elements(slices.Values(v.Parts()))
 		t.path = path
 		return err
 	case starlark.IterableMapping:

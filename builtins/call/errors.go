@@ -40,11 +40,11 @@ const maxMessage = 16 << 10
 
 // Errorf returns an error with a code of the table of codes.
 func Errorf(code, format string, args ...any) *Error {
-	return &Error{code: code, msg: shortened(fmt.Sprintf(format, args...))}
+	return &Error{code: code, msg: shortenMessage(fmt.Sprintf(format, args...))}
 }
 
-// shortened returns a message of a size that a program may print.
-func shortened(msg string) string {
+// shortenMessage returns a message of a size that a program may print.
+func shortenMessage(msg string) string {
 	if len(msg) <= maxMessage {
 		return msg
 	}
@@ -74,7 +74,7 @@ func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...an
 	if unknown := unknownArg(c.Name, kwargs, pairs); unknown != nil {
 		return unknown
 	}
-	return &Error{code: "E0201", msg: shortened(err.Error())}
+	return &Error{code: "E0201", msg: shortenMessage(err.Error())}
 }
 
 // unknownArg returns the error of the first argument that has none of the names in

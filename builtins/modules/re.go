@@ -259,11 +259,11 @@ func (f *reFuncs) sub(c call.Call) (starlark.Value, error) {
 		}
 		end = at[1]
 	}
-	return joinPaid(c, append(pieces, text[end:]))
+	return joinAndPay(c, append(pieces, text[end:]))
 }
 
-// joinPaid joins pieces into one string, and pays for it.
-func joinPaid(c call.Call, pieces []string) (starlark.Value, error) {
+// joinAndPay joins pieces into one string, and pays for it.
+func joinAndPay(c call.Call, pieces []string) (starlark.Value, error) {
 	size := 0
 	for _, p := range pieces {
 		size += len(p)

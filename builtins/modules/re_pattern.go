@@ -249,7 +249,7 @@ func explainRE(source string, err error) error {
 // A reCache keeps the patterns that were used last. It may be shared.
 type reCache struct {
 	mu     sync.Mutex
-	byKey  map[reKey]*list.Element // of *reCached
+	byKey  map[reKey]*list.Element // of *reCacheEntry
 	recent list.List               // last used first
 	weight int
 }
@@ -259,7 +259,7 @@ type reKey struct {
 	anchor reAnchor
 }
 
-type reCached struct {
+type reCacheEntry struct {
 	key     reKey
 	pattern *rePattern
 }
@@ -287,7 +287,7 @@ func (c *reCache) find(key reKey) *rePattern {
 		return nil
 	}
 	c.recent.MoveToFront(e)
-	return e.Value.(*reCached).pattern
+	return e.Value.(*reCacheEntry).pattern
 }
 
 // keep adds the pattern and drops those whose use is longest ago.
@@ -300,10 +300,10 @@ func (c *reCache) keep(key reKey, p *rePattern) {
 	if c.byKey == nil {
 		c.byKey = map[reKey]*list.Element{}
 	}
-	c.byKey[key] = c.recent.PushFront(&reCached{key, p})
+	c.byKey[key] = c.recent.PushFront(&reCacheEntry{key, p})
 	c.weight += p.program + p.ranges
 	for c.recent.Len() > reMaxCached || c.weight > reMaxWeight {
-		last := c.recent.Remove(c.recent.Back()).(*reCached)
+		last := c.recent.Remove(c.recent.Back()).(*reCacheEntry)
 		delete(c.byKey, last.key)
 		c.weight -= last.pattern.program + last.pattern.ranges
 	}

@@ -119,8 +119,8 @@ assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
 	})
 }
 
-// blank reports whether a line has nothing but white space.
-func blank(line string) bool { return strings.TrimSpace(line) == "" }
+// isBlank reports whether a line has nothing but white space.
+func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // textDedent implements
 //
@@ -136,7 +136,7 @@ func textDedent(c call.Call) (starlark.Value, error) {
 	lines := strings.Split(text, "\n")
 	margin := len(commonMargin(lines))
 	for i, line := range lines {
-		if blank(line) {
+		if isBlank(line) {
 			lines[i] = ""
 		} else {
 			lines[i] = line[margin:]
@@ -149,7 +149,7 @@ func textDedent(c call.Call) (starlark.Value, error) {
 func commonMargin(lines []string) string {
 	margin, found := "", false
 	for _, line := range lines {
-		if blank(line) {
+		if isBlank(line) {
 			continue
 		}
 		own := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
@@ -184,7 +184,7 @@ func textIndent(c call.Call) (starlark.Value, error) {
 	}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		if !blank(line) {
+		if !isBlank(line) {
 			out.WriteString(prefix)
 		}
 		out.WriteString(line)
@@ -236,7 +236,7 @@ func paragraphs(text string) iter.Seq[string] {
 		start, end := 0, 0
 		for line := range strings.Lines(text) {
 			end += len(line)
-			if !blank(line) {
+			if !isBlank(line) {
 				continue
 			}
 			if p := text[start : end-len(line)]; p != "" && !yield(p) {

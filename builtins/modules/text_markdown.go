@@ -277,7 +277,7 @@ func sections(text string) iter.Seq[mdSection] {
 
 // heading returns the level and title of a line that is an ATX heading; else 0.
 func heading(line string) (level int, title string) {
-	rest := block(line)
+	rest := unindentLine(line)
 	title = strings.TrimLeft(rest, "#")
 	level = len(rest) - len(title)
 	if level < 1 || level > 6 || title != "" && title[0] != ' ' && title[0] != '\t' {
@@ -293,7 +293,7 @@ func heading(line string) (level int, title string) {
 // nextFence returns the fence of the code block that is open behind line, given
 // the one that is open in front of it.
 func nextFence(open, line string) string {
-	rest := block(line)
+	rest := unindentLine(line)
 	if rest == "" || rest[0] != '`' && rest[0] != '~' {
 		return open
 	}
@@ -302,15 +302,15 @@ func nextFence(open, line string) string {
 	switch {
 	case open == "" && len(fence) >= 3 && !(fence[0] == '`' && strings.Contains(info, "`")):
 		return fence
-	case open != "" && fence[0] == open[0] && len(fence) >= len(open) && blank(info):
+	case open != "" && fence[0] == open[0] && len(fence) >= len(open) && isBlank(info):
 		return ""
 	}
 	return open
 }
 
-// block returns the line without its end and up to three spaces in front; "" for a
+// unindentLine returns the line without its end and up to three spaces in front; "" for a
 // line that is indented further, which is code or a continuation.
-func block(line string) string {
+func unindentLine(line string) string {
 	line = strings.TrimRight(line, "\r\n")
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 {
@@ -324,7 +324,7 @@ func trimBlankLines(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for {
 		line, rest, found := strings.Cut(text, "\n")
-		if !found || !blank(line) {
+		if !found || !isBlank(line) {
 			return text
 		}
 		text = rest

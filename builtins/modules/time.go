@@ -155,16 +155,16 @@ func parseTime(c call.Call) (starlark.Value, error) {
 	// ParseInLocation, as Parse would look offsets up in the machine's own zone.
 	t, err := time.ParseInLocation(string(layout), x, zone.Location)
 	if err != nil {
-		return nil, c.Fail("E0202", "x: %s", parseTrouble(err, x, string(layout)))
+		return nil, c.Fail("E0202", "x: %s", timeErrorText(err, x, string(layout)))
 	}
-	if name, guessed := guessedZone(t, zone.Location, string(layout)); guessed {
+	if name, guessed := unresolvedZone(t, zone.Location, string(layout)); guessed {
 		return nil, c.Fail("E0202", "x: got %s, but %s does not say which offset it means: leave it out, and name the zone by location", errtext.Quote(x), name)
 	}
 	return timeOf(c, t)
 }
 
-// parseTrouble says what is wrong with a text that should show a time.
-func parseTrouble(err error, x, layout string) string {
+// timeErrorText says what is wrong with a text that should show a time.
+func timeErrorText(err error, x, layout string) string {
 	var e *time.ParseError
 	errors.As(err, &e)
 	why := strings.TrimPrefix(e.Message, ": ")
@@ -174,9 +174,9 @@ func parseTrouble(err error, x, layout string) string {
 	return fmt.Sprintf("got %s, want a time like %s: %s", errtext.Quote(x), errtext.Quote(layout), why)
 }
 
-// guessedZone reports whether t got the offset 0 only because the name of its zone
+// unresolvedZone reports whether t got the offset 0 only because the name of its zone
 // means nothing in loc.
-func guessedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
+func unresolvedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
 	name, offset := t.Zone()
 	return name, offset == 0 && name != "" && name != "GMT" && t.Location() != loc && t.Location() != time.UTC && !strings.Contains(layout, "07")
 }

@@ -69,14 +69,14 @@ func tomlDecode(c call.Call) (starlark.Value, error) {
 	var top map[string]any
 	meta, err := toml.Decode(text, &top)
 	if err != nil {
-		return nil, c.Fail("E0202", "text: %s", tomlTrouble(err))
+		return nil, c.Fail("E0202", "text: %s", tomlErrorText(err))
 	}
 	r := tomlReader{Call: c}
 	return r.table(top, tomlOrderOf(meta.Keys()), 0)
 }
 
-// tomlTrouble returns the parser's error with its place.
-func tomlTrouble(err error) string {
+// tomlErrorText returns the parser's error with its place.
+func tomlErrorText(err error) string {
 	var e toml.ParseError
 	if !errors.As(err, &e) {
 		return errtext.Cut(err.Error())

@@ -120,7 +120,7 @@ func (w *tomlWriter) key(k starlark.Value, depth int) (string, error) {
 	if s == "" {
 		return "", errtext.PathErrorf("got an empty key, want one with a name")
 	}
-	if onlyOf(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-"+decimalDigits) {
+	if consistsOf(string(s), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-"+decimalDigits) {
 		return string(s), nil
 	}
 	return string(appendQuoted(nil, string(s))), nil

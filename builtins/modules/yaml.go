@@ -100,7 +100,7 @@ func yamlDocuments(c call.Call) ([]starlark.Value, error) {
 	if err := yamlPay(c, text); err != nil {
 		return nil, err
 	}
-	if line, why := yamlRefused(text); why != "" {
+	if line, why := findUnsupportedYAML(text); why != "" {
 		return nil, c.Fail("E0202", "text: line %d: %s", line, why)
 	}
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
@@ -115,7 +115,7 @@ func yamlDocuments(c call.Call) ([]starlark.Value, error) {
 			return docs, nil
 		}
 		if err != nil {
-			return nil, c.Fail("E0202", "text: %s", yamlTrouble(err, text))
+			return nil, c.Fail("E0202", "text: %s", yamlErrorText(err, text))
 		}
 		v, err := r.value(doc.Content[0], 0)
 		if err != nil {
@@ -137,9 +137,9 @@ func yamlPay(c call.Call, text string) error {
 	return c.Pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
 }
 
-// yamlRefused looks for what the parser has no good words for, and for tag
+// findUnsupportedYAML looks for what the parser has no good words for, and for tag
 // directives, which it copies into each tag.
-func yamlRefused(text string) (line int, why string) {
+func findUnsupportedYAML(text string) (line int, why string) {
 	for l := range strings.Lines(text) {
 		line++
 		if strings.HasPrefix(l, "%TAG") {
@@ -157,9 +157,9 @@ func yamlRefused(text string) (line int, why string) {
 	return 0, ""
 }
 
-// yamlTrouble returns the parser's error with the line. Where it expected
+// yamlErrorText returns the parser's error with the line. Where it expected
 // something else the parser only knows a line in front of it.
-func yamlTrouble(err error, text string) string {
+func yamlErrorText(err error, text string) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the one error without a line
 		alias := "*" + strings.TrimSuffix(name, "' referenced")
@@ -385,7 +385,7 @@ func yamlPlain(s string) (starlark.Value, error) {
 	if isYAMLInt(s) {
 		return yamlInteger(s)
 	}
-	if !onlyOf(s, decimalDigits+"+-.eE") {
+	if !consistsOf(s, decimalDigits+"+-.eE") {
 		return starlark.String(s), nil
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -401,19 +401,19 @@ func yamlPlain(s string) (starlark.Value, error) {
 // isYAMLInt reports whether s is an int of the core schema.
 func isYAMLInt(s string) bool {
 	if hex, ok := strings.CutPrefix(s, "0x"); ok {
-		return onlyOf(hex, hexDigits)
+		return consistsOf(hex, hexDigits)
 	}
 	if octal, ok := strings.CutPrefix(s, "0o"); ok {
-		return onlyOf(octal, "01234567")
+		return consistsOf(octal, "01234567")
 	}
 	if s != "" && (s[0] == '+' || s[0] == '-') {
 		s = s[1:]
 	}
-	return onlyOf(s, decimalDigits)
+	return consistsOf(s, decimalDigits)
 }
 
-// onlyOf reports whether s has characters, and none but those of set.
-func onlyOf(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
+// consistsOf reports whether s has characters, and none but those of set.
+func consistsOf(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
 
 // yamlInteger returns the int that s spells, in decimal digits unless it says
 // otherwise: a leading 0 alone does not.

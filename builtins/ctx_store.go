@@ -10,14 +10,14 @@ import (
 
 // A shelf is where a plugin keeps values by key: ctx.state for the session,
 // ctx.store across sessions.
-type shelf struct {
+type keyedStore struct {
 	get    func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error)
 	set    func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error
 	delete func(ctx context.Context, h *handlerCall, key string) (bool, error)
 	keys   func(ctx context.Context, h *handlerCall) ([]string, error)
 }
 
-var stateShelf = shelf{
+var sessionState = keyedStore{
 	get: func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error) {
 		return h.rec.world.StateGet(ctx, h.turn.Session(), key)
 	},
@@ -32,7 +32,7 @@ var stateShelf = shelf{
 	},
 }
 
-var storeShelf = shelf{
+var pluginStore = keyedStore{
 	get: func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error) {
 		return h.rec.world.StoreGet(ctx, key)
 	},
@@ -45,11 +45,11 @@ var storeShelf = shelf{
 	keys: func(ctx context.Context, h *handlerCall) ([]string, error) { return h.rec.world.StoreKeys(ctx) },
 }
 
-// getKept implements
+// getValue implements
 //
 //	ctx.state.get(key, default=None)
 //	ctx.store.get(key, default=None)
-func (s *shelf) getKept(c call.Call, h *handlerCall) (starlark.Value, error) {
+func (s *keyedStore) getValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key  string
 		none starlark.Value = starlark.None
@@ -58,7 +58,7 @@ func (s *shelf) getKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind("key", &key, "default?", &none); err != nil {
 		return nil, err
 	}
-	raw, err := reach(c, func(ctx context.Context) (raw json.RawMessage, err error) {
+	raw, err := runEffect(c, func(ctx context.Context) (raw json.RawMessage, err error) {
 		raw, ok, err = s.get(ctx, h, key)
 		return raw, err
 	})
@@ -68,11 +68,11 @@ func (s *shelf) getKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return decodeJSON(c, raw)
 }
 
-// setKept implements
+// setValue implements
 //
 //	ctx.state.set(key, value)
 //	ctx.store.set(key, value)
-func (s *shelf) setKept(c call.Call, h *handlerCall) (starlark.Value, error) {
+func (s *keyedStore) setValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var (
 		key   string
 		value starlark.Value
@@ -84,32 +84,32 @@ func (s *shelf) setKept(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = reach(c, func(ctx context.Context) (none struct{}, err error) { return none, s.set(ctx, h, key, raw) })
+	_, err = runEffect(c, func(ctx context.Context) (none struct{}, err error) { return none, s.set(ctx, h, key, raw) })
 	return starlark.None, err
 }
 
-// deleteKept implements
+// deleteValue implements
 //
 //	ctx.state.delete(key)
 //	ctx.store.delete(key)
-func (s *shelf) deleteKept(c call.Call, h *handlerCall) (starlark.Value, error) {
+func (s *keyedStore) deleteValue(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var key string
 	if err := c.Bind("key", &key); err != nil {
 		return nil, err
 	}
-	ok, err := reach(c, func(ctx context.Context) (bool, error) { return s.delete(ctx, h, key) })
+	ok, err := runEffect(c, func(ctx context.Context) (bool, error) { return s.delete(ctx, h, key) })
 	return starlark.Bool(ok), err
 }
 
-// keptKeys implements
+// listKeys implements
 //
 //	ctx.state.keys()
 //	ctx.store.keys()
-func (s *shelf) keptKeys(c call.Call, h *handlerCall) (starlark.Value, error) {
+func (s *keyedStore) listKeys(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Bind(); err != nil {
 		return nil, err
 	}
-	keys, err := reach(c, func(ctx context.Context) ([]string, error) { return s.keys(ctx, h) })
+	keys, err := runEffect(c, func(ctx context.Context) ([]string, error) { return s.keys(ctx, h) })
 	if err != nil {
 		return nil, err
 	}
