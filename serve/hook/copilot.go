@@ -75,9 +75,8 @@ func readCopilot(payload []byte) (*Event, error) {
 	if args == nil {
 		args = in.ToolInput
 	}
-	var text string // older versions send the arguments as a string that contains JSON
-	if json.Unmarshal(args, &text) == nil && json.Valid([]byte(text)) {
-		args = json.RawMessage(text)
+	if args, err = unwrapArguments(args); err != nil {
+		return nil, err
 	}
 	e := &Event{
 		kind: copilotKinds[name], name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
@@ -94,6 +93,27 @@ func readCopilot(payload []byte) (*Event, error) {
 		return nil, fmt.Errorf("%s has no toolName", name)
 	}
 	return e, nil
+}
+
+// unwrapArguments returns the arguments of a call. Older versions of Copilot send them as a string
+// that contains JSON. readObject does not check that string, so unwrapArguments refuses JSON that
+// two readers could decode differently.
+func unwrapArguments(args json.RawMessage) (json.RawMessage, error) {
+	var text string
+	if json.Unmarshal(args, &text) != nil {
+		return args, nil
+	}
+	d, ok := readDocument(text)
+	switch {
+	case d.tooDeep:
+		return nil, fmt.Errorf("the arguments have values more than %d deep in each other", maxNesting)
+	case !ok:
+		return args, nil
+	}
+	if err := d.findAmbiguity(); err != nil {
+		return nil, fmt.Errorf("the arguments are not as documented: %w", err)
+	}
+	return json.RawMessage(text), nil
 }
 
 type copilotResult struct {

@@ -81,6 +81,23 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestUnreadableText checks that the rules hold for arguments in a string, as older versions of
+// Copilot send them.
+func TestUnreadableText(t *testing.T) {
+	for args, want := range map[string]bool{
+		`{"command":"ls"}`:                                            true,
+		`no JSON, so no guard can allow it`:                           true,
+		`{"command":"ls","command":"rm"}`:                             false,
+		`{"a":{"b":1,"\u0062":2}}`:                                    false,
+		strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600): false,
+	} {
+		payload := fmt.Sprintf(`{"sessionId":"s","timestamp":1,"toolName":"bash","toolArgs":%q}`, args)
+		if _, err := hook.AgentOf("copilot").Read([]byte(payload)); (err == nil) != want {
+			t.Errorf("%.60s: got error %v, want an event: %v", args, err, want)
+		}
+	}
+}
+
 // TestDocumented checks which events count as documented by their agent.
 func TestDocumented(t *testing.T) {
 	for _, tt := range []struct {
