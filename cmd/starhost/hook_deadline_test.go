@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -33,9 +34,25 @@ func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, a
 	}
 	var stdout, stderr bytes.Buffer
 	a := &app{stdin: stdin, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, deadline: deadline}
+	code, took = runInTime(t, a, append([]string{"-C", dir, "hook"}, args...))
+	return stdout.String(), stderr.String(), code, took
+}
+
+// runInTime runs the program and returns how long it took. If the program does not end long after
+// its deadline, the test fails with the stacks of all goroutines, which show the reason.
+func runInTime(t *testing.T, a *app, args []string) (code int, took time.Duration) {
+	t.Helper()
 	begin := time.Now()
-	code = a.run(t.Context(), append([]string{"-C", dir, "hook"}, args...))
-	return stdout.String(), stderr.String(), code, time.Since(begin)
+	ended := make(chan int, 1)
+	go func() { ended <- a.run(t.Context(), args) }()
+	select {
+	case code = <-ended:
+		return code, time.Since(begin)
+	case <-time.After(a.deadline + time.Minute):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("hook did not end within its deadline and a minute:\n%s", stacks[:runtime.Stack(stacks, true)])
+		return 0, 0
+	}
 }
 
 // The agent gets its refusal in time, whatever takes too long: a handler, loading, standard input, or
@@ -198,9 +215,9 @@ func TestHookOutputFails(t *testing.T) {
 		{"log.star", io.Discard, stuck}, {"log.star", stuck, io.Discard},
 	} {
 		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv, deadline: 3 * time.Second}
-		begin := time.Now()
-		if code := a.run(t.Context(), []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin}); code != 2 || time.Since(begin) > 20*time.Second {
-			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, time.Since(begin))
+		code, took := runInTime(t, a, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
+		if code != 2 || took > 20*time.Second {
+			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, took)
 		}
 	}
 }
