@@ -298,24 +298,24 @@ func (l *listView[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 // elementsOf returns the elements of a list, or of what stands for one, in a
 // slice of their own.
 func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
-	list, ok := standsFor(v).(*starlark.List)
+	list, ok := plainValue(v).(*starlark.List)
 	if !ok {
 		return nil, false
 	}
 	return slices.Collect(list.Elements()), true
 }
 
-// standsFor returns the list or dict that v stands for, and any other value as it is.
+// plainValue returns the list or dict that v stands for, and any other value as it is.
 // The elements of the list may stand for others.
-func standsFor(v starlark.Value) starlark.Value {
-	if p, ok := v.(interface{ plain() starlark.Value }); ok {
-		return p.plain()
+func plainValue(v starlark.Value) starlark.Value {
+	if p, ok := v.(interface{ plainValue() starlark.Value }); ok {
+		return p.plainValue()
 	}
 	return v
 }
 
-func (v *view[T]) standsFor() starlark.Value     { return v.asDict() }
-func (l *listView[T]) standsFor() starlark.Value { return l.list }
+func (v *view[T]) plainValue() starlark.Value     { return v.asDict() }
+func (l *listView[T]) plainValue() starlark.Value { return l.list }
 
 // compareAsPlain compares two values of which one stands for a list or a dict.
 func compareAsPlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
@@ -332,7 +332,7 @@ func equalAsPlain(x, y starlark.Value, depth int) (bool, error) {
 	if depth < 1 {
 		return false, errors.New("comparison exceeded maximum recursion depth")
 	}
-	x, y = standsFor(x), standsFor(y)
+	x, y = plainValue(x), plainValue(y)
 	switch x := x.(type) {
 	case *starlark.List:
 		if y, ok := y.(*starlark.List); ok {
