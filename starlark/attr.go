@@ -8,13 +8,13 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// attribute is x.f when it is not called at once.
-func attribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// readAttribute is x.f when it is not called at once.
+func readAttribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getAttr(args[0], string(args[1].(starlark.String)))
 	if err != nil {
 		return nil, err
 	}
-	return workerOf(th).paying(v)
+	return workerOf(th).guardMethod(v)
 }
 
 // getAttr is the interpreter's x.f, with a suggestion for a field that x lacks.
@@ -41,18 +41,18 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	return nil, errors.New(msg)
 }
 
-// paying returns the guarded method for a bound method, and any other value as it
+// guardMethod returns the guarded method for a bound method, and any other value as it
 // is.
-func (w *worker) paying(v starlark.Value) (starlark.Value, error) {
+func (w *worker) guardMethod(v starlark.Value) (starlark.Value, error) {
 	b, ok := v.(*starlark.Builtin)
 	if !ok || b.Receiver() == nil {
 		return v, nil
 	}
-	if err := w.pay(boundCopy, 1); err != nil {
+	if err := w.pay(boundMethod, 1); err != nil {
 		return nil, err
 	}
 	if m := methodOf(b.Receiver(), b.Name()); m != nil {
-		return m.bound.BindReceiver(b.Receiver()), nil
+		return m.value.BindReceiver(b.Receiver()), nil
 	}
 	guarded := starlark.NewBuiltin(b.Name(), func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		return workerOf(th).hostMethod(b, args, kwargs)

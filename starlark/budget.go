@@ -8,24 +8,24 @@ type budget struct {
 	maxSteps, maxAlloc, maxOutput uint64
 	alloc, output                 uint64
 
-	firstStep, firstByte uint64 // counts at the start of a nested call
-	lowSteps, lowAlloc   bool   // a nested call's own limits are below the caller's
-	raise                string // what raises maxSteps, if that is not the sandbox's limit
+	startSteps, startAlloc uint64 // counts at the start of a nested call
+	ownSteps, ownAlloc     bool   // a nested call's own limits are below the caller's
+	stepSetting            string // what raises maxSteps, if that is not the sandbox's limit
 }
 
-// share makes b, that of a nested call, the rest of p, that of its caller.
-func (b *budget) share(p *budget, steps uint64) {
-	b.firstStep, b.firstByte = steps, p.alloc
+// limitTo makes b, that of a nested call, the rest of p, that of its caller.
+func (b *budget) limitTo(p *budget, steps uint64) {
+	b.startSteps, b.startAlloc = steps, p.alloc
 	b.alloc, b.output = p.alloc, p.output
-	b.lowSteps = steps+b.maxSteps < p.maxSteps
-	b.lowAlloc = p.alloc+b.maxAlloc < p.maxAlloc
+	b.ownSteps = steps+b.maxSteps < p.maxSteps
+	b.ownAlloc = p.alloc+b.maxAlloc < p.maxAlloc
 	b.maxSteps = min(steps+b.maxSteps, p.maxSteps)
 	b.maxAlloc = min(p.alloc+b.maxAlloc, p.maxAlloc)
 	b.maxOutput = min(p.output+b.maxOutput, p.maxOutput)
 }
 
-// settle takes over what the nested call of b's run has spent.
-func (b *budget) settle(nested *budget) {
+// copySpent takes over what the nested call of b's run has spent.
+func (b *budget) copySpent(nested *budget) {
 	b.alloc, b.output = nested.alloc, nested.output
 }
 
@@ -33,18 +33,18 @@ func (b *budget) settle(nested *budget) {
 func (w *worker) charge(op string, steps, bytes uint64) error {
 	b, th := &w.budget, &w.thread
 	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
-		return w.exceed("memory", op, saturate(b.alloc, bytes), b.maxAlloc, b.alloc)
+		return w.stopAtLimit("memory", op, addClamped(b.alloc, bytes), b.maxAlloc, b.alloc)
 	}
 	if n := th.Steps + steps; n > b.maxSteps || n < steps {
-		return w.exceed("steps", op, saturate(th.Steps, steps), b.maxSteps, th.Steps)
+		return w.stopAtLimit("steps", op, addClamped(th.Steps, steps), b.maxSteps, th.Steps)
 	}
 	th.Steps += steps
 	b.alloc += bytes
 	return nil
 }
 
-// saturate adds without wrapping round.
-func saturate(x, y uint64) uint64 {
+// addClamped adds without wrapping round.
+func addClamped(x, y uint64) uint64 {
 	if x+y < x {
 		return ^uint64(0)
 	}
@@ -69,17 +69,17 @@ func (p *price) steps(n uint64) uint64 {
 
 // payAs is pay in the name of another operation.
 func (w *worker) payAs(op string, p *price, n uint64) error {
-	return w.charge(op, p.steps(n), saturate(times(n, p.bytes), p.fixed))
+	return w.charge(op, p.steps(n), addClamped(multiplyClamped(n, p.bytes), p.fixed))
 }
 
-// as returns p in the name of another operation.
-func (p price) as(op string) *price {
+// named returns p in the name of another operation.
+func (p price) named(op string) *price {
 	p.op = op
 	return &p
 }
 
-// times multiplies without wrapping round.
-func times(x, y uint64) uint64 {
+// multiplyClamped multiplies without wrapping round.
+func multiplyClamped(x, y uint64) uint64 {
 	hi, lo := bits.Mul64(x, y)
 	if hi != 0 {
 		return ^uint64(0)
@@ -87,33 +87,33 @@ func times(x, y uint64) uint64 {
 	return lo
 }
 
-// exceed stops the run at a limit. The first limit that a run reaches is the
+// stopAtLimit stops the run at a limit. The first limit that a run reaches is the
 // one it reports.
-func (w *worker) exceed(name, op string, need, max, used uint64) error {
+func (w *worker) stopAtLimit(name, op string, need, max, used uint64) error {
 	w.stop(w.limitError(name, op, need, max, used))
-	return w.stopped
+	return w.stopCause
 }
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
-	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.at())}
-	e.inherited = w.inherits(name)
-	owner := w.owner(name)
-	e.raised = owner.box.limits.Raised[name]
+	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.calledFuncPos())}
+	e.shared = w.sharesLimit(name)
+	owner := w.limitOwner(name)
+	e.setting = owner.box.limits.Raised[name]
 	if name == "steps" {
-		e.raised = either(owner.budget.raise, e.raised)
+		e.setting = either(owner.budget.stepSetting, e.setting)
 	}
 	return e
 }
 
-// inherits reports whether a limit of the run is that of its caller.
-func (w *worker) inherits(name string) bool {
-	return w.parent != nil && !(name == "steps" && w.budget.lowSteps) && !(name == "memory" && w.budget.lowAlloc)
+// sharesLimit reports whether a limit of the run is that of its caller.
+func (w *worker) sharesLimit(name string) bool {
+	return w.parent != nil && !(name == "steps" && w.budget.ownSteps) && !(name == "memory" && w.budget.ownAlloc)
 }
 
-// owner returns the run, w or one that it is nested in, whose own limit holds. Each
+// limitOwner returns the run, w or one that it is nested in, whose own limit holds. Each
 // has a clock of its own.
-func (w *worker) owner(name string) *worker {
-	for name != "time" && w.inherits(name) {
+func (w *worker) limitOwner(name string) *worker {
+	for name != "time" && w.sharesLimit(name) {
 		w = w.parent
 	}
 	return w

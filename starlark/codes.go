@@ -16,9 +16,9 @@ type Code = struct{ Code, Title, Text, Bad, Good string }
 // Codes returns the error codes of this package, in their order.
 func Codes() []Code { return codes }
 
-// byMessage tells errors of the interpreter apart, which has one type for all.
+// codesByMessage tells errors of the interpreter apart, which has one type for all.
 // Each row needs all its texts in the message.
-var byMessage = []struct {
+var codesByMessage = []struct {
 	code  string
 	texts []string
 }{
@@ -49,7 +49,7 @@ func codeOf(err error, msg string) string {
 	case strings.HasPrefix(msg, "fail: "):
 		return "E0110"
 	}
-	for _, row := range byMessage {
+	for _, row := range codesByMessage {
 		if containsAll(msg, row.texts) {
 			return row.code
 		}

@@ -39,7 +39,7 @@ func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (
 	if isScalar(x) && isScalar(y) {
 		return starlark.Compare(op, x, y)
 	}
-	if err := w.pay(pair, 1); err != nil {
+	if err := w.pay(valuePair, 1); err != nil {
 		return false, err
 	}
 	switch x := x.(type) {
@@ -66,14 +66,14 @@ func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (
 			return eq == (op == syntax.EQL), err
 		}
 	}
-	return w.compareWhole(op, x, y, depth)
+	return w.compareByStock(op, x, y, depth)
 }
 
 func isEquality(op syntax.Token) bool { return op == syntax.EQL || op == syntax.NEQ }
 
-// compareWhole pays for the whole comparison of two values and lets the
+// compareByStock pays for the whole comparison of two values and lets the
 // interpreter do it.
-func (w *worker) compareWhole(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
+func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if err := w.payWhole(x, y); err != nil {
 		return false, err
 	}
@@ -85,14 +85,14 @@ func (w *worker) compareWhole(op syntax.Token, x, y starlark.Value, depth int) (
 			return c.CompareSameType(op, y, depth)
 		}
 		if c, ok := y.(starlark.Comparable); ok && isHost(y) {
-			return c.CompareSameType(swapped[op], x, depth)
+			return c.CompareSameType(mirroredOps[op], x, depth)
 		}
 	}
 	return starlark.CompareDepth(op, x, y, depth)
 }
 
-// swapped has the operator that means the same with its sides exchanged.
-var swapped = map[syntax.Token]syntax.Token{
+// mirroredOps has the operator that means the same with its sides exchanged.
+var mirroredOps = map[syntax.Token]syntax.Token{
 	syntax.EQL: syntax.EQL, syntax.NEQ: syntax.NEQ,
 	syntax.LT: syntax.GT, syntax.GT: syntax.LT, syntax.LE: syntax.GE, syntax.GE: syntax.LE,
 }
@@ -147,7 +147,7 @@ func (w *worker) compareSequences(op syntax.Token, x, y sequence, depth int) (bo
 			break // a host's comparison changed the list
 		}
 		if i&7 == 7 {
-			if err := w.pay(pair, 8); err != nil {
+			if err := w.pay(valuePair, 8); err != nil {
 				return false, err
 			}
 		}
@@ -171,7 +171,7 @@ func (w *worker) equalDicts(x, y *starlark.Dict, depth int) (bool, error) {
 		return false, nil
 	}
 	for k, v := range x.Entries() {
-		if err := w.pay(pair, 2); err != nil {
+		if err := w.pay(valuePair, 2); err != nil {
 			return false, err
 		}
 		if err := w.payKey("compare", k); err != nil {
@@ -195,25 +195,25 @@ func (w *worker) compareSets(op syntax.Token, x, y *starlark.Set) (bool, error) 
 	case syntax.EQL, syntax.NEQ:
 		same, err := n == m, error(nil)
 		if same {
-			same, err = w.includes(y, x)
+			same, err = w.includesAll(y, x)
 		}
 		return same == (op == syntax.EQL), err
 	case syntax.LE, syntax.LT:
 		if n > m || n == m && op == syntax.LT {
 			return false, nil
 		}
-		return w.includes(y, x)
+		return w.includesAll(y, x)
 	}
 	if n < m || n == m && op == syntax.GT {
 		return false, nil
 	}
-	return w.includes(x, y)
+	return w.includesAll(x, y)
 }
 
-// includes reports whether all elements of y are in x.
-func (w *worker) includes(x, y *starlark.Set) (bool, error) {
+// includesAll reports whether all elements of y are in x.
+func (w *worker) includesAll(x, y *starlark.Set) (bool, error) {
 	for k := range y.Elements() {
-		if err := w.pay(pair, 1); err != nil {
+		if err := w.pay(valuePair, 1); err != nil {
 			return false, err
 		}
 		if err := w.payKey("compare", k); err != nil {
@@ -234,7 +234,7 @@ func (w *worker) equalStructs(x, y *starlarkstruct.Struct, depth int) (bool, err
 		return false, err
 	}
 	for i := range x.Len() {
-		if err := w.pay(pair, 1); err != nil {
+		if err := w.pay(valuePair, 1); err != nil {
 			return false, err
 		}
 		name, v := x.AttrAt(i)

@@ -191,7 +191,7 @@ func (r *reporter) env() starlark.StringDict {
 		"struct":    starlark.NewBuiltin("struct", starlarkstruct.Make),
 		"hasfields": builtin("hasfields", func(*starlark.Thread, starlark.Tuple) (starlark.Value, error) { return &hasFields{}, nil }),
 		"fibonacci": fibonacci{},
-		"json_":     jsonModule(),
+		"json_":     newJSONModule(),
 		"math_":     smath.Module,
 		"time_":     stime.Module,
 	}

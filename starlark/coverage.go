@@ -18,7 +18,7 @@ import (
 // no branches of their own. Strings and pass are no lines.
 type Coverage struct {
 	mu    sync.Mutex
-	files map[string]*counted
+	files map[string]*fileCounters
 }
 
 // A FileCoverage is what runs reached of one file.
@@ -67,13 +67,13 @@ func (c *Coverage) Expect(path string, f *File) error {
 	if err := rewrite(tree, func(string) bool { return true }, s); err != nil {
 		return err
 	}
-	c.counters(path, string(f.src), s)
+	c.countersOf(path, string(f.src), s)
 	return nil
 }
 
-// counters returns the counters for what was instrumented of a file. It is nil
+// countersOf returns the counters for what was instrumented of a file. It is nil
 // where another text was counted under the path: its lines are others.
-func (c *Coverage) counters(path, text string, s *sites) *counted {
+func (c *Coverage) countersOf(path, text string, s *sites) *fileCounters {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.files[path]; ok {
@@ -83,21 +83,21 @@ func (c *Coverage) counters(path, text string, s *sites) *counted {
 		return f
 	}
 	if c.files == nil {
-		c.files = map[string]*counted{}
+		c.files = map[string]*fileCounters{}
 	}
-	f := &counted{text: text, sites: s, counts: make([]atomic.Uint64, s.counters+1)}
+	f := &fileCounters{text: text, sites: s, counts: make([]atomic.Uint64, s.counters+1)}
 	c.files[path] = f
 	return f
 }
 
 // A counted file is one with counters. That of number 0 is no site's.
-type counted struct {
+type fileCounters struct {
 	text   string
 	sites  *sites
 	counts []atomic.Uint64
 }
 
-func (f *counted) report(path string) FileCoverage {
+func (f *fileCounters) report(path string) FileCoverage {
 	out := FileCoverage{Path: path}
 	counts := map[int]uint64{}
 	for _, l := range f.sites.lines {
@@ -115,8 +115,8 @@ func (f *counted) report(path string) FileCoverage {
 	return out
 }
 
-// add counts at the counter that an argument of a probe names.
-func (f *counted) add(counter starlark.Value) {
+// increment counts at the counter that an argument of a probe names.
+func (f *fileCounters) increment(counter starlark.Value) {
 	if f == nil {
 		return
 	}
@@ -124,28 +124,28 @@ func (f *counted) add(counter starlark.Value) {
 	f.counts[n].Add(1)
 }
 
-// names returns what the probes of an instrumented file call. If the file is nil, they count
+// probeNames returns what the probes of an instrumented file call. If the file is nil, they count
 // nothing.
-func (f *counted) names() starlark.StringDict {
+func (f *fileCounters) probeNames() starlark.StringDict {
 	return starlark.StringDict{
-		lineProbe: &helper{lineProbe, f.line},
-		armProbe:  &helper{armProbe, f.arm},
+		lineProbe:   &helper{lineProbe, f.countLine},
+		branchProbe: &helper{branchProbe, f.countBranch},
 	}
 }
 
-// line counts a statement that is about to run: line(counter).
-func (f *counted) line(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	f.add(args[0])
+// countLine counts a statement that is about to run: line(counter).
+func (f *fileCounters) countLine(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	f.increment(args[0])
 	return starlark.None, nil
 }
 
-// arm counts the outcome of a condition, which it returns: arm(yes, no, condition).
-func (f *counted) arm(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// countBranch counts the outcome of a condition, which it returns: arm(yes, no, condition).
+func (f *fileCounters) countBranch(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	condition := args[2]
 	if condition.Truth() {
-		f.add(args[0])
+		f.increment(args[0])
 	} else {
-		f.add(args[1])
+		f.increment(args[1])
 	}
 	return condition, nil
 }

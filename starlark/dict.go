@@ -20,11 +20,11 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		return s, nil
 	}
 	if n := starlark.Len(xs); n >= 0 {
-		if err := w.paySequence(newEntry.as(name), uint64(n)); err != nil {
+		if err := w.paySequence(newEntry.named(name), uint64(n)); err != nil {
 			return nil, err
 		}
 	}
-	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
+	err := w.forEach(name, elementVisit, xs, func(x starlark.Value) error {
 		if starlark.Len(xs) < 0 {
 			if err := w.payAs(name, newEntry, 1); err != nil {
 				return err
@@ -33,7 +33,7 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		return w.addKey(name, s, x)
 	})
 	if err != nil {
-		return nil, w.prefixed(name, err)
+		return nil, w.prefixError(name, err)
 	}
 	return s, nil
 }
@@ -48,7 +48,7 @@ func makeDict(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	}
 	d := new(starlark.Dict)
 	if err := w.updateDict(d, name, args, kwargs); err != nil {
-		return nil, w.prefixed(name, err)
+		return nil, w.prefixError(name, err)
 	}
 	return d, nil
 }
@@ -78,7 +78,7 @@ func (w *worker) updateDict(d *starlark.Dict, op string, args starlark.Tuple, kw
 }
 
 func (w *worker) updatePairs(d *starlark.Dict, op string, v starlark.Value) error {
-	entry := newEntry.as(op)
+	entry := newEntry.named(op)
 	if m, ok := v.(starlark.IterableMapping); ok {
 		if err := w.paySequence(entry, uint64(max(starlark.Len(m), 0))); err != nil {
 			return err
@@ -125,8 +125,8 @@ func pairOf(x starlark.Value, i int) (k, v starlark.Value, err error) {
 	return k, v, nil
 }
 
-// displayKey is a key of a dict display: key(k).
-func displayKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// payKeyOfDisplay is a key of a dict display: key(k).
+func payKeyOfDisplay(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[0], workerOf(th).payDisplayKey(args[0])
 }
 
@@ -145,12 +145,12 @@ func (w *worker) payDisplayKey(k starlark.Value) error {
 	if err != nil || n < maxErrorText {
 		return err
 	}
-	return w.payAs("key", textBytes, times(n, 3))
+	return w.payAs("key", textBytes, multiplyClamped(n, 3))
 }
 
-// firstEntry is the first key of a dict display, which pays for the dict with
+// payFirstKey is the first key of a dict display, which pays for the dict with
 // room for n entries: entry(k, n).
-func firstEntry(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func payFirstKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	n, _ := args[1].(starlark.Int).Uint64()
 	if err := w.payTable(n); err != nil {
@@ -164,16 +164,16 @@ func (w *worker) payTable(n uint64) error {
 	if n <= 8 {
 		n = 0
 	}
-	return w.charge(newTable.op, 0, newTable.bytes+times(n, newEntry.bytes))
+	return w.charge(newTable.op, 0, newTable.bytes+multiplyClamped(n, newEntry.bytes))
 }
 
-// emptyDict is {}.
-func emptyDict(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// newEmptyDict is {}.
+func newEmptyDict(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return new(starlark.Dict), workerOf(th).payTable(0)
 }
 
-// dictComprehension makes a dict of a list of pairs: {k: v for ...}.
-func dictComprehension(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// dictOfPairs makes a dict of a list of pairs: {k: v for ...}.
+func dictOfPairs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	pairs := args[0].(*starlark.List)
 	if err := w.payTable(uint64(pairs.Len())); err != nil {

@@ -184,34 +184,34 @@ func Locate(err error, src func(file string) string) *Error {
 		return nil
 	}
 	if e, ok := err.(*Error); ok {
-		return e.quote(src)
+		return e.fillSource(src)
 	}
 	e := &Error{cause: err}
 	var stop stopError
 	if errors.As(err, &stop) {
 		e.cause = stop.cause
 		err = stop.reported
-		e.unwind(err)
+		e.takeFrames(err)
 		e.Msg = stop.cause.Error()
 	} else {
-		e.unwind(err)
+		e.takeFrames(err)
 	}
-	e.describe()
+	e.takeCause()
 	if e.Code == "" {
 		e.Code = codeOf(e.cause, e.Msg)
 	}
 	e.Msg = cut(strings.ToValidUTF8(e.Msg, "\ufffd"), maxMessage)
-	e.quote(src)
+	e.fillSource(src)
 	if e.Help == "" {
 		e.Help = helpFor(e.Msg, e.Source)
 	}
 	return e
 }
 
-// unwind takes the message and the frames from the innermost part of err that
+// takeFrames takes the message and the frames from the innermost part of err that
 // has them. A located error inside, of a loaded file or another plugin, keeps
 // its place.
-func (e *Error) unwind(err error) {
+func (e *Error) takeFrames(err error) {
 	if err != nil {
 		e.Msg = err.Error()
 	}
@@ -219,7 +219,7 @@ func (e *Error) unwind(err error) {
 		switch x := err.(type) {
 		case *starlark.EvalError:
 			e.Msg = x.Msg
-			e.Trace = frames(x.CallStack)
+			e.Trace = scriptFrames(x.CallStack)
 		case *Error:
 			e.adopt(x)
 			return
@@ -238,9 +238,9 @@ func (e *Error) adopt(inner *Error) {
 	e.Trace, e.cause = trace, cause
 }
 
-// frames returns the frames of Starlark code, outermost first. Those of
+// scriptFrames returns the frames of Starlark code, outermost first. Those of
 // builtins have no line, and helpers are no part of the script.
-func frames(stack starlark.CallStack) []Frame {
+func scriptFrames(stack starlark.CallStack) []Frame {
 	var list []Frame
 	for _, f := range stack {
 		if f.Pos.Line > 0 && !strings.HasPrefix(f.Name, "$") {
@@ -250,8 +250,8 @@ func frames(stack starlark.CallStack) []Frame {
 	return list
 }
 
-// describe takes what the kind of the cause knows.
-func (e *Error) describe() {
+// takeCause takes what the kind of the cause knows.
+func (e *Error) takeCause() {
 	var (
 		syntaxErr syntax.Error
 		list      resolve.ErrorList
@@ -266,7 +266,7 @@ func (e *Error) describe() {
 		e.Pos, e.Msg = posOf(syntaxErr.Pos), syntaxErr.Msg
 	case errors.As(e.cause, &list):
 		e.Pos, e.Msg = posOf(list[0].Pos), list[0].Msg
-		e.Also = also(list)
+		e.Also = furtherErrors(list)
 	case errors.As(e.cause, &one):
 		e.Pos, e.Msg = posOf(one.Pos), one.Msg
 	case errors.As(e.cause, &limit):
@@ -295,8 +295,8 @@ func (e *Error) placeLimit(limit *LimitError) error {
 	return &placed
 }
 
-// also returns the errors behind the first.
-func also(list resolve.ErrorList) []*Error {
+// furtherErrors returns the errors behind the first.
+func furtherErrors(list resolve.ErrorList) []*Error {
 	var rest []*Error
 	for i, e := range list[1:] {
 		if i == maxAlso {
@@ -307,8 +307,8 @@ func also(list resolve.ErrorList) []*Error {
 	return rest
 }
 
-// quote fills in the source line at the error's place.
-func (e *Error) quote(src func(string) string) *Error {
+// fillSource fills in the source line at the error's place.
+func (e *Error) fillSource(src func(string) string) *Error {
 	if e.Source != "" || src == nil || e.Pos.Line < 1 {
 		return e
 	}
@@ -321,13 +321,13 @@ func (e *Error) quote(src func(string) string) *Error {
 		line = rest
 	}
 	line, _, _ = strings.Cut(line, "\n")
-	e.Source, e.caret = window(line, max(e.Pos.Col-1, 0))
+	e.Source, e.caret = clipAround(line, max(e.Pos.Col-1, 0))
 	return e
 }
 
-// window cuts a long line to maxSource bytes around its n-th code point, and
+// clipAround cuts a long line to maxSource bytes around its n-th code point, and
 // returns where that is then.
-func window(line string, n int) (string, int) {
+func clipAround(line string, n int) (string, int) {
 	if len(line) <= maxSource {
 		return line, n
 	}
@@ -340,11 +340,11 @@ func window(line string, n int) (string, int) {
 	for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
 		start++
 	}
-	return cutAt(line[start:], maxSource), utf8.RuneCountInString(line[start:max(at, start)])
+	return cutBytes(line[start:], maxSource), utf8.RuneCountInString(line[start:max(at, start)])
 }
 
-// cutAt returns the first n bytes of s, less what would split a code point.
-func cutAt(s string, n int) string {
+// cutBytes returns the first n bytes of s, less what would split a code point.
+func cutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -359,11 +359,11 @@ func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return fmt.Sprintf("%s... (%d bytes)", cutAt(s, n), len(s))
+	return fmt.Sprintf("%s... (%d bytes)", cutBytes(s, n), len(s))
 }
 
-// quote returns s as it stands in an error.
-func quote(s string) string { return strconv.Quote(cut(s, maxIdentifier)) }
+// quoteShort returns s as it stands in an error.
+func quoteShort(s string) string { return strconv.Quote(cut(s, maxIdentifier)) }
 
 // isIdentifier reports whether a script can spell s as a name.
 func isIdentifier(s string) bool {

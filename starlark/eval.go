@@ -29,7 +29,7 @@ func (s *Sandbox) Eval(ctx context.Context, m *Module, names starlark.StringDict
 	if err != nil {
 		return "", Usage{}, s.locate(err)
 	}
-	text, err = w.eval(f, joined(joined(m.env, m.Globals), names))
+	text, err = w.evalExpr(f, mergeNames(mergeNames(m.env, m.Globals), names))
 	usage, err = w.leave(err)
 	if err != nil {
 		return "", usage, s.locate(err)
@@ -61,15 +61,15 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 	}
 }
 
-// eval runs what parseExpr returned, with names beside the defined ones, and returns
+// evalExpr runs what parseExpr returned, with names beside the defined ones, and returns
 // the text of the value.
-func (w *worker) eval(f *File, names starlark.StringDict) (_ string, err error) {
+func (w *worker) evalExpr(f *File, names starlark.StringDict) (_ string, err error) {
 	defer w.contain(&err)
 	program, _, err := w.box.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}
-	globals, err := program.Init(&w.thread, joined(w.box.env, names))
+	globals, err := program.Init(&w.thread, mergeNames(w.box.env, names))
 	if err != nil {
 		return "", err
 	}

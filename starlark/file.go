@@ -179,7 +179,7 @@ func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *
 	if !slices.ContainsFunc(uses, func(name string) bool { return !known(name) }) {
 		return program, uses, nil
 	}
-	return nil, nil, undefinedNames(tree, known, s.scopeNames(tree, extra))
+	return nil, nil, undefinedNameErrors(tree, known, s.scopeNames(tree, extra))
 }
 
 // sources holds the text of files by name, for the lines that errors quote.

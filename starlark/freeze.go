@@ -51,7 +51,7 @@ func (w *worker) checkResult(v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	c := freezeCheck{pos: w.at()}
+	c := freezeCheck{pos: w.calledFuncPos()}
 	return c.walk(v, 1)
 }
 
@@ -65,7 +65,7 @@ type freezeCheck struct {
 	nodes  int
 	first  starlark.Value // that is seen: most results are one list
 	seen   map[starlark.Value]bool
-	onPath map[*starlark.Function]bool
+	active map[*starlark.Function]bool
 }
 
 func (c *freezeCheck) walk(v starlark.Value, depth int) error {
@@ -77,15 +77,15 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 	}
 	switch v := v.(type) {
 	case *starlark.List:
-		return c.once(v, func() error { return each(v.Elements(), c, depth) })
+		return c.walkOnce(v, func() error { return walkElements(v.Elements(), c, depth) })
 	case *starlark.Dict:
-		return c.once(v, func() error { return c.entries(v, depth) })
+		return c.walkOnce(v, func() error { return c.walkEntries(v, depth) })
 	case *starlark.Set:
-		return c.once(v, func() error { return each(v.Elements(), c, depth) })
+		return c.walkOnce(v, func() error { return walkElements(v.Elements(), c, depth) })
 	case starlark.Tuple:
-		return each(v.Elements(), c, depth)
+		return walkElements(v.Elements(), c, depth)
 	case *starlark.Function:
-		return c.function(v, depth)
+		return c.walkFunction(v, depth)
 	case *starlark.Builtin:
 		if r := v.Receiver(); r != nil {
 			return c.walk(r, depth+1)
@@ -106,8 +106,8 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 	return nil
 }
 
-// once visits the parts of a value that knows when it is frozen.
-func (c *freezeCheck) once(v starlark.Value, parts func() error) error {
+// walkOnce visits the parts of a value that knows when it is frozen.
+func (c *freezeCheck) walkOnce(v starlark.Value, parts func() error) error {
 	switch {
 	case c.first == nil:
 		c.first = v
@@ -121,7 +121,7 @@ func (c *freezeCheck) once(v starlark.Value, parts func() error) error {
 	return parts()
 }
 
-func each(values func(yield func(starlark.Value) bool), c *freezeCheck, depth int) error {
+func walkElements(values func(yield func(starlark.Value) bool), c *freezeCheck, depth int) error {
 	for x := range values {
 		if err := c.walk(x, depth+1); err != nil {
 			return err
@@ -130,7 +130,7 @@ func each(values func(yield func(starlark.Value) bool), c *freezeCheck, depth in
 	return nil
 }
 
-func (c *freezeCheck) entries(d *starlark.Dict, depth int) error {
+func (c *freezeCheck) walkEntries(d *starlark.Dict, depth int) error {
 	for k, x := range d.Entries() {
 		if err := c.walk(k, depth+1); err != nil {
 			return err
@@ -142,16 +142,16 @@ func (c *freezeCheck) entries(d *starlark.Dict, depth int) error {
 	return nil
 }
 
-// function visits the defaults and the captured variables of fn.
-func (c *freezeCheck) function(fn *starlark.Function, depth int) error {
-	if c.onPath[fn] {
+// walkFunction visits the defaults and the captured variables of fn.
+func (c *freezeCheck) walkFunction(fn *starlark.Function, depth int) error {
+	if c.active[fn] {
 		return &freezeError{fn}
 	}
-	if c.onPath == nil {
-		c.onPath = map[*starlark.Function]bool{}
+	if c.active == nil {
+		c.active = map[*starlark.Function]bool{}
 	}
-	c.onPath[fn] = true
-	defer delete(c.onPath, fn)
+	c.active[fn] = true
+	defer delete(c.active, fn)
 	for i := range fn.NumParams() {
 		if x := fn.ParamDefault(i); x != nil {
 			if err := c.walk(x, depth+1); err != nil {

@@ -13,7 +13,7 @@ import (
 // of the method it stands for in error messages.
 type helper struct {
 	name string
-	do   func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+	run  func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 }
 
 func (h *helper) Name() string          { return h.name }
@@ -24,7 +24,7 @@ func (h *helper) Truth() starlark.Bool  { return true }
 func (h *helper) Hash() (uint32, error) { return starlark.String(h.name).Hash() }
 
 func (h *helper) CallInternal(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	return h.do(th, args, kwargs)
+	return h.run(th, args, kwargs)
 }
 
 // helpers are all helpers by the name that rewritten source calls them by:
@@ -36,9 +36,9 @@ var helpers = sync.OnceValue(func() starlark.StringDict {
 	}
 	for _, op := range guardedOps {
 		m["$"+op.String()] = &helper{"$" + op.String(), binaryHelper(op)}
-		m["$i"+op.String()+"="] = &helper{"$i" + op.String() + "=", inplaceHelper(op)}
+		m["$i"+op.String()+"="] = &helper{"$i" + op.String() + "=", inPlaceHelper(op)}
 	}
-	for _, op := range comparisons {
+	for _, op := range comparisonOps {
 		m["$"+op.String()] = &helper{"$" + op.String(), compareHelper(op)}
 	}
 	for name, do := range methodHelpers() {
@@ -54,7 +54,7 @@ var guardedOps = []syntax.Token{
 	syntax.AMP, syntax.PIPE, syntax.CIRCUMFLEX, syntax.LTLT, syntax.GTGT,
 }
 
-var comparisons = []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE}
+var comparisonOps = []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE}
 
 // operation is the code of a helper.
 type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
@@ -63,23 +63,23 @@ type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlar
 var operations = map[string]operation{
 	"$neg":      negate,
 	"$~":        complement,
-	"$in":       contained,
-	"$not in":   notContained,
-	"$index":    indexed,
-	"$setindex": setIndexed,
-	"$slice":    sliced,
-	"$attr":     attribute,
-	"$ref":      refIndex,
-	"$fref":     refField,
-	"$aug":      augment,
-	"$sum":      concatenated,
-	"$key":      displayKey,
-	"$entry":    firstEntry,
-	"$dict":     emptyDict,
-	"$dictcomp": dictComprehension,
-	"$enter":    enterFunction,
-	"$star":     spreadArgs,
-	"$kwstar":   spreadKwargs,
+	"$in":       testIn,
+	"$not in":   testNotIn,
+	"$index":    readIndex,
+	"$setindex": assignIndex,
+	"$slice":    readSlice,
+	"$attr":     readAttribute,
+	"$ref":      readElementTarget,
+	"$fref":     readFieldTarget,
+	"$aug":      assignAugmented,
+	"$sum":      concatTexts,
+	"$key":      payKeyOfDisplay,
+	"$entry":    payFirstKey,
+	"$dict":     newEmptyDict,
+	"$dictcomp": dictOfPairs,
+	"$enter":    payFrame,
+	"$star":     payStarArgs,
+	"$kwstar":   payKeywordArgs,
 }
 
 func binaryHelper(op syntax.Token) operation {
@@ -89,22 +89,22 @@ func binaryHelper(op syntax.Token) operation {
 			if z, ok := addSmall(args[0], args[1], 1); ok {
 				return z, nil
 			}
-			return binary(th, op, args[0], args[1])
+			return applyBinary(th, op, args[0], args[1])
 		}
 	case syntax.MINUS:
 		return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 			if z, ok := addSmall(args[0], args[1], -1); ok {
 				return z, nil
 			}
-			return binary(th, op, args[0], args[1])
+			return applyBinary(th, op, args[0], args[1])
 		}
 	}
 	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return binary(th, op, args[0], args[1])
+		return applyBinary(th, op, args[0], args[1])
 	}
 }
 
-func inplaceHelper(op syntax.Token) operation {
+func inPlaceHelper(op syntax.Token) operation {
 	do := binaryHelper(op)
 	if op != syntax.PLUS && op != syntax.PIPE {
 		return do
@@ -112,7 +112,7 @@ func inplaceHelper(op syntax.Token) operation {
 	return func(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		switch args[0].(type) {
 		case *starlark.List, *starlark.Dict:
-			return inplace(th, op, args[0], args[1])
+			return applyInPlace(th, op, args[0], args[1])
 		}
 		return do(th, args, nil)
 	}
@@ -125,39 +125,39 @@ func compareHelper(op syntax.Token) operation {
 	}
 }
 
-// enterFunction pays for the frame of a large function, and for the dict of its
+// payFrame pays for the frame of a large function, and for the dict of its
 // **kwargs: enter(steps, bytes).
-func enterFunction(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func payFrame(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	steps, _ := args[0].(starlark.Int).Uint64()
 	bytes, _ := args[1].(starlark.Int).Uint64()
 	return starlark.None, workerOf(th).charge("call", steps, bytes)
 }
 
-// spreadArgs pays for the elements of *args in a call.
-func spreadArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	return args[0], workerOf(th).payElements(starArgs, args[0])
+// payStarArgs pays for the elements of *args in a call.
+func payStarArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	return args[0], workerOf(th).payElements(starArg, args[0])
 }
 
-// spreadKwargs pays for the entries of **kwargs in a call.
-func spreadKwargs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// payKeywordArgs pays for the entries of **kwargs in a call.
+func payKeywordArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	n := starlark.Len(args[0])
 	if n <= 0 {
 		return args[0], nil
 	}
 	// The callee looks each name up among its parameters, one after the other.
 	w := workerOf(th)
-	if err := w.charge(kwArgs.op, times(uint64(n), maxParams/16), 0); err != nil {
+	if err := w.charge(keywordArg.op, multiplyClamped(uint64(n), maxParams/16), 0); err != nil {
 		return nil, err
 	}
-	if err := w.pay(kwArgs, uint64(n)); err != nil {
+	if err := w.pay(keywordArg, uint64(n)); err != nil {
 		return nil, err
 	}
-	return args[0], w.forEach(kwArgs.op, visited, args[0], func(k starlark.Value) error {
+	return args[0], w.forEach(keywordArg.op, elementVisit, args[0], func(k starlark.Value) error {
 		if n := starlark.Len(k); n > maxErrorText { // the error of a function that has no such parameter
-			if err := w.charge(kwArgs.op, 0, times(uint64(n), 4)); err != nil {
+			if err := w.charge(keywordArg.op, 0, multiplyClamped(uint64(n), 4)); err != nil {
 				return err
 			}
 		}
-		return w.payKey(kwArgs.op, k)
+		return w.payKey(keywordArg.op, k)
 	})
 }

@@ -55,7 +55,7 @@ func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []sta
 	if err != nil {
 		return err
 	}
-	return w.charge(op, saturate(cost.Steps, textBytes.steps(n)), times(n, cost.BytesPerArgByte))
+	return w.charge(op, addClamped(cost.Steps, textBytes.steps(n)), multiplyClamped(n, cost.BytesPerArgByte))
 }
 
 // callSize bounds the length of the text of all arguments.
@@ -69,7 +69,7 @@ func (w *worker) callSize(op string, args starlark.Tuple, kwargs []starlark.Tupl
 		if err != nil {
 			return 0, err
 		}
-		size = saturate(size, n)
+		size = addClamped(size, n)
 	}
 	return size, nil
 }
@@ -81,12 +81,12 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 		return nil
 	}
 	if texts, ok := v.(Texts); ok { // as the walk does, which is not worth it for one value
-		if err := w.payAs(op, quoting, uint64(texts.TextBytes())); err != nil {
+		if err := w.payAs(op, quotedByteScan, uint64(texts.TextBytes())); err != nil {
 			return err
 		}
 		return w.payAs(op, textNode, 1)
 	}
-	_, err := w.walk(textWalk{w: w, op: op, unread: 1}, v)
+	_, err := w.walk(textWalk{w: w, op: op, byteSize: 1}, v)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.T
 	if err != nil {
 		return err
 	}
-	return w.charge(op, saturate(nestedSteps, textBytes.steps(n)), n)
+	return w.charge(op, addClamped(nestedSteps, textBytes.steps(n)), n)
 }
 
 // payResult pays for what a handler returned: the host will convert it, each part
@@ -143,7 +143,7 @@ func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
 	if isAtom(v) {
 		return w.argSize(op, false, v)
 	}
-	return w.walk(textWalk{w: w, op: op, unread: maxQuoted}, v)
+	return w.walk(textWalk{w: w, op: op, byteSize: maxQuoted}, v)
 }
 
 // checkEnv refuses functions in the environment of one file: they are given with

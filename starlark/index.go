@@ -8,8 +8,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// indexed is x[y].
-func indexed(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// readIndex is x[y].
+func readIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return getIndex(th, args[0], args[1])
 }
 
@@ -23,11 +23,11 @@ func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) 
 		}
 		v, found, err := x.Get(y)
 		if err == nil && !found {
-			err = workerOf(th).noKey(x, y)
+			err = workerOf(th).missingKey(x, y)
 		}
 		return v, err
 	case starlark.Indexable:
-		i, err := position(x, y)
+		i, err := elementIndex(x, y)
 		if err != nil {
 			return nil, err
 		}
@@ -36,9 +36,9 @@ func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) 
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", x.Type(), y.Type())
 }
 
-// noKey is the error for a key that a mapping does not have. The text of the key
+// missingKey is the error for a key that a mapping does not have. The text of the key
 // is bounded.
-func (w *worker) noKey(x, key starlark.Value) error {
+func (w *worker) missingKey(x, key starlark.Value) error {
 	n, err := w.textSize("[]", key)
 	if err != nil {
 		return err
@@ -49,17 +49,17 @@ func (w *worker) noKey(x, key starlark.Value) error {
 	return fmt.Errorf("key %v not in %s", key, x.Type())
 }
 
-// position returns the element of x that y counts, from the end if negative.
-func position(x starlark.Indexable, y starlark.Value) (int, error) {
+// elementIndex returns the element of x that y counts, from the end if negative.
+func elementIndex(x starlark.Indexable, y starlark.Value) (int, error) {
 	n := x.Len()
 	i, err := starlark.AsInt32(y)
 	if err != nil {
 		return 0, fmt.Errorf("%s index: %s", x.Type(), cut(err.Error(), maxErrorText))
 	}
-	return inRange(x, i, n)
+	return checkIndex(x, i, n)
 }
 
-func inRange(x starlark.Value, i, n int) (int, error) {
+func checkIndex(x starlark.Value, i, n int) (int, error) {
 	from := i
 	if i < 0 {
 		i += n
@@ -73,16 +73,16 @@ func inRange(x starlark.Value, i, n int) (int, error) {
 	return 0, fmt.Errorf("%s index %d out of range [%d:%d]", x.Type(), from, -n, n-1)
 }
 
-// setIndexed is x[k] = v, with its operands in the order of their evaluation:
+// assignIndex is x[k] = v, with its operands in the order of their evaluation:
 // v, x, k.
-func setIndexed(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func assignIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return starlark.None, setIndex(th, args[1], args[2], args[0])
 }
 
 func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 	switch x := x.(type) {
 	case *starlark.Dict:
-		if _, ok := y.(starlark.Int); ok && x.Len() < floodFrom {
+		if _, ok := y.(starlark.Int); ok && x.Len() < watchedLen {
 			return x.SetKey(y, z)
 		}
 		return workerOf(th).setKey("[]=", x, y, z)
@@ -94,7 +94,7 @@ func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 		if err != nil {
 			return errors.New(cut(err.Error(), maxErrorText))
 		}
-		if i, err = inRange(x, i, n); err != nil {
+		if i, err = checkIndex(x, i, n); err != nil {
 			return err
 		}
 		return x.SetIndex(i, z)
@@ -102,8 +102,8 @@ func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 	return fmt.Errorf("%s value does not support item assignment", x.Type())
 }
 
-// sliced is x[lo:hi:step].
-func sliced(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// readSlice is x[lo:hi:step].
+func readSlice(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
 		return nil, fmt.Errorf("invalid slice operand %s", args[0].Type())
@@ -121,15 +121,15 @@ func sliced(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starl
 	}
 	switch x := x.(type) {
 	case *starlark.List:
-		return starlark.NewList(pick(x, start, end, step)), nil
+		return starlark.NewList(copyElements(x, start, end, step)), nil
 	case starlark.Tuple:
-		return starlark.Tuple(pick(x, start, end, step)), nil
+		return starlark.Tuple(copyElements(x, start, end, step)), nil
 	}
 	return x.Slice(start, end, step), nil
 }
 
-// pick returns the elements of a slice, in a backing array of just their size.
-func pick(x sequence, start, end, step int) []starlark.Value {
+// copyElements returns the elements of a slice, in a backing array of just their size.
+func copyElements(x sequence, start, end, step int) []starlark.Value {
 	n := (max(end-start, start-end) + max(step, -step) - 1) / max(step, -step)
 	out := make([]starlark.Value, n)
 	for i := range out {
@@ -219,8 +219,8 @@ func (w *worker) checkStride(x starlark.Sliceable, step int) error {
 	} else if step != 1 {
 		return w.checkShortStride(x, step)
 	}
-	if need := times(stride, uint64(max(step, -step))); need >= most {
-		return w.exceed("integer size", "range slice", 64, 53, 0)
+	if need := multiplyClamped(stride, uint64(max(step, -step))); need >= most {
+		return w.stopAtLimit("integer size", "range slice", 64, 53, 0)
 	}
 	return nil
 }
@@ -232,44 +232,44 @@ func (w *worker) checkShortStride(x starlark.Sliceable, step int) error {
 	if n, _ := fmt.Sscanf(x.String(), "range(%d, %d, %d)", &a, &b, &stride); n < 3 {
 		stride = 1
 	}
-	if times(uint64(max(stride, -stride)), uint64(max(step, -step))) >= 1<<53 {
-		return w.exceed("integer size", "range slice", 64, 53, 0)
+	if multiplyClamped(uint64(max(stride, -stride)), uint64(max(step, -step))) >= 1<<53 {
+		return w.stopAtLimit("integer size", "range slice", 64, 53, 0)
 	}
 	return nil
 }
 
 // A place is an evaluated x[y] or x.f of an augmented assignment, with the value
 // that stands there.
-type place struct {
+type augmentTarget struct {
 	helper
 	x, y  starlark.Value // y is nil for a field
 	field string
 	value starlark.Value
 }
 
-// refIndex is the first half of x[y] op= z: the operands, and what x[y] is.
-func refIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// readElementTarget is the first half of x[y] op= z: the operands, and what x[y] is.
+func readElementTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getIndex(th, args[0], args[1])
 	if err != nil {
 		return nil, err
 	}
-	return &place{x: args[0], y: args[1], value: v}, nil
+	return &augmentTarget{x: args[0], y: args[1], value: v}, nil
 }
 
-// refField is the first half of x.f op= z.
-func refField(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// readFieldTarget is the first half of x.f op= z.
+func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	field := string(args[1].(starlark.String))
 	v, err := getAttr(args[0], field)
 	if err != nil {
 		return nil, err
 	}
-	return &place{x: args[0], field: field, value: v}, nil
+	return &augmentTarget{x: args[0], field: field, value: v}, nil
 }
 
-// augment is the second half: augment("+=", place, z).
-func augment(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	p := args[1].(*place)
-	z, err := augmented(th, string(args[0].(starlark.String)), p.value, args[2])
+// assignAugmented is the second half: augment("+=", place, z).
+func assignAugmented(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	p := args[1].(*augmentTarget)
+	z, err := computeAugmented(th, string(args[0].(starlark.String)), p.value, args[2])
 	if err != nil {
 		return nil, err
 	}
@@ -282,12 +282,12 @@ func augment(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (star
 	return nil, fmt.Errorf("can't assign to .%s field of %s", p.field, p.x.Type())
 }
 
-func augmented(th *starlark.Thread, op string, x, y starlark.Value) (starlark.Value, error) {
+func computeAugmented(th *starlark.Thread, op string, x, y starlark.Value) (starlark.Value, error) {
 	token := augmentedOps[op]
 	if z, ok := addSmall(x, y, 1); ok && token == syntax.PLUS {
 		return z, nil
 	}
-	return inplace(th, token, x, y)
+	return applyInPlace(th, token, x, y)
 }
 
 // augmentedOps has the operator of each augmented assignment.

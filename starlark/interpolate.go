@@ -8,33 +8,33 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxPlainText is the most bytes for which memory is taken before it is known whether
-// plainText can do the work.
-const maxPlainText = 64 << 10
+// maxPlainSize is the most bytes for which memory is taken before it is known whether
+// interpolatePlain can do the work.
+const maxPlainSize = 64 << 10
 
 // interpolate is format % arg, paid for. Texts and small integers, which is what most
 // conversions are of, are put in here; the rest is the interpreter's work.
 func (w *worker) interpolate(format starlark.String, arg starlark.Value) (starlark.Value, error) {
-	size, err := w.interpolated(string(format), arg)
+	size, err := w.boundConversions(string(format), arg)
 	if err != nil {
 		return nil, err
 	}
-	size = saturate(uint64(len(format)), size)
+	size = addClamped(uint64(len(format)), size)
 	if err := w.payAs("%", textBytes, size); err != nil {
 		return nil, err
 	}
-	if size <= maxPlainText {
-		if text, ok := plainText(string(format), arg, int(size)); ok {
+	if size <= maxPlainSize {
+		if text, ok := interpolatePlain(string(format), arg, int(size)); ok {
 			return starlark.String(text), nil
 		}
 	}
 	return starlark.Binary(syntax.PERCENT, format, arg)
 }
 
-// plainText is format % arg, of at most size bytes, where each conversion is %s of a
+// interpolatePlain is format % arg, of at most size bytes, where each conversion is %s of a
 // string or %s or %d of a small integer, and there is one for each. It reports false
 // for all else, which includes all errors.
-func plainText(format string, arg starlark.Value, size int) (string, bool) {
+func interpolatePlain(format string, arg starlark.Value, size int) (string, bool) {
 	args, several := arg.(starlark.Tuple)
 	if !several {
 		args = starlark.Tuple{arg}
@@ -69,8 +69,8 @@ func plainText(format string, arg starlark.Value, size int) (string, bool) {
 	return b.String(), len(args) == 0
 }
 
-// interpolated bounds the length of all that stands for conversions.
-func (w *worker) interpolated(format string, arg starlark.Value) (uint64, error) {
+// boundConversions bounds the length of all that stands for conversions.
+func (w *worker) boundConversions(format string, arg starlark.Value) (uint64, error) {
 	quoted := strings.Contains(format, "%r")
 	if t, ok := arg.(starlark.Tuple); ok {
 		sum, _, err := w.argSizes("%", quoted, t.Elements())
@@ -86,19 +86,19 @@ func (w *worker) interpolated(format string, arg starlark.Value) (uint64, error)
 		}
 		longest = n
 	}
-	if wholeArg(format) {
+	if takesWholeArg(format) {
 		n, err := w.argSize("%", quoted, arg)
 		if err != nil {
 			return 0, err
 		}
 		longest = max(longest, n)
 	}
-	return times(longest, uint64(strings.Count(format, "%"))), nil
+	return multiplyClamped(longest, uint64(strings.Count(format, "%"))), nil
 }
 
-// wholeArg reports whether a conversion takes the argument itself, and not an
+// takesWholeArg reports whether a conversion takes the argument itself, and not an
 // entry of it by name.
-func wholeArg(format string) bool {
+func takesWholeArg(format string) bool {
 	for i := strings.IndexByte(format, '%'); i >= 0 && i+1 < len(format); {
 		if c := format[i+1]; c != '(' && c != '%' {
 			return true
@@ -120,7 +120,7 @@ func (w *worker) argSizes(op string, quoted bool, values func(yield func(starlar
 		if err != nil {
 			return 0, 0, err
 		}
-		sum, longest = saturate(sum, n), max(longest, n)
+		sum, longest = addClamped(sum, n), max(longest, n)
 	}
 	return sum, longest, nil
 }

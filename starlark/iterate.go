@@ -28,7 +28,7 @@ func (w *worker) payElements(p *price, v starlark.Value) error {
 // paySequence pays for n elements, if there can be that many.
 func (w *worker) paySequence(p *price, n uint64) error {
 	if n > maxSequence {
-		return w.exceed("memory", p.op, times(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)
+		return w.stopAtLimit("memory", p.op, multiplyClamped(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)
 	}
 	return w.pay(p, n)
 }
@@ -80,9 +80,9 @@ func (w *worker) collect(p *price, v starlark.Value) ([]starlark.Value, error) {
 	return xs, nil
 }
 
-// inPlace is collect for who only reads: a list or a tuple stays where it is, and costs
+// borrowElements is collect for who only reads: a list or a tuple stays where it is, and costs
 // the same.
-func (w *worker) inPlace(p *price, v starlark.Value) (sequence, error) {
+func (w *worker) borrowElements(p *price, v starlark.Value) (sequence, error) {
 	switch v := v.(type) {
 	case *starlark.List:
 		return v, w.paySequence(p, uint64(v.Len()))

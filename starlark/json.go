@@ -5,12 +5,12 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// jsonModule returns a module json like the interpreter's own. Its functions pay
+// newJSONModule returns a module json like the interpreter's own. Its functions pay
 // as they go, for what they read and for what they make.
-func jsonModule() *starlarkstruct.Module {
+func newJSONModule() *starlarkstruct.Module {
 	m := starlark.StringDict{}
 	for name, do := range map[string]func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error){
-		"decode": jsonDecode, "encode": jsonEncode, "encode_indent": jsonEncodeIndent, "indent": jsonIndent,
+		"decode": decodeJSON, "encode": encodeJSON, "encode_indent": encodeIndentedJSON, "indent": indentJSON,
 	} {
 		m[name] = starlark.NewBuiltin("json."+name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			return do(workerOf(th), b.Name(), args, kwargs)

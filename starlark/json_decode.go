@@ -10,8 +10,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// jsonDecode is json.decode(text, default=...).
-func jsonDecode(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// decodeJSON is json.decode(text, default=...).
+func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var text string
 	var fallback starlark.Value
 	if err := starlark.UnpackArgs(name, args, kwargs, "x", &text, "default?", &fallback); err != nil {
@@ -24,11 +24,11 @@ func jsonDecode(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 		return nil, err
 	}
 	d := &jsonDecoder{w: w, op: name, s: text}
-	v, err := d.whole()
+	v, err := d.readText()
 	switch {
 	case err == nil:
 		return v, nil
-	case w.stopped != nil:
+	case w.stopCause != nil:
 		return nil, err
 	case fallback != nil:
 		return fallback, nil
@@ -45,54 +45,54 @@ type jsonDecoder struct {
 	depth int
 }
 
-func (d *jsonDecoder) whole() (starlark.Value, error) {
-	v, err := d.value()
+func (d *jsonDecoder) readText() (starlark.Value, error) {
+	v, err := d.readValue()
 	if err != nil {
 		return nil, err
 	}
-	if d.space(); d.i < len(d.s) {
+	if d.skipSpace(); d.i < len(d.s) {
 		return nil, fmt.Errorf("unexpected character %q after value", d.s[d.i])
 	}
 	return v, nil
 }
 
-// space skips white space.
-func (d *jsonDecoder) space() {
+// skipSpace skips white space.
+func (d *jsonDecoder) skipSpace() {
 	for d.i < len(d.s) && strings.IndexByte(" \t\n\r", d.s[d.i]) >= 0 {
 		d.i++
 	}
 }
 
-// next returns the first byte that is not white space.
-func (d *jsonDecoder) next() (byte, error) {
-	if d.space(); d.i == len(d.s) {
+// peekByte returns the first byte that is not white space.
+func (d *jsonDecoder) peekByte() (byte, error) {
+	if d.skipSpace(); d.i == len(d.s) {
 		return 0, fmt.Errorf("unexpected end of file")
 	}
 	return d.s[d.i], nil
 }
 
-// jsonWords are the values that have names.
-var jsonWords = []struct {
+// jsonConstants are the values that have names.
+var jsonConstants = []struct {
 	text  string
 	value starlark.Value
 }{{"null", starlark.None}, {"true", starlark.True}, {"false", starlark.False}}
 
-func (d *jsonDecoder) value() (starlark.Value, error) {
-	c, err := d.next()
+func (d *jsonDecoder) readValue() (starlark.Value, error) {
+	c, err := d.peekByte()
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case c == '"':
-		return d.text()
+		return d.readString()
 	case c == '[':
-		return d.nested(d.array)
+		return d.readNested(d.readArray)
 	case c == '{':
-		return d.nested(d.object)
+		return d.readNested(d.readObject)
 	case isDigit(c) || c == '-':
-		return d.number()
+		return d.readNumber()
 	}
-	for _, word := range jsonWords {
+	for _, word := range jsonConstants {
 		if strings.HasPrefix(d.s[d.i:], word.text) {
 			d.i += len(word.text)
 			return word.value, nil
@@ -103,17 +103,17 @@ func (d *jsonDecoder) value() (starlark.Value, error) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func (d *jsonDecoder) nested(parse func() (starlark.Value, error)) (starlark.Value, error) {
+func (d *jsonDecoder) readNested(parse func() (starlark.Value, error)) (starlark.Value, error) {
 	if d.depth++; d.depth > maxDepth {
-		return nil, d.w.exceed("depth", d.op, uint64(d.depth), maxDepth, 0)
+		return nil, d.w.stopAtLimit("depth", d.op, uint64(d.depth), maxDepth, 0)
 	}
 	v, err := parse()
 	d.depth--
 	return v, err
 }
 
-// text reads a string. What is more than plain characters is left to Go.
-func (d *jsonDecoder) text() (starlark.Value, error) {
+// readString reads a string. What is more than plain characters is left to Go.
+func (d *jsonDecoder) readString() (starlark.Value, error) {
 	plain := true
 	for j := d.i + 1; j < len(d.s); j++ {
 		switch c := d.s[j]; {
@@ -139,23 +139,23 @@ func (d *jsonDecoder) text() (starlark.Value, error) {
 	return nil, fmt.Errorf("unclosed string literal")
 }
 
-func (d *jsonDecoder) array() (starlark.Value, error) {
+func (d *jsonDecoder) readArray() (starlark.Value, error) {
 	if err := d.w.payAs(d.op, jsonList, 1); err != nil {
 		return nil, err
 	}
 	d.i++ // [
 	var elems []starlark.Value
-	c, err := d.next()
+	c, err := d.peekByte()
 	for err == nil && c != ']' {
 		if err = d.w.payAs(d.op, jsonItem, 1); err != nil {
 			return nil, err
 		}
 		var x starlark.Value
-		if x, err = d.value(); err != nil {
+		if x, err = d.readValue(); err != nil {
 			return nil, err
 		}
 		elems = append(elems, x)
-		if c, err = d.next(); err == nil && c == ',' {
+		if c, err = d.peekByte(); err == nil && c == ',' {
 			d.i++
 			continue
 		}
@@ -170,18 +170,18 @@ func (d *jsonDecoder) array() (starlark.Value, error) {
 	return starlark.NewList(elems), nil
 }
 
-func (d *jsonDecoder) object() (starlark.Value, error) {
+func (d *jsonDecoder) readObject() (starlark.Value, error) {
 	if err := d.w.payAs(d.op, newTable, 1); err != nil {
 		return nil, err
 	}
 	d.i++ // {
 	dict := new(starlark.Dict)
-	c, err := d.next()
+	c, err := d.peekByte()
 	for err == nil && c != '}' {
-		if err = d.entry(dict); err != nil {
+		if err = d.readEntry(dict); err != nil {
 			return nil, err
 		}
-		if c, err = d.next(); err == nil && c == ',' {
+		if c, err = d.peekByte(); err == nil && c == ',' {
 			d.i++
 			continue
 		}
@@ -196,9 +196,9 @@ func (d *jsonDecoder) object() (starlark.Value, error) {
 	return dict, nil
 }
 
-// entry reads a key and its value into dict.
-func (d *jsonDecoder) entry(dict *starlark.Dict) error {
-	k, err := d.value()
+// readEntry reads a key and its value into dict.
+func (d *jsonDecoder) readEntry(dict *starlark.Dict) error {
+	k, err := d.readValue()
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (d *jsonDecoder) entry(dict *starlark.Dict) error {
 	if !ok {
 		return fmt.Errorf("got %s for object key, want string", k.Type())
 	}
-	c, err := d.next()
+	c, err := d.peekByte()
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (d *jsonDecoder) entry(dict *starlark.Dict) error {
 		return fmt.Errorf("after object key, got %q, want ':' ", c)
 	}
 	d.i++
-	v, err := d.value()
+	v, err := d.readValue()
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (d *jsonDecoder) entry(dict *starlark.Dict) error {
 	return d.w.setKey(d.op, dict, key, v)
 }
 
-func (d *jsonDecoder) number() (starlark.Value, error) {
+func (d *jsonDecoder) readNumber() (starlark.Value, error) {
 	j, float := d.i+1, false
 	for ; j < len(d.s); j++ {
 		c := d.s[j]
@@ -247,11 +247,11 @@ func (d *jsonDecoder) number() (starlark.Value, error) {
 		}
 		return starlark.Float(x), nil
 	}
-	return d.integer(num, invalid)
+	return d.readInteger(num, invalid)
 }
 
-// integer reads an integer; the time for a long one is more than linear.
-func (d *jsonDecoder) integer(num string, invalid error) (starlark.Value, error) {
+// readInteger reads an integer; the time for a long one is more than linear.
+func (d *jsonDecoder) readInteger(num string, invalid error) (starlark.Value, error) {
 	if len(num) < 19 {
 		n, err := strconv.ParseInt(num, 10, 64)
 		if err != nil {
@@ -260,7 +260,7 @@ func (d *jsonDecoder) integer(num string, invalid error) (starlark.Value, error)
 		return starlark.MakeInt64(n), nil
 	}
 	if bits := uint64(len(num)) * 4; bits > maxBits+maxBits/4 {
-		return nil, d.w.exceed("integer size", d.op, bits, maxBits, 0)
+		return nil, d.w.stopAtLimit("integer size", d.op, bits, maxBits, 0)
 	}
 	if err := d.w.charge(d.op, uint64(len(num)), 2*uint64(len(num))); err != nil {
 		return nil, err

@@ -13,33 +13,33 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// jsonEncode is json.encode(x).
-func jsonEncode(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// encodeJSON is json.encode(x).
+func encodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
 	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &x); err != nil {
 		return nil, err
 	}
 	e := &jsonEncoder{w: w, op: name}
-	if err := e.value(x); err != nil {
-		return nil, e.failed(err)
+	if err := e.writeValue(x); err != nil {
+		return nil, e.addPath(err)
 	}
 	return starlark.String(e.buf), e.pay()
 }
 
 // A jsonEncoder appends the text of values, and pays for it piece by piece.
 type jsonEncoder struct {
-	w     *worker
-	op    string
-	buf   []byte
-	paid  int // bytes of buf
-	depth int
-	open  []any    // identities of the values that are being written
-	path  []string // to the value that failed, innermost first
+	w          *worker
+	op         string
+	buf        []byte
+	paidBytes  int // bytes of buf
+	depth      int
+	openValues []any    // identities of the values that are being written
+	path       []string // to the value that failed, innermost first
 }
 
-// failed is an error with the path to the value that caused it.
-func (e *jsonEncoder) failed(err error) error {
-	if e.w.stopped != nil {
+// addPath is an error with the path to the value that caused it.
+func (e *jsonEncoder) addPath(err error) error {
+	if e.w.stopCause != nil {
 		return err
 	}
 	slices.Reverse(e.path)
@@ -48,16 +48,16 @@ func (e *jsonEncoder) failed(err error) error {
 
 // pay charges for the text since the last time.
 func (e *jsonEncoder) pay() error {
-	n := uint64(len(e.buf) - e.paid)
-	e.paid = len(e.buf)
+	n := uint64(len(e.buf) - e.paidBytes)
+	e.paidBytes = len(e.buf)
 	return e.w.payAs(e.op, jsonText, n)
 }
 
-func (e *jsonEncoder) value(v starlark.Value) error {
+func (e *jsonEncoder) writeValue(v starlark.Value) error {
 	if err := e.w.payAs(e.op, jsonNode, 1); err != nil {
 		return err
 	}
-	if len(e.buf)-e.paid > 4096 {
+	if len(e.buf)-e.paidBytes > 4096 {
 		if err := e.pay(); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (e *jsonEncoder) value(v starlark.Value) error {
 		e.buf = strconv.AppendBool(e.buf, bool(v))
 		return nil
 	case starlark.Int:
-		return e.integer(v)
+		return e.writeInteger(v)
 	case starlark.Float:
 		if math.IsInf(float64(v), 0) || math.IsNaN(float64(v)) {
 			return fmt.Errorf("cannot encode non-finite float %v", v)
@@ -82,13 +82,13 @@ func (e *jsonEncoder) value(v starlark.Value) error {
 		e.buf = append(e.buf, v.String()...)
 		return nil
 	case starlark.String:
-		return e.text(string(v))
+		return e.writeString(string(v))
 	}
-	return e.nested(v)
+	return e.writeNested(v)
 }
 
-// integer writes an integer; the time for a long one is more than linear.
-func (e *jsonEncoder) integer(v starlark.Int) error {
+// writeInteger writes an integer; the time for a long one is more than linear.
+func (e *jsonEncoder) writeInteger(v starlark.Int) error {
 	if !isSmallInt(v) {
 		if err := e.w.payAtomText(e.op, v); err != nil {
 			return err
@@ -98,8 +98,8 @@ func (e *jsonEncoder) integer(v starlark.Int) error {
 	return nil
 }
 
-// text writes a string. One that is long is paid for before it is copied.
-func (e *jsonEncoder) text(s string) error {
+// writeString writes a string. One that is long is paid for before it is copied.
+func (e *jsonEncoder) writeString(s string) error {
 	if len(s) > 4096 {
 		if err := e.w.payAs(e.op, jsonText, uint64(len(s))); err != nil {
 			return err
@@ -124,26 +124,26 @@ func isPlain(s string) bool {
 	return true
 }
 
-// nested writes a value with parts, unless it is a part of itself.
-func (e *jsonEncoder) nested(v starlark.Value) error {
+// writeNested writes a value with parts, unless it is a part of itself.
+func (e *jsonEncoder) writeNested(v starlark.Value) error {
 	if e.depth++; e.depth > maxDepth {
-		return e.w.exceed("depth", e.op, uint64(e.depth), maxDepth, 0)
+		return e.w.stopAtLimit("depth", e.op, uint64(e.depth), maxDepth, 0)
 	}
 	defer func() { e.depth-- }()
 	if id := identity(v); id != nil {
-		if slices.Contains(e.open, id) {
+		if slices.Contains(e.openValues, id) {
 			return errors.New("cycle in JSON structure")
 		}
-		e.open = append(e.open, id)
-		defer func() { e.open = e.open[:len(e.open)-1] }()
+		e.openValues = append(e.openValues, id)
+		defer func() { e.openValues = e.openValues[:len(e.openValues)-1] }()
 	}
 	switch v := v.(type) {
 	case starlark.IterableMapping:
-		return e.mapping(v)
+		return e.writeMapping(v)
 	case starlark.Iterable:
-		return e.sequence(v)
+		return e.writeSequence(v)
 	case starlark.HasAttrs:
-		return e.fields(v)
+		return e.writeFields(v)
 	}
 	return fmt.Errorf("cannot encode %s as JSON", v.Type())
 }
@@ -161,16 +161,16 @@ func identity(v starlark.Value) any {
 	return nil
 }
 
-// within adds a step to the path of a failure.
-func (e *jsonEncoder) within(err error, format string, args ...any) error {
-	if e.w.stopped == nil {
+// extendPath adds a step to the path of a failure.
+func (e *jsonEncoder) extendPath(err error, format string, args ...any) error {
+	if e.w.stopCause == nil {
 		e.path = append(e.path, cut(fmt.Sprintf(format, args...), maxIdentifier))
 	}
 	return err
 }
 
-func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
-	if err := e.w.payElements(jsonEntry.as(e.op), m); err != nil {
+func (e *jsonEncoder) writeMapping(m starlark.IterableMapping) error {
+	if err := e.w.payElements(jsonEntry.named(e.op), m); err != nil {
 		return err
 	}
 	items := m.Items()
@@ -179,7 +179,7 @@ func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
 			return fmt.Errorf("%s has %s key, want string", m.Type(), item[0].Type())
 		}
 	}
-	if err := e.w.payAs(e.op, sorting, times(uint64(len(items)), logarithm(len(items)))); err != nil {
+	if err := e.w.payAs(e.op, sortStep, multiplyClamped(uint64(len(items)), logarithm(len(items)))); err != nil {
 		return err
 	}
 	if err := e.payKeys(items); err != nil {
@@ -190,8 +190,8 @@ func (e *jsonEncoder) mapping(m starlark.IterableMapping) error {
 	})
 	e.buf = append(e.buf, '{')
 	for i, item := range items {
-		if err := e.entry(i, string(item[0].(starlark.String)), item[1]); err != nil {
-			return e.within(err, "in %s key %s", m.Type(), item[0])
+		if err := e.writeEntry(i, string(item[0].(starlark.String)), item[1]); err != nil {
+			return e.extendPath(err, "in %s key %s", m.Type(), item[0])
 		}
 	}
 	e.buf = append(e.buf, '}')
@@ -206,21 +206,21 @@ func (e *jsonEncoder) payKeys(items []starlark.Tuple) error {
 			long += uint64(n)
 		}
 	}
-	return e.w.payAs(e.op, sameBytes, times(long, logarithm(len(items))))
+	return e.w.payAs(e.op, sameBytes, multiplyClamped(long, logarithm(len(items))))
 }
 
-func (e *jsonEncoder) entry(i int, name string, v starlark.Value) error {
+func (e *jsonEncoder) writeEntry(i int, name string, v starlark.Value) error {
 	if i > 0 {
 		e.buf = append(e.buf, ',')
 	}
-	if err := e.text(name); err != nil {
+	if err := e.writeString(name); err != nil {
 		return err
 	}
 	e.buf = append(e.buf, ':')
-	return e.value(v)
+	return e.writeValue(v)
 }
 
-func (e *jsonEncoder) sequence(xs starlark.Iterable) error {
+func (e *jsonEncoder) writeSequence(xs starlark.Iterable) error {
 	iter := xs.Iterate()
 	defer iter.Done()
 	e.buf = append(e.buf, '[')
@@ -229,16 +229,16 @@ func (e *jsonEncoder) sequence(xs starlark.Iterable) error {
 		if i > 0 {
 			e.buf = append(e.buf, ',')
 		}
-		if err := e.value(x); err != nil {
-			return e.within(err, "at %s index %d", xs.Type(), i)
+		if err := e.writeValue(x); err != nil {
+			return e.extendPath(err, "at %s index %d", xs.Type(), i)
 		}
 	}
 	e.buf = append(e.buf, ']')
 	return nil
 }
 
-// fields writes a struct, or what is like one.
-func (e *jsonEncoder) fields(s starlark.HasAttrs) error {
+// writeFields writes a struct, or what is like one.
+func (e *jsonEncoder) writeFields(s starlark.HasAttrs) error {
 	names := slices.Sorted(slices.Values(s.AttrNames()))
 	e.buf = append(e.buf, '{')
 	for i, name := range names {
@@ -249,37 +249,37 @@ func (e *jsonEncoder) fields(s starlark.HasAttrs) error {
 		if v == nil {
 			return fmt.Errorf("missing attribute %s.%s (despite %q appearing in dir()", s.Type(), name, name)
 		}
-		if err := e.entry(i, name, v); err != nil {
-			return e.within(err, "in field .%s", name)
+		if err := e.writeEntry(i, name, v); err != nil {
+			return e.extendPath(err, "in field .%s", name)
 		}
 	}
 	e.buf = append(e.buf, '}')
 	return nil
 }
 
-// jsonLayout reads the keyword arguments of the functions that indent.
-func jsonLayout(name string, kwargs []starlark.Tuple) (prefix, indent string, err error) {
+// readIndentArgs reads the keyword arguments of the functions that indent.
+func readIndentArgs(name string, kwargs []starlark.Tuple) (prefix, indent string, err error) {
 	indent = "\t"
 	err = starlark.UnpackArgs(name, nil, kwargs, "prefix?", &prefix, "indent?", &indent)
 	return prefix, indent, err
 }
 
-// jsonEncodeIndent is json.encode_indent(x, *, prefix="", indent="\t").
-func jsonEncodeIndent(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	prefix, indent, err := jsonLayout(name, kwargs)
+// encodeIndentedJSON is json.encode_indent(x, *, prefix="", indent="\t").
+func encodeIndentedJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	prefix, indent, err := readIndentArgs(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	text, err := jsonEncode(w, name, args, nil)
+	text, err := encodeJSON(w, name, args, nil)
 	if err != nil {
 		return nil, err
 	}
-	return indented(w, name, string(text.(starlark.String)), prefix, indent)
+	return indentText(w, name, string(text.(starlark.String)), prefix, indent)
 }
 
-// jsonIndent is json.indent(text, *, prefix="", indent="\t").
-func jsonIndent(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	prefix, indent, err := jsonLayout(name, kwargs)
+// indentJSON is json.indent(text, *, prefix="", indent="\t").
+func indentJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	prefix, indent, err := readIndentArgs(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
@@ -287,10 +287,10 @@ func jsonIndent(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	if err := starlark.UnpackPositionalArgs(name, args, nil, 1, &text); err != nil {
 		return nil, err
 	}
-	return indented(w, name, text, prefix, indent)
+	return indentText(w, name, text, prefix, indent)
 }
 
-func indented(w *worker, name, text, prefix, indent string) (starlark.Value, error) {
+func indentText(w *worker, name, text, prefix, indent string) (starlark.Value, error) {
 	if err := w.payIndent(name, text, prefix, indent); err != nil {
 		return nil, err
 	}
@@ -316,10 +316,10 @@ func (w *worker) payIndent(name, text, prefix, indent string) error {
 		default:
 			continue
 		}
-		size = saturate(size, uint64(len(prefix))+2+times(depth, uint64(len(indent))))
+		size = addClamped(size, uint64(len(prefix))+2+multiplyClamped(depth, uint64(len(indent))))
 	}
 	if deepest > maxDepth {
-		return w.exceed("depth", name, deepest, maxDepth, 0)
+		return w.stopAtLimit("depth", name, deepest, maxDepth, 0)
 	}
 	return w.payAs(name, jsonLines, size)
 }

@@ -9,13 +9,13 @@ import (
 
 // payKey pays for hashing v, and for comparing it with an equal key.
 func (w *worker) payKey(op string, v starlark.Value) error {
-	_, err := w.payWeight(op, v)
+	_, err := w.payWeighedKey(op, v)
 	return err
 }
 
-// payWeight is payKey, and returns how many values a comparison of v with another
+// payWeighedKey is payKey, and returns how many values a comparison of v with another
 // key of the same hash looks at.
-func (w *worker) payWeight(op string, v starlark.Value) (weight uint64, err error) {
+func (w *worker) payWeighedKey(op string, v starlark.Value) (weight uint64, err error) {
 	switch v := v.(type) {
 	case starlark.String:
 		if len(v) > smallEqual {
@@ -64,9 +64,9 @@ func (k *keyWalk) visit(v starlark.Value) error {
 	case starlark.Int:
 		k.bytes += words(v)
 	case starlark.Tuple:
-		return k.parts(v.Elements())
+		return k.visitParts(v.Elements())
 	case *starlarkstruct.Struct:
-		return k.parts(func(yield func(starlark.Value) bool) {
+		return k.visitParts(func(yield func(starlark.Value) bool) {
 			for name, x := range v.Entries() {
 				k.bytes += uint64(len(name))
 				if !yield(x) {
@@ -78,9 +78,9 @@ func (k *keyWalk) visit(v starlark.Value) error {
 	return nil
 }
 
-func (k *keyWalk) parts(values func(yield func(starlark.Value) bool)) error {
+func (k *keyWalk) visitParts(values func(yield func(starlark.Value) bool)) error {
 	if k.depth++; k.depth > maxDepth {
-		return k.w.exceed("depth", k.op, uint64(k.depth), maxDepth, 0)
+		return k.w.stopAtLimit("depth", k.op, uint64(k.depth), maxDepth, 0)
 	}
 	for x := range values {
 		if err := k.visit(x); err != nil {
@@ -94,12 +94,12 @@ func (k *keyWalk) parts(values func(yield func(starlark.Value) bool)) error {
 // payKeys pays for hashing every element of v again, as bulk operations on dicts
 // and sets do.
 func (w *worker) payKeys(op string, v starlark.Value) error {
-	return w.forEach(op, visited, v, func(k starlark.Value) error { return w.payKey(op, k) })
+	return w.forEach(op, elementVisit, v, func(k starlark.Value) error { return w.payKey(op, k) })
 }
 
 // setKey inserts into a dict that the script built, and pays.
 func (w *worker) setKey(op string, d *starlark.Dict, k, v starlark.Value) error {
-	weight, err := w.payWeight(op, k)
+	weight, err := w.payWeighedKey(op, k)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,12 @@ func (w *worker) setKey(op string, d *starlark.Dict, k, v starlark.Value) error 
 	if err := d.SetKey(k, v); err != nil {
 		return err
 	}
-	return w.grown(op, d, k, n, weight)
+	return w.watchGrowth(op, d, k, n, weight)
 }
 
 // addKey inserts into a set that the script built, and pays.
 func (w *worker) addKey(op string, s *starlark.Set, k starlark.Value) error {
-	weight, err := w.payWeight(op, k)
+	weight, err := w.payWeighedKey(op, k)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (w *worker) addKey(op string, s *starlark.Set, k starlark.Value) error {
 	if err := s.Insert(k); err != nil {
 		return err
 	}
-	return w.grown(op, s, k, n, weight)
+	return w.watchGrowth(op, s, k, n, weight)
 }
 
 // A table is a dict or a set.
@@ -129,22 +129,22 @@ type table interface {
 	Len() int
 }
 
-// grown watches a table that had n entries before k was put into it.
-func (w *worker) grown(op string, t table, k starlark.Value, n int, weight uint64) error {
-	if t.Len() == n || n < floodFrom && weight < heavy {
+// watchGrowth watches a table that had n entries before k was put into it.
+func (w *worker) watchGrowth(op string, t table, k starlark.Value, n int, weight uint64) error {
+	if t.Len() == n || n < watchedLen && weight < heavyWeight {
 		return nil
 	}
-	return w.flood(op, t, k, n, weight)
+	return w.chargeCollisions(op, t, k, n, weight)
 }
 
-// Tables below floodFrom entries are not watched unless their keys are heavy,
-// those below floodLarge with few counters. seeded is the length from which
+// Tables below watchedLen entries are not watched unless their keys are heavy,
+// those below largeLen with few counters. seeded is the length from which
 // strings have a hash that no script can aim at.
 const (
-	floodFrom  = 64
-	floodLarge = 1024
-	heavy      = 2
-	seeded     = 12
+	watchedLen  = 64
+	largeLen    = 1024
+	heavyWeight = 2
+	seededLen   = 12
 )
 
 // A sketch counts how many keys of one table share the low bits of their hash,
@@ -155,11 +155,11 @@ type sketch struct {
 	total          uint64
 }
 
-// flood charges for a key that was put into a table of n entries when its hash
+// chargeCollisions charges for a key that was put into a table of n entries when its hash
 // collides with more keys than chance explains. The price grows so fast that the
 // lookups of what can be built are cheap enough to go unwatched.
-func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, weight uint64) error {
-	if s, ok := k.(starlark.String); ok && len(s) >= seeded {
+func (w *worker) chargeCollisions(op string, t starlark.Value, k starlark.Value, n int, weight uint64) error {
+	if s, ok := k.(starlark.String); ok && len(s) >= seededLen {
 		return nil
 	}
 	h := stableHash(k)
@@ -169,23 +169,23 @@ func (w *worker) flood(op string, t starlark.Value, k starlark.Value, n int, wei
 	}
 	s.total++
 	size := uint32(len(s.chains))
-	chain, same := count(s.chains, h%size), count(s.hashes, h*0x9E3779B1>>12%size)
+	chain, same := increment(s.chains, h%size), increment(s.hashes, h*0x9E3779B1>>12%size)
 	fair := 8 * s.total / uint64(size)
 	steps := uint64(0)
-	if chain > fair+floodFrom {
+	if chain > fair+watchedLen {
 		steps = chain
 	}
-	if same > fair+floodFrom/2 || same > fair+floodFrom/8 && weight >= heavy {
-		steps = times(32*same*same, weight)
+	if same > fair+watchedLen/2 || same > fair+watchedLen/8 && weight >= heavyWeight {
+		steps = multiplyClamped(32*same*same, weight)
 	}
 	if steps == 0 {
 		return nil
 	}
-	return w.payAs(op, collision, steps)
+	return w.payAs(op, keyCollision, steps)
 }
 
-// count adds one to a counter and returns it.
-func count(counts []uint16, i uint32) uint64 {
+// increment adds one to a counter and returns it.
+func increment(counts []uint16, i uint32) uint64 {
 	if counts[i] < math.MaxUint16 {
 		counts[i]++
 	}
@@ -195,7 +195,7 @@ func count(counts []uint16, i uint32) uint64 {
 // sketchOf returns the counters of a table of n entries.
 func (w *worker) sketchOf(t starlark.Value, n int) (*sketch, error) {
 	size := smallSketch
-	if n >= floodLarge {
+	if n >= largeLen {
 		size = largeSketch
 	}
 	if w.lastTable == t && len(w.lastSketch.chains) == size {
@@ -203,7 +203,7 @@ func (w *worker) sketchOf(t starlark.Value, n int) (*sketch, error) {
 	}
 	s := w.sketches[t]
 	if s == nil || len(s.chains) != size {
-		if err := w.pay(sketchMem, uint64(size)); err != nil {
+		if err := w.pay(sketchCounter, uint64(size)); err != nil {
 			return nil, err
 		}
 		s = &sketch{chains: make([]uint16, size), hashes: make([]uint16, size)}
@@ -221,10 +221,10 @@ const (
 	largeSketch = 4096
 )
 
-// shrinking notes the length of a table before entries are taken out of it: the
+// recordPeak notes the length of a table before entries are taken out of it: the
 // table itself keeps its size, and clearing it again takes as long.
-func (w *worker) shrinking(t table) {
-	if n := t.Len(); n >= floodFrom && n > w.peaks[t] {
+func (w *worker) recordPeak(t table) {
+	if n := t.Len(); n >= watchedLen && n > w.peaks[t] {
 		if w.peaks == nil {
 			w.peaks = map[starlark.Value]int{}
 		}

@@ -39,8 +39,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// or returns l with the zero fields of l taken from d.
-func (l Limits) or(d Limits) Limits {
+// withDefaults returns l with the zero fields of l taken from d.
+func (l Limits) withDefaults(d Limits) Limits {
 	return Limits{
 		Steps:   either(l.Steps, d.Steps),
 		Memory:  either(l.Memory, d.Memory),
@@ -117,13 +117,13 @@ type LimitError struct {
 	Pos   Pos    // where the script stopped
 	Func  string // the function that was running
 
-	inherited bool   // the limit is the caller's, not one of the nested call alone
-	raised    string // what raises it, if not what limits says
+	shared  bool   // the limit is the caller's, not one of the nested call alone
+	setting string // what raises it, if not what limits says
 }
 
-// script is the Op of a limit that no single operation reached, but all of them
+// wholeScript is the Op of a limit that no single operation reached, but all of them
 // together.
-const script = "the script"
+const wholeScript = "the script"
 
 func (e *LimitError) Error() string {
 	l := limits[e.Limit]
@@ -131,12 +131,12 @@ func (e *LimitError) Error() string {
 	switch {
 	case l.unit == "":
 		text = fmt.Sprintf("%s limit exceeded: %s is %d, limit %d", e.Limit, e.Op, e.Need, e.Max)
-	case e.Op == script:
+	case e.Op == wholeScript:
 		text = fmt.Sprintf("%s limit exceeded: %s used %d %s, limit %d", e.Limit, e.Op, e.Used, l.unit, e.Max)
 	case e.Used > 0:
 		text += fmt.Sprintf(" (used %d)", e.Used)
 	}
-	if setting := either(e.raised, l.setting); setting != "" {
+	if setting := either(e.setting, l.setting); setting != "" {
 		text += "; " + setting + " raises it"
 	}
 	return text

@@ -31,7 +31,7 @@ func TestLimitErrorSaysWhatWhereAndHowMuch(t *testing.T) {
 		Limit: "memory", Op: "*", Need: 1<<27 + 48, Max: 64 << 20, Pos: Pos{"f.star", 2, 16}, Func: "f",
 	}
 	got := *limitOf(t, err)
-	got.inherited = false
+	got.shared = false
 	if got != *want {
 		t.Errorf("got %+v, want %+v", got, *want)
 	}

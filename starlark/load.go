@@ -12,8 +12,8 @@ import (
 // A loader evaluates the files of one Run, each once.
 type loader struct {
 	Exec
-	modules map[string]starlark.StringDict // of the files that were evaluated, by name
-	done    []string                       // their names, in the order in which they ended
+	modules   map[string]starlark.StringDict // of the files that were evaluated, by name
+	evaluated []string                       // their names, in the order in which they ended
 }
 
 // runFile evaluates f and everything it loads.
@@ -23,7 +23,7 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 		return nil, err
 	}
 	w.loader = &loader{Exec: e}
-	globals, err := w.evaluate(f)
+	globals, err := w.evaluateFile(f)
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +34,12 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err := freeze(f.name, globals, kept); err != nil {
 		return nil, err
 	}
-	return &Module{Name: f.name, Globals: globals, Files: w.loader.done, env: e.Env, sources: &w.box.sources}, nil
+	return &Module{Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.box.sources}, nil
 }
 
-// joined returns the names of both, those of over first. It is base itself
+// mergeNames returns the names of both, those of over first. It is base itself
 // when there is nothing to add.
-func joined(base, over starlark.StringDict) starlark.StringDict {
+func mergeNames(base, over starlark.StringDict) starlark.StringDict {
 	if len(over) == 0 {
 		return base
 	}
@@ -53,8 +53,8 @@ func joined(base, over starlark.StringDict) starlark.StringDict {
 	return env
 }
 
-// evaluate runs the top level of f. The globals are not frozen yet.
-func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
+// evaluateFile runs the top level of f. The globals are not frozen yet.
+func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 	if w.loader.Check != nil {
 		if err := w.loader.Check(f); err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (w *worker) evaluate(f *File) (starlark.StringDict, error) {
 			delete(globals, name)
 		}
 	}
-	w.loader.done = append(w.loader.done, f.name)
+	w.loader.evaluated = append(w.loader.evaluated, f.name)
 	return globals, nil
 }
 
@@ -92,13 +92,13 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	}
 	var probes starlark.StringDict
 	if covered {
-		probes = c.counters(path, string(f.src), p.sites).names()
+		probes = c.countersOf(path, string(f.src), p.sites).probeNames()
 	}
 	return p.Program, p.env(w.box.env, l.Env, probes), nil
 }
 
-// load runs a load statement of the file that is being evaluated.
-func (w *worker) load(label string) (starlark.StringDict, error) {
+// loadFile runs a load statement of the file that is being evaluated.
+func (w *worker) loadFile(label string) (starlark.StringDict, error) {
 	if len(w.files) == 0 || w.loader.Load == nil {
 		return nil, errors.New("there is nothing to load from here")
 	}
@@ -116,9 +116,9 @@ func (w *worker) load(label string) (starlark.StringDict, error) {
 	if err != nil {
 		return nil, w.box.locate(err)
 	}
-	globals, err := w.evaluate(f)
+	globals, err := w.evaluateFile(f)
 	if err != nil {
-		return nil, w.box.inModule(err)
+		return nil, w.box.locateInModule(err)
 	}
 	if err := freeze(name, globals, nil); err != nil {
 		return nil, err
@@ -130,9 +130,9 @@ func (w *worker) load(label string) (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// inModule gives the failure of a loaded file its place in that file, unless
+// locateInModule gives the failure of a loaded file its place in that file, unless
 // the interpreter did: the frames of both files are on one stack.
-func (s *Sandbox) inModule(err error) error {
+func (s *Sandbox) locateInModule(err error) error {
 	var eval *starlark.EvalError
 	if errors.As(err, &eval) {
 		return err

@@ -16,11 +16,11 @@ type method struct {
 	units func(c *call) (uint64, error)
 	// do works and pays as it goes. It is set where something is compared, hashed
 	// or looked up, and where the interpreter's method is needlessly slow.
-	do func(c *call) (starlark.Value, error)
+	run func(c *call) (starlark.Value, error)
 	// note says in words what a method without a price of its own pays, or why nothing.
 	note string
 
-	bound *starlark.Builtin // the method as a value, without its receiver
+	value *starlark.Builtin // the method as a value, without its receiver
 }
 
 // A call is one call of a method.
@@ -50,8 +50,8 @@ func (c *call) stringArg(i int) string {
 	return string(s)
 }
 
-// stock lets the interpreter's own method work.
-func (c *call) stock() (starlark.Value, error) {
+// callStock lets the interpreter's own method work.
+func (c *call) callStock() (starlark.Value, error) {
 	return stockMethod(c.recv, c.name).CallInternal(&c.w.thread, c.args, c.kwargs)
 }
 
@@ -78,19 +78,19 @@ func (m *method) call(w *worker, name string, recv starlark.Value, args starlark
 		c = new(call)
 	}
 	c.w, c.row, c.name, c.recv, c.args, c.kwargs = w, m, name, recv, args, kwargs
-	v, err := m.work(c)
+	v, err := m.perform(c)
 	*c = call{}
 	return v, err
 }
 
-func (m *method) work(c *call) (starlark.Value, error) {
-	if m.do != nil {
-		return m.do(c)
+func (m *method) perform(c *call) (starlark.Value, error) {
+	if m.run != nil {
+		return m.run(c)
 	}
 	if err := m.payFor(c); err != nil {
 		return nil, err
 	}
-	return c.stock()
+	return c.callStock()
 }
 
 // payFor charges the units of a call.
@@ -111,7 +111,7 @@ func methodHelpers() map[string]operation {
 	m := make(map[string]operation, 64)
 	for _, rows := range methods {
 		for name, row := range rows {
-			row.bound = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			row.value = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 				return row.call(workerOf(th), name, b.Receiver(), args, kwargs)
 			})
 			m[name] = methodHelper(name)
@@ -142,7 +142,7 @@ func methodHelper(name string) operation {
 			row = rows[4]
 		}
 		if row == nil {
-			return callAttr(th, recv, name, args[1:], kwargs)
+			return callMember(th, recv, name, args[1:], kwargs)
 		}
 		return row.call(workerOf(th), name, recv, args[1:], kwargs)
 	}
@@ -161,8 +161,8 @@ func appendHelper(other operation) operation {
 	}
 }
 
-// callAttr is recv.name(args) for a value that is not of a core type.
-func callAttr(th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// callMember is recv.name(args) for a value that is not of a core type.
+func callMember(th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := getAttr(recv, name)
 	if err != nil {
 		return nil, err
@@ -180,28 +180,28 @@ func callAttr(th *starlark.Thread, recv starlark.Value, name string, args starla
 
 // ---- units of work ----
 
-// receiverLen counts the elements, entries or bytes of the receiver.
-func receiverLen(c *call) (uint64, error) { return uint64(starlark.Len(c.recv)), nil }
+// countReceiver counts the elements, entries or bytes of the receiver.
+func countReceiver(c *call) (uint64, error) { return uint64(starlark.Len(c.recv)), nil }
 
-// scan counts the bytes that a search looks at, which for a long needle that
+// countScan counts the bytes that a search looks at, which for a long needle that
 // nearly matches can be many times the text.
-func scan(c *call) (uint64, error) {
+func countScan(c *call) (uint64, error) {
 	n, m := uint64(len(c.text())), uint64(len(c.stringArg(0)))
 	if n <= smallText {
 		return 0, nil
 	}
-	return times(n, 1+min(m, n)/64), nil
+	return multiplyClamped(n, 1+min(m, n)/64), nil
 }
 
-// scanBack is scan for a search from the end, which goes byte by byte.
-func scanBack(c *call) (uint64, error) {
-	n, err := scan(c)
-	return times(n, 8), err
+// countBackwardScan is scan for a search from the end, which goes byte by byte.
+func countBackwardScan(c *call) (uint64, error) {
+	n, err := countScan(c)
+	return multiplyClamped(n, 8), err
 }
 
-// affixes counts the bytes compared with a prefix or suffix, or with each of a
+// countAffixes counts the bytes compared with a prefix or suffix, or with each of a
 // tuple of them.
-func affixes(c *call) (uint64, error) {
+func countAffixes(c *call) (uint64, error) {
 	n := len(c.text())
 	if t, ok := c.arg(0).(starlark.Tuple); ok {
 		total := uint64(0)
@@ -214,18 +214,18 @@ func affixes(c *call) (uint64, error) {
 	return uint64(min(len(c.stringArg(0)), n)), nil
 }
 
-// stripped counts the bytes of the receiver by the size of the cut set.
-func stripped(c *call) (uint64, error) {
+// countStripped counts the bytes of the receiver by the size of the cut set.
+func countStripped(c *call) (uint64, error) {
 	n := uint64(len(c.text()))
 	if n <= smallText/2 {
 		return 0, nil
 	}
-	return times(n, 1+uint64(len(c.stringArg(0)))/8), nil
+	return multiplyClamped(n, 1+uint64(len(c.stringArg(0)))/8), nil
 }
 
-// replaced counts the bytes of the result, after it paid for the search and for
+// countReplaced counts the bytes of the result, after it paid for the search and for
 // each place that is replaced.
-func replaced(c *call) (uint64, error) {
+func countReplaced(c *call) (uint64, error) {
 	s, from, to := c.text(), c.stringArg(0), c.stringArg(1)
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
 		return 0, err
@@ -234,12 +234,12 @@ func replaced(c *call) (uint64, error) {
 	if err := c.w.pay(replacedPlace, n); err != nil {
 		return 0, err
 	}
-	return saturate(uint64(len(s)), times(n, uint64(len(to)))), nil
+	return addClamped(uint64(len(s)), multiplyClamped(n, uint64(len(to)))), nil
 }
 
-// pieces counts what a split yields, after it paid for the search. It lowers a
+// countPieces counts what a split yields, after it paid for the search. It lowers a
 // maximum that can have no effect: rsplit makes room for it first.
-func pieces(c *call) (uint64, error) {
+func countPieces(c *call) (uint64, error) {
 	s := c.text()
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
 		return 0, err
@@ -247,7 +247,7 @@ func pieces(c *call) (uint64, error) {
 	if sep := c.stringArg(0); sep != "" {
 		return uint64(strings.Count(s, sep)) + 1, nil
 	}
-	if err := c.w.payAs(c.name, scanned, 8*uint64(len(s))); err != nil {
+	if err := c.w.payAs(c.name, scannedByte, 8*uint64(len(s))); err != nil {
 		return 0, err
 	}
 	n := len(strings.Fields(s))
@@ -259,7 +259,7 @@ func pieces(c *call) (uint64, error) {
 	return uint64(n) + 1, nil
 }
 
-func lines(c *call) (uint64, error) {
+func countLines(c *call) (uint64, error) {
 	s := c.text()
 	if err := c.w.payScan(c.name, len(s), nil); err != nil {
 		return 0, err
@@ -267,29 +267,29 @@ func lines(c *call) (uint64, error) {
 	return uint64(strings.Count(s, "\n")) + 1, nil
 }
 
-// elements counts what the argument yields; the price is charged on the way
+// payArgElements counts what the argument yields; the price is charged on the way
 // when that is not known.
-func elements(c *call) (uint64, error) {
+func payArgElements(c *call) (uint64, error) {
 	if c.arg(0) == nil {
 		return 0, nil
 	}
-	return 0, c.w.payElements(extended, c.arg(0))
+	return 0, c.w.payElements(listGrowth, c.arg(0))
 }
 
-// moved counts the elements behind the one that list.pop takes out.
-func moved(c *call) (uint64, error) {
+// countMoved counts the elements behind the one that list.pop takes out.
+func countMoved(c *call) (uint64, error) {
 	if len(c.args) == 0 {
 		return 0, nil
 	}
-	return receiverLen(c)
+	return countReceiver(c)
 }
 
-// formatted bounds the bytes of the result of string.format.
-func formatted(c *call) (uint64, error) {
+// countFormatted bounds the bytes of the result of string.format.
+func countFormatted(c *call) (uint64, error) {
 	format := c.text()
 	fields := uint64(strings.Count(format, "{"))
 	// Each field looks its name up among the keywords, one after the other.
-	if err := c.w.pay(formatField, times(fields, uint64(len(c.kwargs)))); err != nil {
+	if err := c.w.pay(formatField, multiplyClamped(fields, uint64(len(c.kwargs)))); err != nil {
 		return 0, err
 	}
 	quoted := strings.Contains(format, "!r")
@@ -302,10 +302,10 @@ func formatted(c *call) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		sum, longest = saturate(sum, n), max(longest, n)
+		sum, longest = addClamped(sum, n), max(longest, n)
 	}
 	if strings.Contains(format, "{}") && len(c.kwargs) == 0 {
-		return saturate(uint64(len(format)), sum), nil // each argument once, in order
+		return addClamped(uint64(len(format)), sum), nil // each argument once, in order
 	}
-	return saturate(uint64(len(format)), times(longest, fields)), nil
+	return addClamped(uint64(len(format)), multiplyClamped(longest, fields)), nil
 }

@@ -9,14 +9,14 @@ import (
 
 // ---- methods of strings ----
 
-// hasAffix is s.startswith and s.endswith.
-func hasAffix(c *call) (starlark.Value, error) {
+// testAffix is s.startswith and s.endswith.
+func testAffix(c *call) (starlark.Value, error) {
 	affix, ok := c.arg(0).(starlark.String)
 	if !ok || len(c.args) != 1 || len(c.kwargs) > 0 || len(affix) > smallText {
 		if err := c.row.payFor(c); err != nil {
 			return nil, err
 		}
-		return c.stock()
+		return c.callStock()
 	}
 	if c.name == "startswith" {
 		return starlark.Bool(strings.HasPrefix(c.text(), string(affix))), nil
@@ -24,38 +24,38 @@ func hasAffix(c *call) (starlark.Value, error) {
 	return starlark.Bool(strings.HasSuffix(c.text(), string(affix))), nil
 }
 
-// strip is s.strip.
-func strip(c *call) (starlark.Value, error) {
+// stripSpace is s.strip.
+func stripSpace(c *call) (starlark.Value, error) {
 	if err := c.row.payFor(c); err != nil {
 		return nil, err
 	}
 	if len(c.args)+len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
 	return starlark.String(strings.TrimSpace(c.text())), nil
 }
 
-// lower is s.lower.
-func lower(c *call) (starlark.Value, error) {
+// lowerText is s.lower.
+func lowerText(c *call) (starlark.Value, error) {
 	if err := c.row.payFor(c); err != nil {
 		return nil, err
 	}
 	if len(c.args)+len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
-// join is s.join: the lengths are added up before anything is joined. The strings are
+// joinTexts is s.join: the lengths are added up before anything is joined. The strings are
 // read where they are, so that a column of a conversation is joined without a copy.
-func join(c *call) (starlark.Value, error) {
+func joinTexts(c *call) (starlark.Value, error) {
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
 	if _, ok := c.args[0].(starlark.Iterable); !ok {
-		return c.stock()
+		return c.callStock()
 	}
-	xs, err := c.w.inPlace(joinedTexts, c.args[0])
+	xs, err := c.w.borrowElements(joinString, c.args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func join(c *call) (starlark.Value, error) {
 		}
 		size += len(s) + len(sep)
 	}
-	if err := c.w.payAs("join", concatText, uint64(size)); err != nil {
+	if err := c.w.payAs("join", textConcat, uint64(size)); err != nil {
 		return nil, err
 	}
 	if xs.Len() == 1 {
@@ -86,21 +86,21 @@ func join(c *call) (starlark.Value, error) {
 
 // ---- methods of lists ----
 
-func appendOne(c *call) (starlark.Value, error) { return c.stock() }
+func appendElement(c *call) (starlark.Value, error) { return c.callStock() }
 
-// listIndex is xs.index, with paid comparisons.
-func listIndex(c *call) (starlark.Value, error) {
+// findInList is xs.index, with paid comparisons.
+func findInList(c *call) (starlark.Value, error) {
 	xs := c.recv.(*starlark.List)
 	if len(c.args) < 1 || len(c.args) > 3 || len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
-	start, end, err := indices(c.arg(1), c.arg(2), xs.Len())
+	start, end, err := clampBounds(c.arg(1), c.arg(2), xs.Len())
 	if err != nil {
 		return nil, c.errorf("%v", err)
 	}
 	i, err := c.w.indexOf("index", xs, c.args[0], start, end)
 	if err != nil {
-		return nil, c.named(err)
+		return nil, c.nameError(err)
 	}
 	if i < 0 {
 		return nil, c.errorf("value not in list")
@@ -108,8 +108,8 @@ func listIndex(c *call) (starlark.Value, error) {
 	return starlark.MakeInt(i), nil
 }
 
-// indices clamps optional bounds to [0:n], as methods of lists take them.
-func indices(lo, hi starlark.Value, n int) (start, end int, err error) {
+// clampBounds clamps optional bounds to [0:n], as methods of lists take them.
+func clampBounds(lo, hi starlark.Value, n int) (start, end int, err error) {
 	for _, v := range []*starlark.Value{&lo, &hi} {
 		if *v == nil {
 			*v = starlark.None
@@ -118,26 +118,26 @@ func indices(lo, hi starlark.Value, n int) (start, end int, err error) {
 	return sliceBounds(lo, hi, n, 1)
 }
 
-// named puts the method's name in front of an error, unless the run is stopped.
-func (c *call) named(err error) error {
-	if c.w.stopped != nil {
+// nameError puts the method's name in front of an error, unless the run is stopped.
+func (c *call) nameError(err error) error {
+	if c.w.stopCause != nil {
 		return err
 	}
 	return c.errorf("%v", err)
 }
 
-// listRemove is xs.remove, with paid comparisons.
-func listRemove(c *call) (starlark.Value, error) {
+// removeFromList is xs.remove, with paid comparisons.
+func removeFromList(c *call) (starlark.Value, error) {
 	xs := c.recv.(*starlark.List)
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
 	if _, err := stockMethod(xs, "extend").CallInternal(&c.w.thread, starlark.Tuple{starlark.Tuple{}}, nil); err != nil {
 		return nil, errors.New(strings.Replace(err.Error(), "extend: cannot extend", "remove: cannot remove from", 1))
 	}
 	i, err := c.w.indexOf("remove", xs, c.args[0], 0, xs.Len())
 	if err != nil {
-		return nil, c.named(err)
+		return nil, c.nameError(err)
 	}
 	if i < 0 {
 		return nil, c.errorf("element not found")
@@ -151,50 +151,50 @@ func listRemove(c *call) (starlark.Value, error) {
 
 // ---- methods of dicts and sets ----
 
-// keyed is a method that looks up its first argument, and may take it out.
-func keyed(c *call) (starlark.Value, error) {
+// lookUpKey is a method that looks up its first argument, and may take it out.
+func lookUpKey(c *call) (starlark.Value, error) {
 	if k := c.arg(0); k != nil {
 		if err := c.w.payKey(c.name, k); err != nil {
 			return nil, err
 		}
 	}
-	c.w.shrinking(c.recv.(table))
-	return c.stock()
+	c.w.recordPeak(c.recv.(table))
+	return c.callStock()
 }
 
-// inserted is a method that puts its first argument in.
-func inserted(c *call) (starlark.Value, error) {
+// insertKey is a method that puts its first argument in.
+func insertKey(c *call) (starlark.Value, error) {
 	k := c.arg(0)
 	if k == nil {
-		return c.stock()
+		return c.callStock()
 	}
-	weight, err := c.w.payWeight(c.name, k)
+	weight, err := c.w.payWeighedKey(c.name, k)
 	if err != nil {
 		return nil, err
 	}
 	t := c.recv.(table)
 	n := t.Len()
-	v, err := c.stock()
+	v, err := c.callStock()
 	if err != nil {
 		return nil, err
 	}
-	return v, c.w.grown(c.name, t, k, n, weight)
+	return v, c.w.watchGrowth(c.name, t, k, n, weight)
 }
 
-// cleared is d.clear and s.clear, which go over the whole table.
-func cleared(c *call) (starlark.Value, error) {
+// clearTable is d.clear and s.clear, which go over the whole table.
+func clearTable(c *call) (starlark.Value, error) {
 	t := c.recv.(table)
-	c.w.shrinking(t)
+	c.w.recordPeak(t)
 	if err := c.w.pay(clearedEntry, uint64(max(c.w.peaks[t], t.Len()))); err != nil {
 		return nil, err
 	}
-	return c.stock()
+	return c.callStock()
 }
 
-// dictGet is d.get.
-func dictGet(c *call) (starlark.Value, error) {
+// getFromDict is d.get.
+func getFromDict(c *call) (starlark.Value, error) {
 	if len(c.args) < 1 || len(c.args) > 2 || len(c.kwargs) > 0 {
-		return c.stock()
+		return c.callStock()
 	}
 	if err := c.w.payKey("get", c.args[0]); err != nil {
 		return nil, err
@@ -211,10 +211,10 @@ func dictGet(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// popFirst is d.popitem and s.pop, which look for the first entry in the chain
+// popFirstKey is d.popitem and s.pop, which look for the first entry in the chain
 // that its key hashes to.
-func popFirst(c *call) (starlark.Value, error) {
-	c.w.shrinking(c.recv.(table))
+func popFirstKey(c *call) (starlark.Value, error) {
+	c.w.recordPeak(c.recv.(table))
 	iter := starlark.Iterate(c.recv)
 	var k starlark.Value
 	ok := iter.Next(&k)
@@ -224,23 +224,23 @@ func popFirst(c *call) (starlark.Value, error) {
 			return nil, err
 		}
 	}
-	return c.stock()
+	return c.callStock()
 }
 
-// dictUpdate is d.update.
-func dictUpdate(c *call) (starlark.Value, error) {
+// updateDictMethod is d.update.
+func updateDictMethod(c *call) (starlark.Value, error) {
 	if len(c.args) > 1 {
-		return c.stock()
+		return c.callStock()
 	}
 	if err := c.w.updateDict(c.recv.(*starlark.Dict), c.name, c.args, c.kwargs); err != nil {
-		return nil, c.named(err)
+		return nil, c.nameError(err)
 	}
 	return starlark.None, nil
 }
 
-// setCombine is a method that takes other iterables: their elements are hashed,
+// combineSets is a method that takes other iterables: their elements are hashed,
 // and those of the set are hashed again when it is copied.
-func setCombine(c *call) (starlark.Value, error) {
+func combineSets(c *call) (starlark.Value, error) {
 	s := c.recv.(*starlark.Set)
 	if c.row.units != nil {
 		if err := c.row.payFor(c); err != nil {
@@ -267,7 +267,7 @@ func setCombine(c *call) (starlark.Value, error) {
 		}
 	}
 	c.args = args
-	return c.stock()
+	return c.callStock()
 }
 
 // collectKeys takes the elements of v, each paid for as a key of a new table. It
@@ -277,10 +277,10 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 		return nil, nil
 	}
 	if n := starlark.Len(v); n >= 0 {
-		if err := w.paySequence(newEntry.as(op), uint64(n)); err != nil {
+		if err := w.paySequence(newEntry.named(op), uint64(n)); err != nil {
 			return nil, err
 		}
-		return nil, w.forEach(op, unpaid, v, func(k starlark.Value) error { return w.payKey(op, k) })
+		return nil, w.forEach(op, noCharge, v, func(k starlark.Value) error { return w.payKey(op, k) })
 	}
 	var keys starlark.Tuple
 	err := w.forEach(op, newEntry, v, func(k starlark.Value) error {
@@ -290,12 +290,12 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 	return keys, err
 }
 
-// errEnough ends an iteration whose result is known.
-var errEnough = errors.New("enough")
+// errStopEarly ends an iteration whose result is known.
+var errStopEarly = errors.New("enough")
 
-// isSubset is s.issubset(xs). The interpreter's allocates by the size of the
+// testSubset is s.issubset(xs). The interpreter's allocates by the size of the
 // table, which does not shrink with the set.
-func isSubset(c *call) (starlark.Value, error) {
+func testSubset(c *call) (starlark.Value, error) {
 	var xs starlark.Iterable
 	if err := starlark.UnpackPositionalArgs(c.name, c.args, c.kwargs, 1, &xs); err != nil {
 		return nil, err
@@ -304,7 +304,7 @@ func isSubset(c *call) (starlark.Value, error) {
 	if err := c.w.payAs(c.name, newTable, 1); err != nil {
 		return nil, err
 	}
-	err := c.w.forEach(c.name, visited, xs, func(x starlark.Value) error {
+	err := c.w.forEach(c.name, elementVisit, xs, func(x starlark.Value) error {
 		if err := c.w.payKey(c.name, x); err != nil {
 			return err
 		}
@@ -318,12 +318,12 @@ func isSubset(c *call) (starlark.Value, error) {
 			return err
 		}
 		if found.Len() == s.Len() {
-			return errEnough
+			return errStopEarly
 		}
 		return nil
 	})
-	if err != nil && err != errEnough {
-		return nil, c.named(err)
+	if err != nil && err != errStopEarly {
+		return nil, c.nameError(err)
 	}
 	return starlark.Bool(found.Len() == s.Len()), nil
 }

@@ -16,10 +16,10 @@ import (
 // compared with every name in scope.
 const maxHints = 8
 
-// undefinedNames returns the errors of a resolved tree whose unknown names the
+// undefinedNameErrors returns the errors of a resolved tree whose unknown names the
 // resolver was told to take for predeclared ones. The resolver's own errors
 // would compare any number of unknown names with any number of known ones.
-func undefinedNames(f *syntax.File, known func(name string) bool, candidates []string) error {
+func undefinedNameErrors(f *syntax.File, known func(name string) bool, candidates []string) error {
 	var errs resolve.ErrorList
 	syntax.Walk(f, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)

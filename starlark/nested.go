@@ -30,16 +30,16 @@ func (s *Sandbox) Context(th *starlark.Thread) context.Context {
 	return w.link.ctx
 }
 
-// cut ends the life of a link with its run: contexts that were kept make
+// detach ends the life of a link with its run: contexts that were kept make
 // ordinary calls from now on.
-func (l *link) cut() {
+func (l *link) detach() {
 	l.mu.Lock()
 	l.parent = nil
 	l.mu.Unlock()
 }
 
-// join nests w in the run of l, which stays locked until part.
-func (w *worker) join(l *link) error {
+// beginNested nests w in the run of l, which stays locked until part.
+func (w *worker) beginNested(l *link) error {
 	l.mu.Lock()
 	p := l.parent
 	if p == nil {
@@ -48,28 +48,28 @@ func (w *worker) join(l *link) error {
 	}
 	if p.depth+1 > maxNesting {
 		l.mu.Unlock()
-		return p.exceed("nesting", "nested call", uint64(p.depth+1), maxNesting, 0)
+		return p.stopAtLimit("nesting", "nested call", uint64(p.depth+1), maxNesting, 0)
 	}
 	l.start = time.Now()
 	if p.box.profile != nil {
-		p.box.profile.look(p)
+		p.box.profile.addSample(p)
 	}
 	w.parent, w.depth = p, p.depth+1
 	w.thread.Steps = p.thread.Steps
-	w.budget.share(&p.budget, p.thread.Steps)
+	w.budget.limitTo(&p.budget, p.thread.Steps)
 	return nil
 }
 
-// part hands the spent budget back to the run that w is nested in. A limit of
+// endNested hands the spent budget back to the run that w is nested in. A limit of
 // that run which the nested call reached stops it too.
-func (w *worker) part() {
+func (w *worker) endNested() {
 	p := w.parent
 	p.thread.Steps = w.thread.Steps
-	p.budget.settle(&w.budget)
-	p.looked = Usage{p.thread.Steps, p.budget.alloc} // the nested call's own profile has it
-	if e, ok := w.stopped.(*LimitError); ok && e.inherited {
+	p.budget.copySpent(&w.budget)
+	p.profiled = Usage{p.thread.Steps, p.budget.alloc} // the nested call's own profile has it
+	if e, ok := w.stopCause.(*LimitError); ok && e.shared {
 		p.stop(e)
 	}
-	p.prolong(p.link.start)
+	p.extendDeadline(p.link.start)
 	p.link.mu.Unlock()
 }

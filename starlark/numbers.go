@@ -9,49 +9,49 @@ import (
 // A kind says what is known of the value of an expression before it runs. An
 // operation on numbers that are known to be small needs no guard: its
 // instruction pays for it. Each kind includes those above it.
-type kind int
+type intKind int
 
 const (
-	unknown kind = iota
+	anyValue intKind = iota
 	// integer is an int, of any size that guarded operations let it have.
-	integer
+	anyInt
 	// tame is a sum of at most as many terms as the run has steps: some 200 bits.
-	tame
+	boundedSum
 	// term is a product of at most two small integers.
-	term
-	// small fits 64 bits.
-	small
+	smallProduct
+	// smallInt fits 64 bits.
+	smallInt
 )
 
-// numbers has the kind of the variables of one function. Those that are not in it
+// intKinds has the kind of the variables of one function. Those that are not in it
 // are unknown.
-type numbers map[string]kind
+type intKinds map[string]intKind
 
-// numbersOf returns what is known of the variables that body binds: each is as
+// findIntKinds returns what is known of the variables that body binds: each is as
 // small as the largest that is ever assigned to it. Parameters can be anything.
-func (r *rewriter) numbersOf(body []syntax.Stmt, params []syntax.Expr) numbers {
+func (r *rewriter) findIntKinds(body []syntax.Stmt, params []syntax.Expr) intKinds {
 	b := &bindings{r: r}
 	if b.collect(body); len(b.values) == 0 {
 		return nil
 	}
-	b.numbers = make(numbers, len(b.values))
+	b.intKinds = make(intKinds, len(b.values))
 	taken := map[string]bool{}
 	starnames.AddParams(taken, params)
 	for name := range b.opaque {
 		taken[name] = true
 	}
 	for _, v := range b.values {
-		b.numbers[v.name] = small // until shown otherwise
+		b.intKinds[v.name] = smallInt // until shown otherwise
 	}
 	for name := range taken {
-		delete(b.numbers, name)
+		delete(b.intKinds, name)
 	}
 	for range maxRounds {
-		if !b.lower() {
-			return b.numbers
+		if !b.lowerKinds() {
+			return b.intKinds
 		}
 	}
-	return numbers{}
+	return intKinds{}
 }
 
 // Bounds of what is spent on finding small numbers, in rounds over the assignments
@@ -64,7 +64,7 @@ const (
 // bindings are all assignments to the variables of one function.
 type bindings struct {
 	r *rewriter
-	numbers
+	intKinds
 	values []binding
 	opaque map[string]bool // assigned to in a way that tells nothing
 }
@@ -77,45 +77,45 @@ type binding struct {
 	value syntax.Expr  // nil for a loop variable
 }
 
-// lower lowers each variable to the kinds of what is assigned to it, and reports
+// lowerKinds lowers each variable to the kinds of what is assigned to it, and reports
 // whether any changed.
-func (b *bindings) lower() bool {
+func (b *bindings) lowerKinds() bool {
 	changed := false
 	for _, v := range b.values {
-		old, ok := b.numbers[v.name]
+		old, ok := b.intKinds[v.name]
 		if !ok {
 			continue
 		}
 		k := b.kindOf(v)
 		switch {
-		case k == unknown:
-			delete(b.numbers, v.name)
+		case k == anyValue:
+			delete(b.intKinds, v.name)
 			changed = true
 		case k < old:
-			b.numbers[v.name] = k
+			b.intKinds[v.name] = k
 			changed = true
 		}
 	}
 	return changed
 }
 
-func (b *bindings) kindOf(v binding) kind {
+func (b *bindings) kindOf(v binding) intKind {
 	switch {
 	case v.value == nil:
-		return small
+		return smallInt
 	case v.op == syntax.EQ:
-		return b.numbers.kind(b.r, v.value)
+		return b.intKinds.kind(b.r, v.value)
 	}
-	return combine(v.op-syntax.PLUS_EQ+syntax.PLUS, b.numbers[v.name], b.numbers.kind(b.r, v.value))
+	return combineKinds(v.op-syntax.PLUS_EQ+syntax.PLUS, b.intKinds[v.name], b.intKinds.kind(b.r, v.value))
 }
 
 func (b *bindings) collect(body []syntax.Stmt) {
 	for _, s := range body {
 		switch s := s.(type) {
 		case *syntax.AssignStmt:
-			b.assign(s)
+			b.addAssignment(s)
 		case *syntax.ForStmt:
-			b.loop(s.Vars, s.X)
+			b.addLoop(s.Vars, s.X)
 			b.collect(s.Body)
 		case *syntax.WhileStmt:
 			b.collect(s.Body)
@@ -123,16 +123,16 @@ func (b *bindings) collect(body []syntax.Stmt) {
 			b.collect(s.True)
 			b.collect(s.False)
 		case *syntax.DefStmt:
-			b.hide(s.Name)
+			b.markOpaque(s.Name)
 		case *syntax.LoadStmt:
 			for _, id := range s.To {
-				b.hide(id)
+				b.markOpaque(id)
 			}
 		}
 	}
 }
 
-func (b *bindings) assign(s *syntax.AssignStmt) {
+func (b *bindings) addAssignment(s *syntax.AssignStmt) {
 	if id, ok := unparen(s.LHS).(*syntax.Ident); ok {
 		b.values = append(b.values, binding{id.Name, s.Op, s.RHS})
 		return
@@ -140,32 +140,32 @@ func (b *bindings) assign(s *syntax.AssignStmt) {
 	lhs, ok := unparen(s.LHS).(*syntax.TupleExpr)
 	rhs, ok2 := unparen(s.RHS).(*syntax.TupleExpr)
 	if !ok || !ok2 || len(lhs.List) != len(rhs.List) {
-		b.hide(s.LHS)
+		b.markOpaque(s.LHS)
 		return
 	}
 	for i, x := range lhs.List { // a, b = b, a + b
 		if id, ok := x.(*syntax.Ident); ok {
 			b.values = append(b.values, binding{id.Name, syntax.EQ, rhs.List[i]})
 		} else {
-			b.hide(x)
+			b.markOpaque(x)
 		}
 	}
 }
 
-// loop is for vars in x.
-func (b *bindings) loop(vars, x syntax.Expr) {
-	if id, ok := countedBy(b.r, vars, x); ok {
+// addLoop is for vars in x.
+func (b *bindings) addLoop(vars, x syntax.Expr) {
+	if id, ok := loopCounter(b.r, vars, x); ok {
 		b.values = append(b.values, binding{name: id.Name})
 		if t, ok := unparen(vars).(*syntax.TupleExpr); ok {
-			b.hide(t.List[1])
+			b.markOpaque(t.List[1])
 		}
 		return
 	}
-	b.hide(vars)
+	b.markOpaque(vars)
 }
 
-// countedBy returns the variable of a loop that a range or enumerate counts.
-func countedBy(r *rewriter, vars, x syntax.Expr) (*syntax.Ident, bool) {
+// loopCounter returns the variable of a loop that a range or enumerate counts.
+func loopCounter(r *rewriter, vars, x syntax.Expr) (*syntax.Ident, bool) {
 	if r.isCall(x, "range") {
 		id, ok := unparen(vars).(*syntax.Ident)
 		return id, ok
@@ -177,16 +177,16 @@ func countedBy(r *rewriter, vars, x syntax.Expr) (*syntax.Ident, bool) {
 	return nil, false
 }
 
-func (b *bindings) hide(e syntax.Expr) {
+func (b *bindings) markOpaque(e syntax.Expr) {
 	if b.opaque == nil {
 		b.opaque = map[string]bool{}
 	}
 	starnames.AddTarget(b.opaque, e)
 }
 
-// within returns what is known inside a comprehension, whose variables hide those
+// insideComprehension returns what is known inside a comprehension, whose variables hide those
 // outside.
-func (n numbers) within(r *rewriter, e *syntax.Comprehension) numbers {
+func (n intKinds) insideComprehension(r *rewriter, e *syntax.Comprehension) intKinds {
 	hidden := map[string]bool{}
 	counted := map[string]int{}
 	for _, c := range e.Clauses {
@@ -194,7 +194,7 @@ func (n numbers) within(r *rewriter, e *syntax.Comprehension) numbers {
 		if !ok {
 			continue
 		}
-		id, ok := countedBy(r, f.Vars, f.X)
+		id, ok := loopCounter(r, f.Vars, f.X)
 		if ok {
 			counted[id.Name]++
 		}
@@ -207,12 +207,12 @@ func (n numbers) within(r *rewriter, e *syntax.Comprehension) numbers {
 			hidden[name] = true
 		}
 	}
-	inner := numbers{}
+	inner := intKinds{}
 	for name, k := range n {
 		inner[name] = k
 	}
 	for name := range counted {
-		inner[name] = small
+		inner[name] = smallInt
 	}
 	for name := range hidden {
 		delete(inner, name)
@@ -227,98 +227,98 @@ func (r *rewriter) isCall(e syntax.Expr, name string) bool {
 		return false
 	}
 	id, ok := c.Fn.(*syntax.Ident)
-	return ok && id.Name == name && !r.shadowed(name)
+	return ok && id.Name == name && !r.isShadowed(name)
 }
 
 // kind returns what is known of e.
-func (n numbers) kind(r *rewriter, e syntax.Expr) kind { return n.kindTo(r, e, maxLevels) }
+func (n intKinds) kind(r *rewriter, e syntax.Expr) intKind { return n.kindWithin(r, e, maxLevels) }
 
-// kindTo is kind with a bound of the levels of e that it looks at.
-func (n numbers) kindTo(r *rewriter, e syntax.Expr, levels int) kind {
+// kindWithin is kind with a bound of the levels of e that it looks at.
+func (n intKinds) kindWithin(r *rewriter, e syntax.Expr, levels int) intKind {
 	if levels == 0 {
-		return unknown
+		return anyValue
 	}
 	switch e := unparen(e).(type) {
 	case *syntax.Literal:
 		if _, ok := e.Value.(int64); ok {
-			return small
+			return smallInt
 		}
 	case *syntax.Ident:
 		return n[e.Name]
 	case *syntax.UnaryExpr:
 		if e.Op == syntax.MINUS || e.Op == syntax.PLUS {
-			return n.kindTo(r, e.X, levels-1)
+			return n.kindWithin(r, e.X, levels-1)
 		}
 	case *syntax.BinaryExpr:
-		x := n.kindTo(r, e.X, levels-1)
-		if x == unknown {
-			return unknown
+		x := n.kindWithin(r, e.X, levels-1)
+		if x == anyValue {
+			return anyValue
 		}
-		return combine(e.Op, x, n.kindTo(r, e.Y, levels-1))
+		return combineKinds(e.Op, x, n.kindWithin(r, e.Y, levels-1))
 	case *syntax.CallExpr:
 		if r.isCall(e, "len") {
-			return small
+			return smallInt
 		}
 	}
-	return unknown
+	return anyValue
 }
 
-// combine returns what is known of x op y.
-func combine(op syntax.Token, x, y kind) kind {
-	if x == unknown || y == unknown {
-		return unknown
+// combineKinds returns what is known of x op y.
+func combineKinds(op syntax.Token, x, y intKind) intKind {
+	if x == anyValue || y == anyValue {
+		return anyValue
 	}
 	switch op {
 	case syntax.PLUS, syntax.MINUS:
-		if x >= tame && y >= tame && max(x, y) >= term {
-			return tame
+		if x >= boundedSum && y >= boundedSum && max(x, y) >= smallProduct {
+			return boundedSum
 		}
-		return integer
+		return anyInt
 	case syntax.STAR:
-		if x == small && y == small {
-			return term
+		if x == smallInt && y == smallInt {
+			return smallProduct
 		}
-		return integer
+		return anyInt
 	case syntax.SLASHSLASH:
-		if y == small {
-			return min(x, tame)
+		if y == smallInt {
+			return min(x, boundedSum)
 		}
-		return integer
+		return anyInt
 	case syntax.PERCENT:
-		if y == small {
-			return small
+		if y == smallInt {
+			return smallInt
 		}
-		return integer
+		return anyInt
 	}
-	return unknown
+	return anyValue
 }
 
-// native reports whether a binary operation needs no guard.
-func (r *rewriter) native(e *syntax.BinaryExpr) bool {
+// isNative reports whether a binary operation needs no guard.
+func (r *rewriter) isNative(e *syntax.BinaryExpr) bool {
 	x, y := r.scope.kind(r, e.X), r.scope.kind(r, e.Y)
 	switch e.Op {
 	case syntax.AND, syntax.OR, syntax.SLASH:
 		return true
 	case syntax.PLUS, syntax.MINUS:
-		return combine(e.Op, x, y) == tame || isFloat(e.X) || isFloat(e.Y) || literals(e.X, e.Y)
+		return combineKinds(e.Op, x, y) == boundedSum || isFloat(e.X) || isFloat(e.Y) || areLiterals(e.X, e.Y)
 	case syntax.STAR:
-		return combine(e.Op, x, y) == term || isFloat(e.X) || isFloat(e.Y)
+		return combineKinds(e.Op, x, y) == smallProduct || isFloat(e.X) || isFloat(e.Y)
 	case syntax.SLASHSLASH, syntax.PERCENT:
-		return x >= tame && y == small
+		return x >= boundedSum && y == smallInt
 	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.GT, syntax.LE, syntax.GE:
-		return r.isConst(e.X) || r.isConst(e.Y) || max(x, y) >= tame || x >= integer && y >= integer
+		return r.isConst(e.X) || r.isConst(e.Y) || max(x, y) >= boundedSum || x >= anyInt && y >= anyInt
 	}
 	return false
 }
 
-// smallAugment reports whether name op= value needs no guard.
-func (n numbers) smallAugment(r *rewriter, s *syntax.AssignStmt) bool {
+// isNativeAugment reports whether name op= value needs no guard.
+func (n intKinds) isNativeAugment(r *rewriter, s *syntax.AssignStmt) bool {
 	op := s.Op - syntax.PLUS_EQ + syntax.PLUS
-	return r.native(&syntax.BinaryExpr{X: s.LHS, Op: op, Y: s.RHS}) && !literals(s.LHS, s.RHS)
+	return r.isNative(&syntax.BinaryExpr{X: s.LHS, Op: op, Y: s.RHS}) && !areLiterals(s.LHS, s.RHS)
 }
 
-// literals reports whether the compiler adds x and y itself.
-func literals(x, y syntax.Expr) bool {
+// areLiterals reports whether the compiler adds x and y itself.
+func areLiterals(x, y syntax.Expr) bool {
 	_, ok := unparen(x).(*syntax.Literal)
 	_, ok2 := unparen(y).(*syntax.Literal)
 	return ok && ok2
@@ -342,7 +342,7 @@ func (r *rewriter) isConst(e syntax.Expr) bool {
 			return e.Token == syntax.STRING && len(v) <= smallEqual
 		}
 	case *syntax.Ident:
-		return (e.Name == "None" || e.Name == "True" || e.Name == "False") && !r.shadowed(e.Name)
+		return (e.Name == "None" || e.Name == "True" || e.Name == "False") && !r.isShadowed(e.Name)
 	}
 	return false
 }

@@ -31,8 +31,8 @@ func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
 	return starlark.MakeInt64(a + sign*b), true
 }
 
-// binary is x op y, paid for.
-func binary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+// applyBinary is x op y, paid for.
+func applyBinary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
 		return workerOf(th).interpolate(format, y)
 	}
@@ -110,7 +110,7 @@ func (w *worker) payIntegers(op syntax.Token, x, y starlark.Int) error {
 		bits = bitLen(x)
 	}
 	if bits > maxBits && op != syntax.GTGT {
-		return w.exceed("integer size", op.String(), bits, maxBits, 0)
+		return w.stopAtLimit("integer size", op.String(), bits, maxBits, 0)
 	}
 	if bits <= 64 {
 		return nil
@@ -122,7 +122,7 @@ func (w *worker) payString(op syntax.Token, x starlark.String, y starlark.Value)
 	switch op {
 	case syntax.PLUS:
 		if y, ok := y.(starlark.String); ok {
-			return w.pay(concatText, uint64(len(x)+len(y)))
+			return w.pay(textConcat, uint64(len(x)+len(y)))
 		}
 	case syntax.STAR:
 		if n, ok := y.(starlark.Int); ok {
@@ -136,7 +136,7 @@ func (w *worker) payBytes(op syntax.Token, x starlark.Bytes, y starlark.Value) e
 	switch y := y.(type) {
 	case starlark.Bytes:
 		if op == syntax.PLUS {
-			return w.pay(concatText, uint64(len(x)+len(y)))
+			return w.pay(textConcat, uint64(len(x)+len(y)))
 		}
 	case starlark.Int:
 		if op == syntax.STAR {
@@ -151,7 +151,7 @@ func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
 		return w.payRepeat(x, n)
 	}
 	if n := starlark.Len(y); n >= 0 && op == syntax.PLUS {
-		return w.paySequence(concatList, uint64(starlark.Len(x)+n))
+		return w.paySequence(listConcat, uint64(starlark.Len(x)+n))
 	}
 	return w.payHostParts(op.String(), y)
 }
@@ -162,15 +162,15 @@ func (w *worker) payRepeat(v starlark.Value, n starlark.Int) error {
 	if !ok || count < 1 || count >= 1<<30 {
 		return nil
 	}
-	p := repeatList
+	p := listRepeat
 	switch v.(type) {
 	case starlark.String, starlark.Bytes:
-		p = repeatText
+		p = textRepeat
 	case *starlark.List, starlark.Tuple:
 	default:
 		return nil
 	}
-	size := times(uint64(starlark.Len(v)), uint64(count))
+	size := multiplyClamped(uint64(starlark.Len(v)), uint64(count))
 	if size >= 1<<30 {
 		return nil
 	}
@@ -200,12 +200,12 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	for _, t := range tables {
 		total += max(starlark.Len(t), 0)
 	}
-	if total < floodFrom {
+	if total < watchedLen {
 		return nil
 	}
 	fresh := new(starlark.List) // stands for the table that does not exist yet
 	for _, t := range tables {
-		err := w.forEach(op, unpaid, t, func(k starlark.Value) error { return w.flood(op, fresh, k, total, 1) })
+		err := w.forEach(op, noCharge, t, func(k starlark.Value) error { return w.chargeCollisions(op, fresh, k, total, 1) })
 		if err != nil {
 			return err
 		}
@@ -214,25 +214,25 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	return nil
 }
 
-// inplace is x op= y for a list or a dict, which change.
-func inplace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
+// applyInPlace is x op= y for a list or a dict, which change.
+func applyInPlace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	w := workerOf(th)
 	switch x := x.(type) {
 	case *starlark.List:
 		if _, ok := y.(starlark.Iterable); ok && op == syntax.PLUS {
-			return x, w.extend(x, y)
+			return x, w.extendList(x, y)
 		}
 	case *starlark.Dict:
 		if y, ok := y.(*starlark.Dict); ok && op == syntax.PIPE {
-			return x, w.update(x, y)
+			return x, w.mergeInto(x, y)
 		}
 	}
-	return binary(th, op, x, y)
+	return applyBinary(th, op, x, y)
 }
 
-// extend appends the elements of y to a list, as += does.
-func (w *worker) extend(x *starlark.List, y starlark.Value) error {
-	if err := w.payElements(extended, y); err != nil {
+// extendList appends the elements of y to a list, as += does.
+func (w *worker) extendList(x *starlark.List, y starlark.Value) error {
+	if err := w.payElements(listGrowth, y); err != nil {
 		return err
 	}
 	if _, err := stockMethod(x, "extend").CallInternal(&w.thread, starlark.Tuple{y}, nil); err != nil {
@@ -241,17 +241,17 @@ func (w *worker) extend(x *starlark.List, y starlark.Value) error {
 	return nil
 }
 
-// update puts the entries of y into x, as |= does.
-func (w *worker) update(x, y *starlark.Dict) error {
+// mergeInto puts the entries of y into x, as |= does.
+func (w *worker) mergeInto(x, y *starlark.Dict) error {
 	if err := w.payAs("|=", newEntry, uint64(y.Len())); err != nil {
 		return err
 	}
 	for _, item := range y.Items() {
-		if err := w.pay(visited, 1); err != nil {
+		if err := w.pay(elementVisit, 1); err != nil {
 			return err
 		}
 		if err := w.setKey("|=", x, item[0], item[1]); err != nil {
-			if w.stopped != nil {
+			if w.stopCause != nil {
 				return err
 			}
 			return errors.New(strings.Replace(err.Error(), "insert into", "apply |= to", 1))
@@ -268,15 +268,15 @@ func stockMethod(recv starlark.Value, name string) *starlark.Builtin {
 
 // negate is -x.
 func negate(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	return unary(th, syntax.MINUS, args[0])
+	return applyUnary(th, syntax.MINUS, args[0])
 }
 
 // complement is ~x.
 func complement(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-	return unary(th, syntax.TILDE, args[0])
+	return applyUnary(th, syntax.TILDE, args[0])
 }
 
-func unary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlark.Value, error) {
+func applyUnary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlark.Value, error) {
 	if i, ok := x.(starlark.Int); ok && !isSmallInt(i) {
 		if err := workerOf(th).payAs(op.String(), intWords, words(i)); err != nil {
 			return nil, err
@@ -285,13 +285,13 @@ func unary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlark.Val
 	return starlark.Unary(op, x)
 }
 
-// contained is x in y.
-func contained(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// testIn is x in y.
+func testIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(ok), err
 }
 
-func notContained(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func testNotIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(!ok), err
 }
@@ -333,7 +333,7 @@ func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int
 	scalar := isScalar(x)
 	for i := start; i < end; i++ {
 		if i&7 == 7 {
-			if err := w.payAs(op, visited, 4); err != nil {
+			if err := w.payAs(op, elementVisit, 4); err != nil {
 				return -1, err
 			}
 		}
@@ -366,5 +366,5 @@ func (w *worker) payScan(op string, n int, needle starlark.Value) error {
 	case starlark.Bytes:
 		m = uint64(len(needle))
 	}
-	return w.payAs(op, scanned, times(uint64(n), 1+min(m, uint64(n))/64))
+	return w.payAs(op, scannedByte, multiplyClamped(uint64(n), 1+min(m, uint64(n))/64))
 }

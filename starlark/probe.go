@@ -11,12 +11,12 @@ import (
 
 // The names that probes call.
 const (
-	lineProbe = "$line"
-	armProbe  = "$arm"
+	lineProbe   = "$line"
+	branchProbe = "$arm"
 )
 
 // isProbe reports whether a name is one that probes call.
-func isProbe(name string) bool { return name == lineProbe || name == armProbe }
+func isProbe(name string) bool { return name == lineProbe || name == branchProbe }
 
 // coveredSteps is the number of interpreter steps that count as one while coverage is measured, so
 // that no run fails because of its probes. A list of statements `if x: pass` grows most, by a
@@ -80,7 +80,7 @@ func (r *rewriter) condition(pos syntax.Position, e syntax.Expr) syntax.Expr {
 	}
 	yes, no := r.sites.counter(), r.sites.counter()
 	r.sites.branches = append(r.sites.branches, branchSite{int(pos.Line), int(pos.Col), yes, no})
-	return probeCall(pos, armProbe, intLiteral(pos, yes), intLiteral(pos, no), r.expr(e))
+	return probeCall(pos, branchProbe, intLiteral(pos, yes), intLiteral(pos, no), r.expr(e))
 }
 
 func probeCall(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallExpr {

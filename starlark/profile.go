@@ -15,8 +15,8 @@ import (
 // of its instructions, and takes several times as long. The zero value is ready; it
 // is safe for concurrent use.
 type Profile struct {
-	mu    sync.Mutex
-	spent map[string]*stackUsage
+	mu     sync.Mutex
+	stacks map[string]*stackUsage
 }
 
 // A stackUsage counts the steps and bytes of one line that was reached through one stack.
@@ -33,16 +33,16 @@ func (p *Profile) samples() []stackUsage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []stackUsage
-	for _, key := range slices.Sorted(maps.Keys(p.spent)) {
-		list = append(list, *p.spent[key])
+	for _, key := range slices.Sorted(maps.Keys(p.stacks)) {
+		list = append(list, *p.stacks[key])
 	}
 	slices.SortStableFunc(list, func(a, b stackUsage) int {
-		return slices.CompareFunc(backward(a.Stack), backward(b.Stack), compareFrames)
+		return slices.CompareFunc(reverseStack(a.Stack), reverseStack(b.Stack), compareFrames)
 	})
 	return list
 }
 
-func backward(stack []Frame) []Frame {
+func reverseStack(stack []Frame) []Frame {
 	stack = slices.Clone(stack)
 	slices.Reverse(stack)
 	return stack
@@ -52,47 +52,47 @@ func compareFrames(a, b Frame) int {
 	return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), strings.Compare(a.Fn, b.Fn))
 }
 
-// ticks returns how many steps a run of s makes between two looks at what it does.
-func (s *Sandbox) ticks() uint64 {
+// tickInterval returns how many steps a run of s makes between two looks at what it does.
+func (s *Sandbox) tickInterval() uint64 {
 	if s.profile != nil {
 		return 1
 	}
 	return tickSteps
 }
 
-// look counts what w has spent since the last look at the place where it is now. The
+// addSample counts what w has spent since the last look at the place where it is now. The
 // interpreter looks before each instruction, when the place is still that of the one
 // before it.
-func (p *Profile) look(w *worker) {
+func (p *Profile) addSample(w *worker) {
 	if w.thread.CallStackDepth() > 0 {
-		w.way = w.stack(w.way[:0])
+		w.profileStack = w.appendStack(w.profileStack[:0])
 	}
 	now := Usage{Steps: w.thread.Steps, Bytes: w.budget.alloc}
-	spent := Usage{now.Steps - w.looked.Steps, now.Bytes - w.looked.Bytes}
-	w.looked = now
+	spent := Usage{now.Steps - w.profiled.Steps, now.Bytes - w.profiled.Bytes}
+	w.profiled = now
 	if spent != (Usage{}) {
-		p.add(w.way, spent)
+		p.add(w.profileStack, spent)
 	}
 }
 
 func (p *Profile) add(way []Frame, spent Usage) {
-	key := wayKey(way)
+	key := stackKey(way)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.spent[key]
+	s := p.stacks[key]
 	if s == nil {
-		if p.spent == nil {
-			p.spent = map[string]*stackUsage{}
+		if p.stacks == nil {
+			p.stacks = map[string]*stackUsage{}
 		}
 		s = &stackUsage{Stack: slices.Clone(way)}
-		p.spent[key] = s
+		p.stacks[key] = s
 	}
 	s.Steps += spent.Steps
 	s.Bytes += spent.Bytes
 }
 
-// wayKey tells two ways apart.
-func wayKey(way []Frame) string {
+// stackKey tells two ways apart.
+func stackKey(way []Frame) string {
 	var key []byte
 	for _, f := range way {
 		key = append(key, f.Pos.File...)
@@ -105,9 +105,9 @@ func wayKey(way []Frame) string {
 	return string(key)
 }
 
-// stack adds the calls under way to list, innermost first, without the helpers of
+// appendStack adds the calls under way to list, innermost first, without the helpers of
 // rewritten source, and by lines: a profile has no columns.
-func (w *worker) stack(list []Frame) []Frame {
+func (w *worker) appendStack(list []Frame) []Frame {
 	for i := range w.thread.CallStackDepth() {
 		f := w.thread.CallFrame(i)
 		if strings.HasPrefix(f.Name, "$") {
@@ -116,7 +116,7 @@ func (w *worker) stack(list []Frame) []Frame {
 		list = append(list, Frame{Fn: f.Name, Pos: Pos{File: f.Pos.Filename(), Line: int(f.Pos.Line)}})
 	}
 	if w.parent != nil {
-		list = w.parent.stack(list)
+		list = w.parent.appendStack(list)
 	}
 	return list
 }

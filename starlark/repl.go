@@ -33,24 +33,24 @@ type REPL struct {
 	// Load is what load statements ask, as in [Exec]; nil refuses them.
 	Load func(from, label string) (name string, src []byte, err error)
 
-	box   *Sandbox
-	next  func(more bool) (string, error)
-	names starlark.StringDict // over the defined ones
-	mods  []*Module           // that it uses
-	text  []byte              // of all lines that were read
-	held  string              // a line that was read and belongs to the next statement
+	box         *Sandbox
+	nextLine    func(more bool) (string, error)
+	names       starlark.StringDict // over the defined ones
+	modules     []*Module           // that it uses
+	lines       []byte              // of all lines that were read
+	pendingLine string              // a line that was read and belongs to the next statement
 }
 
 // REPL returns a REPL that reads lines with next, with or without their ends; more
 // says that a statement goes on. The end is [io.EOF].
 func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
-	return &REPL{box: s, next: next, names: starlark.StringDict{}}
+	return &REPL{box: s, nextLine: next, names: starlark.StringDict{}}
 }
 
 // Use gives the statements to come the names that m's file has, over those they
 // have, but not what it loads.
 func (r *REPL) Use(m *Module) {
-	r.mods = append(r.mods, m)
+	r.modules = append(r.modules, m)
 	r.Set(m.env)
 	r.Set(m.Globals)
 }
@@ -102,14 +102,14 @@ func (in *Input) Text() string { return strings.TrimLeft(string(in.file.src), "\
 // not indented. The error is an [*Error], of what cannot be parsed, or that of
 // next; after either the next line begins anew.
 func (r *REPL) Read() (*Input, error) {
-	begin := len(r.text)
+	begin := len(r.lines)
 	stopped := r.readStatement()
-	if stopped != nil && !(stopped == io.EOF && len(r.text) > begin) {
+	if stopped != nil && !(stopped == io.EOF && len(r.lines) > begin) {
 		return nil, stopped
 	}
 	// What came before is left out, but its lines count.
-	above := strings.Repeat("\n", strings.Count(string(r.text[:begin]), "\n"))
-	f, err := r.box.parseOnce(replName, []byte(above+string(r.text[begin:])))
+	above := strings.Repeat("\n", strings.Count(string(r.lines[:begin]), "\n"))
+	f, err := r.box.parseOnce(replName, []byte(above+string(r.lines[begin:])))
 	if err != nil {
 		return nil, Locate(err, r.source)
 	}
@@ -119,23 +119,23 @@ func (r *REPL) Read() (*Input, error) {
 // readStatement reads lines until they make up a statement, or cannot be the
 // beginning of one. The error is that of next.
 func (r *REPL) readStatement() (stopped error) {
-	begin, last := len(r.text), len(r.text)
+	begin, last := len(r.lines), len(r.lines)
 	f, _ := r.box.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
-		line, err := r.readLine(len(r.text) > begin)
+		line, err := r.readLine(len(r.lines) > begin)
 		if err != nil {
 			stopped = err
 			return nil, err
 		}
-		last = len(r.text)
-		r.text = append(r.text, line...)
-		if int64(len(r.text)-begin) > r.box.limits.Source {
+		last = len(r.lines)
+		r.lines = append(r.lines, line...)
+		if int64(len(r.lines)-begin) > r.box.limits.Source {
 			return nil, io.EOF // whoever parses it says so
 		}
 		return []byte(line), nil
 	})
-	if f != nil && isBlock(f) && last > begin && len(strings.TrimSpace(string(r.text[last:]))) > 0 {
-		r.held = string(r.text[last:])
-		r.text = r.text[:last]
+	if f != nil && isBlock(f) && last > begin && len(strings.TrimSpace(string(r.lines[last:]))) > 0 {
+		r.pendingLine = string(r.lines[last:])
+		r.lines = r.lines[:last]
 	}
 	return stopped
 }
@@ -154,12 +154,12 @@ func isBlock(f *syntax.File) bool {
 
 // readLine returns the next line with its end.
 func (r *REPL) readLine(more bool) (string, error) {
-	if r.held != "" {
-		line := r.held
-		r.held = ""
+	if r.pendingLine != "" {
+		line := r.pendingLine
+		r.pendingLine = ""
 		return line, nil
 	}
-	line, err := r.next(more)
+	line, err := r.nextLine(more)
 	if line == "" && err != nil {
 		return "", err
 	}
@@ -169,10 +169,10 @@ func (r *REPL) readLine(more bool) (string, error) {
 // source returns the text of a file for an error.
 func (r *REPL) source(file string) string {
 	if file == replName {
-		return string(r.text)
+		return string(r.lines)
 	}
 	text := r.box.sources.text(file)
-	for _, m := range r.mods {
+	for _, m := range r.modules {
 		text = either(text, m.sources.text(file))
 	}
 	return text
@@ -186,7 +186,7 @@ func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, e
 	if err != nil {
 		return "", Usage{}, Locate(err, r.source)
 	}
-	value, err = w.input(r, in.file)
+	value, err = w.runInput(r, in.file)
 	usage, err = w.leave(err)
 	if err != nil {
 		return "", usage, Locate(err, r.source)
@@ -194,8 +194,8 @@ func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, e
 	return value, usage, nil
 }
 
-// input runs an input, and returns the text of its value.
-func (w *worker) input(r *REPL, f *File) (_ string, err error) {
+// runInput runs an input, and returns the text of its value.
+func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 	defer w.contain(&err)
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
@@ -203,14 +203,14 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 	if f, err = w.box.parseOnce(f.name, f.src); err != nil { // the tree is the Input's
 		return "", err
 	}
-	f, names := r.carry(f)
+	f, names := r.bindNames(f)
 	program, _, err := w.box.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}
 	w.loader = &loader{Exec: Exec{Load: r.Load}, modules: map[string]starlark.StringDict{}}
 	w.files = []string{replName}
-	globals, err := program.Init(&w.thread, joined(w.box.env, names))
+	globals, err := program.Init(&w.thread, mergeNames(w.box.env, names))
 	for name, v := range globals {
 		if name[0] != '$' {
 			r.names[name] = v
@@ -219,13 +219,13 @@ func (w *worker) input(r *REPL, f *File) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return w.shown(globals[exprResult])
+	return w.formatResult(globals[exprResult])
 }
 
-// carry returns f with its last expression assigned to exprResult, and the names
+// bindNames returns f with its last expression assigned to exprResult, and the names
 // that it binds bound to what they are now: x += 1 goes on from there. The names
 // are those that the result may use.
-func (r *REPL) carry(f *File) (*File, starlark.StringDict) {
+func (r *REPL) bindNames(f *File) (*File, starlark.StringDict) {
 	tree, names := *f.tree, maps.Clone(r.names)
 	tree.Options = &replDialect
 	tree.Stmts = nil
@@ -248,8 +248,8 @@ func (r *REPL) carry(f *File) (*File, starlark.StringDict) {
 	return &File{name: f.name, src: f.src, tree: &tree}, names
 }
 
-// shown returns the text of a value that is shown: of None none.
-func (w *worker) shown(v starlark.Value) (string, error) {
+// formatResult returns the text of a value that is shown: of None none.
+func (w *worker) formatResult(v starlark.Value) (string, error) {
 	if v == nil || v == starlark.None {
 		return "", nil
 	}
@@ -264,7 +264,7 @@ func (w *worker) repr(v starlark.Value) (string, error) {
 	}
 	s := string(text.(starlark.String))
 	if !w.payOutput(s) {
-		return "", w.stopped
+		return "", w.stopCause
 	}
 	return s, nil
 }

@@ -22,9 +22,9 @@ func (r *REPL) Complete(text string) (begin int, names []string) {
 		if part == "" {
 			return begin, nil
 		}
-		all = r.known()
+		all = r.visibleNames()
 	case owner != "":
-		all = members(r.value(owner))
+		all = memberNames(r.resolvePath(owner))
 	}
 	for _, name := range all {
 		if strings.HasPrefix(name, part) {
@@ -57,8 +57,8 @@ func cutLast(path string) (owner, part string, dotted bool) {
 	return path[:i], path[i+1:], true
 }
 
-// known returns all names that a statement may use.
-func (r *REPL) known() []string {
+// visibleNames returns all names that a statement may use.
+func (r *REPL) visibleNames() []string {
 	var names []string
 	for _, env := range []starlark.StringDict{r.box.env, r.names} {
 		for name := range env {
@@ -71,8 +71,8 @@ func (r *REPL) known() []string {
 	return slices.Compact(names)
 }
 
-// value returns what a path of names stands for, or nil.
-func (r *REPL) value(path string) starlark.Value {
+// resolvePath returns what a path of names stands for, or nil.
+func (r *REPL) resolvePath(path string) starlark.Value {
 	first, rest, more := strings.Cut(path, ".")
 	v := r.names[first]
 	if v == nil {
@@ -92,8 +92,8 @@ func (r *REPL) value(path string) starlark.Value {
 	return v
 }
 
-// members returns the names of the members of v.
-func members(v starlark.Value) []string {
+// memberNames returns the names of the members of v.
+func memberNames(v starlark.Value) []string {
 	if owner, ok := v.(starlark.HasAttrs); ok {
 		return owner.AttrNames()
 	}

@@ -182,7 +182,7 @@ func TestREPLStops(t *testing.T) {
 	if _, err := r.Read(); err != interrupted {
 		t.Errorf("got %v, want what the source of the lines said", err)
 	}
-	r.next = linesOf("7\n", io.EOF)
+	r.nextLine = linesOf("7\n", io.EOF)
 	in, err = r.Read()
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func FuzzREPL(f *testing.F) {
 				t.Fatalf("got %v, want an error of the script", err)
 			}
 		}
-		got, want := strings.Count(string(r.text), "\n"), strings.Count(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+		got, want := strings.Count(string(r.lines), "\n"), strings.Count(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 		if got < want {
 			t.Errorf("read %d lines of %d", got, want)
 		}

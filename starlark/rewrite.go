@@ -21,67 +21,67 @@ import (
 func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
 	bound := starnames.Bound(f)
 	r := &rewriter{
-		shadowed: func(name string) bool { return bound[name] || predeclared(name) },
-		used:     map[string]string{},
-		globals:  map[string]bool{},
-		control:  f.Options.TopLevelControl,
-		sites:    sites,
+		isShadowed:      func(name string) bool { return bound[name] || predeclared(name) },
+		helperGlobals:   map[string]string{},
+		assignedGlobals: map[string]bool{},
+		topLevelControl: f.Options.TopLevelControl,
+		sites:           sites,
 	}
-	r.scope = r.numbersOf(f.Stmts, nil)
-	f.Stmts = r.hoist(r.stmts(f.Stmts))
+	r.scope = r.findIntKinds(f.Stmts, nil)
+	f.Stmts = r.bindHelpers(r.stmts(f.Stmts))
 	return r.err
 }
 
 // A rewriter has the state of one rewrite.
 type rewriter struct {
-	shadowed func(name string) bool // a name of the universe that the file redefines
-	scope    numbers                // of the function that is being rewritten
-	nodes    int                    // statements and expressions so far
-	temps    int                    // temporaries so far
+	isShadowed  func(name string) bool // a name of the universe that the file redefines
+	scope       intKinds               // of the function that is being rewritten
+	nodes       int                    // statements and expressions so far
+	temporaries int                    // temporaries so far
 
-	control   bool            // statements outside of functions may be conditional
-	functions int             // around the statement, and
-	globals   map[string]bool // names that statements outside of functions assigned to so far
+	topLevelControl bool            // statements outside of functions may be conditional
+	functionDepth   int             // around the statement, and
+	assignedGlobals map[string]bool // names that statements outside of functions assigned to so far
 
-	used  map[string]string // helpers, with the globals that they are bound to, and
-	order []string          // the order of their first use
-	err   error             // the first of what cannot be rewritten
+	helperGlobals map[string]string // helpers, with the globals that they are bound to, and
+	helperOrder   []string          // the order of their first use
+	err           error             // the first of what cannot be rewritten
 
 	sites *sites // what probes count, or nil
 }
 
-// bigBody is the number of nodes from which a function pays for its frame, which
+// largeBody is the number of nodes from which a function pays for its frame, which
 // is cleared at every call.
-const bigBody = 256
+const largeBody = 256
 
-// hoist binds the helpers that the file uses to globals at its start. A global is
+// bindHelpers binds the helpers that the file uses to globals at its start. A global is
 // an element of an array, a predeclared name an entry of a map.
-func (r *rewriter) hoist(stmts []syntax.Stmt) []syntax.Stmt {
-	if len(r.order) == 0 {
+func (r *rewriter) bindHelpers(stmts []syntax.Stmt) []syntax.Stmt {
+	if len(r.helperOrder) == 0 {
 		return stmts
 	}
 	pos := syntax.Start(stmts[0])
-	head := make([]syntax.Stmt, 0, len(r.order)+len(stmts))
-	for _, name := range r.order {
-		head = append(head, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, r.used[name]), RHS: ident(pos, name)})
+	head := make([]syntax.Stmt, 0, len(r.helperOrder)+len(stmts))
+	for _, name := range r.helperOrder {
+		head = append(head, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, r.helperGlobals[name]), RHS: ident(pos, name)})
 	}
 	return append(head, stmts...)
 }
 
-// helper is the global that a helper is bound to.
-func (r *rewriter) helper(pos syntax.Position, name string) *syntax.Ident {
-	global, ok := r.used[name]
+// useHelper is the global that a helper is bound to.
+func (r *rewriter) useHelper(pos syntax.Position, name string) *syntax.Ident {
+	global, ok := r.helperGlobals[name]
 	if !ok {
 		global = "$g" + name
-		r.used[name] = global
-		r.order = append(r.order, name)
+		r.helperGlobals[name] = global
+		r.helperOrder = append(r.helperOrder, name)
 	}
 	return ident(pos, global)
 }
 
-// help is a call of a helper.
-func (r *rewriter) help(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallExpr {
-	return &syntax.CallExpr{Fn: r.helper(pos, name), Lparen: pos, Args: args, Rparen: pos}
+// callHelper is a call of a helper.
+func (r *rewriter) callHelper(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallExpr {
+	return &syntax.CallExpr{Fn: r.useHelper(pos, name), Lparen: pos, Args: args, Rparen: pos}
 }
 
 func ident(pos syntax.Position, name string) *syntax.Ident {
@@ -118,7 +118,7 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	switch s := s.(type) {
 	case *syntax.AssignStmt:
 		if s.Op != syntax.EQ {
-			return append(r.bindFirst(out, s), r.augmented(s))
+			return append(r.declareGlobal(out, s), r.augmentStmt(s))
 		}
 		return r.assign(out, s)
 	case *syntax.ExprStmt:
@@ -132,7 +132,7 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 		s.Cond, s.Body = r.expr(s.Cond), r.stmts(s.Body)
 	case *syntax.ReturnStmt:
 		if s.Result != nil {
-			s.Result = r.returned(r.expr(s.Result))
+			s.Result = r.returnValue(r.expr(s.Result))
 		}
 	case *syntax.DefStmt:
 		r.def(s)
@@ -140,10 +140,10 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	return append(out, s) // break, continue, pass, load as they are
 }
 
-// returned is what a function returns: nil in place of None, which is an instruction as
+// returnValue is what a function returns: nil in place of None, which is an instruction as
 // well, and looks for no name.
-func (r *rewriter) returned(e syntax.Expr) syntax.Expr {
-	if id, ok := e.(*syntax.Ident); ok && id.Name == "None" && !r.shadowed("None") {
+func (r *rewriter) returnValue(e syntax.Expr) syntax.Expr {
+	if id, ok := e.(*syntax.Ident); ok && id.Name == "None" && !r.isShadowed("None") {
 		return nil
 	}
 	return e
@@ -159,20 +159,20 @@ func (r *rewriter) forStmt(s *syntax.ForStmt) {
 func (r *rewriter) def(s *syntax.DefStmt) {
 	r.params(s.Params)
 	saved, start := r.scope, r.nodes
-	r.scope = r.numbersOf(s.Body, s.Params)
-	r.functions++
+	r.scope = r.findIntKinds(s.Body, s.Params)
+	r.functionDepth++
 	s.Body = r.stmts(s.Body)
-	r.functions--
+	r.functionDepth--
 	r.scope = saved
-	if enter := r.enter(s.Def, r.nodes-start, s.Params); enter != nil {
+	if enter := r.frameCharge(s.Def, r.nodes-start, s.Params); enter != nil {
 		s.Body = afterDoc(s.Body, &syntax.ExprStmt{X: enter})
 	}
 }
 
-// enter is what a function calls first to pay for its frame, or nil.
-func (r *rewriter) enter(pos syntax.Position, nodes int, params []syntax.Expr) syntax.Expr {
+// frameCharge is what a function calls first to pay for its frame, or nil.
+func (r *rewriter) frameCharge(pos syntax.Position, nodes int, params []syntax.Expr) syntax.Expr {
 	steps, bytes := 0, 0
-	if nodes > bigBody {
+	if nodes > largeBody {
 		steps, bytes = nodes/8, 0
 	}
 	for _, p := range params {
@@ -183,7 +183,7 @@ func (r *rewriter) enter(pos syntax.Position, nodes int, params []syntax.Expr) s
 	if steps+bytes == 0 {
 		return nil
 	}
-	return r.help(pos, "$enter", intLiteral(pos, steps), intLiteral(pos, bytes))
+	return r.callHelper(pos, "$enter", intLiteral(pos, steps), intLiteral(pos, bytes))
 }
 
 // afterDoc puts s at the start of a body, behind its doc string.
@@ -220,58 +220,58 @@ func (r *rewriter) params(list []syntax.Expr) {
 
 // ---- assignments ----
 
-// bindFirst makes a global of a name that a file assigns to with an operator
+// declareGlobal makes a global of a name that a file assigns to with an operator
 // before all else. The assignment that replaces it would else find a predeclared
 // name of that spelling on its right side. A statement that never runs is enough.
-func (r *rewriter) bindFirst(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
+func (r *rewriter) declareGlobal(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	id, ok := unparen(s.LHS).(*syntax.Ident)
-	if !ok || r.functions > 0 || r.globals[id.Name] || !r.control {
+	if !ok || r.functionDepth > 0 || r.assignedGlobals[id.Name] || !r.topLevelControl {
 		return out
 	}
-	r.globals[id.Name] = true
+	r.assignedGlobals[id.Name] = true
 	never := &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(id.NamePos, id.Name), RHS: intLiteral(s.OpPos, 0)}
 	return append(out, &syntax.IfStmt{If: id.NamePos, Cond: intLiteral(id.NamePos, 0), True: []syntax.Stmt{never}})
 }
 
-func (r *rewriter) augmented(s *syntax.AssignStmt) syntax.Stmt {
+func (r *rewriter) augmentStmt(s *syntax.AssignStmt) syntax.Stmt {
 	switch lhs := unparen(s.LHS).(type) {
 	case *syntax.Ident:
-		if r.scope.smallAugment(r, s) {
+		if r.scope.isNativeAugment(r, s) {
 			s.LHS, s.RHS = r.expr(s.LHS), r.expr(s.RHS)
 			return s
 		}
-		call := r.help(s.OpPos, "$i"+s.Op.String(), r.expr(lhs), r.expr(s.RHS))
+		call := r.callHelper(s.OpPos, "$i"+s.Op.String(), r.expr(lhs), r.expr(s.RHS))
 		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(lhs.NamePos, lhs.Name), RHS: call}
 	case *syntax.IndexExpr:
-		ref := r.help(lhs.Lbrack, "$ref", r.expr(lhs.X), r.expr(lhs.Y))
-		return r.augment(s, ref)
+		ref := r.callHelper(lhs.Lbrack, "$ref", r.expr(lhs.X), r.expr(lhs.Y))
+		return r.augmentTarget(s, ref)
 	case *syntax.DotExpr:
-		ref := r.help(lhs.Dot, "$fref", r.expr(lhs.X), stringLiteral(lhs.Dot, lhs.Name.Name))
-		return r.augment(s, ref)
+		ref := r.callHelper(lhs.Dot, "$fref", r.expr(lhs.X), stringLiteral(lhs.Dot, lhs.Name.Name))
+		return r.augmentTarget(s, ref)
 	}
 	return s // the resolver refuses it
 }
 
-func (r *rewriter) augment(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
-	return &syntax.ExprStmt{X: r.help(s.OpPos, "$aug", stringLiteral(s.OpPos, s.Op.String()), ref, r.expr(s.RHS))}
+func (r *rewriter) augmentTarget(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
+	return &syntax.ExprStmt{X: r.callHelper(s.OpPos, "$aug", stringLiteral(s.OpPos, s.Op.String()), ref, r.expr(s.RHS))}
 }
 
 func (r *rewriter) assign(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	s.RHS = r.expr(s.RHS)
-	if r.functions == 0 {
-		starnames.AddTarget(r.globals, s.LHS)
+	if r.functionDepth == 0 {
+		starnames.AddTarget(r.assignedGlobals, s.LHS)
 	}
 	if x, ok := unparen(s.LHS).(*syntax.IndexExpr); ok {
-		return append(out, r.store(x, s.RHS))
+		return append(out, r.storeStmt(x, s.RHS))
 	}
 	lhs, stores := r.target(s.LHS)
 	s.LHS = lhs
 	return append(append(out, s), stores...)
 }
 
-// store is x[k] = v as a call.
-func (r *rewriter) store(x *syntax.IndexExpr, v syntax.Expr) syntax.Stmt {
-	return &syntax.ExprStmt{X: r.help(x.Lbrack, "$setindex", v, r.expr(x.X), r.expr(x.Y))}
+// storeStmt is x[k] = v as a call.
+func (r *rewriter) storeStmt(x *syntax.IndexExpr, v syntax.Expr) syntax.Stmt {
+	return &syntax.ExprStmt{X: r.callHelper(x.Lbrack, "$setindex", v, r.expr(x.X), r.expr(x.Y))}
 }
 
 // target rewrites an assignment's target. When it assigns to an element, all its
@@ -283,11 +283,11 @@ func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
 	}
 	var stores []syntax.Stmt
 	return r.leaves(e, func(leaf syntax.Expr) syntax.Expr {
-		r.temps++
+		r.temporaries++
 		pos, _ := leaf.Span()
-		temp := fmt.Sprintf("$t%d", r.temps)
+		temp := fmt.Sprintf("$t%d", r.temporaries)
 		if x, ok := leaf.(*syntax.IndexExpr); ok {
-			stores = append(stores, r.store(x, ident(pos, temp)))
+			stores = append(stores, r.storeStmt(x, ident(pos, temp)))
 		} else {
 			stores = append(stores, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: r.plainLeaf(leaf), RHS: ident(pos, temp)})
 		}
@@ -391,7 +391,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.Comprehension:
 		return r.comprehension(e)
 	case *syntax.DotExpr:
-		return r.help(e.Dot, "$attr", r.expr(e.X), stringLiteral(e.NamePos, e.Name.Name))
+		return r.callHelper(e.Dot, "$attr", r.expr(e.X), stringLiteral(e.NamePos, e.Name.Name))
 	case *syntax.IndexExpr:
 		return r.index(e)
 	case *syntax.SliceExpr:
@@ -406,38 +406,38 @@ func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
 	if e.X == nil {
 		return e
 	}
-	small := r.scope.kind(r, e.X) >= tame
+	small := r.scope.kind(r, e.X) >= boundedSum
 	e.X = r.expr(e.X)
 	switch {
 	case small:
 		return e
 	case e.Op == syntax.MINUS:
-		return r.help(e.OpPos, "$neg", e.X)
+		return r.callHelper(e.OpPos, "$neg", e.X)
 	case e.Op == syntax.TILDE:
-		return r.help(e.OpPos, "$~", e.X)
+		return r.callHelper(e.OpPos, "$~", e.X)
 	}
 	return e
 }
 
 func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
-	if terms := r.terms(e); terms != nil {
-		return r.help(e.OpPos, "$sum", r.exprs(terms)...)
+	if terms := r.textTerms(e); terms != nil {
+		return r.callHelper(e.OpPos, "$sum", r.exprs(terms)...)
 	}
-	native := r.native(e)
+	native := r.isNative(e)
 	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	if native {
 		return e
 	}
-	return r.help(e.OpPos, "$"+e.Op.String(), e.X, e.Y)
+	return r.callHelper(e.OpPos, "$"+e.Op.String(), e.X, e.Y)
 }
 
 func (r *rewriter) lambda(e *syntax.LambdaExpr) {
 	r.params(e.Params)
 	saved, start := r.scope, r.nodes
-	r.scope = numbers{}
+	r.scope = intKinds{}
 	e.Body = r.expr(e.Body)
 	r.scope = saved
-	if enter := r.enter(e.Lambda, r.nodes-start, e.Params); enter != nil {
+	if enter := r.frameCharge(e.Lambda, r.nodes-start, e.Params); enter != nil {
 		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, e.Body}, Rparen: e.Lambda}
 		e.Body = &syntax.IndexExpr{X: both, Lbrack: e.Lambda, Y: intLiteral(e.Lambda, 1), Rbrack: e.Lambda}
 	}
@@ -445,17 +445,17 @@ func (r *rewriter) lambda(e *syntax.LambdaExpr) {
 
 func (r *rewriter) dict(e *syntax.DictExpr) syntax.Expr {
 	if len(e.List) == 0 {
-		return r.help(e.Lbrace, "$dict")
+		return r.callHelper(e.Lbrace, "$dict")
 	}
 	for i, x := range e.List {
 		entry := x.(*syntax.DictEntry)
-		plain := r.isConst(entry.Key) || r.scope.kind(r, entry.Key) >= integer
+		plain := r.isConst(entry.Key) || r.scope.kind(r, entry.Key) >= anyInt
 		entry.Key = r.expr(entry.Key)
 		switch {
 		case i == 0:
-			entry.Key = r.help(entry.Colon, "$entry", entry.Key, intLiteral(entry.Colon, len(e.List)))
+			entry.Key = r.callHelper(entry.Colon, "$entry", entry.Key, intLiteral(entry.Colon, len(e.List)))
 		case !plain:
-			entry.Key = r.help(entry.Colon, "$key", entry.Key)
+			entry.Key = r.callHelper(entry.Colon, "$key", entry.Key)
 		}
 		entry.Value = r.expr(entry.Value)
 	}
@@ -465,7 +465,7 @@ func (r *rewriter) dict(e *syntax.DictExpr) syntax.Expr {
 func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 	saved := r.scope
 	defer func() { r.scope = saved }()
-	inner := r.scope.within(r, e)
+	inner := r.scope.insideComprehension(r, e)
 	for _, clause := range e.Clauses {
 		switch c := clause.(type) {
 		case *syntax.ForClause:
@@ -486,7 +486,7 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 	entry := e.Body.(*syntax.DictEntry)
 	pair := &syntax.TupleExpr{Lparen: entry.Colon, List: []syntax.Expr{r.expr(entry.Key), r.expr(entry.Value)}, Rparen: entry.Colon}
 	e.Curly, e.Body = false, pair
-	return r.help(entry.Colon, "$dictcomp", e)
+	return r.callHelper(entry.Colon, "$dictcomp", e)
 }
 
 func (r *rewriter) refuse(pos syntax.Position, msg string) {
@@ -496,30 +496,30 @@ func (r *rewriter) refuse(pos syntax.Position, msg string) {
 }
 
 func (r *rewriter) index(e *syntax.IndexExpr) syntax.Expr {
-	native := r.isConst(e.Y) || r.scope.kind(r, e.Y) >= integer
+	native := r.isConst(e.Y) || r.scope.kind(r, e.Y) >= anyInt
 	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	if native {
 		return e
 	}
-	return r.help(e.Lbrack, "$index", e.X, e.Y)
+	return r.callHelper(e.Lbrack, "$index", e.X, e.Y)
 }
 
 func (r *rewriter) slice(e *syntax.SliceExpr) syntax.Expr {
 	part := func(x syntax.Expr) syntax.Expr {
 		if x == nil {
-			return r.none(e.Lbrack)
+			return r.noneExpr(e.Lbrack)
 		}
 		return r.expr(x)
 	}
-	return r.help(e.Lbrack, "$slice", r.expr(e.X), part(e.Lo), part(e.Hi), part(e.Step))
+	return r.callHelper(e.Lbrack, "$slice", r.expr(e.X), part(e.Lo), part(e.Hi), part(e.Step))
 }
 
-// none is None, also in a file that has a variable of that name.
-func (r *rewriter) none(pos syntax.Position) syntax.Expr {
-	if !r.shadowed("None") {
+// noneExpr is None, also in a file that has a variable of that name.
+func (r *rewriter) noneExpr(pos syntax.Position) syntax.Expr {
+	if !r.isShadowed("None") {
 		return ident(pos, "None")
 	}
-	return r.helper(pos, "$none")
+	return r.useHelper(pos, "$none")
 }
 
 func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
@@ -530,7 +530,7 @@ func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	if dot, ok := e.Fn.(*syntax.DotExpr); ok && positional <= 253 {
 		if helper := "$." + dot.Name.Name; helpers()[helper] != nil {
 			e.Args = slices.Insert(e.Args, 0, r.expr(dot.X))
-			e.Fn = r.helper(e.Lparen, helper)
+			e.Fn = r.useHelper(e.Lparen, helper)
 			return e
 		}
 	}
@@ -547,8 +547,8 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 			return a
 		}
 	case *syntax.UnaryExpr:
-		if spread := spreads[a.Op]; spread != "" {
-			a.X = r.help(a.OpPos, spread, r.expr(a.X))
+		if spread := spreadHelpers[a.Op]; spread != "" {
+			a.X = r.callHelper(a.OpPos, spread, r.expr(a.X))
 			return a
 		}
 	}
@@ -556,5 +556,5 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 	return r.expr(a)
 }
 
-// spreads are the helpers of *args and **kwargs in a call.
-var spreads = map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}
+// spreadHelpers are the helpers of *args and **kwargs in a call.
+var spreadHelpers = map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}

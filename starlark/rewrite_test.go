@@ -288,9 +288,9 @@ func TestNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 			bound := starnames.Bound(f.tree)
-			r := &rewriter{shadowed: func(name string) bool { return bound[name] }}
+			r := &rewriter{isShadowed: func(name string) bool { return bound[name] }}
 			var got []string
-			for name, k := range r.numbersOf(f.tree.Stmts, nil) {
+			for name, k := range r.findIntKinds(f.tree.Stmts, nil) {
 				got = append(got, name+" "+[]string{"unknown", "integer", "tame", "term", "small"}[k])
 			}
 			slices.Sort(got)

@@ -104,7 +104,7 @@ func (v *vocabulary) sandbox(opts Options) *Sandbox {
 		opts.Cache = &Cache{}
 	}
 	return &Sandbox{
-		limits: opts.Limits.or(DefaultLimits()),
+		limits: opts.Limits.withDefaults(DefaultLimits()),
 		print:  opts.Print,
 		world:  &world{vocabulary: v, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
 	}
@@ -116,14 +116,14 @@ func guardedNames() starlark.StringDict {
 	env := make(starlark.StringDict, room)
 	maps.Copy(env, universe())
 	maps.Copy(env, helpers())
-	env["json"] = jsonModule()
+	env["json"] = newJSONModule()
 	return env
 }
 
 // WithLimits returns a sandbox with the same names and the limits of l; its
 // zero fields keep those of s. The two share everything else.
 func (s *Sandbox) WithLimits(l Limits) *Sandbox {
-	return &Sandbox{limits: l.or(s.limits), print: s.print, world: s.world}
+	return &Sandbox{limits: l.withDefaults(s.limits), print: s.print, world: s.world}
 }
 
 // Define predeclares name in every file. A dotted name, such as "text.wrap",
@@ -231,9 +231,9 @@ func (s *Sandbox) CallWithin(
 		return nil, Usage{}, s.locate(err)
 	}
 	if most.Steps > 0 {
-		w.allow(most)
+		w.lowerSteps(most)
 	}
-	v, err := w.invoke(fn, args, kwargs)
+	v, err := w.callFunc(fn, args, kwargs)
 	usage, err := w.leave(err)
 	if err != nil {
 		return nil, usage, s.locate(err)

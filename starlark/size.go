@@ -42,7 +42,7 @@ type textWalk struct {
 	path  []starlark.Value
 	// unread is what a byte of a string counts for where nothing is printed, so that
 	// no string is read; 0: what the byte is between quotes.
-	unread uint64
+	byteSize uint64
 }
 
 // textSize returns a bound of the length of v's text, and pays for the walk.
@@ -71,10 +71,10 @@ func (w *worker) payAtomText(op string, v starlark.Value) error {
 		}
 	case starlark.String:
 		if len(v) > smallText {
-			return w.payAs(op, quoting, uint64(len(v)))
+			return w.payAs(op, quotedByteScan, uint64(len(v)))
 		}
 	case starlark.Bytes:
-		return w.payAs(op, quoting, uint64(len(v)))
+		return w.payAs(op, quotedByteScan, uint64(len(v)))
 	}
 	return nil
 }
@@ -124,18 +124,18 @@ func plainSize(v starlark.Value) (uint64, bool) {
 
 // plainSize is that of the text which the walk is about.
 func (t *textWalk) plainSize(v starlark.Value) (uint64, bool) {
-	if s, ok := v.(starlark.String); ok && t.unread > 0 {
-		return 2 + times(uint64(len(s)), t.unread), true
+	if s, ok := v.(starlark.String); ok && t.byteSize > 0 {
+		return 2 + multiplyClamped(uint64(len(s)), t.byteSize), true
 	}
 	return plainSize(v)
 }
 
-// tick charges for the values visited so far, and stops a text that has
+// chargeVisited charges for the values visited so far, and stops a text that has
 // outgrown the memory that is left.
-func (t *textWalk) tick() error {
+func (t *textWalk) chargeVisited() error {
 	b := &t.w.budget
 	if t.size > b.maxAlloc-b.alloc {
-		return t.w.exceed("memory", t.op, saturate(b.alloc, t.size), b.maxAlloc, b.alloc)
+		return t.w.stopAtLimit("memory", t.op, addClamped(b.alloc, t.size), b.maxAlloc, b.alloc)
 	}
 	n := t.nodes
 	t.nodes = 0
@@ -144,49 +144,49 @@ func (t *textWalk) tick() error {
 
 func (t *textWalk) visit(v starlark.Value) error {
 	if t.nodes++; t.nodes >= 64 {
-		if err := t.tick(); err != nil {
+		if err := t.chargeVisited(); err != nil {
 			return err
 		}
 	}
 	if n, ok := t.plainSize(v); ok {
 		if t.size += n; n > 4096 {
-			if err := t.tick(); err != nil {
+			if err := t.chargeVisited(); err != nil {
 				return err
 			}
 		}
 		return t.w.payAtomText(t.op, v)
 	}
 	if t.depth++; t.depth > maxDepth {
-		return t.w.exceed("depth", t.op, uint64(t.depth), maxDepth, 0)
+		return t.w.stopAtLimit("depth", t.op, uint64(t.depth), maxDepth, 0)
 	}
-	err := t.parts(v)
+	err := t.visitParts(v)
 	t.depth--
 	return err
 }
 
-// parts visits what v holds. A list or dict inside itself prints as "...".
-func (t *textWalk) parts(v starlark.Value) error {
+// visitParts visits what v holds. A list or dict inside itself prints as "...".
+func (t *textWalk) visitParts(v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.Tuple:
-		return t.elements(v.Elements())
+		return t.visitElements(v.Elements())
 	case *starlark.List:
-		return t.once(v, func() error { return t.elements(v.Elements()) })
+		return t.visitOnce(v, func() error { return t.visitElements(v.Elements()) })
 	case *starlark.Set:
-		return t.elements(v.Elements())
+		return t.visitElements(v.Elements())
 	case *starlark.Dict:
-		return t.once(v, func() error { return t.entries(v) })
+		return t.visitOnce(v, func() error { return t.visitEntries(v) })
 	case *starlarkstruct.Struct:
-		return t.fields(v)
+		return t.visitFields(v)
 	case *starlark.Function:
 		t.size += uint64(len(v.Name())) + 16
 		return nil
 	case *starlark.Builtin:
 		return nil
 	}
-	return t.hostValue(v)
+	return t.visitHostValue(v)
 }
 
-func (t *textWalk) elements(values func(yield func(starlark.Value) bool)) error {
+func (t *textWalk) visitElements(values func(yield func(starlark.Value) bool)) error {
 	t.size += 8 // "set([", "])"
 	for x := range values {
 		t.size += 2
@@ -197,7 +197,7 @@ func (t *textWalk) elements(values func(yield func(starlark.Value) bool)) error 
 	return nil
 }
 
-func (t *textWalk) entries(d *starlark.Dict) error {
+func (t *textWalk) visitEntries(d *starlark.Dict) error {
 	t.size += 2
 	for k, x := range d.Entries() {
 		t.size += 4
@@ -211,7 +211,7 @@ func (t *textWalk) entries(d *starlark.Dict) error {
 	return nil
 }
 
-func (t *textWalk) fields(s *starlarkstruct.Struct) error {
+func (t *textWalk) visitFields(s *starlarkstruct.Struct) error {
 	t.size += 16
 	for name, x := range s.Entries() {
 		t.size += uint64(len(name)) + 5
@@ -222,51 +222,51 @@ func (t *textWalk) fields(s *starlarkstruct.Struct) error {
 	return nil
 }
 
-// hostValue counts a value of the host, or one of the interpreter's that yields
+// visitHostValue counts a value of the host, or one of the interpreter's that yields
 // elements when asked to. What it holds or yields is in its text; of what does
 // neither, the text itself is made to see how long it is.
-func (t *textWalk) hostValue(v starlark.Value) error {
+func (t *textWalk) visitHostValue(v starlark.Value) error {
 	t.size += 64
 	if v.Type() == "range" {
 		return nil
 	}
 	switch v := v.(type) {
 	case Texts:
-		return t.texts(uint64(v.TextBytes()))
+		return t.addTexts(uint64(v.TextBytes()))
 	case Holder:
 		// It prints what it holds anew: that a list around it is being printed is not
 		// seen there, so that a cycle through it ends at the depth alone.
 		path := t.path
 		t.path = nil
-		err := t.elements(slices.Values(v.Parts()))
+		err := t.visitElements(slices.Values(v.Parts()))
 		t.path = path
 		return err
 	case starlark.IterableMapping:
 		for _, item := range v.Items() {
-			if err := t.elements(item.Elements()); err != nil {
+			if err := t.visitElements(item.Elements()); err != nil {
 				return err
 			}
 		}
 		return nil
 	case starlark.Iterable:
-		return t.elements(elementsOf(v))
+		return t.visitElements(iterateElements(v))
 	}
 	t.size += uint64(len(v.String()))
-	return t.tick()
+	return t.chargeVisited()
 }
 
-// texts counts n bytes of texts that a value of the host holds: it prints them between
+// addTexts counts n bytes of texts that a value of the host holds: it prints them between
 // quotes, and hands them on as they are.
-func (t *textWalk) texts(n uint64) error {
-	if t.unread == 0 {
-		n = times(n, maxQuoted)
+func (t *textWalk) addTexts(n uint64) error {
+	if t.byteSize == 0 {
+		n = multiplyClamped(n, maxQuoted)
 	}
-	t.size = saturate(t.size, n)
-	return t.w.payAs(t.op, quoting, n)
+	t.size = addClamped(t.size, n)
+	return t.w.payAs(t.op, quotedByteScan, n)
 }
 
-// elementsOf ranges over the elements of v.
-func elementsOf(v starlark.Iterable) func(yield func(starlark.Value) bool) {
+// iterateElements ranges over the elements of v.
+func iterateElements(v starlark.Iterable) func(yield func(starlark.Value) bool) {
 	return func(yield func(starlark.Value) bool) {
 		iter := v.Iterate()
 		defer iter.Done()
@@ -276,8 +276,8 @@ func elementsOf(v starlark.Iterable) func(yield func(starlark.Value) bool) {
 	}
 }
 
-// once visits the parts of v unless they are being visited already.
-func (t *textWalk) once(v starlark.Value, parts func() error) error {
+// visitOnce visits the parts of v unless they are being visited already.
+func (t *textWalk) visitOnce(v starlark.Value, parts func() error) error {
 	if slices.Contains(t.path, v) {
 		t.size += 5
 		return nil

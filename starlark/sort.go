@@ -8,21 +8,21 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// quantify is any and all: it looks at elements until the answer is known.
-func quantify(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// anyOrAll is any and all: it looks at elements until the answer is known.
+func anyOrAll(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var xs starlark.Iterable
 	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &xs); err != nil {
 		return nil, err
 	}
 	stop := starlark.Bool(name == "any")
-	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
+	err := w.forEach(name, elementVisit, xs, func(x starlark.Value) error {
 		if x.Truth() == stop {
-			return errEnough
+			return errStopEarly
 		}
 		return nil
 	})
 	switch err {
-	case errEnough:
+	case errStopEarly:
 		return stop, nil
 	case nil:
 		return !stop, nil
@@ -30,8 +30,8 @@ func quantify(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	return nil, err
 }
 
-// extreme is min and max.
-func extreme(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// minOrMax is min and max.
+func minOrMax(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("%s requires at least one positional argument", name)
 	}
@@ -51,8 +51,8 @@ func extreme(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		op = syntax.GT
 	}
 	var best, bestKey starlark.Value
-	err := w.forEach(name, visited, xs, func(x starlark.Value) error {
-		k, err := w.keyOf(key, x)
+	err := w.forEach(name, elementVisit, xs, func(x starlark.Value) error {
+		k, err := w.applyKey(key, x)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func extreme(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		}
 		better, err := w.compare(op, k, bestKey)
 		if err != nil {
-			return w.prefixed(name, err)
+			return w.prefixError(name, err)
 		}
 		if better {
 			best, bestKey = x, k
@@ -75,24 +75,24 @@ func extreme(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 	return best, err
 }
 
-// keyOf applies an optional key function.
-func (w *worker) keyOf(key starlark.Callable, x starlark.Value) (starlark.Value, error) {
+// applyKey applies an optional key function.
+func (w *worker) applyKey(key starlark.Callable, x starlark.Value) (starlark.Value, error) {
 	if key == nil {
 		return x, nil
 	}
 	return starlark.Call(&w.thread, key, starlark.Tuple{x}, nil)
 }
 
-// prefixed puts a name in front of an error, unless the run is stopped.
-func (w *worker) prefixed(name string, err error) error {
-	if w.stopped != nil {
+// prefixError puts a name in front of an error, unless the run is stopped.
+func (w *worker) prefixError(name string, err error) error {
+	if w.stopCause != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %v", name, err)
 }
 
-// sorted is the function: a stable sort with paid comparisons.
-func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+// sortValues is the function: a stable sort with paid comparisons.
+func sortValues(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var xs starlark.Iterable
 	var key starlark.Callable
 	var reverse bool
@@ -103,13 +103,13 @@ func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 	if err != nil {
 		return nil, err
 	}
-	s := &sortable{w: w, values: values, keys: values}
+	s := &keyedSort{w: w, values: values, keys: values}
 	if key != nil {
-		if s.keys, err = w.keysOf(key, values); err != nil {
+		if s.keys, err = w.applyKeys(key, values); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.pay(sorting, times(uint64(len(values)), logarithm(len(values)))); err != nil {
+	if err := w.pay(sortStep, multiplyClamped(uint64(len(values)), logarithm(len(values)))); err != nil {
 		return nil, err
 	}
 	if reverse {
@@ -123,10 +123,10 @@ func sorted(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple
 	return starlark.NewList(values), nil
 }
 
-func (w *worker) keysOf(key starlark.Callable, values []starlark.Value) ([]starlark.Value, error) {
+func (w *worker) applyKeys(key starlark.Callable, values []starlark.Value) ([]starlark.Value, error) {
 	keys := make([]starlark.Value, len(values))
 	for i, x := range values {
-		k, err := w.keyOf(key, x)
+		k, err := w.applyKey(key, x)
 		if err != nil {
 			return nil, err
 		}
@@ -147,16 +147,16 @@ func logarithm(n int) uint64 {
 // A sortable sorts values by keys, which may be the values themselves. Like the
 // interpreter's it goes on after an error and reports the last; when the run is
 // stopped it calls everything sorted, so that the sort ends.
-type sortable struct {
+type keyedSort struct {
 	w            *worker
 	values, keys []starlark.Value
 	err          error
 }
 
-func (s *sortable) Len() int { return len(s.values) }
+func (s *keyedSort) Len() int { return len(s.values) }
 
-func (s *sortable) Less(i, j int) bool {
-	if s.w.stopped != nil {
+func (s *keyedSort) Less(i, j int) bool {
+	if s.w.stopCause != nil {
 		return false
 	}
 	less, err := s.w.compare(syntax.LT, s.keys[i], s.keys[j])
@@ -166,7 +166,7 @@ func (s *sortable) Less(i, j int) bool {
 	return less
 }
 
-func (s *sortable) Swap(i, j int) {
+func (s *keyedSort) Swap(i, j int) {
 	s.values[i], s.values[j] = s.values[j], s.values[i]
 	if &s.keys[0] != &s.values[0] {
 		s.keys[i], s.keys[j] = s.keys[j], s.keys[i]

@@ -78,7 +78,7 @@ func (c *treeCheck) function(pos syntax.Position, params []syntax.Expr) {
 // one of a helper, must not be bound this way.
 func (c *treeCheck) loaded(id *syntax.Ident) {
 	if !isIdentifier(id.Name) && c.err == nil {
-		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quote(id.Name) + " is not a name", Code: "E0103"}
+		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quoteShort(id.Name) + " is not a name", Code: "E0103"}
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	case *syntax.CallExpr:
 		switch fn := e.Fn.(type) {
 		case *syntax.Ident:
-			return (fn.Name == "str" || fn.Name == "repr") && !r.shadowed(fn.Name)
+			return (fn.Name == "str" || fn.Name == "repr") && !r.isShadowed(fn.Name)
 		case *syntax.DotExpr:
 			return slices.Contains(textMethods, fn.Name.Name) && r.isText(fn.X, levels-1)
 		}
@@ -41,9 +41,9 @@ func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	return false
 }
 
-// terms returns the terms of a sum of texts in their order; nil if e is none, has two
+// textTerms returns the terms of a sum of texts in their order; nil if e is none, has two
 // of them, or is one of literals, which the compiler adds.
-func (r *rewriter) terms(e *syntax.BinaryExpr) []syntax.Expr {
+func (r *rewriter) textTerms(e *syntax.BinaryExpr) []syntax.Expr {
 	var list []syntax.Expr
 	var x syntax.Expr = e
 	for len(list) < maxTerms-1 {
@@ -57,25 +57,25 @@ func (r *rewriter) terms(e *syntax.BinaryExpr) []syntax.Expr {
 		list = append(list, sum.Y)
 		x = sum.X
 	}
-	if list = append(list, x); len(list) < 3 || !r.isText(x, maxTerms+maxLevels) || !slices.ContainsFunc(list, isNoLiteral) {
+	if list = append(list, x); len(list) < 3 || !r.isText(x, maxTerms+maxLevels) || !slices.ContainsFunc(list, isNotLiteral) {
 		return nil
 	}
 	slices.Reverse(list)
 	return list
 }
 
-func isNoLiteral(e syntax.Expr) bool {
+func isNotLiteral(e syntax.Expr) bool {
 	_, ok := unparen(e).(*syntax.Literal)
 	return !ok
 }
 
-// concatenated is the sum of texts.
-func concatenated(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// concatTexts is the sum of texts.
+func concatTexts(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	size := 0
 	for _, a := range args {
 		size += len(a.(starlark.String))
 	}
-	if err := workerOf(th).pay(concatText, uint64(size)); err != nil {
+	if err := workerOf(th).pay(textConcat, uint64(size)); err != nil {
 		return nil, err
 	}
 	var b strings.Builder

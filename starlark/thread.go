@@ -28,24 +28,24 @@ type run struct {
 	depth  int     // of nested calls
 	link   *link   // what Context handed out, or nil
 
-	called starlark.Callable // the function whose result is looked at, or nil
+	calledFunc starlark.Callable // the function whose result is looked at, or nil
 
 	// deadline is zero until the first tick: a short run never asks for the time.
 	deadline time.Time
-	wound    uint64 // the step of the next tick
+	nextTick uint64 // the step of the next tick
 
 	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
 	lastTable  starlark.Value             // that was inserted into, and its sketch
 	peaks      map[starlark.Value]int     // greatest lengths of tables that shrank
 	lastSketch *sketch
 
-	loader  *loader  // of a Run; nil in a Call
-	files   []string // being evaluated, the outermost first
-	stopped error    // why the thread was cancelled: a limit, or the context's error
-	broken  bool     // a panic passed through: the thread must not be used again
+	loader    *loader  // of a Run; nil in a Call
+	files     []string // being evaluated, the outermost first
+	stopCause error    // why the thread was cancelled: a limit, or the context's error
+	panicked  bool     // a panic passed through: the thread must not be used again
 
-	looked Usage   // what a profile has counted
-	way    []Frame // to where it was spent last
+	profiled     Usage   // what a profile has counted
+	profileStack []Frame // to where it was spent last
 }
 
 // threadName is the name of the threads of workers.
@@ -63,22 +63,22 @@ func workerOf(th *starlark.Thread) *worker {
 	return (*worker)(unsafe.Pointer(th))
 }
 
-var idle = sync.Pool{New: func() any { return newWorker() }}
+var workerPool = sync.Pool{New: func() any { return newWorker() }}
 
 // newWorker makes a thread. No other function does.
 func newWorker() *worker {
 	w := new(worker)
 	copy(w.name[:], threadName)
 	w.thread.Name = unsafe.String(&w.name[0], len(w.name))
-	w.thread.Print = func(_ *starlark.Thread, text string) { w.print(text) }
-	w.thread.Load = func(_ *starlark.Thread, label string) (starlark.StringDict, error) { return w.load(label) }
+	w.thread.Print = func(_ *starlark.Thread, text string) { w.printText(text) }
+	w.thread.Load = func(_ *starlark.Thread, label string) (starlark.StringDict, error) { return w.loadFile(label) }
 	w.thread.OnMaxSteps = func(*starlark.Thread) { w.tick() }
 	return w
 }
 
-// clean makes a used worker as good as new.
-func (w *worker) clean() {
-	if w.stopped != nil {
+// reset makes a used worker as good as new.
+func (w *worker) reset() {
+	if w.stopCause != nil {
 		w.thread.Uncancel()
 	}
 	w.run = run{}
@@ -90,51 +90,51 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := idle.Get().(*worker)
+	w := workerPool.Get().(*worker)
 	w.box, w.ctx = s, ctx
 	b := &w.budget
-	b.maxSteps, b.maxAlloc, b.maxOutput = times(s.limits.Steps, s.stepRate()), s.limits.Memory, uint64(s.limits.Output)
+	b.maxSteps, b.maxAlloc, b.maxOutput = multiplyClamped(s.limits.Steps, s.stepRate()), s.limits.Memory, uint64(s.limits.Output)
 	if l, ok := ctx.Value(linkKey{}).(*link); ok {
-		if err := w.join(l); err != nil {
-			w.clean()
-			idle.Put(w)
+		if err := w.beginNested(l); err != nil {
+			w.reset()
+			workerPool.Put(w)
 			return nil, err
 		}
 	}
-	w.looked.Steps, w.looked.Bytes = w.thread.Steps, b.alloc
-	w.wind()
+	w.profiled.Steps, w.profiled.Bytes = w.thread.Steps, b.alloc
+	w.setNextTick()
 	return w, nil
 }
 
-// allow lowers the steps of a run that has just begun to those of most.
-func (w *worker) allow(most Allowance) {
-	if n := saturate(w.budget.firstStep, times(most.Steps, w.box.stepRate())); n < w.budget.maxSteps {
-		w.budget.maxSteps, w.budget.lowSteps, w.budget.raise = n, true, most.Raise
-		w.wind()
+// lowerSteps lowers the steps of a run that has just begun to those of most.
+func (w *worker) lowerSteps(most Allowance) {
+	if n := addClamped(w.budget.startSteps, multiplyClamped(most.Steps, w.box.stepRate())); n < w.budget.maxSteps {
+		w.budget.maxSteps, w.budget.ownSteps, w.budget.stepSetting = n, true, most.Raise
+		w.setNextTick()
 	}
 }
 
 // leave ends a run. It returns what the run used, and err or what stopped it.
 func (w *worker) leave(err error) (Usage, error) {
-	if w.stopped != nil {
-		err = stopError{err, w.stopped}
+	if w.stopCause != nil {
+		err = stopError{err, w.stopCause}
 	}
 	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
-	usage := Usage{Steps: (w.thread.Steps - w.budget.firstStep) / w.box.stepRate(), Bytes: w.budget.alloc - w.budget.firstByte}
+	usage := Usage{Steps: (w.thread.Steps - w.budget.startSteps) / w.box.stepRate(), Bytes: w.budget.alloc - w.budget.startAlloc}
 	if w.link != nil {
-		w.link.cut()
+		w.link.detach()
 	}
 	if p := w.box.profile; p != nil {
-		p.look(w)
+		p.addSample(w)
 	}
 	if w.parent != nil {
-		w.part()
+		w.endNested()
 	}
-	if w.broken {
+	if w.panicked {
 		return usage, err
 	}
-	w.clean()
-	idle.Put(w)
+	w.reset()
+	workerPool.Put(w)
 	return usage, err
 }
 
@@ -143,17 +143,17 @@ func (w *worker) leave(err error) (Usage, error) {
 // of each run, no late signal can hit the next run of the thread.
 func (w *worker) tick() {
 	if p := w.box.profile; p != nil {
-		p.look(w)
+		p.addSample(w)
 	}
 	if w.thread.Steps > w.budget.maxSteps {
-		w.exceed("steps", script, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
+		w.stopAtLimit("steps", wholeScript, w.thread.Steps, w.budget.maxSteps, w.budget.maxSteps)
 		return
 	}
-	w.lookAtClock()
+	w.checkClock()
 }
 
-// lookAtClock stops the run if its time is over.
-func (w *worker) lookAtClock() {
+// checkClock stops the run if its time is over.
+func (w *worker) checkClock() {
 	now := time.Now()
 	switch {
 	case w.ctx.Err() != nil:
@@ -164,29 +164,29 @@ func (w *worker) lookAtClock() {
 	case now.After(w.deadline):
 		timeout := w.box.limits.Timeout
 		used := uint64((now.Sub(w.deadline) + timeout).Milliseconds())
-		w.exceed("time", script, used, uint64(timeout.Milliseconds()), used)
+		w.stopAtLimit("time", wholeScript, used, uint64(timeout.Milliseconds()), used)
 		return
 	}
-	w.wind()
+	w.setNextTick()
 }
 
-// wind sets the step at which the interpreter calls tick: it does so before that step.
-func (w *worker) wind() {
-	w.wound = min(w.thread.Steps+w.box.ticks(), saturate(w.budget.maxSteps, 1))
-	w.thread.SetMaxExecutionSteps(w.wound)
+// setNextTick sets the step at which the interpreter calls tick: it does so before that step.
+func (w *worker) setNextTick() {
+	w.nextTick = min(w.thread.Steps+w.box.tickInterval(), addClamped(w.budget.maxSteps, 1))
+	w.thread.SetMaxExecutionSteps(w.nextTick)
 }
 
 // stop cancels the run for good: what swallows the error of an operation
 // meets the cancelled thread at its next instruction.
 func (w *worker) stop(cause error) {
-	if w.stopped == nil {
-		w.stopped = cause
+	if w.stopCause == nil {
+		w.stopCause = cause
 	}
-	w.thread.Cancel(w.stopped.Error())
+	w.thread.Cancel(w.stopCause.Error())
 }
 
-// invoke calls fn with a recovered panic as an error.
-func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+// callFunc calls fn with a recovered panic as an error.
+func (w *worker) callFunc(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
 	defer w.contain(&err)
 	if w.parent != nil {
 		if err := w.payCrossing("nested call", args, kwargs); err != nil {
@@ -197,7 +197,7 @@ func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []star
 	if err != nil {
 		return nil, err
 	}
-	w.called = fn
+	w.calledFunc = fn
 	if v == starlark.None { // as most handlers return: there is nothing to look at
 		return v, w.charge("result", 0, noneSize)
 	}
@@ -207,9 +207,9 @@ func (w *worker) invoke(fn starlark.Callable, args starlark.Tuple, kwargs []star
 	return v, w.payResult(v)
 }
 
-// at returns the place of the function whose result is looked at.
-func (w *worker) at() Pos {
-	if f, ok := w.called.(*starlark.Function); ok {
+// calledFuncPos returns the place of the function whose result is looked at.
+func (w *worker) calledFuncPos() Pos {
+	if f, ok := w.calledFunc.(*starlark.Function); ok {
 		return posOf(f.Position())
 	}
 	return Pos{}
@@ -222,7 +222,7 @@ func (w *worker) contain(err *error) {
 	if p == nil {
 		return
 	}
-	w.broken = true
+	w.panicked = true
 	*err = &InternalError{Pos: callerPos(&w.thread), Value: p, Stack: debug.Stack()}
 }
 
@@ -236,8 +236,8 @@ func callerPos(th *starlark.Thread) Pos {
 	return Pos{}
 }
 
-// print hands on what a script prints, while the run may.
-func (w *worker) print(text string) {
+// printText hands on what a script prints, while the run may.
+func (w *worker) printText(text string) {
 	if w.payOutput(text) && w.box.print != nil {
 		w.box.print(w.ctx, callerPos(&w.thread), text)
 	}
@@ -247,7 +247,7 @@ func (w *worker) print(text string) {
 func (w *worker) payOutput(text string) bool {
 	n := w.budget.output + uint64(len(text)) + 1
 	if n > w.budget.maxOutput {
-		w.exceed("output", "print", n, w.budget.maxOutput, w.budget.output)
+		w.stopAtLimit("output", "print", n, w.budget.maxOutput, w.budget.output)
 		return false
 	}
 	w.budget.output = n
@@ -262,9 +262,9 @@ func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) er
 	if err := w.charge(op, steps, bytes); err != nil {
 		return err
 	}
-	if th.Steps >= w.wound {
-		w.lookAtClock()
-		return w.stopped
+	if th.Steps >= w.nextTick {
+		w.checkClock()
+		return w.stopCause
 	}
 	return nil
 }
@@ -286,12 +286,12 @@ func (s *Sandbox) Pause(th *starlark.Thread) (goOn func()) {
 	start, deadline := time.Now(), w.deadline
 	return func() {
 		w.deadline = deadline // nested calls have moved it as well
-		w.prolong(start)
+		w.extendDeadline(start)
 	}
 }
 
-// prolong moves the deadline by the time since start.
-func (w *worker) prolong(start time.Time) {
+// extendDeadline moves the deadline by the time since start.
+func (w *worker) extendDeadline(start time.Time) {
 	if !w.deadline.IsZero() {
 		w.deadline = w.deadline.Add(time.Since(start))
 	}

@@ -15,7 +15,7 @@ type function struct {
 	// pay charges for a call before the interpreter's own function works.
 	pay func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error
 	// do works here instead, and pays as it goes.
-	do   func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+	run  func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 	note string // what it pays in words, or why nothing
 }
 
@@ -25,14 +25,14 @@ var universe = sync.OnceValue(func() starlark.StringDict {
 	m := make(starlark.StringDict, len(functions))
 	for name, f := range functions {
 		stock, ok := starlark.Universe[name].(*starlark.Builtin)
-		if !ok || f.pay == nil && f.do == nil {
+		if !ok || f.pay == nil && f.run == nil {
 			m[name] = starlark.Universe[name]
 			continue
 		}
 		m[name] = starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 			w := workerOf(th)
-			if f.do != nil {
-				return f.do(w, name, args, kwargs)
+			if f.run != nil {
+				return f.run(w, name, args, kwargs)
 			}
 			if err := f.pay(w, name, args, kwargs); err != nil {
 				return nil, err
@@ -63,9 +63,9 @@ func payInt(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	return nil
 }
 
-// payCollect pays for a new list or tuple of the argument's elements.
-func payCollect(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
-	p := collected.as(name)
+// payCopy pays for a new list or tuple of the argument's elements.
+func payCopy(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
+	p := elementCopy.named(name)
 	if x := operand(args, nil, 0, ""); x != nil {
 		return w.payElements(p, x)
 	}
@@ -113,20 +113,20 @@ func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 		}
 	}
 	if known {
-		return w.paySequence(zipRow, times(rows, 1+uint64(len(args))/2))
+		return w.paySequence(zipRow, multiplyClamped(rows, 1+uint64(len(args))/2))
 	}
 	// Without lengths the rows end with the shortest: count the longest.
 	for _, a := range args {
 		if n := starlark.Len(a); n < 0 {
 			p := *zipItem
-			p.bytes = zipRow.bytes + times(p.bytes, uint64(len(args)))
+			p.bytes = zipRow.bytes + multiplyClamped(p.bytes, uint64(len(args)))
 			return w.payElements(&p, a)
 		}
 	}
 	return nil
 }
 
-func payBytesOf(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
+func payBytesFunc(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	switch x := operand(args, nil, 0, "").(type) {
 	case nil, starlark.Bytes:
 		return nil
@@ -148,10 +148,10 @@ func payText(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		if s, ok := a.(starlark.Bytes); ok {
 			n = 3 * uint64(len(s)) // each bad byte becomes U+FFFD
 		}
-		size = saturate(size, n)
+		size = addClamped(size, n)
 	}
 	if sep, ok := operand(nil, kwargs, 0, "sep").(starlark.String); ok {
-		size = saturate(size, times(uint64(len(sep)), uint64(len(args))))
+		size = addClamped(size, multiplyClamped(uint64(len(sep)), uint64(len(args))))
 	}
 	if _, whole := operand(args, nil, 0, "").(starlark.String); whole && name == "str" {
 		return nil // the string itself
@@ -159,7 +159,7 @@ func payText(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 	return w.payAs(name, textBytes, size)
 }
 
-func payQuoted(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
+func payRepr(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	x := operand(args, nil, 0, "")
 	if x == nil {
 		return nil
@@ -189,8 +189,8 @@ func payParseInt(w *worker, name string, args starlark.Tuple, kwargs []starlark.
 		if len(x) <= 64 {
 			return nil
 		}
-		if bits := times(uint64(len(x)), 6); bits > 6*maxBits/4 {
-			return w.exceed("integer size", name, times(uint64(len(x)), 4), maxBits, 0)
+		if bits := multiplyClamped(uint64(len(x)), 6); bits > 6*maxBits/4 {
+			return w.stopAtLimit("integer size", name, multiplyClamped(uint64(len(x)), 4), maxBits, 0)
 		}
 		return w.pay(intOfText, uint64(len(x)))
 	case starlark.Float:
@@ -222,9 +222,9 @@ func payDir(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	return w.pay(dirName, n)
 }
 
-// payName pays for looking an attribute up, and for saying that it is not there,
+// payAttrName pays for looking an attribute up, and for saying that it is not there,
 // which takes the names of all others.
-func payName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
+func payAttrName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(*starlarkstruct.Struct); ok && s.Len() > 16 {
 		if err := w.payAs(name, structField, uint64(s.Len())); err != nil {
 			return err
@@ -236,16 +236,16 @@ func payName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 	return nil
 }
 
-// getattr is the function, with methods of core types that pay.
-func getattr(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if err := payName(w, name, args, kwargs); err != nil {
+// getAttrFunc is the function, with methods of core types that pay.
+func getAttrFunc(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if err := payAttrName(w, name, args, kwargs); err != nil {
 		return nil, err
 	}
 	v, err := starlark.Universe["getattr"].(*starlark.Builtin).CallInternal(&w.thread, args, kwargs)
 	if err != nil {
 		return nil, errors.New(cut(err.Error(), maxErrorText))
 	}
-	return w.paying(v)
+	return w.guardMethod(v)
 }
 
 // typeOf is type(x). A host's value may say which type it stands for.
