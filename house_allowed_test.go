@@ -31,7 +31,7 @@ var maxWidths = map[string]int{
 	"cmd/starhost/lint": 3,
 	"docs":              161,
 	"loader":            36,
-	"starlark":          42,
+	"starlark":          3,
 	"builtins/modules":  16,
 	"builtins/call":     1,
 }

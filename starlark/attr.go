@@ -54,7 +54,9 @@ func (w *worker) guardMethod(v starlark.Value) (starlark.Value, error) {
 	if m := methodOf(b.Receiver(), b.Name()); m != nil {
 		return m.value.BindReceiver(b.Receiver()), nil
 	}
-	guarded := starlark.NewBuiltin(b.Name(), func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	guarded := starlark.NewBuiltin(b.Name(), func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
 		return workerOf(th).hostMethod(b, args, kwargs)
 	})
 	return guarded.BindReceiver(b.Receiver()), nil

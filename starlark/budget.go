@@ -95,7 +95,9 @@ func (w *worker) stopAtLimit(name, op string, need, max, used uint64) error {
 }
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
-	e := &LimitError{Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.calledFuncPos())}
+	e := &LimitError{
+		Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.calledFuncPos()),
+	}
 	e.shared = w.sharesLimit(name)
 	owner := w.limitOwner(name)
 	e.setting = owner.box.limits.Raised[name]

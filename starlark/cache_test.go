@@ -272,7 +272,12 @@ func TestCacheGone(t *testing.T) {
 // follow it.
 func TestCacheLinks(t *testing.T) {
 	outside, dir := filepath.Join(t.TempDir(), "outside"), filepath.Join(t.TempDir(), "cache")
-	if err := errors.Join(os.WriteFile(outside, make([]byte, 32), 0o600), os.Mkdir(dir, 0o700), os.Symlink(outside, filepath.Join(dir, cacheFile))); err != nil {
+	err := errors.Join(
+		os.WriteFile(outside, make([]byte, 32), 0o600),
+		os.Mkdir(dir, 0o700),
+		os.Symlink(outside, filepath.Join(dir, cacheFile)),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	c := openCache(t, dir)

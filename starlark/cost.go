@@ -57,8 +57,10 @@ var noCharge = new(price)
 // priceTable is the table of docs/sandbox.md.
 var priceTable = []*price{
 	textConcat, listConcat, textRepeat, listRepeat, intProduct, intDivision, intWords, intText, intRatio, wordPair,
-	textNode, textBytes, quotedByteScan, valuePair, sameBytes, keyNode, keyBytes, newEntry, newTable, keyCollision, sketchCounter,
-	scannedByte, elementVisit, elementCopy, starArg, keywordArg, listGrowth, sliceText, sliceList, structSum, boundMethod, nameBytes, sortStep,
+	textNode, textBytes, quotedByteScan, valuePair, sameBytes,
+	keyNode, keyBytes, newEntry, newTable, keyCollision, sketchCounter,
+	scannedByte, elementVisit, elementCopy, starArg, keywordArg, listGrowth, sliceText, sliceList, structSum,
+	boundMethod, nameBytes, sortStep,
 	jsonNode, jsonText, jsonRead, jsonList, jsonItem, jsonLines,
 }
 

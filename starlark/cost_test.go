@@ -19,7 +19,9 @@ import (
 )
 
 func TestEveryMethodHasAPrice(t *testing.T) {
-	values := []starlark.HasAttrs{starlark.String(""), starlark.Bytes(""), new(starlark.List), new(starlark.Dict), new(starlark.Set)}
+	values := []starlark.HasAttrs{
+		starlark.String(""), starlark.Bytes(""), new(starlark.List), new(starlark.Dict), new(starlark.Set),
+	}
 	for _, v := range values {
 		names := v.AttrNames()
 		for _, name := range names {

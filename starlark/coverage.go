@@ -107,7 +107,8 @@ func (f *fileCounters) report(path string) FileCoverage {
 		out.Lines = append(out.Lines, LineCoverage{line, counts[line]})
 	}
 	for _, b := range f.sites.branches {
-		out.Branches = append(out.Branches, BranchCoverage{b.line, b.col, f.counts[b.yes].Load(), f.counts[b.no].Load()})
+		yes, no := f.counts[b.yes].Load(), f.counts[b.no].Load()
+		out.Branches = append(out.Branches, BranchCoverage{b.line, b.col, yes, no})
 	}
 	slices.SortFunc(out.Branches, func(a, b BranchCoverage) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -140,7 +141,9 @@ func (f *fileCounters) countLine(_ *starlark.Thread, args starlark.Tuple, _ []st
 }
 
 // countBranch counts the outcome of a condition, which it returns: arm(yes, no, condition).
-func (f *fileCounters) countBranch(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func (f *fileCounters) countBranch(
+	_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple,
+) (starlark.Value, error) {
 	condition := args[2]
 	if condition.Truth() {
 		f.increment(args[0])

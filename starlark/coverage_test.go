@@ -96,7 +96,8 @@ func TestCoverageOfCalls(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for i := range 25 {
-				if _, _, err := s.Call(t.Context(), m.Globals["f"].(starlark.Callable), starlark.Tuple{starlark.MakeInt(i % 5)}, nil); err != nil {
+				f, args := m.Globals["f"].(starlark.Callable), starlark.Tuple{starlark.MakeInt(i % 5)}
+				if _, _, err := s.Call(t.Context(), f, args, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -131,9 +132,12 @@ func TestCoverageOfOneFileTwice(t *testing.T) {
 // the longest run.
 func traced(src string, limits Limits, c *Coverage) (trace string, steps uint64) {
 	var out strings.Builder
-	s := New(Options{Limits: limits, Coverage: c, Print: func(_ context.Context, pos Pos, text string) { fmt.Fprintf(&out, "%v %s\n", pos, text) }})
+	printLine := func(_ context.Context, pos Pos, text string) { fmt.Fprintf(&out, "%v %s\n", pos, text) }
+	s := New(Options{Limits: limits, Coverage: c, Print: printLine})
 	s.dialect.While = true
-	effect := starlark.NewBuiltin("effect", func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	effect := starlark.NewBuiltin("effect", func(
+		th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple,
+	) (starlark.Value, error) {
 		fmt.Fprintf(&out, "effect %v\n", args)
 		if len(args) == 0 {
 			return starlark.None, nil
@@ -169,7 +173,8 @@ func traced(src string, limits Limits, c *Coverage) (trace string, steps uint64)
 		fmt.Fprintln(&out, v)
 	}
 	for _, name := range m.Globals.Keys() {
-		if v, err := starlark.Call(&starlark.Thread{}, starlark.Universe["repr"], starlark.Tuple{m.Globals[name]}, nil); err == nil && len(v.String()) < 1000 {
+		v, err := starlark.Call(&starlark.Thread{}, starlark.Universe["repr"], starlark.Tuple{m.Globals[name]}, nil)
+		if err == nil && len(v.String()) < 1000 {
 			fmt.Fprintln(&out, name, v)
 		}
 	}

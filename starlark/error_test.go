@@ -232,7 +232,8 @@ func TestRedacted(t *testing.T) {
 		t.Errorf("got %v and\n%s, want\n%s", errors.Unwrap(clean), got, want)
 	}
 	limit := &LimitError{Limit: "steps", Max: 1}
-	if got := (&Error{Msg: "hunter22", cause: fmt.Errorf("x: %w", limit)}).Redacted(hide, nil); !errors.Is(got, limit) || got.Error() != "<the secret>" {
+	got := (&Error{Msg: "hunter22", cause: fmt.Errorf("x: %w", limit)}).Redacted(hide, nil)
+	if !errors.Is(got, limit) || got.Error() != "<the secret>" {
 		t.Errorf("got %v with cause %v, want the limit", got, errors.Unwrap(got))
 	}
 }

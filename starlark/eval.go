@@ -20,7 +20,9 @@ const (
 // given. It returns the text of the value, as repr gives it. It has a budget of its
 // own, or spends that of the run that ctx comes from, as a [Sandbox.Call] does. The
 // error is an [*Error], or nil.
-func (s *Sandbox) Eval(ctx context.Context, m *Module, names starlark.StringDict, expr string) (text string, usage Usage, err error) {
+func (s *Sandbox) Eval(
+	ctx context.Context, m *Module, names starlark.StringDict, expr string,
+) (text string, usage Usage, err error) {
 	f, err := s.parseExpr(expr)
 	if err != nil {
 		return "", Usage{}, s.locate(err)
@@ -54,7 +56,7 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 		}
 		pos := syntax.Start(x)
 		tree := *f.tree
-		tree.Stmts = []syntax.Stmt{&syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, exprResult), RHS: x.X}}
+		tree.Stmts = []syntax.Stmt{assign(pos, ident(pos, exprResult), x.X)}
 		return &File{name: f.name, src: f.src, tree: &tree}, nil
 	default:
 		return refuse(posOf(syntax.Start(stmts[1])), "got more behind the expression, want one")

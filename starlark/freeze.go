@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"fmt"
+	"iter"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -121,7 +122,7 @@ func (c *freezeCheck) walkOnce(v starlark.Value, parts func() error) error {
 	return parts()
 }
 
-func walkElements(values func(yield func(starlark.Value) bool), c *freezeCheck, depth int) error {
+func walkElements(values iter.Seq[starlark.Value], c *freezeCheck, depth int) error {
 	for x := range values {
 		if err := c.walk(x, depth+1); err != nil {
 			return err

@@ -201,7 +201,8 @@ func FuzzJSON(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, _, err := s.Call(context.Background(), m.Globals["trip"].(starlark.Callable), starlark.Tuple{starlark.String(text)}, nil)
+		trip := m.Globals["trip"].(starlark.Callable)
+		v, _, err := s.Call(context.Background(), trip, starlark.Tuple{starlark.String(text)}, nil)
 		if err == nil && v.String() != "(True, True)" {
 			t.Errorf("%q: same value and same text: got %v", text, v)
 		}

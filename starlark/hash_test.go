@@ -21,7 +21,8 @@ func keys() *rapid.Generator[starlark.Value] {
 		case 3:
 			return starlark.Bool(rapid.Bool().Draw(t, "bool"))
 		case 4:
-			return starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"a": keys().Draw(t, "a"), "b": starlark.None})
+			fields := starlark.StringDict{"a": keys().Draw(t, "a"), "b": starlark.None}
+			return starlarkstruct.FromStringDict(starlarkstruct.Default, fields)
 		}
 		return starlark.Tuple(rapid.SliceOfN(keys(), 0, 4).Draw(t, "tuple"))
 	})

@@ -23,7 +23,9 @@ func (h *helper) Freeze()               {}
 func (h *helper) Truth() starlark.Bool  { return true }
 func (h *helper) Hash() (uint32, error) { return starlark.String(h.name).Hash() }
 
-func (h *helper) CallInternal(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (h *helper) CallInternal(
+	th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, error) {
 	return h.run(th, args, kwargs)
 }
 

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 
@@ -114,7 +115,7 @@ func takesWholeArg(format string) bool {
 
 // argSizes bounds the lengths of several values in a formatted text: their sum
 // and the greatest.
-func (w *worker) argSizes(op string, quoted bool, values func(yield func(starlark.Value) bool)) (sum, longest uint64, err error) {
+func (w *worker) argSizes(op string, quoted bool, values iter.Seq[starlark.Value]) (sum, longest uint64, err error) {
 	for v := range values {
 		n, err := w.argSize(op, quoted, v)
 		if err != nil {

@@ -15,7 +15,8 @@ import (
 func TestInterpolate(t *testing.T) {
 	values := []starlark.Value{
 		starlark.String(""), starlark.String("é%d"), starlark.String(strings.Repeat("long ", 200)),
-		starlark.MakeInt(0), starlark.MakeInt(-7), starlark.MakeInt64(math.MinInt64), starlark.MakeUint64(math.MaxUint64),
+		starlark.MakeInt(0), starlark.MakeInt(-7), starlark.MakeInt64(math.MinInt64),
+		starlark.MakeUint64(math.MaxUint64),
 		starlark.None, starlark.True, starlark.Float(1.5), starlark.NewList(nil), starlark.Bytes("b"), starlark.NewDict(0),
 	}
 	rapid.Check(t, func(t *rapid.T) {

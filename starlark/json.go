@@ -9,12 +9,10 @@ import (
 // as they go, for what they read and for what they make.
 func newJSONModule() *starlarkstruct.Module {
 	m := starlark.StringDict{}
-	for name, do := range map[string]func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error){
+	for name, run := range map[string]guardedFunc{
 		"decode": decodeJSON, "encode": encodeJSON, "encode_indent": encodeIndentedJSON, "indent": indentJSON,
 	} {
-		m[name] = starlark.NewBuiltin("json."+name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			return do(workerOf(th), b.Name(), args, kwargs)
-		})
+		m[name] = newGuardedBuiltin("json."+name, run)
 	}
 	return &starlarkstruct.Module{Name: "json", Members: m}
 }

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"iter"
 	"math"
 
 	"go.starlark.net/starlark"
@@ -78,7 +79,7 @@ func (k *keyWalk) visit(v starlark.Value) error {
 	return nil
 }
 
-func (k *keyWalk) visitParts(values func(yield func(starlark.Value) bool)) error {
+func (k *keyWalk) visitParts(values iter.Seq[starlark.Value]) error {
 	if k.depth++; k.depth > maxDepth {
 		return k.w.stopAtLimit("depth", k.op, uint64(k.depth), maxDepth, 0)
 	}

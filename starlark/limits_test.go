@@ -151,7 +151,8 @@ func TestTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Minute}).Call(ctx, m.Globals["g"].(starlark.Callable), nil, nil)
+	s = s.WithLimits(Limits{Steps: 1 << 60, Timeout: time.Minute})
+	_, _, err = s.Call(ctx, m.Globals["g"].(starlark.Callable), nil, nil)
 	var e *Error
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &e) || e.Code != "E0410" || e.Pos.Line != 3 {
 		t.Errorf("got %v, want context.Canceled at line 3", err)
@@ -188,7 +189,8 @@ func TestWithLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	low := s.WithLimits(Limits{Memory: 1000})
-	_, _, err = low.Call(context.Background(), m.Globals["f"].(starlark.Callable), starlark.Tuple{starlark.MakeInt(100)}, nil)
+	f := m.Globals["f"].(starlark.Callable)
+	_, _, err = low.Call(context.Background(), f, starlark.Tuple{starlark.MakeInt(100)}, nil)
 	if limit := limitOf(t, err); limit.Max != 1000 {
 		t.Errorf("got %v, want the limit of 1000 bytes", err)
 	}

@@ -72,7 +72,9 @@ func methodOf(recv starlark.Value, name string) *method {
 
 // call pays for and does one call. The worker holds the call, so that it needs no
 // memory of its own; one inside another, through a value of the host, has some.
-func (m *method) call(w *worker, name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (m *method) call(
+	w *worker, name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, error) {
 	c := &w.call
 	if c.w != nil {
 		c = new(call)
@@ -111,7 +113,9 @@ func methodHelpers() map[string]operation {
 	m := make(map[string]operation, 64)
 	for _, rows := range methods {
 		for name, row := range rows {
-			row.value = starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			row.value = starlark.NewBuiltin(name, func(
+				th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+			) (starlark.Value, error) {
 				return row.call(workerOf(th), name, b.Receiver(), args, kwargs)
 			})
 			m[name] = methodHelper(name)
@@ -162,7 +166,9 @@ func appendHelper(other operation) operation {
 }
 
 // callMember is recv.name(args) for a value that is not of a core type.
-func callMember(th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func callMember(
+	th *starlark.Thread, recv starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, error) {
 	v, err := getAttr(recv, name)
 	if err != nil {
 		return nil, err

@@ -205,7 +205,9 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	}
 	fresh := new(starlark.List) // stands for the table that does not exist yet
 	for _, t := range tables {
-		err := w.forEach(op, noCharge, t, func(k starlark.Value) error { return w.chargeCollisions(op, fresh, k, total, 1) })
+		err := w.forEach(op, noCharge, t, func(k starlark.Value) error {
+			return w.chargeCollisions(op, fresh, k, total, 1)
+		})
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,11 @@ func reverseStack(stack []Frame) []Frame {
 }
 
 func compareFrames(a, b Frame) int {
-	return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), strings.Compare(a.Fn, b.Fn))
+	return cmp.Or(
+		strings.Compare(a.Pos.File, b.Pos.File),
+		cmp.Compare(a.Pos.Line, b.Pos.Line),
+		strings.Compare(a.Fn, b.Fn),
+	)
 }
 
 // tickInterval returns how many steps a run of s makes between two looks at what it does.

@@ -80,7 +80,9 @@ func TestProfileOfNestedCalls(t *testing.T) {
 	var p Profile
 	box := New(Options{Profile: &p})
 	var callee starlark.Callable
-	again := starlark.NewBuiltin("again", func(th *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	again := starlark.NewBuiltin("again", func(
+		th *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple,
+	) (starlark.Value, error) {
 		v, _, err := box.Call(box.Context(th), callee, nil, nil)
 		return v, err
 	})

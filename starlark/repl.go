@@ -230,20 +230,17 @@ func (r *REPL) bindNames(f *File) (*File, starlark.StringDict) {
 	tree.Options = &replDialect
 	tree.Stmts = nil
 	pos := syntax.Start(f.tree.Stmts[0])
-	assign := func(name string, value syntax.Expr) syntax.Stmt {
-		return &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, name), RHS: value}
-	}
 	for _, name := range slices.Sorted(maps.Keys(starnames.Bound(f.tree))) {
 		if v, ok := r.names[name]; ok {
 			before := "$before." + name
 			names[before] = v
-			tree.Stmts = append(tree.Stmts, assign(name, ident(pos, before)))
+			tree.Stmts = append(tree.Stmts, assign(pos, ident(pos, name), ident(pos, before)))
 		}
 	}
 	tree.Stmts = append(tree.Stmts, f.tree.Stmts...)
 	last := len(tree.Stmts) - 1
 	if x, ok := tree.Stmts[last].(*syntax.ExprStmt); ok {
-		tree.Stmts[last] = assign(exprResult, x.X)
+		tree.Stmts[last] = assign(pos, ident(pos, exprResult), x.X)
 	}
 	return &File{name: f.name, src: f.src, tree: &tree}, names
 }

@@ -63,7 +63,7 @@ func (r *rewriter) bindHelpers(stmts []syntax.Stmt) []syntax.Stmt {
 	pos := syntax.Start(stmts[0])
 	head := make([]syntax.Stmt, 0, len(r.helperOrder)+len(stmts))
 	for _, name := range r.helperOrder {
-		head = append(head, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: ident(pos, r.helperGlobals[name]), RHS: ident(pos, name)})
+		head = append(head, assign(pos, ident(pos, r.helperGlobals[name]), ident(pos, name)))
 	}
 	return append(head, stmts...)
 }
@@ -86,6 +86,10 @@ func (r *rewriter) callHelper(pos syntax.Position, name string, args ...syntax.E
 
 func ident(pos syntax.Position, name string) *syntax.Ident {
 	return &syntax.Ident{NamePos: pos, Name: name}
+}
+
+func assign(pos syntax.Position, lhs, rhs syntax.Expr) *syntax.AssignStmt {
+	return &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: lhs, RHS: rhs}
 }
 
 func stringLiteral(pos syntax.Position, s string) *syntax.Literal {
@@ -229,7 +233,7 @@ func (r *rewriter) declareGlobal(out []syntax.Stmt, s *syntax.AssignStmt) []synt
 		return out
 	}
 	r.assignedGlobals[id.Name] = true
-	never := &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(id.NamePos, id.Name), RHS: intLiteral(s.OpPos, 0)}
+	never := assign(s.OpPos, ident(id.NamePos, id.Name), intLiteral(s.OpPos, 0))
 	return append(out, &syntax.IfStmt{If: id.NamePos, Cond: intLiteral(id.NamePos, 0), True: []syntax.Stmt{never}})
 }
 
@@ -241,7 +245,7 @@ func (r *rewriter) augmentStmt(s *syntax.AssignStmt) syntax.Stmt {
 			return s
 		}
 		call := r.callHelper(s.OpPos, "$i"+s.Op.String(), r.expr(lhs), r.expr(s.RHS))
-		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: ident(lhs.NamePos, lhs.Name), RHS: call}
+		return assign(s.OpPos, ident(lhs.NamePos, lhs.Name), call)
 	case *syntax.IndexExpr:
 		ref := r.callHelper(lhs.Lbrack, "$ref", r.expr(lhs.X), r.expr(lhs.Y))
 		return r.augmentTarget(s, ref)
@@ -289,7 +293,7 @@ func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
 		if x, ok := leaf.(*syntax.IndexExpr); ok {
 			stores = append(stores, r.storeStmt(x, ident(pos, temp)))
 		} else {
-			stores = append(stores, &syntax.AssignStmt{OpPos: pos, Op: syntax.EQ, LHS: r.plainLeaf(leaf), RHS: ident(pos, temp)})
+			stores = append(stores, assign(pos, r.plainLeaf(leaf), ident(pos, temp)))
 		}
 		return ident(pos, temp)
 	}), stores

@@ -232,8 +232,10 @@ func unguarded(f *syntax.File) []string {
 			if _, ok := n.LHS.(*syntax.DotExpr); ok {
 				return false // a field that is assigned to
 			}
-			if n.Op != syntax.EQ && n.Op != syntax.PLUS_EQ && n.Op != syntax.MINUS_EQ && n.Op != syntax.SLASH_EQ && n.Op != syntax.STAR_EQ &&
-				n.Op != syntax.SLASHSLASH_EQ && n.Op != syntax.PERCENT_EQ {
+			switch n.Op {
+			case syntax.EQ, syntax.PLUS_EQ, syntax.MINUS_EQ, syntax.STAR_EQ,
+				syntax.SLASH_EQ, syntax.SLASHSLASH_EQ, syntax.PERCENT_EQ:
+			default:
 				list = append(list, fmt.Sprintf("%s: %s", n.OpPos, n.Op))
 			}
 		case *syntax.Comprehension:

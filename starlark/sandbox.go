@@ -218,7 +218,9 @@ func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, err
 // [Sandbox.Context] makes it part of the run that is under way there: it
 // spends that run's budget, down to the lower of both limits. The result is
 // fit to be frozen, stored and converted. The error is an [*Error], or nil.
-func (s *Sandbox) Call(ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, Usage, error) {
+func (s *Sandbox) Call(
+	ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, Usage, error) {
 	return s.CallWithin(ctx, Allowance{}, fn, args, kwargs)
 }
 

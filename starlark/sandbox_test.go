@@ -51,7 +51,9 @@ func files(m map[string]string) func(from, label string) (string, []byte, error)
 }
 
 func builtin(name string, f func(th *starlark.Thread, args starlark.Tuple) (starlark.Value, error)) *starlark.Builtin {
-	return starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(name, func(
+		th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
 		return f(th, args)
 	})
 }
@@ -286,7 +288,8 @@ func TestConcurrentCalls(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for i := range 100 {
-				v, _, err := s.Call(context.Background(), m.Globals["f"].(starlark.Callable), starlark.Tuple{starlark.MakeInt(i)}, nil)
+				f := m.Globals["f"].(starlark.Callable)
+				v, _, err := s.Call(context.Background(), f, starlark.Tuple{starlark.MakeInt(i)}, nil)
 				if want := fmt.Sprintf("[%d, %d, %d]", i+1, i+2, i+3); err != nil || v.String() != want {
 					t.Errorf("got %v, %v, want %s", v, err, want)
 				}

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -186,7 +187,7 @@ func (t *textWalk) visitParts(v starlark.Value) error {
 	return t.visitHostValue(v)
 }
 
-func (t *textWalk) visitElements(values func(yield func(starlark.Value) bool)) error {
+func (t *textWalk) visitElements(values iter.Seq[starlark.Value]) error {
 	t.size += 8 // "set([", "])"
 	for x := range values {
 		t.size += 2
@@ -266,7 +267,7 @@ func (t *textWalk) addTexts(n uint64) error {
 }
 
 // iterateElements ranges over the elements of v.
-func iterateElements(v starlark.Iterable) func(yield func(starlark.Value) bool) {
+func iterateElements(v starlark.Iterable) iter.Seq[starlark.Value] {
 	return func(yield func(starlark.Value) bool) {
 		iter := v.Iterate()
 		defer iter.Done()

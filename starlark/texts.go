@@ -29,7 +29,8 @@ func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	case *syntax.Literal:
 		return e.Token == syntax.STRING
 	case *syntax.BinaryExpr:
-		return e.Op == syntax.PERCENT && r.isText(e.X, levels-1) || e.Op == syntax.PLUS && r.isText(e.X, levels-1) && r.isText(e.Y, levels-1)
+		return e.Op == syntax.PERCENT && r.isText(e.X, levels-1) ||
+			e.Op == syntax.PLUS && r.isText(e.X, levels-1) && r.isText(e.Y, levels-1)
 	case *syntax.CallExpr:
 		switch fn := e.Fn.(type) {
 		case *syntax.Ident:
@@ -57,7 +58,8 @@ func (r *rewriter) textTerms(e *syntax.BinaryExpr) []syntax.Expr {
 		list = append(list, sum.Y)
 		x = sum.X
 	}
-	if list = append(list, x); len(list) < 3 || !r.isText(x, maxTerms+maxLevels) || !slices.ContainsFunc(list, isNotLiteral) {
+	list = append(list, x)
+	if len(list) < 3 || !r.isText(x, maxTerms+maxLevels) || !slices.ContainsFunc(list, isNotLiteral) {
 		return nil
 	}
 	slices.Reverse(list)

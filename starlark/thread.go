@@ -93,7 +93,8 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 	w := workerPool.Get().(*worker)
 	w.box, w.ctx = s, ctx
 	b := &w.budget
-	b.maxSteps, b.maxAlloc, b.maxOutput = multiplyClamped(s.limits.Steps, s.stepRate()), s.limits.Memory, uint64(s.limits.Output)
+	b.maxSteps = multiplyClamped(s.limits.Steps, s.stepRate())
+	b.maxAlloc, b.maxOutput = s.limits.Memory, uint64(s.limits.Output)
 	if l, ok := ctx.Value(linkKey{}).(*link); ok {
 		if err := w.beginNested(l); err != nil {
 			w.reset()
@@ -120,7 +121,10 @@ func (w *worker) leave(err error) (Usage, error) {
 		err = stopError{err, w.stopCause}
 	}
 	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
-	usage := Usage{Steps: (w.thread.Steps - w.budget.startSteps) / w.box.stepRate(), Bytes: w.budget.alloc - w.budget.startAlloc}
+	usage := Usage{
+		Steps: (w.thread.Steps - w.budget.startSteps) / w.box.stepRate(),
+		Bytes: w.budget.alloc - w.budget.startAlloc,
+	}
 	if w.link != nil {
 		w.link.detach()
 	}
@@ -186,7 +190,9 @@ func (w *worker) stop(cause error) {
 }
 
 // callFunc calls fn with a recovered panic as an error.
-func (w *worker) callFunc(fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple) (v starlark.Value, err error) {
+func (w *worker) callFunc(
+	fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
+) (v starlark.Value, err error) {
 	defer w.contain(&err)
 	if w.parent != nil {
 		if err := w.payCrossing("nested call", args, kwargs); err != nil {

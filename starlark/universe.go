@@ -13,11 +13,18 @@ import (
 // A function is one of the universe's, and what a call of it costs.
 type function struct {
 	// pay charges for a call before the interpreter's own function works.
-	pay func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error
+	pay payFunc
 	// do works here instead, and pays as it goes.
-	run  func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+	run  guardedFunc
 	note string // what it pays in words, or why nothing
 }
+
+type (
+	// A guardedFunc does the work of a function and charges for it. The name is for errors.
+	guardedFunc = func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+	// A payFunc charges for a call that the interpreter's own function executes.
+	payFunc = func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error
+)
 
 // universe is the guarded universe. Predeclared names win over the
 // interpreter's own, so that no script reaches an unguarded one.
@@ -29,19 +36,33 @@ var universe = sync.OnceValue(func() starlark.StringDict {
 			m[name] = starlark.Universe[name]
 			continue
 		}
-		m[name] = starlark.NewBuiltin(name, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			w := workerOf(th)
-			if f.run != nil {
-				return f.run(w, name, args, kwargs)
-			}
-			if err := f.pay(w, name, args, kwargs); err != nil {
-				return nil, err
-			}
-			return stock.CallInternal(th, args, kwargs)
-		})
+		run := f.run
+		if run == nil {
+			run = payThenCall(f.pay, stock)
+		}
+		m[name] = newGuardedBuiltin(name, run)
 	}
 	return m
 })
+
+// payThenCall returns a function that charges with pay, and then calls the interpreter's own.
+func payThenCall(pay payFunc, stock *starlark.Builtin) guardedFunc {
+	return func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if err := pay(w, name, args, kwargs); err != nil {
+			return nil, err
+		}
+		return stock.CallInternal(&w.thread, args, kwargs)
+	}
+}
+
+// newGuardedBuiltin returns a builtin that calls run with the worker of its thread.
+func newGuardedBuiltin(name string, run guardedFunc) *starlark.Builtin {
+	return starlark.NewBuiltin(name, func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
+		return run(workerOf(th), name, args, kwargs)
+	})
+}
 
 // operand returns an argument by its position or its name, or nil.
 func operand(args starlark.Tuple, kwargs []starlark.Tuple, i int, name string) starlark.Value {
