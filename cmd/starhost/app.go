@@ -20,18 +20,6 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// Exit codes, as the command line page lists them.
-const (
-	exitOK          = 0
-	exitNegative    = 1   // a result that is a no: denied, aborted, different
-	exitUsage       = 2   // the command line or the config
-	exitPlugin      = 3   // a plugin's mistake
-	exitLimit       = 4   // a limit or a permission
-	exitOutside     = 5   // a file, a network, a database
-	exitBug         = 70  // of this program
-	exitInterrupted = 130 // by the user
-)
-
 // An app is one run of the program: its streams, the flags that all commands
 // have, and what it has to say at its end.
 type app struct {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/starhost/starhost/starlark"
+)
+
+// Exit codes, as the command line page lists them.
+const (
+	exitOK          = 0
+	exitNegative    = 1   // a result that is a no: denied, aborted, different
+	exitUsage       = 2   // the command line or the config
+	exitPlugin      = 3   // a plugin's mistake
+	exitLimit       = 4   // a limit or a permission
+	exitOutside     = 5   // a file, a network, a database
+	exitBug         = 70  // of this program
+	exitInterrupted = 130 // by the user
+)
+
+// exits maps codes to exit codes: the longest prefix that fits counts.
+var exits = map[string]int{
+	"E01": exitPlugin, "E02": exitPlugin, "E03": exitPlugin, // evaluation and the contract
+	"E0111": exitBug,
+	"E0303": exitUsage, // a setting of the config
+	"E04":   exitLimit,
+	"E05":   exitPlugin, // effects
+	"E0501": exitLimit,
+	"E0502": exitUsage, // of a flag or the config
+	"E0504": exitOutside, "E0505": exitOutside,
+	"E0506": exitLimit,
+	"E0507": exitUsage,
+	"E0511": exitOutside, "E0512": exitOutside, "E0513": exitOutside, "E0514": exitOutside,
+	"E0515": exitUsage,    // a file that the command line names
+	"E0516": exitNegative, // a comparison
+	"E0518": exitOutside, "E0519": exitOutside,
+	"E0520": exitLimit,
+	"E06":   exitUsage, // config and paths
+	"E0605": exitPlugin, "E0606": exitPlugin,
+	"E0607": exitOutside,
+	"E0608": exitLimit,
+	"E07":   exitUsage, // codes of this package
+	"E0703": exitLimit,
+	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
+	"E0707": exitNegative, "E0712": exitLimit,
+	"E0708": exitOutside,
+	"E0709": exitInterrupted,
+	"E0711": exitPlugin,
+	"E08":   exitNegative, // what check warns of
+	"E09":   exitNegative,
+}
+
+func exitOf(code string) int {
+	for n := len(code); n > 0; n-- {
+		if exit, ok := exits[code[:n]]; ok {
+			return exit
+		}
+	}
+	return exitBug
+}
+
+// codes explain what this package, and the package starhost below it, report.
+var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lintCodes)
+
+// commonCodes explain what more than one command reports.
+var commonCodes = []starlark.Code{
+	{Code: "E0701", Title: "a mistake on the command line",
+		Text: "A command, flag, argument or value that does not exist, or that does not go with the others. starhost COMMAND --help lists what there is.",
+		Bad:  "starhost eval \"Why is p99 up?\"", Good: "starhost eval -p \"Why is p99 up?\""},
+	{Code: "E0702", Title: "an unknown reference",
+		Text: "No loader is registered for the reference's prefix, and there is no file of that name. starhost list loaders shows the prefixes.",
+		Bad:  "starhost eval -f runbok:checkout", Good: "starhost eval -f runbook:checkout"},
+	{Code: "E0703", Title: "too many fragments were asked for",
+		Text: "What -f and --sf ask for is never dropped, and is over a limit of [prompt] by itself. Ask for less, or raise the limit in the config.",
+		Bad:  "starhost eval -f logs/", Good: "starhost eval -f logs/today.log"},
+	{Code: "E0704", Title: "two plugins register one name",
+		Text: "A tool or a loader's prefix is there once in a host. Both places are shown; the plugin that came first stays. Rename one, or disable one of the plugins.",
+		Bad:  "-- a.star --\nregister_fragment_loader(\"note\", lambda arg: arg)\n-- b.star --\nregister_fragment_loader(\"note\", lambda arg: \"note \" + arg)\n",
+		Good: "-- a.star --\nregister_fragment_loader(\"note\", lambda arg: arg)\n-- b.star --\nregister_fragment_loader(\"b-note\", lambda arg: \"note \" + arg)\n"},
+	{Code: "E0705", Title: "a registration is not valid",
+		Text: "A name, schema, match or on_error that a registration cannot have. The message says what it can be.",
+		Bad:  "def page():\n    \"\"\"Page somebody.\"\"\"\n\nregister_tool(page, name = \"page somebody\")\n",
+		Good: "def page():\n    \"\"\"Page somebody.\"\"\"\n\nregister_tool(page, name = \"page_somebody\")\n"},
+	{Code: "E0706", Title: "a handler broke its contract",
+		Text: "A handler returned what its event, or its loader, cannot use: a decision that the event does not accept, a fragment that is not UTF-8. The message says what it can be.",
+		Bad:  "register_hook(\"turn_start\", lambda: deny(\"no\"))\n",
+		Good: "register_hook(\"turn_start\", lambda: abort(\"no\"))\n"},
+	{Code: "E0707", Title: "the turn was aborted",
+		Text: "A handler ended the turn before the prompt was complete, for the reason shown. That is a result, not a failure.",
+		Bad:  "register_hook(\"turn_start\", lambda: abort(\"closed for today\"))\n",
+		Good: "register_hook(\"turn_start\", lambda: \"Closed for today: say so.\")\n"},
+	{Code: "E0708", Title: "a file or stream failed",
+		Text: "A file that was named cannot be read or written, or standard output was closed.",
+		Bad:  "starhost eval -p hi -o /no/such/folder/out", Good: "starhost eval -p hi -o out"},
+	{Code: "E0709", Title: "interrupted",
+		Text: "The user or the system stopped the program."},
+	{Code: "E0710", Title: "a warning, and --strict",
+		Text: "With --strict a warning is an error. The warning says what is ignored or has no effect.",
+		Bad:  "[plugins]\ndisabled = [\"no-such-plugin\"]\n", Good: "[plugins]\ndisabled = []\n"},
+	{Code: "E0712", Title: "a fragment is too large",
+		Text: "One fragment that a handler gave is over [prompt] max_fragment, which is 256 KiB unless the config says otherwise. It is an error of the handler, so that nothing is cut without a word: give a part, or several fragments.",
+		Bad:  "register_hook(\"pre_llm_call\", lambda: \"x\" * 300000)\n",
+		Good: "register_hook(\"pre_llm_call\", lambda: text.truncate(\"x\" * 300000, 1000))\n"},
+}
