@@ -65,10 +65,10 @@ func TestAgentsPage(t *testing.T) {
 // runLine runs a command line of ours, and returns what it prints.
 func runLine(t *testing.T, line string) string {
 	t.Helper()
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	args := splitLine(strings.TrimSpace(line))
-	if code := run(t.Context(), args[1:], strings.NewReader(""), &out, &said); code != 0 {
-		t.Errorf("%s: exit code %d\n%s", line, code, said.String())
+	if code := run(t.Context(), args[1:], strings.NewReader(""), &out, &stderr); code != 0 {
+		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
 	}
 	return out.String()
 }

@@ -30,16 +30,16 @@ type app struct {
 	dir, config, output, format, logFormat string
 	noConfig, noCache, quiet, verbose      bool
 
-	write    func(*app, any) error // adds a result to out in the chosen format
-	cache    *starlark.Cache       // of this run; see programs
-	began    time.Time             // when the program, and so an event of hook, arrived
-	deadline time.Duration         // of an answer of hook, from then on
-	hook     *hookFlags            // of a hook, whose failures have exit codes of their own
-	out      bytes.Buffer          // the command's result
-	code     int                   // to exit with: of a negative result, or of the first problem reported
-	warnings []loader.Warning      // in the order of their report
-	logs     []starhost.LogLine
-	problems []problem
+	write     func(*app, any) error // adds a result to out in the chosen format
+	cache     *starlark.Cache       // of this run; see programs
+	startTime time.Time             // when the program, and so an event of hook, arrived
+	deadline  time.Duration         // of an answer of hook, from then on
+	hook      *hookFlags            // of a hook, whose failures have exit codes of their own
+	out       bytes.Buffer          // the command's result
+	code      int                   // to exit with: of a negative result, or of the first problem reported
+	warnings  []loader.Warning      // in the order of their report
+	logs      []starhost.LogLine
+	problems  []problem
 }
 
 // execute runs the command that args ask for, and returns its name. A panic is an
@@ -59,11 +59,11 @@ func (a *app) execute(ctx context.Context, args []string) (name string, err erro
 	return cmd.Name(), err
 }
 
-// fail takes an error, or each of those that it joins, for the report.
-func (a *app) fail(err error) {
+// addError takes an error, or each of those that it joins, for the report.
+func (a *app) addError(err error) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
-			a.fail(e)
+			a.addError(e)
 		}
 	} else if err != nil {
 		a.problems = append(a.problems, describe(err))
@@ -75,7 +75,7 @@ func (a *app) fail(err error) {
 func (a *app) end() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error, and no program that plugins run inherits it now
 	if err := a.writeResult(); err != nil {
-		a.fail(err)
+		a.addError(err)
 	}
 	a.report()
 	return a.code
@@ -109,12 +109,12 @@ func (a *app) writeResult() error {
 			return nil // a write of nothing can block, and can fail
 		}
 		_, err := a.stdout.Write(a.out.Bytes())
-		return outside("standard output", err)
+		return wrapFileError("standard output", err)
 	}
 	if a.out.Len() == 0 && len(a.problems) > 0 {
 		return nil // nothing came out: leave the file as it was
 	}
-	return outside(a.output, effects.ReplaceFile(a.path(a.output), a.out.Bytes(), 0o666))
+	return wrapFileError(a.output, effects.ReplaceFile(a.path(a.output), a.out.Bytes(), 0o666))
 }
 
 // path returns where a file is that an argument names.
@@ -124,21 +124,21 @@ func (a *app) path(name string) string { return loader.NewPath(a.dir, name).Real
 // arguments, a request.
 const maxInput = 16 << 20
 
-// read returns the text of the file that an argument names, "-" for standard
+// readText returns the text of the file that an argument names, "-" for standard
 // input.
-func (a *app) read(name string) (string, error) {
+func (a *app) readText(name string) (string, error) {
 	in := a.stdin
 	if name != "-" {
 		f, err := os.Open(a.path(name))
 		if err != nil {
-			return "", outside(name, err)
+			return "", wrapFileError(name, err)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
-		return "", outside(name, err)
+		return "", wrapFileError(name, err)
 	}
 	if len(data) > maxInput {
 		return "", usagef("%s: got more than %d bytes, want less", name, maxInput)
@@ -146,9 +146,9 @@ func (a *app) read(name string) (string, error) {
 	return string(data), nil
 }
 
-// log takes a line of a handler. Loaders log at the same time, but the host
+// addLog takes a line of a handler. Loaders log at the same time, but the host
 // passes lines on one after another.
-func (a *app) log(line starhost.LogLine) { a.logs = append(a.logs, line) }
+func (a *app) addLog(line starhost.LogLine) { a.logs = append(a.logs, line) }
 
 // writeLogs writes what handlers logged, without what the report of errors will
 // say again, and without debug lines unless they are asked for.
@@ -198,13 +198,13 @@ func encodeJSON(w io.Writer, v any) error {
 }
 
 // printJSON adds v to the result.
-func (a *app) printJSON(v any) error { return encodeJSON(indenter{&a.out}, v) }
+func (a *app) printJSON(v any) error { return encodeJSON(jsonIndenter{&a.out}, v) }
 
 // An indenter takes JSON values, each in one piece as encoders write them, and adds them to a
 // text line by line. An encoder that indents takes three times the memory.
-type indenter struct{ to *bytes.Buffer }
+type jsonIndenter struct{ to *bytes.Buffer }
 
-func (w indenter) Write(value []byte) (int, error) {
+func (w jsonIndenter) Write(value []byte) (int, error) {
 	return len(value), json.Indent(w.to, value, "", "  ")
 }
 
@@ -243,7 +243,7 @@ const (
 // colour returns text with its first line in a colour, if w is a terminal that
 // wants any.
 func (a *app) colour(w io.Writer, colour, text string) string {
-	if !a.coloured(w) {
+	if !a.wantsColour(w) {
 		return text
 	}
 	line, rest, more := strings.Cut(text, "\n")
@@ -254,8 +254,8 @@ func (a *app) colour(w io.Writer, colour, text string) string {
 	return line + rest
 }
 
-// coloured tells whether w is a terminal, and colours are wanted.
-func (a *app) coloured(w io.Writer) bool {
+// wantsColour tells whether w is a terminal, and colours are wanted.
+func (a *app) wantsColour(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
 		return false

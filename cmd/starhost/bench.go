@@ -59,7 +59,7 @@ type benchmark struct {
 	pos     starhost.Pos
 	op      func(context.Context) error
 	inTurn  bool           // op needs a turn
-	spent   starlark.Usage // by one op
+	usage   starlark.Usage // by one op
 	samples []sample
 }
 
@@ -77,7 +77,7 @@ type bencher struct {
 	request    starhost.Request
 	turn       *starhost.Turn // under way, or nil
 	benchmarks []*benchmark
-	quiet      bool // what handlers log is not for the report
+	dropLogs   bool // what handlers log is not for the report
 }
 
 // bench runs the command.
@@ -93,7 +93,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 	}
 	b := &bencher{app: a, flags: f, request: starhost.Request{Text: f.prompt}}
 	var err error
-	if b.set, err = a.loadWith(ctx, &f.loadFlags, paths, b.outside); err != nil {
+	if b.set, err = a.loadWith(ctx, &f.loadFlags, paths, b.configureHost); err != nil {
 		return err
 	}
 	defer b.set.Close()
@@ -109,8 +109,8 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 // run measures all there is.
 func (b *bencher) run(ctx context.Context, paths []string) error {
 	defer b.endTurn(ctx)
-	b.quiet = true
-	if err := b.collect(ctx, paths); err != nil {
+	b.dropLogs = true
+	if err := b.addBenchmarks(ctx, paths); err != nil {
 		return err
 	}
 	for range b.flags.count {
@@ -125,20 +125,20 @@ func (b *bencher) run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// outside keeps plugins on this machine, and quiet once they are loaded.
-func (b *bencher) outside(o *loader.Options) {
+// configureHost keeps plugins on this machine, and quiet once they are loaded.
+func (b *bencher) configureHost(o *loader.Options) {
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
 	log := o.Host.Log
 	o.Host.Log = func(l starhost.LogLine) {
-		if !b.quiet {
+		if !b.dropLogs {
 			log(l)
 		}
 	}
 }
 
-// collect finds out what there is to measure, and what it spends.
-func (b *bencher) collect(ctx context.Context, paths []string) error {
+// addBenchmarks finds out what there is to measure, and what it spends.
+func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
 	b.addLoad(paths)
 	if err := b.beginTurn(ctx); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (b *bencher) collect(ctx context.Context, paths []string) error {
 	return b.addPrompt(ctx)
 }
 
-// skip says that something is not measured, and why.
-func (b *bencher) skip(pos starhost.Pos, what, why string) {
+// warnSkipped says that something is not measured, and why.
+func (b *bencher) warnSkipped(pos starhost.Pos, what, why string) {
 	b.warnings = append(b.warnings, loader.Warning{Place: loader.Place(pos), Msg: what + " is not measured: " + why})
 }
 
@@ -168,12 +168,12 @@ func (b *bencher) skip(pos starhost.Pos, what, why string) {
 func (b *bencher) addLoad(paths []string) {
 	m := &benchmark{kind: "load"}
 	for i := range b.set.Plugins {
-		m.spent.Steps += b.set.Plugins[i].Steps
-		m.spent.Bytes += b.set.Plugins[i].Bytes
+		m.usage.Steps += b.set.Plugins[i].Steps
+		m.usage.Bytes += b.set.Plugins[i].Bytes
 	}
 	m.op = func(ctx context.Context) error {
 		again := &app{getenv: b.getenv, dir: b.dir, config: b.config, noConfig: b.noConfig}
-		set, err := again.loadWith(ctx, &b.flags.loadFlags, paths, b.outside)
+		set, err := again.loadWith(ctx, &b.flags.loadFlags, paths, b.configureHost)
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 			why = trace.Detail
 			continue
 		}
-		m.spend(b.turn.Hooks()[seen+i : seen+i+1])
+		m.addUsage(b.turn.Hooks()[seen+i : seen+i+1])
 		m.op = func(ctx context.Context) error {
 			return b.turn.As(ctx, plugin, func(ctx context.Context) error {
 				_, err := h.Call(ctx, b.turn, e)
@@ -212,7 +212,7 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 		b.benchmarks = append(b.benchmarks, m)
 		return nil
 	}
-	b.skip(h.Pos, "hook "+h.Event, why)
+	b.warnSkipped(h.Pos, "hook "+h.Event, why)
 	return nil
 }
 
@@ -274,7 +274,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			b.skip(starhost.Pos{}, "-f "+ref, err.Error())
+			b.warnSkipped(starhost.Pos{}, "-f "+ref, err.Error())
 			continue
 		}
 		given = append(given, got[0].Fragments)
@@ -282,7 +282,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 		m := &benchmark{kind: "loader", subject: ref, inTurn: true}
 		traces := b.turn.Hooks()[seen:]
 		m.plugin, m.pos = traces[0].Plugin, traces[0].Pos
-		m.spend(traces)
+		m.addUsage(traces)
 		m.op = func(ctx context.Context) error {
 			_, err := b.turn.Load(ctx, []string{ref})
 			return err
@@ -291,7 +291,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 	}
 	for _, l := range ownLoaders(b.set) {
 		if !asked[l.Prefix] {
-			b.skip(l.Pos, "loader "+l.Prefix+":", "-f "+l.Prefix+":ARG gives it an argument")
+			b.warnSkipped(l.Pos, "loader "+l.Prefix+":", "-f "+l.Prefix+":ARG gives it an argument")
 		}
 	}
 	if len(given) > 0 {
@@ -310,11 +310,11 @@ func (b *bencher) addPrompt(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		b.skip(starhost.Pos{}, "the prompt", err.Error())
+		b.warnSkipped(starhost.Pos{}, "the prompt", err.Error())
 		return nil
 	}
 	m := &benchmark{kind: "prompt"}
-	m.spend(p.Hooks)
+	m.addUsage(p.Hooks)
 	m.op = func(ctx context.Context) error {
 		_, err := b.newSession().Prompt(ctx, b.request)
 		return err
@@ -323,11 +323,11 @@ func (b *bencher) addPrompt(ctx context.Context) error {
 	return nil
 }
 
-// spend adds what handlers spent.
-func (m *benchmark) spend(traces []starhost.HookTrace) {
+// addUsage adds what handlers spent.
+func (m *benchmark) addUsage(traces []starhost.HookTrace) {
 	for _, t := range traces {
-		m.spent.Steps += t.Steps
-		m.spent.Bytes += t.Bytes
+		m.usage.Steps += t.Steps
+		m.usage.Bytes += t.Bytes
 	}
 }
 

@@ -37,8 +37,8 @@ func (a *app) printBenchPretty(b *bencher) error {
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
 			rows = append(rows, []string{
-				m.name(" "), fmt.Sprint(s.n), threeDigits(s.p50), threeDigits(s.p99),
-				fmt.Sprint(m.spent.Steps), fmt.Sprint(m.spent.Bytes), m.place(),
+				m.name(" "), fmt.Sprint(s.n), roundTime(s.p50), roundTime(s.p99),
+				fmt.Sprint(m.usage.Steps), fmt.Sprint(m.usage.Bytes), m.place(),
 			})
 		}
 	}
@@ -46,8 +46,8 @@ func (a *app) printBenchPretty(b *bencher) error {
 	return nil
 }
 
-// threeDigits writes a time with three digits that count.
-func threeDigits(d time.Duration) string {
+// roundTime writes a time with three digits that count.
+func roundTime(d time.Duration) string {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {
 		unit *= 10
@@ -90,7 +90,7 @@ func (a *app) printBenchJSON(b *bencher) error {
 
 func (m *benchmark) json() benchmarkJSON {
 	return benchmarkJSON{
-		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(), Steps: m.spent.Steps, AllocBytes: m.spent.Bytes,
+		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(), Steps: m.usage.Steps, AllocBytes: m.usage.Bytes,
 		Samples: list(m.samples, func(s *sample) sampleJSON {
 			return sampleJSON{s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds()}
 		}),
@@ -104,7 +104,7 @@ func (a *app) printBenchGo(b *bencher) error {
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
 			fmt.Fprintf(&a.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n", m.goName(),
-				runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(), m.spent.Steps, m.spent.Bytes)
+				runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(), m.usage.Steps, m.usage.Bytes)
 		}
 	}
 	return nil

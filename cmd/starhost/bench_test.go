@@ -14,7 +14,7 @@ func TestThreeDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 812: "812ns", 1000: "1µs", 1234: "1.23µs", 99_999: "100µs", 1_234_567: "1.23ms", 62_345_678_901: "1m2.3s",
 	} {
-		if got := threeDigits(d); got != want {
+		if got := roundTime(d); got != want {
 			t.Errorf("threeDigits(%d): got %s, want %s", d, got, want)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // noCacheValue is the value of STARHOST_CACHE that is no folder.
 const noCacheValue = "off"
 
-// programs returns the cache of compiled files, nil if there should be none. What
+// programCache returns the cache of compiled files, nil if there should be none. What
 // keeps it from a folder of its own is told under -v, and no error.
-func (a *app) programs() *starlark.Cache {
+func (a *app) programCache() *starlark.Cache {
 	if a.cache != nil || a.noCache {
 		return a.cache
 	}
@@ -20,7 +20,7 @@ func (a *app) programs() *starlark.Cache {
 	if dir := cacheFolder(a.getenv); dir != "" {
 		var err error
 		a.cache, err = starlark.OpenCache(dir)
-		a.debug(err)
+		a.printDebug(err)
 	}
 	return a.cache
 }
@@ -42,15 +42,15 @@ func cacheFolder(getenv func(string) string) string {
 	return ""
 }
 
-// keepPrograms writes what the cache learned.
-func (a *app) keepPrograms() {
+// saveCache writes what the cache learned.
+func (a *app) saveCache() {
 	if a.cache != nil {
-		a.debug(a.cache.Save())
+		a.printDebug(a.cache.Save())
 	}
 }
 
-// debug shows an error that only those want to know of who ask for all.
-func (a *app) debug(err error) {
+// printDebug shows an error that only those want to know of who ask for all.
+func (a *app) printDebug(err error) {
 	if err != nil && a.verbose {
 		fmt.Fprintf(a.stderr, "debug: %v\n", err)
 	}

@@ -57,14 +57,14 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 	if err := a.chooseFormat("check"); err != nil {
 		return err
 	}
-	c := &checking{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
+	c := &checkRun{app: a, flags: f, box: starlark.New(starlark.Options{}), texts: map[string]string{}}
 	if err := c.run(ctx, paths); err != nil {
-		a.fail(err)
+		a.addError(err)
 	}
 	if c.set != nil {
 		defer c.set.Close()
 	}
-	c.judge()
+	c.setExitCode()
 	return a.printResult(c)
 }
 
@@ -76,21 +76,21 @@ type finding struct {
 }
 
 // A checking is one run of check.
-type checking struct {
+type checkRun struct {
 	*app
-	flags    *checkFlags
-	settings *loader.Config
-	sources  []*loader.Source
-	only     *loader.Source // whose findings count; nil for all
-	edited   string         // its file that standard input stands for
-	set      *loader.Set
-	box      *starlark.Sandbox // parses, and knows the names that every file has
-	texts    map[string]string // of files, by the name that places show
-	findings []finding
+	flags        *checkFlags
+	fileConfig   *loader.Config
+	sources      []*loader.Source
+	editedPlugin *loader.Source // whose findings count; nil for all
+	editedFile   string         // its file that standard input stands for
+	set          *loader.Set
+	box          *starlark.Sandbox // parses, and knows the names that every file has
+	texts        map[string]string // of files, by the name that places show
+	findings     []finding
 }
 
 // run looks for everything there is to find.
-func (c *checking) run(ctx context.Context, paths []string) error {
+func (c *checkRun) run(ctx context.Context, paths []string) error {
 	prepareRun(ctx)
 	clock, err := c.flags.clock()
 	if err != nil {
@@ -100,32 +100,32 @@ func (c *checking) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	c.settings = config
+	c.fileConfig = config
 	c.flags.limits(&config.Limits)
 	if err := c.discover(paths); err != nil {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programs(), AllowMissing: true,
-		Host: starhost.Options{Clock: clock, Log: c.log},
+		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
+		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
-	c.keepPrograms()
+	c.saveCache()
 	if err != nil {
 		return err
 	}
-	c.loaded(append(warnings, c.set.Warnings...))
-	if err := c.files(); err != nil {
+	c.reportLoading(append(warnings, c.set.Warnings...))
+	if err := c.checkFiles(); err != nil {
 		return err
 	}
-	c.registrations()
-	c.permissions()
-	c.sort()
+	c.checkRegistrations()
+	c.checkPermissions()
+	c.sortFindings()
 	return nil
 }
 
 // discover finds the plugins at the paths. The file that standard input stands
 // for is replaced by it.
-func (c *checking) discover(args []string) error {
+func (c *checkRun) discover(args []string) error {
 	stdin := slices.Contains(args, "-")
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" })
 	switch {
@@ -134,7 +134,7 @@ func (c *checking) discover(args []string) error {
 	case !stdin && c.flags.stdinPath != "":
 		return usagef("--stdin-path: got no - among the paths, want it")
 	}
-	paths, err := c.settings.Paths(cmp.Or(c.dir, "."), args)
+	paths, err := c.fileConfig.Paths(cmp.Or(c.dir, "."), args)
 	if err != nil && !stdin {
 		return err
 	}
@@ -147,30 +147,30 @@ func (c *checking) discover(args []string) error {
 	sources, problems := loader.Discover(paths, 0)
 	c.sources = append([]*loader.Source{}, sources...) // not nil, so that nobody looks again
 	for _, p := range problems {
-		c.error(p, "")
+		c.addErrors(p, "")
 	}
 	return nil
 }
 
 // discoverEdited finds the plugin of the file that is being edited, and those at
 // the paths, which it may need or clash with.
-func (c *checking) discoverEdited(paths []loader.Path) error {
-	plugin, file := owner(loader.NewPath(c.dir, c.flags.stdinPath))
+func (c *checkRun) discoverEdited(paths []loader.Path) error {
+	plugin, file := owningPlugin(loader.NewPath(c.dir, c.flags.stdinPath))
 	all, own, problem := loader.DiscoverEdited(paths, plugin)
 	if problem != nil {
 		return problem
 	}
-	text, err := c.read("-")
+	text, err := c.readText("-")
 	if err != nil {
 		return err
 	}
-	c.sources, c.only, c.edited = all, own, file
-	return c.only.Replace(file, []byte(text))
+	c.sources, c.editedPlugin, c.editedFile = all, own, file
+	return c.editedPlugin.Replace(file, []byte(text))
 }
 
-// owner returns the plugin that a file is part of, and the file's name in it: the
+// owningPlugin returns the plugin that a file is part of, and the file's name in it: the
 // nearest folder around it with a plugin.star, else the file itself.
-func owner(p loader.Path) (plugin loader.Path, file string) {
+func owningPlugin(p loader.Path) (plugin loader.Path, file string) {
 	for dir := filepath.Dir(p.Real); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "plugin.star")); err == nil {
 			file, _ := filepath.Rel(dir, p.Real) // dir is above it
@@ -184,26 +184,26 @@ func owner(p loader.Path) (plugin loader.Path, file string) {
 	}
 }
 
-// loaded takes what loading found out.
-func (c *checking) loaded(warnings []loader.Warning) {
+// reportLoading takes what loading found out.
+func (c *checkRun) reportLoading(warnings []loader.Warning) {
 	for i := range c.set.Plugins {
 		if p := &c.set.Plugins[i]; p.Err != nil {
-			c.error(p.Err, p.Name)
+			c.addErrors(p.Err, p.Name)
 		}
 	}
-	if c.only != nil {
+	if c.editedPlugin != nil {
 		return // the config is no business of an editor
 	}
 	if err := c.set.Missing(); err != nil {
-		c.error(err, "")
+		c.addErrors(err, "")
 	}
 	for _, w := range warnings {
-		c.warning("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
+		c.addWarning("", starlark.Pos(w.Place), "E0710", "%s", w.Msg)
 	}
 }
 
-// files looks at the text of all files of the plugins.
-func (c *checking) files() error {
+// checkFiles looks at the text of all files of the plugins.
+func (c *checkRun) checkFiles() error {
 	for _, e := range builtins.Table(c.box) {
 		if e.Value == nil { // the language's own
 			continue
@@ -217,15 +217,15 @@ func (c *checking) files() error {
 		names[name] = true
 	}
 	for i, s := range c.sources {
-		if c.only != nil && s != c.only || c.set.Plugins[i].Status == loader.StatusDisabled {
+		if c.editedPlugin != nil && s != c.editedPlugin || c.set.Plugins[i].Status == loader.StatusDisabled {
 			continue
 		}
 		files := starNames(s)
-		if s == c.only && !slices.Contains(files, c.edited) { // never saved
-			files = append(files, c.edited)
+		if s == c.editedPlugin && !slices.Contains(files, c.editedFile) { // never saved
+			files = append(files, c.editedFile)
 		}
 		for _, file := range files {
-			c.file(s, file, names)
+			c.checkFile(s, file, names)
 		}
 	}
 	return nil
@@ -241,17 +241,17 @@ func starNames(s *loader.Source) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "golden/") })
 }
 
-// file looks at the text of one file.
-func (c *checking) file(s *loader.Source, name string, predeclared map[string]bool) {
+// checkFile looks at the text of one file.
+func (c *checkRun) checkFile(s *loader.Source, name string, predeclared map[string]bool) {
 	src, err := s.Read(name)
 	if err != nil {
-		c.error(err, s.Name)
+		c.addErrors(err, s.Name)
 		return
 	}
 	shown := s.File(name)
 	c.texts[shown] = lineEnds.Replace(strings.TrimPrefix(string(src), "\ufeff"))
 	if _, err := c.box.Parse(shown, src); err != nil {
-		c.error(err, s.Name)
+		c.addErrors(err, s.Name)
 		return
 	}
 	f, err := build.ParseDefault(shown, []byte(c.texts[shown]))
@@ -261,8 +261,8 @@ func (c *checking) file(s *loader.Source, name string, predeclared map[string]bo
 	c.lintFile(s.Name, shown, f, predeclared)
 }
 
-// error adds an error, and those that the same file has besides.
-func (c *checking) error(err error, plugin string) {
+// addErrors adds an error, and those that the same file has besides.
+func (c *checkRun) addErrors(err error, plugin string) {
 	p := describe(err)
 	p.plugin = cmp.Or(p.plugin, plugin)
 	var e *starlark.Error
@@ -271,7 +271,7 @@ func (c *checking) error(err error, plugin string) {
 		first.Also = nil
 		p.detail = first.Detail()
 		for _, also := range e.Also {
-			c.error(starlark.Locate(also, c.text), plugin)
+			c.addErrors(starlark.Locate(also, c.fileText), plugin)
 		}
 	}
 	c.addError(p)
@@ -279,36 +279,36 @@ func (c *checking) error(err error, plugin string) {
 
 // addError adds an error, unless it is there: what a plugin loads is looked at
 // again on its own.
-func (c *checking) addError(p problem) {
+func (c *checkRun) addError(p problem) {
 	known := slices.ContainsFunc(c.findings, func(f finding) bool {
 		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
 	})
 	if !known {
-		c.add(finding{problem: p})
+		c.addFinding(finding{problem: p})
 	}
 }
 
-// warning adds a warning at a place, with the line that is there.
-func (c *checking) warning(plugin string, pos starlark.Pos, code, format string, args ...any) {
+// addWarning adds a warning at a place, with the line that is there.
+func (c *checkRun) addWarning(plugin string, pos starlark.Pos, code, format string, args ...any) {
 	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
-	p := describe(starlark.Locate(e, c.text))
+	p := describe(starlark.Locate(e, c.fileText))
 	p.plugin, p.exit = plugin, exitNegative
-	c.add(finding{problem: p, warning: true})
+	c.addFinding(finding{problem: p, warning: true})
 }
 
-// text returns a file by the name that places show.
-func (c *checking) text(file string) string { return c.texts[file] }
+// fileText returns a file by the name that places show.
+func (c *checkRun) fileText(file string) string { return c.texts[file] }
 
-// add adds a finding if it is one of those that were asked for.
-func (c *checking) add(f finding) {
+// addFinding adds a finding if it is one of those that were asked for.
+func (c *checkRun) addFinding(f finding) {
 	f.path = c.pathOf(f.pos.File)
-	if c.only == nil || f.plugin == c.only.Name {
+	if c.editedPlugin == nil || f.plugin == c.editedPlugin.Name {
 		c.findings = append(c.findings, f)
 	}
 }
 
 // pathOf returns the path of a file that places show by its plugin's name.
-func (c *checking) pathOf(shown string) string {
+func (c *checkRun) pathOf(shown string) string {
 	for _, s := range c.sources {
 		if rest, ok := strings.CutPrefix(shown, s.Name+"/"); ok && s.Folder {
 			return filepath.ToSlash(filepath.Join(s.Path, rest))
@@ -317,15 +317,15 @@ func (c *checking) pathOf(shown string) string {
 			return s.Path
 		}
 	}
-	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.settings != nil {
-		return filepath.ToSlash(filepath.Join(c.settings.Libraries[library].Shown, rest))
+	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.fileConfig != nil {
+		return filepath.ToSlash(filepath.Join(c.fileConfig.Libraries[library].Shown, rest))
 	}
 	return shown
 }
 
-// sort orders the findings: by plugin, in the order of the paths, and place. What
+// sortFindings orders the findings: by plugin, in the order of the paths, and place. What
 // is no plugin's comes first.
-func (c *checking) sort() {
+func (c *checkRun) sortFindings() {
 	rank := map[string]int{}
 	for i, s := range c.sources {
 		rank[s.Name] = i + 1
@@ -340,8 +340,8 @@ func (c *checking) sort() {
 	})
 }
 
-// count returns the numbers of errors and of warnings.
-func (c *checking) count() (errs, warnings int) {
+// countFindings returns the numbers of errors and of warnings.
+func (c *checkRun) countFindings() (errs, warnings int) {
 	for _, f := range c.findings {
 		if f.warning {
 			warnings++
@@ -350,9 +350,9 @@ func (c *checking) count() (errs, warnings int) {
 	return len(c.findings) - warnings, warnings
 }
 
-// judge sets the exit code.
-func (c *checking) judge() {
-	_, warnings := c.count()
+// setExitCode sets the exit code.
+func (c *checkRun) setExitCode() {
+	_, warnings := c.countFindings()
 	if warnings > 0 && c.flags.strict {
 		c.code = exitNegative
 	}

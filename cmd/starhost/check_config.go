@@ -12,37 +12,37 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// deployed tells whether the config says which plugins run and what they may do.
+// isDeployed tells whether the config says which plugins run and what they may do.
 // Without that, there is nobody yet who could have forgotten it.
-func deployed(c *loader.Config) bool {
+func isDeployed(c *loader.Config) bool {
 	p := &c.Plugins
 	return len(p.Paths)+len(p.Enabled)+len(p.Required)+len(c.Grants) > 0
 }
 
-// registrations looks at what the plugins registered together.
-func (c *checking) registrations() {
+// checkRegistrations looks at what the plugins registered together.
+func (c *checkRun) checkRegistrations() {
 	var tools []string
 	for _, t := range c.set.Host.Tools() {
 		tools = append(tools, t.Name)
 	}
 	guards := map[string]bool{}
 	for _, h := range c.set.Host.Hooks() {
-		c.match(h, tools)
+		c.checkMatch(h, tools)
 		spec, err := starhost.LookupEvent(h.Event)
-		if err != nil || !spec.Guard || guards[h.Plugin] || !deployed(c.settings) || slices.Contains(c.settings.Plugins.Required, h.Plugin) {
+		if err != nil || !spec.Guard || guards[h.Plugin] || !isDeployed(c.fileConfig) || slices.Contains(c.fileConfig.Plugins.Required, h.Plugin) {
 			continue
 		}
 		guards[h.Plugin] = true
-		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0802",
+		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0802",
 			"%s: %s is a guard and not required: if it does not load, calls pass without it (add it to [plugins] required)", h.Event, h.Plugin)
 	}
 }
 
-// match warns of a hook that fits no tool. Tools of servers are not known here, and
+// checkMatch warns of a hook that fits no tool. Tools of servers are not known here, and
 // without a config others may be anywhere: then only a name that is nearly right
 // tells that something is wrong.
-func (c *checking) match(h starhost.HookInfo, tools []string) {
-	if len(h.Match) == 0 || len(c.settings.MCP) > 0 {
+func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
+	if len(h.Match) == 0 || len(c.fileConfig.MCP) > 0 {
 		return
 	}
 	hint := ""
@@ -54,14 +54,14 @@ func (c *checking) match(h starhost.HookInfo, tools []string) {
 			hint = near.DidYouMean(glob, tools)
 		}
 	}
-	if hint != "" || deployed(c.settings) {
-		c.warning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
+	if hint != "" || isDeployed(c.fileConfig) {
+		c.addWarning(h.Plugin, starlark.Pos(h.Pos), "E0801", "%s: match %s: no tool has such a name%s", h.Event, strings.Join(h.Match, ", "), hint)
 	}
 }
 
-// permissions compares what the plugins declare with what they are granted.
-func (c *checking) permissions() {
-	if !deployed(c.settings) && len(c.flags.grant) == 0 {
+// checkPermissions compares what the plugins declare with what they are granted.
+func (c *checkRun) checkPermissions() {
+	if !isDeployed(c.fileConfig) && len(c.flags.grant) == 0 {
 		return
 	}
 	for i, s := range c.sources {
@@ -69,19 +69,19 @@ func (c *checking) permissions() {
 		if p.Status == loader.StatusDisabled {
 			continue
 		}
-		declared, granted := parsed(p.Declared), parsed(p.Granted)
-		for _, d := range without(declared, granted) {
-			c.warning(p.Name, c.find(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
+		declared, granted := parsePermissions(p.Declared), parsePermissions(p.Granted)
+		for _, d := range withoutOverlap(declared, granted) {
+			c.addWarning(p.Name, c.findText(s, d.String()), "E0803", "permission %q is declared and not granted (add to [grants] of the config: %s = [%q])", d, p.Name, d)
 		}
-		for _, g := range without(granted, declared) {
-			at := c.settings.Place("grants", p.Name)
-			c.warning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
+		for _, g := range withoutOverlap(granted, declared) {
+			at := c.fileConfig.Place("grants", p.Name)
+			c.addWarning(p.Name, starlark.Pos(at), "E0804", "permission %q is granted to %s, which does not declare it", g, p.Name)
 		}
 	}
 }
 
-// parsed returns the permissions that are valid; loading tells about others.
-func parsed(texts []string) []effects.Permission {
+// parsePermissions returns the permissions that are valid; loading tells about others.
+func parsePermissions(texts []string) []effects.Permission {
 	var list []effects.Permission
 	for _, text := range texts {
 		if p, err := effects.ParsePermission(text); err == nil {
@@ -91,15 +91,15 @@ func parsed(texts []string) []effects.Permission {
 	return list
 }
 
-// without returns the permissions that have nothing in common with the others.
-func without(list, others []effects.Permission) []effects.Permission {
+// withoutOverlap returns the permissions that have nothing in common with the others.
+func withoutOverlap(list, others []effects.Permission) []effects.Permission {
 	return slices.DeleteFunc(slices.Clone(list), func(p effects.Permission) bool {
 		return slices.ContainsFunc(others, p.Overlaps)
 	})
 }
 
-// find returns where a plugin's main file spells a text, else the file.
-func (c *checking) find(s *loader.Source, text string) starlark.Pos {
+// findText returns where a plugin's main file spells a text, else the file.
+func (c *checkRun) findText(s *loader.Source, text string) starlark.Pos {
 	before, _, ok := strings.Cut(c.texts[s.Display], `"`+text+`"`)
 	if !ok {
 		return starlark.Pos{File: s.Display}

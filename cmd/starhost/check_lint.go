@@ -11,15 +11,15 @@ import (
 )
 
 // lintFile looks at what one file says.
-func (c *checking) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
+func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
 	for _, w := range lint.Shadows(f, predeclared) {
-		c.warning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
+		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
 	}
 	if !c.flags.lint {
 		return
 	}
 	for _, w := range lint.File(f) {
-		c.warning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
+		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, lintCode(w.Warning), "%s", w.Msg)
 	}
 }
 

@@ -27,7 +27,7 @@ func newFindingJSON(f *finding) findingJSON {
 	return findingJSON{f.severity(), f.code, f.message, f.plugin, f.path, newPosJSON(f.pos), f.help}
 }
 
-func (a *app) printCheckJSON(c *checking) error {
+func (a *app) printCheckJSON(c *checkRun) error {
 	return a.printJSON(struct {
 		Schema   string        `json:"schema"`
 		OK       bool          `json:"ok"`
@@ -37,7 +37,7 @@ func (a *app) printCheckJSON(c *checking) error {
 }
 
 // printCheckGitHub prints each finding as a command of GitHub's workflows.
-func (a *app) printCheckGitHub(c *checking) error {
+func (a *app) printCheckGitHub(c *checkRun) error {
 	for i := range c.findings {
 		a.printWorkflowCommand(&c.findings[i])
 	}
@@ -45,16 +45,16 @@ func (a *app) printCheckGitHub(c *checking) error {
 }
 
 // printCheckPretty prints the findings and their counts.
-func (a *app) printCheckPretty(c *checking) error {
+func (a *app) printCheckPretty(c *checkRun) error {
 	for i := range c.findings {
 		a.printFinding(&c.findings[i])
 	}
 	if c.set != nil {
 		plugins := len(c.sources)
-		if c.only != nil {
+		if c.editedPlugin != nil {
 			plugins = 1
 		}
-		errs, warnings := c.count()
+		errs, warnings := c.countFindings()
 		fmt.Fprintf(&a.out, "%s: %s, %s\n", plural(plugins, "plugin"), plural(errs, "error"), plural(warnings, "warning"))
 	}
 	return nil

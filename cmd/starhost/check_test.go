@@ -17,9 +17,9 @@ func TestShipped(t *testing.T) {
 		{"check", "--strict", "--no-config", "../../scripts"},
 		{"check", "--strict", "--no-config", "../../golden/plugins"},
 	} {
-		var said strings.Builder
-		if code := run(t.Context(), args, nil, &said, &said); code != exitOK {
-			t.Errorf("starhost %s: exit code %d\n%s", strings.Join(args, " "), code, said.String())
+		var stderr strings.Builder
+		if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK {
+			t.Errorf("starhost %s: exit code %d\n%s", strings.Join(args, " "), code, stderr.String())
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestOwner(t *testing.T) {
 		"plugins/policy.star":          {"plugins/policy.star", "policy.star"},
 		"plugins/new.star":             {"plugins/new.star", "new.star"},
 	} {
-		plugin, name := owner(loader.NewPath(dir, file))
+		plugin, name := owningPlugin(loader.NewPath(dir, file))
 		if diff := cmp.Diff(want, [2]string{plugin.Shown, name}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}

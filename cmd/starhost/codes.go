@@ -13,13 +13,13 @@ const (
 	exitUsage       = 2   // the command line or the config
 	exitPlugin      = 3   // a plugin's mistake
 	exitLimit       = 4   // a limit or a permission
-	exitOutside     = 5   // a file, a network, a database
+	exitFile        = 5   // a file, a network, a database
 	exitBug         = 70  // of this program
 	exitInterrupted = 130 // by the user
 )
 
-// exits maps codes to exit codes: the longest prefix that fits counts.
-var exits = map[string]int{
+// exitCodes maps codes to exit codes: the longest prefix that fits counts.
+var exitCodes = map[string]int{
 	"E01": exitPlugin, "E02": exitPlugin, "E03": exitPlugin, // evaluation and the contract
 	"E0111": exitBug,
 	"E0303": exitUsage, // a setting of the config
@@ -27,23 +27,23 @@ var exits = map[string]int{
 	"E05":   exitPlugin, // effects
 	"E0501": exitLimit,
 	"E0502": exitUsage, // of a flag or the config
-	"E0504": exitOutside, "E0505": exitOutside,
+	"E0504": exitFile, "E0505": exitFile,
 	"E0506": exitLimit,
 	"E0507": exitUsage,
-	"E0511": exitOutside, "E0512": exitOutside, "E0513": exitOutside, "E0514": exitOutside,
+	"E0511": exitFile, "E0512": exitFile, "E0513": exitFile, "E0514": exitFile,
 	"E0515": exitUsage,    // a file that the command line names
 	"E0516": exitNegative, // a comparison
-	"E0518": exitOutside, "E0519": exitOutside,
+	"E0518": exitFile, "E0519": exitFile,
 	"E0520": exitLimit,
 	"E06":   exitUsage, // config and paths
 	"E0605": exitPlugin, "E0606": exitPlugin,
-	"E0607": exitOutside,
+	"E0607": exitFile,
 	"E0608": exitLimit,
 	"E07":   exitUsage, // codes of this package
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
 	"E0707": exitNegative, "E0712": exitLimit,
-	"E0708": exitOutside,
+	"E0708": exitFile,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
 	"E08":   exitNegative, // what check warns of
@@ -52,7 +52,7 @@ var exits = map[string]int{
 
 func exitOf(code string) int {
 	for n := len(code); n > 0; n-- {
-		if exit, ok := exits[code[:n]]; ok {
+		if exit, ok := exitCodes[code[:n]]; ok {
 			return exit
 		}
 	}

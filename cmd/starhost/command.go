@@ -56,13 +56,13 @@ func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error
 		defer set.Close()
 		reply, err = a.command(ctx, set, args)
 	}
-	a.fail(err)
+	a.addError(err)
 	return a.printResult(&reply)
 }
 
 // printCommandPretty prints what the user sees of a command's result.
 func (a *app) printCommandPretty(r *starhost.CommandReply) error {
-	if text := told(&r.Result); text != "" {
+	if text := userText(&r.Result); text != "" {
 		fmt.Fprintln(&a.out, strings.TrimSuffix(text, "\n"))
 	}
 	return nil
@@ -70,7 +70,7 @@ func (a *app) printCommandPretty(r *starhost.CommandReply) error {
 
 // command runs a command in a session of its own.
 func (a *app) command(ctx context.Context, set *loader.Set, args []string) (reply starhost.CommandReply, err error) {
-	if err := knownCommand(set.Host, args[0]); err != nil {
+	if err := checkCommandName(set.Host, args[0]); err != nil {
 		return reply, err
 	}
 	session := set.Host.NewSession(commandSession(set))
@@ -87,8 +87,8 @@ func commandSession(set *loader.Set) starhost.SessionConfig {
 	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default}
 }
 
-// knownCommand refuses a name that no plugin has.
-func knownCommand(h *starhost.Host, name string) error {
+// checkCommandName refuses a name that no plugin has.
+func checkCommandName(h *starhost.Host, name string) error {
 	name = strings.TrimPrefix(name, "/")
 	names := commandNames(h)
 	switch {
@@ -110,8 +110,8 @@ func commandNames(h *starhost.Host) []string {
 	return names
 }
 
-// told returns what the user is told of a result.
-func told(r *starhost.Result) string {
+// userText returns what the user is told of a result.
+func userText(r *starhost.Result) string {
 	if r.Silent {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (a *app) printCommandJSON(r *starhost.CommandReply) error {
 // completeCommand returns the names of commands, or what the command named first
 // says of its arguments.
 func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, typed string) []string {
-	return a.loaded(ctx, f, nil, func(set *loader.Set) []string {
+	return a.registeredNames(ctx, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}

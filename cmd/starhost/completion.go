@@ -21,7 +21,7 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 		}
 	}
 	loaded := func(paths []string, names func(*loader.Set) []string) []string {
-		return a.loaded(cmd.Context(), &f.loadFlags, paths, names)
+		return a.registeredNames(cmd.Context(), &f.loadFlags, paths, names)
 	}
 	complete("fire", func([]string) []string {
 		return list(starhost.Events(), func(e *starhost.EventSpec) string { return e.Name })
@@ -43,8 +43,8 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 	})
 }
 
-// loaded returns names of what plugins register, none if these cannot be loaded.
-func (a *app) loaded(ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string) []string {
+// registeredNames returns names of what plugins register, none if these cannot be loaded.
+func (a *app) registeredNames(ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string) []string {
 	set, err := a.load(ctx, f, paths)
 	a.problems, a.warnings, a.logs = nil, nil, nil
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *app) finishCompletion(root *cobra.Command) {
 		if cmd.Name() != "completion" {
 			continue
 		}
-		cmd.Args, cmd.RunE = a.noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.Args, cmd.RunE = a.refuseSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		cmd.Example = shell("bash") + " > starhost.bash\n" + shell("fish") + " > starhost.fish"
 		for _, sub := range cmd.Commands() {
 			sub.Example = shell(sub.Name()) + " > starhost." + sub.Name() + "\n" + shell(sub.Name()) + " --no-descriptions"

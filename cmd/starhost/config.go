@@ -16,7 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Show the config",
 		Example: `  starhost config show
   starhost config show --origin -F json`,
-		Args: a.noSubcommand,
+		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var origin bool
@@ -41,8 +41,8 @@ for plugins of the project alone.`,
 	return cmd
 }
 
-// noSubcommand refuses an argument of a command that only has commands below it.
-func (a *app) noSubcommand(cmd *cobra.Command, args []string) error {
+// refuseSubcommand refuses an argument of a command that only has commands below it.
+func (a *app) refuseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -85,9 +85,9 @@ func (a *app) showConfig(origin bool) error {
 	config, warnings, err := loader.LoadConfig(a.configOptions())
 	a.warnings = warnings
 	if err != nil {
-		a.fail(err)
+		a.addError(err)
 	} else {
-		a.takeOver(config)
+		a.selectPlugins(config)
 		r.settings = config.Settings()
 	}
 	return a.printResult(r)
@@ -111,9 +111,9 @@ func (a *app) printConfigPretty(r settingsReport) error {
 	return nil
 }
 
-// takeOver lets the config have what its project says of plugins of its own, as it
+// selectPlugins lets the config have what its project says of plugins of its own, as it
 // does when they are loaded.
-func (a *app) takeOver(config *loader.Config) {
+func (a *app) selectPlugins(config *loader.Config) {
 	paths, err := config.Paths(a.path(""), nil)
 	if err != nil { // there are no plugins
 		return

@@ -41,7 +41,7 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 			}
 			r := wholeReference()
 			if len(args) == 1 {
-				if r = r.only(args[0]); r.empty() {
+				if r = r.part(args[0]); r.isEmpty() {
 					return unknownTopic(args[0])
 				}
 			}
@@ -86,28 +86,28 @@ func allCodes() []starlark.Code {
 	return all
 }
 
-// only returns the part that has a name: an entry with its members, an event, a
+// part returns the part that has a name: an entry with its members, an event, a
 // kind of permission, a key or all of a table, or a code.
-func (r reference) only(name string) reference {
+func (r reference) part(name string) reference {
 	part := reference{name: name}
 	for _, t := range r.topics {
-		t.Entries = those(t.Entries, func(e call.Entry) bool {
+		t.Entries = filter(t.Entries, func(e call.Entry) bool {
 			return e.Name == name || strings.HasPrefix(e.Name, name+".")
 		})
 		if len(t.Entries) > 0 {
 			part.topics = append(part.topics, t)
 		}
 	}
-	part.events = those(r.events, func(e starhost.EventSpec) bool { return e.Name == name })
-	part.permissions = those(r.permissions, func(k effects.PermissionKind) bool { return k.Name == name })
+	part.events = filter(r.events, func(e starhost.EventSpec) bool { return e.Name == name })
+	part.permissions = filter(r.permissions, func(k effects.PermissionKind) bool { return k.Name == name })
 	table := strings.Trim(name, "[]") + "."
-	part.keys = those(r.keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
-	part.codes = those(r.codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
+	part.keys = filter(r.keys, func(k loader.Key) bool { return k.Name == name || strings.HasPrefix(k.Name, table) })
+	part.codes = filter(r.codes, func(c starlark.Code) bool { return strings.EqualFold(c.Code, name) })
 	return part
 }
 
-// those returns the items that fit.
-func those[T any](items []T, fits func(T) bool) []T {
+// filter returns the items that fit.
+func filter[T any](items []T, fits func(T) bool) []T {
 	var kept []T
 	for _, item := range items {
 		if fits(item) {
@@ -117,7 +117,7 @@ func those[T any](items []T, fits func(T) bool) []T {
 	return kept
 }
 
-func (r reference) empty() bool {
+func (r reference) isEmpty() bool {
 	return len(r.topics)+len(r.events)+len(r.permissions)+len(r.keys)+len(r.codes) == 0
 }
 
@@ -193,8 +193,8 @@ func permissionForm(k effects.PermissionKind) string {
 	return k.Name + ":" + k.Form
 }
 
-// mayReturn says what handlers of an event may return; there may be nothing.
-func mayReturn(e starhost.EventSpec) []string {
+// allowedReturns says what handlers of an event may return; there may be nothing.
+func allowedReturns(e starhost.EventSpec) []string {
 	var actions []string
 	for _, act := range e.Actions {
 		switch act {
@@ -219,8 +219,8 @@ func argsOf(e starhost.EventSpec) []builtins.Arg {
 	return args
 }
 
-// matching says what match of an event's hooks is about, "" if they have none.
-func matching(e starhost.EventSpec) string {
+// matchDoc says what match of an event's hooks is about, "" if they have none.
+func matchDoc(e starhost.EventSpec) string {
 	switch {
 	case e.Tool:
 		return "globs on the tool's name"
@@ -230,21 +230,21 @@ func matching(e starhost.EventSpec) string {
 	return ""
 }
 
-// onFailure says what a failure of an event's handler means.
-func onFailure(e starhost.EventSpec) string {
+// failureDoc says what a failure of an event's handler means.
+func failureDoc(e starhost.EventSpec) string {
 	if e.Guard {
 		return "denies, unless on_error says otherwise"
 	}
 	return "is logged and skipped, unless on_error says otherwise"
 }
 
-// shown returns an example as it can be printed: a NUL byte is shown as its sign.
-func shown(example string) string {
+// printableExample returns an example as it can be printed: a NUL byte is shown as its sign.
+func printableExample(example string) string {
 	return strings.ReplaceAll(strings.Trim(example, "\n"), "\x00", "␀")
 }
 
-// section adds text to the result, behind an empty line if anything is there.
-func (a *app) section(text string) {
+// printSection adds text to the result, behind an empty line if anything is there.
+func (a *app) printSection(text string) {
 	if a.out.Len() > 0 {
 		a.out.WriteString("\n")
 	}

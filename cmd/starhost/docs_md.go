@@ -13,11 +13,11 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// intros are what stands in front of each page's tables: its title, and what to
+// introFiles are what stands in front of each page's tables: its title, and what to
 // know before.
 //
 //go:embed intro
-var intros embed.FS
+var introFiles embed.FS
 
 // A docsPage is one page of the reference.
 type docsPage struct {
@@ -35,7 +35,7 @@ var docsPages = []docsPage{
 }
 
 func (p docsPage) intro() string {
-	text, err := intros.ReadFile("intro/" + p.name + ".md")
+	text, err := introFiles.ReadFile("intro/" + p.name + ".md")
 	if err != nil {
 		panic(err) // it is part of the program
 	}
@@ -50,7 +50,7 @@ func (a *app) printDocsMarkdown(r reference) error {
 			body = p.intro() + body
 		}
 		if body != "" {
-			a.section(strings.TrimLeft(body, "\n"))
+			a.printSection(strings.TrimLeft(body, "\n"))
 		}
 	}
 	return nil
@@ -62,14 +62,14 @@ func topicsBody(r reference, modules bool) string {
 		if t.Module != modules {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, plain(t.Doc))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, escapeMarkdown(t.Doc))
 		rows := [][]string{{"name", "what it does"}}
 		for _, e := range t.Entries {
-			rows = append(rows, []string{"`" + e.Name + "`", cell(firstLine(e.Doc))})
+			rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
 		}
-		b.WriteString(contents(rows))
+		b.WriteString(contentsTable(rows))
 		for _, e := range t.Entries {
-			fmt.Fprintf(&b, "\n### `%s`\n\n%s\n%s", signature(e), plain(strings.TrimSpace(e.Doc)), fenced(e.Example))
+			fmt.Fprintf(&b, "\n### `%s`\n\n%s\n%s", signature(e), escapeMarkdown(strings.TrimSpace(e.Doc)), codeBlock(e.Example))
 		}
 	}
 	return b.String()
@@ -79,9 +79,9 @@ func eventsBody(r reference) string {
 	var b strings.Builder
 	rows := [][]string{{"event", "fires when", "may return"}}
 	for _, e := range r.events {
-		rows = append(rows, []string{"`" + e.Name + "`", cell(e.Fires), code(mayReturn(e)...)})
+		rows = append(rows, []string{"`" + e.Name + "`", tableCell(e.Fires), codeSpans(allowedReturns(e)...)})
 	}
-	b.WriteString(contents(rows))
+	b.WriteString(contentsTable(rows))
 	for _, e := range r.events {
 		b.WriteString(eventSection(e))
 	}
@@ -91,15 +91,15 @@ func eventsBody(r reference) string {
 func eventSection(e starhost.EventSpec) string {
 	rows := [][]string{{"argument", "type", "what it is"}}
 	for _, arg := range argsOf(e) {
-		rows = append(rows, []string{code(arg.Name), code(arg.Type), cell(arg.Doc)})
+		rows = append(rows, []string{codeSpans(arg.Name), codeSpans(arg.Type), tableCell(arg.Doc)})
 	}
-	match := matching(e)
+	match := matchDoc(e)
 	if match != "" {
 		match = " `match` holds " + match + "."
 	}
-	returns := cmp.Or(code(mayReturn(e)...), "nothing")
+	returns := cmp.Or(codeSpans(allowedReturns(e)...), "nothing")
 	return fmt.Sprintf("\n## %s\n\nFires when: %s. Handlers may return %s. A failure of a handler %s.%s\n\n%s",
-		e.Name, plain(e.Fires), returns, onFailure(e), match, table(rows))
+		e.Name, escapeMarkdown(e.Fires), returns, failureDoc(e), match, markdownTable(rows))
 }
 
 func permissionsBody(r reference) string {
@@ -108,9 +108,9 @@ func permissionsBody(r reference) string {
 	}
 	rows := [][]string{{"permission", "what it allows", "example"}}
 	for _, k := range r.permissions {
-		rows = append(rows, []string{code(permissionForm(k)), cell(k.Doc), code(k.Example)})
+		rows = append(rows, []string{codeSpans(permissionForm(k)), tableCell(k.Doc), codeSpans(k.Example)})
 	}
-	return "\n" + table(rows)
+	return "\n" + markdownTable(rows)
 }
 
 func configBody(r reference) string {
@@ -119,9 +119,9 @@ func configBody(r reference) string {
 	}
 	rows := [][]string{{"key", "value", "default", "untrusted project", "what it does"}}
 	for _, k := range r.keys {
-		rows = append(rows, []string{code(k.Name), cell(k.Wants), code(k.Default), k.Project, cell(k.Doc)})
+		rows = append(rows, []string{codeSpans(k.Name), tableCell(k.Wants), codeSpans(k.Default), k.Project, tableCell(k.Doc)})
 	}
-	return "\n" + table(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
+	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
 }
 
 // exampleConfig sets each key by its example, in the tables that people write.
@@ -146,10 +146,10 @@ func exampleConfig(keys []loader.Key) string {
 func errorsBody(r reference) string {
 	rows := [][]string{{"code", "what happened", "exit code"}}
 	for _, c := range r.codes {
-		rows = append(rows, []string{c.Code, cell(c.Title), fmt.Sprint(exitOf(c.Code))})
+		rows = append(rows, []string{c.Code, tableCell(c.Title), fmt.Sprint(exitOf(c.Code))})
 	}
 	var b strings.Builder
-	b.WriteString(contents(rows))
+	b.WriteString(contentsTable(rows))
 	for _, c := range r.codes {
 		b.WriteString(codeSection(c))
 	}
@@ -157,23 +157,23 @@ func errorsBody(r reference) string {
 }
 
 func codeSection(c starlark.Code) string {
-	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, plain(c.Title), plain(strings.TrimSpace(c.Text)))
+	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, escapeMarkdown(c.Title), escapeMarkdown(strings.TrimSpace(c.Text)))
 	if c.Bad != "" {
-		text += "\nFails:\n" + fenced(c.Bad) + "\nWorks:\n" + fenced(c.Good)
+		text += "\nFails:\n" + codeBlock(c.Bad) + "\nWorks:\n" + codeBlock(c.Good)
 	}
 	return text
 }
 
-// contents is a table in front of sections, where there is more than one.
-func contents(rows [][]string) string {
+// contentsTable is a table in front of sections, where there is more than one.
+func contentsTable(rows [][]string) string {
 	if len(rows) <= 2 {
 		return ""
 	}
-	return "\n" + table(rows)
+	return "\n" + markdownTable(rows)
 }
 
-// table writes rows, the first of which is the header.
-func table(rows [][]string) string {
+// markdownTable writes rows, the first of which is the header.
+func markdownTable(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
@@ -189,9 +189,9 @@ var languages = []struct{ prefix, name string }{
 	{"starhost ", "sh"}, {"-- ", "text"}, {"[", "toml"}, {"# a config", "toml"}, {"", "python"},
 }
 
-// fenced writes an example as a block, or nothing.
-func fenced(example string) string {
-	if example = shown(example); example == "" {
+// codeBlock writes an example as a block, or nothing.
+func codeBlock(example string) string {
+	if example = printableExample(example); example == "" {
 		return ""
 	}
 	for _, l := range languages {
@@ -203,8 +203,8 @@ func fenced(example string) string {
 	return ""
 }
 
-// code writes texts as they are typed, nothing for "".
-func code(texts ...string) string {
+// codeSpans writes texts as they are typed, nothing for "".
+func codeSpans(texts ...string) string {
 	var spans []string
 	for _, text := range texts {
 		if text != "" {
@@ -214,15 +214,15 @@ func code(texts ...string) string {
 	return strings.Join(spans, ", ")
 }
 
-// cell writes a text in one line of a table.
-func cell(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(plain(text), "|", `\|`), "\n", " ")
+// tableCell writes a text in one line of a table.
+func tableCell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(escapeMarkdown(text), "|", `\|`), "\n", " ")
 }
 
-// markup is what Markdown would not show as it stands.
-var markup = sync.OnceValue(func() *regexp.Regexp {
+// markupPattern is what Markdown would not show as it stands.
+var markupPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[*`<\\\\]" + `|\b_|_\b|(?m:^[#+>-])`)
 })
 
-// plain writes a text so that Markdown shows it as it stands.
-func plain(text string) string { return markup().ReplaceAllString(text, `\$0`) }
+// escapeMarkdown writes a text so that Markdown shows it as it stands.
+func escapeMarkdown(text string) string { return markupPattern().ReplaceAllString(text, `\$0`) }

@@ -19,23 +19,23 @@ func (a *app) printDocsPretty(r reference) error {
 		return nil
 	}
 	for _, t := range r.topics {
-		a.section("")
+		a.printSection("")
 		a.printEntries(t.Entries, r.name)
 	}
 	for _, e := range r.events {
-		a.section("")
+		a.printSection("")
 		a.printEvent(e)
 	}
 	for _, k := range r.permissions {
-		a.section("")
+		a.printSection("")
 		a.printPermission(k)
 	}
 	for _, k := range r.keys {
-		a.section("")
+		a.printSection("")
 		a.printKey(k)
 	}
 	for _, c := range r.codes {
-		a.section("")
+		a.printSection("")
 		a.printCode(c)
 	}
 	return nil
@@ -63,7 +63,7 @@ func (a *app) printContents(r reference) {
 		title string
 		rows  [][]string
 	}{{"Builtins", names}, {"Events", events}, {"Permissions", permissions}, {"Config", keys}, {"Errors", codes}} {
-		a.section(part.title + "\n")
+		a.printSection(part.title + "\n")
 		a.printTable(part.rows)
 	}
 }
@@ -94,11 +94,11 @@ func (a *app) printEntries(entries []call.Entry, name string) {
 
 func (a *app) printEvent(e starhost.EventSpec) {
 	fmt.Fprintf(&a.out, "%s fires when: %s.\n\n", e.Name, e.Fires)
-	a.line("arguments", strings.Join(e.Args, ", "))
-	returns := strings.Join(mayReturn(e), ", ")
-	a.line("may return", strings.Replace(returns, "context", "context (a string, fragments, attachments)", 1))
-	a.line("match", matching(e))
-	a.line("failure", onFailure(e))
+	a.printLine("arguments", strings.Join(e.Args, ", "))
+	returns := strings.Join(allowedReturns(e), ", ")
+	a.printLine("may return", strings.Replace(returns, "context", "context (a string, fragments, attachments)", 1))
+	a.printLine("match", matchDoc(e))
+	a.printLine("failure", failureDoc(e))
 }
 
 func (a *app) printPermission(k effects.PermissionKind) {
@@ -113,9 +113,9 @@ func permissionExample(k effects.PermissionKind) string {
 
 func (a *app) printKey(k loader.Key) {
 	fmt.Fprintf(&a.out, "%s\n\n%s\n\n", k.Name, k.Doc)
-	a.line("value", k.Wants)
-	a.line("default", k.Default)
-	a.line("untrusted", k.Project)
+	a.printLine("value", k.Wants)
+	a.printLine("default", k.Default)
+	a.printLine("untrusted", k.Project)
 	a.printExample("Example", k.Example)
 }
 
@@ -127,7 +127,7 @@ func (a *app) printCode(c starlark.Code) {
 
 // printExample prints an example, if there is one.
 func (a *app) printExample(title, text string) {
-	if text = shown(text); text == "" {
+	if text = printableExample(text); text == "" {
 		return
 	}
 	fmt.Fprintf(&a.out, "\n%s:\n", title)

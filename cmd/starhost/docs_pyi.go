@@ -37,11 +37,11 @@ func (a *app) printDocsStubs(r reference) error {
 	}
 	for _, t := range r.topics {
 		if stubs := stubsOf("", t.Entries); stubs != "" {
-			a.section(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
+			a.printSection(fmt.Sprintf("# %s: %s\n\n%s\n", t.Name, t.Doc, strings.TrimRight(stubs, "\n")))
 		}
 	}
 	if r.name == "" {
-		a.section(eventsHead)
+		a.printSection(eventsHead)
 	}
 	for _, e := range r.events {
 		a.printEventStub(e)
@@ -68,8 +68,8 @@ func stubsOf(module string, entries []call.Entry) string {
 			out.WriteString(entryStub(e, member, module != ""))
 		case !done[below]:
 			done[below] = true
-			members := those(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
-			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indented(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
+			members := filter(entries, func(e call.Entry) bool { return strings.HasPrefix(e.Name, below) })
+			fmt.Fprintf(&out, "class %s:\n%s\n", className(member), indentBlock(strings.TrimRight(stubsOf(below, members), "\n")+"\n"))
 		}
 	}
 	return out.String()
@@ -108,7 +108,7 @@ func entryStub(e call.Entry, name string, inClass bool) string {
 	if inClass {
 		static = "@staticmethod\n"
 	}
-	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indented(docstring(e.Doc)))
+	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indentBlock(docstring(e.Doc)))
 }
 
 // docstring spells a text as Python's docstring.
@@ -120,8 +120,8 @@ func docstring(doc string) string {
 	return `"""` + doc + `"""` + "\n"
 }
 
-// indented returns lines as those of a block.
-func indented(text string) string {
+// indentBlock returns lines as those of a block.
+func indentBlock(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		if line != "\n" {
@@ -138,6 +138,6 @@ func (a *app) printEventStub(e starhost.EventSpec) {
 	for i, arg := range argsOf(e) {
 		args[i] = arg.Name + ": " + arg.Type
 	}
-	returns := strings.Join(append(mayReturn(e), "None"), ", ")
-	a.section(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
+	returns := strings.Join(append(allowedReturns(e), "None"), ", ")
+	a.printSection(fmt.Sprintf("# %s: %s\n#   takes   %s\n#   returns %s\n", e.Name, e.Fires, strings.Join(args, ", "), returns))
 }

@@ -84,8 +84,8 @@ func TestDocsExamples(t *testing.T) {
 			case "toml":
 				parseConfig(t, b.text)
 			case "python":
-				if said := try(t, b.text); said != "" {
-					t.Errorf("%s: %s", b.text, said)
+				if stderr := try(t, b.text); stderr != "" {
+					t.Errorf("%s: %s", b.text, stderr)
 				}
 			default:
 				t.Errorf("%s: a block of %q, want toml or python", p.name, b.language)
@@ -94,8 +94,8 @@ func TestDocsExamples(t *testing.T) {
 	}
 	r := wholeReference()
 	for _, k := range r.permissions {
-		if said := try(t, permissionExample(k)); said != "" {
-			t.Errorf("%s: %s", k.Example, said)
+		if stderr := try(t, permissionExample(k)); stderr != "" {
+			t.Errorf("%s: %s", k.Example, stderr)
 		}
 	}
 	parseConfig(t, exampleConfig(r.keys))
@@ -130,11 +130,11 @@ func TestEffectsExamples(t *testing.T) {
 			if why := notHere[c.Code]; why != "" {
 				t.Skip(why)
 			}
-			if said := tryEffect(t, c.Bad, "--allow-effects"); !strings.Contains(said, "["+c.Code+"]") {
-				t.Errorf("the bad example does not fail with it:\n%s", said)
+			if stderr := tryEffect(t, c.Bad, "--allow-effects"); !strings.Contains(stderr, "["+c.Code+"]") {
+				t.Errorf("the bad example does not fail with it:\n%s", stderr)
 			}
-			if said := tryEffect(t, c.Good); said != "" && !strings.Contains(said, "[E0511]") { // nobody answers here
-				t.Errorf("the good example fails:\n%s", said)
+			if stderr := tryEffect(t, c.Good); stderr != "" && !strings.Contains(stderr, "[E0511]") { // nobody answers here
+				t.Errorf("the good example fails:\n%s", stderr)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func TestDocsOfEveryName(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &got); err != nil || got.Schema != "starhost.docs/1" || strings.Contains(out, "null,") {
 			t.Errorf("docs -F json %s: %v\n%s", name, err, out)
 		}
-		part := whole.only(name)
+		part := whole.part(name)
 		if n := len(got.Builtins) + len(got.Events) + len(got.Permissions) + len(got.Config) + len(got.Errors); n !=
 			len(part.entries())+len(part.events)+len(part.permissions)+len(part.keys)+len(part.codes) {
 			t.Errorf("docs -F json %s: got %d entries\n%s", name, n, out)
@@ -237,7 +237,7 @@ func TestPlain(t *testing.T) {
 		"one\n# two\n- three":     "one\n\\# two\n\\- three",
 	}
 	for text, want := range tests {
-		if got := plain(text); got != want {
+		if got := escapeMarkdown(text); got != want {
 			t.Errorf("plain(%q): got %q, want %q", text, got, want)
 		}
 	}

@@ -52,8 +52,8 @@ func TestEditorsPyright(t *testing.T) {
 		"pyrightconfig.json": `{"reportUndefinedVariable": false}`,
 	})
 	m := machine{dir}
-	if out, said := m.run(t, exitOK, "check", "plugins"); said != "" {
-		t.Errorf("check: got %s%s", out, said)
+	if out, stderr := m.run(t, exitOK, "check", "plugins"); stderr != "" {
+		t.Errorf("check: got %s%s", out, stderr)
 	}
 	m.run(t, exitOK, "new", "plugin", "starter")
 	m.run(t, exitOK, "docs", "--format", "pyi", "-o", "__builtins__.pyi")
@@ -67,8 +67,8 @@ func TestEditorsPyright(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), pyright, "runbook.py", "starter.py", "wrong.py")
 	cmd.Dir = dir
 	out, _ := cmd.CombinedOutput() // it fails for what is wrong
-	if said := string(out); !strings.Contains(said, "wrong.py:2:10 - error: ") || !strings.Contains(said, "\n1 error, ") {
-		t.Errorf("got %s, want one error, of wrong.py", said)
+	if stderr := string(out); !strings.Contains(stderr, "wrong.py:2:10 - error: ") || !strings.Contains(stderr, "\n1 error, ") {
+		t.Errorf("got %s, want one error, of wrong.py", stderr)
 	}
 }
 
@@ -99,9 +99,9 @@ func TestEditorsVSCode(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/page.star": wrongPlugin})
 	task := tasks.Tasks[0]
-	var out, said bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, task.Args...), nil, &out, &said); code != exitPlugin || task.Command != "starhost" {
-		t.Fatalf("%s: got exit code %d, want %d\n%s", task.Command, code, exitPlugin, said.String())
+	var out, stderr bytes.Buffer
+	if code := run(t.Context(), append([]string{"-C", dir}, task.Args...), nil, &out, &stderr); code != exitPlugin || task.Command != "starhost" {
+		t.Fatalf("%s: got exit code %d, want %d\n%s", task.Command, code, exitPlugin, stderr.String())
 	}
 	p := task.ProblemMatcher.Pattern
 	matcher := regexp.MustCompile(p.Regexp)
@@ -130,20 +130,20 @@ func TestEditorsNeovim(t *testing.T) {
 	const before = "vim.g.do_filetype_lua = 1 -- as 0.7 wants it\nvim.lsp.start = function() end\n"
 	const try = `
 vim.cmd("edit plugins/page.star")
-local function said(what)
+local function stderr(what)
   for _, d in ipairs(vim.diagnostic.get(0)) do
     print(what .. " " .. d.lnum .. ":" .. d.col .. " " .. d.message)
   end
 end
 print(vim.bo.filetype)
-said("opened")
+stderr("opened")
 vim.fn.setline(9, '    return "é" + team + 1 // 0')
 vim.fn.setline(11, 'register_tool(page,nam = "page")')
 vim.cmd("doautocmd TextChanged")
-said("changed")
+stderr("changed")
 vim.fn.setline(11, 'register_tool(page,name = "page")')
 vim.cmd("silent write")
-said("written")
+stderr("written")
 print(vim.fn.getline(11))
 vim.cmd("qa!")
 `

@@ -31,8 +31,8 @@ type evalFlags struct {
 	watch            bool
 }
 
-// asks tells whether there is anything to do but to list.
-func (f *evalFlags) asks() bool { return f.requestFlags.asks() || f.replay != "" }
+// wantsTurn tells whether there is anything to do but to list.
+func (f *evalFlags) wantsTurn() bool { return f.requestFlags.wantsTurn() || f.replay != "" }
 
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
@@ -98,31 +98,31 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.fire, "fire", "", "fire one `EVENT`")
 	flags.StringVarP(&f.expr, "expr", "e", "", "evaluate an expression with a plugin's names and ctx: `[PLUGIN:]EXPR`")
 	flags.StringVar(&f.args, "args", "", "arguments of --call or --fire: `JSON`, @FILE or - for standard input")
-	flags.Var((*stringList)(&f.arg), "arg", "one argument of --call or --fire, `NAME=VALUE`; repeatable")
+	flags.Var((*stringList)(&f.argPairs), "arg", "one argument of --call or --fire, `NAME=VALUE`; repeatable")
 }
 
 // An evaluation is what eval found out, as far as it came.
 type evaluation struct {
-	flags     *evalFlags
-	set       *loader.Set
-	config    starhost.SessionConfig
-	request   starhost.Request
-	arguments map[string]json.RawMessage // of the call or event
-	turn      *starhost.Turn
-	prompt    *starhost.Prompt
-	call      *callResult
-	fire      *fireResult
-	expr      *exprResult
-	against   *comparison
-	clock     bool      // a handler read the clock itself
-	now       time.Time // that it read first
+	flags      *evalFlags
+	set        *loader.Set
+	config     starhost.SessionConfig
+	request    starhost.Request
+	arguments  map[string]json.RawMessage // of the call or event
+	turn       *starhost.Turn
+	prompt     *starhost.Prompt
+	call       *callResult
+	fire       *fireResult
+	expr       *exprResult
+	against    *comparison
+	readsClock bool      // a handler read the clock itself
+	now        time.Time // that it read first
 
-	effects   effects.DryRun  // what was not done
-	recording *recording      // nil unless it is recorded
-	replay    *effects.Replay // nil unless it is replayed
-	profiling *profiling      // nil unless it is profiled
+	dryRun   effects.DryRun  // what was not done
+	recorder *recorder       // nil unless it is recorded
+	replay   *effects.Replay // nil unless it is replayed
+	profiler *profiler       // nil unless it is profiled
 
-	loading, assembling time.Duration
+	loadTime, promptTime time.Duration
 }
 
 // eval runs the command. What fails is reported beside what was found out.
@@ -132,27 +132,27 @@ func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 	}
 	e := evaluation{flags: f}
 	if err := f.check(a.format); err != nil {
-		a.fail(err)
+		a.addError(err)
 		return a.printResult(&e)
 	}
 	if f.watch {
 		return a.watchEval(ctx, f, paths)
 	}
 	if f.profile != "" {
-		e.profiling = new(profiling)
-		if err := e.profiling.start(); err != nil {
+		e.profiler = new(profiler)
+		if err := e.profiler.start(); err != nil {
 			return err
 		}
 	}
-	a.fail(a.evaluate(ctx, f, paths, &e))
+	a.addError(a.evaluate(ctx, f, paths, &e))
 	if e.set != nil {
 		defer e.set.Close()
 	}
-	if e.profiling != nil {
+	if e.profiler != nil {
 		catchSignals(ctx)
-		a.fail(e.profiling.finish(a, f.profile))
+		a.addError(e.profiler.finish(a, f.profile))
 	}
-	return a.finish(f, &e)
+	return a.printEvaluation(f, &e)
 }
 
 // check refuses flags that do not go together.
@@ -163,11 +163,11 @@ func (f *evalFlags) check(format string) error {
 	switch {
 	case f.record != "" && f.replay != "":
 		return usagef("got --record and --replay, want one of them")
-	case f.record != "" && !f.asks():
+	case f.record != "" && !f.wantsTurn():
 		return usagef("--record: got nothing to record, want -p, -t, -i, --call, --fire or -e beside it")
 	case f.watch && (f.record != "" || f.replay != "" || f.profile != ""):
 		return usagef("--watch: got --record, --replay or --profile, want none: these are about one run")
-	case f.watch && f.stdin():
+	case f.watch && f.readsStdin():
 		return usagef("--watch: got - for standard input, want a file: it is read again")
 	}
 	return nil
@@ -177,9 +177,9 @@ func (f *evalFlags) check(format string) error {
 func (f *evalFlags) checkFormat(format string) error {
 	plain := format != "pretty" && format != "json"
 	switch {
-	case plain && f.replay == "" && !f.prompts() && (f.fireGiven || format != "text" || !f.asks()):
+	case plain && f.replay == "" && !f.wantsPrompt() && (f.fireGiven || format != "text" || !f.wantsTurn()):
 		return usagef("-F %s: got no prompt to write, want -p, -t or -i", format)
-	case plain && f.prompts() && (f.callGiven || f.fireGiven || f.expr != ""):
+	case plain && f.wantsPrompt() && (f.callGiven || f.fireGiven || f.expr != ""):
 		return usagef("-F %s: got a prompt beside --call, --fire or -e, want one of them, or -F pretty or json, which have both", format)
 	case f.explain && format != "pretty":
 		return usagef("--explain: got -F %s, want pretty", format)
@@ -187,15 +187,15 @@ func (f *evalFlags) checkFormat(format string) error {
 	return nil
 }
 
-// finish prints what was found out.
-func (a *app) finish(f *evalFlags, e *evaluation) error {
+// printEvaluation prints what was found out.
+func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
 	if f.timings {
-		fmt.Fprintf(a.stderr, "timings: load %s, prompt %s\n", e.loading, e.assembling)
+		fmt.Fprintf(a.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
 	}
 	if f.against != "" && e.prompt != nil {
 		var err error
-		if e.against, err = a.compare(f.against, e.prompt); err != nil {
-			a.fail(err)
+		if e.against, err = a.comparePrompt(f.against, e.prompt); err != nil {
+			a.addError(err)
 		}
 	}
 	return a.printResult(e)
@@ -206,21 +206,21 @@ func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *eva
 	if e.set, err = a.loadFor(ctx, f, paths, e); err != nil {
 		return err
 	}
-	return a.answer(ctx, f, e)
+	return a.runQuestion(ctx, f, e)
 }
 
 // loadFor reads what is asked, and loads the plugins for it.
 func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
-	if err := a.ask(f, e); err != nil {
+	if err := a.readQuestion(f, e); err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	defer func() { e.loading = time.Since(start) }()
-	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.outside(f, o) })
+	defer func() { e.loadTime = time.Since(start) }()
+	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.configureHost(f, o) })
 }
 
-// ask reads what is asked, from the flags or the journal.
-func (a *app) ask(f *evalFlags, e *evaluation) (err error) {
+// readQuestion reads what is asked, from the flags or the journal.
+func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 	if err := f.requestFlags.check(); err != nil {
 		return err
 	}
@@ -228,43 +228,43 @@ func (a *app) ask(f *evalFlags, e *evaluation) (err error) {
 		if e.replay, err = a.openJournal(f.replay); err != nil {
 			return err
 		}
-		q, err := e.recorded(f)
+		q, err := e.recordedQuestion(f)
 		if err != nil {
 			return err
 		}
-		if !f.requestFlags.asks() {
-			q.recall(f, e)
+		if !f.requestFlags.wantsTurn() {
+			q.apply(f, e)
 			return nil
 		}
 	}
-	e.request, e.config, err = a.request(&f.requestFlags)
+	e.request, e.config, err = a.readRequest(&f.requestFlags)
 	return err
 }
 
-// outside says what plugins can reach in this run.
-func (e *evaluation) outside(f *evalFlags, o *loader.Options) {
+// configureHost says what plugins can reach in this run.
+func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 	if !f.allowEffects {
-		o.World.DryRun = &e.effects
+		o.World.DryRun = &e.dryRun
 	}
-	if e.profiling != nil {
-		o.Profile = &e.profiling.plugins
+	if e.profiler != nil {
+		o.Profile = &e.profiler.plugins
 	}
 	if e.replay != nil {
-		replayed(e.replay, o)
+		configureReplay(e.replay, o)
 	}
 	if f.record != "" {
-		e.recording = new(recording)
-		e.recording.options(o)
+		e.recorder = new(recorder)
+		e.recorder.configureHost(o)
 	}
 }
 
-// answer runs a turn with all that is asked, if anything is.
-func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
-	if !f.asks() {
+// runQuestion runs a turn with all that is asked, if anything is.
+func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) error {
+	if !f.wantsTurn() {
 		return nil
 	}
 	start := time.Now()
-	defer func() { e.assembling = time.Since(start) }()
+	defer func() { e.promptTime = time.Since(start) }()
 	e.config.Seed = f.seed
 	e.config.Model = cmp.Or(e.config.Model, e.request.Model, e.set.Config.Model.Default)
 	if err := a.readArguments(f, e); err != nil {
@@ -279,8 +279,8 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 			return err
 		}
 	}
-	if e.recording != nil {
-		e.recording.begin(e.header(f, session))
+	if e.recorder != nil {
+		e.recorder.startJournal(e.journalHeader(f, session))
 	}
 	err := a.runTurn(ctx, f, e, session)
 	var failures []error
@@ -288,13 +288,13 @@ func (a *app) answer(ctx context.Context, f *evalFlags, e *evaluation) error {
 		failures = slices.Clone(e.turn.Errors())
 	}
 	failures = append(failures, err)
-	if e.recording != nil {
+	if e.recorder != nil {
 		catchSignals(ctx)
-		failures = append(failures, a.writeJournal(f.record, e.recording.journal))
+		failures = append(failures, a.writeJournal(f.record, e.recorder.journal))
 	}
 	if e.replay != nil {
-		if err := e.diverged(failures); err != nil {
-			a.failDiverged(f, e, err)
+		if err := e.divergence(failures); err != nil {
+			a.reportDivergence(f, e, err)
 			return nil
 		}
 	}
@@ -309,9 +309,9 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	defer func() {
 		e.turn.End(ctx)
 		first, asked := e.turn.AskedNow()
-		e.clock, e.now = asked && f.now == "", first
+		e.readsClock, e.now = asked && f.now == "", first
 	}()
-	if f.prompts() {
+	if f.wantsPrompt() {
 		if e.prompt, err = e.turn.Prompt(ctx); err != nil {
 			return err
 		}
@@ -333,7 +333,7 @@ func (a *app) printEvalJSON(e *evaluation) error { return a.printJSON(a.evalJSON
 func (a *app) printEvalPretty(e *evaluation) error {
 	switch {
 	case e.set == nil:
-	case !e.flags.asks():
+	case !e.flags.wantsTurn():
 		return a.printListPretty(listing{set: e.set})
 	default:
 		a.printReport(e.flags, e)
@@ -347,7 +347,7 @@ func promptPrinter(write func(*bytes.Buffer, *starhost.Prompt) error) func(*app,
 	return func(a *app, e *evaluation) error {
 		switch {
 		case e.set == nil:
-		case !e.flags.asks():
+		case !e.flags.wantsTurn():
 			return a.printListPretty(listing{set: e.set})
 		case e.call != nil:
 			fmt.Fprintln(&a.out, e.call.reply.Result.ForLLM)
@@ -387,8 +387,8 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 	}
 }
 
-// kept returns how many rows are part of the request.
-func kept(rows []*fragments.Row) int {
+// countSent returns how many rows are part of the request.
+func countSent(rows []*fragments.Row) int {
 	n := 0
 	for _, r := range rows {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {

@@ -13,15 +13,15 @@ import (
 
 // A comparison says what an earlier report and this one have in common.
 type comparison struct {
-	text   string
-	diff   string     // of the first block that changed, "" if none did
-	broken *breakJSON // nil if a provider's cache of the earlier prompt still serves
+	text       string
+	diff       string     // of the first block that changed, "" if none did
+	cacheBreak *breakJSON // nil if a provider's cache of the earlier prompt still serves
 }
 
-// compare compares a prompt with the one of an earlier -F json. A prompt that
+// comparePrompt compares a prompt with the one of an earlier -F json. A prompt that
 // begins with all of the earlier one breaks nothing.
-func (a *app) compare(file string, p *starhost.Prompt) (*comparison, error) {
-	text, err := a.read(file)
+func (a *app) comparePrompt(file string, p *starhost.Prompt) (*comparison, error) {
+	text, err := a.readText(file)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (a *app) compare(file string, p *starhost.Prompt) (*comparison, error) {
 	}
 	a.code = exitNegative
 	b := breakJSON(*c.Break)
-	return &comparison{text: c.Text, diff: diff(file, "now", c.Before, c.Now), broken: &b}, nil
+	return &comparison{text: c.Text, diff: diff(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
 }
 
 // sections returns the parts of a prompt in the order in which providers read

@@ -16,11 +16,11 @@ import (
 
 // A callResult is what became of --call.
 type callResult struct {
-	asked json.RawMessage // the arguments before any hook
-	reply starhost.ToolReply
-	hooks []starhost.HookTrace
+	arguments json.RawMessage // the arguments before any hook
+	reply     starhost.ToolReply
+	hooks     []starhost.HookTrace
 
-	explained bool
+	printed bool
 }
 
 // callID is the id of the one call that --call makes.
@@ -38,7 +38,7 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 		return nil
 	}
 	if err == nil {
-		e.arguments, err = a.arguments(&f.requestFlags, types)
+		e.arguments, err = a.parseArguments(&f.requestFlags, types)
 	}
 	return err
 }
@@ -85,9 +85,9 @@ func toolTypes(h *starhost.Host, name string) (map[string]string, error) {
 // callTool calls the tool that the flags name.
 func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callResult, error) {
 	seen := len(e.turn.Hooks())
-	c := &callResult{asked: mustJSON(e.arguments)}
+	c := &callResult{arguments: mustJSON(e.arguments)}
 	var err error
-	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.asked})
+	c.reply, err = e.turn.CallTool(ctx, starhost.ToolCall{ID: callID, Name: f.call, Arguments: c.arguments})
 	c.hooks = e.turn.Hooks()[seen:]
 	if err == nil && c.reply.Result.IsError {
 		a.code = exitNegative

@@ -14,18 +14,18 @@ import (
 // printSteps prints what each handler did, in the order of their calls: what it
 // cost, what it added, and how what it changed differs from before.
 func (a *app) printSteps(e *evaluation) {
-	before := newValues(e)
+	before := initialValues(e)
 	for _, p := range e.set.Plugins {
 		if p.Status == loader.StatusLoaded {
-			a.step("load "+p.Name, p.Path, p.Steps, p.Bytes)
+			a.printStep("load "+p.Name, p.Path, p.Steps, p.Bytes)
 		}
 	}
 	explained := map[string]bool{}
 	for _, t := range e.turn.Hooks() {
 		if t.Event == "post_tool_call" {
-			a.callStep(e)
+			a.printCallStep(e)
 		}
-		a.step(t.Event+" "+t.Plugin+": "+outcome(&t), t.Pos.String(), t.Steps, t.Bytes)
+		a.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), t.Pos.String(), t.Steps, t.Bytes)
 		if maker := t.Plugin + " " + t.Pos.String(); e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
 			explained[maker] = true
 			a.printOffers(e.prompt, t)
@@ -34,17 +34,17 @@ func (a *app) printSteps(e *evaluation) {
 			a.printChange(before, name, t.Changes[name])
 		}
 	}
-	a.callStep(e)
+	a.printCallStep(e)
 	if e.expr != nil {
-		a.step("expr "+e.expr.plugin, "", e.expr.usage.Steps, e.expr.usage.Bytes)
+		a.printStep("expr "+e.expr.plugin, "", e.expr.usage.Steps, e.expr.usage.Bytes)
 	}
 }
 
-// callStep prints what the tool itself did, the first time that it is called.
-func (a *app) callStep(e *evaluation) {
-	if c := e.call; c != nil && !c.explained {
-		c.explained = true
-		a.step("call "+c.reply.Call.Name+": "+c.verdict(), "", c.reply.Steps, c.reply.Bytes)
+// printCallStep prints what the tool itself did, the first time that it is called.
+func (a *app) printCallStep(e *evaluation) {
+	if c := e.call; c != nil && !c.printed {
+		c.printed = true
+		a.printStep("call "+c.reply.Call.Name+": "+c.verdict(), "", c.reply.Steps, c.reply.Bytes)
 	}
 }
 
@@ -63,11 +63,11 @@ func outcome(t *starhost.HookTrace) string {
 	return did
 }
 
-func (a *app) step(name, place string, steps, bytes uint64) {
+func (a *app) printStep(name, place string, steps, bytes uint64) {
 	if place != "" {
 		name += " (" + place + ")"
 	}
-	a.line("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
+	a.printLine("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
 }
 
 // printOffers prints what became of the fragments and attachments that a
@@ -130,8 +130,8 @@ func messagesText(messages []starhost.Message) string {
 	return b.String()
 }
 
-// newValues returns what events can modify as it is before any handler does.
-func newValues(e *evaluation) map[string]string {
+// initialValues returns what events can modify as it is before any handler does.
+func initialValues(e *evaluation) map[string]string {
 	values := map[string]string{
 		"user_message": e.turn.Request().Text,
 		"model":        e.turn.Request().Model,
@@ -139,17 +139,17 @@ func newValues(e *evaluation) map[string]string {
 		"tools":        valueText(list(e.set.Host.Tools(), func(t *starhost.Tool) string { return t.Name })),
 	}
 	if e.call != nil {
-		values["arguments"] = string(e.call.asked)
+		values["arguments"] = string(e.call.arguments)
 	}
 	if e.prompt != nil {
-		values["system"], values["messages"] = assembled(e)
+		values["system"], values["messages"] = mergedPrompt(e)
 	}
 	return values
 }
 
-// assembled returns the system text and the messages as they were merged, before
+// mergedPrompt returns the system text and the messages as they were merged, before
 // pre_send. They are rendered again from the report, as hooks left them out.
-func assembled(e *evaluation) (system, messages string) {
+func mergedPrompt(e *evaluation) (system, messages string) {
 	var sent []fragments.Fragment
 	for _, r := range e.prompt.Fragments {
 		if r.Status == fragments.Kept || r.Status == fragments.Changed {
@@ -159,7 +159,7 @@ func assembled(e *evaluation) (system, messages string) {
 	set := fragments.Merge(sent)
 	rendering, _ := fragments.ParseRendering(e.set.Config.Prompt.Render) // checked with the config
 	system, text := set.Render(rendering, 0)
-	prompt := joinTexts("\n", text.String(), attachmentNotes(e.prompt), e.words())
+	prompt := joinTexts("\n", text.String(), attachmentNotes(e.prompt), e.userWords())
 	system = joinTexts("\n\n", system, e.turn.Request().System)
 	user := starhost.Message{Role: starhost.RoleUser, Content: fragments.NewText(prompt)}
 	return system, messagesText(append(slices.Clone(e.request.History), user))
@@ -177,8 +177,8 @@ func attachmentNotes(p *starhost.Prompt) string {
 	return strings.Join(set.Notes(), "\n")
 }
 
-// words returns the user's own words as turn_start left them.
-func (e *evaluation) words() string {
+// userWords returns the user's own words as turn_start left them.
+func (e *evaluation) userWords() string {
 	words := e.turn.Request().Text
 	for _, t := range e.turn.Hooks() {
 		if v, ok := t.Changes["user_message"].(string); ok {

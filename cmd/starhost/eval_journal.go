@@ -19,13 +19,13 @@ import (
 
 // A recording writes down a turn. Its journal begins when the plugins are loaded,
 // which nothing that is written down can come before.
-type recording struct {
+type recorder struct {
 	journal *effects.Journal
 	clock   func() time.Time
 }
 
-// options makes a host record.
-func (r *recording) options(o *loader.Options) {
+// configureHost makes a host record.
+func (r *recorder) configureHost(o *loader.Options) {
 	clock := o.Host.Clock
 	if clock == nil {
 		clock = time.Now
@@ -35,8 +35,8 @@ func (r *recording) options(o *loader.Options) {
 	o.Host.Record = func(e starhost.Entry) { r.journal.Record(e) }
 }
 
-// begin starts the journal.
-func (r *recording) begin(h effects.Header) {
+// startJournal starts the journal.
+func (r *recorder) startJournal(h effects.Header) {
 	r.journal = effects.NewJournal(h)
 	r.clock = r.journal.Clock(r.clock)
 }
@@ -45,7 +45,7 @@ func (r *recording) begin(h effects.Header) {
 func (a *app) openJournal(name string) (*effects.Replay, error) {
 	file, err := os.Open(a.path(name))
 	if err != nil {
-		return nil, outside(name, err)
+		return nil, wrapFileError(name, err)
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
@@ -58,18 +58,18 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 	return replay, nil
 }
 
-// replayed makes a host take its effects from a journal. It needs no secrets: the
+// configureReplay makes a host take its effects from a journal. It needs no secrets: the
 // journal has none, and no effect is done.
-func replayed(r *effects.Replay, o *loader.Options) {
+func configureReplay(r *effects.Replay, o *loader.Options) {
 	o.World.Answers = r
 	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
 	o.Host.Clock, o.Host.Answer = r.Clock, r.Answer
 }
 
-// recorded returns what the journal says was asked, and takes over its seed and time.
+// recordedQuestion returns what the journal says was asked, and takes over its seed and time.
 // If the flags ask anything, it must be the same, which is checked when all of it is
 // known.
-func (e *evaluation) recorded(f *evalFlags) (*question, error) {
+func (e *evaluation) recordedQuestion(f *evalFlags) (*question, error) {
 	var q question
 	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.replay, &replayError{"E0515", "the first line does not say what was asked"})
@@ -84,13 +84,13 @@ type replayError struct{ code, msg string }
 func (e *replayError) Error() string { return e.msg }
 func (e *replayError) Code() string  { return e.code }
 
-// header returns the first line of a journal of this turn.
-func (e *evaluation) header(f *evalFlags, session *starhost.Session) effects.Header {
+// journalHeader returns the first line of a journal of this turn.
+func (e *evaluation) journalHeader(f *evalFlags, session *starhost.Session) effects.Header {
 	return effects.Header{
 		Starhost: version(), Sandbox: dependency("go.starlark.net"),
 		Session: session.ID(), Turn: 1, Seed: f.seed,
 		Config: configDigest(e.set.Config, &f.loadFlags), Plugins: pluginDigests(e.set),
-		Input: json.RawMessage(e.set.Redact(string(mustJSON(e.question(f))))),
+		Input: json.RawMessage(e.set.Redact(string(mustJSON(e.newQuestion(f))))),
 	}
 }
 
@@ -120,13 +120,13 @@ func pluginDigests(set *loader.Set) map[string]string {
 
 // checkQuestion refuses to replay a journal of another question.
 func (e *evaluation) checkQuestion(f *evalFlags) error {
-	return e.replay.CheckInput(mustJSON(e.question(f)))
+	return e.replay.CheckInput(mustJSON(e.newQuestion(f)))
 }
 
-// diverged returns where a replay did other than its journal says, or nil: the
+// divergence returns where a replay did other than its journal says, or nil: the
 // failure that knows the place in the plugin, if there is one, and where a permission
 // is what is missing, that alone.
-func (e *evaluation) diverged(failures []error) error {
+func (e *evaluation) divergence(failures []error) error {
 	err := e.replay.End()
 	var first *effects.DivergenceError
 	if !errors.As(err, &first) {
@@ -143,8 +143,8 @@ func (e *evaluation) diverged(failures []error) error {
 	return err
 }
 
-// otherwise names what is not as it was recorded, "" if all is.
-func (e *evaluation) otherwise(f *evalFlags) string {
+// changesSinceRecording names what is not as it was recorded, "" if all is.
+func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	h := &e.replay.Header
 	now := pluginDigests(e.set)
 	names := maps.Clone(now)
@@ -161,11 +161,11 @@ func (e *evaluation) otherwise(f *evalFlags) string {
 	return strings.Join(changed, ", ")
 }
 
-// failDiverged reports a divergence, and nothing that came of the turn.
-func (a *app) failDiverged(f *evalFlags, e *evaluation, err error) {
+// reportDivergence reports a divergence, and nothing that came of the turn.
+func (a *app) reportDivergence(f *evalFlags, e *evaluation, err error) {
 	e.turn, e.prompt, e.call, e.fire, e.expr, a.logs = nil, nil, nil, nil, nil, nil
-	a.fail(err)
-	if changed := e.otherwise(f); changed != "" {
+	a.addError(err)
+	if changed := e.changesSinceRecording(f); changed != "" {
 		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})
 	}
 }
@@ -176,5 +176,5 @@ func (a *app) writeJournal(name string, j *effects.Journal) error {
 	if err != nil {
 		return err
 	}
-	return outside(name, effects.ReplaceFile(a.path(name), data, 0o600)) // what a turn saw is its owner's
+	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, 0o600)) // what a turn saw is its owner's
 }

@@ -69,14 +69,14 @@ func pager(t *testing.T) *httptest.Server {
 type machine struct{ dir string }
 
 // run runs the program and returns what it printed, and its diagnostics.
-func (m machine) run(t *testing.T, code int, args ...string) (out, said string) {
+func (m machine) run(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	got := run(t.Context(), append([]string{"-C", m.dir}, args...), strings.NewReader(""), &stdout, &stderr)
+	var out, errs bytes.Buffer
+	got := run(t.Context(), append([]string{"-C", m.dir}, args...), strings.NewReader(""), &out, &errs)
 	if got != code {
-		t.Fatalf("starhost %s: got exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout.String(), stderr.String())
+		t.Fatalf("starhost %s: got exit code %d, want %d\n%s%s", strings.Join(args, " "), got, code, out.String(), errs.String())
 	}
-	return stdout.String(), stderr.String()
+	return out.String(), errs.String()
 }
 
 // TestReplayElsewhere records a turn that uses the network, the environment, a
@@ -118,12 +118,12 @@ func TestReplayElsewhere(t *testing.T) {
 	os.Unsetenv("PAGER_TOKEN") // t.Setenv brings back what was there before
 	os.Unsetenv("REGION")
 	for format, want := range recorded {
-		got, said := away.run(t, exitOK, append(args, "-F", format, "--replay", journal+format)...)
+		got, stderr := away.run(t, exitOK, append(args, "-F", format, "--replay", journal+format)...)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s replayed (-recorded +replayed):\n%s", format, diff)
 		}
-		if !strings.Contains(said, `took {"kept":["who"]}`) {
-			t.Errorf("%s replayed: got logs %q", format, said)
+		if !strings.Contains(stderr, `took {"kept":["who"]}`) {
+			t.Errorf("%s replayed: got logs %q", format, stderr)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(away.dir, "out")); err == nil {

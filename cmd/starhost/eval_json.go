@@ -212,7 +212,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
-		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.effects.Effects(), newEffectJSON),
+		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.dryRun.Effects(), newEffectJSON),
 		Call: e.call.json(), Fire: e.fire.json(), Expr: e.expr.json(),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
@@ -227,16 +227,16 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	}
 	if e.turn != nil {
 		out.Hooks, out.Loads = tracesJSON(e.turn.Hooks())
-		out.Stats.spend(e)
+		out.Stats.addTurn(e)
 	}
 	if p := e.prompt; p != nil {
 		tools = p.Tools
 		out.Prompt = newPromptJSON(p)
 		out.Fragments = list(p.Fragments, newFragmentJSON)
 		out.Attachments = list(p.Attachments, newAttachmentRowJSON)
-		out.Stats.FragmentsGiven, out.Stats.FragmentsKept, out.Stats.SavedBytes = p.Given, kept(p.Fragments), p.SavedBytes
+		out.Stats.FragmentsGiven, out.Stats.FragmentsKept, out.Stats.SavedBytes = p.Given, countSent(p.Fragments), p.SavedBytes
 		if e.against != nil && out.Prompt.CacheBreak == nil {
-			out.Prompt.CacheBreak = e.against.broken
+			out.Prompt.CacheBreak = e.against.cacheBreak
 		}
 	}
 	out.Tools = list(tools, newToolJSON)
@@ -252,8 +252,8 @@ func list[T, J any](items []T, convert func(*T) J) []J {
 	return out
 }
 
-// spend adds what the turn spent.
-func (s *statsJSON) spend(e *evaluation) {
+// addTurn adds what the turn spent.
+func (s *statsJSON) addTurn(e *evaluation) {
 	for _, t := range e.turn.Hooks() {
 		s.Steps += t.Steps
 		s.AllocBytes += t.Bytes

@@ -66,10 +66,10 @@ type fireQuestion struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// question returns what is asked, when all of it is known.
-func (e *evaluation) question(f *evalFlags) question {
+// newQuestion returns what is asked, when all of it is known.
+func (e *evaluation) newQuestion(f *evalFlags) question {
 	q := question{
-		Prompt: f.prompts(), Request: requestJSON(e.request), Session: sessionJSON(e.config), Expr: f.expr, Now: f.now,
+		Prompt: f.wantsPrompt(), Request: requestJSON(e.request), Session: sessionJSON(e.config), Expr: f.expr, Now: f.now,
 	}
 	for _, a := range e.request.Attachments {
 		q.Attachments = append(q.Attachments, attachmentData{a.Name, a.Type, a.URL, a.Source, a.Width, a.Height, []byte(a.Content)})
@@ -83,8 +83,8 @@ func (e *evaluation) question(f *evalFlags) question {
 	return q
 }
 
-// recall makes the flags ask what a question is.
-func (q *question) recall(f *evalFlags, e *evaluation) {
+// apply makes the flags ask what a question is.
+func (q *question) apply(f *evalFlags, e *evaluation) {
 	e.request, e.config = starhost.Request(q.Request), starhost.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
 		e.request.Attachments = append(e.request.Attachments, fragments.Attachment{

@@ -10,23 +10,23 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// line adds a labelled line to the result, further texts below the first.
-func (a *app) line(label string, texts ...string) { report.WriteLine(&a.out, label, texts...) }
+// printLine adds a labelled line to the result, further texts below the first.
+func (a *app) printLine(label string, texts ...string) { report.WriteLine(&a.out, label, texts...) }
 
 // printReport prints what was found out for people: a report, then what it is
 // about.
 func (a *app) printReport(f *evalFlags, e *evaluation) {
-	a.line("plugins", pluginLine(e.set.Plugins))
-	if e.clock {
+	a.printLine("plugins", pluginLine(e.set.Plugins))
+	if e.readsClock {
 		now := e.now.UTC().Format(time.RFC3339Nano)
-		a.line("now", now+" by the clock (--now "+now+" repeats it)")
+		a.printLine("now", now+" by the clock (--now "+now+" repeats it)")
 	}
 	if e.prompt != nil {
 		a.out.WriteString(report.Text(e.prompt))
 	}
-	a.line("would run", list(e.effects.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
+	a.printLine("would run", list(e.dryRun.Effects(), func(x *effects.Effect) string { return x.Plugin + ": " + x.String() })...)
 	if e.against != nil {
-		a.line("against", e.against.text)
+		a.printLine("against", e.against.text)
 		a.out.WriteString(e.against.diff)
 	}
 	if f.explain {
@@ -46,7 +46,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		if e.prompt != nil {
 			a.out.WriteString("\n")
 		}
-		a.line("expr", e.expr.plugin+": "+e.expr.expr)
+		a.printLine("expr", e.expr.plugin+": "+e.expr.expr)
 		fmt.Fprintf(&a.out, "\n%s\n", e.expr.value)
 	}
 }
@@ -57,14 +57,14 @@ func (a *app) printCall(e *evaluation) {
 	if e.prompt != nil {
 		a.out.WriteString("\n")
 	}
-	a.line("call", r.Call.Name+" "+string(r.Call.Arguments))
-	a.line("hooks", report.HookLines(e.call.hooks)...)
-	a.line("result", e.call.verdict())
+	a.printLine("call", r.Call.Name+" "+string(r.Call.Arguments))
+	a.printLine("hooks", report.HookLines(e.call.hooks)...)
+	a.printLine("result", e.call.verdict())
 	if r.Result.ForUser != "" {
-		a.line("for user", strings.Split(r.Result.ForUser, "\n")...)
+		a.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
 	}
 	for _, at := range r.Result.Attachments {
-		a.line("attachment", fmt.Sprintf("%s  %s  %s  %d B", at.ID().Short(), at.Name, at.Type, at.Bytes()))
+		a.printLine("attachment", fmt.Sprintf("%s  %s  %s  %d B", at.ID().Short(), at.Name, at.Type, at.Bytes()))
 	}
 	if text := r.Result.ForLLM; text != "" {
 		fmt.Fprintf(&a.out, "\n%s\n", strings.TrimSuffix(text, "\n"))
@@ -75,15 +75,15 @@ func (a *app) printCall(e *evaluation) {
 func (c *callResult) verdict() string {
 	switch r := &c.reply; {
 	case r.Denied != nil:
-		return placed("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, *r.Denied)
+		return withPlace("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, *r.Denied)
 	case r.Result.IsError:
 		return "error"
 	}
 	return "ok"
 }
 
-// placed adds a decision's place to a text about it.
-func placed(text string, d starhost.Decision) string {
+// withPlace adds a decision's place to a text about it.
+func withPlace(text string, d starhost.Decision) string {
 	if d.Pos == (starhost.Pos{}) {
 		return text
 	}
@@ -96,20 +96,20 @@ func (a *app) printFire(e *evaluation) {
 		a.out.WriteString("\n")
 	}
 	out := &e.fire.outcome
-	a.line("fire", e.fire.event)
+	a.printLine("fire", e.fire.event)
 	handlers := make([]string, len(out.Decisions))
 	for i, d := range out.Decisions {
-		handlers[i] = placed(d.Plugin+": "+decisionText(d), d)
+		handlers[i] = withPlace(d.Plugin+": "+decisionText(d), d)
 	}
-	a.line("handlers", handlers...)
-	a.line("decision", decisionText(out.Decision))
+	a.printLine("handlers", handlers...)
+	a.printLine("decision", decisionText(out.Decision))
 	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
-			a.line("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
+			a.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
 			a.out.WriteString(indent(f.Content))
 		}
 		for _, at := range c.Attachments {
-			a.line("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
+			a.printLine("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
 		}
 	}
 }

@@ -20,12 +20,12 @@ type requestFlags struct {
 	fragments, systemFragments        []string
 	attachments, tools                []string
 	call, fire, args                  string
-	arg                               []string
+	argPairs                          []string
 	promptGiven, callGiven, fireGiven bool
 }
 
 // An input is a whole request as JSON.
-type input struct {
+type requestInput struct {
 	Messages []starhost.Message `json:"messages"` // system texts among them
 	Tools    []starhost.Tool    `json:"tools"`
 	Options  json.RawMessage    `json:"options"`
@@ -36,19 +36,19 @@ type input struct {
 	} `json:"session"`
 }
 
-// asks tells whether the flags ask for anything but a list.
-func (f *requestFlags) asks() bool {
-	return f.prompts() || f.callGiven || f.fireGiven || f.expr != ""
+// wantsTurn tells whether the flags ask for anything but a list.
+func (f *requestFlags) wantsTurn() bool {
+	return f.wantsPrompt() || f.callGiven || f.fireGiven || f.expr != ""
 }
 
-// prompts tells whether a prompt is wanted.
-func (f *requestFlags) prompts() bool { return f.promptGiven || f.input != "" || f.template != "" }
+// wantsPrompt tells whether a prompt is wanted.
+func (f *requestFlags) wantsPrompt() bool { return f.promptGiven || f.input != "" || f.template != "" }
 
-// stdin tells whether standard input is read.
-func (f *requestFlags) stdin() bool { return f.readers() > 0 }
+// readsStdin tells whether standard input is read.
+func (f *requestFlags) readsStdin() bool { return f.countStdin() > 0 }
 
-// readers counts what is read from standard input.
-func (f *requestFlags) readers() int {
+// countStdin counts what is read from standard input.
+func (f *requestFlags) countStdin() int {
 	n := 0
 	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
 		if name == "-" {
@@ -58,19 +58,19 @@ func (f *requestFlags) readers() int {
 	return n
 }
 
-// request returns what the flags ask, and of which session.
-func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
+// readRequest returns what the flags ask, and of which session.
+func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
 	c.Platform = "cli"
 	if f.input != "" {
-		if err := a.readInput(f, &r, &c); err != nil {
+		if err := a.readRequestJSON(f, &r, &c); err != nil {
 			return r, c, err
 		}
 	}
 	switch {
 	case f.promptFile != "":
-		r.Text, err = a.read(f.promptFile)
+		r.Text, err = a.readText(f.promptFile)
 	case f.prompt == "-":
-		r.Text, err = a.read("-")
+		r.Text, err = a.readText("-")
 	case f.promptGiven:
 		r.Text = f.prompt
 	}
@@ -82,7 +82,7 @@ func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionCo
 	}
 	r.Fragments, r.SystemFragments, r.OnlyTools = f.fragments, f.systemFragments, f.tools
 	r.Template = f.template
-	if r.Params, err = f.parameters(); err != nil {
+	if r.Params, err = f.templateParams(); err != nil {
 		return r, c, err
 	}
 	for _, ref := range f.attachments {
@@ -95,8 +95,8 @@ func (a *app) request(f *requestFlags) (r starhost.Request, c starhost.SessionCo
 	return r, c, nil
 }
 
-// parameters returns those of the template; nil are none.
-func (f *requestFlags) parameters() (map[string]string, error) {
+// templateParams returns those of the template; nil are none.
+func (f *requestFlags) templateParams() (map[string]string, error) {
 	var params map[string]string
 	for _, pair := range f.params {
 		name, value, ok := strings.Cut(pair, "=")
@@ -117,31 +117,31 @@ func (f *requestFlags) parameters() (map[string]string, error) {
 // check refuses flags that do not go together.
 func (f *requestFlags) check() error {
 	switch {
-	case f.readers() > 1:
-		return usagef("standard input (-) is asked for %d times, want once", f.readers())
+	case f.countStdin() > 1:
+		return usagef("standard input (-) is asked for %d times, want once", f.countStdin())
 	case f.prompt != "" && f.promptFile != "":
 		return usagef("got --prompt and --prompt-file, want one of them")
 	case f.callGiven && f.fireGiven, f.expr != "" && (f.callGiven || f.fireGiven):
 		return usagef("got more than one of --call, --fire and -e, want one of them")
 	case len(f.params) > 0 && f.template == "":
 		return usagef("--param: got no --template that takes it")
-	case (f.args != "" || len(f.arg) > 0) && !f.callGiven && !f.fireGiven:
+	case (f.args != "" || len(f.argPairs) > 0) && !f.callGiven && !f.fireGiven:
 		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
-	case len(f.fragments) > 0 && !f.asks() && slices.Contains(formatNames("eval"), f.fragments[0]):
+	case len(f.fragments) > 0 && !f.wantsTurn() && slices.Contains(formatNames("eval"), f.fragments[0]):
 		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
-	case !f.asks() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
+	case !f.wantsTurn() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
 		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -t, -i, --call or --fire beside them (-p \"\" is an empty prompt)")
 	}
 	return nil
 }
 
-// readInput fills in what a request in JSON says.
-func (a *app) readInput(f *requestFlags, r *starhost.Request, c *starhost.SessionConfig) error {
-	text, err := a.read(f.input)
+// readRequestJSON fills in what a request in JSON says.
+func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.SessionConfig) error {
+	text, err := a.readText(f.input)
 	if err != nil {
 		return err
 	}
-	var in input
+	var in requestInput
 	if err := decodeJSON(f.input, text, &in); err != nil {
 		return err
 	}
@@ -158,12 +158,12 @@ func (a *app) readInput(f *requestFlags, r *starhost.Request, c *starhost.Sessio
 	if r.Model, r.Options, err = takeModel(in.Options); err != nil {
 		return usagef("%s: options: %v", f.input, err)
 	}
-	return in.split(f, r)
+	return in.distributeMessages(f, r)
 }
 
-// split distributes the messages: system texts, history, and the last one, which
+// distributeMessages distributes the messages: system texts, history, and the last one, which
 // is what the user says now if no flag says it.
-func (in *input) split(f *requestFlags, r *starhost.Request) error {
+func (in *requestInput) distributeMessages(f *requestFlags, r *starhost.Request) error {
 	var system []string
 	r.History = []starhost.Message{}
 	for i, m := range in.Messages {
@@ -209,9 +209,9 @@ func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err
 	return model, rest, err
 }
 
-// arguments returns what --args and --arg give, by name. types has the JSON
+// parseArguments returns what --args and --arg give, by name. types has the JSON
 // Schema type of each argument that is known.
-func (a *app) arguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
+func (a *app) parseArguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	text, name := f.args, "--args"
 	if file, ok := strings.CutPrefix(f.args, "@"); ok || f.args == "-" {
@@ -219,7 +219,7 @@ func (a *app) arguments(f *requestFlags, types map[string]string) (map[string]js
 			file = "-"
 		}
 		var err error
-		if text, err = a.read(file); err != nil {
+		if text, err = a.readText(file); err != nil {
 			return nil, err
 		}
 		name = file
@@ -232,12 +232,12 @@ func (a *app) arguments(f *requestFlags, types map[string]string) (map[string]js
 			return nil, usagef("%s: got null, want a JSON object", name)
 		}
 	}
-	for _, pair := range f.arg {
+	for _, pair := range f.argPairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return nil, usagef("--arg: got %q, want NAME=VALUE", pair)
 		}
-		raw, err := typed(value, types[key])
+		raw, err := encodeArgument(value, types[key])
 		if err != nil {
 			return nil, usagef("--arg %s: got %q, want %v", key, value, err)
 		}
@@ -246,15 +246,15 @@ func (a *app) arguments(f *requestFlags, types map[string]string) (map[string]js
 	return args, nil
 }
 
-// typed returns text as a JSON value of a JSON Schema type. Without a type it is
+// encodeArgument returns text as a JSON value of a JSON Schema type. Without a type it is
 // JSON if it can be, else a string.
-func typed(text, typ string) (json.RawMessage, error) {
+func encodeArgument(text, typ string) (json.RawMessage, error) {
 	asString, _ := json.Marshal(text) // strings always marshal
 	raw := json.RawMessage(text)
 	switch {
 	case typ == "string":
 		return asString, nil
-	case json.Valid(raw) && (typ == "" || kindFits(raw, typ)):
+	case json.Valid(raw) && (typ == "" || fitsType(raw, typ)):
 		return raw, nil
 	case typ == "":
 		return asString, nil
@@ -262,8 +262,8 @@ func typed(text, typ string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%s as JSON", typ)
 }
 
-// kindFits tells whether a JSON value can be of a JSON Schema type.
-func kindFits(raw json.RawMessage, typ string) bool {
+// fitsType tells whether a JSON value can be of a JSON Schema type.
+func fitsType(raw json.RawMessage, typ string) bool {
 	first := bytes.TrimSpace(raw)[0]
 	switch typ {
 	case "object":

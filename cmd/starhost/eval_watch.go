@@ -26,9 +26,9 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 		if err != nil {
 			return nil, err
 		}
-		return set, w.watch(a.inputs(f, set))
+		return set, w.watchInputs(a.evalInputs(f, set))
 	}
-	round = a.again()
+	round = a.newRound()
 	live, err := loader.NewLive(ctx, load)
 	if live.Set() == nil && len(w.files)+len(w.folders) == 0 {
 		return err // there is nothing to watch
@@ -36,10 +36,10 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 	for {
 		if err == nil {
 			e.set = live.Set()
-			round.fail(round.answer(ctx, f, e))
-			round.fail(round.finish(f, e))
+			round.addError(round.runQuestion(ctx, f, e))
+			round.addError(round.printEvaluation(f, e))
 		} else if len(round.problems) == 0 {
-			round.fail(err)
+			round.addError(err)
 		}
 		round.end()
 		if round, err = a.nextRound(ctx, w); round == nil {
@@ -49,9 +49,9 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 	}
 }
 
-// inputs returns what an evaluation depends on: what the set was loaded from, and
+// evalInputs returns what an evaluation depends on: what the set was loaded from, and
 // the files that the flags name.
-func (a *app) inputs(f *evalFlags, set *loader.Set) loader.Inputs {
+func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 	in := set.Inputs()
 	names := slices.Concat([]string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}, f.fragments, f.systemFragments)
 	for _, ref := range f.attachments {

@@ -36,11 +36,11 @@ func TestWatch(t *testing.T) {
 		"plugins/a.star": hook("one"), "plugins/b/plugin.star": "load(\"lib/x.star\", \"x\")\n" + hook("two"), "plugins/b/lib/x.star": "x = 1\n",
 		"starhost.toml": "", "prompt.md": "Why?",
 	})
-	out, said := make(tap, 100), make(tap, 100) // more than are written
+	out, stderr := make(tap, 100), make(tap, 100) // more than are written
 	ctx, stop := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"-C", dir, "eval", "--prompt-file", "prompt.md", "-F", "text", "--watch"}, strings.NewReader(""), out, said)
+		code <- run(ctx, []string{"-C", dir, "eval", "--prompt-file", "prompt.md", "-F", "text", "--watch"}, strings.NewReader(""), out, stderr)
 	}()
 	expect := func(from tap, want string) {
 		t.Helper()
@@ -61,18 +61,18 @@ func TestWatch(t *testing.T) {
 	}
 	expect(out, "one\ntwo\nWhy?\n")
 	write("prompt.md", "Why not?")
-	expect(said, "changed: prompt.md\n")
+	expect(stderr, "changed: prompt.md\n")
 	expect(out, "one\ntwo\nWhy not?\n")
 	write("starhost.toml", "[plugins]\ndisabled = [\"b\"]\n")
-	expect(said, "changed: starhost.toml\n")
+	expect(stderr, "changed: starhost.toml\n")
 	expect(out, "one\nWhy not?\n")
 	write("plugins/a.star", "x = \n")
-	expect(said, "changed: plugins/a.star~\n")
-	if got := said.next(); !strings.HasPrefix(got, "a.star:1:5: got newline, want primary expression [E0101]\n") {
+	expect(stderr, "changed: plugins/a.star~\n")
+	if got := stderr.next(); !strings.HasPrefix(got, "a.star:1:5: got newline, want primary expression [E0101]\n") {
 		t.Errorf("got %q, want the mistake", got)
 	}
 	write("plugins/a.star", hook("three"))
-	expect(said, "changed: plugins/a.star~\n")
+	expect(stderr, "changed: plugins/a.star~\n")
 	expect(out, "three\nWhy not?\n")
 	stop()
 	if got := <-code; got != exitInterrupted {
@@ -84,13 +84,13 @@ func TestWatch(t *testing.T) {
 func TestWatchNothing(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	m := machine{t.TempDir()}
-	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch"); !strings.Contains(said, "[E0604]") {
-		t.Errorf("got %q", said)
+	if _, stderr := m.run(t, exitUsage, "eval", "-p", "hi", "--watch"); !strings.Contains(stderr, "[E0604]") {
+		t.Errorf("got %q", stderr)
 	}
-	if _, said := m.run(t, exitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(said, "--watch: got - for standard input") {
-		t.Errorf("got %q", said)
+	if _, stderr := m.run(t, exitUsage, "eval", "-p", "-", "--watch"); !strings.Contains(stderr, "--watch: got - for standard input") {
+		t.Errorf("got %q", stderr)
 	}
-	if _, said := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(said, "--watch: got --record, --replay or --profile") {
-		t.Errorf("got %q", said)
+	if _, stderr := m.run(t, exitUsage, "eval", "-p", "hi", "--watch", "--record", "x"); !strings.Contains(stderr, "--watch: got --record, --replay or --profile") {
+		t.Errorf("got %q", stderr)
 	}
 }

@@ -92,8 +92,8 @@ func runExample(t *testing.T, line string) {
 			t.Fatal(err)
 		}
 	}
-	var said bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &said, &said); code != exitOK {
-		t.Errorf("%s: exit code %d\n%s", line, code, said.String())
+	var stderr bytes.Buffer
+	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
+		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
 	}
 }

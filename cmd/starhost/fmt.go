@@ -75,7 +75,7 @@ func (a *app) fmt(ctx context.Context, f fmtFlags, paths []string) error {
 			return ctx.Err()
 		}
 		one, err := formatFile(file, !f.check && !f.diff)
-		if a.fail(err); err == nil {
+		if a.addError(err); err == nil {
 			done = append(done, one)
 		}
 	}
@@ -87,7 +87,7 @@ func (a *app) fmtStdin(f fmtFlags) error {
 	if a.format == "json" {
 		return usagef("fmt -: got -F json, want pretty: the result is the file")
 	}
-	text, err := a.read("-")
+	text, err := a.readText("-")
 	if err != nil {
 		return err
 	}
@@ -96,13 +96,13 @@ func (a *app) fmtStdin(f fmtFlags) error {
 	case err != nil:
 		return err
 	case f.check || f.diff || f.list:
-		return a.printFormatted(f, []formattedJSON{newFormatted(stdinName, text, out)})
+		return a.printFormatted(f, []formattedJSON{newFormattedJSON(stdinName, text, out)})
 	}
 	a.out.WriteString(out)
 	return nil
 }
 
-func newFormatted(name, before, after string) formattedJSON {
+func newFormattedJSON(name, before, after string) formattedJSON {
 	return formattedJSON{Path: name, Changed: before != after, Diff: udiff.Unified(name, name, before, after)}
 }
 
@@ -147,7 +147,7 @@ func (a *app) printFmtPretty(r formattedFiles) error {
 
 // starFiles returns the .star files and golden cases at the paths, each once.
 func (a *app) starFiles(names []string) ([]loader.Path, error) {
-	paths, err := a.pathsOf(names)
+	paths, err := a.pluginPaths(names)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +168,8 @@ func (a *app) starFiles(names []string) ([]loader.Path, error) {
 	return files, nil
 }
 
-// pathsOf returns where plugins are: at the arguments, else where the config says.
-func (a *app) pathsOf(args []string) ([]loader.Path, error) {
+// pluginPaths returns where plugins are: at the arguments, else where the config says.
+func (a *app) pluginPaths(args []string) ([]loader.Path, error) {
 	config, warnings, err := loader.LoadConfig(a.configOptions())
 	a.warnings = append(a.warnings, warnings...)
 	if err != nil {
@@ -186,8 +186,8 @@ func (a *app) configOptions() loader.ConfigOptions {
 // isArchive tells whether a file can be a golden case.
 func isArchive(file string) bool { return strings.HasSuffix(file, ".txtar") }
 
-// isFormatted tells whether a file of a folder is one for fmt.
-func isFormatted(file string) bool {
+// isFormattable tells whether a file of a folder is one for fmt.
+func isFormattable(file string) bool {
 	return strings.HasSuffix(file, ".star") || isArchive(file) && filepath.Base(filepath.Dir(file)) == "golden"
 }
 
@@ -211,29 +211,29 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 			return err
 		case hidden && d.IsDir():
 			return fs.SkipDir
-		case d.Type().IsRegular() && !hidden && isFormatted(file):
+		case d.Type().IsRegular() && !hidden && isFormattable(file):
 			rel, err := filepath.Rel(p.Real, file)
 			files = append(files, loader.Path{Shown: path.Join(p.Shown, filepath.ToSlash(rel)), Real: file})
 			return err
 		}
 		return nil
 	})
-	return files, outside(p.Shown, err)
+	return files, wrapFileError(p.Shown, err)
 }
 
 // formatFile formats one file, in place if that is wanted.
 func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	before, err := os.ReadFile(p.Real)
 	if err != nil {
-		return formattedJSON{}, outside(p.Shown, err)
+		return formattedJSON{}, wrapFileError(p.Shown, err)
 	}
 	after, err := formatText(p.Shown, string(before))
 	if err != nil {
 		return formattedJSON{}, err
 	}
-	out := newFormatted(p.Shown, string(before), after)
+	out := newFormattedJSON(p.Shown, string(before), after)
 	if out.Changed && inPlace {
-		err = outside(p.Shown, effects.ReplaceFile(p.Real, []byte(after), 0o666))
+		err = wrapFileError(p.Shown, effects.ReplaceFile(p.Real, []byte(after), 0o666))
 	}
 	return out, err
 }
@@ -260,20 +260,20 @@ func formatSource(name, text string) (string, error) {
 	text = lineEnds.Replace(strings.TrimPrefix(text, "\ufeff"))
 	f, err := build.ParseDefault(name, []byte(text))
 	if err != nil {
-		return "", unformatted(name, text, err)
+		return "", formatterError(name, text, err)
 	}
-	keepQuotes(f)
+	useDoubleQuotes(f)
 	out := build.Format(f)
 	if _, err := starlark.New(starlark.Options{}).Parse(name, out); err != nil {
-		return "", unformatted(name, text, err)
+		return "", formatterError(name, text, err)
 	}
 	return string(out), nil
 }
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// unformatted says where the formatter gave up on a file that is good Starlark.
-func unformatted(name, text string, err error) error {
+// formatterError says where the formatter gave up on a file that is good Starlark.
+func formatterError(name, text string, err error) error {
 	pos := starlark.Pos{File: name}
 	msg := err.Error()
 	var parse build.ParseError
@@ -288,10 +288,10 @@ func unformatted(name, text string, err error) error {
 	return starlark.Locate(e, func(string) string { return text })
 }
 
-// keepQuotes puts double quotes around the strings that have single ones, and
+// useDoubleQuotes puts double quotes around the strings that have single ones, and
 // leaves the text between them alone: the formatter would spell it anew, with
 // escapes that only Bazel reads.
-func keepQuotes(f *build.File) {
+func useDoubleQuotes(f *build.File) {
 	build.Walk(f, func(x build.Expr, _ []build.Expr) {
 		s, ok := x.(*build.StringExpr)
 		if !ok || !strings.HasPrefix(s.Token, "'") || strings.Contains(s.Value, `"`) {

@@ -141,9 +141,9 @@ func TestFmtInterrupted(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"a.star": "x=1"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var said strings.Builder
-	if code := run(ctx, []string{"-C", dir, "fmt", "."}, nil, &said, &said); code != exitInterrupted {
-		t.Errorf("exit code: got %d, want %d\n%s", code, exitInterrupted, said.String())
+	var stderr strings.Builder
+	if code := run(ctx, []string{"-C", dir, "fmt", "."}, nil, &stderr, &stderr); code != exitInterrupted {
+		t.Errorf("exit code: got %d, want %d\n%s", code, exitInterrupted, stderr.String())
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "a.star")); err != nil || string(text) != "x=1" {
 		t.Errorf("got %q, %v; want the file as it was", text, err)
@@ -163,10 +163,10 @@ func TestCatchSignals(t *testing.T) {
 		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
 		caught := false
 		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{catchSignals: func() { caught = true }, prepareRun: func() {}})
-		var said strings.Builder
-		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
+		var stderr strings.Builder
+		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &stderr, &stderr)
 		if caught != want {
-			t.Errorf("%s: caught signals: got %v, want %v\n%s", args, caught, want, said.String())
+			t.Errorf("%s: caught signals: got %v, want %v\n%s", args, caught, want, stderr.String())
 		}
 	}
 }
@@ -181,9 +181,9 @@ func TestFmtCases(t *testing.T) {
 		"p.star": "x = 1\n", "golden/p_one.txtar": head + "call_tool('x',a=1)\n" + tail, "golden/p_two.txtar": head + "call_tool(\"x\")\n" + tail,
 		"golden/p_none.txtar": "x=1\n", "golden/p_bad.txtar": head + "\nx = \n" + tail, "other/x.txtar": head + "x=1\n" + tail,
 	})
-	out, said := m.run(t, exitPlugin, "fmt", "-l", ".")
-	if want := "golden/p_one.txtar\n"; out != want || !strings.HasPrefix(said, "golden/p_bad.txtar::case.star:2:5: got newline, want primary expression [E0101]\n") {
-		t.Errorf("got %q and %q, want %q", out, said, want)
+	out, stderr := m.run(t, exitPlugin, "fmt", "-l", ".")
+	if want := "golden/p_one.txtar\n"; out != want || !strings.HasPrefix(stderr, "golden/p_bad.txtar::case.star:2:5: got newline, want primary expression [E0101]\n") {
+		t.Errorf("got %q and %q, want %q", out, stderr, want)
 	}
 	m.run(t, exitOK, "fmt", "other/x.txtar")
 	for name, script := range map[string]string{"golden/p_one.txtar": "call_tool(\"x\", a = 1)\n", "other/x.txtar": "x = 1\n"} {

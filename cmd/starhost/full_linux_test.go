@@ -39,11 +39,11 @@ func TestFullDisk(t *testing.T) {
 		{"out: no space left on device [E0708]", []string{"list", "a.star", "-o", "out"}},
 		{"out: no space left on device [E0708]", []string{"eval", "a.star", "-e", "1", "-F", "text", "-o", "/dev/null", "--record", "out"}},
 	} {
-		var out, said bytes.Buffer
-		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &said)
-		first, _, _ := strings.Cut(said.String(), "\n")
-		if code != exitOutside || first != tt.want || out.Len() > 0 {
-			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, said.String(), exitOutside, tt.want, out.String())
+		var out, stderr bytes.Buffer
+		code := run(t.Context(), append([]string{"-C", dir, "--no-config"}, tt.args...), strings.NewReader(""), &out, &stderr)
+		first, _, _ := strings.Cut(stderr.String(), "\n")
+		if code != exitFile || first != tt.want || out.Len() > 0 {
+			t.Errorf("%v: got exit code %d, %q, want %d, %q\n%s", tt.args, code, stderr.String(), exitFile, tt.want, out.String())
 		}
 	}
 	t.Setenv("HOME", t.TempDir())
@@ -53,10 +53,10 @@ func TestFullDisk(t *testing.T) {
 	}
 	for _, states := range []string{filepath.Join(dir, "filler"), dir} {
 		t.Setenv("XDG_STATE_HOME", states)
-		var out, said bytes.Buffer
-		code := run(t.Context(), []string{"-C", dir, "hook", "claude-code", deny}, strings.NewReader(callEvents[0].event), &out, &said)
-		if code != 2 || !strings.Contains(out.String(), "denied by deny: no") || !strings.Contains(said.String(), "hook: ") {
-			t.Errorf("hook: got exit code %d, %q, %q", code, out.String(), said.String())
+		var out, stderr bytes.Buffer
+		code := run(t.Context(), []string{"-C", dir, "hook", "claude-code", deny}, strings.NewReader(callEvents[0].event), &out, &stderr)
+		if code != 2 || !strings.Contains(out.String(), "denied by deny: no") || !strings.Contains(stderr.String(), "hook: ") {
+			t.Errorf("hook: got exit code %d, %q, %q", code, out.String(), stderr.String())
 		}
 	}
 	_ = os.RemoveAll(filepath.Join(dir, "starhost"))

@@ -28,8 +28,8 @@ type hookFlags struct {
 	loadFlags
 	failClosed, failOpen, printConfig bool
 
-	began  bool  // hook answers the agent
-	broken error // the mistake in the command line, nil for none
+	answering bool  // hook answers the agent
+	lineError error // the mistake in the command line, nil for none
 }
 
 func (a *app) hookCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 	case f.printConfig:
 		return a.printHookConfig(cmd, agent, paths)
 	}
-	f.began = true
+	f.answering = true
 	if agent.Lines {
 		return a.serveHook(ctx, f, paths)
 	}
@@ -103,7 +103,7 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 // printHookConfig prints the settings that make the agent run this command with the same flags and
 // plugins.
 func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []string) error {
-	argv, err := a.givenFlags(cmd, "print-config", "output")
+	argv, err := a.flagArguments(cmd, "print-config", "output")
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []str
 // answerHook answers the one event on standard input before the deadline, whatever plugins do. They
 // run in a goroutine of their own: if it does not end, its process does.
 func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) error {
-	deadline := a.began.Add(a.deadline)
+	deadline := a.startTime.Add(a.deadline)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := a.startHook(ctx, f, agent, paths)
 	var d hookDecision
 	select {
-	case d = <-r.decided:
+	case d = <-r.decisions:
 	case <-time.After(time.Until(deadline)):
 		d = r.refuse(hook.Late(a.deadline))
 	case <-ctx.Done():
@@ -142,12 +142,12 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	wrote := make(chan error, 1)
 	go func(file string) { wrote <- a.writeAnswer(file, d.answer.Out) }(a.output)
 	a.output = "" // the program has nothing more for it
-	rest := time.NewTimer(max(time.Until(deadline), 0) + hookRest)
+	rest := time.NewTimer(max(time.Until(deadline), 0) + hookGrace)
 	defer rest.Stop()
 	select {
 	case err := <-wrote:
 		if err != nil && d.answer.Binding {
-			a.code, d.said = hook.ExitBlock, d.said+"starhost: the agent did not get the answer: "+err.Error()+"\n"
+			a.code, d.diagnostics = hook.ExitBlock, d.diagnostics+"starhost: the agent did not get the answer: "+err.Error()+"\n"
 		}
 	case <-rest.C:
 		if d.answer.Binding {
@@ -164,7 +164,7 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 		stored = false
 	}
 	go func() {
-		io.WriteString(a.stderr, d.said+d.answer.Err)
+		io.WriteString(a.stderr, d.diagnostics+d.answer.Err)
 		if stored {
 			io.WriteString(a.stderr, r.failures.String())
 		}
@@ -172,31 +172,31 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	}()
 	select {
 	case <-wrote:
-	case <-time.After(hookRest):
+	case <-time.After(hookGrace):
 	}
 	return nil
 }
 
-// hookRest is how long hook waits after the deadline for what does not change the answer: for
+// hookGrace is how long hook waits after the deadline for what does not change the answer: for
 // handlers that stop, for the state of the session, and for a reader of standard error. Claude Code
 // and PicoClaw wait for 5 s at least.
-const hookRest = 200 * time.Millisecond
+const hookGrace = 200 * time.Millisecond
 
 // A hookDecision is what plugins, or the watchdog, want the agent to do.
 type hookDecision struct {
-	answer hook.Answer
-	said   string // for standard error, before what the answer has for it
+	answer      hook.Answer
+	diagnostics string // for standard error, before what the answer has for it
 }
 
 // A hookRun is the part of hook that plugins can delay. Until done, the goroutine that runs it owns
 // all but the channels and what mu guards.
 type hookRun struct {
-	app      // a copy, with streams of its own
-	agent    *hook.Agent
-	open     bool // --fail-open
-	decided  chan hookDecision
-	done     chan struct{}   // the session's state is stored
-	failures strings.Builder // what failed after the decision, for standard error
+	app       // a copy, with streams of its own
+	agent     *hook.Agent
+	failOpen  bool // --fail-open
+	decisions chan hookDecision
+	done      chan struct{}   // the session's state is stored
+	failures  strings.Builder // what failed after the decision, for standard error
 
 	mu      sync.Mutex
 	event   *hook.Event // nil until it is read
@@ -205,10 +205,10 @@ type hookRun struct {
 
 // startHook asks the plugins about the event on standard input.
 func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) *hookRun {
-	r := &hookRun{app: *a, agent: agent, open: f.failOpen}
-	r.decided, r.done = make(chan hookDecision, 1), make(chan struct{})
-	said := new(strings.Builder)
-	r.app.stderr = said
+	r := &hookRun{app: *a, agent: agent, failOpen: f.failOpen}
+	r.decisions, r.done = make(chan hookDecision, 1), make(chan struct{})
+	diagnostics := new(strings.Builder)
+	r.app.stderr = diagnostics
 	go func() {
 		defer close(r.done)
 		defer func() {
@@ -216,7 +216,7 @@ func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, pa
 				r.decide(r.refuse(fmt.Sprintf("starhost failed: panic: %v", p)))
 			}
 		}()
-		r.run(ctx, f, paths, said)
+		r.run(ctx, f, paths, diagnostics)
 	}()
 	return r
 }
@@ -224,14 +224,14 @@ func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, pa
 // decide gives the decision. Only the first one counts.
 func (r *hookRun) decide(d hookDecision) {
 	select {
-	case r.decided <- d:
+	case r.decisions <- d:
 	default:
 	}
 }
 
 // run reads the event, loads the plugins, asks them, and stores the session's state.
-func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *strings.Builder) {
-	payload, err := r.read("-")
+func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnostics *strings.Builder) {
+	payload, err := r.readText("-")
 	r.mu.Lock()
 	r.payload = []byte(payload)
 	r.mu.Unlock()
@@ -253,15 +253,15 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, said *s
 		r.decide(hookDecision{})
 		return
 	}
-	answer, store := r.ask(ctx, f, e, paths)
-	r.decide(r.conclude(e, answer, said))
+	answer, store := r.askPlugins(ctx, f, e, paths)
+	r.decide(r.conclude(e, answer, diagnostics))
 	store()
 }
 
-// ask returns the plugins' answer to an event. The caller calls store after the answer.
-func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []string) (answer hook.Answer, store func()) {
+// askPlugins returns the plugins' answer to an event. The caller calls store after the answer.
+func (r *hookRun) askPlugins(ctx context.Context, f *hookFlags, e *hook.Event, paths []string) (answer hook.Answer, store func()) {
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
-		o.Host.Clock = readOnce(o.Host.Clock)
+		o.Host.Clock = cacheClock(o.Host.Clock)
 	})
 	o := hook.Options{
 		States: &hook.States{Dir: hook.StateDir(r.getenv)},
@@ -276,9 +276,9 @@ func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []
 		host = set.Host
 	}
 	if answer, store, err = e.Answer(ctx, host, o); err != nil {
-		r.fail(err)
+		r.addError(err)
 		if answer, err = e.Block("starhost: " + err.Error()); err != nil {
-			r.fail(err)
+			r.addError(err)
 		}
 	}
 	storeState := store
@@ -293,16 +293,16 @@ func (r *hookRun) ask(ctx context.Context, f *hookFlags, e *hook.Event, paths []
 // conclude returns the decision for an answer. Agents show the model what stands on standard error,
 // so the reason of a block stands there alone. A program that has no answer, and whose plugins
 // failed, ends with another code.
-func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, said *strings.Builder) hookDecision {
+func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strings.Builder) hookDecision {
 	if answer.Code != 0 && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0
 	r.report()
 	if failed && answer.Out == "" && answer.Code == 0 {
-		answer.Code = e.FailureCode(r.open)
+		answer.Code = e.FailureCode(r.failOpen)
 	}
-	return hookDecision{answer, said.String()}
+	return hookDecision{answer, diagnostics.String()}
 }
 
 // refuse returns the agent's refusal of the event, for the given reason. The goroutine that gives the
@@ -343,9 +343,9 @@ func (a *app) writeAnswer(file, text string) error {
 	return err
 }
 
-// readOnce returns a clock with one time: one event of an agent is several events of plugins, which
+// cacheClock returns a clock with one time: one event of an agent is several events of plugins, which
 // all get the same.
-func readOnce(clock func() time.Time) func() time.Time {
+func cacheClock(clock func() time.Time) func() time.Time {
 	if clock == nil {
 		clock = time.Now
 	}
@@ -357,14 +357,14 @@ func readOnce(clock func() time.Time) func() time.Time {
 // guards.
 func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	var set *loader.Set
-	err := f.broken
+	err := f.lineError
 	if err == nil {
 		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
 			o.Stdin = nil // the agent has it
 			change(o)
 		})
 	}
-	a.fail(err)
+	a.addError(err)
 	switch {
 	case errors.Is(err, loader.ErrNoPlugins):
 		return nil, err
@@ -372,13 +372,13 @@ func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change
 		return nil, &hook.Refusal{Err: err, Open: f.failOpen}
 	}
 	if lost := set.LostGuards(); len(lost) > 0 {
-		return set, refusalOf(lost, f.failOpen)
+		return set, newRefusal(lost, f.failOpen)
 	}
 	return set, nil
 }
 
-// refusalOf returns why events may not pass without guards.
-func refusalOf(lost []loader.LostGuard, open bool) *hook.Refusal {
+// newRefusal returns why events may not pass without guards.
+func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
 	r := &hook.Refusal{Err: lost[0].Err, Open: open}
 	if more := len(lost) - 1; more > 0 {
 		r.Err = fmt.Errorf("%w (and %d more guards are not loaded)", r.Err, more)
@@ -400,14 +400,14 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 		info, statErr := file.Stat()
 		person = person || statErr != nil || info.Mode()&os.ModeCharDevice != 0
 	}
-	if person || errors.Is(err, hook.ErrStuck) || a.hook != nil && a.hook.began {
+	if person || errors.Is(err, hook.ErrStuck) || a.hook != nil && a.hook.answering {
 		return err
 	}
 	agent := hook.AgentOf("claude-code")
 	if i := slices.IndexFunc(args, func(arg string) bool { return hook.AgentOf(arg) != nil }); i >= 0 {
 		agent = hook.AgentOf(args[i])
 	}
-	f := &hookFlags{broken: err, failOpen: slices.Contains(args, "--fail-open")}
+	f := &hookFlags{lineError: err, failOpen: slices.Contains(args, "--fail-open")}
 	if agent.Lines {
 		return a.serveHook(ctx, f, nil)
 	}

@@ -46,9 +46,9 @@ func TestPrintConfigFlags(t *testing.T) {
 		}
 	})
 	args = append(args, "sub/p.star")
-	var out, said bytes.Buffer
-	if code := run(t.Context(), args, strings.NewReader(""), &out, &said); code != 0 {
-		t.Fatalf("exit code %d: %s", code, said.String())
+	var out, stderr bytes.Buffer
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &stderr); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	var printed struct {
 		Hooks struct {

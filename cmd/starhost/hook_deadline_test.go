@@ -26,16 +26,16 @@ var callEvents = []struct {
 }
 
 // hookIn runs hook in a folder with a deadline, and returns what it wrote and how long it took.
-func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string) (out, said string, code int, took time.Duration) {
+func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string) (stdout, stderr string, code int, took time.Duration) {
 	t.Helper()
 	t.Setenv("HOME", filepath.Join(dir, "home"))
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, "")
 	}
-	var stdout, stderr bytes.Buffer
-	a := &app{stdin: stdin, stdout: &stdout, stderr: &stderr, getenv: os.Getenv, deadline: deadline}
+	var out, errs bytes.Buffer
+	a := &app{stdin: stdin, stdout: &out, stderr: &errs, getenv: os.Getenv, deadline: deadline}
 	code, took = runInTime(t, a, append([]string{"-C", dir, "hook"}, args...))
-	return stdout.String(), stderr.String(), code, took
+	return out.String(), errs.String(), code, took
 }
 
 // runInTime runs the program and returns how long it took. If the program does not end long after
@@ -91,9 +91,9 @@ func TestHookDeadline(t *testing.T) {
 					want = 0 // no event is read, so any code could deny something else
 				}
 			}
-			out, said, code, took := hookIn(t, dir, deadline, stdin, append([]string{c.agent}, args...)...)
-			if code != want || !strings.Contains(out, c.out) || !strings.Contains(out+said, "no answer within 300ms") || took < deadline {
-				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, said)
+			out, stderr, code, took := hookIn(t, dir, deadline, stdin, append([]string{c.agent}, args...)...)
+			if code != want || !strings.Contains(out, c.out) || !strings.Contains(out+stderr, "no answer within 300ms") || took < deadline {
+				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, stderr)
 			}
 			if took > 10*time.Second { // a loaded machine
 				t.Errorf("%s: %s: the answer took %v", c.agent, what, took)
@@ -105,9 +105,9 @@ func TestHookDeadline(t *testing.T) {
 	if code != 2 || !strings.Contains(out, `"decision":"block"`) {
 		t.Errorf("a prompt: got code %d, %q", code, out)
 	}
-	out, said, code, _ := hookIn(t, dir, deadline, strings.NewReader(`{"session_id":"","hook_event_name":"PostToolUse","tool_name":"x","tool_response":"y"}`), args...)
-	if code != 1 || out != "" || !strings.Contains(said, "no answer within") {
-		t.Errorf("a result: got code %d, %q, %q", code, out, said)
+	out, stderr, code, _ := hookIn(t, dir, deadline, strings.NewReader(`{"session_id":"","hook_event_name":"PostToolUse","tool_name":"x","tool_response":"y"}`), args...)
+	if code != 1 || out != "" || !strings.Contains(stderr, "no answer within") {
+		t.Errorf("a result: got code %d, %q, %q", code, out, stderr)
 	}
 }
 
@@ -132,12 +132,12 @@ func TestHookUnreadable(t *testing.T) {
 			inputs[what] = strings.NewReader(text)
 		}
 		for what, stdin := range inputs {
-			if out, said, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star"); got != code || !strings.Contains(out, c.out) {
-				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, got, out, said)
+			if out, stderr, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star"); got != code || !strings.Contains(out, c.out) {
+				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, got, out, stderr)
 			}
 		}
-		if out, said, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "--fail-closed", "p.star"); got != 0 || out != "" || said != "" {
-			t.Errorf("%s: a plain event: got code %d, %q, %q", c.agent, got, out, said)
+		if out, stderr, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "--fail-closed", "p.star"); got != 0 || out != "" || stderr != "" {
+			t.Errorf("%s: a plain event: got code %d, %q, %q", c.agent, got, out, stderr)
 		}
 		unknown := `{"session_id":"s","hook_event_name":"BeforeTool"}`
 		if _, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "p.star"); got != 0 {
@@ -171,9 +171,9 @@ func TestHookStateFails(t *testing.T) {
 			if err := spoil(filepath.Join(dir, "home/.local/state/starhost/sessions")); err != nil {
 				t.Fatal(err)
 			}
-			out, said, code, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "p.star")
-			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out, "denied by p: no") || !strings.Contains(said, "hook: ") {
-				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, code, out, said)
+			out, stderr, code, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "p.star")
+			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out, "denied by p: no") || !strings.Contains(stderr, "hook: ") {
+				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, code, out, stderr)
 			}
 		}
 	}

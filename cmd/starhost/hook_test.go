@@ -116,9 +116,9 @@ func (r *record) send(command string, lines []string) {
 	}
 	for _, line := range lines {
 		fmt.Fprintf(&r.out, "> %s\n", line)
-		out, said, code := r.run(command, line+"\n")
+		out, stderr, code := r.run(command, line+"\n")
 		r.lines("<", out)
-		r.lines("!", said)
+		r.lines("!", stderr)
 		r.code(code)
 	}
 }
@@ -126,7 +126,7 @@ func (r *record) send(command string, lines []string) {
 // sendAll gives all lines to one process.
 func (r *record) sendAll(command string, lines []string) {
 	in := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\\\n", "")
-	out, said, code := r.run(command, in)
+	out, stderr, code := r.run(command, in)
 	answers := map[string]string{}
 	for line := range strings.Lines(out) {
 		answers[idOf(r.t, line)] += line
@@ -142,7 +142,7 @@ func (r *record) sendAll(command string, lines []string) {
 	for id, answer := range answers {
 		r.t.Errorf("nobody asked %s: %s", id, answer)
 	}
-	r.lines("!", said)
+	r.lines("!", stderr)
 	r.code(code)
 }
 
@@ -158,12 +158,12 @@ func idOf(t *testing.T, line string) string {
 }
 
 // run runs a command in the record's folder.
-func (r *record) run(command, in string) (out, said string, code int) {
-	var stdout, stderr bytes.Buffer
+func (r *record) run(command, in string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
 	args := append([]string{"-C", r.dir}, strings.Fields(command)[1:]...)
-	code = run(r.t.Context(), args, strings.NewReader(in), &stdout, &stderr)
+	code = run(r.t.Context(), args, strings.NewReader(in), &out, &errs)
 	hide := strings.NewReplacer(r.dir, "$DIR")
-	return hide.Replace(stdout.String()), hide.Replace(stderr.String()), code
+	return hide.Replace(out.String()), hide.Replace(errs.String()), code
 }
 
 // lines adds lines to the record, each with a mark.

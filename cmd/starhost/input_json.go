@@ -53,7 +53,7 @@ func checkJSON(name, text string) error {
 
 // jsonMistakes say what was wanted where the decoder of the library gives up, by the
 // end of what it says.
-var jsonMistakes = []struct{ says, want string }{
+var jsonMistakes = []struct{ suffix, want string }{
 	{"looking for beginning of value", "a value"},
 	{"looking for beginning of object key string", `a name in "`},
 	{"after object key", ":"},
@@ -68,11 +68,11 @@ var jsonMistakes = []struct{ says, want string }{
 }
 
 // jsonMistake words what the library says of the text at an offset.
-func jsonMistake(text string, at int, said string) string {
+func jsonMistake(text string, at int, message string) string {
 	c, _ := utf8.DecodeRuneInString(text[at:])
 	want := "true, false or null" // what else begins with a letter
 	for _, m := range jsonMistakes {
-		if strings.HasSuffix(said, m.says) {
+		if strings.HasSuffix(message, m.suffix) {
 			want = m.want
 		}
 	}
@@ -107,15 +107,15 @@ type jsonReader struct {
 	dec        *json.Decoder
 }
 
-// next returns the offset of the next token.
-func (r *jsonReader) next() int {
+// nextOffset returns the offset of the next token.
+func (r *jsonReader) nextOffset() int {
 	at := int(r.dec.InputOffset())
 	return at + len(r.text[at:]) - len(strings.TrimLeft(r.text[at:], " \t\r\n,:"))
 }
 
 // value reads one value, which should be one of t; path leads to it.
 func (r *jsonReader) value(path string, t reflect.Type) error {
-	at := r.next()
+	at := r.nextOffset()
 	if t == reflect.TypeFor[json.RawMessage]() {
 		var any json.RawMessage
 		return r.dec.Decode(&any)
@@ -156,7 +156,7 @@ func (r *jsonReader) elements(path string, t reflect.Type) error {
 // members reads an object up to its end.
 func (r *jsonReader) members(path string, t reflect.Type) error {
 	for r.dec.More() {
-		at := r.next()
+		at := r.nextOffset()
 		token, err := r.dec.Token()
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var got, want input
+		var got, want requestInput
 		err := decodeJSON("in.json", text, &got)
 		var usage *usageError
 		if err != nil && !errors.As(err, &usage) {

@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// kindsListed are what list can be limited to, in the order in which it prints.
-var kindsListed = []string{"plugins", "tools", "hooks", "loaders", "templates", "commands", "skills", "models"}
+// listKinds are what list can be limited to, in the order in which it prints.
+var listKinds = []string{"plugins", "tools", "hooks", "loaders", "templates", "commands", "skills", "models"}
 
 func (a *app) listCommand() *cobra.Command {
 	var f loadFlags
@@ -25,18 +25,18 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List what plugins register, in the order in which it runs",
 		Example: `  starhost list plugins
   starhost list hooks plugins`,
-		ValidArgs: kindsListed,
+		ValidArgs: listKinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.chooseFormat("list"); err != nil {
 				return err
 			}
-			kind, paths, err := a.kindOf(args)
+			kind, paths, err := a.splitKind(args)
 			if err != nil {
 				return err
 			}
 			set, err := a.load(cmd.Context(), &f, paths)
 			if err != nil {
-				a.fail(err)
+				a.addError(err)
 				set = nil
 			} else {
 				defer set.Close()
@@ -48,18 +48,18 @@ func (a *app) listCommand() *cobra.Command {
 	return cmd
 }
 
-// kindOf takes the kind, "" for all, from the arguments. A folder of that name is
+// splitKind takes the kind, "" for all, from the arguments. A folder of that name is
 // written ./tools.
-func (a *app) kindOf(args []string) (kind string, paths []string, err error) {
+func (a *app) splitKind(args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
 	}
-	if slices.Contains(kindsListed, args[0]) {
+	if slices.Contains(listKinds, args[0]) {
 		return args[0], args[1:], nil
 	}
-	if found := near.Name(args[0], kindsListed); found != "" {
+	if found := near.Name(args[0], listKinds); found != "" {
 		if _, err := os.Stat(a.path(args[0])); err != nil {
-			return "", nil, usagef("list: got %q, want %s, or a path%s", args[0], strings.Join(kindsListed, ", "), near.Hint(found))
+			return "", nil, usagef("list: got %q, want %s, or a path%s", args[0], strings.Join(listKinds, ", "), near.Hint(found))
 		}
 	}
 	return "", args, nil
@@ -140,9 +140,9 @@ func (a *app) printListPretty(l listing) error {
 		return nil
 	}
 	var rows [][]string
-	for _, kind := range kindsListed {
+	for _, kind := range listKinds {
 		if l.lists(kind) {
-			rows = append(rows, rowsOf[kind](l.set)...)
+			rows = append(rows, kindRows[kind](l.set)...)
 		}
 	}
 	a.printTable(rows)
@@ -162,9 +162,9 @@ func (a *app) printTable(rows [][]string) {
 	}
 }
 
-// rowsOf returns the lines of each kind: kind, name, place, and what it says of
+// kindRows returns the lines of each kind: kind, name, place, and what it says of
 // itself.
-var rowsOf = map[string]func(*loader.Set) [][]string{
+var kindRows = map[string]func(*loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
 	"templates": templateRows, "commands": commandRows, "skills": skillRows, "models": modelRows,
 }

@@ -132,33 +132,33 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 		return nil, err
 	}
 	f.limits(&config.Limits)
-	world, err := a.world(config)
+	world, err := a.newWorld(config)
 	if err != nil {
 		return nil, err
 	}
 	options := loader.Options{
 		Config: config, Dir: a.dir, Args: paths, Grants: f.grant, Set: f.set, Stdin: a.stdin, LookupEnv: os.LookupEnv,
-		World: world, Cache: a.programs(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.log},
+		World: world, Cache: a.programCache(), AllowMissing: true, Host: starhost.Options{Clock: clock, Log: a.addLog},
 	}
 	change(&options)
 	set, err := loader.Load(ctx, options)
-	a.keepPrograms()
+	a.saveCache()
 	if err != nil {
 		return nil, err
 	}
 	a.warn(f.strict, set.Warnings)
 	for _, e := range set.Problems {
-		a.fail(e)
+		a.addError(e)
 	}
 	for i := range set.Plugins {
 		a.failPlugin(&set.Plugins[i])
 	}
-	a.fail(set.Missing())
+	a.addError(set.Missing())
 	return set, nil
 }
 
-// world returns what this machine has for plugins that may reach it.
-func (a *app) world(c *loader.Config) (w effects.World, err error) {
+// newWorld returns what this machine has for plugins that may reach it.
+func (a *app) newWorld(c *loader.Config) (w effects.World, err error) {
 	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
 	if err != nil {
 		return w, err
@@ -214,7 +214,7 @@ func (a *app) warn(strict bool, warnings []loader.Warning) {
 // failPlugin reports a plugin that could not be loaded.
 func (a *app) failPlugin(p *loader.Plugin) {
 	first := len(a.problems)
-	a.fail(p.Err)
+	a.addError(p.Err)
 	for i := range a.problems[first:] {
 		a.problems[first+i].plugin = p.Name
 	}

@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // run runs the program and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.began = time.Now()
+	a.startTime = time.Now()
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}
@@ -40,9 +40,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && isHook {
 		err = a.refuseHook(ctx, args, err)
 	}
-	a.fail(err)
+	a.addError(err)
 	if err != nil && a.out.Len() == 0 && (a.format == "json" || a.format == "" && asksJSON(args)) {
-		a.fail(a.printFailure(cmd))
+		a.addError(a.printFailure(cmd))
 	}
 	if a.output != "" {
 		catchSignals(ctx)

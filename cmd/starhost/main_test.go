@@ -167,7 +167,7 @@ func TestRunOddFlags(t *testing.T) {
 		stdin := rapid.SampledFrom([]string{"", "{}", "[", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}", "\x00"}).Draw(t, "stdin")
 		var out, diagnostics bytes.Buffer
 		code := run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(stdin), &out, &diagnostics)
-		if code < 0 || code > exitOutside {
+		if code < 0 || code > exitFile {
 			t.Fatalf("exit code %d\n%s%s", code, out.String(), diagnostics.String())
 		}
 		if code > exitNegative && out.Len()+diagnostics.Len() == 0 {
@@ -209,7 +209,7 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 					t.Fatal(err)
 				}
 				defer e.set.Close()
-				system, messages := assembled(&e)
+				system, messages := mergedPrompt(&e)
 				if diff := cmp.Diff([]string{e.prompt.System, messagesText(e.prompt.Messages)}, []string{system, messages}); diff != "" {
 					t.Errorf("assembled (-want +got):\n%s", diff)
 				}
@@ -222,8 +222,8 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 func TestWriteError(t *testing.T) {
 	var diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"version"}, nil, brokenWriter{}, &diagnostics)
-	if want := "standard output: closed [E0708]\n  help: starhost docs E0708\n"; code != exitOutside || diagnostics.String() != want {
-		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitOutside, want)
+	if want := "standard output: closed [E0708]\n  help: starhost docs E0708\n"; code != exitFile || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitFile, want)
 	}
 }
 
@@ -260,11 +260,11 @@ func TestCodes(t *testing.T) {
 			continue
 		}
 		t.Run(c.Code, func(t *testing.T) {
-			if said := tryWith(t, commandOf(c.Code), c.Bad); !strings.Contains(said, "["+c.Code+"]") {
-				t.Errorf("the bad example does not fail with it:\n%s", said)
+			if stderr := tryWith(t, commandOf(c.Code), c.Bad); !strings.Contains(stderr, "["+c.Code+"]") {
+				t.Errorf("the bad example does not fail with it:\n%s", stderr)
 			}
-			if said := tryWith(t, commandOf(c.Code), c.Good); strings.Contains(said, "["+c.Code+"]") {
-				t.Errorf("the good example fails:\n%s", said)
+			if stderr := tryWith(t, commandOf(c.Code), c.Good); strings.Contains(stderr, "["+c.Code+"]") {
+				t.Errorf("the good example fails:\n%s", stderr)
 			}
 		})
 	}
@@ -340,12 +340,12 @@ func tryWith(t *testing.T, args []string, example string) string {
 		files["oncall.star"] = example
 	}
 	writeFiles(t, dir, files)
-	var out, said bytes.Buffer
-	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &said)
+	var out, stderr bytes.Buffer
+	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &stderr)
 	if args[0] != "eval" {
-		return said.String() + out.String() // findings are the result
+		return stderr.String() + out.String() // findings are the result
 	}
-	return said.String()
+	return stderr.String()
 }
 
 func writeFiles(t *testing.T, dir string, files map[string]string) {

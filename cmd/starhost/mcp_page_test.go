@@ -43,19 +43,19 @@ func TestMCPPage(t *testing.T) {
 			args := strings.Fields(strings.ReplaceAll(line, ":8080", ":0"))
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			said := &stopper{stop: stop}
-			if code := run(ctx, append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), io.Discard, said); code != exitOK {
-				t.Errorf("exit code %d\n%s", code, said)
+			stderr := &stopper{stop: stop}
+			if code := run(ctx, append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), io.Discard, stderr); code != exitOK {
+				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 		})
 	}
-	var said bytes.Buffer
-	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &said, &said); code != exitOK || !strings.Contains(said.String(), "mcp.tickets.url") {
-		t.Errorf("config: exit code %d\n%s", code, said.String())
+	var stderr bytes.Buffer
+	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &stderr, &stderr); code != exitOK || !strings.Contains(stderr.String(), "mcp.tickets.url") {
+		t.Errorf("config: exit code %d\n%s", code, stderr.String())
 	}
-	said.Reset()
+	stderr.Reset()
 	args := []string{"-C", dir, "eval", "--no-config", "page.star", "--fire", "pre_tool_call", "--args", `{"tool":"github_push","arguments":{"force":true}}`}
-	if code := run(t.Context(), args, nil, &said, &said); code != exitOK || !strings.Contains(said.String(), "nobody pushes with force") {
-		t.Errorf("plugin: exit code %d\n%s", code, said.String())
+	if code := run(t.Context(), args, nil, &stderr, &stderr); code != exitOK || !strings.Contains(stderr.String(), "nobody pushes with force") {
+		t.Errorf("plugin: exit code %d\n%s", code, stderr.String())
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) newCommand() *cobra.Command {
 		Short: "Begin a plugin",
 		Example: `  starhost new plugin oncall
   starhost new plugin policy --kind hook`,
-		Args: a.noSubcommand,
+		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var kind string
@@ -76,7 +76,7 @@ func (a *app) newPlugin(name, kind string) error {
 	}
 	files, err := writeStarter(a.path(name), kind, strings.NewReplacer("starter", name))
 	if err != nil {
-		return outside(name, err)
+		return wrapFileError(name, err)
 	}
 	for i := range files {
 		files[i] = path.Join(name, files[i])

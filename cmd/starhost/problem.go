@@ -73,18 +73,18 @@ func (e *usageError) Error() string {
 
 func usagef(format string, args ...any) error { return &usageError{msg: fmt.Sprintf(format, args...)} }
 
-// An outsideError is a failure of a file or stream that the command line names.
-type outsideError struct {
+// An fileError is a failure of a file or stream that the command line names.
+type fileError struct {
 	name string
 	err  error
 }
 
-func (e *outsideError) Error() string { return e.name + ": " + e.err.Error() }
-func (e *outsideError) Unwrap() error { return e.err }
+func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
 
-// outside returns err as that of a file, without the path that the system puts
+// wrapFileError returns err as that of a file, without the path that the system puts
 // into it; nil if err is nil.
-func outside(name string, err error) error {
+func wrapFileError(name string, err error) error {
 	var path *fs.PathError
 	var link *os.LinkError // of a rename
 	switch {
@@ -97,7 +97,7 @@ func outside(name string, err error) error {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	return &outsideError{name, err}
+	return &fileError{name, err}
 }
 
 // A panicError is a bug of this program.
@@ -123,7 +123,7 @@ func describe(err error) problem {
 	// Each function fills in what is special about one kind of error, and reports
 	// whether err is of that kind.
 	for _, describeKind := range []func(error, *problem) bool{
-		asPanic, asInterrupt, asUsage, asOutside, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
+		asPanic, asInterrupt, asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
 	} {
 		if describeKind(err, &p) {
 			break
@@ -170,8 +170,8 @@ func asUsage(err error, p *problem) bool {
 	return true
 }
 
-func asOutside(err error, p *problem) bool {
-	var e *outsideError
+func asFile(err error, p *problem) bool {
+	var e *fileError
 	var path *fs.PathError
 	if !errors.As(err, &e) && !errors.As(err, &path) {
 		return false

@@ -65,10 +65,10 @@ func TestPrepareRun(t *testing.T) {
 		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{
 			catchSignals: func() {}, prepareRun: func() { prepared = true },
 		})
-		var said strings.Builder
-		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &said, &said)
+		var stderr strings.Builder
+		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &stderr, &stderr)
 		if prepared != want {
-			t.Errorf("%s: prepared: got %v, want %v\n%s", args, prepared, want, said.String())
+			t.Errorf("%s: prepared: got %v, want %v\n%s", args, prepared, want, stderr.String())
 		}
 	}
 }

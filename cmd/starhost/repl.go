@@ -62,62 +62,62 @@ What plugins may read, they read. What would outlive the session is done with
 // A console is one run of repl.
 type console struct {
 	*app
-	out    io.Writer
-	set    *loader.Set
-	plugin *loader.Plugin // whose names and ctx are at hand, or nil
-	steps  *golden.Steps
-	names  []string // of the steps
-	repl   *starlark.REPL
-	lines  lineReader
-	cut    chan os.Signal // ctrl-C
-	undone effects.DryRun // what was not done
-	told   int            // how much of it was said
+	out          io.Writer
+	set          *loader.Set
+	plugin       *loader.Plugin // whose names and ctx are at hand, or nil
+	steps        *golden.Steps
+	names        []string // of the steps
+	repl         *starlark.REPL
+	lines        lineReader
+	interrupts   chan os.Signal // ctrl-C
+	dryRun       effects.DryRun // what was not done
+	effectsShown int            // how much of it was said
 }
 
 // A lineReader reads a line; more says that a statement goes on. The errors are
-// io.EOF, and errCut where the user gave a line up.
+// io.EOF, and errInterrupted where the user gave a line up.
 type lineReader func(more bool) (string, error)
 
-// errCut says that the user gave up what was typed.
-var errCut = fmt.Errorf("cut: %w", context.Canceled)
+// errInterrupted says that the user gave up what was typed.
+var errInterrupted = fmt.Errorf("cut: %w", context.Canceled)
 
 // repl runs the command.
 func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if err := a.chooseFormat("repl"); err != nil {
 		return err
 	}
-	c := &console{app: a, out: a.stdout, cut: make(chan os.Signal, 1)}
+	c := &console{app: a, out: a.stdout, interrupts: make(chan os.Signal, 1)}
 	if a.output != "" {
 		c.out = &a.out
 	}
 	in := a.stdin
 	a.stdin = nil // it has the lines: no reference reads it
 	var err error
-	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { c.outside(f, o) }); err != nil {
+	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { c.configureHost(f, o) }); err != nil {
 		return err
 	}
 	defer c.set.Close()
-	if err := c.choose(f.as); err != nil {
+	if err := c.choosePlugin(f.as); err != nil {
 		return err
 	}
-	if err := c.open(f); err != nil {
+	if err := c.openSession(f); err != nil {
 		return err
 	}
-	signal.Notify(c.cut, os.Interrupt)
-	defer signal.Stop(c.cut)
-	c.lines = linesOf(in)
-	if t := a.terminal(in); t != nil {
+	signal.Notify(c.interrupts, os.Interrupt)
+	defer signal.Stop(c.interrupts)
+	c.lines = newLineReader(in)
+	if t := a.openTerminal(in); t != nil {
 		defer t.close()
-		t.complete, c.lines = c.repl.Complete, t.line
+		t.complete, c.lines = c.repl.Complete, t.readLine
 		fmt.Fprintln(a.stdout, c.greeting())
 	}
 	return c.loop(ctx)
 }
 
-// outside says what plugins can reach, and gives them a time that steps can move.
-func (c *console) outside(f *replFlags, o *loader.Options) {
+// configureHost says what plugins can reach, and gives them a time that steps can move.
+func (c *console) configureHost(f *replFlags, o *loader.Options) {
 	if !f.allowEffects {
-		o.World.DryRun = &c.undone
+		o.World.DryRun = &c.dryRun
 	}
 	clock := o.Host.Clock
 	if clock == nil {
@@ -131,8 +131,8 @@ func (c *console) outside(f *replFlags, o *loader.Options) {
 	}
 }
 
-// choose takes the plugin that a name means, the first that loaded if it is "".
-func (c *console) choose(name string) error {
+// choosePlugin takes the plugin that a name means, the first that loaded if it is "".
+func (c *console) choosePlugin(name string) error {
 	var names []string
 	for i := range c.set.Plugins {
 		p := &c.set.Plugins[i]
@@ -149,8 +149,8 @@ func (c *console) choose(name string) error {
 	return nil
 }
 
-// open makes the evaluator and the session that it talks to.
-func (c *console) open(f *replFlags) error {
+// openSession makes the evaluator and the session that it talks to.
+func (c *console) openSession(f *replFlags) error {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
 		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Raised: limits.Raised},
@@ -187,7 +187,7 @@ func (c *console) greeting() string {
 // loop evaluates lines to their end. What is wrong with one is reported, and ends
 // nothing.
 func (c *console) loop(ctx context.Context) error {
-	ctx, stop := c.endless(ctx)
+	ctx, stop := c.withoutInterrupt(ctx)
 	defer stop()
 	defer func() {
 		c.steps.SetContext(context.WithoutCancel(ctx))
@@ -196,7 +196,7 @@ func (c *console) loop(ctx context.Context) error {
 	}()
 	c.report()
 	lines := c.lines
-	c.lines = func(more bool) (string, error) { return waitFor(ctx, func() (string, error) { return lines(more) }) }
+	c.lines = func(more bool) (string, error) { return readWithin(ctx, func() (string, error) { return lines(more) }) }
 	for {
 		in, err := c.repl.Read()
 		switch {
@@ -204,29 +204,29 @@ func (c *console) loop(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == errCut:
+		case err == errInterrupted:
 			continue
-		case err == nil && slices.Contains(farewells, strings.TrimSpace(in.Text())):
+		case err == nil && slices.Contains(exitWords, strings.TrimSpace(in.Text())):
 			return nil
 		case err == nil:
 			err = c.evaluate(ctx, in)
 		}
-		if broken, ok := err.(*outsideError); ok {
+		if broken, ok := err.(*fileError); ok {
 			return broken
 		}
 		code := c.code
-		c.fail(err)
+		c.addError(err)
 		c.report()
 		c.code = code // the session goes on, and its end is no failure
 	}
 }
 
-// farewells end a session, beside the end of the input.
-var farewells = []string{"exit", "exit()", "quit", "quit()"}
+// exitWords end a session, beside the end of the input.
+var exitWords = []string{"exit", "exit()", "quit", "quit()"}
 
-// endless returns a context that ctrl-C does not end: it cuts what runs, and that
+// withoutInterrupt returns a context that ctrl-C does not end: it cuts what runs, and that
 // is all. What else ends ctx ends it.
-func (c *console) endless(ctx context.Context) (context.Context, func()) {
+func (c *console) withoutInterrupt(ctx context.Context) (context.Context, func()) {
 	session, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if context.Cause(ctx) != (signalError{os.Interrupt}) {
@@ -236,8 +236,8 @@ func (c *console) endless(ctx context.Context) (context.Context, func()) {
 	return session, func() { stop(); end() }
 }
 
-// waitFor waits for a line, but not longer than ctx lasts.
-func waitFor(ctx context.Context, read func() (string, error)) (string, error) {
+// readWithin waits for a line, but not longer than ctx lasts.
+func readWithin(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string
 		err  error
@@ -256,35 +256,35 @@ func waitFor(ctx context.Context, read func() (string, error)) (string, error) {
 }
 
 // evaluate runs an input until ctrl-C, and prints what its steps and its value are.
-// The value of a step is what the step printed. An outsideError says that nothing
+// The value of a step is what the step printed. An fileError says that nothing
 // can be printed.
 func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
-	ctx, done := c.interruptible(ctx)
+	ctx, done := c.withInterrupt(ctx)
 	defer done()
 	value, err := c.run(ctx, in)
 	text := c.steps.TakeOutput()
 	if value != "" && !(text != "" && slices.Contains(c.names, in.Callee())) {
 		text += value + "\n"
 	}
-	undone := c.undone.Effects()
-	for _, e := range undone[c.told:] {
+	undone := c.dryRun.Effects()
+	for _, e := range undone[c.effectsShown:] {
 		text += fmt.Sprintf("%-13s%s: %s\n", "would run", e.Plugin, e)
 	}
-	c.told = len(undone)
+	c.effectsShown = len(undone)
 	return cmp.Or(c.write(text), err)
 }
 
 // write writes a part of the result, without the values of secrets.
 func (c *console) write(text string) error {
 	_, err := io.WriteString(c.out, c.set.Redact(text))
-	return outside("standard output", err)
+	return wrapFileError("standard output", err)
 }
 
-// interruptible returns a context that ctrl-C ends. It does not end with the input:
+// withInterrupt returns a context that ctrl-C ends. It does not end with the input:
 // a function may have kept the ctx of it.
-func (c *console) interruptible(ctx context.Context) (context.Context, func()) {
+func (c *console) withInterrupt(ctx context.Context) (context.Context, func()) {
 	select {
-	case <-c.cut: // from before
+	case <-c.interrupts: // from before
 	default:
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -292,7 +292,7 @@ func (c *console) interruptible(ctx context.Context) (context.Context, func()) {
 	go func() {
 		defer close(gone)
 		select {
-		case <-c.cut:
+		case <-c.interrupts:
 			cancel()
 		case <-done:
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// linesOf returns what reads lines that nobody edits.
-func linesOf(in io.Reader) lineReader {
+// newLineReader returns what reads lines that nobody edits.
+func newLineReader(in io.Reader) lineReader {
 	lines := bufio.NewReader(in)
 	return func(bool) (string, error) {
 		line, err := lines.ReadString('\n')
@@ -31,17 +31,17 @@ type terminal struct {
 	// become.
 	complete func(text string) (begin int, names []string)
 
-	keys    io.ReadWriter
-	raw     func() (restore func(), err error) // makes the terminal pass each key on
-	size    func() (width, height int)
-	edit    *term.Terminal
-	history history
-	cut     bool // ctrl-C was pressed
+	keys        io.ReadWriter
+	makeRaw     func() (restore func(), err error) // makes the terminal pass each key on
+	size        func() (width, height int)
+	editor      *term.Terminal
+	history     history
+	interrupted bool // ctrl-C was pressed
 }
 
-// terminal returns the terminal that the program talks to, or nil if it does not
+// openTerminal returns the terminal that the program talks to, or nil if it does not
 // talk to one.
-func (a *app) terminal(stdin io.Reader) *terminal {
+func (a *app) openTerminal(stdin io.Reader) *terminal {
 	in, ok := stdin.(*os.File)
 	out, also := a.stdout.(*os.File)
 	if !ok || !also || a.output != "" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
@@ -52,7 +52,7 @@ func (a *app) terminal(stdin io.Reader) *terminal {
 			io.Reader
 			io.Writer
 		}{in, out},
-		raw: func() (func(), error) {
+		makeRaw: func() (func(), error) {
 			state, err := term.MakeRaw(int(in.Fd()))
 			return func() { term.Restore(int(in.Fd()), state) }, err // it was set, so it can be
 		},
@@ -75,39 +75,39 @@ func (t *terminal) close() { t.history.save() }
 // Read reads keys, and notices ctrl-C, which the editor takes for the end.
 func (t *terminal) Read(p []byte) (int, error) {
 	n, err := t.keys.Read(p)
-	t.cut = t.cut || bytes.IndexByte(p[:n], 3) >= 0
+	t.interrupted = t.interrupted || bytes.IndexByte(p[:n], 3) >= 0
 	return n, err
 }
 
 func (t *terminal) Write(p []byte) (int, error) { return t.keys.Write(p) }
 
-// line reads a line.
-func (t *terminal) line(more bool) (string, error) {
-	if t.edit == nil {
-		t.edit = term.NewTerminal(t, "")
-		t.edit.History = &t.history
-		t.edit.AutoCompleteCallback = t.key
+// readLine reads a line.
+func (t *terminal) readLine(more bool) (string, error) {
+	if t.editor == nil {
+		t.editor = term.NewTerminal(t, "")
+		t.editor.History = &t.history
+		t.editor.AutoCompleteCallback = t.completeKey
 	}
 	prompt := ">>> "
 	if more {
 		prompt = "... "
 	}
-	t.edit.SetPrompt(prompt)
+	t.editor.SetPrompt(prompt)
 	if w, h := t.size(); w > 0 {
-		t.edit.SetSize(w, h) // what it fails to write, the line would show
+		t.editor.SetSize(w, h) // what it fails to write, the line would show
 	}
-	restore, err := t.raw()
+	restore, err := t.makeRaw()
 	if err != nil {
-		return "", outside("standard input", err)
+		return "", wrapFileError("standard input", err)
 	}
 	defer restore()
-	line, err := t.edit.ReadLine()
+	line, err := t.editor.ReadLine()
 	if err == io.EOF {
 		mark := "\r\n"
-		if t.cut {
-			mark, err = "^C\r\n", errCut
+		if t.interrupted {
+			mark, err = "^C\r\n", errInterrupted
 		}
-		t.edit, t.cut = nil, false
+		t.editor, t.interrupted = nil, false
 		io.WriteString(t, mark)
 	}
 	return line, err
@@ -119,9 +119,9 @@ const (
 	spaces = "    "
 )
 
-// key completes the name before the cursor at a tab: as far as all candidates
+// completeKey completes the name before the cursor at a tab: as far as all candidates
 // agree, else it shows them.
-func (t *terminal) key(line string, pos int, key rune) (string, int, bool) {
+func (t *terminal) completeKey(line string, pos int, key rune) (string, int, bool) {
 	if key != tab {
 		return "", 0, false
 	}
@@ -137,7 +137,7 @@ func (t *terminal) key(line string, pos int, key rune) (string, int, bool) {
 	last := names[len(names)-1] // they are sorted
 	name := strings.ToValidUTF8(last[:commonPrefix(names[0], last)], "")
 	if len(names) > 1 && name == before[begin:] {
-		io.WriteString(t.edit, strings.Join(names, "  ")+"\n")
+		io.WriteString(t.editor, strings.Join(names, "  ")+"\n")
 	}
 	before = before[:begin] + name
 	return before + after, len(before), true

@@ -23,8 +23,8 @@ func keyboard(keys string) (*terminal, *bytes.Buffer) {
 			io.Reader
 			io.Writer
 		}{iotest.OneByteReader(strings.NewReader(keys)), &screen},
-		raw:  func() (func(), error) { return func() {}, nil },
-		size: func() (int, int) { return 80, 24 },
+		makeRaw: func() (func(), error) { return func() {}, nil },
+		size:    func() (int, int) { return 80, 24 },
 		complete: func(text string) (int, []string) {
 			begin := strings.LastIndexAny(text, " (") + 1
 			var names []string
@@ -53,15 +53,15 @@ func TestTerminal(t *testing.T) {
 		{"no candidate", "zz\t\r", []string{"zz"}, io.EOF},
 		{"within a line", "f(pr)" + left + "\t\r", []string{"f(prompt)"}, io.EOF},
 		{"a tab at the beginning", "\treturn 1\r", []string{"    return 1"}, io.EOF},
-		{"ctrl-C", "half\x03", nil, errCut},
+		{"ctrl-C", "half\x03", nil, errInterrupted},
 		{"ctrl-D", "\x04", nil, io.EOF},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			term, _ := keyboard(tt.keys)
 			var lines []string
-			line, err := term.line(false)
-			for ; err == nil; line, err = term.line(true) {
+			line, err := term.readLine(false)
+			for ; err == nil; line, err = term.readLine(true) {
 				lines = append(lines, line)
 			}
 			if diff := cmp.Diff(tt.lines, lines); diff != "" || err != tt.end {
@@ -74,13 +74,13 @@ func TestTerminal(t *testing.T) {
 // TestTerminalGoesOn: after ctrl-C a new line begins, and the history is there.
 func TestTerminalGoesOn(t *testing.T) {
 	term, screen := keyboard("one\rtw\x03\x1b[A\r")
-	if line, err := term.line(false); line != "one" || err != nil {
+	if line, err := term.readLine(false); line != "one" || err != nil {
 		t.Fatalf("got %q and %v", line, err)
 	}
-	if _, err := term.line(false); err != errCut {
+	if _, err := term.readLine(false); err != errInterrupted {
 		t.Fatalf("got %v, want that it is cut", err)
 	}
-	if line, err := term.line(false); line != "one" || err != nil {
+	if line, err := term.readLine(false); line != "one" || err != nil {
 		t.Errorf("got %q and %v, want the line from before", line, err)
 	}
 	if !strings.Contains(screen.String(), "tw^C\r\n>>> ") {
@@ -91,7 +91,7 @@ func TestTerminalGoesOn(t *testing.T) {
 // TestTerminalShowsCandidates: what cannot be decided is shown.
 func TestTerminalShowsCandidates(t *testing.T) {
 	term, screen := keyboard("page\t\r")
-	if line, err := term.line(false); line != "page" || err != nil {
+	if line, err := term.readLine(false); line != "page" || err != nil {
 		t.Errorf("got %q and %v", line, err)
 	}
 	if !strings.Contains(screen.String(), "page  pager\r\n") {
@@ -140,7 +140,7 @@ func TestHistory(t *testing.T) {
 }
 
 // replIn runs repl on lines, without limits.
-func replIn(t *testing.T, ctx context.Context, lines io.Reader, out io.Writer) (code int, said string) {
+func replIn(t *testing.T, ctx context.Context, lines io.Reader, out io.Writer) (code int, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": "register_hook(\"pre_llm_call\", lambda: \"hi\")\n"})
@@ -176,9 +176,9 @@ func TestREPLEnds(t *testing.T) {
 			defer typing.Close()
 			go io.WriteString(typing, line)
 			out := &when{word: "started", do: cancel}
-			code, said := replIn(t, ctx, typed, out)
-			if code != exitInterrupted || !strings.Contains(said, "interrupted [E0709]") {
-				t.Errorf("got exit code %d and %q, want %d and that it was interrupted", code, said, exitInterrupted)
+			code, stderr := replIn(t, ctx, typed, out)
+			if code != exitInterrupted || !strings.Contains(stderr, "interrupted [E0709]") {
+				t.Errorf("got exit code %d and %q, want %d and that it was interrupted", code, stderr, exitInterrupted)
 			}
 		})
 	}
@@ -186,9 +186,9 @@ func TestREPLEnds(t *testing.T) {
 
 // TestREPLBrokenPipe: without anybody who reads there is no session.
 func TestREPLBrokenPipe(t *testing.T) {
-	code, said := replIn(t, t.Context(), strings.NewReader("1\n2\n3\n"), brokenPipe{})
-	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != exitOutside || said != want {
-		t.Errorf("got exit code %d and %q, want %d and %q", code, said, exitOutside, want)
+	code, stderr := replIn(t, t.Context(), strings.NewReader("1\n2\n3\n"), brokenPipe{})
+	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != exitFile || stderr != want {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, stderr, exitFile, want)
 	}
 }
 

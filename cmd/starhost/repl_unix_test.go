@@ -19,11 +19,11 @@ func TestREPLCut(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	code, said := replIn(t, ctx, strings.NewReader("x = 1\n"+forever+"x + 1\nctx.turn\n"), out)
+	code, stderr := replIn(t, ctx, strings.NewReader("x = 1\n"+forever+"x + 1\nctx.turn\n"), out)
 	if want := "started\n2\n1\n"; code != exitOK || out.text.String() != want {
 		t.Errorf("got exit code %d and %q, want %d and %q", code, out.text.String(), exitOK, want)
 	}
-	if want := "interrupted [E0709]\n  help: starhost docs E0709\n"; said != want {
-		t.Errorf("got %q, want %q", said, want)
+	if want := "interrupted [E0709]\n  help: starhost docs E0709\n"; stderr != want {
+		t.Errorf("got %q, want %q", stderr, want)
 	}
 }

@@ -63,7 +63,7 @@ func (a *app) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
 		Short:         "Plugins that decide what a language model is told, and what it may do",
-		Args:          a.noCommand,
+		Args:          a.refuseArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -107,7 +107,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || cmd == root {
-				if err := a.noCommand(root, rest); err != nil {
+				if err := a.refuseArguments(root, rest); err != nil {
 					return err
 				}
 			}
@@ -117,8 +117,8 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noCommand refuses arguments of the program itself: they are no commands.
-func (a *app) noCommand(root *cobra.Command, args []string) error {
+// refuseArguments refuses arguments of the program itself: they are no commands.
+func (a *app) refuseArguments(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -135,8 +135,8 @@ func (a *app) noCommand(root *cobra.Command, args []string) error {
 	return e
 }
 
-// habits are flags of other programs, and what does the same here.
-var habits = map[string]string{
+// flagHabits are flags of other programs, and what does the same here.
+var flagHabits = map[string]string{
 	"attachment-type": "-a REF;type=TYPE",
 	"at":              "-a REF;type=TYPE",
 	"debug":           "-v",
@@ -166,24 +166,24 @@ func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	switch {
 	case errors.As(err, &unknown):
-		msg = "unknown flag " + dashes(unknown.GetSpecifiedName()) + instead(cmd, unknown.GetSpecifiedName())
+		msg = "unknown flag " + flagName(unknown.GetSpecifiedName()) + suggestFlag(cmd, unknown.GetSpecifiedName())
 		if file := unknown.GetSpecifiedShortnames(); strings.HasSuffix(file, ".star") {
 			msg = "unknown flag -" + file + near.Hint("the file ./-"+file)
 		}
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		msg = dashes(f.Name) + ": got " + quote(invalid.GetValue()) + ", want " + valueKinds[f.Value.Type()]
+		msg = flagName(f.Name) + ": got " + quote(invalid.GetValue()) + ", want " + valueKinds[f.Value.Type()]
 	case errors.As(err, &missing):
-		msg = dashes(missing.GetSpecifiedName()) + ": got nothing, want a value"
+		msg = flagName(missing.GetSpecifiedName()) + ": got nothing, want a value"
 	case errors.Is(err, pflag.ErrHelp):
 		return err
 	}
 	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
 }
 
-// instead returns what a flag that does not exist may have meant.
-func instead(cmd *cobra.Command, name string) string {
-	if habit := habits[name]; habit != "" {
+// suggestFlag returns what a flag that does not exist may have meant.
+func suggestFlag(cmd *cobra.Command, name string) string {
+	if habit := flagHabits[name]; habit != "" {
 		return near.Hint(habit)
 	}
 	var names []string
@@ -192,10 +192,10 @@ func instead(cmd *cobra.Command, name string) string {
 	return near.DidYouMean("--"+name, names)
 }
 
-// givenFlags returns the flags of a command line as arguments that mean the same in any folder:
+// flagArguments returns the flags of a command line as arguments that mean the same in any folder:
 // all that the caller gave, with those of the program, except some. So a new flag is never missing
 // from a command line that starhost writes. A flag whose help names a FILE or a DIR has a path.
-func (a *app) givenFlags(cmd *cobra.Command, except ...string) (argv []string, err error) {
+func (a *app) flagArguments(cmd *cobra.Command, except ...string) (argv []string, err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(except, f.Name) {
 			return
@@ -223,7 +223,7 @@ func (a *app) givenFlags(cmd *cobra.Command, except ...string) (argv []string, e
 	return argv, err
 }
 
-func dashes(name string) string {
+func flagName(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}

@@ -62,19 +62,19 @@ Without a plugin that the config requires, nothing is served.`,
 // make many at once.
 const maxWaiting = 1000
 
-// onStdio is the address that stands for standard input and output.
-const onStdio = "stdio"
+// stdioAddress is the address that stands for standard input and output.
+const stdioAddress = "stdio"
 
 // A serving is one run of serve.
-type serving struct {
+type server struct {
 	*app
-	flags   *serveFlags
-	paths   []string
-	live    *starhost.Live
-	mcp     *mcp.Server
-	stored  fragments.MemoryStore // of all sets
-	changed chan struct{}         // holds a token if plugins must be loaded anew
-	work    sync.WaitGroup        // beside the answers
+	flags          *serveFlags
+	paths          []string
+	live           *starhost.Live
+	mcp            *mcp.Server
+	fragments      fragments.MemoryStore // of all sets
+	reloadRequests chan struct{}         // holds a token if plugins must be loaded anew
+	background     sync.WaitGroup        // beside the answers
 
 	reloading sync.Mutex  // holds for what follows
 	set       *loader.Set // in use
@@ -94,9 +94,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 		return err
 	}
 	in, out := a.stdin, a.stdout
-	a.stdin, a.stderr = nil, &steadyOutput{w: a.stderr} // the client has the input: no reference reads it
-	v := &serving{app: a, flags: f, paths: paths, changed: make(chan struct{}, 1)}
-	defer v.mounts.close()
+	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client has the input: no reference reads it
+	v := &server{app: a, flags: f, paths: paths, reloadRequests: make(chan struct{}, 1)}
+	defer v.mounts.closeAll()
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
 	}
@@ -107,12 +107,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	a.code = exitOK // plugins that failed are reported; the others are served
 	v.live = starhost.NewLive(v.set.Host)
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
-		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.stored, Warn: v.warning,
+		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.fragments, Warn: v.printWarning,
 	})
 	beside, stop := context.WithCancel(ctx)
-	defer v.work.Wait()
+	defer v.background.Wait()
 	defer stop()
-	if err := v.follow(beside); err != nil {
+	if err := v.startReloading(beside); err != nil {
 		return err
 	}
 	return v.answer(ctx, in, out, o)
@@ -123,10 +123,10 @@ func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
 	if f.tokenFile == "" {
 		return o, nil
 	}
-	if f.mcp == onStdio {
+	if f.mcp == stdioAddress {
 		return o, usagef("--token-file: got one for stdio, which has no tokens")
 	}
-	text, err := a.read(f.tokenFile)
+	text, err := a.readText(f.tokenFile)
 	o.Token = strings.TrimSpace(text)
 	if err == nil && o.Token == "" {
 		err = usagef("--token-file: %s is empty", f.tokenFile)
@@ -135,26 +135,26 @@ func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
 }
 
 // answer serves until ctx ends, or the client of stdio has nothing more to ask.
-func (v *serving) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.HTTPOptions) error {
-	if v.flags.mcp == onStdio {
-		return outside("stdio", v.mcp.ServeStdio(ctx, in, out))
+func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.HTTPOptions) error {
+	if v.flags.mcp == stdioAddress {
+		return wrapFileError("stdio", v.mcp.ServeStdio(ctx, in, out))
 	}
 	l, err := o.Listen(ctx, v.flags.mcp)
 	if busy := (*net.OpError)(nil); errors.As(err, &busy) {
-		return outside(v.flags.mcp, busy.Err)
+		return wrapFileError(v.flags.mcp, busy.Err)
 	}
 	if err != nil {
 		return usagef("--mcp: %v", err)
 	}
-	v.note("serving MCP at http://" + l.Addr().String() + mcp.Path)
-	return outside(v.flags.mcp, v.mcp.ServeHTTP(ctx, l, o))
+	v.printNote("serving MCP at http://" + l.Addr().String() + mcp.Path)
+	return wrapFileError(v.flags.mcp, v.mcp.ServeHTTP(ctx, l, o))
 }
 
 // load loads the plugins, with the tools of other servers and load_fragment among
 // them. Problems go to the app that is given.
-func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
+func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
-		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.stored
+		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.fragments
 		o.Host.MaxWaiting = maxWaiting
 	})
 	if err != nil {
@@ -164,7 +164,7 @@ func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
 		err = set.Host.Add(tool)
 	}
 	if err == nil {
-		err = v.mounts.join(ctx, v, set)
+		err = v.mounts.addTools(ctx, v, set)
 	}
 	if err != nil {
 		return nil, errors.Join(err, set.Close())
@@ -172,114 +172,114 @@ func (v *serving) load(ctx context.Context, a *app) (*loader.Set, error) {
 	return set, nil
 }
 
-// follow loads the plugins anew whenever they must be, until ctx ends.
-func (v *serving) follow(ctx context.Context) error {
+// startReloading loads the plugins anew whenever they must be, until ctx ends.
+func (v *server) startReloading(ctx context.Context) error {
 	if v.flags.watch {
 		w, err := newWatcher()
 		if err == nil {
-			err = w.watch(v.set.Inputs())
+			err = w.watchInputs(v.set.Inputs())
 		}
 		if err != nil {
 			return err
 		}
-		v.work.Go(func() { v.watch(ctx, w) })
+		v.background.Go(func() { v.reloadOnChange(ctx, w) })
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	v.work.Go(func() {
+	v.background.Go(func() {
 		defer signal.Stop(hangup)
-		v.listen(ctx, hangup)
+		v.reloadOnRequest(ctx, hangup)
 	})
 	return nil
 }
 
-// listen reloads at a hangup signal, and when something asks for it.
-func (v *serving) listen(ctx context.Context, hangup <-chan os.Signal) {
+// reloadOnRequest reloads at a hangup signal, and when something asks for it.
+func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
-		case <-v.changed:
+		case <-v.reloadRequests:
 		}
 		v.reload(ctx)
 	}
 }
 
-// watch reloads whenever a file changes.
-func (v *serving) watch(ctx context.Context, w *watcher) {
+// reloadOnChange reloads whenever a file changes.
+func (v *server) reloadOnChange(ctx context.Context, w *watcher) {
 	defer w.Close()
 	for {
 		file, err := w.wait(ctx)
 		if err == nil {
-			v.note("changed: " + v.relative(file))
-			err = w.watch(v.reload(ctx))
+			v.printNote("changed: " + v.relative(file))
+			err = w.watchInputs(v.reload(ctx))
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			v.warning("files are not watched any more: " + err.Error())
+			v.printWarning("files are not watched any more: " + err.Error())
 			return
 		}
 	}
 }
 
-// reloadSoon asks for a reload.
-func (v *serving) reloadSoon() {
+// requestReload asks for a reload.
+func (v *server) requestReload() {
 	select {
-	case v.changed <- struct{}{}:
+	case v.reloadRequests <- struct{}{}:
 	default: // one is due
 	}
 }
 
 // reload loads the plugins anew, and serves them if all is well. It returns what
 // the plugins in use were loaded from.
-func (v *serving) reload(ctx context.Context) loader.Inputs {
+func (v *server) reload(ctx context.Context) loader.Inputs {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	round := v.again()
+	round := v.newRound()
 	set, err := v.load(ctx, round)
 	if err == nil {
 		err = set.Err()
 	}
 	if err != nil && len(round.problems) == 0 {
-		round.fail(err)
+		round.addError(err)
 	}
 	round.report()
 	if err != nil {
-		v.note("the plugins from before stay")
+		v.printNote("the plugins from before stay")
 		return v.set.Inputs()
 	}
 	v.set = set
 	v.live.Swap(set.Host)
 	v.mcp.Refresh(ctx)
-	v.mounts.settle()
-	v.note("loaded " + pluginLine(set.Plugins))
+	v.mounts.closeUnused()
+	v.printNote("loaded " + pluginLine(set.Plugins))
 	return set.Inputs()
 }
 
-// warning tells the operator what does not work as it should.
-func (v *serving) warning(text string) {
+// printWarning tells the operator what does not work as it should.
+func (v *server) printWarning(text string) {
 	if !v.quiet {
 		fmt.Fprintf(v.stderr, "warning: %s\n", text)
 	}
 }
 
 // logLine shows what a handler logged.
-func (v *serving) logLine(line starhost.LogLine) {
+func (v *server) logLine(line starhost.LogLine) {
 	if !v.quiet && (line.Level != "debug" || v.verbose) {
 		v.writeLog(line)
 	}
 }
 
-// A steadyOutput is written to by several goroutines.
-type steadyOutput struct {
+// A lockedWriter is written to by several goroutines.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (o *steadyOutput) Write(b []byte) (int, error) {
+func (o *lockedWriter) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.w.Write(b)

@@ -18,52 +18,52 @@ import (
 
 // mounts are the MCP servers that the config names. They outlive reloads that
 // change nothing for them.
-type mounts struct{ open []*mounted }
+type mounts struct{ servers []*mountedServer }
 
 // A mounted is one server, and what it was started from.
-type mounted struct {
+type mountedServer struct {
 	*mcp.Mount
 	name   string
 	config loader.MCPConfig
 	token  string // as it was then
-	wanted bool   // by the set that was loaded last
+	inUse  bool   // by the set that was loaded last
 }
 
-// join adds the tools of all servers to a set that was loaded, and starts those
+// addTools adds the tools of all servers to a set that was loaded, and starts those
 // servers that do not run yet.
-func (m *mounts) join(ctx context.Context, v *serving, set *loader.Set) error {
-	for _, old := range m.open {
-		old.wanted = false
+func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error {
+	for _, old := range m.servers {
+		old.inUse = false
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Config.MCP)) {
 		config := *set.Config.MCP[name]
 		if (len(config.Command) == 0) == (config.URL == "") {
 			return usagef("config: mcp.%s: want one of command and url", name)
 		}
-		token, err := tokenOf(set, &config)
+		token, err := serverToken(set, &config)
 		if err != nil {
 			return usagef("config: mcp.%s.token: %v", name, err)
 		}
-		i := slices.IndexFunc(m.open, func(o *mounted) bool {
+		i := slices.IndexFunc(m.servers, func(o *mountedServer) bool {
 			return o.name == name && o.token == token && reflect.DeepEqual(o.config, config)
 		})
 		if i < 0 {
-			i = len(m.open)
+			i = len(m.servers)
 			o := v.mountOptions(name, &config)
 			o.Token = token
-			m.open = append(m.open, &mounted{Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token})
+			m.servers = append(m.servers, &mountedServer{Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token})
 		}
-		m.open[i].wanted = true
-		if err := m.open[i].addTo(set.Host, v.warning); err != nil {
+		m.servers[i].inUse = true
+		if err := m.servers[i].registerTools(set.Host, v.printWarning); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addTo adds the tools of the server to a host, but those whose names others have: no
+// registerTools adds the tools of the server to a host, but those whose names others have: no
 // server takes a plugin's place, or keeps the plugins from being served.
-func (m *mounted) addTo(h *starhost.Host, warn func(string)) error {
+func (m *mountedServer) registerTools(h *starhost.Host, warn func(string)) error {
 	p := m.Plugin()
 	for {
 		err := h.Add(p)
@@ -80,9 +80,9 @@ func (m *mounted) addTo(h *starhost.Host, warn func(string)) error {
 	}
 }
 
-// tokenOf returns the token that a server gets, "" for none. It goes nowhere in the
+// serverToken returns the token that a server gets, "" for none. It goes nowhere in the
 // clear.
-func tokenOf(set *loader.Set, c *loader.MCPConfig) (string, error) {
+func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 	if c.Token == "" {
 		return "", nil
 	}
@@ -102,25 +102,25 @@ func isThisMachine(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// settle ends the servers that the set in use does not name.
-func (m *mounts) settle() {
-	m.open = slices.DeleteFunc(m.open, func(o *mounted) bool {
-		if !o.wanted {
+// closeUnused ends the servers that the set in use does not name.
+func (m *mounts) closeUnused() {
+	m.servers = slices.DeleteFunc(m.servers, func(o *mountedServer) bool {
+		if !o.inUse {
 			o.Close()
 		}
-		return !o.wanted
+		return !o.inUse
 	})
 }
 
-// close ends all servers.
-func (m *mounts) close() {
-	for _, o := range m.open {
+// closeAll ends all servers.
+func (m *mounts) closeAll() {
+	for _, o := range m.servers {
 		o.Close()
 	}
 }
 
 // mountOptions returns how a server of the config is reached.
-func (v *serving) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions {
+func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions {
 	env := map[string]string{}
 	for _, variable := range c.Env {
 		if value, ok := os.LookupEnv(variable); ok {
@@ -129,6 +129,6 @@ func (v *serving) mountOptions(name string, c *loader.MCPConfig) mcp.MountOption
 	}
 	return mcp.MountOptions{
 		Name: name, Command: c.Command, Env: env, Dir: v.path("."), URL: c.URL, Approval: starhost.Approval(c.Approval),
-		Changed: v.reloadSoon, Warn: v.warning,
+		Changed: v.requestReload, Warn: v.printWarning,
 	}
 }

@@ -31,11 +31,11 @@ type servedMCP struct {
 func serveMCP(t *testing.T, dir string, args ...string) *servedMCP {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	stderr, said := io.Pipe()
+	stderr, writer := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"-C", dir, "serve", "--mcp", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, said)
-		said.Close()
+		ended <- run(ctx, append([]string{"-C", dir, "serve", "--mcp", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, writer)
+		writer.Close()
 	}()
 	s := &servedMCP{lines: bufio.NewScanner(stderr)}
 	url := strings.TrimPrefix(s.wait(t, "serving MCP at "), "serving MCP at ")
@@ -229,9 +229,9 @@ func TestServeManyCallsAtOnce(t *testing.T) {
 	for i := range 100 {
 		in += fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"one"}}`, i+1) + "\n"
 	}
-	var out, said strings.Builder
-	if code := run(t.Context(), []string{"-C", dir, "serve", "--no-config", "p.star", "--mcp", "stdio"}, strings.NewReader(in), &out, &said); code != exitOK {
-		t.Errorf("exit code %d\n%s", code, said.String())
+	var out, stderr strings.Builder
+	if code := run(t.Context(), []string{"-C", dir, "serve", "--no-config", "p.star", "--mcp", "stdio"}, strings.NewReader(in), &out, &stderr); code != exitOK {
+		t.Errorf("exit code %d\n%s", code, stderr.String())
 	}
 	if n := strings.Count(out.String(), `"text":"one"`); n != 100 {
 		t.Errorf("got %d answers, want 100\n%s", n, out.String())
@@ -252,7 +252,7 @@ func TestServeTwice(t *testing.T) {
 	var errs strings.Builder
 	code := run(t.Context(), []string{"-C", dir, "serve", "p.star", "--no-config", "--mcp", l.Addr().String()}, strings.NewReader(""), io.Discard, &errs)
 	want := l.Addr().String() + ": bind: address already in use [E0708]\n"
-	if code != exitOutside || !strings.HasPrefix(errs.String(), want) {
-		t.Errorf("got exit code %d and %q, want %d and %q", code, errs.String(), exitOutside, want)
+	if code != exitFile || !strings.HasPrefix(errs.String(), want) {
+		t.Errorf("got exit code %d and %q, want %d and %q", code, errs.String(), exitFile, want)
 	}
 }

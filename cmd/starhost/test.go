@@ -56,7 +56,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	err := a.chooseFormat("test")
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv, Coverage: f.coverage.wanted(), Cache: a.programs(),
+		Getenv: a.getenv, Coverage: f.coverage.isWanted(), Cache: a.programCache(),
 	}
 	if err == nil {
 		err = f.coverage.check()
@@ -85,13 +85,13 @@ func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) erro
 	var s golden.Summary
 	if err == nil {
 		s, err = golden.Test(ctx, o)
-		a.keepPrograms()
+		a.saveCache()
 		err = testError(err)
 	}
-	a.fail(err)
+	a.addError(err)
 	a.code = testCode(&s, f.allowEmpty)
 	if err == nil {
-		f.coverage.judge(a, &s)
+		f.coverage.report(a, &s)
 	}
 	return a.printResult(&s)
 }

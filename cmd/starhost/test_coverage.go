@@ -32,16 +32,16 @@ func (f *coverageFlags) check() error {
 	return nil
 }
 
-// wanted reports whether coverage is to be measured.
-func (f *coverageFlags) wanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
+// isWanted reports whether coverage is to be measured.
+func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
 
-// judge writes the coverage to where the flags want it, and says if it is too low.
-func (f *coverageFlags) judge(a *app, s *golden.Summary) {
+// report writes the coverage to where the flags want it, and says if it is too low.
+func (f *coverageFlags) report(a *app, s *golden.Summary) {
 	if f.out != "" {
-		a.fail(outside(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
+		a.addError(wrapFileError(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
 	}
 	if s.Coverage.IsBelow(float64(f.failUnder)) {
-		a.note(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder))
+		a.printNote(fmt.Sprintf("covered %s of the lines, want %d %% (--fail-under)", golden.Percent(s.Coverage.CountLines()), f.failUnder))
 		a.code = exitNegative
 	}
 	if !f.show {

@@ -113,12 +113,12 @@ func TestTestWatch(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
-	said, code := make(tap), make(chan int)
-	go func() { code <- run(ctx, []string{"test", "--watch", "-C", dir, "--update"}, nil, said, said) }()
+	stderr, code := make(tap), make(chan int)
+	go func() { code <- run(ctx, []string{"test", "--watch", "-C", dir, "--update"}, nil, stderr, stderr) }()
 	steps := []struct {
 		name  string
 		files map[string]string
-		want  string // the end of what is said at last
+		want  string // the end of what is stderr at last
 	}{
 		{"the first run", nil, "1 case: 1 passed\n"},
 		{"a plugin", map[string]string{"plugins/a.star": strings.Replace(helloPlugin, "hello", "bye", 1)}, "1 case: 1 updated\n"},
@@ -132,7 +132,7 @@ func TestTestWatch(t *testing.T) {
 		writeFiles(t, dir, step.files)
 		for got := ""; !strings.HasSuffix(got, step.want); {
 			select {
-			case got = <-said:
+			case got = <-stderr:
 				t.Logf("%s: %s", step.name, got)
 			case got := <-code:
 				t.Fatalf("%s: it ended with exit code %d, want %q", step.name, got, step.want)
@@ -142,7 +142,7 @@ func TestTestWatch(t *testing.T) {
 	cancel()
 	for {
 		select {
-		case got := <-said:
+		case got := <-stderr:
 			if got != "" {
 				t.Errorf("at the end: got %q, want nothing", got)
 			}
@@ -195,7 +195,7 @@ func TestClosedPipe(t *testing.T) {
 	var diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"test", "-C", dir}, nil, w, &diagnostics)
 	want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"
-	if code != exitOutside || diagnostics.String() != want {
-		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitOutside, want)
+	if code != exitFile || diagnostics.String() != want {
+		t.Errorf("got exit code %d, %q; want %d, %q", code, diagnostics.String(), exitFile, want)
 	}
 }

@@ -20,13 +20,13 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 	defer w.Close()
 	output := a.output
 	a.output = "" // each round writes its own result
-	round := a.again()
+	round := a.newRound()
 	for {
 		round.output = output
-		if err := w.watch(a.testInputs(o.Paths)); err != nil {
+		if err := w.watchInputs(a.testInputs(o.Paths)); err != nil {
 			return err
 		}
-		round.fail(round.testOnce(ctx, f, o))
+		round.addError(round.testOnce(ctx, f, o))
 		if ctx.Err() == nil {
 			round.end()
 		}
@@ -42,7 +42,7 @@ func (a *app) testInputs(args []string) loader.Inputs {
 	in := loader.Inputs{Files: []string{a.path(loader.ConfigName), a.path(a.config)}}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "::")
-		addCases(&in, a.path(name))
+		addCaseInputs(&in, a.path(name))
 	}
 	config, _, err := a.loadConfig()
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *app) testInputs(args []string) loader.Inputs {
 	if len(args) == 0 {
 		paths, _ := config.Paths(a.dir, nil) // likewise
 		for _, p := range paths {
-			addCases(&in, p.Real)
+			addCaseInputs(&in, p.Real)
 		}
 	}
 	for _, library := range config.Libraries {
@@ -60,9 +60,9 @@ func (a *app) testInputs(args []string) loader.Inputs {
 	return in
 }
 
-// addCases adds a folder, or what belongs to a file: the plugin folder that it is
+// addCaseInputs adds a folder, or what belongs to a file: the plugin folder that it is
 // in, or the plugins and cases beside it.
-func addCases(in *loader.Inputs, name string) {
+func addCaseInputs(in *loader.Inputs, name string) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		in.Folders = append(in.Folders, name)
 		return

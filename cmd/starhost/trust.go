@@ -34,7 +34,7 @@ the difference. Cloning a repository never gives its plugins anything.`,
 				return err
 			}
 			r, err := a.trust(f)
-			a.fail(err)
+			a.addError(err)
 			if r == nil {
 				return nil
 			}
@@ -85,7 +85,7 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 		want = loader.TrustedPath
 	}
 	if plan.State != want {
-		yes, err := a.confirm(plan, f.yes)
+		yes, err := a.confirmTrust(plan, f.yes)
 		if err != nil {
 			return r, err
 		}
@@ -101,8 +101,8 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 	return r, nil
 }
 
-// confirm shows the plan and asks whether it is wanted, unless the answer is yes.
-func (a *app) confirm(plan *loader.TrustPlan, yes bool) (bool, error) {
+// confirmTrust shows the plan and asks whether it is wanted, unless the answer is yes.
+func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 	if yes {
 		return true, nil
 	}
@@ -136,20 +136,20 @@ func isTerminal(stream any) bool {
 
 // printPlan shows a plan for people.
 func (a *app) printPlan(p *loader.TrustPlan) {
-	a.line("project", p.Config+": "+trustWords[p.State])
-	a.line("changes", texts(p.Changes)...)
-	a.line("would hold", texts(p.Settings)...)
+	a.printLine("project", p.Config+": "+trustWords[p.State])
+	a.printLine("changes", stringsOf(p.Changes)...)
+	a.printLine("would hold", stringsOf(p.Settings)...)
 	if len(p.Settings) == 0 {
-		a.line("would hold", "nothing that does not hold anyway")
+		a.printLine("would hold", "nothing that does not hold anyway")
 	}
-	a.line("files", first(p.Files, maxFilesShown)...)
+	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
 }
 
 // maxFilesShown is the most files that a plan for people names.
 const maxFilesShown = 30
 
-// first returns at most n of the lines, and how many more there are.
-func first(lines []string, n int) []string {
+// limitLines returns at most n of the lines, and how many more there are.
+func limitLines(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
 	}
@@ -164,7 +164,7 @@ var trustWords = map[loader.TrustState]string{
 	loader.TrustedPath: "trusted, whatever its files are",
 }
 
-func texts[T fmt.Stringer](items []T) []string {
+func stringsOf[T fmt.Stringer](items []T) []string {
 	out := make([]string, len(items))
 	for i, item := range items {
 		out[i] = item.String()
@@ -176,17 +176,17 @@ func texts[T fmt.Stringer](items []T) []string {
 func (a *app) printTrustPretty(r *trustResult) error {
 	switch {
 	case r.plan != nil:
-		a.line("project", r.plan.Config+": "+trustWords[r.state])
-		a.line("holds", texts(r.plan.Settings)...)
+		a.printLine("project", r.plan.Config+": "+trustWords[r.state])
+		a.printLine("holds", stringsOf(r.plan.Settings)...)
 	case r.revoked != "":
-		a.line("project", a.homely(r.revoked)+": "+trustWords[r.state])
+		a.printLine("project", a.abbreviateHome(r.revoked)+": "+trustWords[r.state])
 	}
 	for _, p := range r.projects {
 		what := fmt.Sprintf("%d files", len(p.Files))
 		if p.Path {
 			what = "whatever its files are"
 		}
-		fmt.Fprintf(&a.out, "%s  %s\n", a.homely(p.Folder), what)
+		fmt.Fprintf(&a.out, "%s  %s\n", a.abbreviateHome(p.Folder), what)
 	}
 	return nil
 }
@@ -230,8 +230,8 @@ func (a *app) printTrustJSON(r *trustResult) error {
 	return a.printJSON(out)
 }
 
-// homely shows a folder below the user's as people write it.
-func (a *app) homely(folder string) string {
+// abbreviateHome shows a folder below the user's as people write it.
+func (a *app) abbreviateHome(folder string) string {
 	if rel, err := filepath.Rel(a.getenv("HOME"), folder); err == nil && filepath.IsLocal(rel) {
 		return "~/" + filepath.ToSlash(rel)
 	}

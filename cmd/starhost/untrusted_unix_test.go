@@ -68,10 +68,10 @@ register_tool(lambda text: text, name = "echo", description = "Repeats.", parame
 				if err := tt.make(filepath.Join(repo, "starhost.toml")); err != nil {
 					t.Fatal(err)
 				}
-				var out, said strings.Builder
+				var out, stderr strings.Builder
 				done := make(chan int, 1)
 				go func() {
-					done <- run(t.Context(), append([]string{"-C", repo, "-v"}, s.args...), strings.NewReader(s.in), &out, &said)
+					done <- run(t.Context(), append([]string{"-C", repo, "-v"}, s.args...), strings.NewReader(s.in), &out, &stderr)
 				}()
 				select {
 				case <-done:
@@ -79,13 +79,13 @@ register_tool(lambda text: text, name = "echo", description = "Repeats.", parame
 					t.Fatal("no answer within a minute")
 				}
 				if !strings.Contains(out.String(), s.want) {
-					t.Errorf("output: got %s%s, want %s", &out, &said, s.want)
+					t.Errorf("output: got %s%s, want %s", &out, &stderr, s.want)
 				}
-				if want := "this config is ignored, because the project is not trusted"; !strings.Contains(said.String(), tt.want) || !strings.Contains(said.String(), want) {
-					t.Errorf("standard error: got %s, want %s and %s", &said, tt.want, want)
+				if want := "this config is ignored, because the project is not trusted"; !strings.Contains(stderr.String(), tt.want) || !strings.Contains(stderr.String(), want) {
+					t.Errorf("standard error: got %s, want %s and %s", &stderr, tt.want, want)
 				}
-				if said.Len() > 2000 {
-					t.Errorf("standard error: got %d bytes", said.Len())
+				if stderr.Len() > 2000 {
+					t.Errorf("standard error: got %d bytes", stderr.Len())
 				}
 			})
 		}

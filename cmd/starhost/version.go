@@ -14,7 +14,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version of starhost",
 		Example: `  starhost version
   starhost version -F json`,
-		Args: noArgs,
+		Args: refuseArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := a.chooseFormat("version"); err != nil {
 				return err
@@ -61,8 +61,8 @@ func dependency(path string) string {
 	return ""
 }
 
-// noArgs refuses arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
+// refuseArgs refuses arguments.
+func refuseArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s: got argument %q, want none", cmd.CommandPath(), args[0])
 	}

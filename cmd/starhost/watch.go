@@ -26,7 +26,7 @@ type watcher struct {
 func newWatcher() (*watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, outside("--watch", err)
+		return nil, wrapFileError("--watch", err)
 	}
 	return &watcher{Watcher: w}, nil
 }
@@ -38,25 +38,25 @@ const (
 	quietTime  = 100 * time.Millisecond
 )
 
-// watch makes the watcher look at files and folders, whatever it looked at before.
-func (w *watcher) watch(in loader.Inputs) error {
+// watchInputs makes the watcher look at files and folders, whatever it looked at before.
+func (w *watcher) watchInputs(in loader.Inputs) error {
 	w.files, w.folders = in.Files, in.Folders
 	dirs := map[string]bool{}
 	for _, file := range in.Files {
-		if err := w.add(filepath.Dir(file), dirs); err != nil {
+		if err := w.addFolder(filepath.Dir(file), dirs); err != nil {
 			return err
 		}
 	}
 	for _, folder := range in.Folders {
-		if err := w.below(folder, dirs); err != nil {
+		if err := w.addTree(folder, dirs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add looks at a folder, and notes it in dirs. One that is not there is none.
-func (w *watcher) add(dir string, dirs map[string]bool) error {
+// addFolder looks at a folder, and notes it in dirs. One that is not there is none.
+func (w *watcher) addFolder(dir string, dirs map[string]bool) error {
 	if dirs[dir] {
 		return nil
 	}
@@ -65,15 +65,15 @@ func (w *watcher) add(dir string, dirs map[string]bool) error {
 	}
 	dirs[dir] = true
 	if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return outside("--watch", err)
+		return wrapFileError("--watch", err)
 	}
 	return nil
 }
 
-// below looks at a folder and those in it, but those whose name begins with a dot.
+// addTree looks at a folder and those in it, but those whose name begins with a dot.
 // Each is looked at before it is listed: what is made in between is in one or the
 // other.
-func (w *watcher) below(folder string, dirs map[string]bool) error {
+func (w *watcher) addTree(folder string, dirs map[string]bool) error {
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
@@ -81,7 +81,7 @@ func (w *watcher) below(folder string, dirs map[string]bool) error {
 		case name != folder && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
-		return w.add(name, dirs)
+		return w.addFolder(name, dirs)
 	})
 }
 
@@ -94,21 +94,21 @@ func (w *watcher) wait(ctx context.Context) (string, error) {
 		case err := <-w.Errors:
 			return "", err
 		case event := <-w.Events:
-			if w.concerns(event) {
-				return event.Name, w.settle(ctx)
+			if w.isWatched(event) {
+				return event.Name, w.waitQuiet(ctx)
 			}
 		}
 	}
 }
 
-// concerns tells whether an event is about what is watched.
-func (w *watcher) concerns(event fsnotify.Event) bool {
+// isWatched tells whether an event is about what is watched.
+func (w *watcher) isWatched(event fsnotify.Event) bool {
 	return event.Op != fsnotify.Chmod && (slices.Contains(w.files, event.Name) ||
 		slices.ContainsFunc(w.folders, func(f string) bool { return strings.HasPrefix(event.Name, f+string(filepath.Separator)) }))
 }
 
-// settle waits until nothing changes any more.
-func (w *watcher) settle(ctx context.Context) error {
+// waitQuiet waits until nothing changes any more.
+func (w *watcher) waitQuiet(ctx context.Context) error {
 	quiet := time.NewTimer(quietTime)
 	for {
 		select {
@@ -133,22 +133,22 @@ func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
 		a.code = exitInterrupted
 		return nil, nil
 	case err != nil:
-		return nil, outside("--watch", err)
+		return nil, wrapFileError("--watch", err)
 	}
-	round := a.again()
-	round.note("changed: " + a.relative(changed))
+	round := a.newRound()
+	round.printNote("changed: " + a.relative(changed))
 	return round, nil
 }
 
-// again returns the program as it was before it did anything.
-func (a *app) again() *app {
+// newRound returns the program as it was before it did anything.
+func (a *app) newRound() *app {
 	b := *a
 	b.out, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, 0, nil, nil, nil
 	return &b
 }
 
-// note tells people something that is no result.
-func (a *app) note(text string) {
+// printNote tells people something that is no result.
+func (a *app) printNote(text string) {
 	if !a.quiet {
 		fmt.Fprintln(a.stderr, text)
 	}

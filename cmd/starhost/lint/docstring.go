@@ -60,7 +60,7 @@ func docstring(d *build.DefStmt) *build.StringExpr {
 
 // eachDocstring calls do for each function that has one, with its lines.
 func (f *file) eachDocstring(do func(*build.DefStmt, *build.StringExpr, []string)) {
-	each(f, func(d *build.DefStmt) {
+	forEach(f, func(d *build.DefStmt) {
 		if s := docstring(d); s != nil {
 			do(d, s, strings.Split(s.Value, "\n"))
 		}

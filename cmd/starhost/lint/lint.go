@@ -66,23 +66,23 @@ func Warnings() []string {
 // must be one that Starlark's own parser takes.
 func File(f *build.File) []Finding {
 	x := &file{File: f, names: bindings(f)}
-	x.flow()
+	x.analyzeFlow()
 	for _, c := range checks {
 		x.warning = c.warning
 		c.find(x)
 	}
-	slices.SortStableFunc(x.found, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
-	return x.found
+	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	return x.findings
 }
 
 // A file is one that is being looked at.
 type file struct {
 	*build.File
-	names   []*binding // in the order of the text
-	unset   []*build.Ident
-	dead    []build.Expr // the first statement behind each end
-	warning string       // that is being looked for
-	found   []Finding
+	names      []*binding // in the order of the text
+	unsetReads []*build.Ident
+	deadCode   []build.Expr // the first statement behind each end
+	warning    string       // that is being looked for
+	findings   []Finding
 }
 
 func (f *file) warn(x build.Expr, format string, args ...any) {
@@ -91,11 +91,11 @@ func (f *file) warn(x build.Expr, format string, args ...any) {
 }
 
 func (f *file) warnAt(at build.Position, format string, args ...any) {
-	f.found = append(f.found, Finding{f.warning, at.Line, at.LineRune, fmt.Sprintf(format, args...)})
+	f.findings = append(f.findings, Finding{f.warning, at.Line, at.LineRune, fmt.Sprintf(format, args...)})
 }
 
-// each calls do for each part of the file that is of one kind.
-func each[T build.Expr](f *file, do func(T)) {
+// forEach calls do for each part of the file that is of one kind.
+func forEach[T build.Expr](f *file, do func(T)) {
 	build.Walk(f.File, func(x build.Expr, _ []build.Expr) {
 		if t, ok := x.(T); ok {
 			do(t)
@@ -117,8 +117,8 @@ func nameConventions(f *file) {
 	for _, b := range f.names {
 		lower, upper := strings.ToLower(b.name), strings.ToUpper(b.name)
 		switch {
-		case b.kind == loaded, b.name == lower, b.name == upper && b.kind == variable:
-		case b.kind == variable:
+		case b.kind == loadedKind, b.name == lower, b.name == upper && b.kind == variableKind:
+		case b.kind == variableKind:
 			f.warnAt(b.at, "variable %s: want lower_case, or UPPER_CASE of a constant", b.name)
 		default:
 			f.warnAt(b.at, "%s %s: want lower_case", b.kind, b.name)
@@ -128,7 +128,7 @@ func nameConventions(f *file) {
 
 func unusedLoads(f *file) {
 	for _, b := range f.names {
-		if b.kind == loaded && !b.used {
+		if b.kind == loadedKind && !b.used {
 			f.warnAt(b.at, "%s is loaded and not used", b.name)
 		}
 	}
@@ -137,11 +137,11 @@ func unusedLoads(f *file) {
 // unusedVariables: names of functions alone. What stands at the top level may be
 // loaded by another file.
 func unusedVariables(f *file) {
-	byPlace := positional(f)
+	byPlace := positionalHandlers(f)
 	for _, b := range f.names {
 		switch {
-		case b.used, b.global, b.kind == loaded, strings.HasPrefix(b.name, "_"), b.kind == parameter && byPlace[b.owner]:
-		case b.kind == parameter:
+		case b.used, b.global, b.kind == loadedKind, strings.HasPrefix(b.name, "_"), b.kind == parameterKind && byPlace[b.owner]:
+		case b.kind == parameterKind:
 			f.warnAt(b.at, "parameter %s is not used", b.name)
 		default:
 			f.warnAt(b.at, "%s %s is not used: drop it, or call it _%s", b.kind, b.name, b.name)
@@ -149,11 +149,11 @@ func unusedVariables(f *file) {
 	}
 }
 
-// positional returns the functions whose parameters are given by place, so that
+// positionalHandlers returns the functions whose parameters are given by place, so that
 // none can be left out: handlers of loaders.
-func positional(f *file) map[string]bool {
+func positionalHandlers(f *file) map[string]bool {
 	names := map[string]bool{}
-	each(f, func(c *build.CallExpr) {
+	forEach(f, func(c *build.CallExpr) {
 		if fn, ok := c.X.(*build.Ident); !ok || !strings.HasSuffix(fn.Name, "_loader") {
 			return
 		}
@@ -186,7 +186,7 @@ func redefinedFunctions(f *file) {
 }
 
 func dictConcatenation(f *file) {
-	each(f, func(x *build.BinaryExpr) {
+	forEach(f, func(x *build.BinaryExpr) {
 		if x.Op == "+" && (isDict(x.X) || isDict(x.Y)) {
 			f.warnAt(x.OpStart, "dicts are not added: write a | b")
 		}
@@ -211,9 +211,9 @@ func isDict(x build.Expr) bool {
 
 // dictMethods: Python names the default of get and pop as well, Starlark does not.
 func dictMethods(f *file) {
-	each(f, func(c *build.CallExpr) {
+	forEach(f, func(c *build.CallExpr) {
 		fn, ok := c.X.(*build.DotExpr)
-		if !ok || fn.Name != "get" && fn.Name != "pop" && fn.Name != "setdefault" || ofContext(fn.X) {
+		if !ok || fn.Name != "get" && fn.Name != "pop" && fn.Name != "setdefault" || beginsWithCtx(fn.X) {
 			return
 		}
 		for _, arg := range c.List {
@@ -224,9 +224,9 @@ func dictMethods(f *file) {
 	})
 }
 
-// ofContext reports whether an expression begins with ctx, whose members take
+// beginsWithCtx reports whether an expression begins with ctx, whose members take
 // names.
-func ofContext(x build.Expr) bool {
+func beginsWithCtx(x build.Expr) bool {
 	for {
 		switch y := x.(type) {
 		case *build.DotExpr:
@@ -240,7 +240,7 @@ func ofContext(x build.Expr) bool {
 }
 
 func listAppend(f *file) {
-	each(f, func(a *build.AssignExpr) {
+	forEach(f, func(a *build.AssignExpr) {
 		list, ok := a.RHS.(*build.ListExpr)
 		if ok && a.Op == "+=" && len(list.List) == 1 {
 			f.warnAt(a.OpPos, "+= of one element: write append(...)")
@@ -250,18 +250,18 @@ func listAppend(f *file) {
 
 // noEffect: an expression as a statement does nothing unless it is a call.
 func noEffect(f *file) {
-	f.idle(f.Stmt, true)
-	each(f, func(d *build.DefStmt) { f.idle(d.Body, true) })
-	each(f, func(s *build.ForStmt) { f.idle(s.Body, false) })
-	each(f, func(s *build.IfStmt) {
-		f.idle(s.True, false)
-		f.idle(s.False, false)
+	f.warnIdle(f.Stmt, true)
+	forEach(f, func(d *build.DefStmt) { f.warnIdle(d.Body, true) })
+	forEach(f, func(s *build.ForStmt) { f.warnIdle(s.Body, false) })
+	forEach(f, func(s *build.IfStmt) {
+		f.warnIdle(s.True, false)
+		f.warnIdle(s.False, false)
 	})
 }
 
-// idle warns of the statements of one block that do nothing; the first one may be
+// warnIdle warns of the statements of one block that do nothing; the first one may be
 // a docstring.
-func (f *file) idle(block []build.Expr, docstring bool) {
+func (f *file) warnIdle(block []build.Expr, docstring bool) {
 	for _, stmt := range block {
 		_, comment := stmt.(*build.CommentBlock)
 		text, isText := stmt.(*build.StringExpr)
@@ -299,7 +299,7 @@ func isValue(x build.Expr) bool {
 
 // returnValues: a bare return beside others reads as if the value was forgotten.
 func returnValues(f *file) {
-	each(f, func(d *build.DefStmt) {
+	forEach(f, func(d *build.DefStmt) {
 		var bare []*build.ReturnStmt
 		valued := false
 		for _, r := range returns(d.Body) {
@@ -336,13 +336,13 @@ func returns(block []build.Expr) []*build.ReturnStmt {
 }
 
 func unreachable(f *file) {
-	for _, stmt := range f.dead {
+	for _, stmt := range f.deadCode {
 		f.warn(stmt, "nothing reaches this statement")
 	}
 }
 
 func uninitialized(f *file) {
-	for _, id := range f.unset {
+	for _, id := range f.unsetReads {
 		f.warn(id, "%s may have no value here: give it one on every way", id.Name)
 	}
 }

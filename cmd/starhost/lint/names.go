@@ -10,10 +10,10 @@ import (
 type kind string
 
 const (
-	variable  kind = "variable"
-	function  kind = "function"
-	parameter kind = "parameter"
-	loaded    kind = "load"
+	variableKind  kind = "variable"
+	functionKind  kind = "function"
+	parameterKind kind = "parameter"
+	loadedKind    kind = "load"
 )
 
 // A binding is a name that a file gives a meaning. Names of comprehensions and
@@ -41,7 +41,7 @@ func bindings(f *build.File) []*binding {
 	r := &resolver{}
 	top := &scope{names: map[string]*binding{}}
 	r.declare(top, f.Stmt)
-	r.block(top, f.Stmt)
+	r.resolveBlock(top, f.Stmt)
 	return r.all
 }
 
@@ -60,7 +60,7 @@ func (r *resolver) declare(s *scope, block []build.Expr) {
 		case *build.AssignExpr:
 			r.targets(s, x.LHS)
 		case *build.DefStmt:
-			r.bind(s, x.Name, function, x.StartPos)
+			r.bind(s, x.Name, functionKind, x.StartPos)
 		case *build.ForStmt:
 			r.targets(s, x.Vars)
 			r.declare(s, x.Body)
@@ -69,7 +69,7 @@ func (r *resolver) declare(s *scope, block []build.Expr) {
 			r.declare(s, x.False)
 		case *build.LoadStmt:
 			for _, id := range x.To {
-				r.bind(s, id.Name, loaded, id.NamePos)
+				r.bind(s, id.Name, loadedKind, id.NamePos)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (r *resolver) declare(s *scope, block []build.Expr) {
 
 func (r *resolver) targets(s *scope, x build.Expr) {
 	for _, id := range targets(x) {
-		r.bind(s, id.Name, variable, id.NamePos)
+		r.bind(s, id.Name, variableKind, id.NamePos)
 	}
 }
 
@@ -101,44 +101,44 @@ func targets(x build.Expr) []*build.Ident {
 	return names
 }
 
-// block notes what the statements of a block use.
-func (r *resolver) block(s *scope, block []build.Expr) {
+// resolveBlock notes what the statements of a block use.
+func (r *resolver) resolveBlock(s *scope, block []build.Expr) {
 	for _, stmt := range block {
 		switch x := stmt.(type) {
 		case *build.DefStmt:
-			r.def(s, x)
+			r.resolveFunction(s, x)
 		case *build.AssignExpr:
-			r.uses(s, x.RHS)
+			r.markUses(s, x.RHS)
 			if _, name := x.LHS.(*build.Ident); !name || x.Op != "=" {
-				r.assigned(s, x.LHS, x.Op != "=")
+				r.markAssignment(s, x.LHS, x.Op != "=")
 			}
 		case *build.ForStmt:
-			r.uses(s, x.X)
-			r.assigned(s, x.Vars, false)
-			r.block(s, x.Body)
+			r.markUses(s, x.X)
+			r.markAssignment(s, x.Vars, false)
+			r.resolveBlock(s, x.Body)
 		case *build.IfStmt:
-			r.uses(s, x.Cond)
-			r.block(s, x.True)
-			r.block(s, x.False)
+			r.markUses(s, x.Cond)
+			r.resolveBlock(s, x.True)
+			r.resolveBlock(s, x.False)
 		case *build.LoadStmt:
 		default:
-			r.uses(s, x)
+			r.markUses(s, x)
 		}
 	}
 }
 
-// assigned notes what the left side of an assignment uses: not the names that it
+// markAssignment notes what the left side of an assignment uses: not the names that it
 // binds, unless it reads them first.
-func (r *resolver) assigned(s *scope, x build.Expr, reads bool) {
-	for _, part := range parts(x) {
+func (r *resolver) markAssignment(s *scope, x build.Expr, reads bool) {
+	for _, part := range targetParts(x) {
 		if _, name := part.(*build.Ident); !name || reads {
-			r.uses(s, part)
+			r.markUses(s, part)
 		}
 	}
 }
 
-// parts returns the single targets of an assignment: names, elements, fields.
-func parts(x build.Expr) []build.Expr {
+// targetParts returns the single targets of an assignment: names, elements, fields.
+func targetParts(x build.Expr) []build.Expr {
 	var list []build.Expr
 	switch x := x.(type) {
 	case *build.ParenExpr:
@@ -152,29 +152,29 @@ func parts(x build.Expr) []build.Expr {
 	}
 	var all []build.Expr
 	for _, e := range list {
-		all = append(all, parts(e)...)
+		all = append(all, targetParts(e)...)
 	}
 	return all
 }
 
-// def notes what a function uses. Its defaults belong to the scope outside.
-func (r *resolver) def(s *scope, d *build.DefStmt) {
+// resolveFunction notes what a function uses. Its defaults belong to the scope outside.
+func (r *resolver) resolveFunction(s *scope, d *build.DefStmt) {
 	inner := &scope{outer: s, owner: d.Name, names: map[string]*binding{}}
 	for _, p := range d.Params {
 		if assign, ok := p.(*build.AssignExpr); ok {
-			r.uses(s, assign.RHS)
+			r.markUses(s, assign.RHS)
 		}
 		if id, _ := build.GetParamIdent(p); id != nil {
-			r.bind(inner, id.Name, parameter, id.NamePos)
+			r.bind(inner, id.Name, parameterKind, id.NamePos)
 		}
 	}
 	r.declare(inner, d.Body)
-	r.block(inner, d.Body)
+	r.resolveBlock(inner, d.Body)
 }
 
-// uses notes the names that an expression reads.
-func (r *resolver) uses(s *scope, x build.Expr) {
-	reads(x, nil, true, func(id *build.Ident) {
+// markUses notes the names that an expression reads.
+func (r *resolver) markUses(s *scope, x build.Expr) {
+	forEachRead(x, nil, true, func(id *build.Ident) {
 		for at := s; at != nil; at = at.outer {
 			if b := at.names[id.Name]; b != nil {
 				b.used = true
@@ -184,10 +184,10 @@ func (r *resolver) uses(s *scope, x build.Expr) {
 	})
 }
 
-// reads calls do for each name that an expression reads, but for those that are
+// forEachRead calls do for each name that an expression reads, but for those that are
 // hidden and those that it binds itself. What a lambda's body reads counts only
 // with later: it is read when the lambda is called.
-func reads(x build.Expr, hidden map[string]bool, later bool, do func(*build.Ident)) {
+func forEachRead(x build.Expr, hidden map[string]bool, later bool, do func(*build.Ident)) {
 	switch x := x.(type) {
 	case nil, *build.CommentBlock:
 	case *build.Ident:
@@ -195,29 +195,29 @@ func reads(x build.Expr, hidden map[string]bool, later bool, do func(*build.Iden
 			do(x)
 		}
 	case *build.DotExpr:
-		reads(x.X, hidden, later, do)
+		forEachRead(x.X, hidden, later, do)
 	case *build.CallExpr:
-		reads(x.X, hidden, later, do)
+		forEachRead(x.X, hidden, later, do)
 		for _, arg := range x.List {
 			if named, ok := arg.(*build.AssignExpr); ok {
 				arg = named.RHS
 			}
-			reads(arg, hidden, later, do)
+			forEachRead(arg, hidden, later, do)
 		}
 	case *build.LambdaExpr:
-		readsOfLambda(x, hidden, later, do)
+		forEachLambdaRead(x, hidden, later, do)
 	case *build.Comprehension:
-		readsOfComprehension(x, hidden, later, do)
+		forEachComprehensionRead(x, hidden, later, do)
 	default:
-		build.WalkOnce(x, func(e *build.Expr) { reads(*e, hidden, later, do) })
+		build.WalkOnce(x, func(e *build.Expr) { forEachRead(*e, hidden, later, do) })
 	}
 }
 
-func readsOfLambda(x *build.LambdaExpr, hidden map[string]bool, later bool, do func(*build.Ident)) {
-	inner := with(hidden, nil)
+func forEachLambdaRead(x *build.LambdaExpr, hidden map[string]bool, later bool, do func(*build.Ident)) {
+	inner := withNames(hidden, nil)
 	for _, p := range x.Params {
 		if assign, ok := p.(*build.AssignExpr); ok {
-			reads(assign.RHS, hidden, later, do)
+			forEachRead(assign.RHS, hidden, later, do)
 		}
 		if id, _ := build.GetParamIdent(p); id != nil {
 			inner[id.Name] = true
@@ -225,28 +225,28 @@ func readsOfLambda(x *build.LambdaExpr, hidden map[string]bool, later bool, do f
 	}
 	for _, body := range x.Body {
 		if later {
-			reads(body, inner, later, do)
+			forEachRead(body, inner, later, do)
 		}
 	}
 }
 
-// readsOfComprehension: what the first for runs over is read outside of it.
-func readsOfComprehension(x *build.Comprehension, hidden map[string]bool, later bool, do func(*build.Ident)) {
+// forEachComprehensionRead: what the first for runs over is read outside of it.
+func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, later bool, do func(*build.Ident)) {
 	inner := hidden
 	for _, clause := range x.Clauses {
 		switch c := clause.(type) {
 		case *build.ForClause:
-			reads(c.X, inner, later, do)
-			inner = with(inner, targets(c.Vars))
+			forEachRead(c.X, inner, later, do)
+			inner = withNames(inner, targets(c.Vars))
 		case *build.IfClause:
-			reads(c.Cond, inner, later, do)
+			forEachRead(c.Cond, inner, later, do)
 		}
 	}
-	reads(x.Body, inner, later, do)
+	forEachRead(x.Body, inner, later, do)
 }
 
-// with returns a copy of names with more of them.
-func with(names map[string]bool, more []*build.Ident) map[string]bool {
+// withNames returns a copy of names with more of them.
+func withNames(names map[string]bool, more []*build.Ident) map[string]bool {
 	names = maps.Clone(names)
 	if names == nil {
 		names = map[string]bool{}
