@@ -106,7 +106,7 @@ type fireResult struct {
 func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fireResult, error) {
 	event, err := starhost.NewEvent(f.fire, e.arguments)
 	if err != nil {
-		return nil, usagef("--fire: %v", agents.UnknownEvent(f.fire, err))
+		return nil, usagef("--fire: %v", err) // an argument: readArguments has found the event
 	}
 	seen := len(e.turn.Hooks())
 	out, err := e.turn.Fire(ctx, event)
