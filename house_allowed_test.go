@@ -27,8 +27,8 @@ var maxWords = map[string]int{
 var maxWidths = map[string]int{
 	".":                 131,
 	"builtins":          72,
-	"cmd/starhost":      56,
-	"cmd/starhost/lint": 3,
+	"cmd/starhost":      60,
+	"cmd/starhost/lint": 4,
 	"docs":              161,
 	"loader":            36,
 	"starlark":          3,
