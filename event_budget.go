@@ -15,14 +15,14 @@ import (
 // spends steps of that handler, so that only its time is limited here. An error event belongs to
 // the event whose handler failed.
 
-// defaultEventTimeout is the EventTimeout of [Options] that set none.
-const defaultEventTimeout = 20 * time.Second
-
 // A pluginShare is the use of one event's budget by one plugin.
 type pluginShare struct {
 	steps uint64
 	over  bool // a handler has failed because of the budget, and the log says so
 }
+
+// defaultEventTimeout is the EventTimeout of [Options] that set none.
+const defaultEventTimeout = 20 * time.Second
 
 // startEvent gives a new budget to the event of ctx. It returns the time at which the event ends.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {

@@ -30,9 +30,10 @@ type Lane struct {
 	// budget of its event leaves it. Zero means no bound.
 	MaxSteps uint64
 
-	turn     *Turn
-	outer    *Lane // of the handler that made the call, or nil
-	number   int   // among the calls of the outer lane or the turn, from 1
+	records  bool   // Options.Record wants the call's effects
+	aside    string // starts the path if the call belongs to no turn
+	outer    *Lane  // of the handler that made the call, or nil
+	number   int    // among the calls of the outer lane or the turn, from 1
 	depth    int
 	children int
 	waiting  *waiting        // or nil
@@ -50,8 +51,8 @@ func (l *Lane) Path() string {
 	switch {
 	case l.outer != nil:
 		return l.outer.Path() + "/" + strconv.Itoa(l.number)
-	case l.turn != nil:
-		return l.turn.aside + strconv.Itoa(l.number)
+	case l.number > 0:
+		return l.aside + strconv.Itoa(l.number)
 	}
 	return ""
 }
@@ -83,7 +84,7 @@ type Entry struct {
 }
 
 // Recording reports whether [Options.Record] wants what [Lane.Record] is given.
-func (l *Lane) Recording() bool { return l.turn != nil && l.turn.host.opts.Record != nil }
+func (l *Lane) Recording() bool { return l.records }
 
 // Record keeps the line of an effect until the call is done, when it goes to
 // [Options.Record].
@@ -192,11 +193,14 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 		outer.children++
 		return &Lane{
 			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
-			turn: t, outer: outer, number: outer.children, depth: outer.depth + 1,
+			records: outer.records, outer: outer, number: outer.children, depth: outer.depth + 1,
 		}
 	}
 	t.lanes++
-	return &Lane{Plugin: plugin, ReadOnly: readOnly, turn: t, number: t.lanes}
+	return &Lane{
+		Plugin: plugin, ReadOnly: readOnly,
+		records: t.host.opts.Record != nil, aside: t.aside, number: t.lanes,
+	}
 }
 
 // firstNotes is how many calls a turn's trace has room for at first, if the turn before
