@@ -3,22 +3,12 @@ package starhost
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
-
-// appPrefix begins the names of events that a program declares.
-const appPrefix = "app."
-
-// An AppArg is an argument of an event that the program declares.
-type AppArg struct {
-	Name  string
-	Value json.RawMessage // any JSON; empty means null
-}
 
 // New returns a firing of the event with nothing filled in.
 func (s *EventSpec) New() *Event {
@@ -85,40 +75,6 @@ func (s *EventSpec) checkApp() error {
 	}
 	if s.Guard && !slices.Contains(s.Actions, ActionDeny) {
 		return fmt.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)
-	}
-	return nil
-}
-
-// Check says what is wrong with the options: a glob that is none, or an event
-// that cannot be declared. [New] takes such options, as it has no error; then
-// [Host.Add] returns this one.
-func (o *Options) Check() error {
-	for _, list := range []struct {
-		name  string
-		globs []string
-	}{{"allow", o.Tools.Allow}, {"deny", o.Tools.Deny}} {
-		if err := checkGlobs("tools: "+list.name, list.globs); err != nil {
-			return err
-		}
-	}
-	for i := range o.AppEvents {
-		s := &o.AppEvents[i]
-		if err := s.checkApp(); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
-			return fmt.Errorf("event %q is declared twice", s.Name)
-		}
-	}
-	return nil
-}
-
-// checkGlobs returns an error for the first glob that is none.
-func checkGlobs(what string, globs []string) error {
-	for _, g := range globs {
-		if _, err := path.Match(g, ""); err != nil {
-			return fmt.Errorf("%s: %q: %w", what, g, err)
-		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package starhost
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +29,18 @@ const (
 	ActionWouldDeny Action = "would deny"
 	ActionNone      Action = ""
 )
+
+// actionNames lists actions for people: "deny, ask or abort".
+func actionNames(actions []Action) string {
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = string(a)
+		if a == ActionContext {
+			names[i] = "context (a string, fragments, attachments)"
+		}
+	}
+	return orList(names)
+}
 
 // A Decision is what a handler returned. The zero value has no effect.
 type Decision struct {
@@ -87,6 +98,7 @@ type HandlerError struct {
 }
 
 func (e *HandlerError) Error() string { return e.Err.Error() }
+
 func (e *HandlerError) Unwrap() error { return e.Err }
 
 // Traceback returns how the failure came about, in lines: what the cause's method
@@ -173,8 +185,6 @@ func (o *Outcome) respond() *Decision {
 	return nil
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // TextContext returns a Decision that offers s as context, under a source that
 // the host fills in; an empty s offers nothing.
 func TextContext(s string) Decision {
@@ -194,6 +204,3 @@ func Ask(reason string) Decision { return Decision{Action: ActionAsk, Reason: re
 func Modify(name string, value any) Decision {
 	return Decision{Action: ActionModify, Changes: map[string]any{name: value}}
 }
-
-// emptyObject is what empty arguments and options stand for.
-var emptyObject = json.RawMessage("{}")

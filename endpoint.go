@@ -1,7 +1,6 @@
 package starhost
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -43,23 +42,6 @@ func (e *Endpoint) Plugin() string { return e.plugin }
 
 var endpointAPIs = []string{"openai", "anthropic"}
 
-func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
-	e.API, e.plugin = cmp.Or(e.API, endpointAPIs[0]), p.Name
-	if len(e.Models) > 0 {
-		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
-	}
-	if err := e.check(); err != nil {
-		return refuse(e.Pos, "model %q: %v", e.Name, err)
-	}
-	for _, name := range append([]string{e.Name}, e.Aliases...) {
-		if old := r.endpoints[name]; old != nil {
-			return &ConflictError{What: fmt.Sprintf("model %q", name), Pos: e.Pos, Old: old.Pos}
-		}
-		r.endpoints[name] = e
-	}
-	return nil
-}
-
 // check says what of an endpoint is not what it should be.
 func (e *Endpoint) check() error {
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
@@ -84,59 +66,4 @@ func (e *Endpoint) check() error {
 		}
 	}
 	return nil
-}
-
-// Endpoints returns all endpoints by name.
-func (h *Host) Endpoints() []Endpoint {
-	r := h.registry.Load()
-	var list []Endpoint
-	for _, name := range sortedKeys(r.endpoints) {
-		if e := r.endpoints[name]; e.Name == name { // not an alias
-			list = append(list, *e)
-		}
-	}
-	return list
-}
-
-// Endpoint finds what a user chose: NAME/MODEL, NAME for its default model, or
-// MODEL alone where one endpoint has it. An endpoint that cannot be used is an
-// error that says why.
-func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
-	r := h.registry.Load()
-	name, model, _ := strings.Cut(choice, "/")
-	found := r.endpoints[name]
-	if found == nil {
-		if found, err = r.endpointOf(choice); err != nil {
-			return Endpoint{}, "", err
-		}
-		model = choice
-	}
-	model = cmp.Or(model, found.DefaultModel)
-	switch {
-	case !slices.Contains(found.Models, model):
-		return Endpoint{}, "", fmt.Errorf("model %s has no %q%s, want %s", found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
-	case found.Unavailable != "":
-		return Endpoint{}, "", fmt.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
-	}
-	return *found, model, nil
-}
-
-// endpointOf returns the only endpoint that offers a model.
-func (r *registry) endpointOf(model string) (*Endpoint, error) {
-	var with []*Endpoint
-	var names []string
-	for _, name := range sortedKeys(r.endpoints) {
-		e := r.endpoints[name]
-		names = append(names, name)
-		if e.Name == name && slices.Contains(e.Models, model) {
-			with = append(with, e)
-		}
-	}
-	switch len(with) {
-	case 0:
-		return nil, fmt.Errorf("unknown model %q%s", model, near.DidYouMean(strings.SplitN(model, "/", 2)[0], names))
-	case 1:
-		return with[0], nil
-	}
-	return nil, fmt.Errorf("model %q: both %s and %s have it: put the name and / in front", model, with[0].Name, with[1].Name)
 }

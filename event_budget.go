@@ -21,9 +21,6 @@ type pluginShare struct {
 	over  bool // a handler has failed because of the budget, and the log says so
 }
 
-// defaultEventTimeout is the EventTimeout of [Options] that set none.
-const defaultEventTimeout = 20 * time.Second
-
 // startEvent gives a new budget to the event of ctx. It returns the time at which the event ends.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	if LaneOf(ctx) == nil && !t.telling {

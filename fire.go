@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/starhost/starhost/internal/near"
 )
 
 // Fire runs the handlers of one event outside of the pipeline, as a program does
@@ -150,20 +147,6 @@ func (t *Turn) heard(event string) bool {
 	return err == nil && len(c.hooks) > 0
 }
 
-// matching returns the hooks that concern a tool or a command, in the total order.
-func (c *channel) matching(subject string) []*Hook {
-	if !c.matches {
-		return c.hooks
-	}
-	var matched []*Hook
-	for _, h := range c.hooks {
-		if len(h.Match) == 0 || matchAny(h.Match, subject) {
-			matched = append(matched, h)
-		}
-	}
-	return matched
-}
-
 // A firing is one event on its way through its handlers.
 type firing struct {
 	*channel
@@ -251,18 +234,6 @@ func (f *firing) add(d *Decision, h *Hook) *Decision {
 	return own
 }
 
-// cut returns the error that ends a turn after a handler failed with err: that of
-// ctx, or the *AbortError of a tool call that the handler made; else nil.
-func cut(ctx context.Context, err error) error {
-	if err == nil {
-		return ctx.Err()
-	}
-	if aborted, ok := errors.AsType[*AbortError](err); ok {
-		return aborted
-	}
-	return ctx.Err()
-}
-
 // accept checks a decision against the event's rules and applies its changes. It
 // leaves what counts of it: changes of a modify alone, context of a context.
 func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
@@ -298,23 +269,6 @@ func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
 		d.Result = &result
 	}
-	return nil
-}
-
-// modify applies all changes of a handler, or none.
-func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
-	next := *e
-	next.App = slices.Clone(e.App)
-	for _, name := range sortedKeys(changes) {
-		if !slices.Contains(spec.Modify, name) {
-			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
-		}
-		if err := next.set(name, changes[name]); err != nil {
-			return err
-		}
-	}
-	next.Result = next.Result.attribute(spec.Name, h.plugin, h.Pos)
-	*e = next
 	return nil
 }
 
@@ -373,49 +327,4 @@ func (t *Turn) tell(ctx context.Context, err *HandlerError) {
 	e := t.event("error")
 	e.Plugin, e.Handler, e.Message, e.Traceback = err.Plugin, strings.TrimPrefix(err.What, "hook "), err.Error(), err.Traceback()
 	_, _ = t.fire(ctx, e) // it takes no decisions, and what fails is logged
-}
-
-// A PanicError says that Go code of a handler panicked: a bug of its program.
-type PanicError struct {
-	Value any
-	Stack []byte // of the goroutine, as runtime/debug.Stack has it
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// protect turns a panic of a handler into an error.
-func protect[T any](call func() (T, error)) (v T, err error) {
-	defer recovered(&err)
-	return call()
-}
-
-// recovered turns a panic into an error. It is deferred.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = &PanicError{Value: p, Stack: debug.Stack()}
-	}
-}
-
-// actionNames lists actions for people: "deny, ask or abort".
-func actionNames(actions []Action) string {
-	names := make([]string, len(actions))
-	for i, a := range actions {
-		names[i] = string(a)
-		if a == ActionContext {
-			names[i] = "context (a string, fragments, attachments)"
-		}
-	}
-	return orList(names)
-}
-
-// orList joins names: "a, b or c"; "nothing" if there are none.
-func orList(names []string) string {
-	last := len(names) - 1
-	switch last {
-	case -1:
-		return "nothing"
-	case 0:
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

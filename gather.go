@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -25,6 +24,7 @@ type RefError struct {
 }
 
 func (e *RefError) Error() string { return e.Err.Error() }
+
 func (e *RefError) Unwrap() error { return e.Err }
 
 // UnknownRefError says that no loader knows a reference.
@@ -48,6 +48,21 @@ func (e *UnknownRefError) Error() string {
 	return msg + ": no loader has its prefix, and no alias or file its name; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
+// A reference is one that a prompt resolves.
+type reference struct {
+	text   string
+	system bool            // what it stands for is system text
+	by     *TemplateLoader // whose template names it; nil is the user
+}
+
+func refsOf(list []string, by *TemplateLoader, system bool) []reference {
+	refs := make([]reference, len(list))
+	for i, text := range list {
+		refs[i] = reference{text, system, by}
+	}
+	return refs
+}
+
 // requested resolves the references of the template and the request in the first
 // round.
 func (t *Turn) requested(ctx context.Context) ([]Context, error) {
@@ -63,19 +78,6 @@ func (t *Turn) requested(ctx context.Context) ([]Context, error) {
 		offers[i].aim(refs[i].system, refs[i].by == nil)
 	}
 	return offers, nil
-}
-
-// aim marks context as system text, and as typed by the user.
-func (c *Context) aim(system, typed bool) {
-	for i := range c.Fragments {
-		c.Fragments[i].Pinned = typed
-		if system {
-			c.Fragments[i].Target = fragments.System
-		}
-	}
-	for i := range c.Attachments {
-		c.Attachments[i].Pinned = typed
-	}
 }
 
 // Load resolves references, beside each other, and returns what each stands for,
@@ -171,9 +173,6 @@ func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace
 	return tr
 }
 
-// EventLoad is the event name that traces give to a loader's call.
-const EventLoad = "load"
-
 // load runs one loader.
 func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
 	if err := ctx.Err(); err != nil {
@@ -235,6 +234,22 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	return nil, "", ErrNoReference
 }
 
+// lookupFor finds the loader of a reference that a template names: the plugin's
+// own, or one that resolves it with the plugin's rights.
+func (t *Turn) lookupFor(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
+	loader, arg, err := t.lookupRef(ref)
+	switch {
+	case err == nil && loader.plugin == l.owner.Name:
+		return loader, arg, nil
+	case l.owner.Resolve != nil:
+		prefix, _, _ := strings.Cut(ref, ":")
+		return &FragmentLoader{Prefix: prefix, Load: l.owner.Resolve, Pos: l.Pos, plugin: l.owner.Name, relays: true}, ref, nil
+	case err != nil:
+		return nil, "", err
+	}
+	return nil, "", fmt.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
+}
+
 // unknownFragment explains that nobody knows a reference.
 func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
@@ -261,34 +276,4 @@ func unknownRef(what, ref string, known []string) *UnknownRefError {
 		e.Near = found + arg
 	}
 	return e
-}
-
-// maxParts is the most fragments and attachments of one handler's context.
-const maxParts = 10_000
-
-// checkContext refuses context that is over the maker's own limits, or no text. It
-// identifies the fragments.
-func (t *Turn) checkContext(c *Context) error {
-	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
-		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
-	}
-	for i := range c.Fragments {
-		f := &c.Fragments[i]
-		if err := fragments.CheckSize(*f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
-			return err
-		}
-		if !t.host.hashes.Identify(f) {
-			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
-		}
-	}
-	return nil
-}
-
-// fragmentLists returns the fragments of offers, a list each.
-func fragmentLists(offers []Context) [][]fragments.Fragment {
-	lists := make([][]fragments.Fragment, len(offers))
-	for i, o := range offers {
-		lists[i] = o.Fragments
-	}
-	return lists
 }

@@ -25,6 +25,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,30 @@ func init() {
 	seam.MarkDerived = func(tool any) { tool.(*Tool).derived = true }
 }
 
+// Check says what is wrong with the options: a glob that is none, or an event
+// that cannot be declared. [New] takes such options, as it has no error; then
+// [Host.Add] returns this one.
+func (o *Options) Check() error {
+	for _, list := range []struct {
+		name  string
+		globs []string
+	}{{"allow", o.Tools.Allow}, {"deny", o.Tools.Deny}} {
+		if err := checkGlobs("tools: "+list.name, list.globs); err != nil {
+			return err
+		}
+	}
+	for i := range o.AppEvents {
+		s := &o.AppEvents[i]
+		if err := s.checkApp(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
+			return fmt.Errorf("event %q is declared twice", s.Name)
+		}
+	}
+	return nil
+}
+
 // A ToolFilter selects tools by name. The zero value selects all.
 type ToolFilter struct{ Allow, Deny []string }
 
@@ -130,6 +155,9 @@ func (p PromptOptions) withDefaults() PromptOptions {
 	b.MaxPixels = cmp.Or(b.MaxPixels, d.MaxPixels)
 	return p
 }
+
+// defaultEventTimeout is the EventTimeout of [Options] that set none.
+const defaultEventTimeout = 20 * time.Second
 
 // An ApprovalRequest is what a person is asked.
 type ApprovalRequest struct {
@@ -225,51 +253,4 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	next.sort()
 	h.registry.Store(next)
 	return errs
-}
-
-// Events returns the table of all events: the host's own, then those that the
-// program declares.
-func (h *Host) Events() []EventSpec { return slices.Concat(events, h.opts.AppEvents) }
-
-// A HookInfo describes a registered hook.
-type HookInfo struct {
-	Event, Plugin string
-	Priority      int
-	Match         []string
-	Pos           Pos
-}
-
-// Hooks returns all hooks in the order in which they run: events in the order
-// of [Host.Events], then priority, plugin name, order of registration.
-func (h *Host) Hooks() []HookInfo {
-	r := h.registry.Load()
-	var infos []HookInfo
-	for i := range r.channels {
-		for _, k := range r.channels[i].hooks {
-			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
-		}
-	}
-	return infos
-}
-
-// Tools returns all tools that the host's filter admits, by name.
-func (h *Host) Tools() []Tool {
-	return slices.Clone(h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
-}
-
-// A LoaderInfo describes a registered fragment loader.
-type LoaderInfo struct {
-	Prefix, Plugin, Description string
-	Pos                         Pos
-}
-
-// FragmentLoaders returns all fragment loaders by prefix.
-func (h *Host) FragmentLoaders() []LoaderInfo {
-	r := h.registry.Load()
-	var infos []LoaderInfo
-	for _, prefix := range sortedKeys(r.loaders) {
-		l := r.loaders[prefix]
-		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.plugin, Description: l.Description, Pos: l.Pos})
-	}
-	return infos
 }

@@ -54,5 +54,5 @@ var maxLongFiles = map[string]int{
 const (
 	maxRootNames = 110 // exported by the root
 	maxAllNames  = 420 // exported by all packages of the library
-	maxUpward    = 85  // references from a file of the root to a higher one; the goal is 20
+	maxUpward    = 8   // references from a file of the root to a higher one
 )

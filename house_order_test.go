@@ -17,14 +17,20 @@ import (
 // sessions, an event not to a turn, a turn not to a prompt's report.
 var rootOrder = []string{
 	// Helpers that need nothing else of the package.
-	"progress.go",
-	// Values and registrations.
-	"plugin.go", "message.go", "list.go", "decision.go", "trace.go", "system.go", "live.go", "event.go",
-	// The host and its plugins.
-	"registry.go", "host.go", "endpoint.go", "app.go",
-	// A session's state, and the parts of a turn in the order in which it uses them.
-	"session.go", "lane.go", "event_budget.go", "input.go", "skill.go", "fire.go", "gather.go", "prompt.go", "template.go", "command.go", "tool.go", "loop.go",
-	"session_saved.go",
+	"list.go", "names.go", "pos.go", "progress.go",
+	// Values that handlers get and return.
+	"context.go", "message.go", "decision.go", "event.go", "app.go", "template.go",
+	// Registrations, and what a plugin can do with them.
+	"endpoint.go", "plugin.go", "event_args.go", "rendering.go",
+	// Traces and records of handler calls.
+	"trace.go", "record.go", "lane.go",
+	// The registry and the host.
+	"registry.go", "register.go", "skill.go", "live.go", "host.go", "host_lists.go",
+	// A prompt and its report, and a session's state.
+	"prompt.go", "system.go", "session.go",
+	// A turn, and its parts in the order in which it uses them.
+	"turn.go", "handler.go", "event_budget.go", "fire.go", "gather.go", "template_load.go", "prompt_build.go", "offer.go",
+	"tool.go", "begin.go", "command.go", "loop.go", "session_saved.go",
 }
 
 // TestHouseOrder bounds the references that run upwards in [rootOrder].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -74,15 +73,6 @@ func (l *Lane) wait() *waiting {
 	return l.waiting
 }
 
-// An Entry is one effect of a handler, or an [Input]: something from outside of
-// the plugins that the turn depends on.
-type Entry struct {
-	Session string // its id
-	Turn    int    // its number, from 1
-	// Line is a JSON object: it as the layer that did it writes it down.
-	Line json.RawMessage
-}
-
 // Recording reports whether [Options.Record] wants what [Lane.Record] is given.
 func (l *Lane) Recording() bool { return l.records }
 
@@ -93,15 +83,6 @@ func (l *Lane) Record(line json.RawMessage) {
 		w := l.wait()
 		w.entries = append(w.entries, Entry{Line: line})
 	}
-}
-
-// A LogLine is one line that a handler logged or printed.
-type LogLine struct {
-	Plugin string
-	Level  string // "debug", "info", "warn" or "error"
-	Text   string
-	Fields json.RawMessage // a JSON object, nil for none
-	Pos    Pos             // of the call
 }
 
 type laneKey struct{}
@@ -185,74 +166,11 @@ func (l *Lane) Spent(steps, bytes uint64) {
 	l.Bytes += bytes
 }
 
-// lane returns the next lane for a handler of plugin: nested in the lane that
-// ctx carries, else numbered by the turn. It must be called in the order in
-// which the calls are due.
-func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
-	if outer := LaneOf(ctx); outer != nil {
-		outer.children++
-		return &Lane{
-			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
-			records: outer.records, outer: outer, number: outer.children, depth: outer.depth + 1,
-		}
-	}
-	t.lanes++
-	return &Lane{
-		Plugin: plugin, ReadOnly: readOnly,
-		records: t.host.opts.Record != nil, aside: t.aside, number: t.lanes,
-	}
-}
-
-// firstNotes is how many calls a turn's trace has room for at first, if the turn before
-// had no more.
-const firstNotes = 2
-
-// record passes on what a handler logged and its effects. Inside of a loader all wait in
-// its lane, as other loaders run beside it.
-func (t *Turn) record(l *Lane) {
-	if outer := l.outer; outer != nil && outer.ReadOnly {
-		outer.wait().takeOver(l)
-		outer.Logs = append(outer.Logs, l.Logs...)
-		return
-	}
-	for _, line := range l.Logs {
-		t.host.opts.Log(line)
-	}
-	if done := l.waiting; done != nil {
-		for _, e := range done.entries {
-			e.Session, e.Turn = t.session.ID(), t.number
-			t.host.opts.Record(e)
-		}
-		t.trace = append(t.trace, done.trace...)
-	}
-}
-
-// note returns a new note, of the call of a lane that has been recorded.
-func (t *Turn) note(l *Lane) *note {
-	trace := &t.trace
-	if outer := l.outer; outer != nil && outer.ReadOnly {
-		trace = &outer.wait().trace
-	} else if n := len(*trace); n == cap(*trace) {
-		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.noted-n))
-	}
-	*trace = append(*trace, note{})
-	return &(*trace)[len(*trace)-1]
-}
-
 // takeOver makes what waits in a nested lane wait in this one.
 func (w *waiting) takeOver(l *Lane) {
 	if done := l.waiting; done != nil {
 		w.trace, w.entries = append(w.trace, done.trace...), append(w.entries, done.entries...)
 	}
-}
-
-// As does work as a handler of plugin would: in a lane of its own, whose logs and
-// effects are passed on.
-func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
-	lane := t.lane(ctx, plugin, false)
-	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
-	t.record(lane)
-	return err
 }
 
 // maxDepth is the most handlers that wait for each other.

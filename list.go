@@ -1,6 +1,11 @@
 package starhost
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
 
 // A List is an immutable sequence that handlers see as one value: a conversation's
 // messages, the tools on offer, the report's fragments. It has one slot for what
@@ -11,12 +16,6 @@ type List[T any] struct {
 	once  sync.Once
 	view  any
 }
-
-// Messages and Tools are the lists that events carry.
-type (
-	Messages = List[Message]
-	Tools    = List[Tool]
-)
 
 // NewList returns a list of items, which must not be changed afterwards.
 func NewList[T any](items []T) *List[T] { return &List[T]{items: items} }
@@ -49,4 +48,26 @@ func (l *List[T]) View(make func(*List[T]) any) any {
 	}
 	l.once.Do(func() { l.view = make(l) })
 	return l.view
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// orList joins names: "a, b or c"; "nothing" if there are none.
+func orList(names []string) string {
+	last := len(names) - 1
+	switch last {
+	case -1:
+		return "nothing"
+	case 0:
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// joinLines joins two texts by a newline if both say something.
+func joinLines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
 }

@@ -1,7 +1,6 @@
 package starhost
 
 import (
-	"fmt"
 	"sync/atomic"
 )
 
@@ -26,11 +25,3 @@ func (l *Live) Host() *Host { return l.host.Load() }
 // Swap makes h the host of all turns that begin from now on, and returns the one
 // before it.
 func (l *Live) Swap(h *Host) (old *Host) { return l.host.Swap(h) }
-
-// NewSession begins a conversation. No hook runs before its first turn.
-func (l *Live) NewSession(c SessionConfig) *Session {
-	if c.ID == "" {
-		c.ID = fmt.Sprintf("session-%d", l.sessions.Add(1))
-	}
-	return newSession(l, c)
-}

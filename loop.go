@@ -14,19 +14,6 @@ type Model interface {
 	Complete(ctx context.Context, p *Prompt) (Reply, error)
 }
 
-// A Usage is what a request cost, in tokens as the provider counts them. Zero
-// means unknown.
-type Usage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Cached int64 `json:"cached_tokens"` // of Input, from the provider's cache
-}
-
-// add returns the sum of two.
-func (u Usage) add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
-}
-
 // A TurnResult is what a turn has come to.
 type TurnResult struct {
 	// Text is the final answer, once there is one: see Completed.
@@ -84,6 +71,9 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	}
 	return t.result(), nil
 }
+
+// Result says what the turn has come to so far.
+func (t *Turn) Result() *TurnResult { return t.result() }
 
 // result says what the turn has come to.
 func (t *Turn) result() *TurnResult {
@@ -176,4 +166,12 @@ func (t *Turn) Answer(callID string, r Result) error {
 	}
 	t.answer(&ToolReply{Call: calls[i], Result: r})
 	return nil
+}
+
+// Follow replaces what the turn knows of replies and of tools' answers by the
+// messages of an agent that has a loop of its own. What the turn's prompts added
+// stays, before them.
+func (t *Turn) Follow(messages []Message) {
+	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == untouched })
+	t.messages = append(own, messages...)
 }

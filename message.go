@@ -1,8 +1,8 @@
 package starhost
 
 import (
+	"cmp"
 	"encoding/json"
-	"sync"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -13,6 +13,61 @@ const (
 	RoleAssistant = "assistant"
 	RoleTool      = "tool"
 )
+
+// A ToolCall is a request of the model to run a tool.
+type ToolCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // a JSON object; empty means {}
+}
+
+// A Result is what a tool call gives. The zero value is an empty success.
+type Result struct {
+	ForLLM      string                 // what the model reads
+	ForUser     string                 // shown to the user beside it
+	Silent      bool                   // nothing of it is shown to the user
+	IsError     bool                   // the call failed; ForLLM says why
+	Handled     bool                   // it is the turn's final answer: no further request
+	Attachments []fragments.Attachment // sent to the model with the text
+}
+
+// shown returns what the user is told of the result.
+func (r *Result) shown() string {
+	if r.Silent {
+		return ""
+	}
+	return cmp.Or(r.ForUser, r.ForLLM)
+}
+
+// attribute fills in who made the attachments that say nothing of it.
+func (r Result) attribute(source, plugin string, pos Pos) Result {
+	r.Attachments = Context{Attachments: r.Attachments}.credit(source, plugin, pos).Attachments
+	return r
+}
+
+// A Usage is what a request cost, in tokens as the provider counts them. Zero
+// means unknown.
+type Usage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Cached int64 `json:"cached_tokens"` // of Input, from the provider's cache
+}
+
+// add returns the sum of two.
+func (u Usage) add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
+}
+
+// A Reply is what the model answered to a prompt. The ids of its calls should
+// differ.
+type Reply struct {
+	Content   string
+	ToolCalls []ToolCall
+	// Usage is what the request cost.
+	Usage Usage
+	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
+	DurationMS int
+}
 
 // A Message is one entry of a conversation.
 type Message struct {
@@ -35,6 +90,9 @@ type Message struct {
 	own    string           // the user's own words, where merged is inFront
 	holds  []fragments.Hash // what it brings that need not be sent again
 }
+
+// Messages is the list of messages that events carry.
+type Messages = List[Message]
 
 // merging says what merging did to a message.
 type merging uint8
@@ -85,90 +143,5 @@ func held(messages []Message) map[fragments.Hash]int {
 	return all
 }
 
-// A Reply is what the model answered to a prompt. The ids of its calls should
-// differ.
-type Reply struct {
-	Content   string
-	ToolCalls []ToolCall
-	// Usage is what the request cost.
-	Usage Usage
-	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
-	DurationMS int
-}
-
-// pieces appends the message's part of a transcript to dst: strings that say all
-// that a provider would see of it, without copying contents. The id of each
-// attachment comes from idOf.
-func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
-	dst = append(dst, "\n<|", m.Role, "|>\n")
-	dst = append(dst, m.Content.Parts()...)
-	for i := range m.Attachments {
-		dst = append(dst, "\n<|attachment ", idOf(&m.Attachments[i]).String(), "|>")
-	}
-	for i := range m.ToolCalls {
-		c := &m.ToolCalls[i]
-		dst = append(dst, "\n<|call ", c.ID, " ", c.Name, " ", string(c.Arguments), "|>")
-	}
-	if m.Role == RoleTool {
-		dst = append(dst, "\n<|answers ", m.CallID, "|>")
-	}
-	if m.IsError {
-		dst = append(dst, "\n<|error|>")
-	}
-	return append(dst, "\n")
-}
-
-// A toolPiece is a tool's part of a transcript, made when the first prompt needs it.
-type toolPiece struct {
-	once sync.Once
-	text string
-
-	name, description, parameters string // of a request's tool
-}
-
-// piecesOf returns a piece for each of a request's tools: the one before, if the request
-// before had the same tool in this place.
-func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
-	pieces := make([]*toolPiece, len(tools))
-	for i := range tools {
-		t := &tools[i]
-		if i < len(before) && before[i].isOf(t) {
-			pieces[i] = before[i]
-			continue
-		}
-		pieces[i] = &toolPiece{name: t.Name, description: t.Description, parameters: string(t.Parameters)}
-	}
-	return pieces
-}
-
-// isOf reports whether this is the part that a tool has.
-func (p *toolPiece) isOf(t *Tool) bool {
-	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
-}
-
-// rendering returns the tool's part of a transcript.
-func (t *Tool) rendering() string {
-	if t.piece == nil { // a Go program's handler put it into an event
-		return t.render()
-	}
-	t.piece.once.Do(func() { t.piece.text = t.render() })
-	return t.piece.text
-}
-
-func (t *Tool) render() string {
-	if isPlain(t.Name) && isPlain(t.Description) {
-		return `["` + t.Name + `","` + t.Description + `"]` + string(t.Parameters) + "\n"
-	}
-	head, _ := json.Marshal([]string{t.Name, t.Description}) // strings always marshal
-	return string(head) + string(t.Parameters) + "\n"
-}
-
-// isPlain reports whether a text is in JSON as it is, between quotes.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			return false
-		}
-	}
-	return true
-}
+// emptyObject is what empty arguments and options stand for.
+var emptyObject = json.RawMessage("{}")

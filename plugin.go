@@ -1,38 +1,13 @@
 package starhost
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/schema"
 )
-
-// A Pos is a place in a plugin's source. Line and Col count from 1; zero means
-// unknown. The zero Pos stands for a registration that a Go program made.
-type Pos struct {
-	File string
-	Line int
-	Col  int
-}
-
-// String returns "file:line:col", without the parts that are unknown, and "Go"
-// for the zero Pos.
-func (p Pos) String() string {
-	switch {
-	case p == Pos{}:
-		return "Go"
-	case p.Line == 0:
-		return p.File
-	case p.Col == 0:
-		return p.File + ":" + strconv.Itoa(p.Line)
-	}
-	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
-}
 
 // A Plugin is a named set of registrations: what one .star file, one folder or
 // one Go program offers. It is plain data; [Host.Add] checks it and takes it
@@ -83,37 +58,6 @@ func (p *Plugin) clone() *Plugin {
 	return &c
 }
 
-// A ToolCall is a request of the model to run a tool.
-type ToolCall struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // a JSON object; empty means {}
-}
-
-// A Result is what a tool call gives. The zero value is an empty success.
-type Result struct {
-	ForLLM      string                 // what the model reads
-	ForUser     string                 // shown to the user beside it
-	Silent      bool                   // nothing of it is shown to the user
-	IsError     bool                   // the call failed; ForLLM says why
-	Handled     bool                   // it is the turn's final answer: no further request
-	Attachments []fragments.Attachment // sent to the model with the text
-}
-
-// shown returns what the user is told of the result.
-func (r *Result) shown() string {
-	if r.Silent {
-		return ""
-	}
-	return cmp.Or(r.ForUser, r.ForLLM)
-}
-
-// attribute fills in who made the attachments that say nothing of it.
-func (r Result) attribute(source, plugin string, pos Pos) Result {
-	r.Attachments = Context{Attachments: r.Attachments}.credit(source, plugin, pos).Attachments
-	return r
-}
-
 // A Tool is a function that the model may call.
 type Tool struct {
 	// Name is what the model calls: ^[A-Za-z0-9_-]{1,64}$, unique in a host.
@@ -153,12 +97,37 @@ type Tool struct {
 	piece      *toolPiece // of all copies
 }
 
+// Tools is the list of tools that events carry.
+type Tools = List[Tool]
+
 // Replaced returns the tool of another plugin that this one overrides, or nil.
 func (t *Tool) Replaced() *Tool { return t.replaced }
 
 // Plugin returns the name of the plugin that registered the tool, "" for a tool
 // that came with a request and that the caller runs itself.
 func (t *Tool) Plugin() string { return t.plugin }
+
+// ParameterTypes returns the schema's properties, for typing arguments that came
+// as text: name to JSON Schema type, "" where the schema does not say.
+func (t *Tool) ParameterTypes() map[string]string {
+	var s struct {
+		Properties map[string]struct {
+			Type json.RawMessage `json:"type"`
+		} `json:"properties"`
+	}
+	types := map[string]string{}
+	if json.Unmarshal(t.Parameters, &s) != nil {
+		return types
+	}
+	for name, p := range s.Properties {
+		var typ string
+		if json.Unmarshal(p.Type, &typ) != nil {
+			typ = ""
+		}
+		types[name] = typ
+	}
+	return types
+}
 
 // Approval says whether a tool's calls need a yes.
 type Approval string
@@ -197,20 +166,6 @@ type Hook struct {
 	restricted bool   // see [Plugin.Restricted]
 }
 
-// Hears reports whether any hook is for an event about a tool or a command, "" for
-// other events, and whether one of these is not pure: then the event needs its
-// session.
-func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
-	c, err := h.registry.Load().channel(event)
-	if err != nil {
-		return false, false
-	}
-	for _, k := range c.matching(subject) {
-		hears, needsSession = true, needsSession || !k.Pure
-	}
-	return hears, needsSession
-}
-
 // FailMode says what the failure of a hook's handler means.
 type FailMode string
 
@@ -239,61 +194,65 @@ type FragmentLoader struct {
 	relays bool // what it returns may have been made by others, and says so
 }
 
-// A Context is what handlers give to be merged into a prompt. The zero value is
-// nothing.
-type Context struct {
-	Fragments   []fragments.Fragment
-	Attachments []fragments.Attachment
+// A TemplateLoader makes templates from references of the form prefix:arg.
+type TemplateLoader struct {
+	// Prefix is ^[a-z][a-z0-9_-]+$, unique among a host's template loaders.
+	Prefix string
+	// Description says what the argument is.
+	Description string
+	// Load returns the template; a reference without ":" has an empty arg. It must
+	// only read.
+	Load func(ctx context.Context, t *Turn, arg string) (Template, error)
+	// Pos is where the loader was registered.
+	Pos Pos
+
+	owner *Plugin
 }
 
-// Bytes returns the number of bytes of all contents.
-func (c Context) Bytes() int64 {
-	var n int64
-	for _, f := range c.Fragments {
-		n += int64(len(f.Content))
-	}
-	for _, a := range c.Attachments {
-		n += int64(len(a.Content))
-	}
-	return n
+// A Command is what a user runs by a line such as "/deliver checkout --now".
+type Command struct {
+	// Name is ^[a-z][a-z0-9_-]{0,63}$, unique in a host and none of
+	// [reservedCommands]. Aliases are other such names.
+	Name    string
+	Aliases []string
+	// Description is for lists of commands.
+	Description string
+	// Complete returns what the arguments typed so far may become. Nil means that
+	// nothing is known. It must only read.
+	Complete func(ctx context.Context, t *Turn, typed string) ([]string, error)
+	// Call runs the command. The result is for the user; the model does not see it.
+	Call func(ctx context.Context, t *Turn, call CommandCall) (Result, error)
+	// Pos is where the command was registered.
+	Pos Pos
+
+	plugin string
 }
 
-// size is Bytes for people.
-func (c Context) size() string { return strconv.FormatInt(c.Bytes(), 10) + " B" }
+// Plugin returns the name of the plugin that registered the command.
+func (c *Command) Plugin() string { return c.plugin }
 
-// empty reports whether c offers nothing at all.
-func (c *Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
-
-// attribute returns a copy of c that says who made it: the source where c has
-// none, and always the plugin and the place in words. Nothing in it is pinned.
-func (c Context) attribute(source, plugin, at string) Context {
-	if c.empty() {
-		return c
-	}
-	out := Context{Fragments: slices.Clone(c.Fragments), Attachments: slices.Clone(c.Attachments)}
-	for i := range out.Fragments {
-		f := &out.Fragments[i]
-		f.Source, f.Plugin, f.Pos, f.Pinned = cmp.Or(f.Source, source), plugin, at, false
-	}
-	for i := range out.Attachments {
-		a := &out.Attachments[i]
-		a.Source, a.Plugin, a.Pos, a.Pinned = cmp.Or(a.Source, source), plugin, at, false
-	}
-	return out
+// A CommandCall is one run of a command.
+type CommandCall struct {
+	Name string   // the command's own, also where an alias was typed
+	Args []string // as a shell splits them
+	Line string   // the arguments as typed
 }
 
-// credit is attribute for the parts that do not say who made them.
-func (c Context) credit(source, plugin string, pos Pos) Context {
-	out := c.attribute(source, plugin, pos.String())
-	for i, f := range c.Fragments {
-		if f.Plugin != "" {
-			out.Fragments[i] = f
-		}
-	}
-	for i, a := range c.Attachments {
-		if a.Plugin != "" {
-			out.Attachments[i] = a
-		}
-	}
-	return out
+// A Skill is a text that is loaded on demand, by the reference
+// skill:PLUGIN:NAME. It is never in a prompt by itself.
+type Skill struct {
+	// Name is ^[A-Za-z0-9_-]{1,64}$, unique in its plugin.
+	Name string
+	// Description says when the skill is of use.
+	Description string
+	// Files are the paths of the files that stand beside it. They are listed in
+	// front of the text, as are the plugin's other skills, so that the model knows
+	// what there is.
+	Files []string
+	// Load returns the text. It must only read.
+	Load func(ctx context.Context, t *Turn) (string, error)
+	// Pos is where the skill was registered.
+	Pos Pos
+
+	plugin string
 }

@@ -119,26 +119,3 @@ func (c savedContext) context() Context {
 	}
 	return out
 }
-
-// Leave ends the host's part in a turn that goes on elsewhere, and lets the next
-// one begin: turn_end is not fired, as only the agent will know the end. It fires
-// the event by [Session.Fire].
-func (t *Turn) Leave(ctx context.Context) {
-	t.begun = false
-	t.End(ctx)
-}
-
-// Follow replaces what the turn knows of replies and of tools' answers by the
-// messages of an agent that has a loop of its own. What the turn's prompts added
-// stays, before them.
-func (t *Turn) Follow(messages []Message) {
-	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == untouched })
-	t.messages = append(own, messages...)
-}
-
-// Words returns the user's own words, as turn_start left them and history stores
-// them.
-func (t *Turn) Words() string { return t.words }
-
-// Result says what the turn has come to so far.
-func (t *Turn) Result() *TurnResult { return t.result() }

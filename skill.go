@@ -8,42 +8,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A Skill is a text that is loaded on demand, by the reference
-// skill:PLUGIN:NAME. It is never in a prompt by itself.
-type Skill struct {
-	// Name is ^[A-Za-z0-9_-]{1,64}$, unique in its plugin.
-	Name string
-	// Description says when the skill is of use.
-	Description string
-	// Files are the paths of the files that stand beside it. They are listed in
-	// front of the text, as are the plugin's other skills, so that the model knows
-	// what there is.
-	Files []string
-	// Load returns the text. It must only read.
-	Load func(ctx context.Context, t *Turn) (string, error)
-	// Pos is where the skill was registered.
-	Pos Pos
-
-	plugin string
-}
-
 // skillPrefix is the prefix of references to skills.
 const skillPrefix = "skill"
-
-func (r *registry) addSkill(p *Plugin, s *Skill) error {
-	key := p.Name + ":" + s.Name
-	switch old := r.skills[key]; {
-	case !toolName.MatchString(s.Name):
-		return refuse(s.Pos, "skill name %q: want 1 to 64 of A-Z a-z 0-9 _ -", s.Name)
-	case s.Load == nil:
-		return refuse(s.Pos, "skill %q has no Load", s.Name)
-	case old != nil:
-		return &ConflictError{What: fmt.Sprintf("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
-	}
-	s.plugin = p.Name
-	r.skills[key] = s
-	return nil
-}
 
 // loaderOf returns a skill as a loader of its one reference.
 func (r *registry) loaderOf(s *Skill) *FragmentLoader {
@@ -102,24 +68,4 @@ func listing(title string, entries []string) string {
 		b.WriteString("- " + e + "\n")
 	}
 	return b.String()
-}
-
-// A SkillInfo describes a registered skill.
-type SkillInfo struct {
-	Name, Plugin, Description string
-	Pos                       Pos
-}
-
-// Reference returns what loads the skill.
-func (s SkillInfo) Reference() string { return skillPrefix + ":" + s.Plugin + ":" + s.Name }
-
-// Skills returns all skills by plugin and name.
-func (h *Host) Skills() []SkillInfo {
-	r := h.registry.Load()
-	var infos []SkillInfo
-	for _, key := range sortedKeys(r.skills) {
-		s := r.skills[key]
-		infos = append(infos, SkillInfo{Name: s.Name, Plugin: s.plugin, Description: s.Description, Pos: s.Pos})
-	}
-	return infos
 }

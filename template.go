@@ -1,8 +1,6 @@
 package starhost
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,21 +12,6 @@ import (
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
-
-// A TemplateLoader makes templates from references of the form prefix:arg.
-type TemplateLoader struct {
-	// Prefix is ^[a-z][a-z0-9_-]+$, unique among a host's template loaders.
-	Prefix string
-	// Description says what the argument is.
-	Description string
-	// Load returns the template; a reference without ":" has an empty arg. It must
-	// only read.
-	Load func(ctx context.Context, t *Turn, arg string) (Template, error)
-	// Pos is where the loader was registered.
-	Pos Pos
-
-	owner *Plugin
-}
 
 // A Template is what a request starts from. What the request says itself wins
 // over it. The zero value adds nothing.
@@ -171,69 +154,6 @@ func clipLine(s string) string {
 	return line
 }
 
-func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
-	switch old := r.templates[l.Prefix]; {
-	case !prefixName.MatchString(l.Prefix):
-		return refuse(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
-	case l.Load == nil:
-		return refuse(l.Pos, "template loader %q has no Load", l.Prefix)
-	case old != nil:
-		return &ConflictError{What: fmt.Sprintf("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
-	}
-	l.owner = p
-	r.templates[l.Prefix] = l
-	return nil
-}
-
-// TemplateLoaders returns all template loaders by prefix.
-func (h *Host) TemplateLoaders() []LoaderInfo {
-	r := h.registry.Load()
-	var infos []LoaderInfo
-	for _, prefix := range sortedKeys(r.templates) {
-		l := r.templates[prefix]
-		infos = append(infos, LoaderInfo{Prefix: prefix, Plugin: l.owner.Name, Description: l.Description, Pos: l.Pos})
-	}
-	return infos
-}
-
-// EventTemplate is the event name that traces give to a template loader's call.
-const EventTemplate = "template"
-
-// LoadTemplate returns the template that a reference stands for. The error is a
-// *RefError, or that of ctx.
-func (t *Turn) LoadTemplate(ctx context.Context, ref string) (Template, error) {
-	tm, _, err := t.loadTemplate(ctx, ref)
-	return tm, err
-}
-
-func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *TemplateLoader, error) {
-	prefix, arg, _ := strings.Cut(ref, ":")
-	l := t.registry.templates[prefix]
-	if l == nil {
-		return Template{}, nil, &RefError{Ref: ref, Err: unknownRef("template", ref, sortedKeys(t.registry.templates))}
-	}
-	lane := t.lane(ctx, l.owner.Name, true)
-	tm, err := protect(func() (Template, error) { return l.Load(lane.with(ctx), t, arg) })
-	if err == nil {
-		err = tm.check()
-	}
-	trace := &HookTrace{Event: EventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes, Detail: ref}
-	if err != nil {
-		trace.Action, trace.Detail = ActionError, err.Error()
-	}
-	t.record(lane)
-	t.note(lane).full = trace
-	if err := cut(ctx, err); err != nil {
-		return Template{}, nil, err
-	}
-	if err != nil {
-		failure := &HandlerError{Plugin: l.owner.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
-		t.tell(ctx, failure)
-		return Template{}, nil, &RefError{Ref: ref, Err: failure}
-	}
-	return tm, l, nil
-}
-
 // check says what in a template is not what it should be.
 func (tm *Template) check() error {
 	if err := checkGlobs("template: tools", tm.Tools); err != nil {
@@ -246,78 +166,4 @@ func (tm *Template) check() error {
 		return fmt.Errorf("template: %d fragments and attachments, limit %d", n, maxParts)
 	}
 	return nil
-}
-
-// useTemplate takes over what the request's template says.
-func (t *Turn) useTemplate(ctx context.Context) error {
-	r := &t.request
-	if r.Template == "" {
-		if len(r.Params) > 0 {
-			return fmt.Errorf("got parameters %s, but no template", strings.Join(sortedKeys(r.Params), ", "))
-		}
-		return nil
-	}
-	tm, l, err := t.loadTemplate(ctx, r.Template)
-	if err != nil {
-		return err
-	}
-	prompt, system, err := tm.Fill(r.Text, r.Params)
-	if err != nil {
-		return &RefError{Ref: r.Template, Err: fmt.Errorf("template %q: %w", r.Template, err)}
-	}
-	t.words, r.Text = prompt, prompt
-	r.System, r.Model = cmp.Or(r.System, system), cmp.Or(r.Model, tm.Model)
-	r.Options = mergeObjects(tm.Options, r.Options)
-	t.only = append(t.only, ToolFilter{Allow: tm.Tools})
-	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
-	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos.String())}
-	return nil
-}
-
-// mergeObjects returns the members of two JSON objects, those of b where both
-// have one. Empty text is an empty object.
-func mergeObjects(a, b json.RawMessage) json.RawMessage {
-	switch {
-	case len(a) == 0:
-		return b
-	case len(b) == 0:
-		return a
-	}
-	members := map[string]json.RawMessage{}
-	if json.Unmarshal(a, &members) != nil || json.Unmarshal(b, &members) != nil {
-		return b // which is refused where it is used
-	}
-	merged, _ := json.Marshal(members) // what was decoded marshals
-	return merged
-}
-
-// A reference is one that a prompt resolves.
-type reference struct {
-	text   string
-	system bool            // what it stands for is system text
-	by     *TemplateLoader // whose template names it; nil is the user
-}
-
-func refsOf(list []string, by *TemplateLoader, system bool) []reference {
-	refs := make([]reference, len(list))
-	for i, text := range list {
-		refs[i] = reference{text, system, by}
-	}
-	return refs
-}
-
-// lookupFor finds the loader of a reference that a template names: the plugin's
-// own, or one that resolves it with the plugin's rights.
-func (t *Turn) lookupFor(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
-	loader, arg, err := t.lookupRef(ref)
-	switch {
-	case err == nil && loader.plugin == l.owner.Name:
-		return loader, arg, nil
-	case l.owner.Resolve != nil:
-		prefix, _, _ := strings.Cut(ref, ":")
-		return &FragmentLoader{Prefix: prefix, Load: l.owner.Resolve, Pos: l.Pos, plugin: l.owner.Name, relays: true}, ref, nil
-	case err != nil:
-		return nil, "", err
-	}
-	return nil, "", fmt.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
 }

@@ -3,7 +3,6 @@ package starhost
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,10 +151,6 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	}
 	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offered)))
 }
-
-// EventOverride is the event name that traces give to the call of a tool that
-// overrides another.
-const EventOverride = "override"
 
 // noteOverride says in the trace whose tool is not called.
 func (t *Turn) noteOverride(tool *Tool) {
@@ -326,26 +321,4 @@ func denied(call ToolCall, d Decision) ToolReply {
 // problemText lists what is wrong with a call's arguments.
 func problemText(name string, problems []string) string {
 	return fmt.Sprintf("%s: the arguments are not valid:\n%s", name, strings.Join(problems, "\n"))
-}
-
-// ParameterTypes returns the schema's properties, for typing arguments that came
-// as text: name to JSON Schema type, "" where the schema does not say.
-func (t *Tool) ParameterTypes() map[string]string {
-	var s struct {
-		Properties map[string]struct {
-			Type json.RawMessage `json:"type"`
-		} `json:"properties"`
-	}
-	types := map[string]string{}
-	if json.Unmarshal(t.Parameters, &s) != nil {
-		return types
-	}
-	for name, p := range s.Properties {
-		var typ string
-		if json.Unmarshal(p.Type, &typ) != nil {
-			typ = ""
-		}
-		types[name] = typ
-	}
-	return types
 }

@@ -16,6 +16,20 @@ type HookTrace struct {
 	Changes  map[string]any // of a modify
 }
 
+// EventLoad is the event name that traces give to a loader's call.
+const EventLoad = "load"
+
+// EventTemplate is the event name that traces give to a template loader's call.
+const EventTemplate = "template"
+
+// EventAvailable is the event name that traces give to the question whether a
+// tool is available.
+const EventAvailable = "available"
+
+// EventOverride is the event name that traces give to the call of a tool that
+// overrides another.
+const EventOverride = "override"
+
 // A note is a HookTrace before anybody reads it: a pointer to what is known of the
 // hook anyway, and no text. Most hooks have nothing to say, and most turns end
 // without a reader.
@@ -50,11 +64,4 @@ func appendTraces(list []HookTrace, notes []note) []HookTrace {
 		list = append(list, notes[i].trace())
 	}
 	return list
-}
-
-// Hooks returns what each handler of the turn did so far, in order. The list must not
-// be changed; what handlers do later is in a later one.
-func (t *Turn) Hooks() []HookTrace {
-	t.told = appendTraces(t.told, t.trace[len(t.told):])
-	return t.told
 }

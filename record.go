@@ -2,13 +2,30 @@ package starhost
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
 )
+
+// A LogLine is one line that a handler logged or printed.
+type LogLine struct {
+	Plugin string
+	Level  string // "debug", "info", "warn" or "error"
+	Text   string
+	Fields json.RawMessage // a JSON object, nil for none
+	Pos    Pos             // of the call
+}
+
+// An Entry is one effect of a handler, or an [Input]: something from outside of
+// the plugins that the turn depends on.
+type Entry struct {
+	Session string // its id
+	Turn    int    // its number, from 1
+	// Line is a JSON object: it as the layer that did it writes it down.
+	Line json.RawMessage
+}
 
 // The kinds of [Input].
 const (
@@ -26,29 +43,6 @@ type Input struct {
 	// Request is a JSON object that says what was asked. Of a prompt it has the
 	// SHA-256, as whoever runs the turn again has the prompt.
 	Request json.RawMessage
-}
-
-// input takes an input from [Options.Answer], else from ask, and hands it to
-// [Options.Record]. What was cut by ctx is no input.
-func input[A any](ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error)) (answer A, err error) {
-	o := &t.host.opts
-	lane := t.lane(ctx, HostPlugin, false)
-	if o.Answer == nil && o.Record == nil {
-		return ask()
-	}
-	in := Input{Lane: lane.Path(), Kind: kind, Request: compactJSON(request())}
-	if o.Answer == nil {
-		answer, err = ask()
-	} else if raw, failed := o.Answer(in); failed != nil {
-		err = failed
-	} else {
-		err = json.Unmarshal(raw, &answer)
-	}
-	if ctx.Err() == nil {
-		lane.Record(in.line(answer, err))
-		t.record(lane)
-	}
-	return answer, err
 }
 
 // line returns the input as effects are written down, with "error" in place of

@@ -1,0 +1,182 @@
+package starhost
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// NewEvent builds an event from arguments by name, as JSON: for firing one by
+// hand. Arguments that are not given are zero, those of a declared event null;
+// unknown ones are an error. A tool whose plugin is given as "" is Foreign.
+func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
+	spec, err := LookupEvent(name, declared...)
+	if err != nil {
+		return nil, err
+	}
+	e := spec.New()
+	for _, arg := range sortedKeys(args) {
+		if !slices.Contains(spec.Args, arg) {
+			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
+		}
+		p := e.Arg(arg)
+		if decodeArg(p, args[arg]) != nil {
+			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wants(p))
+		}
+	}
+	_, given := args["plugin"]
+	e.Foreign = spec.Tool && given && e.Plugin == ""
+	e.Result.IsError = e.IsError
+	return e, nil
+}
+
+// decodeArg decodes JSON into the field that p points to. What its error says is
+// not for people.
+func decodeArg(p any, raw json.RawMessage) error {
+	switch p := p.(type) {
+	case **Messages:
+		return decodeList(p, raw)
+	case **Tools:
+		return decodeList(p, raw)
+	case **List[fragments.Row]:
+		return decodeList(p, raw)
+	case *Result:
+		return json.Unmarshal(raw, &p.ForLLM)
+	case *AppArg:
+		return json.Unmarshal(raw, &p.Value)
+	case *json.RawMessage:
+		*p = slices.Clone(raw)
+		_, err := jsontext.DecodeObject(raw)
+		return err
+	}
+	return json.Unmarshal(raw, p)
+}
+
+func decodeList[T any](p **List[T], raw json.RawMessage) error {
+	var items []T
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return err
+	}
+	*p = NewList(items)
+	return nil
+}
+
+// modify applies all changes of a handler, or none.
+func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
+	next := *e
+	next.App = slices.Clone(e.App)
+	for _, name := range sortedKeys(changes) {
+		if !slices.Contains(spec.Modify, name) {
+			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
+		}
+		if err := next.set(name, changes[name]); err != nil {
+			return err
+		}
+	}
+	next.Result = next.Result.attribute(spec.Name, h.plugin, h.Pos)
+	*e = next
+	return nil
+}
+
+// set replaces an argument by a value of a modify. It refuses a value that the
+// argument cannot have.
+func (e *Event) set(name string, value any) error {
+	ok := false
+	switch p := e.Arg(name).(type) {
+	case *string:
+		ok = assign(p, value)
+	case *[]string:
+		ok = assign(p, value)
+	case **Messages:
+		ok = assign(p, value)
+	case *json.RawMessage:
+		v, isJSON := value.(json.RawMessage)
+		if !isJSON {
+			break
+		}
+		if len(v) == 0 {
+			v = emptyObject
+		}
+		if _, err := jsontext.DecodeObject(v); err != nil {
+			return fmt.Errorf("modify: %s: %w", name, err)
+		}
+		*p, ok = v, true
+	case *AppArg:
+		v, _ := value.(json.RawMessage)
+		ok = json.Valid(v) && assign(&p.Value, value)
+	case *Result:
+		if ok = assign(&p.ForLLM, value); !ok && assign(p, value) {
+			e.IsError, ok = p.IsError, true
+		}
+	case **Tools:
+		names, isList := value.([]string)
+		if !isList {
+			break
+		}
+		kept, err := keepTools(*p, names)
+		if err != nil {
+			return err
+		}
+		*p, ok = kept, true
+	}
+	if !ok {
+		return fmt.Errorf("modify: %s: got %T, want %s", name, value, wants(e.Arg(name)))
+	}
+	return nil
+}
+
+// assign sets what p points to, if value has its type.
+func assign[T any](p *T, value any) bool {
+	v, ok := value.(T)
+	if ok {
+		*p = v
+	}
+	return ok
+}
+
+// wants says in words what the field that p points to holds.
+func wants(p any) string {
+	switch p.(type) {
+	case *string, *Result:
+		return "a string"
+	case *bool:
+		return "true or false"
+	case *int:
+		return "an integer"
+	case *json.RawMessage, *Usage:
+		return "an object"
+	case *AppArg:
+		return "JSON"
+	}
+	return "a list"
+}
+
+// keepTools returns the tools of the given names, in their own order.
+func keepTools(tools *Tools, names []string) (*Tools, error) {
+	all := toolNames(tools)
+	for _, n := range names {
+		if !slices.Contains(all, n) {
+			return nil, fmt.Errorf("modify: tools: %q is not on offer%s", n, near.DidYouMean(n, all))
+		}
+	}
+	var kept []Tool
+	for _, t := range tools.Items() {
+		if slices.Contains(names, t.Name) {
+			kept = append(kept, t)
+		}
+	}
+	return NewList(kept), nil
+}
+
+func toolNames(tools *Tools) []string {
+	names := make([]string, tools.Len())
+	for i := range names {
+		names[i] = tools.At(i).Name
+	}
+	return names
+}

@@ -1,0 +1,149 @@
+package starhost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// lane returns the next lane for a handler of plugin: nested in the lane that
+// ctx carries, else numbered by the turn. It must be called in the order in
+// which the calls are due.
+func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
+	if outer := LaneOf(ctx); outer != nil {
+		outer.children++
+		return &Lane{
+			Plugin: plugin, ReadOnly: readOnly || outer.ReadOnly,
+			records: outer.records, outer: outer, number: outer.children, depth: outer.depth + 1,
+		}
+	}
+	t.lanes++
+	return &Lane{
+		Plugin: plugin, ReadOnly: readOnly,
+		records: t.host.opts.Record != nil, aside: t.aside, number: t.lanes,
+	}
+}
+
+// firstNotes is how many calls a turn's trace has room for at first, if the turn before
+// had no more.
+const firstNotes = 2
+
+// record passes on what a handler logged and its effects. Inside of a loader all wait in
+// its lane, as other loaders run beside it.
+func (t *Turn) record(l *Lane) {
+	if outer := l.outer; outer != nil && outer.ReadOnly {
+		outer.wait().takeOver(l)
+		outer.Logs = append(outer.Logs, l.Logs...)
+		return
+	}
+	for _, line := range l.Logs {
+		t.host.opts.Log(line)
+	}
+	if done := l.waiting; done != nil {
+		for _, e := range done.entries {
+			e.Session, e.Turn = t.session.ID(), t.number
+			t.host.opts.Record(e)
+		}
+		t.trace = append(t.trace, done.trace...)
+	}
+}
+
+// note returns a new note, of the call of a lane that has been recorded.
+func (t *Turn) note(l *Lane) *note {
+	trace := &t.trace
+	if outer := l.outer; outer != nil && outer.ReadOnly {
+		trace = &outer.wait().trace
+	} else if n := len(*trace); n == cap(*trace) {
+		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.noted-n))
+	}
+	*trace = append(*trace, note{})
+	return &(*trace)[len(*trace)-1]
+}
+
+// As does work as a handler of plugin would: in a lane of its own, whose logs and
+// effects are passed on.
+func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
+	lane := t.lane(ctx, plugin, false)
+	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
+	t.record(lane)
+	return err
+}
+
+// input takes an input from [Options.Answer], else from ask, and hands it to
+// [Options.Record]. What was cut by ctx is no input.
+func input[A any](ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error)) (answer A, err error) {
+	o := &t.host.opts
+	lane := t.lane(ctx, HostPlugin, false)
+	if o.Answer == nil && o.Record == nil {
+		return ask()
+	}
+	in := Input{Lane: lane.Path(), Kind: kind, Request: compactJSON(request())}
+	if o.Answer == nil {
+		answer, err = ask()
+	} else if raw, failed := o.Answer(in); failed != nil {
+		err = failed
+	} else {
+		err = json.Unmarshal(raw, &answer)
+	}
+	if ctx.Err() == nil {
+		lane.Record(in.line(answer, err))
+		t.record(lane)
+	}
+	return answer, err
+}
+
+// A PanicError says that Go code of a handler panicked: a bug of its program.
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine, as runtime/debug.Stack has it
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// protect turns a panic of a handler into an error.
+func protect[T any](call func() (T, error)) (v T, err error) {
+	defer recovered(&err)
+	return call()
+}
+
+// recovered turns a panic into an error. It is deferred.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = &PanicError{Value: p, Stack: debug.Stack()}
+	}
+}
+
+// cut returns the error that ends a turn after a handler failed with err: that of
+// ctx, or the *AbortError of a tool call that the handler made; else nil.
+func cut(ctx context.Context, err error) error {
+	if err == nil {
+		return ctx.Err()
+	}
+	if aborted, ok := errors.AsType[*AbortError](err); ok {
+		return aborted
+	}
+	return ctx.Err()
+}
+
+// checkContext refuses context that is over the maker's own limits, or no text. It
+// identifies the fragments.
+func (t *Turn) checkContext(c *Context) error {
+	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
+		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
+	}
+	for i := range c.Fragments {
+		f := &c.Fragments[i]
+		if err := fragments.CheckSize(*f, t.host.opts.Prompt.Budget.MaxFragment); err != nil {
+			return err
+		}
+		if !t.host.hashes.Identify(f) {
+			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package starhost
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// catalog returns what the request may offer, by name.
+func (t *Turn) catalog() []Tool {
+	tools := t.registry.offer(t.mayOffer)
+	if len(t.request.Tools) == 0 {
+		return tools
+	}
+	t.session.theirs = piecesOf(t.request.Tools, t.session.theirs)
+	for i, theirs := range t.request.Tools {
+		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, t.session.theirs[i]
+		tools = append(tools, theirs)
+	}
+	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
+}
+
+// mayOffer reports whether a tool is for this session and this request.
+func (t *Turn) mayOffer(tool *Tool) bool {
+	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
+	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
+	return !t.session.without[tool.Name] && !slices.ContainsFunc(t.only, refuses) &&
+		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
+}
+
+// askAvailable asks the tools whether they are available, once for each set of
+// plugins, by name.
+func (t *Turn) askAvailable(ctx context.Context) error {
+	s := t.session
+	if s.asked == t.registry {
+		return nil
+	}
+	var without map[string]bool
+	deadline := t.startEvent(ctx)
+	for i := range t.registry.catalog {
+		tool := &t.registry.catalog[i]
+		if tool.Available == nil {
+			continue
+		}
+		ok, err := t.available(ctx, tool, deadline)
+		if err != nil {
+			return err
+		}
+		if without == nil {
+			without = map[string]bool{}
+		}
+		without[tool.Name] = !ok
+	}
+	s.asked, s.without = t.registry, without
+	return nil
+}
+
+// available asks one tool. The error is one that ends the turn.
+func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
+	lane := t.lane(ctx, tool.plugin, false)
+	if err = t.limit(lane, tool.eventSteps, deadline); err == nil {
+		ok, err = protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
+		err = t.spend(lane, err)
+	}
+	trace := &HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
+	switch {
+	case err != nil:
+		trace.Action, trace.Detail = ActionError, err.Error()
+	case !ok:
+		trace.Detail = "tool " + tool.Name + " is not available"
+	}
+	t.record(lane)
+	t.note(lane).full = trace
+	if err := cut(ctx, err); err != nil {
+		return false, err
+	}
+	if err != nil {
+		t.fail(ctx, &HandlerError{Plugin: tool.plugin, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
+	}
+	return ok && err == nil, nil
+}

@@ -1,0 +1,25 @@
+package starhost
+
+import "strconv"
+
+// A Pos is a place in a plugin's source. Line and Col count from 1; zero means
+// unknown. The zero Pos stands for a registration that a Go program made.
+type Pos struct {
+	File string
+	Line int
+	Col  int
+}
+
+// String returns "file:line:col", without the parts that are unknown, and "Go"
+// for the zero Pos.
+func (p Pos) String() string {
+	switch {
+	case p == Pos{}:
+		return "Go"
+	case p.Line == 0:
+		return p.File
+	case p.Col == 0:
+		return p.File + ":" + strconv.Itoa(p.Line)
+	}
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Col)
+}

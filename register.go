@@ -1,0 +1,280 @@
+package starhost
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/schema"
+)
+
+// with returns a copy that has plugins added, not sorted yet.
+func (r *registry) with(plugins []*Plugin) (*registry, error) {
+	next := r.clone(plugins)
+	for _, p := range plugins {
+		if err := next.add(p); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// add takes over a plugin, and fills in what its registrations leave open.
+func (r *registry) add(p *Plugin) error {
+	if !pluginName.MatchString(p.Name) {
+		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
+	}
+	if r.names[p.Name] {
+		return fmt.Errorf("plugin %q is already in this host", p.Name)
+	}
+	if err := cmp.Or(checkGrants(p, "respond", p.RespondsTo), checkGrants(p, "override", p.Overrides)); err != nil {
+		return err
+	}
+	r.plugins, r.names[p.Name] = append(r.plugins, p), true
+	return cmp.Or(
+		each(p, p.Tools, r.addTool),
+		each(p, p.Hooks, r.addHook),
+		each(p, p.FragmentLoaders, r.addLoader),
+		each(p, p.TemplateLoaders, r.addTemplateLoader),
+		each(p, p.Commands, r.addCommand),
+		each(p, p.Skills, r.addSkill),
+		each(p, p.Endpoints, r.addEndpoint),
+	)
+}
+
+// each adds registrations of one kind, up to the first that cannot be.
+func each[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
+	for i := range list {
+		if err := add(p, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkGrants returns an error for the first glob of a plugin's grants that is
+// none.
+func checkGrants(p *Plugin, kind string, globs []string) error {
+	for _, glob := range globs {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("plugin %q: %s:%s: %w", p.Name, kind, glob, err)
+		}
+	}
+	return nil
+}
+
+// A ConflictError says that a name is registered twice.
+type ConflictError struct {
+	What     string // `tool "page"`
+	Pos, Old Pos    // of the second registration and of the first
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: %s is already registered at %s", e.Pos, e.What, e.Old)
+}
+
+// A RegistrationError says that a registration is not valid.
+type RegistrationError struct {
+	Pos Pos
+	Msg string
+}
+
+func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// refuse returns the error of a registration that is not valid.
+func refuse(pos Pos, format string, args ...any) error {
+	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (r *registry) addTool(p *Plugin, t *Tool) error {
+	if err := checkTool(p, t); err != nil {
+		return err
+	}
+	t.Approval = cmp.Or(t.Approval, ApprovalAuto)
+	if len(t.Parameters) == 0 {
+		t.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	if t.derived {
+		t.schema = schema.Defer(t.Parameters)
+	} else {
+		s, err := schema.Compile(t.Parameters)
+		if err != nil {
+			return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
+		}
+		t.schema = s
+	}
+	t.plugin, t.eventSteps, t.replaced, t.piece = p.Name, p.EventSteps, nil, new(toolPiece)
+	return r.place(t)
+}
+
+// checkTool says what is wrong with a tool, apart from its schema and its name
+// being taken.
+func checkTool(p *Plugin, t *Tool) error {
+	fail := func(format string, args ...any) error {
+		return refuse(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
+	}
+	switch {
+	case !toolName.MatchString(t.Name):
+		return refuse(t.Pos, "tool name %q: want 1 to 64 of A-Z a-z 0-9 _ -", t.Name)
+	case strings.TrimSpace(t.Description) == "":
+		return fail(" has no description: a model cannot know when to call it")
+	case t.Call == nil:
+		return fail(" has no Call")
+	case t.Approval != "" && t.Approval != ApprovalAuto && t.Approval != ApprovalAsk:
+		return fail(": approval: got %q, want auto or ask", t.Approval)
+	case t.Toolset != "" && !toolName.MatchString(t.Toolset):
+		return fail(": toolset: got %q, want 1 to 64 of A-Z a-z 0-9 _ -", t.Toolset)
+	case t.Timeout < 0:
+		return fail(": timeout: got %v, want more than nothing", t.Timeout)
+	case slices.Contains(t.Roles, ""):
+		return fail(": roles: got an empty name")
+	case t.Override && !matchAny(p.Overrides, t.Name):
+		return fail(": override: the operator must grant %q", "override:"+t.Name)
+	}
+	return nil
+}
+
+// place takes a tool under its name. Of two, one that overrides the other is the
+// tool, whichever comes first.
+func (r *registry) place(t *Tool) error {
+	old := r.tools[t.Name]
+	conflict := func(with *Tool) error {
+		return &ConflictError{What: fmt.Sprintf("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
+	}
+	switch {
+	case old == nil:
+	case old.Override == t.Override, old.plugin == t.plugin:
+		return conflict(old)
+	case old.Override && old.replaced != nil:
+		return conflict(old.replaced)
+	case old.Override:
+		winner := *old // which an earlier registry has, too
+		t, winner.replaced = &winner, t
+	default:
+		t.replaced = old
+	}
+	r.tools[t.Name] = t
+	return nil
+}
+
+func (r *registry) addHook(p *Plugin, h *Hook) error {
+	c, err := r.channel(h.Event)
+	if err != nil {
+		return refuse(h.Pos, "%v", err)
+	}
+	if len(h.Match) > 0 && !c.Tool && !c.Command {
+		return refuse(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
+	}
+	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(c.EventSpec, h.OnError)); err != nil {
+		return refuse(h.Pos, "%v", err)
+	}
+	if h.Call == nil {
+		return refuse(h.Pos, "hook %s has no Call", h.Event)
+	}
+	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
+	c.hooks, c.matches = append(c.hooks, h), c.matches || len(h.Match) > 0
+	return nil
+}
+
+func checkFailMode(spec *EventSpec, m FailMode) error {
+	switch {
+	case m == "", m == FailSkip,
+		m == FailDeny && slices.Contains(spec.Actions, ActionDeny),
+		m == FailAbort && slices.Contains(spec.Actions, ActionAbort):
+		return nil
+	}
+	want := []string{"skip"}
+	for _, a := range []Action{ActionDeny, ActionAbort} {
+		if slices.Contains(spec.Actions, a) {
+			want = append(want, string(a))
+		}
+	}
+	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
+}
+
+func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
+	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
+	if !special && !prefixName.MatchString(l.Prefix) {
+		return refuse(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+	}
+	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
+		return refuse(l.Pos, "fragment loader prefix %q is the host's own", l.Prefix)
+	}
+	if l.Load == nil {
+		return refuse(l.Pos, "fragment loader %q has no Load", l.Prefix)
+	}
+	if old := r.loaders[l.Prefix]; old != nil {
+		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
+	}
+	l.plugin = p.Name
+	r.loaders[l.Prefix] = l
+	return nil
+}
+
+func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
+	switch old := r.templates[l.Prefix]; {
+	case !prefixName.MatchString(l.Prefix):
+		return refuse(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+	case l.Load == nil:
+		return refuse(l.Pos, "template loader %q has no Load", l.Prefix)
+	case old != nil:
+		return &ConflictError{What: fmt.Sprintf("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
+	}
+	l.owner = p
+	r.templates[l.Prefix] = l
+	return nil
+}
+
+func (r *registry) addCommand(p *Plugin, c *Command) error {
+	if c.Call == nil {
+		return refuse(c.Pos, "command %q has no Call", c.Name)
+	}
+	c.plugin = p.Name
+	for _, name := range append([]string{c.Name}, c.Aliases...) {
+		switch old := r.commands[name]; {
+		case !pluginName.MatchString(name):
+			return refuse(c.Pos, "command name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", name)
+		case slices.Contains(reservedCommands, name):
+			return refuse(c.Pos, "command name %q is the host's own", name)
+		case old != nil:
+			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
+		}
+		r.commands[name] = c
+	}
+	return nil
+}
+
+func (r *registry) addSkill(p *Plugin, s *Skill) error {
+	key := p.Name + ":" + s.Name
+	switch old := r.skills[key]; {
+	case !toolName.MatchString(s.Name):
+		return refuse(s.Pos, "skill name %q: want 1 to 64 of A-Z a-z 0-9 _ -", s.Name)
+	case s.Load == nil:
+		return refuse(s.Pos, "skill %q has no Load", s.Name)
+	case old != nil:
+		return &ConflictError{What: fmt.Sprintf("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
+	}
+	s.plugin = p.Name
+	r.skills[key] = s
+	return nil
+}
+
+func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
+	e.API, e.plugin = cmp.Or(e.API, endpointAPIs[0]), p.Name
+	if len(e.Models) > 0 {
+		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
+	}
+	if err := e.check(); err != nil {
+		return refuse(e.Pos, "model %q: %v", e.Name, err)
+	}
+	for _, name := range append([]string{e.Name}, e.Aliases...) {
+		if old := r.endpoints[name]; old != nil {
+			return &ConflictError{What: fmt.Sprintf("model %q", name), Pos: e.Pos, Old: old.Pos}
+		}
+		r.endpoints[name] = e
+	}
+	return nil
+}

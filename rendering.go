@@ -1,0 +1,85 @@
+package starhost
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/starhost/starhost/fragments"
+)
+
+// pieces appends the message's part of a transcript to dst: strings that say all
+// that a provider would see of it, without copying contents. The id of each
+// attachment comes from idOf.
+func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
+	dst = append(dst, "\n<|", m.Role, "|>\n")
+	dst = append(dst, m.Content.Parts()...)
+	for i := range m.Attachments {
+		dst = append(dst, "\n<|attachment ", idOf(&m.Attachments[i]).String(), "|>")
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		dst = append(dst, "\n<|call ", c.ID, " ", c.Name, " ", string(c.Arguments), "|>")
+	}
+	if m.Role == RoleTool {
+		dst = append(dst, "\n<|answers ", m.CallID, "|>")
+	}
+	if m.IsError {
+		dst = append(dst, "\n<|error|>")
+	}
+	return append(dst, "\n")
+}
+
+// A toolPiece is a tool's part of a transcript, made when the first prompt needs it.
+type toolPiece struct {
+	once sync.Once
+	text string
+
+	name, description, parameters string // of a request's tool
+}
+
+// piecesOf returns a piece for each of a request's tools: the one before, if the request
+// before had the same tool in this place.
+func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
+	pieces := make([]*toolPiece, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		if i < len(before) && before[i].isOf(t) {
+			pieces[i] = before[i]
+			continue
+		}
+		pieces[i] = &toolPiece{name: t.Name, description: t.Description, parameters: string(t.Parameters)}
+	}
+	return pieces
+}
+
+// isOf reports whether this is the part that a tool has.
+func (p *toolPiece) isOf(t *Tool) bool {
+	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
+}
+
+// rendering returns the tool's part of a transcript.
+func (t *Tool) rendering() string {
+	if t.piece == nil { // a Go program's handler put it into an event
+		return t.render()
+	}
+	t.piece.once.Do(func() { t.piece.text = t.render() })
+	return t.piece.text
+}
+
+func (t *Tool) render() string {
+	if isPlain(t.Name) && isPlain(t.Description) {
+		return `["` + t.Name + `","` + t.Description + `"]` + string(t.Parameters) + "\n"
+	}
+	head, _ := json.Marshal([]string{t.Name, t.Description}) // strings always marshal
+	return string(head) + string(t.Parameters) + "\n"
+}
+
+// isPlain reports whether a text is in JSON as it is, between quotes.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}

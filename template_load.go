@@ -1,0 +1,87 @@
+package starhost
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// LoadTemplate returns the template that a reference stands for. The error is a
+// *RefError, or that of ctx.
+func (t *Turn) LoadTemplate(ctx context.Context, ref string) (Template, error) {
+	tm, _, err := t.loadTemplate(ctx, ref)
+	return tm, err
+}
+
+func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *TemplateLoader, error) {
+	prefix, arg, _ := strings.Cut(ref, ":")
+	l := t.registry.templates[prefix]
+	if l == nil {
+		return Template{}, nil, &RefError{Ref: ref, Err: unknownRef("template", ref, sortedKeys(t.registry.templates))}
+	}
+	lane := t.lane(ctx, l.owner.Name, true)
+	tm, err := protect(func() (Template, error) { return l.Load(lane.with(ctx), t, arg) })
+	if err == nil {
+		err = tm.check()
+	}
+	trace := &HookTrace{Event: EventTemplate, Plugin: l.owner.Name, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes, Detail: ref}
+	if err != nil {
+		trace.Action, trace.Detail = ActionError, err.Error()
+	}
+	t.record(lane)
+	t.note(lane).full = trace
+	if err := cut(ctx, err); err != nil {
+		return Template{}, nil, err
+	}
+	if err != nil {
+		failure := &HandlerError{Plugin: l.owner.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
+		t.tell(ctx, failure)
+		return Template{}, nil, &RefError{Ref: ref, Err: failure}
+	}
+	return tm, l, nil
+}
+
+// useTemplate takes over what the request's template says.
+func (t *Turn) useTemplate(ctx context.Context) error {
+	r := &t.request
+	if r.Template == "" {
+		if len(r.Params) > 0 {
+			return fmt.Errorf("got parameters %s, but no template", strings.Join(sortedKeys(r.Params), ", "))
+		}
+		return nil
+	}
+	tm, l, err := t.loadTemplate(ctx, r.Template)
+	if err != nil {
+		return err
+	}
+	prompt, system, err := tm.Fill(r.Text, r.Params)
+	if err != nil {
+		return &RefError{Ref: r.Template, Err: fmt.Errorf("template %q: %w", r.Template, err)}
+	}
+	t.words, r.Text = prompt, prompt
+	r.System, r.Model = cmp.Or(r.System, system), cmp.Or(r.Model, tm.Model)
+	r.Options = mergeObjects(tm.Options, r.Options)
+	t.only = append(t.only, ToolFilter{Allow: tm.Tools})
+	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
+	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos.String())}
+	return nil
+}
+
+// mergeObjects returns the members of two JSON objects, those of b where both
+// have one. Empty text is an empty object.
+func mergeObjects(a, b json.RawMessage) json.RawMessage {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(a, &members) != nil || json.Unmarshal(b, &members) != nil {
+		return b // which is refused where it is used
+	}
+	merged, _ := json.Marshal(members) // what was decoded marshals
+	return merged
+}
