@@ -47,9 +47,7 @@ var maxStutters = map[string]int{
 }
 
 // maxLongFiles allows a folder so many long files.
-var maxLongFiles = map[string]int{
-	"loader": 2,
-}
+var maxLongFiles = map[string]int{}
 
 const (
 	maxRootNames = 110 // exported by the root

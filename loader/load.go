@@ -10,16 +10,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
-	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
 
@@ -71,175 +68,6 @@ type Options struct {
 	Host starhost.Options
 }
 
-// The statuses of a plugin.
-const (
-	StatusLoaded      = "loaded"
-	StatusFailed      = "failed"      // Err says why
-	StatusDisabled    = "disabled"    // by the config
-	StatusUnavailable = "unavailable" // a variable of requires_env is not set
-)
-
-// The modes of a plugin.
-const (
-	modeEnforce = "enforce"
-	modeWarn    = "warn"
-)
-
-// A Plugin is what became of one plugin that was found.
-type Plugin struct {
-	Name, Version, Description, Owner string
-	// Mode is "enforce", or "warn" where the config wants denials logged only.
-	Mode string
-	// Path is as messages show it.
-	Path string
-	// Digest is the SHA-256 of the lines that sha256sum prints for the files that
-	// were read while the plugin was loaded, those of libraries among them, sorted
-	// by name.
-	Digest fragments.Hash
-	Status string
-	// Err says why a plugin failed; it is a *starlark.Error or an *Error.
-	Err error
-	// Declared and Granted are permissions, as their authors wrote them.
-	Declared, Granted []string
-	// Registered is what the plugin offers; nil unless it is loaded.
-	Registered *starhost.Plugin
-	// Inside is what its own file sees; nil unless it is loaded.
-	Inside *Inside
-	// Steps and Bytes are what its evaluation spent.
-	Steps, Bytes uint64
-
-	unloaded *evaluation // nil unless it failed or is unavailable
-}
-
-// An Inside evaluates code as a part of a plugin: with the names of its file, and its rights.
-type Inside struct {
-	of     *evaluation
-	module *starlark.Module
-	record *builtins.Recorder
-}
-
-// Load is what load statements ask, as in [starlark.Exec].
-func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
-	return i.of.load(from, label)
-}
-
-// Module returns the evaluated file of the plugin.
-func (i *Inside) Module() *starlark.Module { return i.module }
-
-// Recorder returns the recorder that the plugin's handlers run with.
-func (i *Inside) Recorder() *builtins.Recorder { return i.record }
-
-// Eval evaluates an expression as a handler of the plugin would that sees the names
-// of its file, and ctx. It returns the text of the value, as repr gives it.
-func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
-	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) (err error) {
-		ctx, names := i.record.Inside(ctx, t)
-		text, usage, err = i.of.box.Eval(ctx, i.module, names, expr)
-		return err
-	})
-	return text, usage, err
-}
-
-// A Set is a host with its plugins.
-type Set struct {
-	Host *starhost.Host
-	// Plugins are all that were found, in path order.
-	Plugins []Plugin
-	// Problems are paths that should be plugins and are none.
-	Problems []*Error
-	Warnings []Warning
-	Config   *Config
-
-	inputs    Inputs
-	workspace *effects.Files
-	secrets   *effects.Secrets
-}
-
-// Inputs are the files that decide what Load gives, by absolute paths.
-type Inputs struct {
-	// Files are the config's and plugins that are single files.
-	Files []string
-	// Folders are folders of plugins, plugins that are folders, and libraries: all
-	// that is in them counts.
-	Folders []string
-}
-
-// Inputs returns what the set was loaded from.
-func (s *Set) Inputs() Inputs { return s.inputs }
-
-// Err returns the first error in path order: of a path, of a plugin, of a plugin
-// that is required and not loaded. Nil means that all is well.
-func (s *Set) Err() error {
-	if len(s.Problems) > 0 {
-		return s.Problems[0]
-	}
-	for i := range s.Plugins {
-		if s.Plugins[i].Err != nil {
-			return s.Plugins[i].Err
-		}
-	}
-	return s.Missing()
-}
-
-// Missing returns an error for the first plugin that the config requires and
-// that is not loaded. Whoever enforces decisions must not work without it.
-func (s *Set) Missing() error {
-	for _, name := range s.Config.Plugins.Required {
-		if s.status(name) != StatusLoaded {
-			return s.missing(name)
-		}
-	}
-	return nil
-}
-
-// missing returns the error of a required plugin that is not loaded.
-func (s *Set) missing(name string) *Error {
-	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.near(name))
-}
-
-// near returns which plugin a name that none bears may mean.
-func (s *Set) near(name string) string {
-	names := make([]string, len(s.Plugins))
-	for i := range s.Plugins {
-		names[i] = s.Plugins[i].Name
-	}
-	if slices.Contains(names, name) {
-		return ""
-	}
-	slices.Sort(names)
-	return near.DidYouMean(name, names)
-}
-
-// status returns the status of a plugin, "" if there is none of that name.
-func (s *Set) status(name string) string {
-	if i := s.index(name); i >= 0 {
-		return s.Plugins[i].Status
-	}
-	return ""
-}
-
-// index returns where a plugin is, -1 if there is none of that name.
-func (s *Set) index(name string) int {
-	for i := range s.Plugins { // the others may be under way
-		if s.Plugins[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// Redact takes the values of secrets out of a text: of those that were read, which
-// at least those are that plugins may use.
-func (s *Set) Redact(text string) string { return s.secrets.Redact(text) }
-
-// Close frees what the set holds open.
-func (s *Set) Close() error {
-	if s.workspace == nil {
-		return nil
-	}
-	return s.workspace.Close()
-}
-
 // Load finds, evaluates and registers plugins: in path order, but each after
 // those that it requires. A plugin that fails is reported in the set and the
 // others load. The error says that nothing can be loaded at all: no path, a
@@ -275,9 +103,6 @@ type loading struct {
 	granted   map[string][]string     // by flags, by plugin
 	settings  map[string][]assignment // likewise
 }
-
-// An assignment is one --set.
-type assignment struct{ key, value string }
 
 // newLoading finds the plugins and makes an empty host. Its result has a set
 // that must be closed, also beside an error.
@@ -472,54 +297,6 @@ func (l *loading) inputs(paths []Path) Inputs {
 	return in
 }
 
-// vocabulary returns a sandbox with everything that a plugin file can say. It is made
-// once: whatever its functions do, they do for the thread that calls them.
-var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
-	box := starlark.New(starlark.Options{})
-	for _, t := range builtins.Topics(box) {
-		for i := range t.Entries {
-			e := &t.Entries[i]
-			if e.Value == nil { // the language's own
-				continue
-			}
-			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return box, nil
-})
-
-// newSandbox makes the sandbox of all plugins.
-func (l *loading) newSandbox() (*starlark.Sandbox, error) {
-	words, err := vocabulary()
-	if err != nil {
-		return nil, err
-	}
-	return words.With(starlark.Options{
-		Limits: limits(l.config.Limits),
-		Print: func(ctx context.Context, pos starlark.Pos, text string) {
-			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
-		},
-		Cache:    l.Cache,
-		Coverage: l.Coverage,
-		Profile:  l.Profile,
-	}), nil
-}
-
-// boxOf returns the sandbox of a plugin.
-func (l *loading) boxOf(s *Source) (*starlark.Sandbox, error) {
-	box, err := l.sandbox()
-	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.limitsApart(s) {
-		return box, err
-	}
-	return box.WithLimits(limits(l.config.LimitsOf(s))), nil
-}
-
-func limits(c LimitsConfig) starlark.Limits {
-	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output, Raised: c.Raised}
-}
-
 // newHost makes the host with its own references.
 func (l *loading) newHost() error {
 	p := &l.config.Prompt
@@ -550,69 +327,3 @@ func (l *loading) newHost() error {
 // aboutTokens estimates how many tokens a model makes of a text: a quarter of its bytes. Reports
 // that use it say "about".
 func aboutTokens(text string) int64 { return int64(len(text) / 4) }
-
-// flags gives the permissions and settings of the flags to the plugins they name.
-func (l *loading) flags(used []*Source) error {
-	for _, text := range l.Grants {
-		name, permission, err := parseGrant(text)
-		if err != nil {
-			return err
-		}
-		if name == starhost.HostPlugin {
-			continue // see hostWorld
-		}
-		if name, err = only(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
-			return err
-		}
-		l.granted[name] = append(l.granted[name], permission.String())
-	}
-	for _, text := range l.Set {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return errorAt(Place{}, "E0610", "--set %s: got no =, want [PLUGIN.]KEY=VALUE", text)
-		}
-		name, rest, named := strings.Cut(key, ".")
-		if !named {
-			name, rest = "", key
-		}
-		name, err := only(used, name, "--set "+text, "--set PLUGIN."+text)
-		if err != nil {
-			return err
-		}
-		if host, _, _ := strings.Cut(rest, "."); builtins.HostSetting(host) {
-			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, host, name)
-		}
-		l.settings[name] = append(l.settings[name], assignment{rest, value})
-	}
-	return nil
-}
-
-// parseGrant reads [PLUGIN=]PERMISSION; name is "" if no plugin is named.
-func parseGrant(text string) (name string, p effects.Permission, err error) {
-	name, rest, named := strings.Cut(text, "=")
-	if !named || !isPluginName(name) {
-		name, rest = "", text
-	}
-	if p, err = effects.ParsePermission(rest); err != nil {
-		return "", p, errorAt(Place{}, "E0502", "--grant %s: %v", text, err)
-	}
-	return name, p, nil
-}
-
-// only returns the name of the plugin that a flag is for: the one it names, else
-// the only one there is.
-func only(used []*Source, name, flag, want string) (string, error) {
-	var names []string
-	for _, s := range used {
-		names = append(names, s.Name)
-	}
-	switch {
-	case name == "" && len(names) == 1:
-		return names[0], nil
-	case name == "":
-		return "", errorAt(Place{}, "E0610", "%s: there are %d plugins, want %s", flag, len(names), want)
-	case !slices.Contains(names, name):
-		return "", errorAt(Place{}, "E0610", "%s: no plugin is named %s%s", flag, name, near.DidYouMean(name, names))
-	}
-	return name, nil
-}

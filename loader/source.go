@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/bmatcuk/doublestar/v4"
-	"github.com/spf13/afero"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -312,35 +310,6 @@ func (s *Source) Exists(name string) (bool, error) {
 	return found, nil
 }
 
-// Glob returns the names of the files that match a pattern, in the order of
-// their bytes. "*" stays within a folder, "**" does not; a name that begins with
-// a dot is matched only where the pattern spells the dot. Links to folders are
-// not followed.
-func (s *Source) Glob(pattern string) ([]string, error) {
-	if err := s.checkPattern(pattern); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var names []string
-	err := s.open(func(root *os.Root) (err error) {
-		g := &globFS{source: s, fs: filesOf(root), left: maxEntries}
-		names, err = doublestar.Glob(g, pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
-			doublestar.WithNoHidden(), doublestar.WithFailOnIOErrors())
-		names = slices.DeleteFunc(names, g.isFolder)
-		return err
-	})
-	if err != nil {
-		return nil, s.explain(pattern, err)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) > maxMatches {
-		return nil, errorAt(Place{File: s.File(pattern)}, "E0608", "got %d matches, want at most %d", len(names), maxMatches)
-	}
-	return names, nil
-}
-
 // check refuses names that do not stay in the plugin's folder.
 func (s *Source) check(name string) error {
 	at := Place{File: s.Display}
@@ -351,108 +320,6 @@ func (s *Source) check(name string) error {
 		return errorAt(at, "E0604", "path: got %q, want one inside the plugin's folder, with / between names and without . and ..", name)
 	}
 	return nil
-}
-
-func (s *Source) checkPattern(pattern string) error {
-	switch {
-	case len(pattern) > maxPattern:
-		return tooLarge(Place{File: s.Display}, int64(len(pattern)), maxPattern)
-	case !doublestar.ValidatePattern(pattern):
-		return errorAt(Place{File: s.Display}, "E0604", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
-	}
-	return s.check(pattern)
-}
-
-// open lends the plugin's folder. It is opened for each use, but where [folder.hold]
-// keeps it open: a thousand plugins must not hold a thousand folders open.
-func (s *Source) open(use func(*os.Root) error) error {
-	root, err := s.shared.hold(s.dir)
-	if err != nil {
-		return err
-	}
-	defer s.shared.release(root)
-	if s.sub != "" {
-		if root, err = root.OpenRoot(s.sub); err != nil {
-			return err
-		}
-		defer root.Close()
-	}
-	return use(root)
-}
-
-// filesOf returns the files of a folder.
-func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
-
-// A folder is open while somebody holds it. All plugins in it share it. A nil folder
-// belongs to one plugin alone.
-type folder struct {
-	mu    sync.Mutex
-	root  *os.Root
-	users int
-}
-
-// hold opens the folder, whose path is dir, if nobody has it open.
-func (f *folder) hold(dir string) (*os.Root, error) {
-	if f == nil {
-		return os.OpenRoot(dir)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.users == 0 {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		f.root = root
-	}
-	f.users++
-	return f.root, nil
-}
-
-// release gives back what hold returned.
-func (f *folder) release(root *os.Root) {
-	if f == nil {
-		root.Close() // it was only read
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.users--; f.users == 0 {
-		root.Close() // likewise
-	}
-}
-
-// list returns the entries of a folder, sorted by name.
-func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
-	if entries, ok := s.folders[dir]; ok {
-		return entries, nil
-	}
-	f, err := fsys.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.IsDir() {
-		return nil, errors.Join(err, fs.ErrNotExist)
-	}
-	infos, err := f.Readdir(maxEntries - s.entries + 1)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	if s.entries+len(infos) > maxEntries {
-		return nil, errorAt(Place{File: s.File(dir)}, "E0608", "got more than %d files in the plugin's folders", maxEntries)
-	}
-	entries := make([]fs.DirEntry, len(infos))
-	for i, info := range infos {
-		entries[i] = fs.FileInfoToDirEntry(info)
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	if s.folders == nil {
-		s.folders = map[string][]fs.DirEntry{}
-	}
-	s.folders[dir] = entries
-	s.entries += len(entries)
-	return entries, nil
 }
 
 // named tells whether an operator typed the path as an argument.
@@ -512,43 +379,4 @@ func (s *Source) main() string {
 		return name
 	}
 	return resolved(name)
-}
-
-// A globFS shows a source's folders to doublestar and bounds the work of one
-// pattern: nested braces and stars can ask for a folder very often.
-type globFS struct {
-	source *Source
-	fs     afero.Fs
-	left   int
-}
-
-// Open is not used for matching.
-func (g *globFS) Open(name string) (fs.File, error) { return g.fs.Open(name) }
-
-func (g *globFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	entries, err := g.source.list(g.fs, name)
-	if err != nil {
-		return nil, err
-	}
-	return entries, g.spend(1 + len(entries))
-}
-
-func (g *globFS) Stat(name string) (fs.FileInfo, error) {
-	if err := g.spend(1); err != nil {
-		return nil, err
-	}
-	return g.fs.Stat(name)
-}
-
-func (g *globFS) spend(n int) error {
-	if g.left -= n; g.left < 0 {
-		return errorAt(Place{File: g.source.Display}, "E0608", "the pattern looks at more than %d files, want a simpler one", maxEntries)
-	}
-	return nil
-}
-
-// isFolder tells whether a match is a link to a folder.
-func (g *globFS) isFolder(name string) bool {
-	info, err := g.fs.Stat(name)
-	return err == nil && info.IsDir()
 }

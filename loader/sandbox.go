@@ -1,0 +1,57 @@
+package loader
+
+import (
+	"context"
+	"sync"
+
+	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost/starlark"
+)
+
+// vocabulary returns a sandbox with everything that a plugin file can say. It is made
+// once: whatever its functions do, they do for the thread that calls them.
+var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
+	box := starlark.New(starlark.Options{})
+	for _, t := range builtins.Topics(box) {
+		for i := range t.Entries {
+			e := &t.Entries[i]
+			if e.Value == nil { // the language's own
+				continue
+			}
+			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return box, nil
+})
+
+// newSandbox makes the sandbox of all plugins.
+func (l *loading) newSandbox() (*starlark.Sandbox, error) {
+	words, err := vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	return words.With(starlark.Options{
+		Limits: limits(l.config.Limits),
+		Print: func(ctx context.Context, pos starlark.Pos, text string) {
+			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
+		},
+		Cache:    l.Cache,
+		Coverage: l.Coverage,
+		Profile:  l.Profile,
+	}), nil
+}
+
+// boxOf returns the sandbox of a plugin.
+func (l *loading) boxOf(s *Source) (*starlark.Sandbox, error) {
+	box, err := l.sandbox()
+	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.limitsApart(s) {
+		return box, err
+	}
+	return box.WithLimits(limits(l.config.LimitsOf(s))), nil
+}
+
+func limits(c LimitsConfig) starlark.Limits {
+	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output, Raised: c.Raised}
+}

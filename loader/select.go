@@ -1,0 +1,218 @@
+package loader
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// governs reports whether the project's config may make a setting for the plugin. It may if the
+// project led to the plugin. If an argument named a plugin of the project, an untrusted project
+// may only give it values. A plugin that the user's config names is the user's, wherever it lies.
+func (c *Config) governs(s *Source, setting trust) bool {
+	switch {
+	case c.project == "":
+		return false
+	case s.named():
+		return c.trusted.covers(s) || setting == ownPlugins && s.within(c.project)
+	}
+	return s.Project
+}
+
+// vouched reports whether somebody whom the operator trusts brings the plugin: the operator, by
+// the user's config or an argument, or a trusted project.
+func (c *Config) vouched(s *Source) bool { return !s.Project || c.trusted.covers(s) }
+
+// GrantsOf returns the permissions given to the plugin: the operator's where the
+// operator named its path, those of a trusted project where it is a plugin of that
+// project.
+func (c *Config) GrantsOf(s *Source) []string {
+	var grants []string
+	if !s.Project {
+		grants = c.Grants[s.Name]
+	}
+	if c.trusted.covers(s) {
+		grants = slices.Concat(grants, c.projectGrants[s.Name].permissions)
+	}
+	return grants
+}
+
+// Paths returns where plugins are looked for: at the arguments; without any,
+// where the config says; without that, in ./plugins, else ./*.star.
+func (c *Config) Paths(dir string, args []string) ([]Path, error) {
+	if len(args) > 0 {
+		paths := make([]Path, len(args))
+		for i, arg := range args {
+			paths[i] = NewPath(dir, arg)
+		}
+		return paths, nil
+	}
+	if len(c.Plugins.Paths) > 0 {
+		return c.Plugins.Paths, nil
+	}
+	return defaultPaths(dir)
+}
+
+// ErrNoPlugins is the cause of the error of [Config.Paths] if nobody named a plugin and the
+// current folder has none.
+var ErrNoPlugins = errors.New("no plugins")
+
+func defaultPaths(dir string) ([]Path, error) {
+	if info, err := os.Stat(filepath.Join(dir, "plugins")); err == nil && info.IsDir() {
+		p := NewPath(dir, "plugins")
+		p.Project = true
+		return []Path{p}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, errorAt(Place{File: filepath.ToSlash(dir)}, "E0607", "%s", reason(err))
+	}
+	var paths []Path
+	for _, e := range entries {
+		p := NewPath(dir, e.Name())
+		p.Project = true
+		switch {
+		case e.Name() == mainFile: // the folder is one plugin, its other files are modules
+			return []Path{p}, nil
+		case strings.HasSuffix(e.Name(), ".star") && !strings.HasPrefix(e.Name(), "."):
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		err := errorAt(Place{}, "E0604", "no plugins: got no PATH, no [plugins] paths in %s, no ./plugins and no ./*.star "+
+			"(name some: starhost eval PATH; or begin one: starhost new plugin NAME)", ConfigName)
+		err.err = ErrNoPlugins
+		return nil, err
+	}
+	return paths, nil
+}
+
+// Select returns which of the found plugins are used and which are disabled, in
+// the order given. What the project's config says of single plugins takes effect
+// here, for plugins of the project alone; so flags must be applied after it. Names in the config that no plugin bears are warned of, unless the
+// plugins were named by arguments.
+func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
+	c.warnings = nil
+	names := sync.OnceValue(func() map[string]*Source { // seldom asked for
+		names := make(map[string]*Source, len(found))
+		for _, s := range found {
+			names[s.Name] = s
+		}
+		return names
+	})
+	byName := slices.ContainsFunc(found, (*Source).named)
+	project := c.release(names, byName)
+	for _, s := range found {
+		if c.trusted.covers(s) {
+			s.pins = c.trusted.files
+		}
+		if c.uses(s, project) {
+			used = append(used, s)
+		} else {
+			disabled = append(disabled, s)
+		}
+	}
+	if !byName {
+		c.checkNames(names())
+	}
+	return used, disabled, c.warnings
+}
+
+// release applies what the project says of its own plugins, and returns its
+// enabled and disabled ones. Names that no plugin bears it warns of unless some were
+// asked for byName.
+func (c *Config) release(names func() map[string]*Source, byName bool) (project PluginsConfig) {
+	if len(c.held) == 0 {
+		return project
+	}
+	found := names()
+	own := func(g given, name string) bool { return found[name] != nil && c.governs(found[name], g.trust) }
+	refuse := func(g given, name string) {
+		switch s := found[name]; {
+		case s == nil && !byName:
+			governed := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
+			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, near.DidYouMean(name, governed))
+		case s == nil:
+		case s.named() && s.within(c.project):
+			c.ignore(g, "an argument names %s", name)
+		case g.trust == confined: // trust changes nothing
+			c.warn(g.place, "%s is ignored: %s is no plugin of this project", toml.Key(g.key), name)
+		default:
+			c.ignore(g, "%s is no plugin of this project", name)
+		}
+	}
+	for _, g := range c.held {
+		if g.key[0] == "plugin" {
+			if name := g.key[1]; own(g, name) {
+				c.set(g) // its type was checked when it was held
+			} else {
+				refuse(g, name)
+			}
+			continue
+		}
+		list, _ := texts(g.value) // checked when it was held
+		for _, name := range list {
+			switch {
+			case !own(g, name):
+				refuse(g, name)
+			case g.key[1] == "enabled":
+				project.Enabled = append(project.Enabled, name)
+			default:
+				project.Disabled = append(project.Disabled, name)
+			}
+		}
+	}
+	return project
+}
+
+// uses tells whether a plugin is to be used. Its name as an argument enables it,
+// but nothing wins over disabled.
+func (c *Config) uses(s *Source, project PluginsConfig) bool {
+	enabled := c.Plugins.Enabled
+	if len(project.Enabled) > 0 && c.governs(s, confined) {
+		enabled = project.Enabled
+	}
+	if slices.Contains(c.Plugins.Disabled, s.Name) || slices.Contains(project.Disabled, s.Name) {
+		return false
+	}
+	return len(enabled) == 0 || s.named() || slices.Contains(enabled, s.Name)
+}
+
+// checkNames warns of names that no plugin bears.
+func (c *Config) checkNames(found map[string]*Source) {
+	check := func(name string, key ...string) {
+		if _, ok := found[name]; !ok {
+			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, near.DidYouMean(name, sortedKeys(found)))
+		}
+	}
+	for _, name := range c.Plugins.Enabled {
+		check(name, "plugins", "enabled")
+	}
+	for _, name := range c.Plugins.Disabled {
+		check(name, "plugins", "disabled", name)
+	}
+	for _, name := range c.Plugins.Required {
+		check(name, "plugins", "required", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Plugin)) {
+		check(name, "plugin", name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Grants)) {
+		if name != starhost.HostPlugin {
+			check(name, "grants", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.projectGrants)) {
+		if c.Grants[name] == nil {
+			check(name, "grants", name)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package loader
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/afero"
+)
+
+// open lends the plugin's folder. It is opened for each use, but where [folder.hold]
+// keeps it open: a thousand plugins must not hold a thousand folders open.
+func (s *Source) open(use func(*os.Root) error) error {
+	root, err := s.shared.hold(s.dir)
+	if err != nil {
+		return err
+	}
+	defer s.shared.release(root)
+	if s.sub != "" {
+		if root, err = root.OpenRoot(s.sub); err != nil {
+			return err
+		}
+		defer root.Close()
+	}
+	return use(root)
+}
+
+// filesOf returns the files of a folder.
+func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
+
+// A folder is open while somebody holds it. All plugins in it share it. A nil folder
+// belongs to one plugin alone.
+type folder struct {
+	mu    sync.Mutex
+	root  *os.Root
+	users int
+}
+
+// hold opens the folder, whose path is dir, if nobody has it open.
+func (f *folder) hold(dir string) (*os.Root, error) {
+	if f == nil {
+		return os.OpenRoot(dir)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users == 0 {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		f.root = root
+	}
+	f.users++
+	return f.root, nil
+}
+
+// release gives back what hold returned.
+func (f *folder) release(root *os.Root) {
+	if f == nil {
+		root.Close() // it was only read
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.users == 0 {
+		root.Close() // likewise
+	}
+}
+
+// list returns the entries of a folder, sorted by name.
+func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
+	if entries, ok := s.folders[dir]; ok {
+		return entries, nil
+	}
+	f, err := fsys.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		return nil, errors.Join(err, fs.ErrNotExist)
+	}
+	infos, err := f.Readdir(maxEntries - s.entries + 1)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if s.entries+len(infos) > maxEntries {
+		return nil, errorAt(Place{File: s.File(dir)}, "E0608", "got more than %d files in the plugin's folders", maxEntries)
+	}
+	entries := make([]fs.DirEntry, len(infos))
+	for i, info := range infos {
+		entries[i] = fs.FileInfoToDirEntry(info)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if s.folders == nil {
+		s.folders = map[string][]fs.DirEntry{}
+	}
+	s.folders[dir] = entries
+	s.entries += len(entries)
+	return entries, nil
+}

@@ -1,0 +1,51 @@
+package loader
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Workspace returns the folder that plugins may be granted files of: that of the
+// nearest config, else the repository root, else dir itself. It is absolute.
+func Workspace(dir string) (string, error) {
+	folders, repository, err := ancestry(dir)
+	if err != nil {
+		return "", err
+	}
+	if file := nearestConfig(folders); file != "" {
+		return filepath.Dir(file), nil
+	}
+	return cmp.Or(repository, folders[0]), nil
+}
+
+// ancestry returns dir and the folders above it up to the repository root, which
+// holds .git; outside of a repository only dir.
+func ancestry(dir string) (folders []string, repository string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, "", errorAt(Place{File: dir}, "E0607", "%s", reason(err))
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		folders = append(folders, at)
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return folders, at, nil
+		}
+		if at == filepath.Dir(at) {
+			return folders[:1], "", nil
+		}
+	}
+}
+
+// nearestConfig returns the first config file in the folders, "" if there is none.
+func nearestConfig(folders []string) string {
+	for _, folder := range folders {
+		file := filepath.Join(folder, ConfigName)
+		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+			return file
+		}
+	}
+	return ""
+}
