@@ -221,7 +221,7 @@ func (c *testCase) unreadFiles() []string {
 	return slices.DeleteFunc(sortedKeys(c.filesIn(pluginsDir)), func(name string) bool {
 		return slices.ContainsFunc(c.ownSources, func(s *loader.Source) bool {
 			file, inside := strings.CutPrefix(pluginsDir+"/"+name, s.Path+"/")
-			return s.Path == pluginsDir+"/"+name || inside && s.Looked(file)
+			return s.Path == pluginsDir+"/"+name || inside && s.WasRead(file)
 		})
 	})
 }

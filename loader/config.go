@@ -40,13 +40,13 @@ type Config struct {
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
-	project  string  // absolute folder of the project layer, "" without one
-	held     []given // what the project says of single plugins, until Select knows whose they are
+	project  string         // absolute folder of the project layer, "" without one
+	pending  []layerSetting // what the project says of single plugins, until Select knows whose they are
 
 	projectGrants map[string]projectGrant // of a trusted project, by plugin
 	projectLimits projectLimits
-	files         []string // that were read, absolute
-	trusted       *trusted // the files of a trusted project; nil if it is not trusted
+	files         []string      // that were read, absolute
+	trustedFiles  *trustedFiles // the files of a trusted project; nil if it is not trusted
 }
 
 // A projectGrant is what a project gives to a plugin of its own.
@@ -184,13 +184,13 @@ func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	return o.load(func(c *Config, l *layer, src []byte) { c.recall(l, src, o.Getenv) })
+	return o.load(func(c *Config, l *layer, src []byte) { c.trustProject(l, src, o.Getenv) })
 }
 
 // load reads all layers. trust is asked about that of a project before it counts.
 func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (*Config, []Warning, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
-	files, err := o.files()
+	files, err := o.configFiles()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -275,7 +275,7 @@ func newConfig() *Config {
 }
 
 // PluginOf returns what concerns the plugin, for reading and changing.
-func (c *Config) PluginOf(name string) *PluginConfig { return entry(c.Plugin, name) }
+func (c *Config) PluginOf(name string) *PluginConfig { return ensureEntry(c.Plugin, name) }
 
 // pluginOf returns the plugin's part of the config as it is, the zero one where there is
 // none.
@@ -295,8 +295,8 @@ func (c *Config) warn(at Place, format string, args ...any) {
 	c.warnings = append(c.warnings, Warning{Place: at, Msg: fmt.Sprintf(format, args...)})
 }
 
-// entry returns the table of that name, a new one if there is none.
-func entry[T any](tables map[string]*T, name string) *T {
+// ensureEntry returns the table of that name, a new one if there is none.
+func ensureEntry[T any](tables map[string]*T, name string) *T {
 	if tables[name] == nil {
 		tables[name] = new(T)
 	}

@@ -70,7 +70,7 @@ func env(pairs ...string) func(string) string {
 	}
 }
 
-func texts[T interface{ String() string }](list []T) string {
+func parseTexts[T interface{ String() string }](list []T) string {
 	var b strings.Builder
 	for _, x := range list {
 		b.WriteString(x.String() + "\n")
@@ -342,7 +342,7 @@ func TestLayers(t *testing.T) {
 		"../starhost.toml:15: limits.steps is ignored: a project that is not trusted can only lower limits, 500 holds" + hint +
 		"../starhost.toml:20: store.url is ignored: only the user's config sets it\n" +
 		"../starhost.toml:22: libraries.lib is ignored: this project is not trusted" + hint
-	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	var paths []string
@@ -407,7 +407,7 @@ func TestSelectKeepsProjectToItsOwnPlugins(t *testing.T) {
 		"../starhost.toml:4: plugins.disabled is ignored: policy is no plugin of this project\n" +
 		"../starhost.toml:11: plugin.policy.mode is ignored: policy is no plugin of this project\n" +
 		"../starhost.toml:5: plugins.required: no plugin is named other\n"
-	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	oncall := c.PluginOf("oncall")
@@ -448,7 +448,7 @@ func TestSelectByArguments(t *testing.T) {
 		"../starhost.toml:4: plugins.disabled is ignored: an argument names own" + hint +
 		"../starhost.toml:7: plugin.oncall.mode is ignored: an argument names oncall" + hint +
 		"../starhost.toml:9: plugin.oncall.limits.steps is ignored: an argument names oncall" + hint
-	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings, none of names that were not asked for (-want +got):\n%s", diff)
 	}
 	if c.PluginOf("oncall").Mode != "" || c.LimitsOf(found[0]).Steps != 500 || c.LimitsOf(found[0]).Timeout != 2*time.Second {
@@ -479,7 +479,7 @@ func TestSelectReportsUnknownNames(t *testing.T) {
 		"c.toml:4: plugins.disabled: no plugin is named x\n" +
 		"c.toml:5: plugin.oncalls: no plugin is named oncalls (did you mean oncall?)\n" +
 		"c.toml:8: grants.policies: no plugin is named policies (did you mean policy?)\n"
-	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -493,7 +493,7 @@ func TestPluginLimitOverTheHosts(t *testing.T) {
 	want := "c.toml:2: plugin.a.limits.memory is over [limits] memory, which holds\n" +
 		"c.toml:2: plugin.a.limits.steps is over [limits] steps, which holds\n" +
 		"c.toml:2: plugin.a.limits.timeout is over [limits] timeout, which holds\n"
-	if diff := gocmp.Diff(want, texts(warnings)); diff != "" {
+	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff(c.Limits, c.LimitsOf(&loader.Source{Name: "a"})); diff != "" {

@@ -40,8 +40,8 @@ func isPluginName(s string) bool {
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	d := newDiscovery(maxSource)
 	for _, p := range paths {
-		d.named = !p.Project
-		d.path(p)
+		d.isNamed = !p.Project
+		d.addPath(p)
 	}
 	return d.sources, d.errs
 }
@@ -51,13 +51,13 @@ type discovery struct {
 	maxSource int64
 	sources   []*Source
 	byName    map[string]*Source
-	folders   map[string]*folder // by path
+	folders   map[string]*sharedFolder // by path
 	errs      []*Error
-	named     bool // the operator named the path that is being searched
+	isNamed   bool // the operator named the path that is being searched
 }
 
 func newDiscovery(maxSource int64) *discovery {
-	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}, folders: map[string]*folder{}}
+	return &discovery{maxSource: cmp.Or(maxSource, DefaultMaxSource), byName: map[string]*Source{}, folders: map[string]*sharedFolder{}}
 }
 
 func (d *discovery) fail(at Place, code, format string, args ...any) {
@@ -67,13 +67,13 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 // report adds an error. A path that no operator named may well lead to no plugin (E0604): many
 // projects have a folder plugins. Any other error hides a plugin, which may be a guard.
 func (d *discovery) report(e *Error) {
-	e.lost = d.named || e.code != "E0604"
+	e.hidesPlugin = d.isNamed || e.code != "E0604"
 	d.errs = append(d.errs, e)
 }
 
-// path looks at one path that was named. Links are followed here: whoever named
+// addPath looks at one path that was named. Links are followed here: whoever named
 // the path meant what it leads to.
-func (d *discovery) path(p Path) {
+func (d *discovery) addPath(p Path) {
 	real, err := filepath.EvalSymlinks(p.Real)
 	if err != nil {
 		d.report(p.Explain(err))
@@ -84,10 +84,10 @@ func (d *discovery) path(p Path) {
 	case err != nil:
 		d.report(p.Explain(err))
 	case info.IsDir():
-		d.folder(p, real)
+		d.addFolder(p, real)
 	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
 		p.Shown, p.Real = path.Dir(p.Shown), filepath.Dir(p.Real)
-		d.path(p)
+		d.addPath(p)
 	case !strings.HasSuffix(p.Shown, ".star"):
 		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star file or a folder", p.Shown)
 	default:
@@ -110,8 +110,8 @@ func (p Path) Explain(err error) *Error {
 	return errorAt(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), near.DidYouMean(filepath.Base(p.Real), names))
 }
 
-// folder looks at a folder that was named: it is a plugin or holds plugins.
-func (d *discovery) folder(p Path, real string) {
+// addFolder looks at a folder that was named: it is a plugin or holds plugins.
+func (d *discovery) addFolder(p Path, real string) {
 	root, err := os.OpenRoot(real)
 	if err != nil {
 		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
@@ -131,15 +131,15 @@ func (d *discovery) folder(p Path, real string) {
 		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 		return
 	}
-	found := d.entries(p, real, root.FS(), entries)
+	found := d.findPlugins(p, real, root.FS(), entries)
 	slices.SortStableFunc(found, func(a, b *Source) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range found {
 		d.add(p, s)
 	}
 }
 
-// entries returns the plugins in a folder of plugins.
-func (d *discovery) entries(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
+// findPlugins returns the plugins in a folder of plugins.
+func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
 	found := make([]*Source, 0, len(entries))
 	before, at := len(d.errs), strings.TrimSuffix(path.Join(p.Shown, "x"), "x")
 	for _, e := range entries {
@@ -183,7 +183,7 @@ func holdsPlugin(dir, name string) bool {
 func (d *discovery) add(p Path, s *Source) {
 	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
 	if s.shared = d.folders[s.dir]; s.shared == nil {
-		s.shared = new(folder)
+		s.shared = new(sharedFolder)
 		d.folders[s.dir] = s.shared
 	}
 	s.Display = s.Main
@@ -197,21 +197,21 @@ func (d *discovery) add(p Path, s *Source) {
 	switch {
 	case !isPluginName(s.Name):
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, want a lower-case letter, then at most 63 of a-z, 0-9, _ and - (rename it to %s)",
-			s.Name, s.goodName())
+			s.Name, s.suggestName())
 	case s.Name == starhost.HostPlugin:
 		d.fail(Place{File: s.Path}, "E0605", "plugin name: got %q, which is the host's own (rename it)", s.Name)
 	case old == nil:
 		d.byName[s.Name] = s
 		d.sources = append(d.sources, s)
-	case old.same(s):
+	case old.isSame(s):
 		old.Project = old.Project && s.Project
 	default:
 		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want names of their own (rename one, or leave one of the paths out)", s.Name, old.Path)
 	}
 }
 
-// goodName returns what the plugin's file or folder could be called.
-func (s *Source) goodName() string {
+// suggestName returns what the plugin's file or folder could be called.
+func (s *Source) suggestName() string {
 	if s.Folder {
 		return PluginName(s.Name)
 	}

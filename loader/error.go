@@ -38,9 +38,9 @@ type Error struct {
 	// Msg is one line without the place.
 	Msg string
 
-	code string
-	err  error
-	lost bool // a guard may be what is missing: see [Set.LostGuards]
+	code        string
+	err         error
+	hidesPlugin bool // a guard may be what is missing: see [Set.LostGuards]
 }
 
 // Error returns the place and the message.
@@ -71,9 +71,9 @@ type Warning struct {
 // String returns the place and the message.
 func (w Warning) String() string { return (&Error{Place: w.Place, Msg: w.Msg}).Error() }
 
-// joined returns the errors in the order of their places in one file, as one
+// joinErrors returns the errors in the order of their places in one file, as one
 // error, nil if there are none.
-func joined(list []*Error) error {
+func joinErrors(list []*Error) error {
 	slices.SortStableFunc(list, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Place.Col, b.Place.Col))
 	})

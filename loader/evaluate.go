@@ -22,15 +22,15 @@ import (
 // An evaluation loads one plugin, in two steps: starhost reads the manifests of all plugins
 // before it evaluates the first one.
 type evaluation struct {
-	*loading
-	source   *Source
-	plugin   *Plugin
-	box      *starlark.Sandbox // once the file was parsed
-	file     *starlark.File
-	manifest *builtins.Manifest
-	requires []requirement
-	borrowed map[string]fragments.Hash // files of libraries, as positions call them
-	warnings []Warning
+	*loadRun
+	source       *Source
+	plugin       *Plugin
+	box          *starlark.Sandbox // once the file was parsed
+	file         *starlark.File
+	manifest     *builtins.Manifest
+	requires     []requirement
+	libraryFiles map[string]fragments.Hash // files of libraries, as positions call them
+	warnings     []Warning
 
 	unavailable string // why the plugin is unavailable
 
@@ -43,7 +43,7 @@ type evaluation struct {
 // prepare reads a plugin and what it says of itself.
 func (e *evaluation) prepare() {
 	err := e.read()
-	if err == nil && !e.available() {
+	if err == nil && !e.isAvailable() {
 		e.plugin.Status, e.plugin.Digest, e.plugin.unloaded = StatusUnavailable, e.digest(), e
 		return
 	}
@@ -71,11 +71,11 @@ func (e *evaluation) finish(err error) {
 // digest returns the SHA-256 of what sha256sum prints for the files that were
 // read so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
-	files := e.source.appendSums(make([]summed, 0, 4)) // more are seldom
-	for name, sum := range e.borrowed {
-		files = append(files, summed{name, sum})
+	files := e.source.appendDigests(make([]fileDigest, 0, 4)) // more are seldom
+	for name, sum := range e.libraryFiles {
+		files = append(files, fileDigest{name, sum})
 	}
-	slices.SortFunc(files, func(a, b summed) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(files, func(a, b fileDigest) int { return strings.Compare(a.name, b.name) })
 	lines := make([]byte, 0, 128)
 	for _, f := range files {
 		lines = append(hex.AppendEncode(lines, f.sum[:]), "  "...)
@@ -131,8 +131,8 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 	return e.locate(&starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)})
 }
 
-// available reports whether the plugin's environment is there, and warns if not.
-func (e *evaluation) available() bool {
+// isAvailable reports whether the plugin's environment is there, and warns if not.
+func (e *evaluation) isAvailable() bool {
 	for _, name := range e.manifest.RequiresEnv {
 		if _, set := e.LookupEnv(name); !set {
 			e.unavailable = fmt.Sprintf("plugin %s is unavailable: the environment variable %s is not set", e.source.Name, name)
@@ -171,10 +171,10 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	return err
 }
 
-// added takes over what the evaluation gave, unless the host refused it.
-func (e *evaluation) added(err error) {
+// recordResult takes over what the evaluation gave, unless the host refused it.
+func (e *evaluation) recordResult(err error) {
 	if err != nil {
-		e.finish(e.refused(err))
+		e.finish(e.refusalError(err))
 		return
 	}
 	e.plugin.Registered, e.plugin.Inside = e.registered, &e.inside
@@ -185,14 +185,14 @@ func (e *evaluation) added(err error) {
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
-	p.Warn, p.Restricted = e.plugin.Mode == modeWarn, !e.config.vouched(e.source)
+	p.Warn, p.Restricted = e.plugin.Mode == modeWarn, !e.config.isVouched(e.source)
 	limits := e.config.LimitsOf(e.source)
 	p.EventSteps = limits.EventSteps()
-	p.RespondsTo, p.Overrides = both("respond", declared, granted), both("override", declared, granted)
+	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)
 }
 
-// refused gives the host's refusal the form of all errors of plugins.
-func (e *evaluation) refused(err error) error {
+// refusalError gives the host's refusal the form of all errors of plugins.
+func (e *evaluation) refusalError(err error) error {
 	var conflict *starhost.ConflictError
 	var invalid *starhost.RegistrationError
 	switch {
@@ -227,7 +227,7 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	}
 	typed := out
 	var err error
-	if typed.Value, err = plain(value.V); err != nil {
+	if typed.Value, err = plainValue(value.V); err != nil {
 		return out
 	}
 	if _, err := e.manifest.Configure([]builtins.Setting{typed}); err != nil {
@@ -265,10 +265,10 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 	f, err := source.file(file)
 	name := source.File(file)
 	if err == nil && source != e.source {
-		if e.borrowed == nil {
-			e.borrowed = map[string]fragments.Hash{}
+		if e.libraryFiles == nil {
+			e.libraryFiles = map[string]fragments.Hash{}
 		}
-		e.borrowed[name] = f.sum
+		e.libraryFiles[name] = f.sum
 	}
 	return name, f.bytes, err
 }

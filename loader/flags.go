@@ -14,7 +14,7 @@ import (
 type assignment struct{ key, value string }
 
 // flags gives the permissions and settings of the flags to the plugins they name.
-func (l *loading) flags(used []*Source) error {
+func (l *loadRun) flags(used []*Source) error {
 	for _, text := range l.Grants {
 		name, permission, err := parseGrant(text)
 		if err != nil {
@@ -23,7 +23,7 @@ func (l *loading) flags(used []*Source) error {
 		if name == starhost.HostPlugin {
 			continue // see hostWorld
 		}
-		if name, err = only(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
+		if name, err = choosePlugin(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
 			return err
 		}
 		l.granted[name] = append(l.granted[name], permission.String())
@@ -37,7 +37,7 @@ func (l *loading) flags(used []*Source) error {
 		if !named {
 			name, rest = "", key
 		}
-		name, err := only(used, name, "--set "+text, "--set PLUGIN."+text)
+		name, err := choosePlugin(used, name, "--set "+text, "--set PLUGIN."+text)
 		if err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func parseGrant(text string) (name string, p effects.Permission, err error) {
 	return name, p, nil
 }
 
-// only returns the name of the plugin that a flag is for: the one it names, else
+// choosePlugin returns the name of the plugin that a flag is for: the one it names, else
 // the only one there is.
-func only(used []*Source, name, flag, want string) (string, error) {
+func choosePlugin(used []*Source, name, flag, want string) (string, error) {
 	var names []string
 	for _, s := range used {
 		names = append(names, s.Name)

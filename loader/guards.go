@@ -32,7 +32,7 @@ type LostGuard struct {
 func (s *Set) LostGuards() []LostGuard {
 	var lost []LostGuard
 	for _, e := range s.Problems {
-		if e.lost {
+		if e.hidesPlugin {
 			lost = append(lost, LostGuard{Err: e})
 		}
 	}
@@ -46,7 +46,7 @@ func (s *Set) LostGuards() []LostGuard {
 	for _, name := range s.Config.Plugins.Required {
 		found := slices.ContainsFunc(lost, func(g LostGuard) bool { return g.Name == name })
 		if !found && s.status(name) != StatusLoaded {
-			lost = append(lost, LostGuard{Name: name, Err: s.missing(name)})
+			lost = append(lost, LostGuard{Name: name, Err: s.missingError(name)})
 		}
 	}
 	return lost
@@ -64,7 +64,7 @@ func (e *evaluation) lostGuard() (g LostGuard, ok bool) {
 		return err != nil || spec.Guard
 	})
 	required := slices.Contains(e.config.Plugins.Required, g.Name)
-	return g, required || e.plugin.Mode != modeWarn && (guards || e.source.named())
+	return g, required || e.plugin.Mode != modeWarn && (guards || e.source.isNamed())
 }
 
 // hooks returns what the plugin's file and the files that it loads show of its hooks. A file

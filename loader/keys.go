@@ -29,15 +29,15 @@ func Keys() []Key {
 	keys := slices.Clone(keyDocs)
 	for i := range keys {
 		s := settingOf(keys[i].Name)
-		keys[i].Wants, keys[i].Project = s.wants(), projects[s.trust]
+		keys[i].Wants, keys[i].Project = s.wants(), projects[s.right]
 	}
 	return keys
 }
 
 // projects says in words what a project may set.
-var projects = map[trust]string{
-	refused: "no", userOnly: "no, also once it is trusted", allowed: "yes", ownPlugins: "for its own plugins",
-	ownLimits: "for its own plugins, lower only", confined: "for its own plugins, also once it is trusted",
+var projects = map[projectRight]string{
+	ifTrusted: "no", userOnly: "no, also once it is trusted", always: "yes", ownPlugins: "for its own plugins",
+	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins, also once it is trusted",
 }
 
 // settingOf returns the setting that a key of the reference describes, nil if
@@ -59,7 +59,7 @@ func settingOf(name string) *setting {
 // wants says what a value of the setting is, in the words of the error that meets
 // a date, which no setting takes.
 func (s *setting) wants() string {
-	err := s.set(newConfig(), given{setting: s, key: s.key, value: time.Time{}, layer: &layer{}})
+	err := s.set(newConfig(), layerSetting{setting: s, key: s.key, value: time.Time{}, layer: &layer{}})
 	if err == nil {
 		err = errors.New("any value")
 	}

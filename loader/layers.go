@@ -29,7 +29,7 @@ type layer struct {
 func (l *layer) untrusted() bool { return l.project && !l.trusted }
 
 // A given is one setting as a layer gives it.
-type given struct {
+type layerSetting struct {
 	*setting
 	key   []string
 	value any // as the TOML parser returns it
@@ -39,10 +39,10 @@ type given struct {
 }
 
 // name is the second part of the key: the plugin, the secret, the server.
-func (g given) name() string { return g.key[1] }
+func (g layerSetting) name() string { return g.key[1] }
 
-// files returns the config files that there are, in the order of layers.
-func (o ConfigOptions) files() ([]*layer, error) {
+// configFiles returns the config files that there are, in the order of layers.
+func (o ConfigOptions) configFiles() ([]*layer, error) {
 	home := o.Getenv("HOME")
 	if o.None && o.File != "" {
 		return nil, errorAt(Place{}, "E0604", "got --config %s and --no-config, want one of them", o.File)
@@ -56,14 +56,14 @@ func (o ConfigOptions) files() ([]*layer, error) {
 	}
 	var files []*layer
 	if file := userConfig(o.Getenv); file != "" && exists(file) {
-		files = append(files, &layer{shown: tilde(home, file), real: file, home: home})
+		files = append(files, &layer{shown: abbreviateHome(home, file), real: file, home: home})
 	}
 	folders, _, err := ancestry(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	if file := nearestConfig(folders); file != "" {
-		files = append(files, &layer{shown: relative(folders[0], file), real: file, home: home, project: true, why: "is not trusted"})
+		files = append(files, &layer{shown: relativePath(folders[0], file), real: file, home: home, project: true, why: "is not trusted"})
 	}
 	return files, nil
 }
@@ -87,15 +87,15 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// tilde shows a path below home as people write it.
-func tilde(home, file string) string {
+// abbreviateHome shows a path below home as people write it.
+func abbreviateHome(home, file string) string {
 	if rel, err := filepath.Rel(home, file); home != "" && err == nil && filepath.IsLocal(rel) {
 		return "~/" + filepath.ToSlash(rel)
 	}
 	return filepath.ToSlash(file)
 }
 
-func relative(dir, file string) string {
+func relativePath(dir, file string) string {
 	if rel, err := filepath.Rel(dir, file); err == nil {
 		file = rel
 	}
@@ -111,29 +111,29 @@ func (c *Config) read(l *layer, src []byte) error {
 	w := walker{layer: l, lines: lines}
 	w.table(nil, settings, table)
 	if l.untrusted() && len(w.errs) == 0 {
-		w.try()
+		w.checkValues()
 	}
 	if len(w.errs) > 0 {
-		return joined(w.errs)
+		return joinErrors(w.errs)
 	}
 	c.files = append(c.files, l.real)
 	if l.project {
 		c.project = l.folder()
 	}
-	slices.SortStableFunc(w.found, func(a, b given) int { return cmp.Compare(a.place.Line, b.place.Line) })
+	slices.SortStableFunc(w.found, func(a, b layerSetting) int { return cmp.Compare(a.place.Line, b.place.Line) })
 	for _, g := range w.found {
 		if err := c.apply(g); err != nil {
 			w.errs = append(w.errs, err)
 		}
 	}
-	return joined(w.errs)
+	return joinErrors(w.errs)
 }
 
 // A walker collects the settings of a file and its unknown keys.
 type walker struct {
 	layer *layer
 	lines keyLines
-	found []given
+	found []layerSetting
 	errs  []*Error
 }
 
@@ -148,7 +148,7 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		case len(next) == 0:
 			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q%s", toml.Key(sub), suggestKey(list, key, name)))
 		case len(next[0].key) == len(sub):
-			w.found = append(w.found, given{next[0], sub, table[name], at, w.place(sub[:2]), w.layer})
+			w.found = append(w.found, layerSetting{next[0], sub, table[name], at, w.place(sub[:2]), w.layer})
 		case isTable:
 			w.table(sub, next, inner)
 		default:
@@ -157,12 +157,12 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 	}
 }
 
-// try looks for wrong values before any setting of the file is applied: an untrusted project's
+// checkValues looks for wrong values before any setting of the file is applied: an untrusted project's
 // config counts as a whole or not at all.
-func (w *walker) try() {
+func (w *walker) checkValues() {
 	scratch := newConfig()
 	for _, g := range w.found {
-		if g.trust == refused || g.trust == userOnly {
+		if g.right == ifTrusted || g.right == userOnly {
 			continue // it is ignored, whatever it is
 		}
 		if err := scratch.set(g); err != nil {
@@ -207,27 +207,27 @@ func suggestKey(list []*setting, table []string, name string) string {
 }
 
 // apply sets what a layer gives, as far as it may.
-func (c *Config) apply(g given) *Error {
+func (c *Config) apply(g layerSetting) *Error {
 	switch {
-	case !g.layer.project, g.trust == allowed, g.trust == ownLimits, g.layer.trusted && (g.trust == refused || g.trust == ownPlugins):
+	case !g.layer.project, g.right == always, g.right == ownLimits, g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
 		return c.set(g)
-	case g.trust == userOnly:
+	case g.right == userOnly:
 		c.warn(g.place, "%s is ignored: only the user's config sets it", toml.Key(g.key))
-	case g.trust == ownPlugins || g.trust == confined:
+	case g.right == ownPlugins || g.right == onlyOwnPlugins:
 		if err := newConfig().set(g); err != nil { // wrong types are told now
 			return err
 		}
-		c.held = append(c.held, g)
+		c.pending = append(c.pending, g)
 	default:
 		c.ignore(g, "this project %s", g.layer.why)
 	}
 	return nil
 }
 
-func (c *Config) set(g given) *Error {
+func (c *Config) set(g layerSetting) *Error {
 	err := g.set(c, g)
 	var (
-		hidden     private
+		hidden     hiddenValueError
 		permission *effects.Error
 	)
 	switch {
@@ -246,7 +246,7 @@ func (c *Config) set(g given) *Error {
 }
 
 // ignore warns that a project's setting has no effect.
-func (c *Config) ignore(g given, format string, args ...any) {
+func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	c.warn(g.place, "%s is ignored: %s (starhost trust shows what would hold)", toml.Key(g.key), why)
 }
@@ -266,7 +266,7 @@ func (c *Config) environment(getenv func(string) string) error {
 		}
 		s := narrow(narrow(settings, 0, v.key[0]), 1, v.key[1])[0]
 		at := Place{File: v.name}
-		if err := c.set(given{s, v.key, value, at, at, &layer{}}); err != nil {
+		if err := c.set(layerSetting{s, v.key, value, at, at, &layer{}}); err != nil {
 			return err
 		}
 	}

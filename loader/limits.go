@@ -84,7 +84,7 @@ func (c *LimitsConfig) Raise(limit, by string) {
 // plugin of the project, [limits] of the project replace the host's.
 func (c *Config) LimitsOf(s *Source) LimitsConfig {
 	host := c.Limits
-	if c.limitsApart(s) {
+	if c.hasProjectLimits(s) {
 		host = c.projectLimits.over(host)
 	}
 	limits, name := host, s.Name
@@ -119,9 +119,9 @@ func tighter[T cmp.Ordered](a, b T) T {
 	return a
 }
 
-// limitsApart reports whether [limits] of the project concern the plugin.
-func (c *Config) limitsApart(s *Source) bool {
-	return len(c.projectLimits.places) > 0 && c.governs(s, confined)
+// hasProjectLimits reports whether [limits] of the project concern the plugin.
+func (c *Config) hasProjectLimits(s *Source) bool {
+	return len(c.projectLimits.places) > 0 && c.governs(s, onlyOwnPlugins)
 }
 
 // checkPluginLimits warns of a plugin's limit that the host's makes void.

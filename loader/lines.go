@@ -38,7 +38,7 @@ func (k keyLines) of(key []string) int {
 // nothing.
 func findLines(src string) (lines keyLines, deep int) {
 	f := &lineFinder{src: strings.TrimPrefix(src, "\ufeff"), line: 1, lines: keyLines{}}
-	f.document()
+	f.readDocument()
 	return f.lines, f.deep
 }
 
@@ -51,8 +51,8 @@ type lineFinder struct {
 	deep  int // the line where it gave up, 0 if it did not
 }
 
-// nested gives up where n is too deep, by moving to the end of the text.
-func (f *lineFinder) nested(n int) bool {
+// stopIfNested gives up where n is too deep, by moving to the end of the text.
+func (f *lineFinder) stopIfNested(n int) bool {
 	if n <= maxNesting {
 		return false
 	}
@@ -60,46 +60,46 @@ func (f *lineFinder) nested(n int) bool {
 	return true
 }
 
-// document reads headers and key = value pairs up to the end.
-func (f *lineFinder) document() {
+// readDocument reads headers and key = value pairs up to the end.
+func (f *lineFinder) readDocument() {
 	var table []string
-	for f.space(); f.pos < len(f.src); f.space() {
+	for f.skipSpace(); f.pos < len(f.src); f.skipSpace() {
 		if f.src[f.pos] != '[' {
-			f.pair(table)
+			f.readPair(table)
 			continue
 		}
 		f.skip("[")
-		table = f.define(nil, f.key())
+		table = f.defineKey(nil, f.readKey())
 		f.skip("] \t")
 	}
 }
 
-// pair reads key = value.
-func (f *lineFinder) pair(table []string) {
+// readPair reads key = value.
+func (f *lineFinder) readPair(table []string) {
 	start := f.pos
-	key := f.define(table, f.key())
+	key := f.defineKey(table, f.readKey())
 	f.skip("= \t")
-	f.value(key)
+	f.skipValue(key)
 	if f.pos == start {
 		f.pos++ // a mistake; never stand still
 	}
 }
 
-// key reads the parts of a dotted key.
-func (f *lineFinder) key() []string {
+// readKey reads the parts of a dotted key.
+func (f *lineFinder) readKey() []string {
 	var parts []string
 	for f.skip(". \t"); f.pos < len(f.src) && strings.IndexByte("=]\r\n#", f.src[f.pos]) < 0; f.skip(". \t") {
-		parts = append(parts, f.part())
-		f.nested(len(parts))
+		parts = append(parts, f.readPart())
+		f.stopIfNested(len(parts))
 	}
 	return parts
 }
 
-// define remembers the line for a key in a table and for the tables that its
+// defineKey remembers the line for a key in a table and for the tables that its
 // parts open, and returns the whole key.
-func (f *lineFinder) define(table, parts []string) []string {
+func (f *lineFinder) defineKey(table, parts []string) []string {
 	key := slices.Concat(table, parts)
-	if f.nested(len(key)) {
+	if f.stopIfNested(len(key)) {
 		return key
 	}
 	for n := len(table) + 1; n <= min(len(key), maxKeyParts); n++ {
@@ -111,14 +111,14 @@ func (f *lineFinder) define(table, parts []string) []string {
 	return key
 }
 
-// part reads one part of a dotted key, bare or quoted.
-func (f *lineFinder) part() string {
+// readPart reads one part of a dotted key, bare or quoted.
+func (f *lineFinder) readPart() string {
 	start := f.pos
 	if c := f.src[f.pos]; c != '"' && c != '\'' {
 		f.until(". \t=]\r\n#")
 		return f.src[start:f.pos]
 	}
-	f.text()
+	f.skipString()
 	var quoted struct{ K string }
 	if _, err := toml.Decode("k = "+f.src[start:f.pos], &quoted); err != nil {
 		return f.src[start:f.pos]
@@ -126,13 +126,13 @@ func (f *lineFinder) part() string {
 	return quoted.K
 }
 
-// value skips one value; the keys of an inline table extend key. It keeps a
+// skipValue skips one value; the keys of an inline table extend key. It keeps a
 // stack of its own, because values nest as deep as the file likes.
-func (f *lineFinder) value(key []string) {
+func (f *lineFinder) skipValue(key []string) {
 	var stack []level
 	for {
-		f.space()
-		if f.nested(len(stack)) || f.pos >= len(f.src) {
+		f.skipSpace()
+		if f.stopIfNested(len(stack)) || f.pos >= len(f.src) {
 			return
 		}
 		switch c := f.src[f.pos]; c {
@@ -143,14 +143,14 @@ func (f *lineFinder) value(key []string) {
 			f.pos++
 			stack = append(stack, level{table: true, key: key})
 		case '"', '\'':
-			f.text()
+			f.skipString()
 		default:
 			f.until(",]}\r\n#")
 		}
-		if stack = f.closed(stack); len(stack) == 0 {
+		if stack = f.closeLevels(stack); len(stack) == 0 {
 			return
 		}
-		key = f.element(stack[len(stack)-1])
+		key = f.nextElement(stack[len(stack)-1])
 	}
 }
 
@@ -160,10 +160,10 @@ type level struct {
 	key   []string // of the table; nil inside an array
 }
 
-// closed moves over the commas and brackets behind a value and returns the levels
+// closeLevels moves over the commas and brackets behind a value and returns the levels
 // that are still open.
-func (f *lineFinder) closed(stack []level) []level {
-	for f.space(); len(stack) > 0 && f.pos < len(f.src); f.space() {
+func (f *lineFinder) closeLevels(stack []level) []level {
+	for f.skipSpace(); len(stack) > 0 && f.pos < len(f.src); f.skipSpace() {
 		switch f.src[f.pos] {
 		case ']', '}':
 			stack = stack[:len(stack)-1]
@@ -176,37 +176,37 @@ func (f *lineFinder) closed(stack []level) []level {
 	return stack
 }
 
-// element moves to the next value of an array or table and returns its key, nil
+// nextElement moves to the next value of an array or table and returns its key, nil
 // where it has none of its own.
-func (f *lineFinder) element(in level) []string {
+func (f *lineFinder) nextElement(in level) []string {
 	if !in.table {
 		return nil
 	}
-	parts := f.key()
+	parts := f.readKey()
 	f.skip("= \t")
 	if in.key == nil {
 		return nil
 	}
-	return f.define(in.key, parts)
+	return f.defineKey(in.key, parts)
 }
 
-// text skips a string of any of the four kinds.
-func (f *lineFinder) text() {
+// skipString skips a string of any of the four kinds.
+func (f *lineFinder) skipString() {
 	quote := f.src[f.pos : f.pos+1]
 	if long := strings.Repeat(quote, 3); strings.HasPrefix(f.src[f.pos:], long) {
 		f.pos += 3
-		f.closing(long)
+		f.skipBehind(long)
 		for f.pos < len(f.src) && f.src[f.pos:f.pos+1] == quote { // up to two quotes may stand before the end
 			f.pos++
 		}
 		return
 	}
 	f.pos++
-	f.closing(quote)
+	f.skipBehind(quote)
 }
 
-// closing moves behind the next end that is not escaped.
-func (f *lineFinder) closing(end string) {
+// skipBehind moves behind the next end that is not escaped.
+func (f *lineFinder) skipBehind(end string) {
 	for f.pos < len(f.src) {
 		switch {
 		case strings.HasPrefix(f.src[f.pos:], end):
@@ -219,8 +219,8 @@ func (f *lineFinder) closing(end string) {
 	}
 }
 
-// space skips blanks, line ends and comments.
-func (f *lineFinder) space() {
+// skipSpace skips blanks, line ends and comments.
+func (f *lineFinder) skipSpace() {
 	for f.pos < len(f.src) {
 		switch f.src[f.pos] {
 		case ' ', '\t', '\r', '\n':

@@ -10,9 +10,9 @@ import (
 // a set ends with it: turns under way are not disturbed. It is safe for concurrent
 // use.
 type Live struct {
-	load    func(context.Context) (*Set, error)
-	loading sync.Mutex
-	current atomic.Pointer[Set]
+	load     func(context.Context) (*Set, error)
+	reloadMu sync.Mutex
+	current  atomic.Pointer[Set]
 }
 
 // NewLive returns a Live that uses what load returns. Its errors are those of
@@ -30,8 +30,8 @@ func (l *Live) Set() *Set { return l.current.Load() }
 // An old set is not closed, since others may still work with it; its open folder
 // is freed with it.
 func (l *Live) Reload(ctx context.Context) error {
-	l.loading.Lock()
-	defer l.loading.Unlock()
+	l.reloadMu.Lock()
+	defer l.reloadMu.Unlock()
 	next, err := l.load(ctx)
 	if err != nil {
 		if next != nil { // a required plugin is missing

@@ -78,7 +78,7 @@ type Options struct {
 // What the config's project says of its own plugins is taken over into
 // [Options.Config].
 func Load(ctx context.Context, o Options) (*Set, error) {
-	l, err := newLoading(o)
+	l, err := newLoadRun(o)
 	if err == nil {
 		err = l.run(ctx)
 	}
@@ -93,7 +93,7 @@ func Load(ctx context.Context, o Options) (*Set, error) {
 }
 
 // A loading is one call of Load.
-type loading struct {
+type loadRun struct {
 	Options
 	config    *Config
 	set       *Set
@@ -104,9 +104,9 @@ type loading struct {
 	settings  map[string][]assignment // likewise
 }
 
-// newLoading finds the plugins and makes an empty host. Its result has a set
+// newLoadRun finds the plugins and makes an empty host. Its result has a set
 // that must be closed, also beside an error.
-func newLoading(o Options) (*loading, error) {
+func newLoadRun(o Options) (*loadRun, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.LookupEnv == nil {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
@@ -114,7 +114,7 @@ func newLoading(o Options) (*loading, error) {
 	if o.Host.Log == nil {
 		o.Host.Log = func(starhost.LogLine) {}
 	}
-	l := &loading{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
+	l := &loadRun{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
 	if l.config == nil {
 		l.config = newConfig()
 	}
@@ -123,8 +123,8 @@ func newLoading(o Options) (*loading, error) {
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
 		l.libraries[name].maxSource = l.config.LimitsOf(l.libraries[name]).Source
-		if folder.Project && l.config.trusted != nil {
-			l.libraries[name].pins = l.config.trusted.files
+		if folder.Project && l.config.trustedFiles != nil {
+			l.libraries[name].pins = l.config.trustedFiles.files
 		}
 	}
 	for _, step := range []func() error{l.find, l.openWorld, l.newHost} {
@@ -136,7 +136,7 @@ func newLoading(o Options) (*loading, error) {
 }
 
 // run loads what was found.
-func (l *loading) run(ctx context.Context) error {
+func (l *loadRun) run(ctx context.Context) error {
 	used, disabled, warnings := l.config.Select(l.sources)
 	l.set.Warnings = append(l.set.Warnings, warnings...)
 	if err := l.flags(used); err != nil {
@@ -146,12 +146,12 @@ func (l *loading) run(ctx context.Context) error {
 	for _, s := range disabled {
 		off[s] = true
 	}
-	defer l.holdFolders()()
+	defer l.openSharedFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]evaluation, len(l.sources)) // one by one they take more memory
 	for i, s := range l.sources {
 		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)}
-		prepared[i].loading, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
+		prepared[i].loadRun, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
 	}
 	l.each(len(l.sources), func(i int) {
 		if e := &prepared[i]; !off[e.source] {
@@ -166,8 +166,8 @@ func (l *loading) run(ctx context.Context) error {
 			ready = append(ready, e)
 		}
 	}
-	for ready = inOrder(ready); len(ready) > 0 && ctx.Err() == nil; {
-		wave := ready[:independent(ready)]
+	for ready = sortByRequirements(ready); len(ready) > 0 && ctx.Err() == nil; {
+		wave := ready[:countIndependent(ready)]
 		ready = ready[len(wave):]
 		l.each(len(wave), func(i int) { wave[i].err = wave[i].evaluate(ctx) })
 		l.register(wave)
@@ -175,18 +175,18 @@ func (l *loading) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// maxHeld is the most folders that are held open while plugins are loaded.
-const maxHeld = 16
+// maxOpenFolders is the most folders that are held open while plugins are loaded.
+const maxOpenFolders = 16
 
-// holdFolders keeps folders open that several plugins lie in, until release is called.
-func (l *loading) holdFolders() (release func()) {
+// openSharedFolders keeps folders open that several plugins lie in, until release is called.
+func (l *loadRun) openSharedFolders() (release func()) {
 	var held []func()
-	plugins := map[*folder]int{}
+	plugins := map[*sharedFolder]int{}
 	for _, s := range l.sources {
-		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(held) == maxHeld {
+		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(held) == maxOpenFolders {
 			continue
 		}
-		if root, err := s.shared.hold(s.dir); err == nil { // else reading tells
+		if root, err := s.shared.acquire(s.dir); err == nil { // else reading tells
 			held = append(held, func() { s.shared.release(root) })
 		}
 	}
@@ -197,8 +197,8 @@ func (l *loading) holdFolders() (release func()) {
 	}
 }
 
-// independent returns how many evaluations, from the first, require none of each other.
-func independent(list []*evaluation) int {
+// countIndependent returns how many evaluations, from the first, require none of each other.
+func countIndependent(list []*evaluation) int {
 	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
 		return len(list)
 	}
@@ -213,7 +213,7 @@ func independent(list []*evaluation) int {
 }
 
 // register adds plugins that were evaluated to the host, in their order.
-func (l *loading) register(list []*evaluation) {
+func (l *loadRun) register(list []*evaluation) {
 	var good []*evaluation
 	var plugins []*starhost.Plugin
 	for _, e := range list {
@@ -227,14 +227,14 @@ func (l *loading) register(list []*evaluation) {
 		good, plugins = append(good, e), append(plugins, e.registered)
 	}
 	for i, err := range l.set.Host.AddEach(plugins) {
-		good[i].added(err)
+		good[i].recordResult(err)
 	}
 }
 
 // each calls do for the numbers below n, on several goroutines at the same time. What
 // do writes for one number it keeps apart from the others, so that the order in which
 // they come does not matter. A panic of do is one of each.
-func (l *loading) each(n int, do func(i int)) {
+func (l *loadRun) each(n int, do func(i int)) {
 	workers := l.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -263,7 +263,7 @@ func (l *loading) each(n int, do func(i int)) {
 }
 
 // find looks for the plugins.
-func (l *loading) find() error {
+func (l *loadRun) find() error {
 	if l.sources = l.Sources; l.sources != nil {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (l *loading) find() error {
 	return nil
 }
 
-func (l *loading) inputs(paths []Path) Inputs {
+func (l *loadRun) inputs(paths []Path) Inputs {
 	in := Inputs{Files: slices.Clone(l.config.files)}
 	for _, p := range paths {
 		if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
@@ -298,7 +298,7 @@ func (l *loading) inputs(paths []Path) Inputs {
 }
 
 // newHost makes the host with its own references.
-func (l *loading) newHost() error {
+func (l *loadRun) newHost() error {
 	p := &l.config.Prompt
 	l.Host.Prompt = starhost.PromptOptions{
 		Dedup:  starhost.Dedup(p.Dedup),

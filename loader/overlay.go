@@ -13,9 +13,9 @@ import (
 func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, problem *Error) {
 	d := newDiscovery(0)
 	if _, err := os.Stat(edited.Real); err == nil {
-		d.path(edited)
+		d.addPath(edited)
 	} else {
-		d.unsaved(edited)
+		d.addUnsaved(edited)
 	}
 	if len(d.errs) > 0 {
 		return nil, nil, d.errs[0]
@@ -23,7 +23,7 @@ func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, prob
 	own = d.sources[0]
 	d = newDiscovery(0)
 	for _, p := range paths {
-		d.path(p)
+		d.addPath(p)
 	}
 	d.errs = nil
 	if d.add(edited, own); len(d.errs) > 0 {
@@ -32,10 +32,10 @@ func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, prob
 	return d.sources, d.byName[own.Name], nil
 }
 
-// unsaved adds the plugin of a file that is not there.
-func (d *discovery) unsaved(p Path) {
+// addUnsaved adds the plugin of a file that is not there.
+func (d *discovery) addUnsaved(p Path) {
 	dir, file := filepath.Split(p.Real)
-	s := &Source{Name: strings.TrimSuffix(file, ".star"), Path: p.Shown, Main: file, dir: resolved(filepath.Clean(dir))}
+	s := &Source{Name: strings.TrimSuffix(file, ".star"), Path: p.Shown, Main: file, dir: resolveLinks(filepath.Clean(dir))}
 	switch {
 	case file == mainFile:
 		s.Name, s.Path, s.Folder = filepath.Base(dir), path.Dir(p.Shown), true
@@ -54,6 +54,6 @@ func (s *Source) Replace(name string, text []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remember(name, newSourceFile(text))
+	s.cacheFile(name, newSourceFile(text))
 	return nil
 }

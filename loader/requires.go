@@ -14,17 +14,17 @@ import (
 // A requirement is one entry of a plugin's requires: "policy", "policy>=1.2".
 type requirement struct {
 	text, name string
-	least      string // version; "" for any
+	minVersion string // version; "" for any
 }
 
 var (
-	requirementForm = lazily(`^([a-z][a-z0-9_-]{0,63})(?: *>= *([0-9]+(?:\.[0-9]+)*))?$`)
-	versionForm     = lazily(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
+	requirementForm = lazyRegexp(`^([a-z][a-z0-9_-]{0,63})(?: *>= *([0-9]+(?:\.[0-9]+)*))?$`)
+	versionForm     = lazyRegexp(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
 )
 
-// lazily compiles a regular expression when it is first asked for: few plugins
+// lazyRegexp compiles a regular expression when it is first asked for: few plugins
 // require others, and the program starts faster.
-func lazily(expr string) func() *regexp.Regexp {
+func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
@@ -34,15 +34,15 @@ func (e *evaluation) requirements() ([]requirement, error) {
 	for i, text := range e.manifest.Requires {
 		m := requirementForm().FindStringSubmatch(text)
 		if m == nil {
-			return nil, e.unmet("[%d]: got %q, want NAME or NAME>=VERSION, such as policy>=1.2", i, text)
+			return nil, e.requirementError("[%d]: got %q, want NAME or NAME>=VERSION, such as policy>=1.2", i, text)
 		}
 		list = append(list, requirement{text, m[1], m[2]})
 	}
 	return list, nil
 }
 
-// unmet returns an error at the plugin's plugin(...).
-func (e *evaluation) unmet(format string, args ...any) error {
+// requirementError returns an error at the plugin's plugin(...).
+func (e *evaluation) requirementError(format string, args ...any) error {
 	at := e.manifest.Place
 	pos := starlark.Pos{File: e.source.Display, Line: int(at.Line), Col: int(at.Col)}
 	return e.fail(pos, "E0612", "plugin: requires"+format, args...)
@@ -54,24 +54,24 @@ func (e *evaluation) checkRequirements() error {
 	for _, r := range e.requires {
 		i := e.set.index(r.name)
 		if i < 0 {
-			return e.unmet(" %q: no plugin is named %s%s", r.text, r.name, near.DidYouMean(r.name, e.names()))
+			return e.requirementError(" %q: no plugin is named %s%s", r.text, r.name, near.DidYouMean(r.name, e.names()))
 		}
 		switch p := &e.set.Plugins[i]; {
 		case p.Status != StatusLoaded:
-			return e.unmet(" %q: plugin %s is %s", r.text, r.name, p.Status)
-		case r.least != "" && p.Version == "":
-			return e.unmet(" %q: plugin %s has no version", r.text, r.name)
-		case r.least != "" && !versionForm().MatchString(p.Version):
-			return e.unmet(" %q: plugin %s has version %q, want one of numbers, such as 1.2.0", r.text, r.name, p.Version)
-		case r.least != "" && olderThan(p.Version, r.least):
-			return e.unmet(" %q: plugin %s has version %s", r.text, r.name, p.Version)
+			return e.requirementError(" %q: plugin %s is %s", r.text, r.name, p.Status)
+		case r.minVersion != "" && p.Version == "":
+			return e.requirementError(" %q: plugin %s has no version", r.text, r.name)
+		case r.minVersion != "" && !versionForm().MatchString(p.Version):
+			return e.requirementError(" %q: plugin %s has version %q, want one of numbers, such as 1.2.0", r.text, r.name, p.Version)
+		case r.minVersion != "" && olderThan(p.Version, r.minVersion):
+			return e.requirementError(" %q: plugin %s has version %s", r.text, r.name, p.Version)
 		}
 	}
 	return nil
 }
 
 // names returns the names of all plugins that were found.
-func (l *loading) names() []string {
+func (l *loadRun) names() []string {
 	names := make([]string, len(l.set.Plugins))
 	for i := range l.set.Plugins {
 		names[i] = l.set.Plugins[i].Name
@@ -85,14 +85,14 @@ func olderThan(version, least string) bool {
 	m := versionForm().FindStringSubmatch(version)
 	have, want := strings.Split(m[1], "."), strings.Split(least, ".")
 	for i := range max(len(have), len(want)) {
-		if c := compareNumbers(part(have, i), part(want, i)); c != 0 {
+		if c := compareNumbers(versionPart(have, i), versionPart(want, i)); c != 0 {
 			return c < 0
 		}
 	}
 	return m[2] != ""
 }
 
-func part(parts []string, i int) string {
+func versionPart(parts []string, i int) string {
 	if i < len(parts) {
 		return strings.TrimLeft(parts[i], "0")
 	}
@@ -104,9 +104,9 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// inOrder returns the evaluations so that each comes after those it requires,
+// sortByRequirements returns the evaluations so that each comes after those it requires,
 // otherwise as they are. All of a cycle fail and are left out.
-func inOrder(list []*evaluation) []*evaluation {
+func sortByRequirements(list []*evaluation) []*evaluation {
 	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
 		return list
 	}
@@ -117,7 +117,7 @@ func inOrder(list []*evaluation) []*evaluation {
 	for _, e := range list {
 		o.visit(e)
 	}
-	return slices.DeleteFunc(o.done, func(e *evaluation) bool { return e.plugin.Err != nil })
+	return slices.DeleteFunc(o.sorted, func(e *evaluation) bool { return e.plugin.Err != nil })
 }
 
 // isDependent reports whether the plugin requires others.
@@ -128,7 +128,7 @@ type ordering struct {
 	byName map[string]*evaluation
 	seen   map[*evaluation]bool
 	path   []*evaluation // those whose requirements are being visited
-	done   []*evaluation
+	sorted []*evaluation
 }
 
 func (o *ordering) visit(e *evaluation) {
@@ -149,7 +149,7 @@ func (o *ordering) visit(e *evaluation) {
 		o.visit(next)
 	}
 	o.path = o.path[:len(o.path)-1]
-	o.done = append(o.done, e)
+	o.sorted = append(o.sorted, e)
 }
 
 // failCycle fails the plugins of a cycle, each with the cycle as it sees it.
@@ -161,7 +161,7 @@ func failCycle(cycle []*evaluation) {
 	for i, e := range cycle {
 		if e.plugin.Err == nil {
 			seen := slices.Concat(names[i:], names[:i+1])
-			e.finish(e.unmet(": cycle: %s", strings.Join(seen, " -> ")))
+			e.finish(e.requirementError(": cycle: %s", strings.Join(seen, " -> ")))
 		}
 	}
 }

@@ -27,13 +27,13 @@ var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 })
 
 // newSandbox makes the sandbox of all plugins.
-func (l *loading) newSandbox() (*starlark.Sandbox, error) {
+func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 	words, err := vocabulary()
 	if err != nil {
 		return nil, err
 	}
 	return words.With(starlark.Options{
-		Limits: limits(l.config.Limits),
+		Limits: sandboxLimits(l.config.Limits),
 		Print: func(ctx context.Context, pos starlark.Pos, text string) {
 			builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
 		},
@@ -44,14 +44,14 @@ func (l *loading) newSandbox() (*starlark.Sandbox, error) {
 }
 
 // boxOf returns the sandbox of a plugin.
-func (l *loading) boxOf(s *Source) (*starlark.Sandbox, error) {
+func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
-	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.limitsApart(s) {
+	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.hasProjectLimits(s) {
 		return box, err
 	}
-	return box.WithLimits(limits(l.config.LimitsOf(s))), nil
+	return box.WithLimits(sandboxLimits(l.config.LimitsOf(s))), nil
 }
 
-func limits(c LimitsConfig) starlark.Limits {
+func sandboxLimits(c LimitsConfig) starlark.Limits {
 	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output, Raised: c.Raised}
 }

@@ -17,19 +17,19 @@ import (
 // governs reports whether the project's config may make a setting for the plugin. It may if the
 // project led to the plugin. If an argument named a plugin of the project, an untrusted project
 // may only give it values. A plugin that the user's config names is the user's, wherever it lies.
-func (c *Config) governs(s *Source, setting trust) bool {
+func (c *Config) governs(s *Source, setting projectRight) bool {
 	switch {
 	case c.project == "":
 		return false
-	case s.named():
-		return c.trusted.covers(s) || setting == ownPlugins && s.within(c.project)
+	case s.isNamed():
+		return c.trustedFiles.covers(s) || setting == ownPlugins && s.isWithin(c.project)
 	}
 	return s.Project
 }
 
-// vouched reports whether somebody whom the operator trusts brings the plugin: the operator, by
+// isVouched reports whether somebody whom the operator trusts brings the plugin: the operator, by
 // the user's config or an argument, or a trusted project.
-func (c *Config) vouched(s *Source) bool { return !s.Project || c.trusted.covers(s) }
+func (c *Config) isVouched(s *Source) bool { return !s.Project || c.trustedFiles.covers(s) }
 
 // GrantsOf returns the permissions given to the plugin: the operator's where the
 // operator named its path, those of a trusted project where it is a plugin of that
@@ -39,7 +39,7 @@ func (c *Config) GrantsOf(s *Source) []string {
 	if !s.Project {
 		grants = c.Grants[s.Name]
 	}
-	if c.trusted.covers(s) {
+	if c.trustedFiles.covers(s) {
 		grants = slices.Concat(grants, c.projectGrants[s.Name].permissions)
 	}
 	return grants
@@ -108,13 +108,13 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 		}
 		return names
 	})
-	byName := slices.ContainsFunc(found, (*Source).named)
-	project := c.release(names, byName)
+	byName := slices.ContainsFunc(found, (*Source).isNamed)
+	project := c.applyPending(names, byName)
 	for _, s := range found {
-		if c.trusted.covers(s) {
-			s.pins = c.trusted.files
+		if c.trustedFiles.covers(s) {
+			s.pins = c.trustedFiles.files
 		}
-		if c.uses(s, project) {
+		if c.isUsed(s, project) {
 			used = append(used, s)
 		} else {
 			disabled = append(disabled, s)
@@ -126,30 +126,30 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 	return used, disabled, c.warnings
 }
 
-// release applies what the project says of its own plugins, and returns its
+// applyPending applies what the project says of its own plugins, and returns its
 // enabled and disabled ones. Names that no plugin bears it warns of unless some were
 // asked for byName.
-func (c *Config) release(names func() map[string]*Source, byName bool) (project PluginsConfig) {
-	if len(c.held) == 0 {
+func (c *Config) applyPending(names func() map[string]*Source, byName bool) (project PluginsConfig) {
+	if len(c.pending) == 0 {
 		return project
 	}
 	found := names()
-	own := func(g given, name string) bool { return found[name] != nil && c.governs(found[name], g.trust) }
-	refuse := func(g given, name string) {
+	own := func(g layerSetting, name string) bool { return found[name] != nil && c.governs(found[name], g.right) }
+	refuse := func(g layerSetting, name string) {
 		switch s := found[name]; {
 		case s == nil && !byName:
 			governed := slices.DeleteFunc(sortedKeys(found), func(name string) bool { return !own(g, name) })
 			c.warn(g.place, "%s: no plugin is named %s%s", toml.Key(g.key), name, near.DidYouMean(name, governed))
 		case s == nil:
-		case s.named() && s.within(c.project):
+		case s.isNamed() && s.isWithin(c.project):
 			c.ignore(g, "an argument names %s", name)
-		case g.trust == confined: // trust changes nothing
+		case g.right == onlyOwnPlugins: // trust changes nothing
 			c.warn(g.place, "%s is ignored: %s is no plugin of this project", toml.Key(g.key), name)
 		default:
 			c.ignore(g, "%s is no plugin of this project", name)
 		}
 	}
-	for _, g := range c.held {
+	for _, g := range c.pending {
 		if g.key[0] == "plugin" {
 			if name := g.key[1]; own(g, name) {
 				c.set(g) // its type was checked when it was held
@@ -158,7 +158,7 @@ func (c *Config) release(names func() map[string]*Source, byName bool) (project 
 			}
 			continue
 		}
-		list, _ := texts(g.value) // checked when it was held
+		list, _ := parseTexts(g.value) // checked when it was held
 		for _, name := range list {
 			switch {
 			case !own(g, name):
@@ -173,17 +173,17 @@ func (c *Config) release(names func() map[string]*Source, byName bool) (project 
 	return project
 }
 
-// uses tells whether a plugin is to be used. Its name as an argument enables it,
+// isUsed tells whether a plugin is to be used. Its name as an argument enables it,
 // but nothing wins over disabled.
-func (c *Config) uses(s *Source, project PluginsConfig) bool {
+func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	enabled := c.Plugins.Enabled
-	if len(project.Enabled) > 0 && c.governs(s, confined) {
+	if len(project.Enabled) > 0 && c.governs(s, onlyOwnPlugins) {
 		enabled = project.Enabled
 	}
 	if slices.Contains(c.Plugins.Disabled, s.Name) || slices.Contains(project.Disabled, s.Name) {
 		return false
 	}
-	return len(enabled) == 0 || s.named() || slices.Contains(enabled, s.Name)
+	return len(enabled) == 0 || s.isNamed() || slices.Contains(enabled, s.Name)
 }
 
 // checkNames warns of names that no plugin bears.

@@ -127,19 +127,19 @@ func (s *Set) Err() error {
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
 		if s.status(name) != StatusLoaded {
-			return s.missing(name)
+			return s.missingError(name)
 		}
 	}
 	return nil
 }
 
-// missing returns the error of a required plugin that is not loaded.
-func (s *Set) missing(name string) *Error {
-	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.near(name))
+// missingError returns the error of a required plugin that is not loaded.
+func (s *Set) missingError(name string) *Error {
+	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.suggest(name))
 }
 
-// near returns which plugin a name that none bears may mean.
-func (s *Set) near(name string) string {
+// suggest returns which plugin a name that none bears may mean.
+func (s *Set) suggest(name string) string {
 	names := make([]string, len(s.Plugins))
 	for i := range s.Plugins {
 		names[i] = s.Plugins[i].Name

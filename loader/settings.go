@@ -21,79 +21,79 @@ import (
 // A setting is a key that a config file may have.
 type setting struct {
 	key   []string // "*" stands for any name
-	trust trust
+	right projectRight
 	access
 }
 
 // An access reaches a setting in a config.
 type access struct {
 	// set checks the value and puts it into the config. The error says what is wanted.
-	set func(*Config, given) error
+	set func(*Config, layerSetting) error
 	// get returns the value of a key without "*", in a type that [shown] knows; nil for a value
 	// that follows from another key.
 	get func(c *Config, key []string) any
 }
 
 // A trust says what a project's config may do with a setting.
-type trust int
+type projectRight int
 
 const (
-	refused    trust = iota // nothing, until the project is trusted
-	allowed                 // set it; the setting itself bounds the value
-	ownPlugins              // set it for the project's plugins; once it is trusted, for all
-	ownLimits               // set it for the project's plugins; until it is trusted, only lower
-	confined                // set it for the project's plugins, trusted or not
-	userOnly                // nothing, trusted or not
+	ifTrusted      projectRight = iota // nothing, until the project is trusted
+	always                             // set it; the setting itself bounds the value
+	ownPlugins                         // set it for the project's plugins; once it is trusted, for all
+	ownLimits                          // set it for the project's plugins; until it is trusted, only lower
+	onlyOwnPlugins                     // set it for the project's plugins, trusted or not
+	userOnly                           // nothing, trusted or not
 )
 
 // settings are all keys that there are. Where two names are equally near to an
 // unknown one, the first is suggested.
 var settings = []*setting{
-	{k("plugins.paths"), allowed, access{setPaths, getPaths}},
-	{k("plugins.enabled"), confined, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
-	{k("plugins.disabled"), confined, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
-	{k("plugins.required"), allowed, union(func(c *Config) *[]string { return &c.Plugins.Required })},
-	{k("libraries.*"), refused, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
-	{k("plugin.*.mode"), confined, value(oneOf(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
-	{k("plugin.*.limits.steps"), confined, limit(steps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
-	{k("plugin.*.limits.memory"), confined, inBytes(limit(memory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
-	{k("plugin.*.limits.timeout"), confined, limit(duration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
-	{k("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
-	{k("grants.*"), refused, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
-	{k("secrets.*.file"), refused, access{setSecretFile, func(c *Config, key []string) any { return entry(c.Secrets, key[1]).File.Shown }}},
-	{k("secrets.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.Secrets, name).Command })},
-	{k("limits.steps"), ownLimits, hostLimit(steps, func(c *LimitsConfig) *uint64 { return &c.Steps })},
-	{k("limits.memory"), ownLimits, inBytes(hostLimit(memory, func(c *LimitsConfig) *uint64 { return &c.Memory }))},
-	{k("limits.timeout"), ownLimits, hostLimit(duration, func(c *LimitsConfig) *time.Duration { return &c.Timeout })},
-	{k("limits.event"), ownLimits, eventLimit(hostLimit(steps, func(c *LimitsConfig) *uint64 { return &c.Event }))},
-	{k("limits.source"), ownLimits, inBytes(hostLimit(size, func(c *LimitsConfig) *int64 { return &c.Source }))},
-	{k("limits.output"), ownLimits, inBytes(hostLimit(size, func(c *LimitsConfig) *int64 { return &c.Output }))},
-	{k("prompt.dedup"), allowed, value(oneOf("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
-	{k("prompt.render"), allowed, value(oneOf("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
-	{k("prompt.max_bytes"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
-	{k("prompt.max_fragment"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment }))},
-	{k("prompt.max_plugin"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin }))},
-	{k("prompt.max_attachments"), allowed, value(count[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments })},
-	{k("prompt.max_attachment"), allowed, inBytes(value(size, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment }))},
-	{k("prompt.max_pixels"), allowed, value(count[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
-	{k("prompt.max_tokens"), allowed, value(count[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
-	{k("tools.allow"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
-	{k("tools.deny"), refused, value(globs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
-	{k("model.default"), refused, value(text, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{k("store.url"), userOnly, withoutPassword(value(text, func(c *Config, _ string) *string { return &c.Store.URL }))},
-	{k("mcp.*.command"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Command })},
-	{k("mcp.*.env"), refused, list(func(c *Config, name string) *[]string { return &entry(c.MCP, name).Env })},
-	{k("mcp.*.url"), refused, value(webURL, func(c *Config, name string) *string { return &entry(c.MCP, name).URL })},
-	{k("mcp.*.token"), refused, value(secretName, func(c *Config, name string) *string { return &entry(c.MCP, name).Token })},
-	{k("mcp.*.approval"), refused, value(oneOf("ask", "auto"), func(c *Config, name string) *string { return &entry(c.MCP, name).Approval })},
+	{splitKey("plugins.paths"), always, access{setPaths, getPaths}},
+	{splitKey("plugins.enabled"), onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
+	{splitKey("plugins.disabled"), onlyOwnPlugins, union(func(c *Config) *[]string { return &c.Plugins.Disabled })},
+	{splitKey("plugins.required"), always, union(func(c *Config) *[]string { return &c.Plugins.Required })},
+	{splitKey("libraries.*"), ifTrusted, access{setLibrary, func(c *Config, key []string) any { return c.Libraries[key[1]].Shown }}},
+	{splitKey("plugin.*.mode"), onlyOwnPlugins, value(parseWord(modeEnforce, modeWarn), func(c *Config, name string) *string { return &c.PluginOf(name).Mode })},
+	{splitKey("plugin.*.limits.steps"), onlyOwnPlugins, limit(parseSteps, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Steps })},
+	{splitKey("plugin.*.limits.memory"), onlyOwnPlugins, inBytes(limit(parseMemory, func(c *Config, name string) *uint64 { return &c.PluginOf(name).Limits.Memory }))},
+	{splitKey("plugin.*.limits.timeout"), onlyOwnPlugins, limit(parseDuration, func(c *Config, name string) *time.Duration { return &c.PluginOf(name).Limits.Timeout })},
+	{splitKey("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
+	{splitKey("grants.*"), ifTrusted, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
+	{splitKey("secrets.*.file"), ifTrusted, access{setSecretFile, func(c *Config, key []string) any { return ensureEntry(c.Secrets, key[1]).File.Shown }}},
+	{splitKey("secrets.*.command"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.Secrets, name).Command })},
+	{splitKey("limits.steps"), ownLimits, hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Steps })},
+	{splitKey("limits.memory"), ownLimits, inBytes(hostLimit(parseMemory, func(c *LimitsConfig) *uint64 { return &c.Memory }))},
+	{splitKey("limits.timeout"), ownLimits, hostLimit(parseDuration, func(c *LimitsConfig) *time.Duration { return &c.Timeout })},
+	{splitKey("limits.event"), ownLimits, eventLimit(hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Event }))},
+	{splitKey("limits.source"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Source }))},
+	{splitKey("limits.output"), ownLimits, inBytes(hostLimit(parseSize, func(c *LimitsConfig) *int64 { return &c.Output }))},
+	{splitKey("prompt.dedup"), always, value(parseWord("session", "prompt"), func(c *Config, _ string) *string { return &c.Prompt.Dedup })},
+	{splitKey("prompt.render"), always, value(parseWord("plain", "xml", "markdown"), func(c *Config, _ string) *string { return &c.Prompt.Render })},
+	{splitKey("prompt.max_bytes"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxBytes }))},
+	{splitKey("prompt.max_fragment"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxFragment }))},
+	{splitKey("prompt.max_plugin"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxPlugin }))},
+	{splitKey("prompt.max_attachments"), always, value(parseCount[int](1), func(c *Config, _ string) *int { return &c.Prompt.MaxAttachments })},
+	{splitKey("prompt.max_attachment"), always, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Prompt.MaxAttachment }))},
+	{splitKey("prompt.max_pixels"), always, value(parseCount[int64](1), func(c *Config, _ string) *int64 { return &c.Prompt.MaxPixels })},
+	{splitKey("prompt.max_tokens"), always, value(parseCount[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
+	{splitKey("tools.allow"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
+	{splitKey("tools.deny"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
+	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
+	{splitKey("store.url"), userOnly, withoutPassword(value(parseText, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{splitKey("mcp.*.command"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command })},
+	{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
+	{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
+	{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
+	{splitKey("mcp.*.approval"), ifTrusted, value(parseWord("ask", "auto"), func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Approval })},
 }
 
-func k(key string) []string { return strings.Split(key, ".") }
+func splitKey(key string) []string { return strings.Split(key, ".") }
 
 // value sets a field from a parsed value; the field belongs to the table that
 // the second part of the key names.
 func value[T any](parse func(any) (T, error), field func(*Config, string) *T) access {
-	set := func(c *Config, g given) error {
+	set := func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
 		if err != nil {
 			return err
@@ -112,7 +112,7 @@ var errIgnored = errors.New("ignored")
 func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) access {
 	a := value(parse, field)
 	assign := a.set
-	a.set = func(c *Config, g given) error {
+	a.set = func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
 		if f := field(c, g.name()); err == nil && g.layer.untrusted() && tighter(*f, v) != v {
 			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", *f)
@@ -126,8 +126,8 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 // eventLimit is limit for a key that follows from limits.steps until a config sets it.
 func eventLimit(a access) access {
 	assign := a.set
-	a.set = func(c *Config, g given) error {
-		if n, err := steps(g.value); err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
+	a.set = func(c *Config, g layerSetting) error {
+		if n, err := parseSteps(g.value); err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
 			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", c.Limits.EventSteps())
 			return errIgnored
 		}
@@ -147,7 +147,7 @@ func eventLimit(a access) access {
 func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConfig) *T) access {
 	a := limit(parse, func(c *Config, _ string) *T { return field(&c.Limits) })
 	assign := a.set
-	a.set = func(c *Config, g given) error {
+	a.set = func(c *Config, g layerSetting) error {
 		if !g.layer.project {
 			return assign(c, g)
 		}
@@ -167,7 +167,7 @@ func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConf
 // inBytes shows a number of bytes with its unit.
 func inBytes(a access) access {
 	get := a.get
-	a.get = func(c *Config, key []string) any { return withUnit(shown(get(c, key)).(int64)) }
+	a.get = func(c *Config, key []string) any { return withUnit(settingValue(get(c, key)).(int64)) }
 	return a
 }
 
@@ -185,12 +185,12 @@ func withoutPassword(a access) access {
 }
 
 // list sets a field to a list of strings.
-func list(field func(*Config, string) *[]string) access { return value(texts, field) }
+func list(field func(*Config, string) *[]string) access { return value(parseTexts, field) }
 
 // union adds to a list of names; each name keeps its place.
 func union(field func(*Config) *[]string) access {
-	set := func(c *Config, g given) error {
-		names, err := texts(g.value)
+	set := func(c *Config, g layerSetting) error {
+		names, err := parseTexts(g.value)
 		if err != nil {
 			return err
 		}
@@ -207,8 +207,8 @@ func union(field func(*Config) *[]string) access {
 
 // setGrants sets what a plugin is given. The grants of a project are for plugins
 // of its own.
-func setGrants(c *Config, g given) error {
-	permissions, err := texts(g.value)
+func setGrants(c *Config, g layerSetting) error {
+	permissions, err := parseTexts(g.value)
 	if err != nil {
 		return err
 	}
@@ -223,8 +223,8 @@ func setGrants(c *Config, g given) error {
 	return nil
 }
 
-func setLibrary(c *Config, g given) error {
-	folder, err := text(g.value)
+func setLibrary(c *Config, g layerSetting) error {
+	folder, err := parseText(g.value)
 	if err != nil {
 		return err
 	}
@@ -232,19 +232,19 @@ func setLibrary(c *Config, g given) error {
 	return err
 }
 
-func setSecretFile(c *Config, g given) error {
-	file, err := text(g.value)
+func setSecretFile(c *Config, g layerSetting) error {
+	file, err := parseText(g.value)
 	if err != nil {
 		return err
 	}
-	entry(c.Secrets, g.name()).File, err = g.path(file)
+	ensureEntry(c.Secrets, g.name()).File, err = g.path(file)
 	return err
 }
 
 // setPaths sets where plugins are. A project adds to these; one that nobody trusts
 // folders of its own.
-func setPaths(c *Config, g given) error {
-	names, err := texts(g.value)
+func setPaths(c *Config, g layerSetting) error {
+	names, err := parseTexts(g.value)
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func setPaths(c *Config, g given) error {
 		switch {
 		case err != nil:
 			return err
-		case g.layer.untrusted() && !inside(filepath.Dir(g.layer.real), p.Real):
+		case g.layer.untrusted() && !isInside(filepath.Dir(g.layer.real), p.Real):
 			c.ignore(g, "%s leaves the project's folder", name)
 		default:
 			paths = append(paths, p)
@@ -276,7 +276,7 @@ func getPaths(c *Config, _ []string) any {
 }
 
 // path returns what a name in a config file means: it is relative to the file.
-func (g given) path(name string) (Path, error) {
+func (g layerSetting) path(name string) (Path, error) {
 	p := NewPath(filepath.Dir(g.layer.real), name)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		if g.layer.home == "" {
@@ -290,16 +290,16 @@ func (g given) path(name string) (Path, error) {
 	return p, nil
 }
 
-// inside tells whether the path lies in the folder, links followed as far as
+// isInside tells whether the path lies in the folder, links followed as far as
 // they exist.
-func inside(folder, name string) bool {
-	rel, err := filepath.Rel(resolved(folder), resolved(name))
+func isInside(folder, name string) bool {
+	rel, err := filepath.Rel(resolveLinks(folder), resolveLinks(name))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// resolved follows the links of a path; of one that does not exist, those of the
+// resolveLinks follows the links of a path; of one that does not exist, those of the
 // part that does.
-func resolved(name string) string {
+func resolveLinks(name string) string {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
 	}
@@ -307,12 +307,12 @@ func resolved(name string) string {
 	if parent == name {
 		return name
 	}
-	return filepath.Join(resolved(parent), filepath.Base(name))
+	return filepath.Join(resolveLinks(parent), filepath.Base(name))
 }
 
 // setPluginValue sets a value of a plugin's own; tables merge.
-func setPluginValue(c *Config, g given) error {
-	v, err := plain(g.value)
+func setPluginValue(c *Config, g layerSetting) error {
+	v, err := plainValue(g.value)
 	if err != nil {
 		return err
 	}
@@ -320,12 +320,12 @@ func setPluginValue(c *Config, g given) error {
 	if p.Values == nil {
 		p.Values = map[string]Value{}
 	}
-	p.Values[key] = Value{V: merged(p.Values[key].V, v), Place: g.place}
+	p.Values[key] = Value{V: mergeValues(p.Values[key].V, v), Place: g.place}
 	return nil
 }
 
-// merged returns the second value, over the first where both are tables.
-func merged(old, v any) any {
+// mergeValues returns the second value, over the first where both are tables.
+func mergeValues(old, v any) any {
 	under, ok := old.(map[string]any)
 	over, both := v.(map[string]any)
 	if !ok || !both {
@@ -336,7 +336,7 @@ func merged(old, v any) any {
 		m[key] = v
 	}
 	for key, v := range over {
-		m[key] = merged(m[key], v)
+		m[key] = mergeValues(m[key], v)
 	}
 	return m
 }
@@ -364,15 +364,15 @@ func describe(v any) string {
 	return "a date or time"
 }
 
-func text(v any) (string, error) {
+func parseText(v any) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
 	}
 	return "", errors.New("a string")
 }
 
-// webURL parses the URL of a server.
-func webURL(v any) (string, error) {
+// parseURL parses the URL of a server.
+func parseURL(v any) (string, error) {
 	s, _ := v.(string)
 	if u, err := url.Parse(s); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil {
 		return s, nil
@@ -381,21 +381,21 @@ func webURL(v any) (string, error) {
 }
 
 // A private says what is wanted in place of a value that nobody prints.
-type private string
+type hiddenValueError string
 
-func (p private) Error() string { return string(p) }
+func (p hiddenValueError) Error() string { return string(p) }
 
-// secretName parses the name of a secret. What is none may be its value.
-func secretName(v any) (string, error) {
+// parseSecretName parses the name of a secret. What is none may be its value.
+func parseSecretName(v any) (string, error) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 	name, _ := v.(string)
 	if name == "" || len(name) > 64 || strings.Trim(name, letters) != "" {
-		return "", private("the name of a secret, 1 to 64 of A-Z 0-9 _")
+		return "", hiddenValueError("the name of a secret, 1 to 64 of A-Z 0-9 _")
 	}
 	return name, nil
 }
 
-func texts(v any) ([]string, error) {
+func parseTexts(v any) ([]string, error) {
 	items, ok := v.([]any)
 	if !ok {
 		return nil, errors.New("a list of strings")
@@ -409,9 +409,9 @@ func texts(v any) ([]string, error) {
 	return out, nil
 }
 
-// globs parses patterns of names.
-func globs(v any) ([]string, error) {
-	list, err := texts(v)
+// parseGlobs parses patterns of names.
+func parseGlobs(v any) ([]string, error) {
+	list, err := parseTexts(v)
 	for i, glob := range list {
 		if _, err := path.Match(glob, ""); err != nil {
 			return nil, fmt.Errorf("a list of globs, as restart_* (item %d is %q)", i+1, glob)
@@ -420,7 +420,7 @@ func globs(v any) ([]string, error) {
 	return list, err
 }
 
-func oneOf(words ...string) func(any) (string, error) {
+func parseWord(words ...string) func(any) (string, error) {
 	return func(v any) (string, error) {
 		s, _ := v.(string)
 		if slices.Contains(words, s) {
@@ -430,8 +430,8 @@ func oneOf(words ...string) func(any) (string, error) {
 	}
 }
 
-// count returns a parser of whole numbers that are not less than least.
-func count[T int | int64 | uint64](least int64) func(any) (T, error) {
+// parseCount returns a parser of whole numbers that are not less than least.
+func parseCount[T int | int64 | uint64](least int64) func(any) (T, error) {
 	return func(v any) (T, error) {
 		if n, ok := v.(int64); ok && n >= least {
 			return T(n), nil
@@ -440,10 +440,10 @@ func count[T int | int64 | uint64](least int64) func(any) (T, error) {
 	}
 }
 
-var steps = count[uint64](1)
+var parseSteps = parseCount[uint64](1)
 
-func memory(v any) (uint64, error) {
-	n, err := size(v)
+func parseMemory(v any) (uint64, error) {
+	n, err := parseSize(v)
 	return uint64(n), err
 }
 
@@ -456,13 +456,13 @@ var units = []struct {
 // ParseSize parses a number of bytes as the command line has it: 1048576 or 1MiB.
 func ParseSize(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return size(n)
+		return parseSize(n)
 	}
-	return size(text)
+	return parseSize(text)
 }
 
-// size parses a number of bytes from 1, as 1048576 or "1MiB".
-func size(v any) (int64, error) {
+// parseSize parses a number of bytes from 1, as 1048576 or "1MiB".
+func parseSize(v any) (int64, error) {
 	if n, ok := v.(int64); ok && n > 0 {
 		return n, nil
 	}
@@ -487,8 +487,8 @@ func withUnit(n int64) any {
 	return n
 }
 
-// duration parses a time span over 0.
-func duration(v any) (time.Duration, error) {
+// parseDuration parses a time span over 0.
+func parseDuration(v any) (time.Duration, error) {
 	s, _ := v.(string)
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return d, nil
@@ -496,8 +496,8 @@ func duration(v any) (time.Duration, error) {
 	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
 }
 
-// plain returns a TOML value as the JSON-able Go values of [Value].
-func plain(v any) (any, error) {
+// plainValue returns a TOML value as the JSON-able Go values of [Value].
+func plainValue(v any) (any, error) {
 	switch v := v.(type) {
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -513,7 +513,7 @@ func plain(v any) (any, error) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for key, item := range v {
-			p, err := plain(item)
+			p, err := plainValue(item)
 			if err != nil {
 				return nil, fmt.Errorf("%w at %s", err, toml.Key{key})
 			}
@@ -527,7 +527,7 @@ func plain(v any) (any, error) {
 func plainList[T any](items []T) (any, error) {
 	out := make([]any, len(items))
 	for i, item := range items {
-		p, err := plain(item)
+		p, err := plainValue(item)
 		if err != nil {
 			return nil, fmt.Errorf("%w at item %d", err, i+1)
 		}

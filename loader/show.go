@@ -83,7 +83,7 @@ func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 		if name != "" && reflect.ValueOf(v).IsZero() && c.Place(key...) == (Place{}) {
 			continue
 		}
-		rows = append(rows, Setting{Key: toml.Key(key).String(), Value: shown(v), Place: c.Place(key...)})
+		rows = append(rows, Setting{Key: toml.Key(key).String(), Value: settingValue(v), Place: c.Place(key...)})
 	}
 	return rows
 }
@@ -108,7 +108,7 @@ func (c *Config) expand(key []string, name string) [][]string {
 func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	for _, name := range sortedKeys(c.projectGrants) {
 		g := c.projectGrants[name]
-		rows = append(rows, Setting{Key: toml.Key{"grants", name}.String(), Value: shown(g.permissions), Place: g.place, Project: true})
+		rows = append(rows, Setting{Key: toml.Key{"grants", name}.String(), Value: settingValue(g.permissions), Place: g.place, Project: true})
 	}
 	return rows
 }
@@ -117,7 +117,7 @@ func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting 
 	own := &Config{Limits: c.projectLimits.LimitsConfig}
 	for _, s := range limits {
 		if place, ok := c.projectLimits.places[s.key[1]]; ok {
-			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: shown(s.get(own, s.key)), Place: place, Project: true})
+			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: settingValue(s.get(own, s.key)), Place: place, Project: true})
 		}
 	}
 	return rows
@@ -130,8 +130,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// shown returns a config's value in the types of [Setting].
-func shown(v any) any {
+// settingValue returns a config's value in the types of [Setting].
+func settingValue(v any) any {
 	switch v := v.(type) {
 	case int:
 		return int64(v)

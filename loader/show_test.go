@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// shown is what a config shows: a line each setting, with its place.
-func shown(c *loader.Config) string {
+// settingValue is what a config shows: a line each setting, with its place.
+func settingValue(c *loader.Config) string {
 	var b strings.Builder
 	for _, s := range c.Settings() {
 		b.WriteString(s.String())
@@ -50,7 +50,7 @@ tools.deny = []
 model.default = ""
 store.url = "sqlite:"
 `
-	if diff := gocmp.Diff(want, shown(parse(t, ""))); diff != "" {
+	if diff := gocmp.Diff(want, settingValue(parse(t, ""))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -97,13 +97,13 @@ mcp.github.approval = "auto"  # config.toml:48
 mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:50
 mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:51
 `
-	if diff := gocmp.Diff(want, shown(parse(t, full))); diff != "" {
+	if diff := gocmp.Diff(want, settingValue(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
 
 func TestSettingsHidePasswords(t *testing.T) {
-	got := shown(parse(t, "[store]\nurl = \"postgres://me:hunter2@db/x\"\n"))
+	got := settingValue(parse(t, "[store]\nurl = \"postgres://me:hunter2@db/x\"\n"))
 	if !strings.Contains(got, `store.url = "postgres://me:xxxxx@db/x"`) {
 		t.Errorf("got %s", got)
 	}

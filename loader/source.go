@@ -50,20 +50,20 @@ type Source struct {
 	Project bool
 
 	maxSource int64
-	dir, sub  string  // absolute real folder, and the plugin's folder in it
-	shared    *folder // dir as others have it too, or nil
-	regular   bool    // Main was found in dir as a file, and no link
+	dir, sub  string        // absolute real folder, and the plugin's folder in it
+	shared    *sharedFolder // dir as others have it too, or nil
+	regular   bool          // Main was found in dir as a file, and no link
 
 	// pins are the files of the trusted project that the plugin is part of, by
 	// absolute real path; nil if any bytes will do.
 	pins map[string]fragments.Hash
 
-	mu      sync.Mutex
-	first   readFile            // most plugins read no other
-	files   map[string]readFile // the others
-	bytes   int64
-	folders map[string][]fs.DirEntry
-	entries int
+	mu         sync.Mutex
+	firstFile  namedFile            // most plugins read no other
+	otherFiles map[string]namedFile // the others
+	bytes      int64
+	listings   map[string][]fs.DirEntry
+	entries    int
 }
 
 // A sourceFile is a file that was read.
@@ -79,7 +79,7 @@ func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)}
 func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	return &Source{
 		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
-		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: resolved(folder.Real),
+		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: resolveLinks(folder.Real),
 	}
 }
 
@@ -110,31 +110,31 @@ func (s *Source) realPath(name string) string {
 // Real returns the absolute path of a file.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
-// A readFile is a sourceFile with its name, "" of none.
-type readFile struct {
+// A namedFile is a sourceFile with its name, "" of none.
+type namedFile struct {
 	name string
 	sourceFile
 }
 
-// remembered returns a file that was read.
-func (s *Source) remembered(name string) (sourceFile, bool) {
-	if s.first.name == name {
-		return s.first.sourceFile, true
+// cachedFile returns a file that was read.
+func (s *Source) cachedFile(name string) (sourceFile, bool) {
+	if s.firstFile.name == name {
+		return s.firstFile.sourceFile, true
 	}
-	f, ok := s.files[name]
+	f, ok := s.otherFiles[name]
 	return f.sourceFile, ok
 }
 
-// remember notes a file that was read.
-func (s *Source) remember(name string, f sourceFile) {
-	if s.first.name == "" || s.first.name == name {
-		s.first = readFile{name, f}
+// cacheFile notes a file that was read.
+func (s *Source) cacheFile(name string, f sourceFile) {
+	if s.firstFile.name == "" || s.firstFile.name == name {
+		s.firstFile = namedFile{name, f}
 		return
 	}
-	if s.files == nil {
-		s.files = map[string]readFile{}
+	if s.otherFiles == nil {
+		s.otherFiles = map[string]namedFile{}
 	}
-	s.files[name] = readFile{name, f}
+	s.otherFiles[name] = namedFile{name, f}
 }
 
 // Read returns the bytes of a file, which the caller must not change. The name
@@ -151,7 +151,7 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f, ok := s.remembered(name); ok {
+	if f, ok := s.cachedFile(name); ok {
 		return f, nil
 	}
 	err = s.open(func(root *os.Root) (err error) {
@@ -164,7 +164,7 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	if err != nil {
 		return sourceFile{}, s.explain(name, err)
 	}
-	s.remember(name, f)
+	s.cacheFile(name, f)
 	s.bytes += int64(len(f.bytes))
 	return f, nil
 }
@@ -188,35 +188,35 @@ func (s *Source) find(root *os.Root, name string) (f sourceFile, err error) {
 }
 
 // A summed is the digest of a file, by the name that it has in the digest of a plugin.
-type summed struct {
+type fileDigest struct {
 	name string
 	sum  fragments.Hash
 }
 
-// appendSums appends the digests of the files that were read so far, in no order.
-func (s *Source) appendSums(sums []summed) []summed {
+// appendDigests appends the digests of the files that were read so far, in no order.
+func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first.name != "" {
-		sums = append(sums, summed{s.first.name, s.first.sum})
+	if s.firstFile.name != "" {
+		sums = append(sums, fileDigest{s.firstFile.name, s.firstFile.sum})
 	}
-	for name, f := range s.files {
-		sums = append(sums, summed{name, f.sum})
+	for name, f := range s.otherFiles {
+		sums = append(sums, fileDigest{name, f.sum})
 	}
 	return sums
 }
 
-// Looked tells whether somebody read a file, or listed the folder that it is in.
-func (s *Source) Looked(name string) bool {
+// WasRead tells whether somebody read a file, or listed the folder that it is in.
+func (s *Source) WasRead(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, read := s.remembered(name)
-	_, listed := s.folders[path.Dir(name)]
+	_, read := s.cachedFile(name)
+	_, listed := s.listings[path.Dir(name)]
 	return read || listed
 }
 
-// most returns how many bytes a file may have that is read next.
-func (s *Source) most(name string) int64 {
+// maxBytes returns how many bytes a file may have that is read next.
+func (s *Source) maxBytes(name string) int64 {
 	most := maxPluginBytes - s.bytes
 	if strings.HasSuffix(name, ".star") {
 		most = min(most, s.maxSource)
@@ -224,9 +224,9 @@ func (s *Source) most(name string) int64 {
 	return most
 }
 
-// large returns the error of a file that has more.
-func (s *Source) large(name string, got int64) error {
-	at, most := Place{File: s.File(name)}, s.most(name)
+// sizeError returns the error of a file that has more.
+func (s *Source) sizeError(name string, got int64) error {
+	at, most := Place{File: s.File(name)}, s.maxBytes(name)
 	if strings.HasSuffix(name, ".star") && most == s.maxSource {
 		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
 	}
@@ -241,20 +241,20 @@ func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errorAt(Place{File: s.File(name)}, "E0607", "got a %s, want a file", kindOf(info))
-	case info.Size() > s.most(name):
-		return nil, s.large(name, info.Size())
+	case info.Size() > s.maxBytes(name):
+		return nil, s.sizeError(name, info.Size())
 	}
 	return info, nil
 }
 
 // readAll reads a file that has about so many bytes, as a look at it told.
 func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error) {
-	most := s.most(name)
+	most := s.maxBytes(name)
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)
 	n, err := b.ReadFrom(io.LimitReader(file, most+1))
 	if err == nil && n > most { // it grew since
-		err = s.large(name, n)
+		err = s.sizeError(name, n)
 	}
 	return b.Bytes(), err
 }
@@ -295,7 +295,7 @@ func (s *Source) Exists(name string) (bool, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.remembered(name); ok || name == "." {
+	if _, ok := s.cachedFile(name); ok || name == "." {
 		return true, nil
 	}
 	found := false
@@ -322,24 +322,24 @@ func (s *Source) check(name string) error {
 	return nil
 }
 
-// named tells whether an operator typed the path as an argument.
-func (s *Source) named() bool { return s.Place == Place{} && !s.Project }
+// isNamed tells whether an operator typed the path as an argument.
+func (s *Source) isNamed() bool { return s.Place == Place{} && !s.Project }
 
-// within tells whether the plugin lies in the folder, a real path; nothing lies in "".
-func (s *Source) within(folder string) bool {
+// isWithin tells whether the plugin lies in the folder, a real path; nothing lies in "".
+func (s *Source) isWithin(folder string) bool {
 	if folder == "" {
 		return false
 	}
-	_, in := below(folder, s.folder())
+	_, in := below(folder, s.folderPath())
 	return in
 }
 
-// folder returns the real path of the folder that is the plugin, or that its file is in.
-func (s *Source) folder() string {
+// folderPath returns the real path of the folder that is the plugin, or that its file is in.
+func (s *Source) folderPath() string {
 	if s.sub == "" {
 		return s.dir
 	}
-	return resolved(filepath.Join(s.dir, s.sub))
+	return resolveLinks(filepath.Join(s.dir, s.sub))
 }
 
 // below returns the path of a file in a folder, if it is there. Both have real paths.
@@ -356,9 +356,9 @@ func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	if s.pins == nil {
 		return nil
 	}
-	real := s.main()
+	real := s.mainPath()
 	if name != s.Main {
-		real = resolved(filepath.Join(s.dir, s.sub, name))
+		real = resolveLinks(filepath.Join(s.dir, s.sub, name))
 	}
 	if s.pins[real] == sum {
 		return nil
@@ -366,11 +366,11 @@ func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
 }
 
-// same tells whether two sources are the same files.
-func (s *Source) same(o *Source) bool { return s.main() == o.main() }
+// isSame tells whether two sources are the same files.
+func (s *Source) isSame(o *Source) bool { return s.mainPath() == o.mainPath() }
 
-// main returns the real path of Main.
-func (s *Source) main() string {
+// mainPath returns the real path of Main.
+func (s *Source) mainPath() string {
 	if s.regular {
 		return filepath.Join(s.dir, s.Main) // dir is real
 	}
@@ -378,5 +378,5 @@ func (s *Source) main() string {
 	if info, err := os.Lstat(name); s.sub == "" && err == nil && info.Mode()&fs.ModeSymlink == 0 {
 		return name
 	}
-	return resolved(name)
+	return resolveLinks(name)
 }

@@ -15,7 +15,7 @@ import (
 // open lends the plugin's folder. It is opened for each use, but where [folder.hold]
 // keeps it open: a thousand plugins must not hold a thousand folders open.
 func (s *Source) open(use func(*os.Root) error) error {
-	root, err := s.shared.hold(s.dir)
+	root, err := s.shared.acquire(s.dir)
 	if err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
 
 // A folder is open while somebody holds it. All plugins in it share it. A nil folder
 // belongs to one plugin alone.
-type folder struct {
+type sharedFolder struct {
 	mu    sync.Mutex
 	root  *os.Root
 	users int
 }
 
-// hold opens the folder, whose path is dir, if nobody has it open.
-func (f *folder) hold(dir string) (*os.Root, error) {
+// acquire opens the folder, whose path is dir, if nobody has it open.
+func (f *sharedFolder) acquire(dir string) (*os.Root, error) {
 	if f == nil {
 		return os.OpenRoot(dir)
 	}
@@ -59,7 +59,7 @@ func (f *folder) hold(dir string) (*os.Root, error) {
 }
 
 // release gives back what hold returned.
-func (f *folder) release(root *os.Root) {
+func (f *sharedFolder) release(root *os.Root) {
 	if f == nil {
 		root.Close() // it was only read
 		return
@@ -73,7 +73,7 @@ func (f *folder) release(root *os.Root) {
 
 // list returns the entries of a folder, sorted by name.
 func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
-	if entries, ok := s.folders[dir]; ok {
+	if entries, ok := s.listings[dir]; ok {
 		return entries, nil
 	}
 	f, err := fsys.Open(dir)
@@ -96,10 +96,10 @@ func (s *Source) list(fsys afero.Fs, dir string) ([]fs.DirEntry, error) {
 		entries[i] = fs.FileInfoToDirEntry(info)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	if s.folders == nil {
-		s.folders = map[string][]fs.DirEntry{}
+	if s.listings == nil {
+		s.listings = map[string][]fs.DirEntry{}
 	}
-	s.folders[dir] = entries
+	s.listings[dir] = entries
 	s.entries += len(entries)
 	return entries, nil
 }

@@ -86,11 +86,11 @@ func (o TrustOptions) Plan() (*TrustPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &TrustPlan{Config: project.shown, Settings: gained(before, after), now: TrustedProject{Folder: project.folder()}}
+	p := &TrustPlan{Config: project.shown, Settings: addedSettings(before, after), now: TrustedProject{Folder: project.folder()}}
 	for _, s := range p.Settings {
 		p.now.Settings = append(p.now.Settings, s.String())
 	}
-	if p.now.Files, err = project.files(); err != nil {
+	if p.now.Files, err = project.trustedContent(); err != nil {
 		return nil, err
 	}
 	p.Files = sortedKeys(p.now.Files)
@@ -137,7 +137,7 @@ func (o TrustOptions) Revoke() (folder string, err error) {
 		return "", errorAt(Place{File: o.Dir}, "E0607", "%s", reason(err))
 	}
 	err = o.book().change(func(b *trustBook) error {
-		for folder = resolved(abs); !b.remove(folder); folder = filepath.Dir(folder) {
+		for folder = resolveLinks(abs); !b.remove(folder); folder = filepath.Dir(folder) {
 			if folder == filepath.Dir(folder) {
 				return errorAt(Place{}, "E0614", "%s is no trusted project, and in none (starhost trust --list)", cmp.Or(o.Dir, "this folder"))
 			}
@@ -173,8 +173,8 @@ func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	return c, project, nil
 }
 
-// gained returns the settings of after that before does not have.
-func gained(before, after *Config) []Setting {
+// addedSettings returns the settings of after that before does not have.
+func addedSettings(before, after *Config) []Setting {
 	had := map[string]bool{}
 	for _, s := range before.Settings() {
 		had[fmt.Sprint(s, s.Project)] = true
@@ -208,8 +208,8 @@ func changes(old, now *TrustedProject) []Change {
 	return list
 }
 
-// recall lets a project's layer be read fully if it is trusted as it is now.
-func (c *Config) recall(l *layer, src []byte, getenv func(string) string) {
+// trustProject lets a project's layer be read fully if it is trusted as it is now.
+func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) {
 	book := TrustOptions{Getenv: getenv}.book()
 	if book.file == "" {
 		return
@@ -223,9 +223,9 @@ func (c *Config) recall(l *layer, src []byte, getenv func(string) string) {
 	if old == nil {
 		return
 	}
-	t := &trusted{folder: old.Folder}
+	t := &trustedFiles{folder: old.Folder}
 	if !old.Path {
-		files, err := l.files()
+		files, err := l.trustedContent()
 		if err != nil || !maps.Equal(files, old.Files) {
 			l.why = "changed since it was trusted"
 			return
@@ -235,27 +235,27 @@ func (c *Config) recall(l *layer, src []byte, getenv func(string) string) {
 			t.files[filepath.Join(old.Folder, filepath.FromSlash(name))] = hash
 		}
 	}
-	l.trusted, c.trusted = true, t
+	l.trusted, c.trustedFiles = true, t
 }
 
-// trusted are the files of a trusted project.
-type trusted struct {
+// trustedFiles are the files of a trusted project.
+type trustedFiles struct {
 	folder string
 	files  map[string]fragments.Hash // by absolute real path; nil if any bytes will do
 }
 
 // covers tells whether the plugin is the project's own, so that its grants are
 // for it.
-func (t *trusted) covers(s *Source) bool {
+func (t *trustedFiles) covers(s *Source) bool {
 	switch {
 	case t == nil:
 		return false
 	case t.files == nil:
-		return s.Project || s.within(t.folder)
+		return s.Project || s.isWithin(t.folder)
 	}
-	_, known := t.files[s.main()]
+	_, known := t.files[s.mainPath()]
 	return known
 }
 
 // folder returns the project's folder, absolute and without links.
-func (l *layer) folder() string { return resolved(filepath.Dir(l.real)) }
+func (l *layer) folder() string { return resolveLinks(filepath.Dir(l.real)) }

@@ -41,7 +41,7 @@ func (o TrustOptions) book() *trustBook {
 		return b
 	}
 	b.file = filepath.Join(dir, "starhost", "trust.json")
-	b.shown = tilde(home, b.file)
+	b.shown = abbreviateHome(home, b.file)
 	return b
 }
 

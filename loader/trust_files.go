@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// files returns what trust in a project is about, by name relative to its folder:
+// trustedContent returns what trust in a project is about, by name relative to its folder:
 // the config, all files of its plugins and libraries, and those of its own that
 // commands in the config name.
-func (l *layer) files() (map[string]fragments.Hash, error) {
+func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 	own := newConfig()
 	alone := &layer{shown: l.shown, real: l.real, home: l.home, project: true, trusted: true}
 	if err := own.read(alone, l.src); err != nil {
@@ -57,7 +57,7 @@ type tally struct {
 
 // add takes a file by its absolute path.
 func (t *tally) add(file string, hash fragments.Hash) {
-	t.files[relative(t.folder, resolved(file))] = hash
+	t.files[relativePath(t.folder, resolveLinks(file))] = hash
 }
 
 // source adds all files of a plugin or library. What cannot be read is no part of
@@ -65,7 +65,7 @@ func (t *tally) add(file string, hash fragments.Hash) {
 func (t *tally) source(s *Source) error {
 	if !s.Folder {
 		if f, err := s.file(s.Main); err == nil {
-			t.add(s.main(), f.sum)
+			t.add(s.mainPath(), f.sum)
 		}
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t *tally) source(s *Source) error {
 }
 
 func (t *tally) walk(s *Source, fsys fs.FS) error {
-	base := resolved(filepath.Join(s.dir, s.sub))
+	base := resolveLinks(filepath.Join(s.dir, s.sub))
 	var entries int
 	var bytes int64
 	return fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
@@ -95,7 +95,7 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 			return errorAt(Place{File: s.Path}, "E0608", "got more than %d bytes to trust", maxPluginBytes)
 		}
 		if !hash.IsZero() {
-			t.files[relative(t.folder, filepath.Join(base, name))] = hash
+			t.files[relativePath(t.folder, filepath.Join(base, name))] = hash
 		}
 		return nil
 	})
@@ -132,7 +132,7 @@ func (t *tally) command(argv []string) {
 	for _, arg := range argv {
 		p := NewPath(t.folder, arg)
 		info, err := os.Stat(p.Real)
-		if err != nil || !info.Mode().IsRegular() || !inside(t.folder, p.Real) {
+		if err != nil || !info.Mode().IsRegular() || !isInside(t.folder, p.Real) {
 			continue
 		}
 		fsys := os.DirFS(filepath.Dir(p.Real))

@@ -123,7 +123,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("before: got %s, want %s", got, untrustedGrants)
 	}
 	_, warnings := p.config()
-	if got := texts(warnings); !strings.Contains(got, "starhost.toml:8: grants.oncall is ignored: this project is not trusted (starhost trust shows what would hold)\n") {
+	if got := parseTexts(warnings); !strings.Contains(got, "starhost.toml:8: grants.oncall is ignored: this project is not trusted (starhost trust shows what would hold)\n") {
 		t.Errorf("warnings: got %s", got)
 	}
 
@@ -158,7 +158,7 @@ func TestTrust(t *testing.T) {
 	}
 	c, warnings := p.config()
 	if len(warnings) > 0 || c.Limits.Steps != 500_000 || c.Model.Default != "acme/small" {
-		t.Errorf("after: got warnings %s, steps %d, model %q", texts(warnings), c.Limits.Steps, c.Model.Default)
+		t.Errorf("after: got warnings %s, steps %d, model %q", parseTexts(warnings), c.Limits.Steps, c.Model.Default)
 	}
 	if got := c.LimitsOf(&loader.Source{Name: "mine", Project: true}).Steps; got != 900_000 {
 		t.Errorf("steps of the project's plugins: got %d", got)
@@ -237,7 +237,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 			p.trust(false)
 			test.change(p)
 			plan := p.plan()
-			if diff := gocmp.Diff(test.want, texts(plan.Changes)); diff != "" {
+			if diff := gocmp.Diff(test.want, parseTexts(plan.Changes)); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			want := loader.Trusted
@@ -245,9 +245,9 @@ func TestTrustEndsWithAChange(t *testing.T) {
 				want = loader.Changed
 			}
 			_, warnings := p.config()
-			told := strings.Contains(texts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows what would hold)")
+			told := strings.Contains(parseTexts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows what would hold)")
 			if plan.State != want || told != (want == loader.Changed) {
-				t.Errorf("got state %s, want %s; warnings:\n%s", plan.State, want, texts(warnings))
+				t.Errorf("got state %s, want %s; warnings:\n%s", plan.State, want, parseTexts(warnings))
 			}
 			p.trust(false)
 			if got := p.plan().State; got != loader.Trusted {
@@ -436,7 +436,7 @@ func TestTrustFileThatIsBroken(t *testing.T) {
 			p.trust(false)
 			test.breaks(t, p.path("home/.local/state/starhost/trust.json"))
 			_, warnings := p.config()
-			if got, want := texts(warnings), "no project is trusted: "+shown+test.want+"\n"; !strings.HasPrefix(got, want) {
+			if got, want := parseTexts(warnings), "no project is trusted: "+shown+test.want+"\n"; !strings.HasPrefix(got, want) {
 				t.Errorf("warnings: got %s, want %s first", got, want)
 			}
 			if _, got := p.load(); got != untrustedGrants {

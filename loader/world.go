@@ -11,7 +11,7 @@ import (
 )
 
 // openWorld completes what all plugins share of the world.
-func (l *loading) openWorld() error {
+func (l *loadRun) openWorld() error {
 	w := &l.World
 	if w.Env == nil {
 		w.Env = l.LookupEnv
@@ -37,7 +37,7 @@ func (l *loading) openWorld() error {
 		return errorAt(Place{File: filepath.ToSlash(l.Dir)}, "E0607", "the workspace cannot be opened: %s", reason(err))
 	}
 	l.set.workspace = w.Workspace
-	w.Protected = slices.Concat(w.Protected, l.protected(dir))
+	w.Protected = slices.Concat(w.Protected, l.protectedPaths(dir))
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (l *loading) openWorld() error {
 func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name) }
 
 // secrets returns the secrets of the config.
-func (l *loading) secrets() *effects.Secrets {
+func (l *loadRun) secrets() *effects.Secrets {
 	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
 	for name, s := range l.config.Secrets {
 		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command}
@@ -54,21 +54,21 @@ func (l *loading) secrets() *effects.Secrets {
 	return effects.NewSecrets(o)
 }
 
-// protected returns what of the workspace decides what plugins are and may do,
+// protectedPaths returns what of the workspace decides what plugins are and may do,
 // beside the files that are never written by their names.
-func (l *loading) protected(workspace string) []string {
+func (l *loadRun) protectedPaths(workspace string) []string {
 	real := make([]string, 0, len(l.config.files)+len(l.sources)+len(l.libraries))
 	for _, name := range l.config.files {
-		real = append(real, resolved(name))
+		real = append(real, resolveLinks(name))
 	}
 	for _, s := range l.sources {
-		real = append(real, s.root())
+		real = append(real, s.rootPath())
 	}
 	for _, s := range l.libraries {
-		real = append(real, s.root())
+		real = append(real, s.rootPath())
 	}
 	var inside []string
-	workspace = resolved(workspace)
+	workspace = resolveLinks(workspace)
 	for _, name := range real {
 		if rel, in := below(workspace, name); in {
 			inside = append(inside, filepath.ToSlash(rel))
@@ -78,17 +78,17 @@ func (l *loading) protected(workspace string) []string {
 	return slices.Compact(inside)
 }
 
-// root returns what of the file system is the plugin, its folder or its file: the
+// rootPath returns what of the file system is the plugin, its folder or its file: the
 // real path.
-func (s *Source) root() string {
+func (s *Source) rootPath() string {
 	if s.Folder {
-		return s.folder()
+		return s.folderPath()
 	}
-	return s.main()
+	return s.mainPath()
 }
 
 // hostWorld returns what the host's own references may reach.
-func (l *loading) hostWorld() (*effects.World, error) {
+func (l *loadRun) hostWorld() (*effects.World, error) {
 	w := l.World
 	var err error
 	if w.Granted, err = effects.ParseGrants(l.config.Grants[starhost.HostPlugin]); err != nil {
@@ -142,16 +142,16 @@ func secretNames(declared, granted effects.Grants) []string {
 			ok, err := path.Match(pattern, name)
 			return g.Kind == p.Kind && ok && err == nil
 		}
-		if p.Kind == "secret" && !wild(name) && slices.ContainsFunc(granted, grants) {
+		if p.Kind == "secret" && !isPattern(name) && slices.ContainsFunc(granted, grants) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// both returns the names, as globs, that a plugin declares and is granted. Where
+// commonNames returns the names, as globs, that a plugin declares and is granted. Where
 // two globs overlap in part it returns neither: a glob cannot say that.
-func both(kind string, declared, granted effects.Grants) []string {
+func commonNames(kind string, declared, granted effects.Grants) []string {
 	var names []string
 	for _, d := range declared {
 		for _, g := range granted {
@@ -159,9 +159,9 @@ func both(kind string, declared, granted effects.Grants) []string {
 				continue
 			}
 			switch {
-			case d == g, g.Pattern == "*", !wild(d.Pattern) && granted.Allows(kind, d.Pattern):
+			case d == g, g.Pattern == "*", !isPattern(d.Pattern) && granted.Allows(kind, d.Pattern):
 				names = append(names, d.Pattern)
-			case d.Pattern == "*", !wild(g.Pattern) && declared.Allows(kind, g.Pattern):
+			case d.Pattern == "*", !isPattern(g.Pattern) && declared.Allows(kind, g.Pattern):
 				names = append(names, g.Pattern)
 			}
 		}
@@ -170,5 +170,5 @@ func both(kind string, declared, granted effects.Grants) []string {
 	return slices.Compact(names)
 }
 
-// wild tells whether a pattern stands for more than one name.
-func wild(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
+// isPattern tells whether a pattern stands for more than one name.
+func isPattern(pattern string) bool { return strings.ContainsAny(pattern, "*?") }

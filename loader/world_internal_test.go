@@ -37,7 +37,7 @@ func TestBoth(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.declared+" and "+test.granted, func(t *testing.T) {
-			got := strings.Join(both("respond", grants(t, test.declared), grants(t, test.granted)), " ")
+			got := strings.Join(commonNames("respond", grants(t, test.declared), grants(t, test.granted)), " ")
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -78,7 +78,7 @@ func TestProtected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLoading(Options{Config: c, Dir: dir, Args: []string{"plugins", "b.star", outside + "/c.star"}})
+	l, err := newLoadRun(Options{Config: c, Dir: dir, Args: []string{"plugins", "b.star", outside + "/c.star"}})
 	if err != nil {
 		t.Fatal(err)
 	}
