@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// Answers are replies to effects, written down by hand: a golden case's. Each line
-// is that of a journal without "lane" and "plugin",
+// Answers are replies to effects that a person wrote for a golden case. Each line is a
+// journal's line without "lane" and "plugin":
 //
 //	{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}
 //
-// and answers every effect of its kind whose request has the members that the
-// line's has; of several lines the first. What needs more than the case has,
-// which is http and exec, must be answered; anything else is done. Answers are
-// safe for concurrent use.
+// A line answers every effect of its kind whose request has all members that the line states;
+// if several lines fit, the first one answers. A case without a fitting line fails for http and
+// exec. All other effects are done if no line answers them. Answers are safe for concurrent
+// use.
 type Answers struct {
 	name  string
 	mu    sync.Mutex
 	list  []entry
-	lines []int // where they stand in the file
+	lines []int // the number of each entry's line in the file
 	used  []bool
 }
 
-// ReadAnswers reads lines; name is the file's, for messages.
+// ReadAnswers reads lines. Messages call their file name.
 func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	a := &Answers{name: name}
 	err := readLines(name, lines, func(number int, line []byte) error {
@@ -41,13 +41,13 @@ func ReadAnswers(name string, lines []byte) (*Answers, error) {
 	return a, nil
 }
 
-// An UnusedAnswer is a line that answered nothing.
+// An UnusedAnswer is a line that answered no effect.
 type UnusedAnswer struct {
-	Line   int    // of the file, from 1
-	Effect string // that the line answers: `exec {"argv":["date"]}`
+	Line   int    // number in the file, from 1
+	Effect string // the effect of the line: `exec {"argv":["date"]}`
 }
 
-// Unused returns the lines that no call asked for, in their order.
+// Unused returns the lines that answered no effect, in their order.
 func (a *Answers) Unused() []UnusedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,10 +60,10 @@ func (a *Answers) Unused() []UnusedAnswer {
 	return unused
 }
 
-// An UnansweredError says that a golden case does not say what an effect gives.
+// An UnansweredError reports that a golden case has no reply to an effect that it must answer.
 type UnansweredError struct {
-	File string // where the line belongs
-	Line string // to add, with an empty reply
+	File string // the file that lacks the line
+	Line string // the line to add, with an empty reply
 }
 
 func (e *UnansweredError) Error() string {
@@ -90,7 +90,7 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	return entry{}, false, &UnansweredError{File: a.name, Line: string(line)}
 }
 
-// emptyReplies are what the reply of an effect that must be answered looks like.
+// emptyReplies has an example of a reply for each kind of effect that a case must answer.
 var emptyReplies = map[string]json.RawMessage{
 	"exec":         json.RawMessage(`{"code":0,"stdout":"","stderr":""}`),
 	"http.get":     json.RawMessage(`{"status":200,"body":""}`),
@@ -98,8 +98,8 @@ var emptyReplies = map[string]json.RawMessage{
 	"http.request": json.RawMessage(`{"status":200,"body":""}`),
 }
 
-// AnswerLine turns the line of a recorded effect into one for [ReadAnswers]. It is
-// false for effects that need no answer.
+// AnswerLine turns the line of a recorded effect into a line for [ReadAnswers]. It returns
+// false for an effect that needs no answer.
 func AnswerLine(line json.RawMessage) (string, bool) {
 	var e entry
 	if json.Unmarshal(line, &e) != nil || emptyReplies[e.Kind] == nil {

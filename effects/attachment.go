@@ -21,13 +21,13 @@ import (
 	_ "golang.org/x/image/webp"
 )
 
-// maxAttachment is the most bytes of an attachment that is read. It is over what
-// prompts take, so that the limit which the operator set is the one that speaks.
+// maxAttachment is the most bytes of an attachment that is read. It is above every limit of
+// prompts, so that a message names the limit that the operator set.
 const maxAttachment = 64 << 20
 
-// NewAttachment returns content as an attachment. An empty typ means the MIME
-// type, without parameters, that the bytes look like. A picture's size comes from
-// its header; pixels are never decoded. If the header is broken, the size is 0.
+// NewAttachment returns content as an attachment. An empty typ means that the bytes determine
+// the MIME type, without parameters. A picture's size comes from its header, because decoding
+// pixels of a hostile picture could take all memory. If the header is broken, the size is 0.
 func NewAttachment(content []byte, name, typ string) fragments.Attachment {
 	a := fragments.Attachment{Content: string(content), Name: name, Type: cmp.Or(typ, sniff(content))}
 	a.Width, a.Height = dimensions(content)
@@ -47,9 +47,9 @@ func dimensions(content []byte) (width, height int) {
 	return c.Width, c.Height
 }
 
-// ReadAttachment returns the attachment that a user typed as REF[;type=TYPE]. REF
-// is a path, relative to dir, or an http or https URL, which the model fetches.
-// The type of a URL is "" unless it is given.
+// ReadAttachment returns the attachment that a user typed as REF[;type=TYPE]. REF is a path,
+// relative to dir, or an http or https URL, which the model fetches. A URL has the type "" if
+// the user states none.
 func ReadAttachment(dir, ref string) (fragments.Attachment, error) {
 	target, typ, err := cutType(ref)
 	if err != nil {
@@ -74,7 +74,7 @@ func ReadAttachment(dir, ref string) (fragments.Attachment, error) {
 	return a, nil
 }
 
-// cutType splits off ;type=TYPE.
+// cutType splits REF;type=TYPE.
 func cutType(ref string) (target, typ string, err error) {
 	i := strings.LastIndex(ref, ";type=")
 	if i < 0 {

@@ -65,7 +65,7 @@ func TestNewAttachment(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, they stay what they are, and no size is negative.
+// An attachment has the bytes that it was made of, and no negative size.
 func FuzzNewAttachment(f *testing.F) {
 	f.Add([]byte(pixelGIF))
 	f.Add([]byte(lossyWebP))

@@ -9,15 +9,15 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// Draw returns 32 bytes that look random and are the same whenever the same turn
-// runs again: a hash of the session's seed and id, the turn's number, the plugin,
-// the lane, the name of the draw and how often the lane drew under that name.
-// Whoever knows these can predict it: it is not for keys.
+// Draw returns 32 bytes that look random, and are the same whenever the same turn runs again.
+// They are a hash of the session's seed and id, the turn's number, the plugin, the lane, the
+// name of the draw and the number of the lane's earlier draws under that name. Do not use them
+// as keys, because a reader of these values can predict the draw.
 func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
 	s := t.Session()
 	var b []byte
 	number := func(n uint64) { b = binary.BigEndian.AppendUint64(b, n) }
-	word := func(v string) { // the length keeps "a", "bc" from being "ab", "c"
+	word := func(v string) { // the length distinguishes "a", "bc" from "ab", "c"
 		number(uint64(len(v)))
 		b = append(b, v...)
 	}
@@ -31,8 +31,8 @@ func Draw(t *starhost.Turn, l *starhost.Lane, name string) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// RandomInt draws a number from 0 up to n-1, each equally likely. It is an error
-// if n is less than 1.
+// RandomInt draws a number from 0 up to n-1, each with the same probability. An n below 1 is an
+// error.
 func RandomInt(t *starhost.Turn, l *starhost.Lane, n int64) (int64, error) {
 	if n < 1 {
 		return 0, errorf("E0508", "random: got n = %d, want 1 or more", n)
@@ -45,8 +45,8 @@ func RandomInt(t *starhost.Turn, l *starhost.Lane, n int64) (int64, error) {
 	}
 }
 
-// below maps x evenly to 0 up to n-1. It refuses the lowest few of all uint64,
-// so many that the number of the others is a multiple of n.
+// below maps x to a number from 0 up to n-1. It returns false for the lowest few values of x,
+// so that a multiple of n values remains and each number is equally likely.
 func below(x, n uint64) (uint64, bool) {
 	return x % n, x >= -n%n
 }

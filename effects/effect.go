@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// kinds are the names of all effects, as journals have them.
+// kinds are the names of all effects, as journals write them.
 var kinds = []string{
 	"env", "exec", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
 	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
@@ -20,33 +20,32 @@ var kinds = []string{
 	"tools.call", "uuid",
 }
 
-// inputs are what journals have beside effects.
+// inputs are the names of the entries that journals have beside effects.
 var inputs = []string{starhost.InputApproval, starhost.InputModel}
 
-// A call is one effect that a plugin asks for.
+// An effectCall is one effect that a plugin asks for.
 type effectCall struct {
 	kind    string // one of kinds
-	request any    // a struct that says all of it, to be written as JSON
-	subject string // on what it is done, for people: a path, a URL
+	request any    // a struct with the whole request, for the journal
+	subject string // a path or a URL, for people
 
-	refusal    error // why the plugin may not, nil if it may
-	writes     bool  // it may be seen by other handlers, so it is not for loaders
-	persistent bool  // it outlives the session, so a dry run does without
-	external   bool  // it needs more than a golden case has by itself
+	refusal    error // why the plugin may not do it; nil if it may
+	writes     bool  // other handlers may see the result, so loaders may not do it
+	persistent bool  // the result outlives the session, so a dry run does not do it
+	external   bool  // a golden case must state the reply, because it has none of this
 }
 
-// An answerer knows the replies to effects, so that these need not be done.
-// [Replay] and [Answers] are.
+// An answerer supplies replies, so that effects are not done. [Replay] and [Answers] implement
+// it.
 type answerer interface {
-	// answer returns the reply to a call of a lane and plugin, false if the effect
-	// is to be done, or an error if it must not be.
+	// answer returns the reply to an effect of a lane and plugin. It returns false if the
+	// effect is to be done, and an error if it must not be done.
 	answer(lane, plugin string, c effectCall) (e entry, ok bool, err error)
 }
 
-// do is what every effect of a plugin goes through. It refuses what writes in a loader
-// and what the plugin may not do, takes the reply from the world's Answers or,
-// unless this is a dry run, from run, takes the values of secrets out of it, and
-// writes the effect down.
+// do runs every effect of a plugin, in this order: It refuses a write in a loader, and an
+// effect without permission. It takes the reply from the world's Answers or calls run, except
+// in a dry run. It removes the values of secrets from the reply, and records the effect.
 func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Context) (T, error)) (reply T, err error) {
 	lane := w.laneOf(ctx)
 	switch {
@@ -90,7 +89,7 @@ func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
 	return w.Answers.answer(lane, w.Plugin, c)
 }
 
-// redactReply returns a reply without the values of secrets, if it can have any.
+// redactReply removes the values of secrets from a reply of a type that can contain any.
 func redactReply[T any](s *Secrets, reply T) T {
 	if r, ok := any(reply).(interface{ redact(*Secrets) T }); ok {
 		return r.redact(s)
@@ -98,28 +97,28 @@ func redactReply[T any](s *Secrets, reply T) T {
 	return reply
 }
 
-// doNothing is the run of an effect that is done elsewhere.
+// doNothing is the run of an effect that its caller does afterwards.
 func doNothing(context.Context) (none struct{}, err error) { return none, nil }
 
-// An Effect is one effect in short.
+// An Effect names one effect that a [DryRun] did not do.
 type Effect struct {
 	Lane, Plugin string
 	Kind         string // "exec"
-	What         string // on what it is done, for people: a path, a URL, a command line
+	What         string // a path, a URL or a command line, for people
 }
 
 func (e Effect) String() string { return strings.TrimSpace(e.Kind + " " + e.What) }
 
-// A DryRun is where worlds note the effects that they did not do, because these
-// outlive the session: ctx.exec, fs.write, http requests other than GET and HEAD,
-// store.set and store.delete. Plugins get an empty reply: no output and code 0, a
-// status of 0, False. The zero value is ready; it is safe for concurrent use.
+// A DryRun lists the effects that worlds did not do because they outlive the session: ctx.exec,
+// fs.write, http requests other than GET and HEAD, store.set and store.delete. A plugin gets an
+// empty reply instead: no output and code 0, the status 0, or False. The zero value is ready
+// for use. A DryRun is safe for concurrent use.
 type DryRun struct {
 	mu      sync.Mutex
 	effects []Effect
 }
 
-// Effects returns what would have been done, in order.
+// Effects returns the effects that were not done, in order.
 func (d *DryRun) Effects() []Effect {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,8 +131,9 @@ func (d *DryRun) add(e Effect) {
 	d.effects = append(d.effects, e)
 }
 
-// CallTool calls a tool on behalf of a handler, with all that a call of the model
-// goes through: hooks, approval, limits. Its own effects are those of its lane.
+// CallTool calls a tool on behalf of a handler. The call goes through the same hooks, approval
+// and limits as a call of the model. The tool's own effects are recorded in the lanes of its
+// handlers.
 func (w *World) CallTool(
 	ctx context.Context, t *starhost.Turn, name string, arguments json.RawMessage,
 ) (starhost.ToolReply, error) {
@@ -154,7 +154,7 @@ func (w *World) CallTool(
 	return t.CallTool(ctx, starhost.ToolCall{Name: name, Arguments: arguments})
 }
 
-// maxDepth is the most handlers that wait for each other.
+// maxDepth is the longest chain of handlers that wait for each other.
 const maxDepth = 8
 
 func checkDepth(ctx context.Context) error {
@@ -165,11 +165,10 @@ func checkDepth(ctx context.Context) error {
 	return nil
 }
 
-// LoadFragment resolves a reference on behalf of a handler. PREFIX:ARG of another
-// plugin needs fragment:PREFIX, and so does sha256:ID; an alias, which has no prefix,
-// stands for such an id and needs the same. What is the host's own, as a file or a URL, is
-// read as this plugin itself would read it, with its permissions: the host's
-// loaders are for what the user typed.
+// LoadFragment resolves a reference on behalf of a handler. PREFIX:ARG of another plugin needs
+// the permission fragment:PREFIX, and sha256:ID needs fragment:sha256. An alias stands for such
+// an id and needs the same permission. The plugin itself reads a file or fetches a URL, with
+// its own permissions, because the host's loaders serve only what the user typed.
 func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) (starhost.Context, error) {
 	type request struct {
 		Ref string `json:"ref"`
@@ -202,7 +201,7 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	return all[0], nil
 }
 
-// readFragment returns a file of the workspace as a reference to it would.
+// readFragment returns a file of the workspace in the form that a reference to it has.
 func (w *World) readFragment(ctx context.Context, name string) (c starhost.Context, err error) {
 	b, err := w.ReadFileBytes(ctx, name)
 	if err != nil {

@@ -26,7 +26,7 @@ func lookup(env map[string]string) func(string) (string, bool) {
 	}
 }
 
-// inHook runs f in a hook of the plugin p, and inLoader in a loader of it.
+// inHook runs f in a hook of the plugin p.
 func inHook(t testing.TB, o starhost.Options, f func(context.Context, *starhost.Turn)) {
 	t.Helper()
 	play(t, o, effects.RefOptions{}, nil, f, nil)
@@ -37,8 +37,8 @@ func inLoader(t testing.TB, o starhost.Options, f func(context.Context, *starhos
 	play(t, o, effects.RefOptions{}, []string{"run:x"}, nil, f)
 }
 
-// play runs one turn with a hook and a loader of the plugin p, and a tool and a
-// loader of the plugin q.
+// play runs one turn with a hook and a loader of the plugin p, and a tool and a loader of the
+// plugin q.
 func play(
 	t testing.TB, o starhost.Options, refs effects.RefOptions, request []string,
 	hook, loader func(context.Context, *starhost.Turn),
@@ -86,7 +86,7 @@ func play(
 	}
 }
 
-// everything returns a world that has everything, with a server's network.
+// everything returns a world that has all parts, with a server's network.
 func everything(t testing.TB, server string) *effects.World {
 	w := plugin(t, "fs.read:**", "fs.write:**", "http:GET,POST http://a.test", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*")
 	w.Workspace = effects.NewFiles(memory(t.(*testing.T), map[string]string{"a.md": "A"}), effects.FileOptions{})
@@ -98,7 +98,7 @@ func everything(t testing.TB, server string) *effects.World {
 	return w
 }
 
-// An act is one effect, by name.
+// An act is an effect with a name.
 type act struct {
 	name string
 	do   func(context.Context, *effects.World, *starhost.Turn) (any, error)
@@ -109,7 +109,7 @@ func pair[T any](v T, ok bool, err error) (any, error) { return fmt.Sprint(v, " 
 
 var value = json.RawMessage(`{"n":1}`)
 
-// readers are the effects that only read, in an order in which they can be done.
+// readers are the effects that only read, in an order in which all succeed.
 var readers = []act{
 	{"fs.read", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
 		return w.ReadFile(ctx, "a.md")
@@ -161,7 +161,7 @@ var readers = []act{
 	}},
 }
 
-// writers are those that do not; sessional those of them that end with the session.
+// writers are the other effects; sessional are those of them that end with the session.
 var (
 	writers = []act{
 		{"fs.write", func(ctx context.Context, w *effects.World, _ *starhost.Turn) (any, error) {
@@ -194,7 +194,7 @@ var (
 	}
 )
 
-// results does all acts and returns what each gave.
+// results does all acts and returns the result of each.
 func results(ctx context.Context, w *effects.World, t *starhost.Turn, lists ...[]act) []string {
 	var got []string
 	for _, list := range lists {
@@ -210,7 +210,7 @@ func results(ctx context.Context, w *effects.World, t *starhost.Turn, lists ...[
 	return got
 }
 
-// Nothing is allowed without a permission, whatever there is.
+// Every effect on an existing thing needs a permission.
 func TestEffectsNeedPermissions(t *testing.T) {
 	none := map[string]bool{"now": true, "random": true, "uuid": true, "random error": true, "state.get": true, "state.keys": true, "state.set": true, "state.delete": true}
 	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
@@ -237,7 +237,7 @@ func TestEffectsNeedPermissions(t *testing.T) {
 	})
 }
 
-// Loaders only read.
+// Loaders can only read.
 func TestEffectsInLoader(t *testing.T) {
 	server := serve(t, echo)
 	inLoader(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
@@ -259,7 +259,7 @@ func TestEffectsInLoader(t *testing.T) {
 	})
 }
 
-// A dry run does nothing that lasts, and says so.
+// A dry run does nothing that outlives the session, and lists what it did not do.
 func TestDryRun(t *testing.T) {
 	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
 		w := everything(t, "")
@@ -286,7 +286,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// What a world does not have is an error, not a panic.
+// A missing part of a world is an error, not a panic.
 func TestEmptyWorld(t *testing.T) {
 	inHook(t, starhost.Options{}, func(ctx context.Context, turn *starhost.Turn) {
 		w := everything(t, "")
@@ -308,7 +308,7 @@ func TestEmptyWorld(t *testing.T) {
 	})
 }
 
-// Outside of a handler there is a turn, but no lane.
+// Effects outside of a handler have a turn and no lane.
 func TestEffectsOutsideOfHandlers(t *testing.T) {
 	turn, err := starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}).Begin(
 		t.Context(), starhost.Request{},
@@ -331,7 +331,7 @@ func TestEffectsOutsideOfHandlers(t *testing.T) {
 	}
 }
 
-// A chain of handlers that wait for each other has an end.
+// A chain of handlers that wait for each other has a maximal length.
 func TestDepth(t *testing.T) {
 	var w *effects.World
 	calls := 0

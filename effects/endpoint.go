@@ -2,9 +2,9 @@ package effects
 
 import "strings"
 
-// CheckEndpoint says why the plugin may not have requests sent to a base URL with
-// a secret as their key, "" for none; nil if it may. Nothing is sent: whoever calls
-// the endpoint sends. So a permission for the host is enough, whatever its methods.
+// CheckEndpoint returns an error if the plugin may not have requests sent to a base URL with a
+// secret as their key; an empty secret means no key. It sends nothing: the model adapter sends
+// the requests later. A permission of any method for the host is therefore enough.
 func (w *World) CheckEndpoint(baseURL, secret string) error {
 	t, err := parseTarget(baseURL)
 	if err != nil {

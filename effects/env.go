@@ -30,14 +30,14 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	return string(*v), true, err
 }
 
-// Now returns the time of the event under way. In a replay that is the journal's; the turn is
-// asked all the same, which is how it knows that a handler asked.
+// Now returns the time of the current event, or the journal's time in a replay. It asks the
+// turn in a replay too, because the turn records that a handler asked.
 func (w *World) Now(ctx context.Context, t *starhost.Turn) (time.Time, error) {
 	now := t.Now()
 	return do(ctx, w, effectCall{kind: "now", request: struct{}{}}, func(context.Context) (time.Time, error) { return now, nil })
 }
 
-// laneOf returns the lane of a handler's call, or an empty one outside of any.
+// laneOf returns the lane of a handler's call, or an empty lane outside of a handler.
 func (w *World) laneOf(ctx context.Context) *starhost.Lane {
 	if lane := starhost.LaneOf(ctx); lane != nil {
 		return lane

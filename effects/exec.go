@@ -15,34 +15,34 @@ import (
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
-// DefaultPath is where programs are looked for, if nobody says otherwise.
+// DefaultPath is the list of folders in which programs are searched by default.
 const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // Bounds of one program.
 const (
 	maxOutput    = 1 << 20     // bytes of each of its outputs
 	maxStdin     = 8 << 20     // bytes
-	maxArguments = 1000        // in number
+	maxArguments = 1000        // count
 	maxCommand   = 128 << 10   // bytes of all arguments and variables
-	waitDelay    = time.Second // for the rest of its output, after it ended
+	waitDelay    = time.Second // for the rest of its output after its end
 )
 
-// Exec is how worlds run programs. The zero value looks for them in [DefaultPath]
-// and runs them in the current folder. A program's environment is PATH, LANG and
-// what the fields and the plugin say: no HOME, nothing of this process.
+// An Exec runs the programs of worlds. The zero value searches [DefaultPath] and runs programs
+// in the current folder. A program's environment contains PATH, LANG, and the variables of Env
+// and of the plugin. It has no HOME and no other variable of this process.
 type Exec struct {
-	// Path is a list of folders as PATH has it; relative ones are left out.
+	// Path is a list of folders in the form of PATH; relative folders are ignored.
 	Path string
 	// Dir is the folder that programs run in; "" is the current one.
 	Dir string
 	// Env are further variables of every program, by name.
 	Env map[string]string
 
-	lookups sync.Map // program's name → found
+	lookups sync.Map // program's name → programLookup
 }
 
-// A programLookup is where a program is, looked up once: who can put a file into a
-// folder of Path later gets nothing run.
+// A programLookup is the result of searching a program. It is stored, so that a file that is
+// put into a folder of Path later never runs in place of the first one.
 type programLookup struct {
 	file string
 	err  error
@@ -52,20 +52,20 @@ type programLookup struct {
 type Command struct {
 	// Argv are the program's name and its arguments.
 	Argv []string
-	// Stdin is what the program reads.
+	// Stdin is the program's standard input.
 	Stdin Secret
-	// Env are variables by name. Those that say what a program runs instead, as PATH
-	// and LD_PRELOAD, are not the plugin's to set.
+	// Env are variables by name. A plugin must not set those that change what a program runs,
+	// such as PATH and LD_PRELOAD.
 	Env map[string]Secret
-	// Timeout is as a [Request] has it. When it is over, the program is killed with
-	// all that it started.
+	// Timeout is the same as a [Request]'s. When it is over, the program is killed with all
+	// that it started.
 	Timeout time.Duration
 }
 
-// An Output is what became of a Command. A dry run, which runs none, gives the
-// zero value.
+// An Output is the result of a Command. In a dry run, in which no program runs, it is the zero
+// value.
 type Output struct {
-	Code           int // 128 and the signal's number if one ended it
+	Code           int // exit code; 128 plus the signal's number if a signal ended the program
 	Stdout, Stderr string
 }
 
@@ -76,7 +76,7 @@ type outputJSON struct {
 	Stderr blob `json:"stderr"`
 }
 
-// MarshalJSON writes an output that is no text as {"base64": ...}.
+// MarshalJSON writes an output that is not UTF-8 as {"base64": ...}.
 func (o Output) MarshalJSON() ([]byte, error) {
 	return marshal(outputJSON{o.Code, blob(o.Stdout), blob(o.Stderr)}), nil
 }
@@ -94,8 +94,8 @@ func (o Output) redact(s *Secrets) Output {
 	return o
 }
 
-// Run runs a program that the plugin has a permission for and waits for its end,
-// whatever its code. More output than 1 MiB is an error.
+// Run runs a program that the plugin has a permission for and waits for its end. A nonzero exit
+// code is no error; more than 1 MiB of output is one.
 func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	type request struct {
 		Argv  []blob            `json:"argv"`
@@ -116,7 +116,7 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	return do(ctx, w, effect, func(ctx context.Context) (Output, error) { return w.run(ctx, c) })
 }
 
-// check refuses a command that means nothing, or what no program gets.
+// check refuses a command that no system can run, or that is over a limit.
 func (c Command) check() error {
 	size := 0
 	for _, arg := range c.Argv {
@@ -150,22 +150,22 @@ func (c Command) check() error {
 
 var (
 	envName = lazyRegexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// controlVariables are variables that make a loader, a shell or an interpreter run what
-	// they name.
+	// controlVariables are variables that make a loader, a shell or an interpreter run the
+	// program or library that they name.
 	controlVariables = lazyRegexp(`^(PATH|HOME|XDG_.*|LD_.*|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND` +
 		`|SHELL|BROWSER|.*EDITOR|VISUAL|.*PAGER|.*ASKPASS|.*_EXTERNAL_DIFF|LESSOPEN|LESSCLOSE|GIT_.*` +
 		`|PYTHON.*|PERL5.*|RUBYOPT|RUBYLIB|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$`)
 )
 
-// allowsArgv tells of permissions whether they allow a command.
+// allowsArgv returns a test whether a permission allows a command.
 func allowsArgv(argv []string) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "exec" && matchArgv(strings.Fields(p.Pattern), argv)
 	}
 }
 
-// matchArgv reports whether a pattern allows arguments: words allow themselves,
-// "*" one argument that is no flag, a final "**" all the rest.
+// matchArgv reports whether a pattern allows arguments: a word allows itself, "*" allows one
+// argument that is no flag, and a final "**" allows the rest.
 func matchArgv(pattern, argv []string) bool {
 	for i, word := range pattern {
 		switch {
@@ -184,7 +184,7 @@ func matchArgv(pattern, argv []string) bool {
 	return len(pattern) == len(argv)
 }
 
-// argvPattern returns the least pattern that allows arguments.
+// argvPattern returns the narrowest pattern that allows arguments.
 func argvPattern(argv []string) string {
 	var words []string
 	for i, arg := range argv {
@@ -228,7 +228,7 @@ func (w *World) run(ctx context.Context, c Command) (Output, error) {
 	}, timeoutOf(c.Timeout))
 }
 
-// runProgram runs a program within bounds.
+// runProgram runs a program within the limits of time and output.
 func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Output, error) {
 	ctx, cancel := context.WithTimeout(outer, timeout)
 	defer cancel()
@@ -242,7 +242,9 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	stop := context.AfterFunc(ctx, func() { procgroup.Kill(cmd) })
 	err := cmd.Wait()
 	stop()
-	procgroup.Kill(cmd) // what it left running keeps the group's number from being another's
+	// The processes that the program left running still use the group's number, so no other
+	// group can have it.
+	procgroup.Kill(cmd)
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case outer.Err() != nil:
@@ -261,7 +263,7 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	}, nil
 }
 
-// plainError returns an error of the system without the path that it is about.
+// plainError returns the innermost cause of an error, which names no path.
 func plainError(err error) error {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -289,8 +291,7 @@ func (e *Exec) find(name string) (string, error) {
 	return p.file, p.err
 }
 
-// lookUp looks for a program: in the folders of the path, or where an absolute
-// path says.
+// lookUp searches a program in the folders of the path, or at an absolute path.
 func (e *Exec) lookUp(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		if file, err := exec.LookPath(name); err == nil {

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// programs returns a world that may run a shell, which is the plugin's own choice.
+// programs returns a world whose plugin may run a shell.
 func programs(t interface{ Fatal(...any) }) *effects.World {
 	w := plugin(t, "exec:sh **", "exec:echo **", "exec:cat", "exec:/bin/echo hi", "exec:./echo", "exec:no-such-program", "exec:env", "secret:*", "secret:BOUND@a.test")
 	w.Exec = &effects.Exec{}
@@ -80,7 +80,7 @@ func TestRunSecrets(t *testing.T) {
 	}
 }
 
-// Arguments are what a pattern spells; one that looks like a flag is no "*".
+// A pattern allows the arguments that it spells; "*" does not allow a flag.
 func TestRunPermissions(t *testing.T) {
 	tests := []struct {
 		grant string
@@ -120,7 +120,7 @@ func TestRunPermissions(t *testing.T) {
 	}
 }
 
-// The line that a refusal prints is enough, for any arguments.
+// The permission that a refusal prints is enough, for any arguments.
 func TestRunRefusalSuffices(t *testing.T) {
 	w := plugin(t)
 	w.DryRun = &effects.DryRun{}
@@ -201,7 +201,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// A program is looked up once.
+// A program is searched once.
 func TestRunFindsOnce(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	script := func(dir, says string) {
@@ -220,7 +220,7 @@ func TestRunFindsOnce(t *testing.T) {
 	}
 }
 
-// alive reports whether a process is there and no zombie.
+// alive reports whether a process exists and is no zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err == nil {
@@ -230,7 +230,7 @@ func alive(pid int) bool {
 	return syscall.Kill(pid, 0) == nil
 }
 
-// waitGone waits until a process is gone, which the system does in its own time.
+// waitGone waits for the end of a process, which the system does not report at once.
 func waitGone(t *testing.T, pidFile string) {
 	t.Helper()
 	b, err := os.ReadFile(pidFile)
@@ -250,7 +250,7 @@ func waitGone(t *testing.T, pidFile string) {
 	t.Errorf("process %d is still there", pid)
 }
 
-// When a program has to end, all that it started ends.
+// When a program is killed, all processes that it started end.
 func TestRunKills(t *testing.T) {
 	w := programs(t)
 	pids := filepath.Join(t.TempDir(), "pid")

@@ -15,26 +15,25 @@ import (
 	"github.com/spf13/afero"
 )
 
-// DefaultMaxRead is the most bytes of one file that is read, if nobody says
-// otherwise.
+// DefaultMaxRead is the most bytes of a file that a read returns by default.
 const DefaultMaxRead = 8 << 20
 
 // Bounds of one Glob.
 const (
 	maxMatches = 10_000
-	maxEntries = 100_000 // files and folders that are looked at
-	maxLinks   = 40      // links on the way to one file, as Linux has it
+	maxEntries = 100_000 // files and folders that it visits
+	maxLinks   = 40      // links on the path of one file; the limit of Linux
 )
 
-// FileOptions bound a [Files]. The zero value works.
+// FileOptions limit a [Files]. The zero value works.
 type FileOptions struct {
 	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
 	MaxRead int64
 }
 
-// Files is a folder with all that is in it, to be read. Paths are relative to it,
-// with "/" on every system; nothing outside can be named, and a link that leads
-// out is an error. Only regular files are opened. It is safe for concurrent use.
+// A Files is a folder with all files below it. Paths are relative to it, with "/" on every
+// system. No path names a file outside, and a link that leads outside is an error. Only regular
+// files are opened. A Files is safe for concurrent use.
 type Files struct {
 	fs      afero.Fs
 	writer  writeFS
@@ -43,7 +42,7 @@ type Files struct {
 	maxRead int64
 }
 
-// OpenFiles opens a folder of the machine. The error does not name it.
+// OpenFiles opens a folder of the machine. Its errors do not show the folder's path.
 func OpenFiles(dir string, o FileOptions) (*Files, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -54,9 +53,9 @@ func OpenFiles(dir string, o FileOptions) (*Files, error) {
 	return f, nil
 }
 
-// NewFiles returns a view of all files of fsys, which are named without a leading
-// "/". Links are followed, and kept inside, if fsys is an afero.FromIOFS that can
-// read them; no other file system may have any.
+// NewFiles returns all files of fsys, whose names have no leading "/". If fsys is an
+// afero.FromIOFS that can read links, Files follows a link that stays inside. Other file
+// systems must not have links.
 func NewFiles(fsys afero.Fs, o FileOptions) *Files {
 	f := &Files{fs: fsys, writer: fsys, close: func() error { return nil }, maxRead: cmp.Or(o.MaxRead, DefaultMaxRead)}
 	if adopted, ok := fsys.(afero.FromIOFS); ok {
@@ -65,7 +64,7 @@ func NewFiles(fsys afero.Fs, o FileOptions) *Files {
 	return f
 }
 
-// Close gives back the folder that [OpenFiles] opened.
+// Close closes the folder that [OpenFiles] opened.
 func (f *Files) Close() error { return f.close() }
 
 // A FileInfo describes a file or folder.
@@ -75,7 +74,7 @@ type FileInfo struct {
 	IsDir bool   `json:"is_dir"`
 }
 
-// Read returns a file's text. One that is not UTF-8 is an error.
+// Read returns a file's text. A file that is not UTF-8 is an error.
 func (f *Files) Read(name string) (string, error) {
 	b, err := f.ReadBytes(name)
 	if err != nil {
@@ -93,14 +92,14 @@ func (f *Files) ReadBytes(name string) ([]byte, error) {
 	return f.read(actual, name)
 }
 
-// read returns the bytes of what is at actual, a path without links, under the
-// name shown.
+// read returns the bytes of the file at actual, a path without links, which messages call
+// label.
 func (f *Files) read(actual, label string) ([]byte, error) {
 	return readRegular(f.fs, actual, label, f.maxRead)
 }
 
-// Exists reports whether there is a file or folder of that name. A link that
-// leads nowhere is none; one that leads out is an error.
+// Exists reports whether there is a file or folder of that name. A link to a missing file
+// counts as missing; a link that leads outside is an error.
 func (f *Files) Exists(name string) (bool, error) {
 	_, err := f.Resolve(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +108,7 @@ func (f *Files) Exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-// Stat describes a file or folder, or what a link leads to.
+// Stat describes a file or folder, or the target of a link.
 func (f *Files) Stat(name string) (FileInfo, error) {
 	actual, err := f.Resolve(name)
 	if err != nil {
@@ -118,7 +117,7 @@ func (f *Files) Stat(name string) (FileInfo, error) {
 	return f.stat(actual, name)
 }
 
-// stat describes what is at actual, likewise.
+// stat describes the file at actual, a path without links, which messages call label.
 func (f *Files) stat(actual, label string) (FileInfo, error) {
 	info, err := f.fs.Stat(actual)
 	if err != nil {
@@ -131,10 +130,10 @@ func (f *Files) stat(actual, label string) (FileInfo, error) {
 	return out, nil
 }
 
-// Glob returns the paths of the regular files that match a pattern, in the order
-// of their bytes: "*" stays within a folder, "**" does not. Names that begin with
-// a dot match only where the pattern spells the dot, and "**" does not go through
-// links to folders. More than 10,000 matches are an error.
+// Glob returns the paths of the regular files that match a pattern, in the order of their
+// bytes. "*" matches within a folder, "**" also across folders. A name that begins with a dot
+// matches only if the pattern spells the dot, and "**" does not follow links to folders. More
+// than 10,000 matches are an error.
 func (f *Files) Glob(pattern string) ([]string, error) {
 	g, err := parseGlob(pattern)
 	if err != nil {
@@ -143,8 +142,8 @@ func (f *Files) Glob(pattern string) ([]string, error) {
 	return f.glob(g, func(string, bool) bool { return true })
 }
 
-// glob returns the matches that keep lets through. Its second argument says
-// whether there is a link on the path.
+// glob returns the matches that filter accepts. The second argument of filter says whether the
+// path contains a link.
 func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]string, error) {
 	w := walk{files: f, glob: g, filter: keep}
 	if err := w.folder(".", g.start(), false); err != nil {
@@ -154,7 +153,7 @@ func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]strin
 	return w.matches, nil
 }
 
-// A walk is one Glob under way.
+// A walk is the state of one Glob.
 type walk struct {
 	files   *Files
 	glob    *glob
@@ -163,8 +162,8 @@ type walk struct {
 	matches []string
 }
 
-// folder looks at everything in a folder that the pattern came to at state. A
-// folder that cannot be read has no matches.
+// folder visits the entries of a folder, which the pattern has reached at state. A folder that
+// cannot be read has no matches.
 func (w *walk) folder(dir string, state globState, linked bool) error {
 	names, err := w.files.names(dir, maxEntries-w.entries+1)
 	if err != nil {
@@ -183,8 +182,8 @@ func (w *walk) folder(dir string, state globState, linked bool) error {
 	return nil
 }
 
-// entry looks at one name in dir, which leads from state to next. What cannot be
-// looked at, or leads out, is no match.
+// entry visits one entry of dir, which moves the pattern from state to next. An entry that
+// cannot be read, or that leads outside, is no match.
 func (w *walk) entry(dir, base string, state, next globState, linked bool) error {
 	name := path.Join(dir, base)
 	info, err := w.files.lstat(name)
@@ -230,8 +229,8 @@ func (f *Files) lstat(name string) (fs.FileInfo, error) {
 	return f.links.Lstat(name)
 }
 
-// Resolve returns the path of what a path leads to, through all links. Who may
-// see the one may not see the other for that alone.
+// Resolve follows all links of a path and returns the path that they lead to. A permission for
+// one path is no permission for the other, so callers check both.
 func (f *Files) Resolve(name string) (string, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -279,7 +278,7 @@ func linkError(name string) error {
 	return fileError("E0504", name, "a link leads out of the folder, which is refused: want a copy of the file inside")
 }
 
-// text returns b as text, or says that the file shown has none.
+// text returns b as text, or an error about the file that messages call label.
 func text(label string, b []byte) (string, error) {
 	if !utf8.Valid(b) {
 		return "", fileError("E0505", label, "got bytes that are not UTF-8, want text (read_bytes reads any file)")
@@ -287,9 +286,8 @@ func text(label string, b []byte) (string, error) {
 	return string(b), nil
 }
 
-// readRegular returns the bytes of a regular file of at most so many bytes, which messages
-// call shown. It describes the file before it opens it, because opening a pipe would wait for
-// a writer.
+// readRegular returns the bytes of a regular file, which messages call label. It describes the
+// file before it opens it, because opening a pipe would wait for a writer.
 func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) {
 	info, err := fsys.Stat(name)
 	switch {
@@ -308,8 +306,7 @@ func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) 
 	return readAll(file, label, most)
 }
 
-// readAll reads a stream to its end. That a file was small a moment ago says
-// nothing.
+// readAll reads a stream to its end. It checks the size again, because the file may have grown.
 func readAll(r io.Reader, label string, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {
@@ -325,7 +322,7 @@ func sizeError(label string, size, most int64) error {
 	return fileError("E0506", label, "got %d bytes, want at most %d", size, most)
 }
 
-// typeName names what is no regular file.
+// typeName names the type of a file that is not regular.
 func typeName(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

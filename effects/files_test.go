@@ -31,7 +31,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// memory returns the same files in memory.
+// memory returns a file system in memory with the same files.
 func memory(t *testing.T, files map[string]string) afero.Fs {
 	t.Helper()
 	m := afero.NewMemMapFs()
@@ -71,7 +71,7 @@ var tree = map[string]string{
 	"Docs.md": "D", "ünïcode.md": "u", "docs-2/x.md": "x",
 }
 
-// views are a real folder and one in memory with the same files.
+// views returns a real folder and a folder in memory with the same files.
 func views(t *testing.T, files map[string]string) map[string]*effects.Files {
 	return map[string]*effects.Files{
 		"folder": open(t, folder(t, files)),
@@ -141,8 +141,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// Whatever a pattern matches while walking, a permission of the same pattern
-// allows, and nothing else.
+// A walk finds exactly the files that a permission of the same pattern allows.
 func TestGlobIsAllows(t *testing.T) {
 	f := effects.NewFiles(memory(t, tree), effects.FileOptions{})
 	part := rapid.SampledFrom([]string{"*", "**", "docs", "docs*", ".*", "*.md", "?.md", "{a,docs/one}.md", "deep", ".hidden", "{docs,.}"})
@@ -312,7 +311,8 @@ func TestOpenFilesMissing(t *testing.T) {
 	}
 }
 
-// A file whose size is not what it says is still bounded.
+// growing is a file system whose files are larger than their size says. Reads are limited all
+// the same.
 type growing struct{ afero.Fs }
 
 func (g growing) Stat(name string) (os.FileInfo, error) {

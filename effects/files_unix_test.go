@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// What is no regular file is never opened: a pipe would wait for a writer.
+// Only regular files are opened, because opening a pipe would wait for a writer.
 func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {

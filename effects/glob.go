@@ -16,19 +16,19 @@ const (
 	maxSegments     = 62   // names between "/": states are bits of an uint64
 )
 
-// A glob is a pattern of paths: its alternatives, each as the names between "/".
-// Within a name doublestar decides; "**" stands for any number of names that do
-// not begin with a dot. A name that does is matched only by one that does.
+// A glob is a pattern of paths: a list of alternatives, each a list of the names between "/".
+// Within a name doublestar matches; "**" stands for any number of names that do not begin with
+// a dot. Only a pattern that begins with a dot matches a name that does.
 //
-// Matching walks down a path name by name and keeps a set of places in the
-// pattern, so that it takes no longer for many "**" than for one, and a walk
-// through folders knows which of them cannot lead to a match.
+// Matching goes down a path name by name, and stores the set of places in the pattern that the
+// names so far can have reached. It therefore takes as long for many "**" as for one, and a
+// walk through folders can skip those that cannot lead to a match.
 type glob struct{ alternatives [][]string }
 
-// A globState says which places of each alternative a path has come to.
+// A globState has, for each alternative, the places that a path can have reached, as bits.
 type globState []uint64
 
-// parseGlob reads a pattern, in the form that [cleanPath] gives it.
+// parseGlob reads a pattern, and cleans it with [cleanPath].
 func parseGlob(pattern string) (*glob, error) {
 	if len(pattern) > maxPattern {
 		return nil, errorf("E0503", "pattern: got %d bytes, want at most %d", len(pattern), maxPattern)
@@ -52,7 +52,7 @@ func parseGlob(pattern string) (*glob, error) {
 	return g, nil
 }
 
-// splitPattern splits a pattern without braces.
+// splitPattern splits a pattern without braces into names.
 func splitPattern(pattern string) ([]string, error) {
 	clean, err := cleanPath(pattern)
 	if err != nil {
@@ -70,8 +70,8 @@ func splitPattern(pattern string) ([]string, error) {
 	return names, nil
 }
 
-// expandBraces appends to dst what head+rest stands for without {a,b}. There are no
-// braces in head.
+// expandBraces appends to dst the patterns that head+rest stands for, without {a,b}. head has
+// no braces.
 func expandBraces(dst []string, head, rest string) ([]string, error) {
 	start, end, parts := findBraces(rest)
 	switch {
@@ -91,9 +91,9 @@ func expandBraces(dst []string, head, rest string) ([]string, error) {
 	return dst, nil
 }
 
-// findBraces finds the first {a,b}: where it starts and ends, and what is between
-// its commas. Without any, start and end are -1; if one is not closed, or not
-// opened, start is -1 and end is its place.
+// findBraces finds the first {a,b} and returns its start, its end and the texts between its
+// commas. Without braces, start and end are -1. If a brace has no partner, start is -1 and end
+// is its place.
 func findBraces(s string) (start, end int, parts []string) {
 	start = -1
 	depth, from := 0, 0
@@ -128,8 +128,8 @@ func (g *glob) start() globState {
 	return s
 }
 
-// step returns the state after one more name, nil if nothing can match any more.
-// With deep false, "**" does not take the name.
+// step returns the state after one more name, or nil if no path that goes on can match. If deep
+// is false, "**" does not match the name.
 func (g *glob) step(s globState, name string, deep bool) globState {
 	deep = deep && name[0] != '.'
 	next, alive := make(globState, len(s)), false
@@ -155,7 +155,7 @@ func (g *glob) step(s globState, name string, deep bool) globState {
 	return next
 }
 
-// skipStars adds the places behind each "**" that was come to.
+// skipStars adds, for each "**" that was reached, the place behind it.
 func skipStars(names []string, at uint64) uint64 {
 	for i, n := range names {
 		if n == "**" && at&(1<<i) != 0 {
@@ -175,7 +175,7 @@ func (g *glob) matched(s globState) bool {
 	return false
 }
 
-// match reports whether a path matches. One that is not clean does not.
+// match reports whether a path matches. A path that is not clean does not.
 func (g *glob) match(name string) bool {
 	if !fs.ValidPath(name) {
 		return false
@@ -189,7 +189,8 @@ func (g *glob) match(name string) bool {
 	return g.matched(s)
 }
 
-// overlaps reports whether a path could match both. It may err on the side of yes.
+// overlaps reports whether some path could match both patterns. It may report true wrongly,
+// never false.
 func (g *glob) overlaps(h *glob) bool {
 	for _, a := range g.alternatives {
 		for _, b := range h.alternatives {
@@ -235,7 +236,7 @@ func matchName(pattern, name string) bool {
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, "*?[") }
 
-// splitNames returns the names of a clean path: none of ".".
+// splitNames returns the names of a clean path; "." has none.
 func splitNames(clean string) []string {
 	if clean == "." {
 		return nil
@@ -245,11 +246,10 @@ func splitNames(clean string) []string {
 
 var quoter = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", "{", "[{]", "}", "[}]")
 
-// quoteGlob returns the pattern that matches the path name alone.
+// quoteGlob returns the pattern that matches only the path name.
 func quoteGlob(name string) string { return quoter.Replace(name) }
 
-// cleanPath returns a path in the form in which it means one file only, or why
-// it cannot.
+// cleanPath returns a path in the only form that means its file, or an error if there is none.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(name)
 	if name == "" || strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(clean) || hasDotDot(name) {

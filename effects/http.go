@@ -25,31 +25,30 @@ import (
 // Bounds of effects that wait for others.
 const (
 	DefaultTimeout = 30 * time.Second
-	MaxTimeout     = 5 * time.Minute // that a plugin can ask for
+	MaxTimeout     = 5 * time.Minute // the longest that a plugin can ask for
 )
 
 // Bounds of one request.
 const (
-	maxBody         = 8 << 20          // bytes, of either body
-	maxRedirects    = 5                // that are followed
-	dialTimeout     = 10 * time.Second // of each address of a host
-	maxHeaders      = 100              // that a request has
-	maxHeaderBytes  = 64 << 10         // of a request, and of a reply
+	maxBody         = 8 << 20          // bytes of a request's or a response's body
+	maxRedirects    = 5                // followed for one request
+	dialTimeout     = 10 * time.Second // for each address of a host
+	maxHeaders      = 100              // number in a request
+	maxHeaderBytes  = 64 << 10         // in a request, and in a response
 	userAgent       = "starhost"
 	jsonContentType = "application/json"
 )
 
-// HTTP is how worlds reach the network. The zero value is the machine's: its
-// resolver, its roots of trust. There is no proxy, no cookie, no connection that
-// outlives a request, and TLS is 1.2 or later.
+// An HTTP connects worlds to the network. The zero value uses the machine's resolver and roots
+// of trust. There are no proxies and no cookies, no connection outlives a request, and TLS is
+// 1.2 or later.
 type HTTP struct {
-	// Resolve returns the addresses of a host's name; nil asks the machine's
-	// resolver. It is asked once a connection, and what it says is checked.
+	// Resolve returns the addresses of a host's name; nil means the machine's resolver. It is
+	// called once a connection, and each address that it returns is checked.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Dial connects to an address that was checked; nil means TCP.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
-	// Roots are the authorities that servers' certificates come from; nil means the
-	// machine's.
+	// Roots are the authorities that certify servers; nil means the machine's.
 	Roots *x509.CertPool
 }
 
@@ -59,16 +58,17 @@ type Request struct {
 	URL    string // absolute, with http or https
 	// Params are added to the URL's query, sorted by name.
 	Params map[string]Secret
-	// Headers are sent by name. Those that say how the request is sent, as Host, are
-	// not the plugin's to set.
+	// Headers are sent by name. A plugin must not set those that control how the request is
+	// sent, such as Host.
 	Headers map[string]Secret
 	// Auth is sent as basic authentication.
 	Auth *Auth
-	// Body is sent as it is; JSON, if not nil, as application/json. One of them.
+	// Body is sent unchanged; JSON, if not nil, as application/json. Only one of them may be
+	// set.
 	Body string
 	JSON json.RawMessage
-	// Timeout bounds all of it, redirects too: 0 means [DefaultTimeout], over
-	// [MaxTimeout] means that.
+	// Timeout limits the whole request with its redirects: 0 means [DefaultTimeout], and values
+	// over [MaxTimeout] mean MaxTimeout.
 	Timeout time.Duration
 }
 
@@ -78,11 +78,11 @@ type Auth struct {
 	Password Secret `json:"password"`
 }
 
-// A Response is the answer to a Request. A dry run, which sends none but GET and
-// HEAD, gives the zero value.
+// A Response is the answer to a Request. In a dry run, which sends only GET and HEAD, the
+// response to other methods is the zero value.
 type Response struct {
 	Status int
-	// Headers are by name in lower case; several of one name are joined by ", ".
+	// Headers are by name in lower case; several values of one name are joined by ", ".
 	Headers map[string]string
 	Body    string
 }
@@ -94,7 +94,7 @@ type responseJSON struct {
 	Body    blob              `json:"body"`
 }
 
-// MarshalJSON writes a body that is no text as {"base64": ...}.
+// MarshalJSON writes a body that is not UTF-8 as {"base64": ...}.
 func (r Response) MarshalJSON() ([]byte, error) {
 	return marshal(responseJSON{r.Status, r.Headers, blob(r.Body)}), nil
 }
@@ -115,10 +115,9 @@ func (r Response) redact(s *Secrets) Response {
 	return r
 }
 
-// Fetch sends a request that the plugin has a permission for and returns the
-// answer, whatever its status. Up to 5 redirects are followed, each to where the
-// plugin has a permission too; what the request says in headers and auth stays
-// behind where the host changes.
+// Fetch sends a request that the plugin has a permission for and returns the response of any
+// status. It follows up to 5 redirects, each of which needs a permission too. When a redirect
+// changes the host, the request's headers and auth are not sent there.
 func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 	s, err := newHTTPExchange(w, r)
 	if err != nil {
@@ -127,7 +126,7 @@ func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 	return w.send(ctx, s)
 }
 
-// send sends a request that was checked for its form.
+// send sends a request whose form was checked.
 func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
 	writes := s.method != http.MethodGet && s.method != http.MethodHead
 	c := effectCall{
@@ -144,13 +143,13 @@ func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
 	})
 }
 
-// httpKinds are the effects of methods; those of others are http.request.
+// httpKinds are the effects of methods. Other methods have the effect http.request.
 var httpKinds = map[string]string{"GET": "http.get", "POST": "http.post"}
 
-// A sending is a request on its way.
+// An httpExchange is a request that is being sent, and follows redirects.
 type httpExchange struct {
 	w         *World
-	permitted *World // whose permissions count
+	permitted *World // the world whose permissions count
 	method    string
 	target    *target
 	params    map[string]Secret
@@ -160,7 +159,7 @@ type httpExchange struct {
 	timeout   time.Duration
 }
 
-// newHTTPExchange checks everything about a request that is about its form.
+// newHTTPExchange checks the form of a request.
 func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	t, err := parseTarget(r.URL)
 	if err != nil {
@@ -191,7 +190,7 @@ func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	return s, nil
 }
 
-// timeoutOf returns how long an effect may take that asks for so much.
+// timeoutOf returns the time that an effect may take if it asks for a timeout.
 func timeoutOf(asked time.Duration) time.Duration {
 	if asked <= 0 {
 		return DefaultTimeout
@@ -201,7 +200,7 @@ func timeoutOf(asked time.Duration) time.Duration {
 
 var headerName = lazyRegexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
 
-// hostHeaders say how a request is sent or to whom, which is not the plugin's to say.
+// hostHeaders control how and to whom a request is sent, so only the host sets them.
 var hostHeaders = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
@@ -233,12 +232,12 @@ func (s *httpExchange) setHeaders(headers map[string]Secret) error {
 	return nil
 }
 
-// hasControl reports whether a header cannot have a value.
+// hasControl reports whether a text has a character that no header may have.
 func hasControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// refusal says why the request may not be sent, nil if it may.
+// refusal returns why the request may not be sent, or nil.
 func (s *httpExchange) refusal() error {
 	if err := s.permitted.mayFetch(s.method, s.target); err != nil {
 		return err
@@ -246,7 +245,7 @@ func (s *httpExchange) refusal() error {
 	return s.w.mayRevealAll(s.target.host, s.secrets()...)
 }
 
-// secrets returns everything in the request that can have one.
+// secrets returns all texts of the request that can contain secrets.
 func (s *httpExchange) secrets() []Secret {
 	list := slices.AppendSeq(slices.Collect(maps.Values(s.params)), maps.Values(s.headers))
 	if s.auth != nil {
@@ -255,10 +254,11 @@ func (s *httpExchange) secrets() []Secret {
 	return list
 }
 
-// journalRequest returns the request as journals have it, with secrets by their names.
+// journalRequest returns the request for a journal, with the names of secrets in place of their
+// values.
 func (s *httpExchange) journalRequest() any {
 	type request struct {
-		Method  string            `json:"method,omitempty"` // unless the kind says it
+		Method  string            `json:"method,omitempty"` // "" if the kind of the effect names it
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers,omitempty"`
 		Auth    *Auth             `json:"auth,omitempty"`
@@ -283,7 +283,7 @@ func (s *httpExchange) journalRequest() any {
 	return r
 }
 
-// query returns the URL's query with the parameters, whose values escaped gives.
+// query returns the URL's query with the parameters, whose values escaped writes.
 func (s *httpExchange) query(escaped func(Secret) string) string {
 	parts := []string{s.target.query}
 	if s.target.query == "" {
@@ -295,7 +295,7 @@ func (s *httpExchange) query(escaped func(Secret) string) string {
 	return strings.Join(parts, "&")
 }
 
-// sendFollowing sends the request, and again to where it is redirected.
+// sendFollowing sends the request, and sends it again wherever it is redirected.
 func (s *httpExchange) sendFollowing(ctx context.Context) (Response, error) {
 	if s.w.HTTP == nil {
 		return Response{}, errorf("E0511", "%s: there is no network here", s.place())
@@ -328,8 +328,7 @@ func (s *httpExchange) timeoutError(ctx context.Context, err error) error {
 	return err
 }
 
-// revealHeaders puts the values of secrets into the query and returns the headers with
-// them.
+// revealHeaders puts the values of secrets into the query, and returns the headers with theirs.
 func (s *httpExchange) revealHeaders() (http.Header, error) {
 	var failed error
 	reveal := func(v Secret) string {
@@ -354,7 +353,7 @@ func (s *httpExchange) revealHeaders() (http.Header, error) {
 	return header, failed
 }
 
-// roundTrip sends the request once. The location is where a redirect leads.
+// roundTrip sends the request once. location is the target of a redirect, or "".
 func (s *httpExchange) roundTrip(ctx context.Context, header http.Header) (reply Response, location string, err error) {
 	req, err := http.NewRequestWithContext(ctx, s.method, s.target.url(), strings.NewReader(s.body))
 	if err != nil {
@@ -391,7 +390,7 @@ var redirects = []int{
 	http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 }
 
-// redirect turns the request to a location and returns the headers to send there.
+// redirect points the request to a location and returns the headers to send there.
 func (s *httpExchange) redirect(status int, location string, header http.Header) (http.Header, error) {
 	to, err := s.resolve(location)
 	if err != nil {
@@ -429,8 +428,8 @@ func (s *httpExchange) resolve(location string) (*target, error) {
 	return parseTarget(to.String())
 }
 
-// transport returns what sends the request once: connections are not kept, as
-// they are checked for this plugin, method and path alone.
+// transport returns a transport for one request. It reuses no connections, because dial checked
+// a connection for this plugin, method and path only.
 func (s *httpExchange) transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            s.dial,
@@ -441,9 +440,8 @@ func (s *httpExchange) transport() *http.Transport {
 	}
 }
 
-// dial connects to the target's host. Every address that the name has must be
-// allowed; it is these that are dialed, not the name, so that a resolver cannot
-// change its mind between.
+// dial connects to the target's host. Every address of the name must be allowed. It dials the
+// addresses and not the name, so that a resolver cannot change its answer in between.
 func (s *httpExchange) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	addrs := []netip.Addr{s.target.addr}
 	if !s.target.addr.IsValid() {
@@ -482,7 +480,7 @@ func (h *HTTP) dial(ctx context.Context, addr netip.AddrPort) (net.Conn, error) 
 	return d.DialContext(ctx, "tcp", addr.String())
 }
 
-// networkError words an error of the network, without what only this machine has.
+// networkError words an error of the network, without details of this machine.
 func (s *httpExchange) networkError(err error) error {
 	var refused *PermissionError
 	var dns *net.DNSError
@@ -501,7 +499,7 @@ func (s *httpExchange) networkError(err error) error {
 	return errorf("E0511", "%s: %s", s.place(), reason)
 }
 
-// fetchFragment returns what a URL has as a reference to it would, if it is text.
+// fetchFragment returns the text of a URL in the form that a reference to it has.
 func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context, error) {
 	s, err := newHTTPExchange(w, Request{URL: ref})
 	if err != nil {
@@ -510,7 +508,7 @@ func (w *World) fetchFragment(ctx context.Context, ref string) (starhost.Context
 	return s.fragment(ctx, ref)
 }
 
-// fragment sends the request and returns its answer as a fragment.
+// fragment sends the request and returns its response as a fragment.
 func (s *httpExchange) fragment(ctx context.Context, ref string) (c starhost.Context, err error) {
 	r, err := s.w.send(ctx, s)
 	if err != nil {
@@ -530,5 +528,5 @@ func (s *httpExchange) fragment(ctx context.Context, ref string) (c starhost.Con
 	return c, nil
 }
 
-// textType are the MIME types of texts.
+// textType matches the MIME types of texts.
 var textType = lazyRegexp(`^(text/.*|application/(.*\+)?(json|xml|yaml|toml|javascript|x-yaml|x-ndjson|sql|graphql))$`)

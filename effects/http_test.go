@@ -23,11 +23,11 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// somewhere is an address that is public.
+// somewhere is a public address.
 var somewhere = netip.MustParseAddr("93.184.216.34")
 
-// network is a network in which every name leads to a public address, and every
-// address to one server.
+// network returns a network in which every name has a public address, and every address leads
+// to one server.
 func network(server string) *effects.HTTP {
 	return &effects.HTTP{
 		Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{somewhere}, nil },
@@ -58,7 +58,7 @@ func serve(t testing.TB, h http.HandlerFunc) string {
 	return s.Listener.Addr().String()
 }
 
-// echo answers with what it was sent.
+// echo answers with the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Date", "")
@@ -127,7 +127,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// What a permission allows, over the whole way.
+// A permission allows exactly its method, scheme, host, port and path.
 func TestFetchPermissions(t *testing.T) {
 	tests := []struct {
 		grant, method, url string
@@ -185,7 +185,7 @@ func TestFetchPermissions(t *testing.T) {
 	}
 }
 
-// What was declared and what was granted must both allow.
+// A request needs a declared and a granted permission.
 func TestFetchRefusals(t *testing.T) {
 	w := &effects.World{Plugin: "oncall", Declared: grants(t, "http:pager.test"), Granted: grants(t, "http:*.example"), HTTP: network("")}
 	tests := []struct{ method, url, want string }{
@@ -202,7 +202,7 @@ func TestFetchRefusals(t *testing.T) {
 	}
 }
 
-// hiddenHosts are ways to say where a server of this machine or network is.
+// hiddenHosts are spellings of addresses of this machine or network.
 var hiddenHosts = []string{
 	"127.0.0.1", "127.255.0.9", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.0.8",
 	"198.18.0.1", "224.0.0.1", "255.255.255.255",
@@ -213,7 +213,7 @@ var hiddenHosts = []string{
 	"%31%32%37.0.0.1", "127%2e0%2e0%2e1", "①②⑦.⓪.⓪.①", "127。0。0。1", "[127.0.0.1]", "", ".", "localhost.", "a..b", "*", "10.*",
 }
 
-// No way to write an address leads to one that only a wildcard grants.
+// No spelling of a private address gets through by a wildcard.
 func TestFetchHiddenHosts(t *testing.T) {
 	w := plugin(t, "http:http://*", "http:http://*.*", "http:http://1*")
 	w.HTTP = network("")
@@ -231,7 +231,7 @@ func TestFetchHiddenHosts(t *testing.T) {
 	}
 }
 
-// A redirect leads to none of them either.
+// No redirect to such a spelling gets through either.
 func TestFetchHiddenRedirects(t *testing.T) {
 	to := ""
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +246,7 @@ func TestFetchHiddenRedirects(t *testing.T) {
 	for _, host := range hiddenHosts {
 		for _, to = range []string{"http://" + host + "/", "//" + host + "/x"} {
 			if host == "" {
-				continue // that is the host itself
+				continue // it is the host itself
 			}
 			if _, err := w.Fetch(t.Context(), effects.Request{URL: "http://start.test/"}); err == nil {
 				t.Errorf("Fetch: redirected to %s, want a refusal", to)
@@ -260,7 +260,7 @@ func TestFetchHiddenRedirects(t *testing.T) {
 	}
 }
 
-// Every answer of a resolver is checked, and what was checked is dialed.
+// Every address of a resolver's answer is checked, and only a checked address is dialed.
 func TestFetchRebinding(t *testing.T) {
 	server := serve(t, echo)
 	answers := [][]netip.Addr{
@@ -302,7 +302,7 @@ func TestFetchRebinding(t *testing.T) {
 	}
 }
 
-// An address that is not public takes a grant that spells it.
+// An address that is not public needs a grant that spells it.
 func TestFetchPrivateAddress(t *testing.T) {
 	server := serve(t, echo)
 	tests := []struct {
@@ -342,8 +342,8 @@ func TestFetchPrivateAddress(t *testing.T) {
 	}
 }
 
-// The real resolver and dialer reach a server of this machine, if it is granted,
-// whatever proxy the environment names.
+// The real resolver and dialer reach a server of this machine if it is granted. They ignore the
+// environment's proxies.
 func TestFetchMachine(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "http://127.0.0.1:1")
@@ -554,7 +554,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// A secret goes to its host alone.
+// A secret goes only to its own host.
 func TestFetchSecretHosts(t *testing.T) {
 	var asked atomic.Int64
 	server := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
@@ -593,8 +593,7 @@ func TestFetchSecretHosts(t *testing.T) {
 	}
 }
 
-// URLs as references: what the user types is the grant, what a plugin asks for
-// takes its own permission.
+// The user may fetch a URL by typing it; a plugin needs its own permission.
 func TestURLReferences(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

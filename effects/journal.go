@@ -20,30 +20,30 @@ import (
 // MaxJournal is the most bytes of a journal.
 const MaxJournal = 64 << 20
 
-// journalVersion is what the first line of a journal begins with.
+// journalVersion is the format's version, which the first line of a journal states.
 const journalVersion = 1
 
-// A Header is the first line of a journal: what the turn started from, apart from
-// the files of its plugins. Whoever makes a journal fills it in and reads it.
+// A Header is the first line of a journal: all that the turn started from except its plugins'
+// files. The caller of [NewJournal] fills it in.
 type Header struct {
-	// Version is the journal's own, set by [NewJournal].
+	// Version is the journal format's version, which [NewJournal] sets.
 	Version int `json:"journal"`
-	// Starhost and Sandbox are the versions that ran the turn.
+	// Starhost and Sandbox are the versions of the program that ran the turn.
 	Starhost string `json:"starhost,omitempty"`
 	Sandbox  string `json:"sandbox,omitempty"`
-	// Session, Turn and Seed are what draws start from.
+	// Session, Turn and Seed are the values that draws start from.
 	Session string `json:"session"`
 	Turn    int    `json:"turn"`
 	Seed    uint64 `json:"seed"`
-	// Config and Plugins are SHA-256 sums in hexadecimal: the config's, and each
-	// plugin's by name.
+	// Config and Plugins are SHA-256 sums in hexadecimal: the sum of the config, and of each
+	// plugin by its name.
 	Config  string            `json:"config,omitempty"`
 	Plugins map[string]string `json:"plugins,omitempty"`
-	// Input is the request, in a form of the caller's own.
+	// Input is the request, in a form that the caller chooses.
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
-// An entry is one line of a journal after the first: an effect or an input,
+// An entry is a line of a journal after the first: an effect or an input,
 //
 //	{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}
 //
@@ -54,7 +54,7 @@ type entry struct {
 	Request      json.RawMessage
 	Reply        json.RawMessage
 	Err          *entryError
-	WouldRun     bool // it was not done: a dry run
+	WouldRun     bool // a dry run did not do it
 }
 
 // An entryError is an error in a journal.
@@ -64,7 +64,7 @@ type entryError struct {
 	Cause   string `json:"cause,omitempty"` // a key of causes
 }
 
-// causes are the errors that callers test for.
+// causes are the errors that callers test for, by their names in journals.
 var causes = map[string]error{"not-exist": fs.ErrNotExist, "no-reference": starhost.ErrNoReference}
 
 // withResult returns e with a request, and its reply or error.
@@ -109,7 +109,7 @@ func (e entry) line() []byte {
 	return append(b, '}')
 }
 
-// UnmarshalJSON reads a line. Members that it does not know are ignored.
+// UnmarshalJSON reads a line. It ignores members that have no meaning here.
 func (e *entry) UnmarshalJSON(line []byte) error {
 	var common struct {
 		Lane, Plugin string
@@ -142,7 +142,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 	return nil
 }
 
-// decodeReply returns what an entry says that the effect gave.
+// decodeReply returns the reply or the error of an entry.
 func decodeReply[T any](e entry) (reply T, err error) {
 	if e.Err != nil {
 		return reply, &Error{Msg: e.Err.Message, code: e.Err.Code, cause: causes[e.Err.Cause]}
@@ -156,19 +156,18 @@ func decodeReply[T any](e entry) (reply T, err error) {
 	return reply, nil
 }
 
-// marshal writes a value of this package as JSON, without escapes that only HTML
-// needs.
+// marshal writes a value of this package as JSON, without the escapes that only HTML needs.
 func marshal(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null") // a json.RawMessage that is none
+		return json.RawMessage("null") // v contains a json.RawMessage that is not JSON
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// shortJSON returns a text for messages, cut after 500 bytes.
+// shortJSON returns JSON for a message, at most its first 500 bytes.
 func shortJSON(b []byte) string {
 	if len(b) > 500 {
 		return strings.ToValidUTF8(string(b[:500]), "") + "..."
@@ -176,7 +175,7 @@ func shortJSON(b []byte) string {
 	return string(b)
 }
 
-// A blob is any bytes: in JSON a string if they are text, else {"base64": ...}.
+// A blob is a string of any bytes. In JSON it is a string if it is UTF-8, else {"base64": ...}.
 type blob string
 
 func (b blob) redact(s *Secrets) blob { return blob(s.Redact(string(b))) }
@@ -200,7 +199,7 @@ func (b *blob) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// blobs are names of files, which may be any bytes.
+// blobs are names of files, which may have any bytes.
 type blobs []blob
 
 func blobsOf(texts []string) blobs {
@@ -211,7 +210,7 @@ func blobsOf(texts []string) blobs {
 	return list
 }
 
-// texts returns nil for none.
+// texts returns the blobs as strings, or nil if there are none.
 func (list blobs) texts() []string {
 	var texts []string
 	for _, b := range list {
@@ -220,11 +219,10 @@ func (list blobs) texts() []string {
 	return texts
 }
 
-// A Journal is the record of one turn: every effect of its handlers, every reply of
-// the model and every approval, in the order of lanes, and every time that the
-// host's clock was read. It is JSON lines; secrets
-// appear in it by their names. [ReadJournal] reads it back. It is safe for
-// concurrent use.
+// A Journal is the record of one turn: every effect of its handlers, every reply of the model
+// and every approval, in the order of lanes, and every reading of the host's clock. It is JSON
+// lines, in which the names of secrets replace their values. [ReadJournal] reads it back. A
+// Journal is safe for concurrent use.
 type Journal struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -240,7 +238,7 @@ func NewJournal(h Header) *Journal {
 	return j
 }
 
-// Record adds an effect or an input: it is for starhost.Options.Record.
+// Record adds an effect or an input. It is a starhost.Options.Record.
 func (j *Journal) Record(e starhost.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -254,16 +252,16 @@ func (j *Journal) Record(e starhost.Entry) {
 	j.add(e.Line)
 }
 
-// A clockLine is one time that the host's clock was read.
+// A clockLine is one reading of the host's clock.
 type clockLine struct {
 	Clock *time.Time `json:"clock"`
 }
 
-// Clock returns a clock that notes what it reads from another: it is for
+// Clock returns a clock that reads another clock and records each time. It is a
 // starhost.Options.Clock.
 func (j *Journal) Clock(clock func() time.Time) func() time.Time {
 	return func() time.Time {
-		now := clock().UTC().Round(0) // as it will be read: without the monotonic clock
+		now := clock().UTC().Round(0) // as a replay reads it: without the monotonic clock
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.add(marshal(clockLine{&now}))
@@ -287,7 +285,7 @@ func (j *Journal) fail(err error) {
 	}
 }
 
-// Bytes returns the journal so far. The error says why it is not complete.
+// Bytes returns the journal so far. The error says why the journal is incomplete.
 func (j *Journal) Bytes() ([]byte, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -314,5 +312,5 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 	return nil
 }
 
-// readBounded reads all of a journal.
+// readBounded reads a whole journal.
 func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", MaxJournal) }

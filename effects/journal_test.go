@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/internal/seam"
 )
 
-// ticking is a clock that goes on by a second with each look.
+// ticking returns a clock that advances by a second with each reading.
 func ticking() func() time.Time {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 123456789, time.FixedZone("here", 3600))
 	return func() time.Time {
@@ -26,8 +26,8 @@ func ticking() func() time.Time {
 	}
 }
 
-// A recorded turn, replayed in another place where nothing is, gives the same,
-// and does nothing.
+// A recorded turn has the same results when it is replayed in an empty folder, and does no
+// effect there.
 func TestRecordReplay(t *testing.T) {
 	server := serve(t, echo)
 	dir := folder(t, map[string]string{"notes.md": "notes", "pixel.gif": pixelGIF})
@@ -98,9 +98,9 @@ func TestRecordReplay(t *testing.T) {
 	}
 }
 
-// The journal's lines, in the order of lanes, on any number of workers.
+// The journal has its lines in the order of lanes, on any number of workers.
 func TestJournalLines(t *testing.T) {
-	// Times stand where they were read, which is before their lane is done.
+	// A time is recorded when it is read, which is before its lane ends.
 	want := `{"journal":1,"session":"s","turn":1,"seed":0}
 {"clock":"2025-12-31T23:00:01.123456789Z"}
 {"clock":"2025-12-31T23:00:02.123456789Z"}
@@ -151,15 +151,15 @@ func TestJournalLines(t *testing.T) {
 	}
 }
 
-// lastFirst returns options by which loaders start from the last one on.
+// lastFirst returns options that start the loaders in reverse order.
 func lastFirst(workers int) starhost.Options {
 	o := starhost.Options{Workers: workers}
 	seam.StartLoadersLastFirst(&o)
 	return o
 }
 
-// replaying returns what a turn's hook and loaders say to a journal, and how the
-// replay ends.
+// replaying returns the errors of a turn's hook and loaders in a replay, and the error of its
+// End.
 func replaying(
 	t *testing.T, journal string, refs []string, hook, loader func(context.Context, *effects.World) error,
 ) (said []string, end string) {
@@ -237,7 +237,7 @@ func TestReplayDiverges(t *testing.T) {
 			`replay: lane 1 of p: effect 2: got no further effect, want env {"name":"B"} as in the journal`},
 		{"a lane less", line("1", "A") + line("10", "B") + line("9", "C"), nil, env("A"), nil, nil,
 			`replay: lane 9 of p: effect 1: got no further effect, want env {"name":"C"} as in the journal`},
-		// The loaders start from the last: the first divergence is that of the first lane.
+		// The loaders start in reverse order, and the first lane's divergence is reported.
 		{"beside each other", line("2", "A") + line("3", "A") + line("4", "A"), []string{"run:1", "run:2", "run:3"}, nil, inLane("23"),
 			[]string{
 				`3 replay: lane 3 of p: effect 1: got env {"name":"B"}, want env {"name":"A"} as in the journal`,
@@ -270,8 +270,8 @@ func TestReplayDiverges(t *testing.T) {
 	}
 }
 
-// A plugin that may not do any more what its journal has is told so, and that is
-// where it diverged.
+// If a plugin may no longer do an effect of its journal, the plugin gets the refusal, and the
+// turn diverges there.
 func TestReplayRefused(t *testing.T) {
 	const line = `{"lane":"1","plugin":"p","store.get":{"key":"k"},"reply":{}}` + "\n"
 	refused := func(ctx context.Context, w *effects.World) error {
@@ -280,7 +280,7 @@ func TestReplayRefused(t *testing.T) {
 	}
 	for journal, want := range map[string]string{
 		line: `replay: lane 1 of p: effect 1: got no permission for store.get {"key":"k"}, want store.get {"key":"k"} as in the journal`,
-		"":   ``, // it was refused then, too
+		"":   ``, // the recorded turn refused it too
 	} {
 		said, end := replaying(t, journal, nil, refused, nil)
 		if diff := cmp.Diff(want, end); diff != "" || len(said) != 1 || !strings.HasPrefix(said[0], "1 plugin p has no permission store") {
@@ -289,7 +289,7 @@ func TestReplayRefused(t *testing.T) {
 	}
 }
 
-// When a tool that a handler called diverges, the handler does not go on.
+// When a tool that a handler called diverges, the handler does not continue.
 func TestReplayNestedDivergence(t *testing.T) {
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}
 {"lane":"1/1","plugin":"p","env":{"name":"A"},"reply":"a"}
@@ -381,7 +381,7 @@ func TestJournalBounds(t *testing.T) {
 	}
 }
 
-// A clock of a journal without times stands still.
+// The clock of a journal without times stands still.
 func TestReplayClock(t *testing.T) {
 	r, err := effects.ReadJournal(strings.NewReader(`{"journal":1}` + "\n" + `{"clock":"2026-01-01T00:00:00.5Z"}`))
 	if err != nil {
@@ -397,7 +397,7 @@ func TestReplayClock(t *testing.T) {
 	}
 }
 
-// A dry run is recorded as one, and replayed as one.
+// A dry run is recorded and replayed as a dry run.
 func TestReplayDryRun(t *testing.T) {
 	j := effects.NewJournal(effects.Header{})
 	w := everything(t, "")
@@ -495,7 +495,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A recorded line answers what it was recorded from.
+// A recorded line answers the effect that it records.
 func TestAnswerLine(t *testing.T) {
 	server := serve(t, echo)
 	w := everything(t, server)

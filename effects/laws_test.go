@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a permission is asked about is what is requested: a URL that is let through
-// is its own normal form, leads nowhere up, and has a host that only means itself.
+// The URL that is requested is the one that permissions were compared with: an accepted URL is
+// its own normal form, has no "..", and its host has only one meaning.
 func FuzzTarget(f *testing.F) {
 	for _, text := range []string{
 		"https://pager.internal/oncall?team=checkout", "http://127.0.0.1:8080/%7e/..%2f", "http://[::1]:80", "https://u@x", "http://0x7f.1/", "http://a.b:/%25%32%65/",
@@ -46,7 +46,7 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// A line of a journal, read and written again, is the same, and no line is a panic.
+// A line of a journal that is read and written again is the same, and no line panics.
 func FuzzEntry(f *testing.F) {
 	f.Add(`{"lane":"3/1","plugin":"oncall","env":{"name":"TEAM"},"reply":"checkout"}`)
 	f.Add(`{"exec":{"argv":[{"base64":"/w=="}]},"would_run":true,"error":{"message":"<no>","code":"E0512","cause":"not-exist"}}`)
@@ -68,7 +68,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// Any bytes come back from JSON as they were.
+// Any bytes survive the way through JSON.
 func FuzzBlob(f *testing.F) {
 	f.Add("text")
 	f.Add("\xff\x00")
@@ -81,7 +81,7 @@ func FuzzBlob(f *testing.F) {
 	})
 }
 
-// Redacting JSON leaves JSON, without the value in any string of it.
+// Redacted JSON is JSON, without the value in any string.
 func FuzzRedactJSON(f *testing.F) {
 	f.Add(`{"a":["x s3cret-value y"],"s3cret-value":1}`, "s3cret-value")
 	f.Add(`["a\"b\\c\u0041"]`, `a"b\cA"b\c`)

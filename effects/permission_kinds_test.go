@@ -7,8 +7,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// TestPermissionKinds: the example of every kind is one of its permissions, as it
-// is printed.
+// Every kind's example is a permission of the kind in its canonical form.
 func TestPermissionKinds(t *testing.T) {
 	for _, k := range effects.PermissionKinds() {
 		t.Run(k.Name, func(t *testing.T) {

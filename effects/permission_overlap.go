@@ -2,10 +2,10 @@ package effects
 
 import "strings"
 
-// Overlaps reports whether two permissions of one kind may have to do with each other:
-// whether some host, program, name or path fits both. A check of a config compares a
-// declared permission with a granted one in this way; finer differences, such as those of
-// methods, decide at the call.
+// Overlaps reports whether two permissions of one kind can apply to the same thing: whether
+// some host, program, name or path fits both. A check of a config compares a declared
+// permission with a granted one in this way. It ignores finer differences, such as methods,
+// which count at the call.
 func (p Permission) Overlaps(other Permission) bool {
 	return p.Kind == other.Kind && overlap(p.subject(), other.subject())
 }
@@ -31,8 +31,9 @@ func (p Permission) subject() string {
 	return p.Pattern
 }
 
-// overlap reports whether some text fits both patterns, in which * stands for any
-// text and ? for one character. It takes patterns of absurd length as fitting.
+// overlap reports whether some text fits both patterns, in which * stands for any text and ?
+// for one character. It returns true for very long patterns, because comparing them takes too
+// long.
 func overlap(a, b string) bool {
 	if len(a)*len(b) > 1<<20 {
 		return true

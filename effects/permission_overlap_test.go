@@ -44,8 +44,8 @@ func TestPermissionOverlaps(t *testing.T) {
 	}
 }
 
-// TestOverlap: two patterns that were made of one text by putting wildcards into it
-// overlap, either way round; patterns without a wildcard do if they are equal.
+// Two patterns that come from one text by putting wildcards into it overlap, in both orders.
+// Patterns without wildcards overlap if they are equal.
 func TestOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab/]{0,8}`).Draw(t, "text")

@@ -83,7 +83,7 @@ func TestParsePermissionErrors(t *testing.T) {
 		{"fs.read:" + strings.Repeat("a/", 62) + "b", `pattern: got 63 names between /, want at most 62`},
 		{"fs.read:" + strings.Repeat("a", 1025), `pattern: got 1025 bytes, want at most 1024`},
 		{"http:G3T host", `got methods "G3T", want names as GET,POST`},
-		{"http:GET", ""}, // a host may be called so
+		{"http:GET", ""}, // GET can be the name of a host
 		{"http:host:0", `got port "0", want 1 to 65535`},
 		{"http:host:x/", `got port "x", want 1 to 65535`},
 		{"http:user@host", `got host "user@host", want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]`},
@@ -119,7 +119,7 @@ func TestParsePermissionErrors(t *testing.T) {
 	}
 }
 
-// permissionText draws texts that are permissions, or nearly.
+// permissionText draws texts that are permissions, or similar to one.
 func permissionText() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		kind := rapid.SampledFrom([]string{"fs.read", "fs.write", "http", "exec", "env", "secret", "store", "tool", "fragment", "override", "respond", "x"}).Draw(t, "kind")
@@ -130,7 +130,8 @@ func permissionText() *rapid.Generator[string] {
 	})
 }
 
-// checkRoundTrip checks the law that what String writes is read as the same.
+// checkRoundTrip checks the law that ParsePermission reads the text of String as the same
+// permission.
 func checkRoundTrip(t interface{ Errorf(string, ...any) }, text string) {
 	p, err := effects.ParsePermission(text)
 	if err != nil {
@@ -202,7 +203,7 @@ func TestAllows(t *testing.T) {
 			}
 			kind := g[1].Kind
 			if kind == "fs.write" {
-				kind = "fs.read" // one kind says nothing of another
+				kind = "fs.read" // a kind allows nothing of another kind
 			}
 			if got := g.Allows(kind, tt.arg); got != tt.want {
 				t.Errorf("Allows(%q, %q): got %v, want %v", kind, tt.arg, got, tt.want)
@@ -256,7 +257,7 @@ func TestPermissionError(t *testing.T) {
 	}
 }
 
-// What is to be granted is what the plugin declares, where that is wider.
+// The error suggests granting the declared permission if that is wider than the needed one.
 func TestPermissionErrorGrants(t *testing.T) {
 	w := &effects.World{
 		Plugin: "p", Declared: grants(t, "env:A*", "env:*", "tool:page_*", "exec:kubectl get **", "secret:T*@*.internal", "http:GET,POST *.internal"),

@@ -12,15 +12,14 @@ import (
 	"strings"
 )
 
-// minRedacted is the fewest bytes of a value that is taken out of texts: shorter
-// ones are found where nobody meant them.
+// minRedacted is the fewest bytes of a secret that is removed from texts. Shorter values occur
+// in texts by chance.
 const minRedacted = 8
 
-// Redact takes the values of secrets out of a text: those of 8 bytes and more that
-// were read, as they are and in the forms that a program gives them in passing
-// (base64 at any offset, hexadecimal, percent-encoded, quoted), and what the
-// configured patterns match. It is a second net: a plugin cannot read a secret,
-// but what it talks to may say it.
+// Redact replaces the values of secrets in a text. It replaces each loaded value of 8 bytes or
+// more, also in the forms that programs often write (base64 at any offset, hexadecimal,
+// percent-encoded, quoted), and all matches of the configured patterns. It is a second net: a
+// plugin cannot read a secret, but the server or program that got the secret may repeat it.
 func (s *Secrets) Redact(text string) string {
 	if s == nil {
 		return text
@@ -34,12 +33,13 @@ func (s *Secrets) Redact(text string) string {
 	return text
 }
 
-// redactsNothing reports whether Redact leaves all texts as they are: nothing secret was read.
+// redactsNothing reports whether Redact returns all texts unchanged, because no secret was
+// loaded and there are no patterns.
 func (s *Secrets) redactsNothing() bool {
 	return s == nil || s.replacer.Load() == nil && len(s.o.Patterns) == 0
 }
 
-// addLoaded makes Redact know a value.
+// addLoaded adds a value that Redact replaces from now on.
 func (s *Secrets) addLoaded(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,11 +48,11 @@ func (s *Secrets) addLoaded(name, value string) {
 	s.replacer.Store(replacerOf(s.loaded))
 }
 
-// A loadedSecret is a secret that was read.
+// A loadedSecret is a secret whose value was read.
 type loadedSecret struct{ name, value string }
 
-// replacerOf returns what replaces the values. Of several forms that begin at one
-// place the longest counts, then the first name.
+// replacerOf returns the replacer of the values. If several forms begin at one place, the
+// longest one wins, then the one with the first name.
 func replacerOf(secrets []loadedSecret) *strings.Replacer {
 	type rule struct{ form, name string }
 	var rules []rule
@@ -103,14 +103,14 @@ func lowerEscapes(s string) string {
 	return strings.Join(parts, "%")
 }
 
-// base64At returns the characters of an encoding that depend on value alone, if it
-// begins offset bytes, of 3, after a boundary.
+// base64At returns the part of value's encoding that depends on value alone, if value begins
+// offset bytes (0, 1 or 2) after a boundary of three bytes.
 func base64At(e *base64.Encoding, value string, offset int) string {
 	encoded := e.EncodeToString([]byte(strings.Repeat("\x00", offset) + value))
 	return encoded[(offset*8+5)/6 : (offset+len(value))*8/6]
 }
 
-// redactError takes secrets out of an error's text. The code and the cause stay.
+// redactError removes secrets from an error's text. The code and the cause stay.
 func (s *Secrets) redactError(err error) error {
 	if err == nil {
 		return nil
@@ -131,7 +131,7 @@ func (s *Secrets) redactError(err error) error {
 	return e
 }
 
-// redactJSON takes secrets out of the strings of a JSON text.
+// redactJSON removes secrets from the strings of a JSON text.
 func (s *Secrets) redactJSON(text []byte) []byte {
 	if s.redactsNothing() {
 		return text
@@ -156,7 +156,7 @@ func (s *Secrets) redactJSON(text []byte) []byte {
 	return b
 }
 
-// redactString takes secrets out of one JSON string.
+// redactString removes secrets from one JSON string.
 func (s *Secrets) redactString(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {
@@ -169,13 +169,13 @@ func (s *Secrets) redactString(quoted []byte) []byte {
 	return marshal(clean)
 }
 
-// Redact takes the values of secrets out of what a plugin says: results, logs,
-// errors. See [Secrets.Redact].
+// Redact removes the values of secrets from a text of a plugin: a result, a log line or an
+// error. See [Secrets.Redact].
 func (w *World) Redact(text string) string { return w.Secrets.Redact(text) }
 
-// Redacts reports whether Redact can change a text now: a secret was read, or there are
-// patterns.
+// Redacts reports whether Redact can change a text now, because a secret was loaded or there
+// are patterns.
 func (w *World) Redacts() bool { return !w.Secrets.redactsNothing() }
 
-// RedactJSON is Redact for a JSON text, which stays one: it looks at the strings.
+// RedactJSON removes the values of secrets from the strings of a JSON text, which stays JSON.
 func (w *World) RedactJSON(text json.RawMessage) json.RawMessage { return w.Secrets.redactJSON(text) }

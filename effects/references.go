@@ -21,41 +21,42 @@ import (
 // maxFolder is the most bytes of all files of a folder that is one reference.
 const maxFolder = 64 << 20
 
-// RefOptions say what the host's own references lead to. The zero value reads
-// the machine's files, relative to the current folder, and no standard input.
+// RefOptions configure the host's own references. The zero value reads the machine's files,
+// relative to the current folder, and no standard input.
 type RefOptions struct {
 	// Dir is the folder that relative paths start from; "" is the current one.
 	Dir string
-	// FS holds the files; nil means the machine's.
+	// FS contains the files; nil means the machine's.
 	FS afero.Fs
-	// Stdin is what "-" reads, to its end, when it is first asked for. Nil makes
-	// "-" an error.
+	// Stdin is the source of "-". The first use reads it to its end. Nil makes "-" an error.
 	Stdin io.Reader
 	// MaxRead is the most bytes of one file; 0 means [DefaultMaxRead].
 	MaxRead int64
-	// Store holds what "sha256:DIGITS" and aliases stand for; nil means that there are
-	// none.
+	// Store resolves "sha256:DIGITS" and aliases; nil means that there are none.
 	Store fragments.Store
-	// World is what references go through as effects, so that they can be recorded
-	// and replayed; its Granted are what the operator grants the plugin "host". With
-	// its HTTP there are URLs. Nil means files alone, and no effects.
+	// World records and replays references as effects. Its Granted are the operator's grants
+	// for the plugin "host", and its HTTP makes URLs possible. Nil means files only, and no
+	// effects.
 	World *World
 }
 
-// HostPlugin returns the plugin that resolves the host's own references: "-",
-// standard input; "file:PATH"; http and https URLs; "sha256:DIGITS", what a store
-// holds under an id, of which the first eight digits are enough if no other id has
-// them; and without prefix such digits, an alias or a PATH, whichever there is
-// first. A folder gives what its files do, sorted, without those whose name begins
-// with a dot and without links that lead out of it. Text becomes a fragment; a file
-// that has a NUL byte or is not UTF-8 becomes an attachment. What a URL gives must
-// be text.
+// HostPlugin returns the plugin that resolves the host's own references:
 //
-// Typing is the grant: who types a path may read it, and who types a URL may fetch
-// it and be redirected to any public address; other addresses must be the host
-// that was typed. So these loaders refuse what a handler asks for, but for what the
-// store holds: that is for [World.LoadFragment], which asks for the permissions of
-// the plugin.
+//   - "-" is standard input.
+//   - "file:PATH" is a file.
+//   - An http or https URL is its text.
+//   - "sha256:DIGITS" is a text in the store. The first eight digits are enough if they are
+//     unique.
+//   - Without prefix, a reference is such digits, an alias or a PATH, in this order.
+//
+// A folder stands for its files, sorted, except names that begin with a dot and links that lead
+// outside. Text becomes a fragment. A file with a NUL byte, or that is not UTF-8, becomes an
+// attachment. A URL that does not return text is an error.
+//
+// Typing is the grant: a user who types a path may read it, and a user who types a URL may
+// fetch it, with redirects to any public address. Other addresses must be the host that the
+// user typed. These loaders therefore refuse references from a handler, except to the store.
+// Handlers use [World.LoadFragment], which asks for the plugin's permissions.
 func HostPlugin(o RefOptions) starhost.Plugin {
 	if o.World == nil {
 		o.World = &World{}
@@ -95,11 +96,11 @@ type references struct {
 	stdinOnce func() (starhost.Context, error)
 }
 
-// A loadFunc is what a fragment loader calls.
+// A loadFunc is the Load of a fragment loader.
 type loadFunc = func(context.Context, *starhost.Turn, string) (starhost.Context, error)
 
-// effect makes a loader of references, which are effects. may refuses those that
-// are not for who asks.
+// effect wraps a loader, so that each reference is an effect. may refuses references that the
+// caller is not allowed to use.
 func (r *references) effect(prefix string, may func(ctx context.Context, ref string) error, load loadFunc) loadFunc {
 	type request struct {
 		Ref string `json:"ref"`
@@ -114,7 +115,7 @@ func (r *references) effect(prefix string, may func(ctx context.Context, ref str
 	}
 }
 
-// refuseHandler refuses a reference that a handler asks for.
+// refuseHandler refuses a reference from a handler, because the user did not type it.
 func refuseHandler(ctx context.Context, ref string) error {
 	if lane := starhost.LaneOf(ctx); lane != nil && lane.Depth() > 0 {
 		return errorf("E0509", "reference %q: got it from a handler, want it typed by the user", ref)
@@ -122,7 +123,7 @@ func refuseHandler(ctx context.Context, ref string) error {
 	return nil
 }
 
-// refuseHandlerPath is typed, but lets handlers ask for what may be an id or alias.
+// refuseHandlerPath refuses a reference from a handler that cannot be an id or alias.
 func (r *references) refuseHandlerPath(ctx context.Context, ref string) error {
 	if r.Store != nil && fragments.CheckAlias(ref) == nil {
 		return nil
@@ -130,24 +131,24 @@ func (r *references) refuseHandlerPath(ctx context.Context, ref string) error {
 	return refuseHandler(ctx, ref)
 }
 
-// refuseNone refuses nothing.
+// refuseNone allows all callers.
 func refuseNone(context.Context, string) error { return nil }
 
-// A contextReply is what a reference of the host's own gives, in a journal.
+// A contextReply is the reply to a reference in a journal.
 type contextReply starhost.Context
 
-// A contextPart is one fragment or attachment of it.
+// A contextPart is one fragment or attachment of a contextReply.
 type contextPart struct {
 	Source  string `json:"source"`
 	Content blob   `json:"content"`
-	// Of an attachment:
+	// The rest is only for an attachment.
 	Name   string `json:"name,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Width  int    `json:"width,omitempty"`
 	Height int    `json:"height,omitempty"`
 }
 
-// MarshalJSON writes what loaders here fill in.
+// MarshalJSON writes the fields that the loaders of this package set.
 func (c contextReply) MarshalJSON() ([]byte, error) {
 	var parts []contextPart
 	for _, f := range c.Fragments {
@@ -220,8 +221,8 @@ func (r *references) loadFile(ctx context.Context, _ *starhost.Turn, name string
 	return c, err
 }
 
-// loadBare resolves an id, an alias or, for the user, a path. When it is none of
-// these, the host says what else it could have been.
+// loadBare resolves an id, an alias or, for the user, a path. If the reference is none of them,
+// it returns ErrNoReference, and the host adds suggestions.
 func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string) (starhost.Context, error) {
 	c, err := r.loadNamed(ctx, name)
 	if !errors.Is(err, starhost.ErrNoReference) {
@@ -236,7 +237,7 @@ func (r *references) loadBare(ctx context.Context, _ *starhost.Turn, name string
 	return r.load(ctx, name)
 }
 
-// load returns what is at a path as the user typed it.
+// load returns the file or folder at a path that the user typed.
 func (r *references) load(ctx context.Context, name string) (starhost.Context, error) {
 	var c starhost.Context
 	if name == "" {
@@ -286,7 +287,7 @@ func (r *references) loadFolder(ctx context.Context, name string) (c starhost.Co
 	return c, nil
 }
 
-// folder opens a folder so that no link in it leads out.
+// folder opens a folder so that no link leads outside.
 func (r *references) folder(name string) (*Files, error) {
 	o := FileOptions{MaxRead: r.MaxRead}
 	if r.onDisk {
@@ -295,7 +296,8 @@ func (r *references) folder(name string) (*Files, error) {
 	return NewFiles(afero.NewBasePathFs(r.FS, r.filePath(name)), o), nil
 }
 
-// nearSibling returns a file or folder beside a missing one that its name may mean.
+// nearSibling returns a file or folder beside a missing one, which the user may have meant, or
+// "".
 func (r *references) nearSibling(name string) string {
 	siblings := Files{fs: r.FS}
 	names, err := siblings.names(filepath.Dir(r.filePath(name)), maxMatches)
@@ -305,7 +307,7 @@ func (r *references) nearSibling(name string) string {
 	return nearestSibling(sourceName(name), names)
 }
 
-// filePath returns where a path as typed is.
+// filePath returns where on the machine a typed path is.
 func (r *references) filePath(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -313,7 +315,7 @@ func (r *references) filePath(name string) string {
 	return filepath.Join(r.Dir, name)
 }
 
-// sourceName returns the source that reports name: the path as typed, with "/".
+// sourceName returns the source of a path for reports: the path as typed, with "/".
 func sourceName(name string) string { return path.Clean(filepath.ToSlash(name)) }
 
 // addContent appends a file to c: text as a fragment, anything else as an attachment.

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// minDigits is the fewest digits of an id that stand for it.
+	// minDigits is the fewest digits that stand for an id.
 	minDigits = 8
 	// maxCandidates is the most ids that a message lists.
 	maxCandidates = 10
 )
 
-// loadID resolves sha256:DIGITS. Like an alias, it is also for handlers: these need
-// fragment:sha256, which [World.LoadFragment] asks for.
+// loadID resolves sha256:DIGITS. Handlers may use it too, because [World.LoadFragment] asks for
+// the permission fragment:sha256.
 func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string) (starhost.Context, error) {
 	if !isID(digits) {
 		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", shorten(digits), minDigits)
@@ -32,13 +32,13 @@ func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string
 	return r.loadContent(ctx, id)
 }
 
-// isID reports whether a text is an id, or enough of its beginning.
+// isID reports whether a text can be an id or its first digits.
 func isID(text string) bool {
 	return len(text) >= minDigits && len(text) <= 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// loadNamed resolves a reference without prefix: an id, or an alias. The error is
-// ErrNoReference if it is neither.
+// loadNamed resolves a reference without prefix: an id or an alias. It returns ErrNoReference
+// if the reference is neither.
 func (r *references) loadNamed(ctx context.Context, name string) (starhost.Context, error) {
 	var (
 		id  fragments.Hash
@@ -64,8 +64,8 @@ func (r *references) loadNamed(ctx context.Context, name string) (starhost.Conte
 	return r.loadContent(ctx, id)
 }
 
-// findID returns the only id that begins with some digits; ok is false if none
-// does.
+// findID returns the only id that begins with some digits. ok is false if there is none, and
+// several are an error.
 func (r *references) findID(ctx context.Context, digits string) (id fragments.Hash, ok bool, err error) {
 	ids, err := r.Store.Find(ctx, digits, maxCandidates+1)
 	switch {
@@ -83,8 +83,8 @@ func (r *references) findID(ctx context.Context, digits string) (id fragments.Ha
 	return id, false, errorf("E0519", "reference %s: got the beginning of several ids, want more of one of %s%s", digits, strings.Join(beginnings(ids, 64), ", "), more)
 }
 
-// suggestID returns a reference to a content whose id digits may misspell, behind the
-// first four.
+// suggestID returns a reference to an id with the same first four digits and similar others,
+// which the user may have meant, or "".
 func (r *references) suggestID(ctx context.Context, digits string) string {
 	ids, err := r.Store.Find(ctx, digits[:4], maxCandidates)
 	if err != nil {
@@ -106,13 +106,13 @@ func beginnings(ids []fragments.Hash, digits int) []string {
 	return texts
 }
 
-// loadContent returns a content. Its source is the reference.
+// loadContent returns a text of the store. The caller sets its source to the reference.
 func (r *references) loadContent(ctx context.Context, id fragments.Hash) (starhost.Context, error) {
 	text, ok, err := r.Store.Get(ctx, id)
 	switch {
 	case err != nil:
 		return starhost.Context{}, storeError(err)
-	case !ok: // it was removed since
+	case !ok: // another process removed it
 		return starhost.Context{}, errorf("E0519", "reference sha256:%s: the store has no such content", id)
 	}
 	return starhost.Context{Fragments: []fragments.Fragment{{Content: text}}}, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// keeping returns a store that holds texts, the first one under the alias style,
-// and eleven contents whose ids begin with cccccccc.
+// keeping returns a store of texts, the first one with the alias style, and eleven contents
+// whose ids begin with cccccccc.
 func keeping(t *testing.T, texts ...string) *fragments.MemoryStore {
 	t.Helper()
 	s := new(fragments.MemoryStore)
@@ -91,8 +91,7 @@ func flip(digit string) string {
 	return "0"
 }
 
-// A handler reaches the store with fragment:sha256, and no file by the name of an
-// alias.
+// A handler reaches the store with fragment:sha256, and no file that is named like an alias.
 func TestStoredReferencesOfHandlers(t *testing.T) {
 	id := fragments.Sum("Be brief.").String()
 	s := keeping(t, "Be brief.")
@@ -121,7 +120,7 @@ func TestStoredReferencesOfHandlers(t *testing.T) {
 	}, nil)
 }
 
-// A turn that runs again gives what its journal has, whatever the store holds now.
+// A replayed turn gets the contents of its journal, even if the store has changed.
 func TestStoredReferencesReplay(t *testing.T) {
 	refs := []string{"sha256:" + fragments.Sum("Be brief.").String()[:8], "style"}
 	run := func(o starhost.Options, s fragments.Store, w *effects.World) string {
@@ -152,7 +151,7 @@ func TestStoredReferencesReplay(t *testing.T) {
 	}
 }
 
-// brokenStore fails where it is asked for what it holds.
+// A brokenStore fails on every read.
 type brokenStore struct{ fragments.Store }
 
 func (brokenStore) Find(context.Context, string, int) ([]fragments.Hash, error) {

@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/afero"
 )
 
-// ReplaceFile gives a file of the machine new contents, all of them or none: whoever
-// reads it meanwhile, and whatever stops the program, sees the old file or the new
-// one. A file that exists keeps its permissions, a new one has those of mode that the
-// process gives. A mode for the owner alone holds for both.
+// ReplaceFile replaces the contents of a file of the machine: a concurrent reader, or a reader
+// after a crash, sees the old contents or the new ones, never a mixture. A file that exists
+// retains its permissions; a new file gets mode less the process's umask. If mode is for the
+// owner alone, the file has exactly this mode in both cases.
 //
-// What cannot be replaced by a file beside it is written to as it is: a pipe, a
-// device, and what a link leads to. A file for its owner alone takes the place of the
-// link.
+// A pipe, a device and the target of a link cannot be replaced by renaming another file, so
+// ReplaceFile writes to them directly. But a file for its owner alone replaces the link.
 func ReplaceFile(name string, content []byte, mode fs.FileMode) error {
 	private := mode&0o077 == 0
 	info, err := os.Stat(name)
@@ -35,7 +34,7 @@ func isLink(name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// writeInPlace writes to what is there, which may be a pipe.
+// writeInPlace writes to an existing file, which may be a pipe.
 func writeInPlace(name string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
@@ -45,8 +44,8 @@ func writeInPlace(name string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, file.Close())
 }
 
-// replace writes a file beside another and renames it to that one. Where exact is
-// true it has the mode whatever the process takes from those of new files.
+// replace writes a temporary file in the same folder and renames it to name. If exact is true,
+// the file has exactly mode; otherwise the process's umask is subtracted.
 func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact bool) error {
 	beside, file, err := createTemporary(out, name, mode)
 	if err != nil {
@@ -65,7 +64,7 @@ func replace(out writeFS, name string, content []byte, mode fs.FileMode, exact b
 	return err
 }
 
-// createTemporary makes a file beside another, under the first name that is free.
+// createTemporary creates a file in the folder of name, under the first free name.
 func createTemporary(out writeFS, name string, mode fs.FileMode) (string, afero.File, error) {
 	for n := 0; ; n++ {
 		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".starhost-%d.tmp", n))

@@ -14,11 +14,11 @@ import (
 func TestReplaceFile(t *testing.T) {
 	tests := []struct {
 		name  string
-		old   fs.FileMode // of the file that is there, 0 for none
+		old   fs.FileMode // permissions of the existing file, 0 for none
 		mode  fs.FileMode
-		want  fs.FileMode // 0 for what the process gives to new files
-		to    string      // where a link there leads, "" for none
-		after string      // what stands there then, if not the new text
+		want  fs.FileMode // 0 means the permissions that the umask leaves
+		to    string      // the target of a link at the name, "" for no link
+		after string      // the contents behind the link, if not the new text
 	}{
 		{name: "new", mode: 0o666},
 		{name: "keeps its permissions", old: 0o751, mode: 0o666, want: 0o751},
@@ -79,8 +79,7 @@ func isLink(t *testing.T, name string) bool {
 	return info.Mode()&fs.ModeSymlink != 0
 }
 
-// TestReplaceFileFails: what cannot be replaced stays as it is, and nothing stays
-// beside it.
+// A file that cannot be replaced stays unchanged, and no temporary file remains.
 func TestReplaceFileFails(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "folder")

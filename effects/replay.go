@@ -17,10 +17,10 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// A Replay runs a turn again from its journal: as a World's Answers it does no
-// effect, but gives the reply that each had, lane by lane. Its Clock and Answer are
-// for starhost.Options, and take the place of the model and of who approves. It is
-// safe for concurrent use, and for one turn.
+// A Replay runs a turn again from its journal. As a World's Answers it does no effect, but
+// returns the reply that the journal has for it, in each lane in order. Its Clock and Answer
+// are for starhost.Options: they replace the clock, the model and the person who approves. A
+// Replay is for one turn. It is safe for concurrent use.
 type Replay struct {
 	// Header is the journal's first line.
 	Header Header
@@ -28,27 +28,27 @@ type Replay struct {
 	mu         sync.Mutex
 	lanes      map[string]*replayLane
 	times      []time.Time
-	reads      int              // how many of times were asked for
-	divergence *DivergenceError // the one of the lowest lane
+	reads      int              // how many of times were read
+	divergence *DivergenceError // the one in the first lane, or nil
 }
 
-// A replayLane is what a lane did and how much of it was asked for again.
+// A replayLane is a lane's effects, and the number of those that were repeated so far.
 type replayLane struct {
 	entries []entry
 	next    int
 }
 
-// A DivergenceError says where a turn did other than its journal says.
+// A DivergenceError reports the place where a turn did something else than its journal says.
 type DivergenceError struct {
-	// Lane is the handler call, and Plugin whose it is.
+	// Lane is the path of the handler call, and Plugin the handler's plugin.
 	Lane, Plugin string
 	// Number counts the lane's effects from 1.
 	Number int
-	// Want is what the journal has, Got what was asked for: the kind of the effect
-	// and its request as JSON, or that there is none.
+	// Want is the effect of the journal, and Got the effect of the turn: its kind and its
+	// request as JSON, or a text that says that there is none.
 	Want, Got string
-	// Refused is the *[PermissionError] of an effect that the journal has and that the
-	// plugin may not do any more; else nil.
+	// Refused is the *[PermissionError] of an effect that the plugin may no longer do; else
+	// nil.
 	Refused error
 }
 
@@ -62,7 +62,7 @@ func (e *DivergenceError) Code() string { return "E0516" }
 // Unwrap returns Refused.
 func (e *DivergenceError) Unwrap() error { return e.Refused }
 
-// ReadJournal reads what a [Journal] wrote.
+// ReadJournal reads a journal that a [Journal] wrote.
 func ReadJournal(r io.Reader) (*Replay, error) {
 	b, err := readBounded(r)
 	if err != nil {
@@ -120,9 +120,9 @@ func (p *Replay) lane(path string) *replayLane {
 	return p.lanes[path]
 }
 
-// answer gives the lane's next reply. Lanes that come after the first one that
-// diverged get its error; those that run beside it and come before go on, so that
-// the first is the first on any number of cores.
+// answer returns the lane's next reply. After a divergence, the same lane and all later lanes
+// get its error. Earlier lanes that run at the same time go on, so that the reported lane is
+// the first one on any number of cores.
 func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,13 +148,13 @@ func (p *Replay) answer(path, plugin string, c effectCall) (entry, bool, error) 
 	return entry{}, false, p.divergence
 }
 
-// matches reports whether an entry is that of an effect.
+// matches reports whether an entry records an effect.
 func (e *entry) matches(plugin, kind string, request []byte) bool {
 	return e.Kind == kind && e.Plugin == plugin && covers(decodeJSON(e.Request), decodeJSON(request), false)
 }
 
-// recordRefusal notes that a plugin may not do an effect. If the lane did it next, that is
-// where the turn diverges.
+// recordRefusal records that a plugin may not do an effect. If the journal's lane did this
+// effect next, the turn diverges here.
 func (p *Replay) recordRefusal(path, plugin string, c effectCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,14 +172,14 @@ func (p *Replay) recordRefusal(path, plugin string, c effectCall) {
 	}
 }
 
-// isPastDivergence reports whether a lane's next effect comes after the divergence. That of
-// a lane that called the diverged one does.
+// isPastDivergence reports whether a lane's next effect comes after the divergence, also
+// because the lane called the one that diverged.
 func (p *Replay) isPastDivergence(path string) bool {
 	d := p.divergence
 	return d != nil && (compareLanes(d.Lane, path) <= 0 || strings.HasPrefix(d.Lane, path+"/"))
 }
 
-// Answer gives the replies of the model and of the person who approves, for
+// Answer returns the replies of the model and of the person who approves. It is a
 // starhost.Options.Answer.
 func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
 	e, _, err := p.answer(in.Lane, starhost.HostPlugin, effectCall{kind: in.Kind, request: in.Request})
@@ -189,8 +189,8 @@ func (p *Replay) Answer(in starhost.Input) (json.RawMessage, error) {
 	return decodeReply[json.RawMessage](e)
 }
 
-// Clock reads the times of the journal, for starhost.Options.Clock. Past the last
-// one it is that again.
+// Clock returns the times of the journal in turn, and then always the last one. It is a
+// starhost.Options.Clock.
 func (p *Replay) Clock() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,8 +201,8 @@ func (p *Replay) Clock() time.Time {
 	return p.times[min(p.reads, len(p.times))-1]
 }
 
-// End returns, when the turn is over, the first divergence, by lane: a
-// *[DivergenceError]. That an effect of the journal was not asked for again is one.
+// End returns the first divergence by lane, as a *[DivergenceError], or nil. Call it after the
+// turn. A lane that did not repeat all of its effects diverges too.
 func (p *Replay) End() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +228,7 @@ func (p *Replay) End() error {
 	return nil
 }
 
-// paths returns the lanes in their order.
+// paths returns the lanes in order.
 func (p *Replay) paths() []string {
 	var all []string
 	for path := range p.lanes {
@@ -238,11 +238,11 @@ func (p *Replay) paths() []string {
 	return all
 }
 
-// compareLanes orders the paths of lanes by their numbers. A lane comes before
-// those that it called.
+// compareLanes orders the paths of lanes by their numbers. A lane comes before the lanes that
+// it called.
 func compareLanes(a, b string) int {
 	return slices.CompareFunc(strings.Split(a, "/"), strings.Split(b, "/"), func(x, y string) int {
-		m, _ := strconv.Atoi(x) // 0 for the path of no lane
+		m, _ := strconv.Atoi(x) // 0 for a text that is no lane
 		n, _ := strconv.Atoi(y)
 		return cmp.Compare(m, n)
 	})
@@ -251,7 +251,7 @@ func compareLanes(a, b string) int {
 // describe returns an effect for messages.
 func describe(kind string, request []byte) string { return kind + " " + shortJSON(request) }
 
-// decodeJSON returns a JSON text as Go values that compare: numbers as their text.
+// decodeJSON returns JSON as Go values that can be compared. Numbers are their texts.
 func decodeJSON(text []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -262,8 +262,7 @@ func decodeJSON(text []byte) any {
 	return v
 }
 
-// covers reports whether want is got, or with partly, whether all members that
-// want has are.
+// covers reports whether got equals want. If partly is true, got may have further members.
 func covers(want, got any, partly bool) bool {
 	w, isObject := want.(map[string]any)
 	g, alike := got.(map[string]any)

@@ -24,14 +24,14 @@ const (
 	secretTimeout = 30 * time.Second
 )
 
-// A Secret is a text that may have the values of secrets in it. Nobody can read
-// those: printed, formatted or written as JSON it shows their names, as "Bearer
-// <secret TOKEN>". Only headers, parameters and auth of a [Request], and stdin and
-// env of a [Command], open it, each after its own check. The zero value is "".
+// A Secret is a text that may contain values of secrets. No plugin can read the values: a
+// Secret that is printed, formatted or written as JSON has names in their places, as in "Bearer
+// <secret TOKEN>". Only headers, parameters and auth of a [Request], and stdin and env of a
+// [Command], get the values, each after a check of its permissions. The zero value is "".
 type Secret struct{ parts []secretPart }
 
-// A secretPart is a text, or the value of a secret. The value is behind a pointer,
-// so that printing a struct with a Secret in it cannot show it.
+// A secretPart is a text, or the value of a secret. The value is behind a pointer, so that
+// printing a struct with a Secret in it cannot show it.
 type secretPart struct {
 	text   string
 	secret *secretValue
@@ -40,7 +40,7 @@ type secretPart struct {
 // Plain returns a text without secrets.
 func Plain(text string) Secret { return Secret{[]secretPart{{text: text}}} }
 
-// Join returns one text after the other.
+// Join concatenates texts.
 func Join(list ...Secret) Secret {
 	var joined Secret
 	for _, s := range list {
@@ -49,7 +49,7 @@ func Join(list ...Secret) Secret {
 	return joined
 }
 
-// Names returns the secrets in the text, in its order.
+// Names returns the names of the secrets in the text, in order.
 func (s Secret) Names() []string {
 	var names []string
 	for _, p := range s.parts {
@@ -66,12 +66,16 @@ func (s Secret) String() string {
 	return text
 }
 
-// GoString, Format and MarshalJSON show what String does.
-func (s Secret) GoString() string             { return s.String() }
-func (s Secret) Format(f fmt.State, _ rune)   { io.WriteString(f, s.String()) }
+// GoString returns the text with names in place of secrets, so that %#v cannot show a value.
+func (s Secret) GoString() string { return s.String() }
+
+// Format writes the text with names in place of secrets, for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalJSON writes the text with names in place of secrets.
 func (s Secret) MarshalJSON() ([]byte, error) { return blob(s.String()).MarshalJSON() }
 
-// render returns the text with each secret as show has it.
+// render returns the text, in which show writes each secret.
 func (s Secret) render(show func(*secretValue) (string, error)) (string, error) {
 	var b strings.Builder
 	for _, p := range s.parts {
@@ -89,7 +93,7 @@ func (s Secret) render(show func(*secretValue) (string, error)) (string, error) 
 
 func placeholder(name string) string { return "<secret " + name + ">" }
 
-// secretTexts returns what the Secrets of a map show, or nil for an empty map.
+// secretTexts returns the Strings of a map of Secrets, or nil for an empty map.
 func secretTexts(m map[string]Secret) map[string]string {
 	if len(m) == 0 {
 		return nil
@@ -104,38 +108,38 @@ func secretTexts(m map[string]Secret) map[string]string {
 // A SecretSource says where the value of a secret is. One field is set.
 type SecretSource struct {
 	File    string   // a path
-	Command []string // a program with arguments: what it prints
+	Command []string // a program with arguments, which prints the value
 }
 
-// SecretOptions say where secrets are. The zero value knows none.
+// SecretOptions say where the values of secrets are. The zero value has no secrets.
 type SecretOptions struct {
-	// Sources are the places of secrets by name. A secret without one is the
+	// Sources are the places of secrets by name. The value of any other secret is in the
 	// environment variable of its name, or in the file that NAME_FILE names.
 	Sources map[string]SecretSource
-	// LookupEnv tells about environment variables; nil means that none is set.
+	// LookupEnv returns environment variables; nil means that none is set.
 	LookupEnv func(string) (string, bool)
-	// Patterns are texts to be taken out like the values of secrets.
+	// Patterns match texts that are removed in the same way as the values of secrets.
 	Patterns []*regexp.Regexp
 }
 
-// Secrets know the values of secrets, each read once, when it is first asked for.
-// They take them out of texts as a second net; see [Secrets.Redact]. Nil knows
-// none. Secrets are safe for concurrent use.
+// Secrets read the values of secrets, each once, at its first use. They remove the values from
+// texts as a second net; see [Secrets.Redact]. Nil has no secrets. Secrets are safe for
+// concurrent use.
 type Secrets struct {
 	o        SecretOptions
 	mu       sync.Mutex
 	values   map[string]*secretValue
-	loaded   []loadedSecret // that were read, by name
+	loaded   []loadedSecret // sorted by name
 	replacer atomic.Pointer[strings.Replacer]
 }
 
 // A secretValue is a secret that was asked for.
 type secretValue struct {
 	name string
-	read func() (string, error) // of a replay: an error
+	read func() (string, error) // an error in a replay
 }
 
-// NewSecrets returns the secrets of some places.
+// NewSecrets returns the secrets of o.
 func NewSecrets(o SecretOptions) *Secrets {
 	if o.LookupEnv == nil {
 		o.LookupEnv = func(string) (string, bool) { return "", false }
@@ -143,8 +147,8 @@ func NewSecrets(o SecretOptions) *Secrets {
 	return &Secrets{o: o, values: map[string]*secretValue{}}
 }
 
-// Watch reads the named secrets now, but those that a command prints, so that
-// [Secrets.Redact] knows them before a plugin asks. What is not there is left out.
+// Watch reads the named secrets now, so that [Secrets.Redact] removes them before a plugin asks
+// for them. It skips a secret that a command prints, and a secret that does not exist.
 func (s *Secrets) Watch(names ...string) {
 	for _, name := range names {
 		if s.o.Sources[name].Command == nil {
@@ -153,7 +157,7 @@ func (s *Secrets) Watch(names ...string) {
 	}
 }
 
-// get returns a secret, of which nothing may have been read yet.
+// get returns a secret without reading it.
 func (s *Secrets) get(name string) *secretValue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +170,8 @@ func (s *Secrets) get(name string) *secretValue {
 	return v
 }
 
-// Value returns the value of a secret, for what the operator has the host itself do
-// with it. It is for no plugin: those have [World.Secret].
+// Value returns the value of a secret for the host's own use, such as the key of a model.
+// Plugins have [World.Secret].
 func (s *Secrets) Value(name string) (string, error) { return s.get(name).read() }
 
 // load reads a value from its place.
@@ -206,7 +210,7 @@ func (s *Secrets) readRaw(name string) (string, error) {
 	return string(b), err
 }
 
-// runSecretCommand returns what an operator's command prints.
+// runSecretCommand returns the output of an operator's command.
 func runSecretCommand(argv []string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("got no command")
@@ -221,7 +225,7 @@ func runSecretCommand(argv []string) (string, error) {
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case out.exceeded:
-		return string(out.content), nil // which is over the limit
+		return string(out.content), nil // load reports that it is over the limit
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("its command took more than %s", secretTimeout)
 	case errors.As(err, &exited):
@@ -232,13 +236,12 @@ func runSecretCommand(argv []string) (string, error) {
 	return string(out.content), nil
 }
 
-// A bounded writer keeps what it is given, up to a number of bytes. More is an
-// error.
+// A boundedWriter stores what is written to it, up to a number of bytes. More is an error.
 type boundedWriter struct {
 	content  []byte // not an embedded bytes.Buffer, whose ReadFrom has no bound
 	max      int
 	exceeded bool
-	onExceed func() // if not nil
+	onExceed func() // called when more is written, if not nil
 }
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
@@ -255,13 +258,13 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return room, io.ErrShortWrite
 }
 
-// Secret returns a secret, which must be there, without showing it.
+// Secret returns a secret, which must exist, without showing its value.
 func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	type request struct {
 		Name string `json:"name"`
 	}
-	// What is checked here is that the name may be used at all; where, is checked
-	// when it is opened.
+	// This checks only that the plugin may use the name for something. Opening the secret
+	// checks for what.
 	c := effectCall{kind: "secret", request: request{name}, subject: name, refusal: w.refusal("secret", name, allowsSecret(name, anyHost))}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		if w.Secrets == nil {
@@ -276,7 +279,7 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	return Secret{[]secretPart{{secret: w.secretValue(name)}}}, nil
 }
 
-// secretValue returns a secret, of which only a name is known if there are none.
+// secretValue returns a secret. If the world has no secrets, reading it is an error.
 func (w *World) secretValue(name string) *secretValue {
 	if w.Secrets == nil {
 		return &secretValue{name, func() (string, error) { return "", errorf("E0513", "secret %q: there are no secrets here", name) }}
@@ -284,15 +287,15 @@ func (w *World) secretValue(name string) *secretValue {
 	return w.Secrets.get(name)
 }
 
-// anywhere and here are what a secret may be used for, beside a host's name: for
-// anything, and for a program of this machine.
+// anyHost and thisMachine are uses of a secret beside a host's name: for at least one host, and
+// for a program of this machine.
 const (
 	anyHost     = "*"
 	thisMachine = ""
 )
 
-// allowsSecret tells of permissions whether they let a secret be used for a host,
-// anywhere or here.
+// allowsSecret returns a test whether a permission lets a secret be used for a host, anyHost or
+// thisMachine.
 func allowsSecret(name, host string) func(Permission) bool {
 	return func(p Permission) bool {
 		if p.Kind != "secret" {
@@ -303,8 +306,8 @@ func allowsSecret(name, host string) func(Permission) bool {
 	}
 }
 
-// reveal returns a text with the values of its secrets, for a host or here, if the
-// plugin may use all of them there.
+// reveal returns a text with the values of its secrets, if the plugin may use all of them for a
+// host or thisMachine.
 func (w *World) reveal(s Secret, host string) (string, error) {
 	return s.render(func(v *secretValue) (string, error) {
 		if err := w.mayReveal(v.name, host); err != nil {

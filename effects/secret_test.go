@@ -21,7 +21,7 @@ import (
 
 const hidden = `p4ss"w/örd+1`
 
-// No way to print a Secret shows more than its name, alone or inside of others.
+// No way to print a Secret shows more than its name, alone or inside of another value.
 func TestSecretPrints(t *testing.T) {
 	w := plugin(t, "secret:*")
 	w.Secrets = secrets(map[string]string{"TOKEN": hidden})
@@ -135,7 +135,7 @@ func TestSecretSources(t *testing.T) {
 	}
 }
 
-// A secret in a header cannot smuggle another header in.
+// A secret in a header cannot smuggle in another header.
 func TestSecretInjection(t *testing.T) {
 	w := plugin(t, "secret:*", "http:http://a.test")
 	w.Secrets, w.HTTP = secrets(map[string]string{"TOKEN": "a\r\nX-Evil: 1"}), network(serve(t, echo))
@@ -149,7 +149,7 @@ func TestSecretInjection(t *testing.T) {
 	}
 }
 
-// redactor returns secrets that know some values.
+// redactor returns secrets that have loaded some values.
 func redactor(values map[string]string, patterns ...string) *effects.Secrets {
 	o := effects.SecretOptions{LookupEnv: lookup(values)}
 	for _, p := range patterns {
@@ -190,7 +190,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// Wherever a value stands in what is encoded, most of it is taken out.
+// Most bytes of a value are removed at every place of an encoded text.
 func TestRedactEncoded(t *testing.T) {
 	s := redactor(map[string]string{"TOKEN": hidden})
 	any := rapid.StringMatching(`[a-zA-Z0-9 :]{0,10}`)
@@ -207,7 +207,7 @@ func TestRedactEncoded(t *testing.T) {
 	})
 }
 
-// Errors lose values as well, and keep what callers test for.
+// Errors lose values too, and retain the cause that callers test for.
 func TestRedactErrors(t *testing.T) {
 	w := plugin(t, "fs.read:**", "secret:*")
 	w.Workspace = effects.NewFiles(memory(t, map[string]string{"a.md": "s3cret-value in a file"}), effects.FileOptions{})

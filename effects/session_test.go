@@ -37,7 +37,7 @@ func inTurn(t testing.TB, c starhost.SessionConfig, plugin string, f func(*starh
 	}
 }
 
-// draws returns what a handler draws.
+// draws returns the draws of a handler.
 func draws(t *testing.T, c starhost.SessionConfig, plugin string) []string {
 	var got []string
 	inTurn(t, c, plugin, func(turn *starhost.Turn, l *starhost.Lane) {
@@ -52,7 +52,8 @@ func draws(t *testing.T, c starhost.SessionConfig, plugin string) []string {
 	return got
 }
 
-// The numbers are part of what a session's bytes depend on: they must not change.
+// The drawn numbers must not change between versions, because the bytes of sessions depend on
+// them.
 func TestDraw(t *testing.T) {
 	base := starhost.SessionConfig{ID: "s", Seed: 1}
 	want := []string{
@@ -123,7 +124,7 @@ func TestState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	value[2] = 'x' // what is kept is a copy
+	value[2] = 'x' // the state has a copy
 	if got, ok := effects.StateOf(s, "p").Get("a"); string(got) != `{"n":1}` || !ok {
 		t.Errorf("Get: got %s, %v", got, ok)
 	}
@@ -160,7 +161,7 @@ func TestStateLimit(t *testing.T) {
 	}
 }
 
-// The limit is of what is there, whatever the way to it.
+// The limit counts the current values, not the history of changes.
 func TestStateSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := effects.StateOf(starhost.New(starhost.Options{}).NewSession(starhost.SessionConfig{}), "p")
@@ -205,8 +206,8 @@ func TestStateConcurrent(t *testing.T) {
 	}
 }
 
-// load resolves references with the host's plugin alone and returns, of each
-// fragment and attachment, a line.
+// load resolves references with only the host's plugin, and returns a line for each fragment
+// and attachment.
 func load(t *testing.T, o effects.RefOptions, refs ...string) ([]string, error) {
 	t.Helper()
 	h := starhost.New(starhost.Options{Fragments: o.Store})
@@ -321,7 +322,7 @@ func TestReferenceErrors(t *testing.T) {
 	}
 }
 
-// What the user may name by typing it, a handler may not name at all.
+// A handler may not use references that the user may type.
 func TestReferencesOfHandlers(t *testing.T) {
 	o := effects.RefOptions{FS: memory(t, refTree), Stdin: strings.NewReader("piped"), World: &effects.World{HTTP: network("")}}
 	refused := 0

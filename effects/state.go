@@ -10,22 +10,21 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// MaxState is the most bytes that a plugin keeps in one session: of all keys and
-// values together.
+// MaxState is the most bytes of all keys and values of a plugin in one session.
 const MaxState = 1 << 20
 
-// A State is what one plugin keeps for one session: JSON values by key. It is
-// empty at first and ends with the session. It is safe for concurrent use.
+// A State is a plugin's values in one session: JSON by key. It is empty at first, and ends with
+// the session. It is safe for concurrent use.
 type State struct {
 	mu     sync.Mutex
 	values map[string]json.RawMessage
 	size   int // bytes of keys and values
 }
 
-// statesKey is the slot of a session that holds the States of its plugins.
+// statesKey is the slot of a session for the States of its plugins.
 type statesKey struct{}
 
-// states are those of one session, by plugin.
+// states are the States of one session, by plugin.
 type states struct {
 	mu   sync.Mutex
 	list map[string]*State
@@ -46,11 +45,10 @@ func StateOf(s *starhost.Session, plugin string) *State {
 	return all.list[plugin]
 }
 
-// SavedStates are what the plugins keep for a session: values by key, by plugin.
+// SavedStates are the values of a session's plugins: by plugin, then by key.
 type SavedStates map[string]map[string]json.RawMessage
 
-// SaveStates returns what the plugins keep for a session. Those that keep nothing
-// are not in it.
+// SaveStates returns the values of a session's plugins. A plugin without values is not in it.
 func SaveStates(s *starhost.Session) SavedStates {
 	all := statesOf(s)
 	all.mu.Lock()
@@ -66,7 +64,7 @@ func SaveStates(s *starhost.Session) SavedStates {
 	return saved
 }
 
-// RestoreStates gives a session what was saved of another.
+// RestoreStates adds saved values of another session to a session.
 func RestoreStates(s *starhost.Session, saved SavedStates) error {
 	for plugin, values := range saved {
 		for key, value := range values {
@@ -86,8 +84,8 @@ func (s *State) Get(key string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Set keeps a value, which must be valid JSON, under a key. Over [MaxState] it
-// is an error and changes nothing.
+// Set sets the value of a key, which must be valid JSON. If the state would be over [MaxState],
+// Set returns an error and changes nothing.
 func (s *State) Set(key string, value json.RawMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +97,7 @@ func (s *State) Set(key string, value json.RawMessage) error {
 	return nil
 }
 
-// Delete forgets a key and reports whether it was there.
+// Delete deletes a key and reports whether it was there.
 func (s *State) Delete(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +114,7 @@ func (s *State) Keys() []string {
 	return slices.Sorted(maps.Keys(s.values))
 }
 
-// sizeOf returns what a key and its value add to the size.
+// sizeOf returns the bytes of a key and its value.
 func (s *State) sizeOf(key string) int {
 	value, ok := s.values[key]
 	if !ok {
@@ -125,7 +123,7 @@ func (s *State) sizeOf(key string) int {
 	return len(key) + len(value)
 }
 
-// shorten quotes a text for a message, at most the first 64 bytes of it.
+// shorten quotes a text for a message, at most its first 64 bytes.
 func shorten(s string) string {
 	if len(s) > 64 {
 		return fmt.Sprintf("%q...", s[:64])

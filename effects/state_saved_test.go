@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// What plugins keep is the same in a session that it was restored in, and saving
-// the one or the other gives the same bytes.
+// A session with restored states has the same values, and saving either session gives the same
+// bytes.
 func TestStatesSaved(t *testing.T) {
 	h := starhost.New(starhost.Options{})
 	rapid.Check(t, func(t *rapid.T) {

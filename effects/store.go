@@ -13,22 +13,22 @@ import (
 const (
 	MaxKey   = 512      // bytes of a key
 	MaxValue = 1 << 20  // bytes of a value
-	MaxStore = 16 << 20 // bytes of all keys and values of a plugin in a [MemoryKV]
+	MaxStore = 16 << 20 // bytes of a plugin's keys and values in a [MemoryKV]
 )
 
-// KV keeps JSON values of plugins by key, across sessions. Its methods are safe for
-// concurrent use. Keys and values are within their bounds.
+// A KV stores JSON values of plugins by key, across sessions. Its methods are safe for
+// concurrent use. Callers check the bounds of keys and values.
 type KV interface {
 	// Get returns a value; ok is false if there is none.
 	Get(ctx context.Context, plugin, key string) (value json.RawMessage, ok bool, err error)
 	Set(ctx context.Context, plugin, key string, value json.RawMessage) error
-	// Delete forgets a value and reports whether there was one.
+	// Delete deletes a value and reports whether there was one.
 	Delete(ctx context.Context, plugin, key string) (bool, error)
 	// Keys returns all keys, sorted by their bytes.
 	Keys(ctx context.Context, plugin string) ([]string, error)
 }
 
-// A MemoryKV is a KV that ends with the process. The zero value is empty.
+// A MemoryKV is a KV in the process's memory. The zero value is empty.
 type MemoryKV struct {
 	mu      sync.Mutex
 	plugins map[string]*memoryValues
@@ -58,7 +58,8 @@ func (m *MemoryKV) Get(_ context.Context, plugin, key string) (json.RawMessage, 
 	return bytes.Clone(value), ok, nil
 }
 
-// Set implements KV. Over [MaxStore] it is an error and changes nothing.
+// Set implements KV. If the plugin's values would be over [MaxStore], it returns an error and
+// changes nothing.
 func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMessage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -24,7 +24,7 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	value[2] = 'x' // what is kept is a copy
+	value[2] = 'x' // the store has a copy
 	if got, ok, err := p.StoreGet(ctx, "a"); string(got) != `{"n":1}` || !ok || err != nil {
 		t.Errorf("StoreGet: got %s, %v, %v", got, ok, err)
 	}
@@ -104,7 +104,7 @@ func TestMemoryKVConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// brokenKV fails in every way.
+// A brokenKV fails in every method.
 type brokenKV struct{}
 
 var errBroken = errors.New("connection lost")

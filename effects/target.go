@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// lazyRegexp returns a regular expression that is compiled when it is first needed,
-// not when the program starts.
+// lazyRegexp returns a regular expression that the first use compiles, because compiling all of
+// them when the program starts would delay it.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
@@ -21,21 +21,21 @@ func lazyRegexp(expr string) func() *regexp.Regexp {
 // maxURL is the most bytes of a URL.
 const maxURL = 8 << 10
 
-// A target is a URL in the one form in which permissions are asked about it.
+// A target is a URL in the one form that permissions are compared with.
 type target struct {
 	scheme string     // "http" or "https"
 	host   string     // in lower case; an IPv6 address in brackets
-	addr   netip.Addr // of a host that is an address
+	addr   netip.Addr // only for a host that is an address
 	port   int
-	path   string // escaped as little as can be, begins with "/"
-	query  string // as it was
+	path   string // with as few escapes as possible, begins with "/"
+	query  string // unchanged
 }
 
-// defaultPorts are those that need not be written.
+// defaultPorts are the ports that a URL need not state.
 var defaultPorts = map[string]int{"http": 80, "https": 443}
 
-// parseTarget reads an absolute URL. What clients read in more than one way, or
-// hides where it leads, is an error: other forms of addresses, "..", credentials.
+// parseTarget reads an absolute URL. Forms that clients read in different ways, or that hide
+// the destination, are errors: unusual forms of addresses, "..", credentials.
 func parseTarget(text string) (*target, error) {
 	fail := func(format string, args ...any) (*target, error) {
 		return nil, errorf("E0510", "URL %s: %s", shorten(text), fmt.Sprintf(format, args...))
@@ -64,12 +64,12 @@ func parseTarget(text string) (*target, error) {
 	return t, nil
 }
 
-// errURLCredentials does not show the URL: there may be a password in it.
+// errURLCredentials does not show the URL, because it may contain a password.
 func errURLCredentials() (*target, error) {
 	return nil, errorf("E0510", "URL: got a user's name or password in it, want these in auth")
 }
 
-// portSuffix returns the colon and the port of a URL's host, if it has any.
+// portSuffix returns the colon and the port of a URL's host, or "".
 func portSuffix(u *url.URL) string {
 	if u.Port() == "" && !strings.HasSuffix(u.Host, ":") {
 		return ""
@@ -85,8 +85,8 @@ func portOf(u *url.URL) (int, error) {
 	return parsePort(u.Port())
 }
 
-// numericLabel is a last label that no name has, so that a host with it would be
-// an address in a form that some programs know: decimal, octal, hexadecimal.
+// numericLabel matches a host whose last label is a number. No name has such a label, so some
+// programs would read the host as an address: decimal, octal or hexadecimal.
 var numericLabel = lazyRegexp(`(^|\.)([0-9]+|0x[0-9a-f]*)$`)
 
 // parseHost returns a host in lower case, and its address if it is one.
@@ -105,8 +105,8 @@ func parseHost(host string) (string, netip.Addr, error) {
 	return host, netip.Addr{}, nil
 }
 
-// normalPath returns an escaped path with only those escapes that it needs. One
-// with a "." or ".." between slashes of any kind is an error.
+// normalPath returns an escaped path with only the escapes that it needs. A "." or ".." between
+// slashes or backslashes is an error.
 func normalPath(escaped string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(escaped); i++ {
@@ -135,12 +135,12 @@ func normalPath(escaped string) (string, error) {
 	return normal, nil
 }
 
-// unreserved reports whether a character is the same escaped or not.
+// unreserved reports whether a character means the same with and without an escape.
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// authority returns host and port, without a port that need not be written.
+// authority returns host and port, without the scheme's default port.
 func (t *target) authority() string {
 	if t.port == defaultPorts[t.scheme] {
 		return t.host
@@ -148,7 +148,7 @@ func (t *target) authority() string {
 	return t.host + ":" + strconv.Itoa(t.port)
 }
 
-// origin is what a secret is not carried out of.
+// origin returns the scheme and authority. A redirect to another origin gets no secrets.
 func (t *target) origin() string { return t.scheme + "://" + t.authority() }
 
 // base returns the URL without its query.
@@ -162,7 +162,7 @@ func (t *target) url() string {
 	return t.base() + "?" + t.query
 }
 
-// pattern returns the least permission that allows a method there.
+// pattern returns the narrowest permission that allows a method on the target.
 func (t *target) pattern(method string) string {
 	var b strings.Builder
 	if method != "GET" && method != "HEAD" {
@@ -184,7 +184,7 @@ func (t *target) withAddress(addr netip.Addr) *target {
 	return &moved
 }
 
-// An httpRule is what an http permission says.
+// An httpRule is the content of an http permission.
 type httpRule struct {
 	methods      []string
 	scheme, host string
@@ -218,7 +218,7 @@ func (r httpRule) allows(method string, t *target) bool {
 		matchHost(r.host, t.host) && r.allowsPath(t.path)
 }
 
-// allowsPath compares as normal paths: the whole, or the part before a final "*".
+// allowsPath compares normal paths: the whole path, or the part before a final "*".
 func (r httpRule) allowsPath(p string) bool {
 	if r.path == "" {
 		return true
@@ -230,10 +230,9 @@ func (r httpRule) allowsPath(p string) bool {
 
 var addressPattern = lazyRegexp(`^([0-9][0-9.*]*|\[.*\])$`)
 
-// matchHost reports whether a pattern of hosts matches one. "*" stands for any
-// characters. A pattern of numbers matches addresses alone and one of names names
-// alone, so that nobody gets into 10.0.* by a name as 10.0.evil.example; a "*"
-// without anything else matches both.
+// matchHost reports whether a pattern matches a host. "*" stands for any characters. A pattern
+// of numbers matches only addresses and a pattern of names only names, so that a name such as
+// 10.0.evil.example cannot pass for 10.0.*. A lone "*" matches both.
 func matchHost(pattern, host string) bool {
 	if pattern != "*" && addressPattern().MatchString(pattern) != addressPattern().MatchString(host) {
 		return false
@@ -247,15 +246,15 @@ func matchHost(pattern, host string) bool {
 
 var spelledAddress = lazyRegexp(`^([0-9]+\.[0-9.*]+|\[.*\])$`)
 
-// allowsRequest tells of permissions whether they allow a method on a target.
+// allowsRequest returns a test whether a permission allows a method on a target.
 func allowsRequest(method string, t *target) func(Permission) bool {
 	return func(p Permission) bool {
 		return p.Kind == "http" && parseHTTPRule(p.Pattern).allows(method, t)
 	}
 }
 
-// allowsAddress reports whether a method is allowed on a target, by a permission that
-// spells its address from the first number on.
+// allowsAddress reports whether a permission that spells an address from its first number
+// allows a method on a target.
 func (g Grants) allowsAddress(method string, t *target) bool {
 	return slices.ContainsFunc(g, func(p Permission) bool {
 		rule := parseHTTPRule(p.Pattern)
@@ -263,17 +262,17 @@ func (g Grants) allowsAddress(method string, t *target) bool {
 	})
 }
 
-// specialNetworks are the networks of special use: what a server must not be made to
-// ask, because who asks from there is trusted more, or because the address is
-// another one in disguise.
+// specialNetworks are networks of special use. Plugins must not reach them without an explicit
+// grant, because servers there trust callers from the inside, or because such an address is
+// another address in disguise.
 var specialNetworks = parsePrefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 )
 
-// global6 are the IPv6 addresses in use. Loopback, link-local, private, multicast,
-// mapped, compatible and translated (NAT64) ones are not among them.
+// global6 contains the public IPv6 addresses. Loopback, link-local, private, multicast, mapped,
+// compatible and translated (NAT64) addresses are outside.
 var global6 = netip.MustParsePrefix("2000::/3")
 
 func parsePrefixes(texts ...string) []netip.Prefix {

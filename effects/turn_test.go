@@ -38,8 +38,8 @@ func calls(names ...string) starhost.Reply {
 	return r
 }
 
-// guarded is a plugin whose tools need approval: page, and relay, which calls page.
-// notes gets what a handler can see of a turn.
+// guarded is a plugin whose tools need approval: page, and relay, which calls page. notes gets
+// the parts of a turn that a handler can see.
 func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Plugin {
 	w := plugin(t, "tool:*")
 	if answers != nil {
@@ -73,7 +73,7 @@ func guarded(t testing.TB, answers *effects.Replay, notes *[]string) starhost.Pl
 	}
 }
 
-// playTurn runs a whole turn and returns all that came of it, and the next prompt.
+// playTurn runs a whole turn and returns all of its results, and the next prompt.
 func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effects.Replay, text string) string {
 	var notes []string
 	h := starhost.New(o)
@@ -86,10 +86,10 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 	return result + r.Prompt.Rendering() + fmt.Sprint(r.Turn.Errors())
 }
 
-// approvals answers one question after another: "yes", "no", "late", else with an
-// error.
+// approvals gives one answer to each question: "yes", "no", "late", or an error for any other
+// text.
 func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest) (bool, error) {
-	next := make(chan string, len(answers)) // one that is late answers beside the next
+	next := make(chan string, len(answers)) // a late answer may come during the next question
 	for _, a := range answers {
 		next <- a
 	}
@@ -106,7 +106,7 @@ func approvals(answers ...string) func(context.Context, starhost.ApprovalRequest
 	}
 }
 
-// noModel is for a turn that asks no model.
+// noModel fails a test whose turn asks the model.
 type noModel struct{ t testing.TB }
 
 func (m noModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
@@ -114,7 +114,7 @@ func (m noModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, er
 	return starhost.Reply{}, nil
 }
 
-// nobody is for a turn that asks no person.
+// nobody fails a test whose turn asks a person.
 func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool, error) {
 	return func(context.Context, starhost.ApprovalRequest) (bool, error) {
 		t.Error("a person was asked")
@@ -122,7 +122,7 @@ func nobody(t testing.TB) func(context.Context, starhost.ApprovalRequest) (bool,
 	}
 }
 
-// recordTurn returns what came of a turn, and its journal.
+// recordTurn returns the results of a turn, and its journal.
 func recordTurn(
 	t testing.TB, m starhost.Model, approver func(context.Context, starhost.ApprovalRequest) (bool, error),
 	timeout time.Duration,
@@ -146,9 +146,9 @@ func readJournal(t testing.TB, text string) *effects.Replay {
 	return r
 }
 
-// A whole turn runs again from its journal, in another host, without the model and
-// without whoever approves: what handlers see, what the model would be told, how
-// the turn ends and its journal are the same.
+// A turn runs again from its journal in another host, without the model and the person who
+// approves. The events that handlers see, the requests to the model, the turn's end and its
+// journal are the same.
 func TestReplayTurn(t *testing.T) {
 	bad := starhost.Reply{Content: "caf\xe9", ToolCalls: []starhost.ToolCall{{ID: "c", Name: "page", Arguments: json.RawMessage(`{"n":`)}}}
 	tests := []struct {
@@ -185,7 +185,7 @@ func TestReplayTurn(t *testing.T) {
 	}
 }
 
-// The lines of a turn's inputs: which prompt, not what it says.
+// A line of an input names the prompt by its hash, not by its text.
 func TestInputLines(t *testing.T) {
 	_, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("no"), time.Hour)
 	var got []string
@@ -209,7 +209,7 @@ func TestInputLines(t *testing.T) {
 	}
 }
 
-// A turn that is another one stops at the first input that differs.
+// A different turn stops at the first input that differs.
 func TestReplayTurnDiverges(t *testing.T) {
 	text, journal := recordTurn(t, &script{calls("page"), {Content: "done"}}, approvals("yes"), time.Hour)
 	digest := strings.SplitN(strings.SplitN(journal, `"prompt":"`, 2)[1], `"`, 2)[0]
@@ -247,7 +247,7 @@ func TestReplayTurnDiverges(t *testing.T) {
 	}
 }
 
-// Whatever the model replies and a person answers, the turn runs again alike.
+// A turn with any replies and answers runs again in the same way.
 func TestReplayTurnProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOfN(rapid.SampledFrom([]string{"page", "relay", "none"}), 0, 3)

@@ -7,20 +7,19 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// keyRequest is the request of effects on what a plugin keeps.
+// A keyRequest is the request of an effect on a plugin's values.
 type keyRequest struct {
 	Key   string          `json:"key"`
-	Value json.RawMessage `json:"value,omitempty"` // of a set
+	Value json.RawMessage `json:"value,omitempty"` // only for a set
 }
 
-// A found is a value that may not be there.
+// An optionalValue is a value that may be absent.
 type optionalValue[T any] struct {
 	Value T    `json:"value,omitempty"`
 	OK    bool `json:"found"`
 }
 
-// StateGet returns what the plugin keeps in a session under a key; ok is false if
-// that is nothing.
+// StateGet returns the plugin's value of a key in a session; ok is false if there is none.
 func (w *World) StateGet(
 	ctx context.Context, s *starhost.Session, key string,
 ) (value json.RawMessage, ok bool, err error) {
@@ -32,7 +31,7 @@ func (w *World) StateGet(
 	return f.Value, f.OK, err
 }
 
-// StateSet keeps a value, which must be valid JSON, as [State.Set] does.
+// StateSet sets a value, which must be valid JSON, with [State.Set].
 func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, value json.RawMessage) error {
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
@@ -41,13 +40,13 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 	return err
 }
 
-// StateDelete forgets a key and reports whether it was there.
+// StateDelete deletes a key and reports whether it was there.
 func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string) (bool, error) {
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
 	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.Plugin).Delete(key), nil })
 }
 
-// StateKeys returns the keys that are kept, sorted.
+// StateKeys returns the keys of the plugin's values in a session, sorted.
 func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, error) {
 	keys, err := do(ctx, w, effectCall{kind: "state.keys", request: struct{}{}}, func(context.Context) (blobs, error) {
 		return blobsOf(StateOf(s, w.Plugin).Keys()), nil
@@ -55,8 +54,7 @@ func (w *World) StateKeys(ctx context.Context, s *starhost.Session) ([]string, e
 	return keys.texts(), err
 }
 
-// storeCall returns the call of an effect on a key of the store. Effects that write
-// outlive the session.
+// storeCall returns the call of an effect on a key of the store. A write outlives the session.
 func (w *World) storeCall(kind string, r keyRequest, writes bool) (effectCall, error) {
 	if len(r.Key) > MaxKey {
 		return effectCall{}, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(r.Key), MaxKey)
@@ -89,7 +87,7 @@ func doStore[T any](
 	})
 }
 
-// errorOrNil keeps a nil *Error from being an error.
+// errorOrNil turns a nil *Error into a nil error, which a nil *Error in an interface is not.
 func errorOrNil(e *Error) error {
 	if e == nil {
 		return nil
@@ -97,8 +95,7 @@ func errorOrNil(e *Error) error {
 	return e
 }
 
-// StoreGet returns what the plugin keeps across sessions under a key; ok is false
-// if that is nothing.
+// StoreGet returns the plugin's value of a key in the store; ok is false if there is none.
 func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage, ok bool, err error) {
 	f, err := doStore(ctx, w, "store.get", keyRequest{Key: key}, false, func(
 		ctx context.Context, kv KV,
@@ -109,8 +106,8 @@ func (w *World) StoreGet(ctx context.Context, key string) (value json.RawMessage
 	return f.Value, f.OK, err
 }
 
-// StoreSet keeps a value, which must be valid JSON, of at most [MaxValue] bytes
-// under a key of at most [MaxKey].
+// StoreSet stores a value, which must be valid JSON of at most [MaxValue] bytes, under a key of
+// at most [MaxKey] bytes.
 func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage) error {
 	_, err := doStore(ctx, w, "store.set", keyRequest{key, value}, true, func(
 		ctx context.Context, kv KV,
@@ -120,14 +117,14 @@ func (w *World) StoreSet(ctx context.Context, key string, value json.RawMessage)
 	return err
 }
 
-// StoreDelete forgets a key and reports whether it was there.
+// StoreDelete deletes a key and reports whether it was there.
 func (w *World) StoreDelete(ctx context.Context, key string) (bool, error) {
 	return doStore(ctx, w, "store.delete", keyRequest{Key: key}, true, func(ctx context.Context, kv KV) (bool, error) {
 		return kv.Delete(ctx, w.Plugin, key)
 	})
 }
 
-// StoreKeys returns the keys that are kept, sorted.
+// StoreKeys returns the keys of the plugin's values in the store, sorted.
 func (w *World) StoreKeys(ctx context.Context) ([]string, error) {
 	keys, err := doStore(ctx, w, "store.keys", keyRequest{}, false, func(ctx context.Context, kv KV) (blobs, error) {
 		keys, err := kv.Keys(ctx, w.Plugin)

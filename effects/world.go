@@ -9,44 +9,43 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// OwnFiles are the files that a plugin came with. They are part of the plugin:
-// reading them is no effect and needs no permission.
+// OwnFiles are the files of a plugin's folder. They are part of the plugin: reading them is no
+// effect and needs no permission.
 type OwnFiles interface {
 	Read(name string) ([]byte, error)
 	Glob(pattern string) ([]string, error)
 	Exists(name string) (bool, error)
 }
 
-// A World is what lies outside of one plugin, as far as the plugin may reach it.
-// What is nil is not there. A World is safe for concurrent use once its fields are
-// set; a copy with other fields is another plugin's.
+// A World is everything outside of one plugin that the plugin may reach. Parts that are nil are
+// missing. A World is safe for concurrent use after its fields are set. To make another
+// plugin's World, copy it and set other fields.
 type World struct {
 	// Plugin is the plugin's name.
 	Plugin string
-	// Declared and Granted are what the plugin asks for and what the operator
-	// allows; what both allow is allowed.
+	// Declared are the permissions that the plugin asks for, Granted those that the operator
+	// grants. A plugin may do what both allow.
 	Declared, Granted Grants
 	// Own are the plugin's own files; nil if it has no folder.
 	Own OwnFiles
-	// Workspace is the folder that fs.read and fs.write permissions are about.
+	// Workspace is the folder for fs.read and fs.write.
 	Workspace *Files
-	// Protected are paths of the workspace that are never written, each with all
-	// that is below: plugins, libraries, config. Files named starhost.toml or *.star
-	// are protected without.
+	// Protected are paths of the workspace that no plugin may write, with all that is below:
+	// plugins, libraries, config. Files named starhost.toml or *.star are always protected.
 	Protected []string
-	// Env tells about environment variables.
+	// Env returns environment variables.
 	Env func(name string) (string, bool)
-	// Secrets know the values of secrets and take them out of replies.
+	// Secrets read the values of secrets and remove them from replies.
 	Secrets *Secrets
 	// HTTP and Exec reach the network and run programs.
 	HTTP *HTTP
 	Exec *Exec
-	// Store is what the plugin keeps across sessions.
+	// Store has the plugin's values across sessions.
 	Store KV
-	// Answers, a [Replay] or [Answers], know replies, so that effects are not done.
+	// Answers, a [Replay] or [Answers], supply replies so that effects are not done.
 	Answers answerer
-	// DryRun notes the effects that outlive the session and are not done; nil means
-	// that they are.
+	// DryRun lists the effects that outlive the session in place of doing them; nil means that
+	// they are done.
 	DryRun *DryRun
 }
 
@@ -55,7 +54,7 @@ type pathRequest struct {
 	Path string `json:"path"`
 }
 
-// fileCall returns the call of an effect that reads a path, which must be one.
+// fileCall returns the call of an effect that reads a path.
 func (w *World) fileCall(kind, name string) (effectCall, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -132,9 +131,9 @@ func (w *World) StatFile(ctx context.Context, name string) (FileInfo, error) {
 	})
 }
 
-// GlobFiles returns the files of the workspace that match a pattern and that the
-// plugin may read, as [Files.Glob] does. A pattern that no permission reaches is
-// an error, whatever files there are.
+// GlobFiles returns the files of the workspace that match a pattern and that the plugin may
+// read, as [Files.Glob] does. A pattern that no permission can match is an error, even if no
+// file matches.
 func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error) {
 	type request struct {
 		Pattern string `json:"pattern"`
@@ -168,7 +167,7 @@ func (w *World) glob(g *glob) ([]string, error) {
 	})
 }
 
-// requireWorkspace checks what every effect on files needs.
+// requireWorkspace returns an error if there is no workspace.
 func (w *World) requireWorkspace() error {
 	if w.Workspace == nil {
 		return errorf("E0504", "there is no workspace here, so no file of it can be read")
@@ -176,8 +175,8 @@ func (w *World) requireWorkspace() error {
 	return nil
 }
 
-// resolve returns where a path leads, if the plugin may read both the path and
-// what it leads to. What it may not read it does not learn anything about.
+// resolve returns the target of a path, if the plugin may read both the path and the target.
+// The errors about a file without permission do not say whether it exists.
 func (w *World) resolve(name string) (string, error) {
 	if err := w.requireWorkspace(); err != nil {
 		return "", err
@@ -199,8 +198,8 @@ func (w *World) resolve(name string) (string, error) {
 	return actual, w.checkRead(actual)
 }
 
-// nearSibling returns the file beside a missing one that its name may mean, of those
-// that the plugin may read.
+// nearSibling returns the file beside a missing one that the plugin may have meant, or "". It
+// considers only files that the plugin may read.
 func (w *World) nearSibling(clean string) string {
 	g, err := parseGlob(path.Join(quoteGlob(path.Dir(clean)), "*"))
 	if err != nil {
@@ -216,7 +215,8 @@ func (w *World) nearSibling(clean string) string {
 	return nearestSibling(clean, siblings)
 }
 
-// nearestSibling returns the path of the sibling that a path's last name may mean, or "".
+// nearestSibling returns the path of the sibling whose name is similar to a path's last name,
+// or "".
 func nearestSibling(name string, siblings []string) string {
 	found := near.Name(path.Base(name), siblings)
 	if found == "" {

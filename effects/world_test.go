@@ -125,7 +125,7 @@ func TestWorldNotReady(t *testing.T) {
 	}
 }
 
-// The line that a refusal prints is enough, for any path.
+// The permission that a refusal prints is enough, for any path.
 func TestRefusalSuffices(t *testing.T) {
 	w := &effects.World{Plugin: "p", Workspace: effects.NewFiles(memory(t, nil), effects.FileOptions{})}
 	name := rapid.StringMatching(`[a-z.*?\[\]{},!^ "-]{1,8}`)
@@ -134,7 +134,7 @@ func TestRefusalSuffices(t *testing.T) {
 		_, err := w.FileExists(t.Context(), path)
 		var refused *effects.PermissionError
 		if !errors.As(err, &refused) {
-			return // no path at all
+			return // it is not a path
 		}
 		enough := *w
 		enough.Declared = grants(t, refused.Permission)

@@ -17,7 +17,7 @@ import (
 // MaxWrite is the most bytes of a file that a plugin writes.
 const MaxWrite = DefaultMaxRead
 
-// A writeFS is what Files are written through. An afero.Fs is one.
+// A writeFS is the part of a file system that writes. An afero.Fs implements it.
 type writeFS interface {
 	MkdirAll(name string, mode fs.FileMode) error
 	OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error)
@@ -26,7 +26,7 @@ type writeFS interface {
 	Remove(name string) error
 }
 
-// A rootWriter writes into a folder that nothing leads out of.
+// A rootWriter writes into a folder that no link leads out of.
 type rootWriter struct{ *os.Root }
 
 func (r rootWriter) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
@@ -37,11 +37,10 @@ func (r rootWriter) OpenFile(name string, flag int, mode fs.FileMode) (afero.Fil
 	return f, nil
 }
 
-// WriteFile writes a file of the workspace: the whole of it or nothing. Folders on
-// the way are made. Config, plugins and what the world protects are never written,
-// and names that begin with a dot only where the permission spells the dot. A link
-// on the way is followed, if the plugin may write where it leads; one at the end
-// is an error.
+// WriteFile writes a file of the workspace, completely or not at all, and makes missing
+// folders. It never writes config, plugins and protected paths, and it writes a name that
+// begins with a dot only if the permission spells the dot. It follows a link in the middle of
+// the path if the plugin may write to the target. A link at the end is an error.
 func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	type request struct {
 		Path   string `json:"path"`
@@ -78,8 +77,8 @@ func (w *World) mayWrite(name string) (string, error) {
 	return clean, nil
 }
 
-// protects reports whether a path is that of a plugin, a library or config, on a
-// file system that may take upper and lower case for the same.
+// protects reports whether a path is a plugin, a library or config. It ignores case, because
+// the file system may.
 func (w *World) protects(clean string) bool {
 	lower := strings.ToLower(clean)
 	if strings.HasSuffix(lower, ".star") || path.Base(lower) == "starhost.toml" {
@@ -94,8 +93,8 @@ func (w *World) protects(clean string) bool {
 	return false
 }
 
-// writeFile writes what was checked by name, after the same checks of where the
-// name leads.
+// writeFile writes a file whose name was checked, and checks the target of its links in the
+// same way.
 func (w *World) writeFile(clean, name, content string) error {
 	switch {
 	case w.Workspace == nil:
@@ -123,8 +122,8 @@ func writeError(label string, err error) error {
 	return fileError("E0514", label, "not written: %v", plainError(err))
 }
 
-// destination returns where a file is written: behind the links of the folders on
-// the way, as far as there are any.
+// destination returns the path where a file is written, behind the links of the existing
+// folders.
 func (f *Files) destination(clean, label string) (string, error) {
 	info, err := f.lstat(clean)
 	switch {
@@ -146,14 +145,13 @@ func (f *Files) destination(clean, label string) (string, error) {
 	}
 }
 
-// isLink reports whether the last name of a path is a link, which may lead to
-// nothing.
+// isLink reports whether a path is a link, also to a missing file.
 func (f *Files) isLink(name string) bool {
 	info, err := f.lstat(name)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// write replaces a file, or makes it and its folder, by renaming one beside it.
+// write writes a file through a temporary one, and makes its folder.
 func (f *Files) write(name, content string) error {
 	if err := f.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err

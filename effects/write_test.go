@@ -47,7 +47,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// What a plugin must never write, it does not, whatever was granted.
+// Plugins, config and protected paths are never written, whatever was granted.
 func TestWriteFileRefuses(t *testing.T) {
 	outside := folder(t, map[string]string{"x.md": "outside"})
 	tree := map[string]string{"plugins/p/data.txt": "P", "lib/x.txt": "L", "out/a.md": "A", "private/x.md": "X", "starhost.toml": "C"}
@@ -128,7 +128,7 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 }
 
-// A file is written whole or not at all, and nothing is left beside it.
+// A file is written completely or not at all, and no temporary file remains.
 func TestWriteFileFails(t *testing.T) {
 	m := memory(t, map[string]string{"a.md": "old"})
 	for name, fsys := range map[string]afero.Fs{"read only": afero.NewReadOnlyFs(m), "rename": noRename{m}} {
