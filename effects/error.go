@@ -9,9 +9,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// An Error says why something was not done, in one line. Its cause is
-// fs.ErrNotExist where a file is missing, starhost.ErrNoReference where a path is
-// no reference, else nil.
+// An Error is a one-line reason why an effect was not done. Its cause is fs.ErrNotExist if a
+// file is missing, starhost.ErrNoReference if a path is no reference, and nil otherwise.
 type Error struct {
 	Msg string
 
@@ -21,7 +20,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Msg }
 
-// Code returns the code that [Codes] explains, as "E0504".
+// Code returns a code that [Codes] explains, such as "E0504".
 func (e *Error) Code() string { return e.code }
 
 // Unwrap returns the cause.
@@ -31,13 +30,13 @@ func errorf(code, format string, args ...any) *Error {
 	return &Error{Msg: fmt.Sprintf(format, args...), code: code}
 }
 
-// fileError says what is wrong with the file that messages call shown.
+// fileError returns an error about a file, which the message calls label.
 func fileError(code, label, format string, args ...any) *Error {
 	return errorf(code, "file %q: %s", label, fmt.Sprintf(format, args...))
 }
 
-// readError explains an error of a file system without its path, because the
-// caller gave another one. sibling is a name that may be meant, or "".
+// readError words an error of a file system without the path that the system opened, because
+// the caller passed another path. sibling is the name that the caller may have meant, or "".
 func readError(label string, err error, sibling string) *Error {
 	var located *Error
 	var inPath *fs.PathError
@@ -54,24 +53,24 @@ func readError(label string, err error, sibling string) *Error {
 	return fileError("E0504", label, "%v", err)
 }
 
-// isMissing reports whether err says that there is no such file. A path through
-// something that is no folder, and a name longer than any can be, are that too.
+// isMissing reports whether err means that there is no such file. A path through something that
+// is no folder, and a name that is too long for the system, mean that too.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// A Code explains an error code: what it means, and something that meets it
-// beside something that does not. It is an alias of an unnamed type, so that
-// packages that do not know each other have the same one.
+// A Code explains an error code: its meaning, an example that fails with it and one that works.
+// It is an alias of an unnamed type, so that packages that do not import each other share the
+// type.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
-// Codes returns the error codes of this package, in their order.
+// Codes returns the error codes of this package, in order.
 func Codes() []Code { return codes }
 
 var codes = []Code{
 	{
 		Code: "E0501", Title: "no permission",
-		Text: "What a plugin may do is what its plugin(permissions = [...]) declares and the operator grants, in [grants] of the user's config or with --grant. " +
+		Text: "A plugin may do what its plugin(permissions = [...]) declares and the operator grants, in [grants] of the user's config or with --grant. " +
 			"The message has the line to add to each. For a link, the file that it leads to needs a permission too.",
 		Bad:  `plugin(permissions = ["fs.read:docs/*.md"])` + "\n" + `register_fragment_loader("doc", lambda ctx, arg: ctx.fs.read("notes/" + arg))`,
 		Good: `plugin(permissions = ["fs.read:notes/*.md"])` + "\n" + `register_fragment_loader("doc", lambda ctx, arg: ctx.fs.read("notes/" + arg))`,
@@ -124,14 +123,14 @@ var codes = []Code{
 	{
 		Code: "E0509", Title: "not in a loader",
 		Text: "Loaders of one prompt run beside each other, so they may do nothing that another could see: no fs.write, exec, tools.call, requests other than GET and HEAD, and nothing that sets or deletes. " +
-			"The host's own references, as files and URLs, are for what the user typed; a plugin that loads one needs a permission of its own.",
+			"The host's own references, as files and URLs, are for what the user typed; a plugin that loads one needs its own permission.",
 		Bad:  `register_fragment_loader("doc", lambda ctx, arg: ctx.state.set("seen", arg))`,
 		Good: `register_fragment_loader("doc", lambda ctx, arg: ctx.state.get("seen", ""))`,
 	},
 	{
 		Code: "E0510", Title: "not a request",
 		Text: "A URL has https or http, a host, and a path without . and .. in it; user and password go into auth. An address is written as 10.0.0.1 or [::1] and in no other form, so that it can be compared with permissions. " +
-			"Headers that say how a request is sent are the host's.",
+			"Headers that say how a request is sent are set by the host.",
 		Bad:  `ctx.http.get("http://2130706433/status")`,
 		Good: `ctx.http.get("http://127.0.0.1/status")`,
 	},
@@ -143,8 +142,8 @@ var codes = []Code{
 	},
 	{
 		Code: "E0512", Title: "program not run",
-		Text: "A program is found by its name in a fixed list of folders, never in a relative path, and runs without a shell, with an environment of its own. Over its time it is killed with all that it started. " +
-			"Variables that say what a program runs are the operator's.",
+		Text: "A program is found by its name in a fixed list of folders, never in a relative path, and runs without a shell, with its own environment. When its time is over, it is killed with all that it started. " +
+			"Only the operator sets variables that change what a program runs.",
 		Bad:  `ctx.exec(["./deploy.sh"])`,
 		Good: `ctx.exec(["kubectl", "get", "pods"])`,
 	},
@@ -168,7 +167,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0516", Title: "replay diverged",
-		Text: "The turn asked for another effect than its journal has at that place: the plugins, the config or the request are not those that were recorded. Nothing after that place can be told.",
+		Text: "The turn asked for another effect than its journal has at that place: the plugins, the config or the request are not those that were recorded. Nothing after that place can be compared.",
 		Bad:  `starhost eval oncall.star -p "Another question" --replay turn.jsonl`,
 		Good: `starhost eval oncall.star -p "The same question" --replay turn.jsonl`,
 	},
@@ -180,12 +179,12 @@ var codes = []Code{
 	},
 	{
 		Code: "E0518", Title: "store not reachable",
-		Text: "There is no store here, or it failed. What ends with the session belongs in ctx.state, which is always there.",
+		Text: "There is no store here, or it failed. A value that ends with the session belongs in ctx.state, which is always there.",
 		Bad:  `ctx.store.set("last", ctx.now)`,
 		Good: `ctx.state.set("last", ctx.now)`,
 	}, {
 		Code: "E0519", Title: "no such content",
-		Text: "sha256:ID is a fragment that the store holds: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them. What was in no prompt yet is named by where it is.",
+		Text: "sha256:ID is a fragment in the store: one of an earlier prompt, or one that the program put there. Eight digits of its id are enough if no other begins with them. A text that was in no prompt yet needs its path or reference.",
 		Bad:  `starhost eval oncall.star -f sha256:9f2c41d0 -p "Why?"`,
 		Good: `starhost eval oncall.star -f notes/a.md -p "Why?"`,
 	},

@@ -17,30 +17,29 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// A Permission is one thing that a plugin declares or an operator grants. The
-// zero value allows nothing.
+// A Permission is one thing that a plugin declares or an operator grants. The zero value allows
+// nothing.
 type Permission struct {
-	// Kind is what is done: "fs.read".
+	// Kind names what is done: "fs.read".
 	Kind string
-	// Pattern is what it is done to, in the kind's own form: "runbooks/**". It is
-	// "" for a kind that has none.
+	// Pattern names what it is done to, in the kind's own form: "runbooks/**". It is "" for a
+	// kind without a form.
 	Pattern string
 }
 
 // A PermissionKind describes one row of the grammar of permissions.
 type PermissionKind struct {
-	// Name is what is done: "fs.read".
+	// Name names what is done: "fs.read".
 	Name string
-	// Form is that of the pattern: "GLOB". It is "" for a kind without one.
+	// Form is the form of the pattern: "GLOB". It is "" for a kind without one.
 	Form string
-	// Doc says what a permission of the kind allows, in sentences.
+	// Doc describes what a permission of the kind allows, in sentences.
 	Doc string
 	// Example is one permission: "fs.read:runbooks/**".
 	Example string
 }
 
-// PermissionKinds returns the grammar of permissions, in the order of the
-// reference.
+// PermissionKinds returns the grammar of permissions, in the order of the reference.
 func PermissionKinds() []PermissionKind {
 	kinds := make([]PermissionKind, len(permissionKinds))
 	for i, k := range permissionKinds {
@@ -49,22 +48,22 @@ func PermissionKinds() []PermissionKind {
 	return kinds
 }
 
-// A permissionKind is one row of the grammar, with what reads it.
+// A permissionKind is one row of the grammar, with its functions.
 type permissionKind struct {
 	PermissionKind
-	// canonical returns the pattern's one way to be written, or says what it wants.
+	// canonical returns the only spelling of the pattern, or an error.
 	canonical func(pattern string) (string, error)
-	// matcher returns what a valid pattern allows. Nil: what is asked about is no
-	// name.
+	// matcher returns a test whether a valid pattern allows a name. It is nil for a kind that
+	// allows more than names.
 	matcher func(pattern string) func(arg string) bool
-	// explain says in words what a valid pattern allows.
+	// explain describes what a valid pattern allows.
 	explain func(pattern string) string
 }
 
 var permissionKinds = []permissionKind{
 	{PermissionKind{
 		"fs.read", "GLOB",
-		"Files of the workspace are read, listed and looked for. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
+		"Files of the workspace are read, listed and searched. A pattern is relative to the workspace; * stays within a folder, ** does not, and a name that begins with a dot is matched only where the pattern spells the dot.",
 		"fs.read:runbooks/**",
 	}, canonicalPaths, matchPaths, explainWith("read %s in the workspace")},
 	{PermissionKind{
@@ -74,12 +73,12 @@ var permissionKinds = []permissionKind{
 	}, canonicalPaths, matchPaths, explainWith("write %s in the workspace")},
 	{PermissionKind{
 		"http", "[METHODS ]HOST[:PORT][/PATH*]",
-		"Requests are sent to a host. GET and HEAD are meant where no methods stand in front, https unless http:// does, the scheme's own port and every path unless they are given. Redirects and resolved names are checked again: a loopback, private or link-local address counts only where it is the HOST itself, or where a second permission spells it from its first number, as http:10.0.*.",
+		"Requests are sent to a host. Without methods in front, GET and HEAD are meant; without http://, https; without a port or a path, the scheme's port and every path. Redirects and resolved names are checked again: a loopback, private or link-local address is allowed only if it is the HOST itself, or if a second permission spells it from its first number, as http:10.0.*.",
 		"http:GET,POST pager.internal:8443/api/*",
 	}, canonicalHTTP, nil, explainHTTP},
 	{PermissionKind{
 		"exec", "ARGV",
-		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled.",
+		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled out.",
 		"exec:kubectl get **",
 	}, canonicalArgv, nil, explainWith("run %s")},
 	{PermissionKind{
@@ -94,7 +93,7 @@ var permissionKinds = []permissionKind{
 	}, canonicalSecret, nil, explainSecret},
 	{PermissionKind{
 		"store", "",
-		"Values of the plugin's own are kept across sessions.",
+		"The plugin's own values are stored across sessions.",
 		"store",
 	}, nil, matchNames, func(string) string { return "keep values across sessions" }},
 	{PermissionKind{
@@ -104,7 +103,7 @@ var permissionKinds = []permissionKind{
 	}, toolName.canonical, matchNames, explainWith("call the tool %s")},
 	{PermissionKind{
 		"fragment", "PREFIX",
-		"Another plugin's references are resolved. The prefix sha256 is that of what the store holds, also by aliases.",
+		"Another plugin's references are resolved. The prefix sha256 stands for the texts in the store, also if an alias names them.",
 		"fragment:runbook",
 	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
 	{PermissionKind{
@@ -119,7 +118,7 @@ var permissionKinds = []permissionKind{
 	}, toolName.canonical, matchNames, explainWith("answer in place of the tool %s")},
 }
 
-// A nameRule is what a name with the wildcards "*" and "?" looks like.
+// A nameRule is the form of a name with the wildcards "*" and "?".
 type nameRule struct {
 	valid func() *regexp.Regexp
 	want  string // in words
@@ -131,7 +130,7 @@ var (
 	prefixName   = nameRule{lazyRegexp(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
 )
 
-// canonical returns the pattern as it is, if it follows the rule.
+// canonical returns the pattern unchanged, if it follows the rule.
 func (r nameRule) canonical(pattern string) (string, error) {
 	if !r.valid().MatchString(pattern) {
 		return "", fmt.Errorf("got name %q, want %s, with * and ? as wildcards", pattern, r.want)
@@ -153,8 +152,8 @@ func kindOf(name string) *permissionKind {
 	return &permissionKinds[i]
 }
 
-// ParsePermission reads a permission as plugins and operators write it. What
-// [Permission.String] writes is read as the same Permission.
+// ParsePermission reads a permission as plugins and operators write it. It reads the text of
+// [Permission.String] as the same Permission.
 func ParsePermission(text string) (Permission, error) {
 	fail := func(format string, args ...any) (Permission, error) {
 		return Permission{}, errorf("E0502", "permission %q: %s", text, fmt.Sprintf(format, args...))
@@ -178,7 +177,7 @@ func ParsePermission(text string) (Permission, error) {
 	return Permission{Kind: name, Pattern: canonical}, nil
 }
 
-// kindHint says which kind was meant, or which there are.
+// kindHint suggests the kind that was probably meant, or lists all.
 func kindHint(name string) string {
 	var names []string
 	for _, k := range permissionKinds {
@@ -191,7 +190,7 @@ func kindHint(name string) string {
 	return ", want one of " + strings.Join(names, ", ")
 }
 
-// String returns the permission as it is written: "fs.read:runbooks/**".
+// String returns the permission as people write it: "fs.read:runbooks/**".
 func (p Permission) String() string {
 	if p.Pattern == "" {
 		return p.Kind
@@ -199,7 +198,7 @@ func (p Permission) String() string {
 	return p.Kind + ":" + p.Pattern
 }
 
-// Explain says in words what the permission allows: "run kubectl get **".
+// Explain describes what the permission allows: "run kubectl get **".
 func (p Permission) Explain() string {
 	k := kindOf(p.Kind)
 	if k == nil {
@@ -208,7 +207,7 @@ func (p Permission) Explain() string {
 	return k.explain(p.Pattern)
 }
 
-// explainWith returns an explanation with the pattern in it.
+// explainWith returns an explanation that puts the pattern into a format.
 func explainWith(format string) func(string) string {
 	return func(pattern string) string { return fmt.Sprintf(format, pattern) }
 }
@@ -227,7 +226,7 @@ func explainSecret(pattern string) string {
 	return "send the secret " + name + " to " + host
 }
 
-// matcher returns what the permission allows.
+// matcher returns a test whether the permission allows a name.
 func (p Permission) matcher() func(arg string) bool {
 	if k := kindOf(p.Kind); k != nil && k.matcher != nil {
 		return k.matcher(p.Pattern)
@@ -235,12 +234,12 @@ func (p Permission) matcher() func(arg string) bool {
 	return func(string) bool { return false }
 }
 
-// Grants are permissions together; what one of them allows is allowed. Nil
-// allows nothing.
+// Grants are a list of permissions, which allow what at least one of them allows. Nil allows
+// nothing.
 type Grants []Permission
 
-// ParseGrants reads permissions. The error is that of the first one that is not
-// valid, and quotes it.
+// ParseGrants reads permissions. It returns the error of the first invalid one, which quotes
+// it.
 func ParseGrants(texts []string) (Grants, error) {
 	g := make(Grants, len(texts))
 	for i, t := range texts {
@@ -252,12 +251,12 @@ func ParseGrants(texts []string) (Grants, error) {
 	return g, nil
 }
 
-// Allows reports whether something may be done: for fs.read and fs.write arg is
-// a clean path with "/", for the others a name. What is asked about http, exec and
-// secret is more than a name: a [World] asks, and Allows is false.
+// Allows reports whether the permissions of a kind allow arg: for fs.read and fs.write a clean
+// path with "/", for other kinds a name. It returns false for http, exec and secret, because
+// these allow more than names: ask a [World].
 func (g Grants) Allows(kind, arg string) bool { return slices.ContainsFunc(g, allowsName(kind, arg)) }
 
-// allowsFunc returns Allows for one kind, with its patterns parsed once.
+// allowsFunc returns Allows for one kind. It parses the patterns once.
 func (g Grants) allowsFunc(kind string) func(arg string) bool {
 	var matchers []func(string) bool
 	for _, p := range g {
@@ -270,14 +269,12 @@ func (g Grants) allowsFunc(kind string) func(arg string) bool {
 	}
 }
 
-// allowsName tells of permissions whether they allow something of a kind, which is a
-// clean path or a name.
+// allowsName returns a test whether a permission allows a clean path or a name.
 func allowsName(kind, arg string) func(Permission) bool {
 	return func(p Permission) bool { return p.Kind == kind && p.matcher()(arg) }
 }
 
-// allowsGlob tells of permissions whether a pattern of files can have matches that
-// they allow.
+// allowsGlob returns a test whether a permission can allow matches of a pattern of files.
 func allowsGlob(kind string, pattern *glob) func(Permission) bool {
 	return func(p Permission) bool {
 		own, err := parseGlob(p.Pattern)
@@ -287,7 +284,7 @@ func allowsGlob(kind string, pattern *glob) func(Permission) bool {
 
 func matchPaths(pattern string) func(string) bool {
 	g, err := parseGlob(pattern)
-	if err != nil { // a Permission that nobody parsed
+	if err != nil { // a Permission that did not come from ParsePermission
 		return func(string) bool { return false }
 	}
 	return g.match
@@ -319,8 +316,8 @@ func canonicalSecret(pattern string) (string, error) {
 	return name + "@" + host, err
 }
 
-// canonicalArgv splits at blanks: "*" stands for one argument, a final "**" for
-// the rest. The program itself is always spelled.
+// canonicalArgv splits a pattern at blanks: "*" stands for one argument, a final "**" for the
+// rest. The program itself must be spelled out.
 func canonicalArgv(pattern string) (string, error) {
 	argv := strings.Fields(pattern)
 	for i, arg := range argv {
@@ -338,8 +335,7 @@ func canonicalArgv(pattern string) (string, error) {
 	return strings.Join(argv, " "), nil
 }
 
-// canonicalHTTP drops a leading https://, which is what holds without, and sorts
-// methods.
+// canonicalHTTP drops a leading https://, because it is the default, and sorts the methods.
 func canonicalHTTP(pattern string) (string, error) {
 	var methods, scheme string
 	target := pattern
@@ -392,7 +388,7 @@ func splitPort(target string) (host, port string, err error) {
 	return target[:i], fmt.Sprintf(":%d", n), nil
 }
 
-// parsePort reads the number of a port, of a permission's pattern or a URL.
+// parsePort reads the number of a port, in a permission's pattern or a URL.
 func parsePort(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
@@ -401,7 +397,7 @@ func parsePort(text string) (int, error) {
 	return int(n), nil
 }
 
-// canonicalHost returns a host's name, with "*" as wildcard, or its address.
+// canonicalHost returns a host's name, which may have the wildcard "*", or its address.
 func canonicalHost(host string) (string, error) {
 	lower := strings.ToLower(host)
 	if inner, ok := strings.CutPrefix(lower, "["); ok {
@@ -415,15 +411,15 @@ func canonicalHost(host string) (string, error) {
 	return "", fmt.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)
 }
 
-// A PermissionError says that a plugin may not do something, and what to add for
-// it to be allowed.
+// A PermissionError reports that a plugin may not do something, and names what to add so that
+// it may.
 type PermissionError struct {
 	Plugin     string
-	Permission string // the least that would be enough: "fs.read:runbooks/a.md"
-	Declared   bool   // the plugin asks for it
-	Granted    bool   // the operator allows it
-	Grant      string // what to allow: the permission that the plugin declares for it, "" for Permission
-	Why        string // why it is needed, if that is not plain; "" if it is
+	Permission string // the narrowest that is enough: "fs.read:runbooks/a.md"
+	Declared   bool   // the plugin declares it
+	Granted    bool   // the operator grants it
+	Grant      string // the declared permission to grant; "" means Permission
+	Why        string // why it is needed, if that is not obvious; else ""
 }
 
 // Code returns "E0501".
@@ -445,8 +441,8 @@ func (e *PermissionError) Error() string {
 	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, e.Permission, why, strings.Join(todo, "; "))
 }
 
-// refusal returns an error unless the plugin both declared a permission that allows
-// something and was granted one. The least that would is of a kind and pattern.
+// refusal returns an error unless the plugin both declares and is granted a permission for
+// which may returns true. kind and pattern are the narrowest permission that would be enough.
 func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	declared, granted := slices.IndexFunc(w.Declared, may), slices.ContainsFunc(w.Granted, may)
 	if declared >= 0 && granted {
@@ -461,7 +457,7 @@ func (w *World) refusal(kind, pattern string, may func(Permission) bool) error {
 	return e
 }
 
-// mayName refuses a name of a kind that is about names.
+// mayName refuses a name of a kind whose patterns are names.
 func (w *World) mayName(kind, name string) error {
 	return w.refusal(kind, name, allowsName(kind, name))
 }
@@ -470,13 +466,12 @@ func (w *World) checkRead(clean string) error {
 	return w.refusal("fs.read", quoteGlob(clean), allowsName("fs.read", clean))
 }
 
-// mayFetch refuses a method on a target that the plugin has no permission for.
+// mayFetch refuses a request to a target without a permission for its method.
 func (w *World) mayFetch(method string, t *target) error {
 	return w.refusal("http", t.pattern(method), allowsRequest(method, t))
 }
 
-// mayDial refuses an address that the target's host leads to, or is, if it is no
-// public one and no grant spells it.
+// mayDial refuses an address of the target's host if it is not public and no grant spells it.
 func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 	addr = addr.Unmap()
 	moved := t.withAddress(addr)
@@ -489,8 +484,8 @@ func (w *World) mayDial(method string, t *target, addr netip.Addr) error {
 	}
 }
 
-// maySend refuses a target for which the plugin has no permission of any method. The
-// refusal is about POST where one side names that alone, else about GET.
+// maySend refuses a target if the plugin has no permission of any method for it. The error
+// names POST if one side allows only that, else GET.
 func (w *World) maySend(t *target) error {
 	get, post := w.mayFetch(http.MethodGet, t), w.mayFetch(http.MethodPost, t)
 	if get == nil || post == nil {
@@ -510,7 +505,7 @@ func (w *World) mayReveal(name, host string) error {
 	return w.refusal("secret", pattern, allowsSecret(name, host))
 }
 
-// mayRevealAll refuses Secrets that may not be opened for a host or here.
+// mayRevealAll refuses Secrets that may not be sent to a host, or used on this machine.
 func (w *World) mayRevealAll(host string, list ...Secret) error {
 	var names []string
 	for _, s := range list {
@@ -525,7 +520,7 @@ func (w *World) mayRevealAll(host string, list ...Secret) error {
 	return nil
 }
 
-// mayRun refuses a command that the plugin has no permission for.
+// mayRun refuses a command without a permission, or with a secret that it may not use.
 func (w *World) mayRun(c Command) error {
 	if err := w.refusal("exec", argvPattern(c.Argv), allowsArgv(c.Argv)); err != nil {
 		return err
