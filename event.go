@@ -149,15 +149,6 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	return nil, fmt.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// Field returns what [Event.Arg] does for one of the event's arguments, looked up once for
-// all firings.
-func (s *EventSpec) Field(name string) func(*Event) any {
-	if strings.HasPrefix(s.Name, appPrefix) {
-		return func(e *Event) any { return e.Arg(name) }
-	}
-	return eventArgs[name]
-}
-
 // appPrefix begins the names of events that a program declares.
 const appPrefix = "app."
 

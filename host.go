@@ -89,6 +89,9 @@ type Options struct {
 
 func init() {
 	seam.StartLoadersLastFirst = func(options any) { options.(*Options).loadersLastFirst = true }
+	seam.ShareView = func(list any, newView func() any) any {
+		return list.(interface{ sharedView(func() any) any }).sharedView(newView)
+	}
 	seam.MarkDerived = func(tool any) { tool.(*Tool).derived = true }
 }
 

@@ -7,14 +7,23 @@ import (
 	"sync"
 )
 
-// A List is an immutable sequence that handlers see as one value: a conversation's
-// messages, the tools on offer, the report's fragments. It has one slot for what
-// a plugin language makes of it, so that the view is made once for all handlers.
-// The zero List and a nil *List are empty. Lists are safe for concurrent use.
+// A List is an immutable sequence that an event carries: a conversation's messages, the tools on
+// offer, the rows of a report. The zero List and a nil *List are empty.
 type List[T any] struct {
 	items []T
 	once  sync.Once
-	view  any
+	view  any // see sharedView
+}
+
+// sharedView returns the view that the first call made. The handlers of an event share it, so that
+// the cost of a handler does not grow with the conversation: for 500 messages a view takes 30 KB
+// and ten times the time of a handler that does not read them.
+func (l *List[T]) sharedView(newView func() any) any {
+	if l == nil {
+		return newView()
+	}
+	l.once.Do(func() { l.view = newView() })
+	return l.view
 }
 
 // NewList returns a list of items, which must not be changed afterwards.
@@ -37,17 +46,6 @@ func (l *List[T]) Items() []T {
 		return nil
 	}
 	return l.items
-}
-
-// View returns what make made of the list at the first call. Every call of one
-// list must pass the same function. For a nil list, which has no slot, make is
-// called each time.
-func (l *List[T]) View(make func(*List[T]) any) any {
-	if l == nil {
-		return make(nil)
-	}
-	l.once.Do(func() { l.view = make(l) })
-	return l.view
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

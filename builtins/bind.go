@@ -124,7 +124,7 @@ type eventArguments func(*handlerCall, *starhost.Event) (args starlark.Tuple, kw
 
 // arranger returns the arranger of a hook of an event.
 func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
-	if fields, ok := s.fieldGetters(spec); ok {
+	if fields, ok := s.fieldGetters(); ok {
 		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
 			args, err := positionalArguments(h, e, fields)
 			return args, nil, err
@@ -138,7 +138,7 @@ func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 
 // fieldGetters returns what finds the arguments of a call by place, nil for ctx, and whether
 // they are all: those by name alone, and those behind a private parameter, are not.
-func (s *signature) fieldGetters(spec *starhost.EventSpec) (fields []func(*starhost.Event) any, ok bool) {
+func (s *signature) fieldGetters() (fields []func(*starhost.Event) any, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
 	if first < 0 {
@@ -148,7 +148,7 @@ func (s *signature) fieldGetters(spec *starhost.EventSpec) (fields []func(*starh
 		if p.name == ctxName {
 			fields = append(fields, nil)
 		} else {
-			fields = append(fields, spec.Field(p.name))
+			fields = append(fields, func(e *starhost.Event) any { return e.Arg(p.name) })
 		}
 	}
 	return fields, !s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)

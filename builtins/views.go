@@ -10,6 +10,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -58,12 +59,9 @@ func argumentValue(p any) (starlark.Value, error) {
 	return nil, fmt.Errorf("got %T", p)
 }
 
-// viewOf returns the view of a list, made once for all handlers.
+// viewOf returns the view of a list, which all handlers share.
 func viewOf[T any](list *starhost.List[T], kind *viewKind[T]) starlark.Value {
-	if list == nil {
-		list = starhost.NewList[T](nil)
-	}
-	return list.View(func(l *starhost.List[T]) any { return newListView(kind, l.Items()) }).(starlark.Value)
+	return seam.ShareView(list, func() any { return newListView(kind, list.Items()) }).(starlark.Value)
 }
 
 // A viewKind describes the views of Go values of one type. Handlers see a value

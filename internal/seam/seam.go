@@ -12,3 +12,7 @@ var StartLoadersLastFirst func(options any)
 // when the tool is added. It takes a *starhost.Tool. Only parameters that were derived from
 // a signature may be marked, because no mistake of their author can make them invalid.
 var MarkDerived func(tool any)
+
+// ShareView returns the value that the first call of newView for a list returned. It takes a
+// *starhost.List. Package builtins makes one view of a list for all handlers of an event.
+var ShareView func(list any, newView func() any) any
