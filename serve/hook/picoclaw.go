@@ -77,11 +77,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 		sessions: map[string]*picoSession{},
 	}
 	p.Deadline = cmp.Or(p.Deadline, Deadline)
-	go func() {
-		defer close(p.hostReady)
-		p.host, p.loadErr = o.Load(ctx)
-		p.refusal, _ = errors.AsType[*Refusal](p.loadErr)
-	}()
+	go p.load(ctx)
 	go p.readLines(ctx)
 	var err error
 	select {
@@ -109,6 +105,21 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	}
 	return err
 }
+
+// load loads the host. A panic counts as a guard that does not load.
+func (p *picoConn) load(ctx context.Context) {
+	defer close(p.hostReady)
+	defer func() {
+		if value := recover(); value != nil {
+			p.refusal = &Refusal{Err: panicError(value)}
+		}
+	}()
+	p.host, p.loadErr = p.Load(ctx)
+	p.refusal, _ = errors.AsType[*Refusal](p.loadErr)
+}
+
+// panicError returns the reason for refusing a request after a panic of starhost itself.
+func panicError(value any) error { return fmt.Errorf("starhost failed: panic: %v", value) }
 
 // A picoConn is one connection to PicoClaw.
 type picoConn struct {
@@ -383,9 +394,15 @@ func (at *queueEntry) awaitTurn(ctx context.Context) bool {
 }
 
 // answerInTurn answers a request when its turn has come, the plugins are loaded and a slot for
-// running requests is free.
+// running requests is free. It refuses the request after a panic: if the process ended, PicoClaw
+// would run the call.
 func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request, method picoMethod, at *queueEntry) {
 	defer close(at.done)
+	defer func() {
+		if value := recover(); value != nil {
+			p.refuseUnanswered(r, panicError(value))
+		}
+	}()
 	if !at.awaitTurn(ctx) {
 		p.refuseUnanswered(r, ctx.Err())
 		return

@@ -2,11 +2,14 @@ package hook_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,6 +141,33 @@ func TestServeStuckLoad(t *testing.T) {
 		t.Errorf("got %v, want %v", err, hook.ErrStuck)
 	}
 	close(release)
+}
+
+// TestServePanics checks that after a panic, while starhost loads plugins or answers, the call is
+// refused and the process goes on.
+func TestServePanics(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	in := `{"jsonrpc":"2.0","id":1,"method":"hook.before_tool","params":{"tool":"x"}}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"hook.hello"}` + "\n"
+	var once sync.Once
+	for what, o := range map[string]hook.ServeOptions{
+		"load": {Log: func(string) {}, Load: func(context.Context) (*starhost.Host, error) { panic("boom") }},
+		"answer": {
+			Log: func(string) { once.Do(func() { panic("boom") }) },
+			Load: func(context.Context) (*starhost.Host, error) {
+				return hostOf(t), &hook.Refusal{Err: errors.New("lost"), Open: true}
+			},
+		},
+	} {
+		var out bytes.Buffer
+		if err := hook.Serve(t.Context(), strings.NewReader(in), &out, o); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		got := answers(t, out.String())
+		if !strings.Contains(got[1], "deny_tool") || !strings.Contains(got[1], "panic: boom") || got[2] == "" {
+			t.Errorf("%s: got %v, want a denial and hello's answer", what, got)
+		}
+	}
 }
 
 // TestServeApprovals checks that approve_tool uses the decision of before_tool: it refuses a call
