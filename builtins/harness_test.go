@@ -105,7 +105,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	l := &loaded{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world, box: box}
 	l.rec = builtins.Record(l.plugin, box, world, config, s.events...)
 	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
-		Env: l.rec.Env(), Check: func(f *starlark.File) error { return l.rec.Check(f) }, Kept: l.rec.Handlers,
+		Env: l.rec.Env(), Check: func(f *starlark.File) error { return l.rec.Check(f) }, ExtraValues: l.rec.Handlers,
 		Load: func(_, label string) (string, []byte, error) {
 			src, ok := s.modules[label]
 			if !ok {

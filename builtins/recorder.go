@@ -155,7 +155,7 @@ func recorderOf(c call.Call) (*Recorder, error) {
 	if h == nil {
 		return nil, c.Fail("E0304", "this file is no plugin: only a plugin registers")
 	}
-	file, module := c.Runtime.Loading(c.Thread)
+	file, module := c.Runtime.CurrentFile(c.Thread)
 	switch {
 	case file == "" || h.turn != nil:
 		return nil, c.Fail("E0304", "got a registration in a handler, want it while the plugin is loaded: move it to the top level")

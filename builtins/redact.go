@@ -121,7 +121,7 @@ func (e *redactedError) Code() string  { return e.code }
 type locatedError interface {
 	error
 	Detail() string
-	Redacted(redact func(string) string, cause error) error
+	Redact(redact func(string) string, cause error) error
 }
 
 // cleanError returns err itself if it says no secret.
@@ -138,7 +138,7 @@ func (r *Recorder) cleanError(err error) error {
 	case clean == said:
 		return err
 	case at != nil:
-		return at.Redacted(r.world.Redact, r.cleanCause(err))
+		return at.Redact(r.world.Redact, r.cleanCause(err))
 	default:
 		return &redactedError{clean, codeOf(err), r.cleanCause(err)}
 	}

@@ -161,7 +161,7 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	e.registered.Resolve = world.LoadFragment
 	record := builtins.Record(e.registered, e.box, world, config, e.Host.AppEvents...)
 	module, usage, err := e.box.Run(record.Attach(ctx), e.file, starlark.Exec{
-		Env: record.Env(), Load: e.load, Kept: record.Handlers, Covers: e.realPath,
+		Env: record.Env(), Load: e.load, ExtraValues: record.Handlers, CoveragePath: e.realPath,
 		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
 	record.End()

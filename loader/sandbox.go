@@ -53,5 +53,8 @@ func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 }
 
 func sandboxLimits(c LimitsConfig) starlark.Limits {
-	return starlark.Limits{Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout, Source: c.Source, Output: c.Output, Raised: c.Raised}
+	return starlark.Limits{
+		Steps: c.Steps, Memory: c.Memory, Timeout: c.Timeout,
+		Source: c.Source, Output: c.Output, Settings: c.Raised,
+	}
 }

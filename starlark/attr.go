@@ -57,7 +57,7 @@ func (w *worker) guardMethod(v starlark.Value) (starlark.Value, error) {
 	guarded := starlark.NewBuiltin(b.Name(), func(
 		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 	) (starlark.Value, error) {
-		return workerOf(th).hostMethod(b, args, kwargs)
+		return workerOf(th).callHostMethod(b, args, kwargs)
 	})
 	return guarded.BindReceiver(b.Receiver()), nil
 }

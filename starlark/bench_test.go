@@ -190,7 +190,7 @@ func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlar
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := New(Options{Limits: Limits{Steps: math.MaxUint64 / 2, Memory: math.MaxUint64 / 2, Timeout: time.Hour}}).enter(context.Background())
+	w, err := New(Options{Limits: Limits{Steps: math.MaxUint64 / 2, Memory: math.MaxUint64 / 2, Timeout: time.Hour}}).startRun(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError
 	}
 	e.shared = w.sharesLimit(name)
 	owner := w.limitOwner(name)
-	e.setting = owner.box.limits.Raised[name]
+	e.setting = owner.sandbox.limits.Settings[name]
 	if name == "steps" {
 		e.setting = either(owner.budget.stepSetting, e.setting)
 	}

@@ -19,10 +19,10 @@ type Cache struct {
 	items    map[cacheKey][]byte           // encoded notes and programs that this process used
 	programs map[cacheKey]*compiledProgram // the same programs, ready to run
 	size     int                           // of both, in bytes of items or of source
-	grown    bool                          // Save has something to write
+	unsaved  bool                          // Save has something to write
 
-	dir    string                  // "" in memory
-	stored map[cacheKey]storedItem // that the file in dir had at the start
+	dir       string                  // "" in memory
+	fileItems map[cacheKey]storedItem // that the file in dir had at the start
 }
 
 // maxCached is the most bytes of a Cache in memory. Above it, the Cache drops everything.
@@ -48,8 +48,8 @@ func fileKey(o syntax.FileOptions, name string, text []byte) cacheKey {
 	return sha256.Sum256(append(data, text...))
 }
 
-// item returns the key of an item of the file: a note or a program.
-func (key cacheKey) item(kind, name string) cacheKey {
+// itemKey returns the key of an item of the file: a note or a program.
+func (key cacheKey) itemKey(kind, name string) cacheKey {
 	return sha256.Sum256(append(append(append(key[:], kind...), 0), name...))
 }
 
@@ -70,8 +70,8 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 	if item, ok = c.items[key]; ok {
 		return item, true
 	}
-	s, ok := c.stored[key]
-	if !ok || !s.verified(key) {
+	s, ok := c.fileItems[key]
+	if !ok || !s.isIntact(key) {
 		return nil, false
 	}
 	c.add(key, s.data, nil, len(s.data))
@@ -82,7 +82,7 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 // its kind, so find must depend on the name and the text of the file alone, and each find
 // needs its own kind. The cache does not store errors. Nobody may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
-	key := f.key.item("note", kind)
+	key := f.key.itemKey("note", kind)
 	f.cache.mu.Lock()
 	note, ok := f.cache.item(key)
 	f.cache.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byt
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tree, err := f.read()
+	tree, err := f.parseTree()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byt
 	f.cache.mu.Lock()
 	defer f.cache.mu.Unlock()
 	f.cache.add(key, note, nil, len(note))
-	f.cache.grown = true
+	f.cache.unsaved = true
 	return note, nil
 }
 
@@ -129,7 +129,7 @@ func (c *Cache) program(key cacheKey, size int, compile func() (*compiledProgram
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(key, nil, p, size)
-	c.grown = c.grown || isNew
+	c.unsaved = c.unsaved || isNew
 	return p, nil
 }
 

@@ -41,8 +41,8 @@ type storedItem struct {
 	data []byte
 }
 
-// verified reports whether the item is as it was written.
-func (s storedItem) verified(key cacheKey) bool { return s.sum == itemSum(key, s.data) }
+// isIntact reports whether the item is as it was written.
+func (s storedItem) isIntact(key cacheKey) bool { return s.sum == itemSum(key, s.data) }
 
 func itemSum(key cacheKey, data []byte) [sha256.Size]byte {
 	h := sha256.New()
@@ -60,7 +60,7 @@ func OpenCache(dir string) (*Cache, error) {
 		return &Cache{}, fmt.Errorf("cache %s: %w", dir, err)
 	}
 	defer root.Close()
-	return &Cache{dir: dir, stored: readItems(root)}, nil
+	return &Cache{dir: dir, fileItems: readItems(root)}, nil
 }
 
 // openPrivate opens a folder that only its user may use. If create is set, it makes the folder.
@@ -146,10 +146,10 @@ func parseItems(data []byte) map[cacheKey]storedItem {
 func (c *Cache) Save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dir == "" || !c.grown {
+	if c.dir == "" || !c.unsaved {
 		return nil
 	}
-	c.grown = false // if this fails, Save does not try again
+	c.unsaved = false // if this fails, Save does not try again
 	for key, p := range c.programs {
 		if c.items[key] != nil || p.sites != nil {
 			continue
@@ -183,7 +183,7 @@ func encodeItems(used map[cacheKey][]byte, others map[cacheKey]storedItem) []byt
 		add(key, used[key])
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(others), compare) {
-		if _, ok := used[key]; !ok && others[key].verified(key) {
+		if _, ok := used[key]; !ok && others[key].isIntact(key) {
 			add(key, others[key].data)
 		}
 	}

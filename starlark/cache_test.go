@@ -424,12 +424,12 @@ func TestCacheForged(t *testing.T) {
 			from := rapid.IntRange(0, len(item)-1).Draw(r, "from")
 			c.items[key] = append(item[:from], rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(r, "bytes")...)
 		}
-		c.grown = true
+		c.unsaved = true
 		if err := c.Save(); err != nil {
 			r.Fatal(err)
 		}
 		again := openCache(t, dir)
-		for key := range again.stored {
+		for key := range again.fileItems {
 			_, err := again.program(key, 1, func() (*compiledProgram, error) { return nil, io.EOF })
 			if err != nil && err != io.EOF {
 				r.Error(err)
@@ -449,13 +449,13 @@ func FuzzCacheFile(f *testing.F) {
 		used := map[cacheKey][]byte{}
 		for key, item := range items {
 			decodeProgram(item.data)
-			if item.verified(key) {
+			if item.isIntact(key) {
 				used[key] = item.data
 			}
 		}
 		again := parseItems(encodeItems(nil, items))
 		for key, data := range used {
-			if item, ok := again[key]; !ok || !item.verified(key) || !bytes.Equal(item.data, data) {
+			if item, ok := again[key]; !ok || !item.isIntact(key) || !bytes.Equal(item.data, data) {
 				t.Errorf("key %x: got %q, want %q", key, item.data, data)
 			}
 		}
@@ -522,7 +522,7 @@ func TestSaveOnce(t *testing.T) {
 	}
 	again := openCache(t, dir)
 	for _, f := range files {
-		if _, ok := again.item(f.key.item("note", "syntax")); !ok {
+		if _, ok := again.item(f.key.itemKey("note", "syntax")); !ok {
 			t.Errorf("the items of %q are missing", f.src)
 		}
 	}

@@ -77,7 +77,7 @@ func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int)
 	if err := w.payWhole(x, y); err != nil {
 		return false, err
 	}
-	if err := w.payHostParts("compare", x, y); err != nil {
+	if err := w.payHostOperands("compare", x, y); err != nil {
 		return false, err
 	}
 	if reflect.TypeOf(x) != reflect.TypeOf(y) {
@@ -123,7 +123,7 @@ func (w *worker) payWhole(x, y starlark.Value) error {
 		if y, ok := y.(starlark.Int); ok {
 			return w.pay(intRatio, words(y))
 		}
-	case Texts:
+	case TextValue:
 		return w.pay(sameBytes, uint64(x.TextBytes()))
 	case interface{ ComparedBytes() int }: // a host's value that looks at long texts
 		return w.pay(sameBytes, uint64(x.ComparedBytes()))

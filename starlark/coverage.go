@@ -56,14 +56,14 @@ func (c *Coverage) Report() []FileCoverage {
 	return list
 }
 
-// Expect puts a file into the report that perhaps nothing reaches, by the path that
+// AddFile puts a file into the report that perhaps nothing reaches, by the path that
 // [Exec.Covers] would give it. What was counted under the path stays.
-func (c *Coverage) Expect(path string, f *File) error {
-	tree, err := f.take()
+func (c *Coverage) AddFile(path string, f *File) error {
+	tree, err := f.takeTree()
 	if err != nil {
 		return err
 	}
-	s := &sites{}
+	s := &probeSites{}
 	if err := rewrite(tree, func(string) bool { return true }, s); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *Coverage) Expect(path string, f *File) error {
 
 // countersOf returns the counters for what was instrumented of a file. It is nil
 // where another text was counted under the path: its lines are others.
-func (c *Coverage) countersOf(path, text string, s *sites) *fileCounters {
+func (c *Coverage) countersOf(path, text string, s *probeSites) *fileCounters {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.files[path]; ok {
@@ -93,7 +93,7 @@ func (c *Coverage) countersOf(path, text string, s *sites) *fileCounters {
 // A counted file is one with counters. That of number 0 is no site's.
 type fileCounters struct {
 	text   string
-	sites  *sites
+	sites  *probeSites
 	counts []atomic.Uint64
 }
 
@@ -134,7 +134,7 @@ func (f *fileCounters) probeNames() starlark.StringDict {
 	}
 }
 
-// countLine counts a statement that is about to run: line(counter).
+// lineProbeStmt counts a statement that is about to run: line(counter).
 func (f *fileCounters) countLine(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	f.increment(args[0])
 	return starlark.None, nil

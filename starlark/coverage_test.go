@@ -88,7 +88,7 @@ func TestCoverageOfCalls(t *testing.T) {
 		return "lib/" + name
 	}
 	load := files(map[string]string{"b.star": "def g(x):\n    return 1 if x else 2\n", "left_out.star": "y = 1\n"})
-	_, m, err := evalIn(s, "load('b.star', 'g')\nload('left_out.star', 'y')\ndef f(x):\n    return g(x)\n", Exec{Load: load, Covers: covers})
+	_, m, err := evalIn(s, "load('b.star', 'g')\nload('left_out.star', 'y')\ndef f(x):\n    return g(x)\n", Exec{Load: load, CoveragePath: covers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestExpect(t *testing.T) {
 	}
 	want := c.Report()
 	for _, path := range []string{"a.star", "b.star"} {
-		if err := c.Expect(path, file); err != nil {
+		if err := c.AddFile(path, file); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -64,10 +64,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Redacted returns the error with its texts changed, at the same place, with a
+// Redact returns the error with its texts changed, at the same place, with a
 // cause that callers may test for in place of its own. A [LimitError] stays: it says
 // nothing of a script.
-func (e *Error) Redacted(redact func(string) string, cause error) error {
+func (e *Error) Redact(redact func(string) string, cause error) error {
 	clean := *e
 	clean.Msg, clean.Source, clean.Help = redact(e.Msg), redact(e.Source), redact(e.Help)
 	if clean.Source != e.Source {
@@ -76,7 +76,7 @@ func (e *Error) Redacted(redact func(string) string, cause error) error {
 	}
 	clean.Also = nil
 	for _, also := range e.Also {
-		clean.Also = append(clean.Also, also.Redacted(redact, nil).(*Error))
+		clean.Also = append(clean.Also, also.Redact(redact, nil).(*Error))
 	}
 	clean.cause = cause
 	if limit := new(LimitError); cause == nil && errors.As(e.cause, &limit) {
@@ -158,8 +158,8 @@ func (e *InternalError) Error() string {
 // Code returns the error code that explains internal errors.
 func (e *InternalError) Code() string { return "E0111" }
 
-// containAt is like worker.contain where no script is running. It is deferred.
-func containAt(err *error, pos Pos) {
+// recoverPanicAt is like worker.contain where no script is running. It is deferred.
+func recoverPanicAt(err *error, pos Pos) {
 	if p := recover(); p != nil {
 		*err = &InternalError{Pos: pos, Value: p}
 	}

@@ -221,7 +221,7 @@ func TestRedacted(t *testing.T) {
 	}
 	_, _, err = box.Run(t.Context(), file, Exec{})
 	cause := errors.New("cause")
-	clean := err.(*Error).Redacted(hide, cause)
+	clean := err.(*Error).Redact(hide, cause)
 	const want = `a.star:2:20: unknown binary op: string + int [E0110]
     2 |     x = "<the secret>" + 1
       |                        ^
@@ -232,7 +232,7 @@ func TestRedacted(t *testing.T) {
 		t.Errorf("got %v and\n%s, want\n%s", errors.Unwrap(clean), got, want)
 	}
 	limit := &LimitError{Limit: "steps", Max: 1}
-	got := (&Error{Msg: "hunter22", cause: fmt.Errorf("x: %w", limit)}).Redacted(hide, nil)
+	got := (&Error{Msg: "hunter22", cause: fmt.Errorf("x: %w", limit)}).Redact(hide, nil)
 	if !errors.Is(got, limit) || got.Error() != "<the secret>" {
 		t.Errorf("got %v with cause %v, want the limit", got, errors.Unwrap(got))
 	}

@@ -27,12 +27,12 @@ func (s *Sandbox) Eval(
 	if err != nil {
 		return "", Usage{}, s.locate(err)
 	}
-	w, err := s.enter(ctx)
+	w, err := s.startRun(ctx)
 	if err != nil {
 		return "", Usage{}, s.locate(err)
 	}
 	text, err = w.evalExpr(f, mergeNames(mergeNames(m.env, m.Globals), names))
-	usage, err = w.leave(err)
+	usage, err = w.endRun(err)
 	if err != nil {
 		return "", usage, s.locate(err)
 	}
@@ -41,7 +41,7 @@ func (s *Sandbox) Eval(
 
 // parseExpr returns a file that assigns an expression to exprResult.
 func (s *Sandbox) parseExpr(expr string) (*File, error) {
-	f, err := s.parseOnce(exprName, []byte(strings.TrimSpace(expr)))
+	f, err := s.parseUncached(exprName, []byte(strings.TrimSpace(expr)))
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 // evalExpr runs what parseExpr returned, with names beside the defined ones, and returns
 // the text of the value.
 func (w *worker) evalExpr(f *File, names starlark.StringDict) (_ string, err error) {
-	defer w.contain(&err)
-	program, _, err := w.box.compile(f, names, nil)
+	defer w.recoverPanic(&err)
+	program, _, err := w.sandbox.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}
-	globals, err := program.Init(&w.thread, mergeNames(w.box.env, names))
+	globals, err := program.Init(&w.thread, mergeNames(w.sandbox.env, names))
 	if err != nil {
 		return "", err
 	}

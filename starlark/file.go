@@ -28,7 +28,7 @@ func (f *File) Name() string { return f.name }
 
 // Syntax returns the tree of the file as it was written, which is the caller's alone.
 func (f *File) Syntax() *syntax.File {
-	tree, _ := f.take() // it could be parsed before
+	tree, _ := f.takeTree() // it could be parsed before
 	return tree
 }
 
@@ -58,13 +58,13 @@ func (s *Sandbox) parse(name string, src []byte) (*File, error) {
 	return f, err
 }
 
-// parseOnce is parse for a text that nobody will parse again.
-func (s *Sandbox) parseOnce(name string, src []byte) (*File, error) {
+// parseUncached is parse for a text that nobody will parse again.
+func (s *Sandbox) parseUncached(name string, src []byte) (*File, error) {
 	f, err := s.newFile(name, src)
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.syntax()
+	_, err = f.readTree()
 	return f, err
 }
 
@@ -73,7 +73,7 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	if int64(len(src)) > s.limits.Source {
 		return nil, &LimitError{Limit: "source", Op: name, Need: uint64(len(src)), Max: uint64(s.limits.Source), Pos: Pos{File: name}}
 	}
-	text, err := normalise(name, src)
+	text, err := normaliseText(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -81,26 +81,26 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	return &File{name: name, src: text, options: s.dialect, key: fileKey(s.dialect, name, text), cache: &Cache{}}, nil
 }
 
-// syntax returns the tree of the file, to be looked at.
-func (f *File) syntax() (*syntax.File, error) {
+// readTree returns the tree of the file, to be looked at.
+func (f *File) readTree() (*syntax.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.read()
+	return f.parseTree()
 }
 
-// take returns the tree of the file for one who changes it. The file has it no more:
+// takeTree returns the tree of the file for one who changes it. The file has it no more:
 // most files are run, and looked at no more.
-func (f *File) take() (*syntax.File, error) {
+func (f *File) takeTree() (*syntax.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	tree, err := f.read()
+	tree, err := f.parseTree()
 	f.tree = nil
 	return tree, err
 }
 
-// read parses the file if it has no tree. Its lock is held.
-func (f *File) read() (_ *syntax.File, err error) {
-	defer containAt(&err, Pos{File: f.name})
+// parseTree parses the file if it has no tree. Its lock is held.
+func (f *File) parseTree() (_ *syntax.File, err error) {
+	defer recoverPanicAt(&err, Pos{File: f.name})
 	if f.tree != nil {
 		return f.tree, nil
 	}
@@ -115,9 +115,9 @@ func (f *File) read() (_ *syntax.File, err error) {
 	return tree, nil
 }
 
-// normalise returns the text of a source file with "\n" as the end of lines, so
+// normaliseText returns the text of a source file with "\n" as the end of lines, so
 // that one text has one meaning whatever editor saved it.
-func normalise(name string, src []byte) ([]byte, error) {
+func normaliseText(name string, src []byte) ([]byte, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if i := bytes.IndexByte(src, 0); i >= 0 {
 		return nil, &Error{Pos: posAt(name, src, i), Msg: "source holds a NUL byte; is it a text file?", Code: "E0104"}
@@ -155,9 +155,9 @@ func posAt(name string, src []byte, i int) Pos {
 // compile returns the guarded program of f for an environment of the language's
 // and the defined names, and those of extra, and which of these names it uses. Where
 // sites is not nil, it has probes.
-func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *sites) (_ *starlark.Program, uses []string, err error) {
+func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *probeSites) (_ *starlark.Program, uses []string, err error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
-	tree, err := f.take()
+	tree, err := f.takeTree()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // A Holder is a host's value that holds others. The freeze check follows them;
 // a host's value that is no Holder counts as one value without parts.
-type Holder interface {
+type Container interface {
 	starlark.Value
 	// Held returns the values that Freeze reaches directly.
 	Parts() []starlark.Value
@@ -19,7 +19,7 @@ type Holder interface {
 
 // A Texts is a host's value that holds texts and nothing else. It says how long they
 // are, so that nobody has to follow them.
-type Texts interface {
+type TextValue interface {
 	starlark.Value
 	// TextBytes returns the length of all of them together.
 	TextBytes() int
@@ -97,7 +97,7 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 				return err
 			}
 		}
-	case Holder:
+	case Container:
 		for _, x := range v.Parts() {
 			if err := c.walk(x, depth+1); err != nil {
 				return err
@@ -180,7 +180,7 @@ func (e *freezeError) Error() string {
 // Place is where the function is defined.
 func (e *freezeError) Place() syntax.Position { return e.fn.Position() }
 
-func (e *freezeError) Code() string { return limits["freeze"].code }
+func (e *freezeError) Code() string { return limitKinds["freeze"].code }
 
 func (e *freezeError) Help() string {
 	return "define the function at the top level, where it sees itself as a global"

@@ -135,7 +135,7 @@ func stockSmall(src string) (globals starlark.StringDict, err error) {
 }
 
 func normalised(src string) string {
-	text, err := normalise("f.star", []byte(src))
+	text, err := normaliseText("f.star", []byte(src))
 	if err != nil {
 		return "fail()"
 	}

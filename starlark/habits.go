@@ -54,8 +54,8 @@ var habits = []habit{
 	{`^unknown binary op: (string \+ \w+|\w+ \+ string)`, ``, `convert first: "n = " + str(n)`},
 }
 
-// compiledHabits makes the expressions on the first error, not at start-up.
-var compiledHabits = sync.OnceValue(func() [][2]*regexp.Regexp {
+// habitPatterns makes the expressions on the first error, not at start-up.
+var habitPatterns = sync.OnceValue(func() [][2]*regexp.Regexp {
 	list := make([][2]*regexp.Regexp, len(habits))
 	for i, h := range habits {
 		list[i] = [2]*regexp.Regexp{regexp.MustCompile(h.msg), regexp.MustCompile(h.line)}
@@ -65,7 +65,7 @@ var compiledHabits = sync.OnceValue(func() [][2]*regexp.Regexp {
 
 // helpFor returns what Starlark has instead of what the line tries, or "".
 func helpFor(msg, line string) string {
-	for i, re := range compiledHabits() {
+	for i, re := range habitPatterns() {
 		if re[0].MatchString(msg) && re[1].MatchString(line) {
 			return habits[i].help
 		}

@@ -35,16 +35,16 @@ func stableHash(k starlark.Value) uint32 {
 	return h
 }
 
-// hashedText bounds how much of each end of a long string counts.
-const hashedText = 128
+// hashedEnd bounds how much of each end of a long string counts.
+const hashedEnd = 128
 
 // textHash is FNV-1a, as the interpreter has it for short strings, of the ends of
 // a string.
 func textHash(s string) uint32 {
 	h := uint32(2166136261)
 	for i := 0; i < len(s); i++ {
-		if len(s) > 2*hashedText && i == hashedText {
-			i = len(s) - hashedText
+		if len(s) > 2*hashedEnd && i == hashedEnd {
+			i = len(s) - hashedEnd
 			h ^= uint32(len(s))
 			h *= 16777619
 		}

@@ -33,7 +33,7 @@ func (h *helper) CallInternal(
 // those of operators, and one for each method name of a core type.
 var helpers = sync.OnceValue(func() starlark.StringDict {
 	m := make(starlark.StringDict, 128)
-	for name, do := range operations {
+	for name, do := range syntaxHelpers {
 		m[name] = &helper{name, do}
 	}
 	for _, op := range guardedOps {
@@ -61,8 +61,8 @@ var comparisonOps = []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE,
 // operation is the code of a helper.
 type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 
-// operations are the helpers that stand for syntax other than an operator.
-var operations = map[string]operation{
+// syntaxHelpers are the helpers that stand for syntax other than an operator.
+var syntaxHelpers = map[string]operation{
 	"$neg":      negate,
 	"$~":        complement,
 	"$in":       testIn,

@@ -8,13 +8,13 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// guardHost returns value with all functions in it made to pay cost.
-func guardHost(name string, value starlark.Value, cost Cost) (starlark.Value, error) {
+// guardHostValue returns value with all functions in it made to pay cost.
+func guardHostValue(name string, value starlark.Value, cost Cost) (starlark.Value, error) {
 	switch v := value.(type) {
 	case *starlarkstruct.Module:
 		m := &starlarkstruct.Module{Name: v.Name, Members: make(starlark.StringDict, len(v.Members))}
 		for _, member := range v.Members.Keys() {
-			g, err := guardHost(name+"."+member, v.Members[member], cost)
+			g, err := guardHostValue(name+"."+member, v.Members[member], cost)
 			if err != nil {
 				return nil, err
 			}
@@ -25,16 +25,16 @@ func guardHost(name string, value starlark.Value, cost Cost) (starlark.Value, er
 		if cost == (Cost{}) {
 			return nil, fmt.Errorf("%s: a function needs a cost, got none", name)
 		}
-		return hostFunc(v, cost), nil
+		return guardHostFunc(v, cost), nil
 	}
 	return value, nil
 }
 
-// hostFunc makes fn pay before it works, and keeps its panics from the process.
-func hostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
+// guardHostFunc makes fn pay before it works, and keeps its panics from the process.
+func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 	return starlark.NewBuiltin(fn.Name(), func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
 		w := workerOf(th)
-		defer w.contain(&err)
+		defer w.recoverPanic(&err)
 		if err := w.payHost(fn.Name(), cost, args, kwargs); err != nil {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func hostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 		if err != nil {
 			return nil, err
 		}
-		return v, w.payParts(fn.Name(), v)
+		return v, w.payHostResult(fn.Name(), v)
 	})
 }
 
@@ -51,15 +51,15 @@ func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []sta
 	if cost.BytesPerArgByte == 0 {
 		return w.charge(op, cost.Steps, 0)
 	}
-	n, err := w.callSize(op, args, kwargs)
+	n, err := w.argsTextSize(op, args, kwargs)
 	if err != nil {
 		return err
 	}
 	return w.charge(op, addClamped(cost.Steps, textBytes.steps(n)), multiplyClamped(n, cost.BytesPerArgByte))
 }
 
-// callSize bounds the length of the text of all arguments.
-func (w *worker) callSize(op string, args starlark.Tuple, kwargs []starlark.Tuple) (uint64, error) {
+// argsTextSize bounds the length of the text of all arguments.
+func (w *worker) argsTextSize(op string, args starlark.Tuple, kwargs []starlark.Tuple) (uint64, error) {
 	size, _, err := w.argSizes(op, false, args.Elements())
 	if err != nil {
 		return 0, err
@@ -74,13 +74,13 @@ func (w *worker) callSize(op string, args starlark.Tuple, kwargs []starlark.Tupl
 	return size, nil
 }
 
-// payParts walks what a host's function returned, so that a value which holds
+// payHostResult walks what a host's function returned, so that a value which holds
 // another many times is paid for as often.
-func (w *worker) payParts(op string, v starlark.Value) error {
+func (w *worker) payHostResult(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	if texts, ok := v.(Texts); ok { // as the walk does, which is not worth it for one value
+	if texts, ok := v.(TextValue); ok { // as the walk does, which is not worth it for one value
 		if err := w.payAs(op, quotedByteScan, uint64(texts.TextBytes())); err != nil {
 			return err
 		}
@@ -90,24 +90,24 @@ func (w *worker) payParts(op string, v starlark.Value) error {
 	return err
 }
 
-// payHostParts walks the values if one of them stands for a list or dict: the host's
+// payHostOperands walks the values if one of them stands for a list or dict: the host's
 // code for their operators takes time by what all of them hold.
-func (w *worker) payHostParts(op string, values ...starlark.Value) error {
+func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 	if !slices.ContainsFunc(values, isHost) {
 		return nil
 	}
 	for _, v := range values {
-		if err := w.payParts(op, v); err != nil {
+		if err := w.payHostResult(op, v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hostMethod is a call of a method of a host's value. It has no cost of its own:
+// callHostMethod is a call of a method of a host's value. It has no cost of its own:
 // it pays by the length of its receiver, and for what it returns.
-func (w *worker) hostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
-	defer w.contain(&err)
+func (w *worker) callHostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+	defer w.recoverPanic(&err)
 	n := uint64(max(starlark.Len(b.Receiver()), 0))
 	if err := w.charge(b.Name(), hostSteps+n/4, 0); err != nil {
 		return nil, err
@@ -116,12 +116,12 @@ func (w *worker) hostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []s
 	if err != nil {
 		return nil, err
 	}
-	return v, w.payParts(b.Name(), v)
+	return v, w.payHostResult(b.Name(), v)
 }
 
-// payCrossing pays for a call that goes from one plugin to another.
-func (w *worker) payCrossing(op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
-	n, err := w.callSize(op, args, kwargs)
+// payNestedCall pays for a call that goes from one plugin to another.
+func (w *worker) payNestedCall(op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
+	n, err := w.argsTextSize(op, args, kwargs)
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,12 @@ func TestInterpolate(t *testing.T) {
 
 // interpolated is format % arg in a run with much memory.
 func interpolated(format starlark.String, arg starlark.Value) (starlark.Value, error) {
-	w, err := New(Options{}).enter(context.Background())
+	w, err := New(Options{}).startRun(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	v, err := w.interpolate(format, arg)
-	_, err = w.leave(err)
+	_, err = w.endRun(err)
 	return v, err
 }
 

@@ -25,7 +25,7 @@ type Limits struct {
 	Output int64
 	// Raised says what raises a limit, by the name that a [LimitError] has for it, where
 	// that is not what the error names by itself.
-	Raised map[string]string
+	Settings map[string]string
 }
 
 // DefaultLimits returns the limits of an evaluation that sets none.
@@ -42,21 +42,21 @@ func DefaultLimits() Limits {
 // withDefaults returns l with the zero fields of l taken from d.
 func (l Limits) withDefaults(d Limits) Limits {
 	return Limits{
-		Steps:   either(l.Steps, d.Steps),
-		Memory:  either(l.Memory, d.Memory),
-		Timeout: either(l.Timeout, d.Timeout),
-		Source:  either(l.Source, d.Source),
-		Output:  either(l.Output, d.Output),
-		Raised:  raised(l, d),
+		Steps:    either(l.Steps, d.Steps),
+		Memory:   either(l.Memory, d.Memory),
+		Timeout:  either(l.Timeout, d.Timeout),
+		Source:   either(l.Source, d.Source),
+		Output:   either(l.Output, d.Output),
+		Settings: raised(l, d),
 	}
 }
 
 // raised returns what raises the limits of l, and of d where l has none.
 func raised(l, d Limits) map[string]string {
-	if l.Raised == nil {
-		return d.Raised
+	if l.Settings == nil {
+		return d.Settings
 	}
-	return l.Raised
+	return l.Settings
 }
 
 // either returns x, or d when x is zero.
@@ -87,13 +87,13 @@ const (
 )
 
 // A limit names one of the limits that a run can reach.
-type limit struct {
+type limitKind struct {
 	code    string
 	unit    string
 	setting string // what raises it; "" when nothing does
 }
 
-var limits = map[string]limit{
+var limitKinds = map[string]limitKind{
 	"steps":        {"E0401", "steps", "[limits] steps or --max-steps"},
 	"memory":       {"E0402", "bytes", "[limits] memory or --max-memory"},
 	"time":         {"E0403", "ms", "[limits] timeout or --timeout"},
@@ -126,7 +126,7 @@ type LimitError struct {
 const wholeScript = "the script"
 
 func (e *LimitError) Error() string {
-	l := limits[e.Limit]
+	l := limitKinds[e.Limit]
 	text := fmt.Sprintf("%s limit exceeded: %q needs %d %s, limit %d", e.Limit, e.Op, e.Need, l.unit, e.Max)
 	switch {
 	case l.unit == "":
@@ -143,7 +143,7 @@ func (e *LimitError) Error() string {
 }
 
 // Code returns the error code that explains the limit.
-func (e *LimitError) Code() string { return limits[e.Limit].code }
+func (e *LimitError) Code() string { return limitKinds[e.Limit].code }
 
 // Unwrap makes the wall clock's limit an ordinary deadline for callers that
 // test for one. It is the only limit whose place differs between two runs.

@@ -86,8 +86,8 @@ func TestLimitSaysWhoseItIs(t *testing.T) {
 		want         string
 	}{{"the caller's", 10_000, 20_000, "outer raises it"}, {"its own", 20_000, 10_000, "inner raises it"}} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := New(Options{Limits: Limits{Steps: tt.outer, Raised: map[string]string{"steps": "outer"}}})
-			inner := s.WithLimits(Limits{Steps: tt.inner, Raised: map[string]string{"steps": "inner"}})
+			s := New(Options{Limits: Limits{Steps: tt.outer, Settings: map[string]string{"steps": "outer"}}})
+			inner := s.WithLimits(Limits{Steps: tt.inner, Settings: map[string]string{"steps": "inner"}})
 			var loop starlark.Callable
 			try := builtin("try_loop", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
 				_, _, err := inner.Call(s.Context(th), loop, nil, nil)

@@ -18,7 +18,7 @@ type loader struct {
 
 // runFile evaluates f and everything it loads.
 func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
-	defer w.contain(&err)
+	defer w.recoverPanic(&err)
 	if err := checkEnv(f.name, e.Env); err != nil {
 		return nil, err
 	}
@@ -28,13 +28,13 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 		return nil, err
 	}
 	var kept []starlark.Value
-	if e.Kept != nil {
-		kept = e.Kept()
+	if e.ExtraValues != nil {
+		kept = e.ExtraValues()
 	}
 	if err := freeze(f.name, globals, kept); err != nil {
 		return nil, err
 	}
-	return &Module{Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.box.sources}, nil
+	return &Module{Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.sandbox.sources}, nil
 }
 
 // mergeNames returns the names of both, those of over first. It is base itself
@@ -64,9 +64,9 @@ func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.files = append(w.files, f.name)
+	w.fileStack = append(w.fileStack, f.name)
 	globals, err := program.Init(&w.thread, env)
-	w.files = w.files[:len(w.files)-1]
+	w.fileStack = w.fileStack[:len(w.fileStack)-1]
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +81,12 @@ func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 
 // program returns the program of f with the names that it can use.
 func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error) {
-	c, l, path := w.box.coverage, w.loader, f.name
-	if c != nil && l.Covers != nil {
-		path = l.Covers(f.name)
+	c, l, path := w.sandbox.coverage, w.loader, f.name
+	if c != nil && l.CoveragePath != nil {
+		path = l.CoveragePath(f.name)
 	}
 	covered := c != nil && path != ""
-	p, err := w.box.program(f, l.Env, covered)
+	p, err := w.sandbox.program(f, l.Env, covered)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,31 +94,31 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	if covered {
 		probes = c.countersOf(path, string(f.src), p.sites).probeNames()
 	}
-	return p.Program, p.env(w.box.env, l.Env, probes), nil
+	return p.Program, p.env(w.sandbox.env, l.Env, probes), nil
 }
 
 // loadFile runs a load statement of the file that is being evaluated.
 func (w *worker) loadFile(label string) (starlark.StringDict, error) {
-	if len(w.files) == 0 || w.loader.Load == nil {
+	if len(w.fileStack) == 0 || w.loader.Load == nil {
 		return nil, errors.New("there is nothing to load from here")
 	}
-	name, src, err := w.loader.Load(w.files[len(w.files)-1], label)
+	name, src, err := w.loader.Load(w.fileStack[len(w.fileStack)-1], label)
 	if err != nil {
 		return nil, err
 	}
 	if globals, ok := w.loader.modules[name]; ok {
 		return globals, nil
 	}
-	if i := slices.Index(w.files, name); i >= 0 {
-		return nil, fmt.Errorf("cycle: %s -> %s", strings.Join(w.files[i:], " -> "), name)
+	if i := slices.Index(w.fileStack, name); i >= 0 {
+		return nil, fmt.Errorf("cycle: %s -> %s", strings.Join(w.fileStack[i:], " -> "), name)
 	}
-	f, err := w.box.parse(name, src)
+	f, err := w.sandbox.parse(name, src)
 	if err != nil {
-		return nil, w.box.locate(err)
+		return nil, w.sandbox.locate(err)
 	}
 	globals, err := w.evaluateFile(f)
 	if err != nil {
-		return nil, w.box.locateInModule(err)
+		return nil, w.sandbox.locateInModule(err)
 	}
 	if err := freeze(name, globals, nil); err != nil {
 		return nil, err

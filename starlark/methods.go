@@ -26,7 +26,7 @@ type method struct {
 // A call is one call of a method.
 type call struct {
 	w      *worker
-	row    *method
+	method *method
 	name   string
 	recv   starlark.Value
 	args   starlark.Tuple
@@ -79,7 +79,7 @@ func (m *method) call(
 	if c.w != nil {
 		c = new(call)
 	}
-	c.w, c.row, c.name, c.recv, c.args, c.kwargs = w, m, name, recv, args, kwargs
+	c.w, c.method, c.name, c.recv, c.args, c.kwargs = w, m, name, recv, args, kwargs
 	v, err := m.perform(c)
 	*c = call{}
 	return v, err
@@ -181,7 +181,7 @@ func callMember(
 	if m := methodOf(b.Receiver(), b.Name()); m != nil {
 		return m.call(w, b.Name(), b.Receiver(), args, kwargs)
 	}
-	return w.hostMethod(b, args, kwargs)
+	return w.callHostMethod(b, args, kwargs)
 }
 
 // ---- units of work ----

@@ -13,7 +13,7 @@ import (
 func testAffix(c *call) (starlark.Value, error) {
 	affix, ok := c.arg(0).(starlark.String)
 	if !ok || len(c.args) != 1 || len(c.kwargs) > 0 || len(affix) > smallText {
-		if err := c.row.payFor(c); err != nil {
+		if err := c.method.payFor(c); err != nil {
 			return nil, err
 		}
 		return c.callStock()
@@ -26,7 +26,7 @@ func testAffix(c *call) (starlark.Value, error) {
 
 // stripSpace is s.strip.
 func stripSpace(c *call) (starlark.Value, error) {
-	if err := c.row.payFor(c); err != nil {
+	if err := c.method.payFor(c); err != nil {
 		return nil, err
 	}
 	if len(c.args)+len(c.kwargs) > 0 {
@@ -37,7 +37,7 @@ func stripSpace(c *call) (starlark.Value, error) {
 
 // lowerText is s.lower.
 func lowerText(c *call) (starlark.Value, error) {
-	if err := c.row.payFor(c); err != nil {
+	if err := c.method.payFor(c); err != nil {
 		return nil, err
 	}
 	if len(c.args)+len(c.kwargs) > 0 {
@@ -242,8 +242,8 @@ func updateDictMethod(c *call) (starlark.Value, error) {
 // and those of the set are hashed again when it is copied.
 func combineSets(c *call) (starlark.Value, error) {
 	s := c.recv.(*starlark.Set)
-	if c.row.units != nil {
-		if err := c.row.payFor(c); err != nil {
+	if c.method.units != nil {
+		if err := c.method.payFor(c); err != nil {
 			return nil, err
 		}
 		if err := c.w.payKeys(c.name, s); err != nil {

@@ -51,8 +51,8 @@ func (w *worker) beginNested(l *link) error {
 		return p.stopAtLimit("nesting", "nested call", uint64(p.depth+1), maxNesting, 0)
 	}
 	l.start = time.Now()
-	if p.box.profile != nil {
-		p.box.profile.addSample(p)
+	if p.sandbox.profile != nil {
+		p.sandbox.profile.addSample(p)
 	}
 	w.parent, w.depth = p, p.depth+1
 	w.thread.Steps = p.thread.Steps

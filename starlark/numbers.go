@@ -86,7 +86,7 @@ func (b *bindings) lowerKinds() bool {
 		if !ok {
 			continue
 		}
-		k := b.kindOf(v)
+		k := b.assignedKind(v)
 		switch {
 		case k == anyValue:
 			delete(b.intKinds, v.name)
@@ -99,7 +99,7 @@ func (b *bindings) lowerKinds() bool {
 	return changed
 }
 
-func (b *bindings) kindOf(v binding) intKind {
+func (b *bindings) assignedKind(v binding) intKind {
 	switch {
 	case v.value == nil:
 		return smallInt
@@ -295,7 +295,7 @@ func combineKinds(op syntax.Token, x, y intKind) intKind {
 
 // isNative reports whether a binary operation needs no guard.
 func (r *rewriter) isNative(e *syntax.BinaryExpr) bool {
-	x, y := r.scope.kind(r, e.X), r.scope.kind(r, e.Y)
+	x, y := r.kinds.kind(r, e.X), r.kinds.kind(r, e.Y)
 	switch e.Op {
 	case syntax.AND, syntax.OR, syntax.SLASH:
 		return true

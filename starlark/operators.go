@@ -67,7 +67,7 @@ func (w *worker) payBinary(op syntax.Token, x, y starlark.Value) error {
 			return w.pay(structSum, uint64(x.Len()+y.Len()))
 		}
 	}
-	return w.payHostParts(op.String(), x, y)
+	return w.payHostOperands(op.String(), x, y)
 }
 
 func (w *worker) payInteger(op syntax.Token, x starlark.Int, y starlark.Value) error {
@@ -153,7 +153,7 @@ func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
 	if n := starlark.Len(y); n >= 0 && op == syntax.PLUS {
 		return w.paySequence(listConcat, uint64(starlark.Len(x)+n))
 	}
-	return w.payHostParts(op.String(), y)
+	return w.payHostOperands(op.String(), y)
 }
 
 // payRepeat pays for v * n. Counts that the interpreter refuses are left to it.
@@ -319,7 +319,7 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 			return false, err
 		}
 	default:
-		if err := w.payHostParts("in", y); err != nil {
+		if err := w.payHostOperands("in", y); err != nil {
 			return false, err
 		}
 	}

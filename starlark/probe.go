@@ -31,8 +31,8 @@ func (s *Sandbox) stepRate() uint64 {
 	return 1
 }
 
-// sites are the places of a file at which something is counted.
-type sites struct {
+// probeSites are the places of a file at which something is counted.
+type probeSites struct {
 	counters int // numbers from 1
 	lines    []lineSite
 	branches []branchSite
@@ -42,20 +42,20 @@ type lineSite struct{ line, counter int }
 
 type branchSite struct{ line, col, yes, no int }
 
-func (s *sites) counter() int {
+func (s *probeSites) counter() int {
 	s.counters++
 	return s.counters
 }
 
 // instrument is compile with probes, and returns what they count.
-func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Program, []string, *sites, error) {
-	sites := &sites{}
+func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Program, []string, *probeSites, error) {
+	sites := &probeSites{}
 	program, uses, err := s.compile(f, extra, sites)
 	return program, uses, sites, err
 }
 
-// hasLine reports whether a statement counts as a line: pass and strings do nothing.
-func hasLine(s syntax.Stmt) bool {
+// isCounted reports whether a statement counts as a line: pass and strings do nothing.
+func isCounted(s syntax.Stmt) bool {
 	switch s := s.(type) {
 	case *syntax.BranchStmt:
 		return s.Token != syntax.PASS
@@ -66,15 +66,15 @@ func hasLine(s syntax.Stmt) bool {
 	return true
 }
 
-// countLine returns the probe of a statement that begins at pos.
-func (r *rewriter) countLine(pos syntax.Position) syntax.Stmt {
+// lineProbeStmt returns the probe of a statement that begins at pos.
+func (r *rewriter) lineProbeStmt(pos syntax.Position) syntax.Stmt {
 	n := r.sites.counter()
 	r.sites.lines = append(r.sites.lines, lineSite{int(pos.Line), n})
 	return &syntax.ExprStmt{X: probeCall(pos, lineProbe, intLiteral(pos, n))}
 }
 
-// condition rewrites the condition of the if, or elif, at pos, with a probe of its outcome.
-func (r *rewriter) condition(pos syntax.Position, e syntax.Expr) syntax.Expr {
+// rewriteCondition rewrites the condition of the if, or elif, at pos, with a probe of its outcome.
+func (r *rewriter) rewriteCondition(pos syntax.Position, e syntax.Expr) syntax.Expr {
 	if r.sites == nil {
 		return r.expr(e)
 	}

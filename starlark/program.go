@@ -12,8 +12,8 @@ import (
 // A compiledProgram is the program of a file.
 type compiledProgram struct {
 	*starlark.Program
-	uses  []string // predeclared names that the program uses, sorted
-	sites *sites   // what its probes count, or nil
+	uses  []string    // predeclared names that the program uses, sorted
+	sites *probeSites // what its probes count, or nil
 }
 
 // env returns the names that the program uses, those of extra first. Functions refer to
@@ -39,7 +39,7 @@ func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.
 // errors, because the Run does.
 func (s *Sandbox) Prepare(f *File, names ...string) {
 	var err error
-	defer containAt(&err, Pos{File: f.name})
+	defer recoverPanicAt(&err, Pos{File: f.name})
 	extra := starlark.StringDict{}
 	for _, name := range names {
 		extra[name] = starlark.None
@@ -54,7 +54,7 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 	if covered {
 		names += " covered"
 	}
-	return f.cache.program(f.key.item("program", names), len(f.src), func() (*compiledProgram, error) {
+	return f.cache.program(f.key.itemKey("program", names), len(f.src), func() (*compiledProgram, error) {
 		var p compiledProgram
 		var err error
 		if covered {

@@ -33,7 +33,7 @@ type REPL struct {
 	// Load is what load statements ask, as in [Exec]; nil refuses them.
 	Load func(from, label string) (name string, src []byte, err error)
 
-	box         *Sandbox
+	sandbox     *Sandbox
 	nextLine    func(more bool) (string, error)
 	names       starlark.StringDict // over the defined ones
 	modules     []*Module           // that it uses
@@ -44,7 +44,7 @@ type REPL struct {
 // REPL returns a REPL that reads lines with next, with or without their ends; more
 // says that a statement goes on. The end is [io.EOF].
 func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
-	return &REPL{box: s, nextLine: next, names: starlark.StringDict{}}
+	return &REPL{sandbox: s, nextLine: next, names: starlark.StringDict{}}
 }
 
 // Use gives the statements to come the names that m's file has, over those they
@@ -109,7 +109,7 @@ func (r *REPL) Read() (*Input, error) {
 	}
 	// What came before is left out, but its lines count.
 	above := strings.Repeat("\n", strings.Count(string(r.lines[:begin]), "\n"))
-	f, err := r.box.parseOnce(replName, []byte(above+string(r.lines[begin:])))
+	f, err := r.sandbox.parseUncached(replName, []byte(above+string(r.lines[begin:])))
 	if err != nil {
 		return nil, Locate(err, r.source)
 	}
@@ -120,7 +120,7 @@ func (r *REPL) Read() (*Input, error) {
 // beginning of one. The error is that of next.
 func (r *REPL) readStatement() (stopped error) {
 	begin, last := len(r.lines), len(r.lines)
-	f, _ := r.box.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
+	f, _ := r.sandbox.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
 		line, err := r.readLine(len(r.lines) > begin)
 		if err != nil {
 			stopped = err
@@ -128,7 +128,7 @@ func (r *REPL) readStatement() (stopped error) {
 		}
 		last = len(r.lines)
 		r.lines = append(r.lines, line...)
-		if int64(len(r.lines)-begin) > r.box.limits.Source {
+		if int64(len(r.lines)-begin) > r.sandbox.limits.Source {
 			return nil, io.EOF // whoever parses it says so
 		}
 		return []byte(line), nil
@@ -171,7 +171,7 @@ func (r *REPL) source(file string) string {
 	if file == replName {
 		return string(r.lines)
 	}
-	text := r.box.sources.text(file)
+	text := r.sandbox.sources.text(file)
 	for _, m := range r.modules {
 		text = either(text, m.sources.text(file))
 	}
@@ -182,12 +182,12 @@ func (r *REPL) source(file string) string {
 // its last statement is an expression that is not None, else "". What it bound
 // before an error stays. The error is an [*Error], or nil.
 func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, err error) {
-	w, err := r.box.enter(ctx)
+	w, err := r.sandbox.startRun(ctx)
 	if err != nil {
 		return "", Usage{}, Locate(err, r.source)
 	}
 	value, err = w.runInput(r, in.file)
-	usage, err = w.leave(err)
+	usage, err = w.endRun(err)
 	if err != nil {
 		return "", usage, Locate(err, r.source)
 	}
@@ -196,21 +196,21 @@ func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, e
 
 // runInput runs an input, and returns the text of its value.
 func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
-	defer w.contain(&err)
+	defer w.recoverPanic(&err)
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
 	}
-	if f, err = w.box.parseOnce(f.name, f.src); err != nil { // the tree is the Input's
+	if f, err = w.sandbox.parseUncached(f.name, f.src); err != nil { // the tree is the Input's
 		return "", err
 	}
 	f, names := r.bindNames(f)
-	program, _, err := w.box.compile(f, names, nil)
+	program, _, err := w.sandbox.compile(f, names, nil)
 	if err != nil {
 		return "", err
 	}
 	w.loader = &loader{Exec: Exec{Load: r.Load}, modules: map[string]starlark.StringDict{}}
-	w.files = []string{replName}
-	globals, err := program.Init(&w.thread, mergeNames(w.box.env, names))
+	w.fileStack = []string{replName}
+	globals, err := program.Init(&w.thread, mergeNames(w.sandbox.env, names))
 	for name, v := range globals {
 		if name[0] != '$' {
 			r.names[name] = v

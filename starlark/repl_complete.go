@@ -60,7 +60,7 @@ func cutLast(path string) (owner, part string, dotted bool) {
 // visibleNames returns all names that a statement may use.
 func (r *REPL) visibleNames() []string {
 	var names []string
-	for _, env := range []starlark.StringDict{r.box.env, r.names} {
+	for _, env := range []starlark.StringDict{r.sandbox.env, r.names} {
 		for name := range env {
 			if isIdentifier(name) {
 				names = append(names, name)
@@ -76,7 +76,7 @@ func (r *REPL) resolvePath(path string) starlark.Value {
 	first, rest, more := strings.Cut(path, ".")
 	v := r.names[first]
 	if v == nil {
-		v = r.box.env[first]
+		v = r.sandbox.env[first]
 	}
 	for more {
 		first, rest, more = strings.Cut(rest, ".")

@@ -18,7 +18,7 @@ import (
 // the positions that they would have had. What is left alone is known to be
 // small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
 // what they count.
-func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) error {
+func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSites) error {
 	bound := starnames.Bound(f)
 	r := &rewriter{
 		isShadowed:      func(name string) bool { return bound[name] || predeclared(name) },
@@ -27,7 +27,7 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) e
 		topLevelControl: f.Options.TopLevelControl,
 		sites:           sites,
 	}
-	r.scope = r.findIntKinds(f.Stmts, nil)
+	r.kinds = r.findIntKinds(f.Stmts, nil)
 	f.Stmts = r.bindHelpers(r.stmts(f.Stmts))
 	return r.err
 }
@@ -35,7 +35,7 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *sites) e
 // A rewriter has the state of one rewrite.
 type rewriter struct {
 	isShadowed  func(name string) bool // a name of the universe that the file redefines
-	scope       intKinds               // of the function that is being rewritten
+	kinds       intKinds               // of the function that is being rewritten
 	nodes       int                    // statements and expressions so far
 	temporaries int                    // temporaries so far
 
@@ -47,7 +47,7 @@ type rewriter struct {
 	helperOrder   []string          // the order of their first use
 	err           error             // the first of what cannot be rewritten
 
-	sites *sites // what probes count, or nil
+	sites *probeSites // what probes count, or nil
 }
 
 // largeBody is the number of nodes from which a function pays for its frame, which
@@ -108,8 +108,8 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 	}
 	out := make([]syntax.Stmt, 0, len(list))
 	for _, s := range list {
-		if r.sites != nil && hasLine(s) {
-			out = append(out, r.countLine(syntax.Start(s)))
+		if r.sites != nil && isCounted(s) {
+			out = append(out, r.lineProbeStmt(syntax.Start(s)))
 		}
 		out = r.stmt(out, s)
 	}
@@ -128,7 +128,7 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	case *syntax.ExprStmt:
 		s.X = r.expr(s.X)
 	case *syntax.IfStmt:
-		s.Cond = r.condition(s.If, s.Cond)
+		s.Cond = r.rewriteCondition(s.If, s.Cond)
 		s.True, s.False = r.stmts(s.True), r.stmts(s.False)
 	case *syntax.ForStmt:
 		r.forStmt(s)
@@ -162,12 +162,12 @@ func (r *rewriter) forStmt(s *syntax.ForStmt) {
 
 func (r *rewriter) def(s *syntax.DefStmt) {
 	r.params(s.Params)
-	saved, start := r.scope, r.nodes
-	r.scope = r.findIntKinds(s.Body, s.Params)
+	saved, start := r.kinds, r.nodes
+	r.kinds = r.findIntKinds(s.Body, s.Params)
 	r.functionDepth++
 	s.Body = r.stmts(s.Body)
 	r.functionDepth--
-	r.scope = saved
+	r.kinds = saved
 	if enter := r.frameCharge(s.Def, r.nodes-start, s.Params); enter != nil {
 		s.Body = afterDoc(s.Body, &syntax.ExprStmt{X: enter})
 	}
@@ -240,7 +240,7 @@ func (r *rewriter) declareGlobal(out []syntax.Stmt, s *syntax.AssignStmt) []synt
 func (r *rewriter) augmentStmt(s *syntax.AssignStmt) syntax.Stmt {
 	switch lhs := unparen(s.LHS).(type) {
 	case *syntax.Ident:
-		if r.scope.isNativeAugment(r, s) {
+		if r.kinds.isNativeAugment(r, s) {
 			s.LHS, s.RHS = r.expr(s.LHS), r.expr(s.RHS)
 			return s
 		}
@@ -383,7 +383,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.TupleExpr:
 		r.exprs(e.List)
 	case *syntax.CondExpr:
-		e.Cond, e.True, e.False = r.condition(e.If, e.Cond), r.expr(e.True), r.expr(e.False)
+		e.Cond, e.True, e.False = r.rewriteCondition(e.If, e.Cond), r.expr(e.True), r.expr(e.False)
 	case *syntax.UnaryExpr:
 		return r.unary(e)
 	case *syntax.BinaryExpr:
@@ -410,7 +410,7 @@ func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
 	if e.X == nil {
 		return e
 	}
-	small := r.scope.kind(r, e.X) >= boundedSum
+	small := r.kinds.kind(r, e.X) >= boundedSum
 	e.X = r.expr(e.X)
 	switch {
 	case small:
@@ -437,10 +437,10 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) syntax.Expr {
 
 func (r *rewriter) lambda(e *syntax.LambdaExpr) {
 	r.params(e.Params)
-	saved, start := r.scope, r.nodes
-	r.scope = intKinds{}
+	saved, start := r.kinds, r.nodes
+	r.kinds = intKinds{}
 	e.Body = r.expr(e.Body)
-	r.scope = saved
+	r.kinds = saved
 	if enter := r.frameCharge(e.Lambda, r.nodes-start, e.Params); enter != nil {
 		both := &syntax.TupleExpr{Lparen: e.Lambda, List: []syntax.Expr{enter, e.Body}, Rparen: e.Lambda}
 		e.Body = &syntax.IndexExpr{X: both, Lbrack: e.Lambda, Y: intLiteral(e.Lambda, 1), Rbrack: e.Lambda}
@@ -453,7 +453,7 @@ func (r *rewriter) dict(e *syntax.DictExpr) syntax.Expr {
 	}
 	for i, x := range e.List {
 		entry := x.(*syntax.DictEntry)
-		plain := r.isConst(entry.Key) || r.scope.kind(r, entry.Key) >= anyInt
+		plain := r.isConst(entry.Key) || r.kinds.kind(r, entry.Key) >= anyInt
 		entry.Key = r.expr(entry.Key)
 		switch {
 		case i == 0:
@@ -467,20 +467,20 @@ func (r *rewriter) dict(e *syntax.DictExpr) syntax.Expr {
 }
 
 func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
-	saved := r.scope
-	defer func() { r.scope = saved }()
-	inner := r.scope.insideComprehension(r, e)
+	saved := r.kinds
+	defer func() { r.kinds = saved }()
+	inner := r.kinds.insideComprehension(r, e)
 	for _, clause := range e.Clauses {
 		switch c := clause.(type) {
 		case *syntax.ForClause:
 			c.X = r.expr(c.X) // the first in the scope outside
-			r.scope = inner
+			r.kinds = inner
 			if hasIndex(c.Vars) {
 				r.refuse(c.For, "a comprehension cannot assign to an element; use a name")
 			}
 			c.Vars = r.plainTarget(c.Vars)
 		case *syntax.IfClause:
-			c.Cond = r.condition(c.If, c.Cond)
+			c.Cond = r.rewriteCondition(c.If, c.Cond)
 		}
 	}
 	if !e.Curly {
@@ -500,7 +500,7 @@ func (r *rewriter) refuse(pos syntax.Position, msg string) {
 }
 
 func (r *rewriter) index(e *syntax.IndexExpr) syntax.Expr {
-	native := r.isConst(e.Y) || r.scope.kind(r, e.Y) >= anyInt
+	native := r.isConst(e.Y) || r.kinds.kind(r, e.Y) >= anyInt
 	e.X, e.Y = r.expr(e.X), r.expr(e.Y)
 	if native {
 		return e

@@ -39,8 +39,8 @@ type Usage = struct{ Steps, Bytes uint64 }
 // An Allowance is the most that one call may spend, where its caller has less to give than the
 // limits of the sandbox. It is an alias as [Cost] is.
 type Allowance = struct {
-	Steps uint64 // zero means the sandbox's limit
-	Raise string // what raises it, for the error of a call that needs more
+	Steps   uint64 // zero means the sandbox's limit
+	Setting string // what raises it, for the error of a call that needs more
 }
 
 // Options configure a [Sandbox]. The zero value works.
@@ -64,11 +64,11 @@ type Options struct {
 type Sandbox struct {
 	limits Limits
 	print  func(ctx context.Context, pos Pos, text string)
-	*world
+	*sharedState
 }
 
 // A world is what a sandbox and those share that [Sandbox.WithLimits] derives from it.
-type world struct {
+type sharedState struct {
 	*vocabulary
 	sources  sources
 	coverage *Coverage // or nil
@@ -85,12 +85,12 @@ type vocabulary struct {
 	key     string // of the defined names
 }
 
-// room is for how many names maps are made, those of a host included.
-const room = 256
+// namesCapacity is for how many names maps are made, those of a host included.
+const namesCapacity = 256
 
 // New returns a sandbox with the language's own names only.
 func New(opts Options) *Sandbox {
-	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, room)}
+	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, namesCapacity)}
 	v.defined["json"] = true
 	return v.sandbox(opts)
 }
@@ -104,16 +104,16 @@ func (v *vocabulary) sandbox(opts Options) *Sandbox {
 		opts.Cache = &Cache{}
 	}
 	return &Sandbox{
-		limits: opts.Limits.withDefaults(DefaultLimits()),
-		print:  opts.Print,
-		world:  &world{vocabulary: v, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
+		limits:      opts.Limits.withDefaults(DefaultLimits()),
+		print:       opts.Print,
+		sharedState: &sharedState{vocabulary: v, coverage: opts.Coverage, cache: opts.Cache, profile: opts.Profile},
 	}
 }
 
 // guardedNames returns what every file has: the guarded universe, the module json,
 // and the helpers that rewritten source calls.
 func guardedNames() starlark.StringDict {
-	env := make(starlark.StringDict, room)
+	env := make(starlark.StringDict, namesCapacity)
 	maps.Copy(env, universe())
 	maps.Copy(env, helpers())
 	env["json"] = newJSONModule()
@@ -123,7 +123,7 @@ func guardedNames() starlark.StringDict {
 // WithLimits returns a sandbox with the same names and the limits of l; its
 // zero fields keep those of s. The two share everything else.
 func (s *Sandbox) WithLimits(l Limits) *Sandbox {
-	return &Sandbox{limits: l.withDefaults(s.limits), print: s.print, world: s.world}
+	return &Sandbox{limits: l.withDefaults(s.limits), print: s.print, sharedState: s.sharedState}
 }
 
 // Define predeclares name in every file. A dotted name, such as "text.wrap",
@@ -134,7 +134,7 @@ func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	if s.defined[name] {
 		return fmt.Errorf("%s is already defined", name)
 	}
-	value, err := guardHost(name, value, cost)
+	value, err := guardHostValue(name, value, cost)
 	if err != nil {
 		return err
 	}
@@ -193,21 +193,21 @@ type Exec struct {
 	Check func(*File) error
 	// Covers returns the path under which [Options.Coverage] counts a file, "" for one
 	// that it leaves out. Nil means the file's name.
-	Covers func(name string) (path string)
+	CoveragePath func(name string) (path string)
 	// Kept returns values besides the globals that outlive the evaluation, such
 	// as handlers that were registered. They are frozen with the globals.
-	Kept func() []starlark.Value
+	ExtraValues func() []starlark.Value
 }
 
 // Run evaluates f, and freezes its globals and what [Exec.Kept] returns. The
 // error is an [*Error], or nil.
 func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, error) {
-	w, err := s.enter(ctx)
+	w, err := s.startRun(ctx)
 	if err != nil {
 		return nil, Usage{}, s.locate(err)
 	}
 	m, err := w.runFile(f, e)
-	usage, err := w.leave(err)
+	usage, err := w.endRun(err)
 	if err != nil {
 		return nil, usage, s.locate(err)
 	}
@@ -228,7 +228,7 @@ func (s *Sandbox) Call(
 func (s *Sandbox) CallWithin(
 	ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, Usage, error) {
-	w, err := s.enter(ctx)
+	w, err := s.startRun(ctx)
 	if err != nil {
 		return nil, Usage{}, s.locate(err)
 	}
@@ -236,7 +236,7 @@ func (s *Sandbox) CallWithin(
 		w.lowerSteps(most)
 	}
 	v, err := w.callFunc(fn, args, kwargs)
-	usage, err := w.leave(err)
+	usage, err := w.endRun(err)
 	if err != nil {
 		return nil, usage, s.locate(err)
 	}

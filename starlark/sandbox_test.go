@@ -80,7 +80,7 @@ def outer():
 
 outer()
 `
-	if _, _, err := evalIn(s, src, Exec{Kept: func() []starlark.Value { return kept }}); err != nil {
+	if _, _, err := evalIn(s, src, Exec{ExtraValues: func() []starlark.Value { return kept }}); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range kept {
@@ -183,7 +183,7 @@ func TestLoading(t *testing.T) {
 	var got []string
 	s := New(Options{})
 	where := builtin("where", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
-		file, module := s.Loading(th)
+		file, module := s.CurrentFile(th)
 		got = append(got, fmt.Sprint(file, module))
 		return starlark.None, nil
 	})

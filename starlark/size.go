@@ -232,9 +232,9 @@ func (t *textWalk) visitHostValue(v starlark.Value) error {
 		return nil
 	}
 	switch v := v.(type) {
-	case Texts:
+	case TextValue:
 		return t.addTexts(uint64(v.TextBytes()))
-	case Holder:
+	case Container:
 		// It prints what it holds anew: that a list around it is being printed is not
 		// seen there, so that a cycle through it ends at the depth alone.
 		path := t.path

@@ -27,7 +27,7 @@ func (c *treeCheck) visit(n syntax.Node) bool {
 		c.depth--
 		return false
 	}
-	c.check(n)
+	c.checkNode(n)
 	if c.depth++; c.depth > maxTreeDepth {
 		c.refuse(nodePos(n), "nesting of the source", c.depth, maxTreeDepth)
 	}
@@ -38,19 +38,19 @@ func (c *treeCheck) visit(n syntax.Node) bool {
 	return true
 }
 
-func (c *treeCheck) check(n syntax.Node) {
+func (c *treeCheck) checkNode(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.DefStmt:
-		c.function(n.Def, n.Params)
+		c.checkFunction(n.Def, n.Params)
 	case *syntax.LambdaExpr:
-		c.function(n.Lambda, n.Params)
+		c.checkFunction(n.Lambda, n.Params)
 	case *syntax.LoadStmt:
 		if c.loads++; c.loads > maxLoads {
 			c.refuse(n.Load, "number of load statements", c.loads, maxLoads)
 		}
 		for _, ids := range [][]*syntax.Ident{n.From, n.To} {
 			for _, id := range ids {
-				c.loaded(id)
+				c.checkLoadedName(id)
 			}
 		}
 	case *syntax.Literal:
@@ -64,7 +64,7 @@ func (c *treeCheck) check(n syntax.Node) {
 	}
 }
 
-func (c *treeCheck) function(pos syntax.Position, params []syntax.Expr) {
+func (c *treeCheck) checkFunction(pos syntax.Position, params []syntax.Expr) {
 	if c.functions++; c.functions > maxFunctions {
 		c.refuse(pos, "number of functions in a file", c.functions, maxFunctions)
 	}
@@ -73,10 +73,10 @@ func (c *treeCheck) function(pos syntax.Position, params []syntax.Expr) {
 	}
 }
 
-// loaded checks a name in a load statement. It is written as a string, which
+// checkLoadedName checks a name in a load statement. It is written as a string, which
 // the parser takes as it is: a name that no script can spell elsewhere, such as
 // one of a helper, must not be bound this way.
-func (c *treeCheck) loaded(id *syntax.Ident) {
+func (c *treeCheck) checkLoadedName(id *syntax.Ident) {
 	if !isIdentifier(id.Name) && c.err == nil {
 		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quoteShort(id.Name) + " is not a name", Code: "E0103"}
 	}

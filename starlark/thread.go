@@ -21,12 +21,12 @@ type worker struct {
 
 // A run is the part of a worker that is new with every Run and Call.
 type run struct {
-	box    *Sandbox
-	ctx    context.Context
-	budget budget
-	parent *worker // that made the nested call, or nil
-	depth  int     // of nested calls
-	link   *link   // what Context handed out, or nil
+	sandbox *Sandbox
+	ctx     context.Context
+	budget  budget
+	parent  *worker // that made the nested call, or nil
+	depth   int     // of nested calls
+	link    *link   // what Context handed out, or nil
 
 	calledFunc starlark.Callable // the function whose result is looked at, or nil
 
@@ -40,7 +40,7 @@ type run struct {
 	lastSketch *sketch
 
 	loader    *loader  // of a Run; nil in a Call
-	files     []string // being evaluated, the outermost first
+	fileStack []string // being evaluated, the outermost first
 	stopCause error    // why the thread was cancelled: a limit, or the context's error
 	panicked  bool     // a panic passed through: the thread must not be used again
 
@@ -85,13 +85,13 @@ func (w *worker) reset() {
 	w.thread.Steps = 0
 }
 
-// enter starts a run, as a part of the one that ctx comes from if there is one.
-func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
+// startRun starts a run, as a part of the one that ctx comes from if there is one.
+func (s *Sandbox) startRun(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	w := workerPool.Get().(*worker)
-	w.box, w.ctx = s, ctx
+	w.sandbox, w.ctx = s, ctx
 	b := &w.budget
 	b.maxSteps = multiplyClamped(s.limits.Steps, s.stepRate())
 	b.maxAlloc, b.maxOutput = s.limits.Memory, uint64(s.limits.Output)
@@ -109,26 +109,26 @@ func (s *Sandbox) enter(ctx context.Context) (*worker, error) {
 
 // lowerSteps lowers the steps of a run that has just begun to those of most.
 func (w *worker) lowerSteps(most Allowance) {
-	if n := addClamped(w.budget.startSteps, multiplyClamped(most.Steps, w.box.stepRate())); n < w.budget.maxSteps {
-		w.budget.maxSteps, w.budget.ownSteps, w.budget.stepSetting = n, true, most.Raise
+	if n := addClamped(w.budget.startSteps, multiplyClamped(most.Steps, w.sandbox.stepRate())); n < w.budget.maxSteps {
+		w.budget.maxSteps, w.budget.ownSteps, w.budget.stepSetting = n, true, most.Setting
 		w.setNextTick()
 	}
 }
 
-// leave ends a run. It returns what the run used, and err or what stopped it.
-func (w *worker) leave(err error) (Usage, error) {
+// endRun ends a run. It returns what the run used, and err or what stopped it.
+func (w *worker) endRun(err error) (Usage, error) {
 	if w.stopCause != nil {
 		err = stopError{err, w.stopCause}
 	}
 	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
 	usage := Usage{
-		Steps: (w.thread.Steps - w.budget.startSteps) / w.box.stepRate(),
+		Steps: (w.thread.Steps - w.budget.startSteps) / w.sandbox.stepRate(),
 		Bytes: w.budget.alloc - w.budget.startAlloc,
 	}
 	if w.link != nil {
 		w.link.detach()
 	}
-	if p := w.box.profile; p != nil {
+	if p := w.sandbox.profile; p != nil {
 		p.addSample(w)
 	}
 	if w.parent != nil {
@@ -146,7 +146,7 @@ func (w *worker) leave(err error) (Usage, error) {
 // spent, or it is time to look at the clock. Looking here, and not with a timer
 // of each run, no late signal can hit the next run of the thread.
 func (w *worker) tick() {
-	if p := w.box.profile; p != nil {
+	if p := w.sandbox.profile; p != nil {
 		p.addSample(w)
 	}
 	if w.thread.Steps > w.budget.maxSteps {
@@ -164,9 +164,9 @@ func (w *worker) checkClock() {
 		w.stop(w.ctx.Err())
 		return
 	case w.deadline.IsZero():
-		w.deadline = now.Add(w.box.limits.Timeout)
+		w.deadline = now.Add(w.sandbox.limits.Timeout)
 	case now.After(w.deadline):
-		timeout := w.box.limits.Timeout
+		timeout := w.sandbox.limits.Timeout
 		used := uint64((now.Sub(w.deadline) + timeout).Milliseconds())
 		w.stopAtLimit("time", wholeScript, used, uint64(timeout.Milliseconds()), used)
 		return
@@ -176,7 +176,7 @@ func (w *worker) checkClock() {
 
 // setNextTick sets the step at which the interpreter calls tick: it does so before that step.
 func (w *worker) setNextTick() {
-	w.nextTick = min(w.thread.Steps+w.box.tickInterval(), addClamped(w.budget.maxSteps, 1))
+	w.nextTick = min(w.thread.Steps+w.sandbox.tickInterval(), addClamped(w.budget.maxSteps, 1))
 	w.thread.SetMaxExecutionSteps(w.nextTick)
 }
 
@@ -193,9 +193,9 @@ func (w *worker) stop(cause error) {
 func (w *worker) callFunc(
 	fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (v starlark.Value, err error) {
-	defer w.contain(&err)
+	defer w.recoverPanic(&err)
 	if w.parent != nil {
-		if err := w.payCrossing("nested call", args, kwargs); err != nil {
+		if err := w.payNestedCall("nested call", args, kwargs); err != nil {
 			return nil, err
 		}
 	}
@@ -221,9 +221,9 @@ func (w *worker) calledFuncPos() Pos {
 	return Pos{}
 }
 
-// contain turns a panic into an InternalError with the place of the script.
+// recoverPanic turns a panic into an InternalError with the place of the script.
 // It is deferred.
-func (w *worker) contain(err *error) {
+func (w *worker) recoverPanic(err *error) {
 	p := recover()
 	if p == nil {
 		return
@@ -244,8 +244,8 @@ func callerPos(th *starlark.Thread) Pos {
 
 // printText hands on what a script prints, while the run may.
 func (w *worker) printText(text string) {
-	if w.payOutput(text) && w.box.print != nil {
-		w.box.print(w.ctx, callerPos(&w.thread), text)
+	if w.payOutput(text) && w.sandbox.print != nil {
+		w.sandbox.print(w.ctx, callerPos(&w.thread), text)
 	}
 }
 
@@ -275,10 +275,10 @@ func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) er
 	return nil
 }
 
-// Loading returns the file whose top level is being evaluated on th, and
+// CurrentFile returns the file whose top level is being evaluated on th, and
 // whether it is one that another file loads. The file is "" in a Call.
-func (s *Sandbox) Loading(th *starlark.Thread) (file string, module bool) {
-	files := workerOf(th).files
+func (s *Sandbox) CurrentFile(th *starlark.Thread) (file string, module bool) {
+	files := workerOf(th).fileStack
 	if len(files) == 0 {
 		return "", false
 	}

@@ -9,11 +9,11 @@ import (
 
 // TestWorkerOf: a thread is known by being a part of its worker, whatever others call theirs.
 func TestWorkerOf(t *testing.T) {
-	w, err := New(Options{}).enter(context.Background())
+	w, err := New(Options{}).startRun(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.leave(nil)
+	defer w.endRun(nil)
 	if got := workerOf(&w.thread); got != w {
 		t.Errorf("got %p, want %p", got, w)
 	}

@@ -10,7 +10,7 @@ import (
 // limit; Raise names the setting that an error suggests to raise.
 type Allowance = struct {
 	Steps uint64
-	Raise string
+	Setting string
 }
 
 // Runtime is what builtins need of the evaluator that runs them. A
@@ -27,7 +27,7 @@ type Runtime interface {
 	Charge(th *starlark.Thread, op string, steps, bytes uint64) error
 	// Loading returns the file that is being evaluated at top level, "" while a
 	// handler runs; module is true for a loaded library.
-	Loading(th *starlark.Thread) (file string, module bool)
+	CurrentFile(th *starlark.Thread) (file string, module bool)
 	// Pause stops the run's clock, for an effect, until go on is called.
 	Pause(th *starlark.Thread) (goOn func())
 }

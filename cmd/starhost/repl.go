@@ -153,7 +153,7 @@ func (c *console) choosePlugin(name string) error {
 func (c *console) openSession(f *replFlags) error {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
-		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Raised: limits.Raised},
+		Limits: starlark.Limits{Steps: limits.Steps, Memory: limits.Memory, Timeout: limits.Timeout, Settings: limits.Raised},
 		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.TakeOutput() + text + "\n") },
 	})
 	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
