@@ -1,6 +1,9 @@
 package starlark
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+)
 
 // A budget is what a run may spend and has spent. Steps are counted by the
 // thread itself; memory only grows.
@@ -96,13 +99,13 @@ func (w *worker) stopAtLimit(name, op string, need, max, used uint64) error {
 
 func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError {
 	e := &LimitError{
-		Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: either(callerPos(&w.thread), w.calledFuncPos()),
+		Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: cmp.Or(callerPos(&w.thread), w.calledFuncPos()),
 	}
 	e.shared = w.sharesLimit(name)
 	owner := w.limitOwner(name)
 	e.setting = owner.sandbox.limits.Settings[name]
 	if name == "steps" {
-		e.setting = either(owner.budget.stepSetting, e.setting)
+		e.setting = cmp.Or(owner.budget.stepSetting, e.setting)
 	}
 	return e
 }

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -272,7 +273,7 @@ func (e *Error) takeCause() {
 	case errors.As(e.cause, &limit):
 		e.cause = e.placeLimit(limit)
 	case errors.As(e.cause, &panicked):
-		e.Pos = either(panicked.Pos, e.Pos)
+		e.Pos = cmp.Or(panicked.Pos, e.Pos)
 	case errors.As(e.cause, &placed):
 		if p := placed.Place(); p.Line > 0 {
 			e.Pos = posOf(p)
@@ -286,7 +287,7 @@ func (e *Error) takeCause() {
 // placeLimit returns the cause with the place of the error in it. A limit's
 // error may stop the callers of a run too, which have places of their own.
 func (e *Error) placeLimit(limit *LimitError) error {
-	e.Pos = either(e.Pos, limit.Pos)
+	e.Pos = cmp.Or(e.Pos, limit.Pos)
 	placed := *limit
 	placed.Pos = e.Pos
 	if n := len(e.Trace); n > 0 {

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -42,11 +43,11 @@ func DefaultLimits() Limits {
 // withDefaults returns l with the zero fields of l taken from d.
 func (l Limits) withDefaults(d Limits) Limits {
 	return Limits{
-		Steps:    either(l.Steps, d.Steps),
-		Memory:   either(l.Memory, d.Memory),
-		Timeout:  either(l.Timeout, d.Timeout),
-		Source:   either(l.Source, d.Source),
-		Output:   either(l.Output, d.Output),
+		Steps:    cmp.Or(l.Steps, d.Steps),
+		Memory:   cmp.Or(l.Memory, d.Memory),
+		Timeout:  cmp.Or(l.Timeout, d.Timeout),
+		Source:   cmp.Or(l.Source, d.Source),
+		Output:   cmp.Or(l.Output, d.Output),
 		Settings: raised(l, d),
 	}
 }
@@ -57,15 +58,6 @@ func raised(l, d Limits) map[string]string {
 		return d.Settings
 	}
 	return l.Settings
-}
-
-// either returns x, or d when x is zero.
-func either[T comparable](x, d T) T {
-	var zero T
-	if x == zero {
-		return d
-	}
-	return x
 }
 
 // Limits that no setting changes. They keep Go's own stack and the running
@@ -136,7 +128,7 @@ func (e *LimitError) Error() string {
 	case e.Used > 0:
 		text += fmt.Sprintf(" (used %d)", e.Used)
 	}
-	if setting := either(e.setting, l.setting); setting != "" {
+	if setting := cmp.Or(e.setting, l.setting); setting != "" {
 		text += "; " + setting + " raises it"
 	}
 	return text

@@ -1,6 +1,7 @@
 package starlark
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -173,7 +174,7 @@ func (r *REPL) source(file string) string {
 	}
 	text := r.sandbox.sources.text(file)
 	for _, m := range r.modules {
-		text = either(text, m.sources.text(file))
+		text = cmp.Or(text, m.sources.text(file))
 	}
 	return text
 }
