@@ -11,7 +11,7 @@ import (
 )
 
 // A program writes random statements over variables of a few types. Half of its
-// arithmetic is of the kind that numbers.go leaves without guards; now and then a
+// arithmetic is of the kind that int_kinds.go leaves without guards; now and then a
 // type is wrong.
 type program struct {
 	t     *rapid.T

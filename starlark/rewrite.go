@@ -16,7 +16,7 @@ import (
 //
 // The calls take the places of the operators they stand for, so that errors have
 // the positions that they would have had. What is left alone is known to be
-// small: see numbers.go. Where sites is not nil, the tree gets probes, too, and sites
+// small: see int_kinds.go. Where sites is not nil, the tree gets probes, too, and sites
 // what they count.
 func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSites) error {
 	bound := starnames.Bound(f)
