@@ -9,7 +9,7 @@ import (
 // An Allowance is the most that one call may spend. Zero Steps mean the Runtime's own
 // limit; Raise names the setting that an error suggests to raise.
 type Allowance = struct {
-	Steps uint64
+	Steps   uint64
 	Setting string
 }
 
