@@ -155,7 +155,9 @@ func posAt(name string, src []byte, i int) Pos {
 // compile returns the guarded program of f for an environment of the language's
 // and the defined names, and those of extra, and which of these names it uses. Where
 // sites is not nil, it has probes.
-func (s *Sandbox) compile(f *File, extra starlark.StringDict, sites *probeSites) (_ *starlark.Program, uses []string, err error) {
+func (s *Sandbox) compile(
+	f *File, extra starlark.StringDict, sites *probeSites,
+) (_ *starlark.Program, uses []string, err error) {
 	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
 	tree, err := f.takeTree()
 	if err != nil {

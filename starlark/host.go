@@ -32,7 +32,9 @@ func guardHostValue(name string, value starlark.Value, cost Cost) (starlark.Valu
 
 // guardHostFunc makes fn pay before it works, and keeps its panics from the process.
 func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
-	return starlark.NewBuiltin(fn.Name(), func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+	return starlark.NewBuiltin(fn.Name(), func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (_ starlark.Value, err error) {
 		w := workerOf(th)
 		defer w.recoverPanic(&err)
 		if err := w.payHost(fn.Name(), cost, args, kwargs); err != nil {
@@ -106,7 +108,9 @@ func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 
 // callHostMethod is a call of a method of a host's value. It has no cost of its own:
 // it pays by the length of its receiver, and for what it returns.
-func (w *worker) callHostMethod(b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (_ starlark.Value, err error) {
+func (w *worker) callHostMethod(
+	b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+) (_ starlark.Value, err error) {
 	defer w.recoverPanic(&err)
 	n := uint64(max(starlark.Len(b.Receiver()), 0))
 	if err := w.charge(b.Name(), hostSteps+n/4, 0); err != nil {

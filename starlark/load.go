@@ -34,7 +34,9 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err := freeze(f.name, globals, kept); err != nil {
 		return nil, err
 	}
-	return &Module{Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.sandbox.sources}, nil
+	return &Module{
+		Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.sandbox.sources,
+	}, nil
 }
 
 // mergeNames returns the names of both, those of over first. It is base itself
