@@ -18,8 +18,8 @@ var claudeCode = &Agent{
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
 
-// claudeKinds are the kinds of Claude Code's events. SessionStart is one of several kinds: see
-// readClaude.
+// claudeKinds gives the kinds of Claude Code's events. The kind of SessionStart depends on its
+// source: see readClaude.
 var claudeKinds = kindsOf("claude-code")
 
 func readClaude(payload []byte) (*Event, error) {

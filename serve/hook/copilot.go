@@ -18,7 +18,7 @@ var copilot = &Agent{
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
 
-// copilotKinds are the kinds of Copilot's events, by both names that it has for them.
+// copilotKinds gives the kinds of Copilot's events. Many events have two names.
 var copilotKinds = kindsOf("copilot")
 
 // copilotSigns identify an event without a name by a field that only this event has. The first row

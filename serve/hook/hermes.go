@@ -19,7 +19,7 @@ var hermes = &Agent{
 	intro: "~/.hermes/config.yaml",
 }
 
-// hermesKinds are the kinds of Hermes's events.
+// hermesKinds gives the kinds of Hermes's events.
 var hermesKinds = kindsOf("hermes")
 
 func readHermes(payload []byte) (*Event, error) {

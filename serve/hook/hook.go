@@ -29,7 +29,7 @@ import (
 
 // An Agent describes one agent program: how starhost reads its events and writes its answers.
 type Agent struct {
-	*agents.Agent
+	*agents.Agent // the agent's names
 	// Lines is true if the agent starts one process and sends it a line for each event: see
 	// [Serve].
 	Lines bool
@@ -112,7 +112,7 @@ func kindsOf(agent string) map[string]kind {
 	return kinds
 }
 
-// pluginEventKinds are the kinds of the events that plugins get.
+// pluginEventKinds gives the kind of the agent's event for the first plugin event that it fires.
 var pluginEventKinds = map[string]kind{
 	"turn_start":        kindPrompt,
 	"pre_tool_call":     kindTool,

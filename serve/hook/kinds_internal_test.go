@@ -1,0 +1,26 @@
+package hook
+
+import "testing"
+
+// TestServedEvents checks that each event that agents/ marks as served has a kind. Without one,
+// starhost would let the event pass and ask no guard.
+func TestServedEvents(t *testing.T) {
+	for _, a := range Agents {
+		if a.Lines {
+			continue // picoclaw reads its methods from picoMethods
+		}
+		for _, e := range a.Events {
+			if e.Served != (a.kinds[e.Name] != kindNone) {
+				t.Errorf("%s: %s: got kind %d, served %v", a.Name, e.Name, a.kinds[e.Name], e.Served)
+			}
+		}
+		if a.kinds[a.toolEvent] != kindTool {
+			t.Errorf("%s: %s is not the event before a tool call", a.Name, a.toolEvent)
+		}
+	}
+	for _, e := range picoclaw.Events {
+		if e.Served != (picoMethods[e.Name] != nil) {
+			t.Errorf("picoclaw: %s: served %v, but its method says otherwise", e.Name, e.Served)
+		}
+	}
+}
