@@ -20,8 +20,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// An app is one run of the program: its streams, the flags that all commands
-// have, and what it has to say at its end.
+// An app is one run of the program: its streams, the flags that all commands have, and the
+// result and diagnostics so far.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -31,19 +31,19 @@ type app struct {
 	noConfig, noCache, quiet, verbose      bool
 
 	write     func(*app, any) error // adds a result to out in the chosen format
-	cache     *starlark.Cache       // of this run; see programs
-	startTime time.Time             // when the program, and so an event of hook, arrived
-	deadline  time.Duration         // of an answer of hook, from then on
-	hook      *hookFlags            // of a hook, whose failures have exit codes of their own
+	cache     *starlark.Cache       // compiled plugins; see programCache
+	startTime time.Time             // of the program, and so of an event of hook
+	deadline  time.Duration         // for an answer of hook, counted from startTime
+	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result
-	code      int                   // to exit with: of a negative result, or of the first problem reported
+	code      int                   // the exit code of a negative result, or of the first problem reported
 	warnings  []loader.Warning      // in the order of their report
 	logs      []starhost.LogLine
 	problems  []problem
 }
 
-// execute runs the command that args ask for, and returns its name. A panic is an
-// error like others.
+// execute runs the command that args ask for, and returns its name. It returns a panic as an
+// error.
 func (a *app) execute(ctx context.Context, args []string) (name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -59,7 +59,7 @@ func (a *app) execute(ctx context.Context, args []string) (name string, err erro
 	return cmd.Name(), err
 }
 
-// addError takes an error, or each of those that it joins, for the report.
+// addError adds an error to the report, or each error that it joins.
 func (a *app) addError(err error) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
@@ -70,10 +70,10 @@ func (a *app) addError(err error) {
 	}
 }
 
-// end writes the result, then the diagnostics, and returns the exit code: that
-// of the first problem.
+// end writes the result, then the diagnostics, and returns the exit code, which is the code of
+// the first problem.
 func (a *app) end() int {
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error, and no program that plugins run inherits it now
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe becomes an error; programs that plugins started have inherited no such setting
 	if err := a.writeResult(); err != nil {
 		a.addError(err)
 	}
@@ -81,7 +81,7 @@ func (a *app) end() int {
 	return a.code
 }
 
-// report writes the diagnostics so far, and forgets them but for the exit code.
+// report writes the diagnostics so far and forgets them, except the exit code.
 func (a *app) report() {
 	if !a.quiet {
 		for _, w := range a.warnings {
@@ -102,30 +102,30 @@ func (a *app) report() {
 	a.warnings, a.logs, a.problems = nil, nil, nil
 }
 
-// writeResult writes what the command printed to where it belongs.
+// writeResult writes the result to standard output, or to the file of -o.
 func (a *app) writeResult() error {
 	if a.output == "" {
 		if a.out.Len() == 0 {
-			return nil // a write of nothing can block, and can fail
+			return nil // even an empty write can block or fail
 		}
 		_, err := a.stdout.Write(a.out.Bytes())
 		return wrapFileError("standard output", err)
 	}
 	if a.out.Len() == 0 && len(a.problems) > 0 {
-		return nil // nothing came out: leave the file as it was
+		return nil // the command failed: leave the file as it was
 	}
 	return wrapFileError(a.output, effects.ReplaceFile(a.path(a.output), a.out.Bytes(), 0o666))
 }
 
-// path returns where a file is that an argument names.
+// path returns the path of a file that an argument names, as the system needs it.
 func (a *app) path(name string) string { return loader.NewPath(a.dir, name).Real }
 
-// maxInput is the most bytes of a file or stream that an argument names: a prompt,
-// arguments, a request.
+// maxInput is the limit in bytes for a file or stream that an argument names, such as a prompt,
+// arguments or a request.
 const maxInput = 16 << 20
 
-// readText returns the text of the file that an argument names, "-" for standard
-// input.
+// readText returns the text of the file that an argument names. The name "-" stands for
+// standard input.
 func (a *app) readText(name string) (string, error) {
 	in := a.stdin
 	if name != "-" {
@@ -146,12 +146,12 @@ func (a *app) readText(name string) (string, error) {
 	return string(data), nil
 }
 
-// addLog takes a line of a handler. Loaders log at the same time, but the host
-// passes lines on one after another.
+// addLog adds a line that a handler logged. Loaders log at the same time, but the host calls
+// addLog for one line after another.
 func (a *app) addLog(line starhost.LogLine) { a.logs = append(a.logs, line) }
 
-// writeLogs writes what handlers logged, without what the report of errors will
-// say again, and without debug lines unless they are asked for.
+// writeLogs writes the lines that handlers logged, except lines that the report of errors
+// repeats, and except debug lines without -v.
 func (a *app) writeLogs() {
 	told := map[string]bool{}
 	for _, p := range a.problems {
@@ -187,7 +187,7 @@ func (a *app) writeLog(line starhost.LogLine) {
 	fmt.Fprintf(a.stderr, "%s: %s: %s%s (%s)\n", line.Level, line.Plugin, text, fields, line.Pos)
 }
 
-// maxLogged is the most bytes of one log line that a terminal is shown.
+// maxLogged is the limit in bytes for a log line on standard error without -v.
 const maxLogged = 2000
 
 // encodeJSON writes v as JSON on one line, without the escapes that only HTML needs.
@@ -197,31 +197,30 @@ func encodeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// printJSON adds v to the result.
+// printJSON adds v to the result as indented JSON.
 func (a *app) printJSON(v any) error { return encodeJSON(jsonIndenter{&a.out}, v) }
 
-// An indenter takes JSON values, each in one piece as encoders write them, and adds them to a
-// text line by line. An encoder that indents takes three times the memory.
+// A jsonIndenter indents the JSON values that encoders write to it, each in one call, and
+// appends them to a buffer. json.Encoder's own indentation takes three times the memory.
 type jsonIndenter struct{ to *bytes.Buffer }
 
 func (w jsonIndenter) Write(value []byte) (int, error) {
 	return len(value), json.Indent(w.to, value, "", "  ")
 }
 
-// failureJSON is what a command prints as JSON if it could not begin.
+// failureJSON is the JSON result of a command that could not begin.
 type failureJSON struct {
 	Schema string      `json:"schema"`
 	OK     bool        `json:"ok"`
 	Errors []errorJSON `json:"errors"`
 }
 
-// printFailure prints the problems of a command that did not begin.
+// printFailure prints the problems of a command that could not begin.
 func (a *app) printFailure(command string) error {
 	return a.printJSON(failureJSON{Schema: "starhost." + cmp.Or(command, "starhost") + "/1", Errors: a.errorsJSON()})
 }
 
-// asksJSON reports whether a command line asks for JSON, also one whose flags are
-// wrong.
+// asksJSON reports whether a command line asks for JSON, even if its flags are wrong.
 func asksJSON(args []string) bool {
 	for i, arg := range args {
 		if arg == "-Fjson" || arg == "--format=json" {
@@ -234,14 +233,13 @@ func asksJSON(args []string) bool {
 	return false
 }
 
-// Colours, as terminals name them.
+// Colours as terminals number them.
 const (
 	red  = "31"
 	bold = "1"
 )
 
-// colour returns text with its first line in a colour, if w is a terminal that
-// wants any.
+// colour returns text with its first line in a colour if w is a terminal that shows colours.
 func (a *app) colour(w io.Writer, colour, text string) string {
 	if !a.wantsColour(w) {
 		return text
@@ -254,7 +252,7 @@ func (a *app) colour(w io.Writer, colour, text string) string {
 	return line + rest
 }
 
-// wantsColour tells whether w is a terminal, and colours are wanted.
+// wantsColour reports whether w is a terminal and the environment allows colours.
 func (a *app) wantsColour(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {

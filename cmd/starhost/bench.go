@@ -51,19 +51,19 @@ are not done. -F gobench is what benchstat reads.`,
 	return cmd
 }
 
-// A benchmark is one thing that is measured.
+// A benchmark measures one operation.
 type benchmark struct {
 	kind    string // load, hook, loader, merge or prompt
-	plugin  string // whose it is, "" for all plugins
+	plugin  string // that registered the operation, "" for all plugins
 	subject string // the event or the reference
 	pos     starhost.Pos
 	op      func(context.Context) error
 	inTurn  bool           // op needs a turn
-	usage   starlark.Usage // by one op
+	usage   starlark.Usage // of one op
 	samples []sample
 }
 
-// A sample says how long operations took.
+// A sample has the times of one op, from n calls.
 type sample struct {
 	n              int
 	mean, p50, p99 time.Duration
@@ -75,9 +75,9 @@ type bencher struct {
 	flags      *benchFlags
 	set        *loader.Set
 	request    starhost.Request
-	turn       *starhost.Turn // under way, or nil
+	turn       *starhost.Turn // nil between turns
 	benchmarks []*benchmark
-	dropLogs   bool // what handlers log is not for the report
+	dropLogs   bool // set while handlers run again and again
 }
 
 // bench runs the command.
@@ -97,7 +97,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 		return err
 	}
 	defer b.set.Close()
-	if len(b.set.Problems) == 0 { // else it is not the set that was meant
+	if len(b.set.Problems) == 0 { // otherwise the set is not the one that the user meant
 		err = b.run(ctx, paths)
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags, paths []string) error {
 	return a.printResult(b)
 }
 
-// run measures all there is.
+// run adds the benchmarks and takes their samples.
 func (b *bencher) run(ctx context.Context, paths []string) error {
 	defer b.endTurn(ctx)
 	b.dropLogs = true
@@ -125,7 +125,7 @@ func (b *bencher) run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// configureHost keeps plugins on this machine, and quiet once they are loaded.
+// configureHost forbids effects outside of this machine, and drops logs while benchmarks run.
 func (b *bencher) configureHost(o *loader.Options) {
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
@@ -137,7 +137,7 @@ func (b *bencher) configureHost(o *loader.Options) {
 	}
 }
 
-// addBenchmarks finds out what there is to measure, and what it spends.
+// addBenchmarks adds a benchmark for everything that can be measured, with its usage.
 func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
 	b.addLoad(paths)
 	if err := b.beginTurn(ctx); err != nil {
@@ -159,12 +159,12 @@ func (b *bencher) addBenchmarks(ctx context.Context, paths []string) error {
 	return b.addPrompt(ctx)
 }
 
-// warnSkipped says that something is not measured, and why.
+// warnSkipped adds a warning that names a thing that is not measured, and the reason.
 func (b *bencher) warnSkipped(pos starhost.Pos, what, why string) {
 	b.warnings = append(b.warnings, loader.Warning{Place: loader.Place(pos), Msg: what + " is not measured: " + why})
 }
 
-// addLoad adds reading the config and loading all plugins.
+// addLoad adds a benchmark that reads the config and loads all plugins.
 func (b *bencher) addLoad(paths []string) {
 	m := &benchmark{kind: "load"}
 	for i := range b.set.Plugins {
@@ -182,7 +182,7 @@ func (b *bencher) addLoad(paths []string) {
 	b.benchmarks = append(b.benchmarks, m)
 }
 
-// addHook adds a hook, with the first event that it runs for and does not fail at.
+// addHook adds a benchmark of a hook, with the first event that the hook accepts.
 func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) error {
 	m := &benchmark{kind: "hook", plugin: plugin, subject: h.Event, pos: h.Pos, inTurn: true}
 	why := "no tool or command that it matches is registered"
@@ -216,11 +216,12 @@ func (b *bencher) addHook(ctx context.Context, plugin string, h *starhost.Hook) 
 	return nil
 }
 
-// events returns one event of a name for each tool or command that it can be about.
+// events returns sample events of a name: one for each tool or command that the event can be
+// about, else one.
 func (b *bencher) events(name string) []*starhost.Event {
 	spec, err := starhost.LookupEvent(name)
 	if err != nil {
-		return nil // a program's own
+		return nil // only a program can fire it
 	}
 	all := []*starhost.Event{spec.New()}
 	switch {
@@ -249,7 +250,7 @@ var sampleValues = map[string]any{
 	"string": "x", "integer": 1, "number": 1, "boolean": true, "array": []any{}, "object": map[string]any{}, "null": nil,
 }
 
-// sampleArguments returns arguments for a tool that its schema's types allow.
+// sampleArguments returns arguments that fit the types of a tool's schema.
 func sampleArguments(t *starhost.Tool) json.RawMessage {
 	args := map[string]any{}
 	for name, typ := range t.ParameterTypes() {
@@ -260,11 +261,11 @@ func sampleArguments(t *starhost.Tool) json.RawMessage {
 	return mustJSON(args)
 }
 
-// addLoaders adds each reference's loader, and merging what they give. The requests
-// to come have the references that can be loaded.
+// addLoaders adds a benchmark of the loader of each reference, and one that merges all loaded
+// fragments. It adds the references that can be loaded to the later requests.
 func (b *bencher) addLoaders(ctx context.Context) error {
 	var given [][]fragments.Fragment
-	asked := map[string]bool{} // prefixes
+	asked := map[string]bool{} // the prefixes of the references
 	for _, ref := range b.flags.fragments {
 		prefix, _, _ := strings.Cut(ref, ":")
 		asked[prefix] = true
@@ -303,7 +304,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 	return nil
 }
 
-// addPrompt adds the first prompt of a session.
+// addPrompt adds a benchmark of the first prompt of a session.
 func (b *bencher) addPrompt(ctx context.Context) error {
 	p, err := b.newSession().Prompt(ctx, b.request)
 	if ctx.Err() != nil {
@@ -323,7 +324,7 @@ func (b *bencher) addPrompt(ctx context.Context) error {
 	return nil
 }
 
-// addUsage adds what handlers spent.
+// addUsage adds the steps and bytes of handlers.
 func (m *benchmark) addUsage(traces []starhost.HookTrace) {
 	for _, t := range traces {
 		m.usage.Steps += t.Steps
@@ -335,7 +336,7 @@ func (b *bencher) newSession() *starhost.Session {
 	return b.set.Host.NewSession(starhost.SessionConfig{ID: "bench", Platform: "cli", Model: b.set.Config.Model.Default})
 }
 
-// beginTurn begins a turn in a new session, so that no state grows for long.
+// beginTurn begins a turn in a new session, so that session state stays small.
 func (b *bencher) beginTurn(ctx context.Context) (err error) {
 	b.endTurn(ctx)
 	b.turn, err = b.newSession().Begin(ctx, starhost.Request{Text: b.request.Text})
@@ -349,13 +350,13 @@ func (b *bencher) endTurn(ctx context.Context) {
 	}
 }
 
-// Bounds of a sample.
+// Limits of a sample: calls in one turn, and calls in all.
 const (
 	opsInTurn    = 1000
 	opsInSamples = 1 << 20
 )
 
-// measure runs a benchmark for as long as the flags say, once at least.
+// measure calls op for as long as --time says, but at least once.
 func (b *bencher) measure(ctx context.Context, m *benchmark) (sample, error) {
 	var took []time.Duration
 	var total time.Duration

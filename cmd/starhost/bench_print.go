@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// name says what is measured, with a separator between its parts.
+// name names the operation, with a separator between its parts.
 func (m *benchmark) name(sep string) string {
 	parts := []string{m.kind}
 	for _, part := range []string{m.plugin, m.subject} {
@@ -20,7 +20,7 @@ func (m *benchmark) name(sep string) string {
 	return strings.Join(parts, sep)
 }
 
-// place is where it was registered, "" for what was not.
+// place returns the place of the registration, "" for an operation without one.
 func (m *benchmark) place() string {
 	if m.pos == (starhost.Pos{}) {
 		return ""
@@ -46,7 +46,7 @@ func (a *app) printBenchPretty(b *bencher) error {
 	return nil
 }
 
-// roundTime writes a time with three digits that count.
+// roundTime returns a time with three significant digits.
 func roundTime(d time.Duration) string {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {
@@ -97,8 +97,8 @@ func (m *benchmark) json() benchmarkJSON {
 	}
 }
 
-// printBenchGo prints the format of Go's own benchmarks: a line for each sample, with
-// the number of processors behind the name.
+// printBenchGo prints the format of Go's own benchmarks: a line for each sample. The number of
+// processors stands behind the name.
 func (a *app) printBenchGo(b *bencher) error {
 	fmt.Fprintf(&a.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
@@ -110,8 +110,8 @@ func (a *app) printBenchGo(b *bencher) error {
 	return nil
 }
 
-// goName is the name as Go's benchmarks have it: a capital first, no spaces. Two
-// hooks for one event differ in their place.
+// goName returns the name in the form of Go's benchmarks: a capital first, no spaces. It
+// includes the place of a hook, because a plugin can have two hooks for one event.
 func (m *benchmark) goName() string {
 	name := m.name("/")
 	if m.kind == "hook" {

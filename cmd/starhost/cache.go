@@ -7,11 +7,11 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// noCacheValue is the value of STARHOST_CACHE that is no folder.
+// noCacheValue is the value of STARHOST_CACHE that turns the cache off.
 const noCacheValue = "off"
 
-// programCache returns the cache of compiled files, nil if there should be none. What
-// keeps it from a folder of its own is told under -v, and no error.
+// programCache returns the cache of compiled plugins, or nil with --no-cache. If starhost
+// cannot use the folder on disk, the cache is in memory only, and -v shows the reason.
 func (a *app) programCache() *starlark.Cache {
 	if a.cache != nil || a.noCache {
 		return a.cache
@@ -25,8 +25,8 @@ func (a *app) programCache() *starlark.Cache {
 	return a.cache
 }
 
-// cacheFolder returns where compiled files are kept, "" for nowhere. As the XDG rules
-// say, a variable that is not absolute does not count.
+// cacheFolder returns the folder of compiled plugins, "" for none. As the XDG rules say, it
+// ignores a variable that is not an absolute path.
 func cacheFolder(getenv func(string) string) string {
 	own, dir, home := getenv("STARHOST_CACHE"), getenv("XDG_CACHE_HOME"), getenv("HOME")
 	switch {
@@ -42,14 +42,14 @@ func cacheFolder(getenv func(string) string) string {
 	return ""
 }
 
-// saveCache writes what the cache learned.
+// saveCache writes new entries of the cache to disk.
 func (a *app) saveCache() {
 	if a.cache != nil {
 		a.printDebug(a.cache.Save())
 	}
 }
 
-// printDebug shows an error that only those want to know of who ask for all.
+// printDebug prints an error that does not concern the result, if the user asked for -v.
 func (a *app) printDebug(err error) {
 	if err != nil && a.verbose {
 		fmt.Fprintf(a.stderr, "debug: %v\n", err)

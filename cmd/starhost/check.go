@@ -68,28 +68,28 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 	return a.printResult(c)
 }
 
-// A finding is what check says about one place.
+// A finding is an error or a warning at one place.
 type finding struct {
 	problem
 	warning bool
-	path    string // of the file, as the command line would name it
+	path    string // of the file, from the current folder
 }
 
-// A checking is one run of check.
+// A checkRun is one run of check.
 type checkRun struct {
 	*app
 	flags        *checkFlags
 	fileConfig   *loader.Config
 	sources      []*loader.Source
-	editedPlugin *loader.Source // whose findings count; nil for all
-	editedFile   string         // its file that standard input stands for
+	editedPlugin *loader.Source // the plugin of the file on standard input; nil checks all plugins
+	editedFile   string         // the file of editedPlugin that standard input stands for
 	set          *loader.Set
-	box          *starlark.Sandbox // parses, and knows the names that every file has
-	texts        map[string]string // of files, by the name that places show
+	box          *starlark.Sandbox // parses files, and has the names that every file may use
+	texts        map[string]string // the contents of files, by their displayed names
 	findings     []finding
 }
 
-// run looks for everything there is to find.
+// run loads the plugins and adds all findings.
 func (c *checkRun) run(ctx context.Context, paths []string) error {
 	prepareRun(ctx)
 	clock, err := c.flags.clock()
@@ -123,8 +123,8 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// discover finds the plugins at the paths. The file that standard input stands
-// for is replaced by it.
+// discover finds the plugins at the paths. Standard input replaces the file that --stdin-path
+// names.
 func (c *checkRun) discover(args []string) error {
 	stdin := slices.Contains(args, "-")
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" })
@@ -145,15 +145,15 @@ func (c *checkRun) discover(args []string) error {
 		return err
 	}
 	sources, problems := loader.Discover(paths, 0)
-	c.sources = append([]*loader.Source{}, sources...) // not nil, so that nobody looks again
+	c.sources = append([]*loader.Source{}, sources...) // not nil, so that loader.Load does not discover again
 	for _, p := range problems {
 		c.addErrors(p, "")
 	}
 	return nil
 }
 
-// discoverEdited finds the plugin of the file that is being edited, and those at
-// the paths, which it may need or clash with.
+// discoverEdited finds the plugin of the edited file, and the plugins at the paths, because it
+// may load from them or clash with them.
 func (c *checkRun) discoverEdited(paths []loader.Path) error {
 	plugin, file := owningPlugin(loader.NewPath(c.dir, c.flags.stdinPath))
 	all, own, problem := loader.DiscoverEdited(paths, plugin)
@@ -168,12 +168,12 @@ func (c *checkRun) discoverEdited(paths []loader.Path) error {
 	return c.editedPlugin.Replace(file, []byte(text))
 }
 
-// owningPlugin returns the plugin that a file is part of, and the file's name in it: the
-// nearest folder around it with a plugin.star, else the file itself.
+// owningPlugin returns the plugin of a file and the file's name in it: the nearest folder above
+// the file that contains a plugin.star, else the file itself.
 func owningPlugin(p loader.Path) (plugin loader.Path, file string) {
 	for dir := filepath.Dir(p.Real); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "plugin.star")); err == nil {
-			file, _ := filepath.Rel(dir, p.Real) // dir is above it
+			file, _ := filepath.Rel(dir, p.Real) // no error: dir is above the file
 			file = filepath.ToSlash(file)
 			shown := strings.TrimSuffix(strings.TrimSuffix(p.Shown, file), "/")
 			return loader.Path{Shown: cmp.Or(shown, "."), Real: dir}, file
@@ -184,7 +184,7 @@ func owningPlugin(p loader.Path) (plugin loader.Path, file string) {
 	}
 }
 
-// reportLoading takes what loading found out.
+// reportLoading adds the findings of loading.
 func (c *checkRun) reportLoading(warnings []loader.Warning) {
 	for i := range c.set.Plugins {
 		if p := &c.set.Plugins[i]; p.Err != nil {
@@ -192,7 +192,7 @@ func (c *checkRun) reportLoading(warnings []loader.Warning) {
 		}
 	}
 	if c.editedPlugin != nil {
-		return // the config is no business of an editor
+		return // an editor shows only the findings of its file
 	}
 	if err := c.set.Missing(); err != nil {
 		c.addErrors(err, "")
@@ -202,10 +202,10 @@ func (c *checkRun) reportLoading(warnings []loader.Warning) {
 	}
 }
 
-// checkFiles looks at the text of all files of the plugins.
+// checkFiles parses and lints the files of the plugins.
 func (c *checkRun) checkFiles() error {
 	for _, e := range builtins.Table(c.box) {
-		if e.Value == nil { // the language's own
+		if e.Value == nil { // Starlark itself defines it
 			continue
 		}
 		if err := c.box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -221,7 +221,7 @@ func (c *checkRun) checkFiles() error {
 			continue
 		}
 		files := starNames(s)
-		if s == c.editedPlugin && !slices.Contains(files, c.editedFile) { // never saved
+		if s == c.editedPlugin && !slices.Contains(files, c.editedFile) { // the editor has not saved it yet
 			files = append(files, c.editedFile)
 		}
 		for _, file := range files {
@@ -231,8 +231,8 @@ func (c *checkRun) checkFiles() error {
 	return nil
 }
 
-// starNames returns the names of the .star files of a plugin. What cannot be
-// listed was told when the plugin was loaded.
+// starNames returns the names of the .star files of a plugin. It ignores errors, because
+// loading has reported them.
 func starNames(s *loader.Source) []string {
 	if !s.Folder {
 		return []string{s.Main}
@@ -241,7 +241,7 @@ func starNames(s *loader.Source) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "golden/") })
 }
 
-// checkFile looks at the text of one file.
+// checkFile parses and lints one file.
 func (c *checkRun) checkFile(s *loader.Source, name string, predeclared map[string]bool) {
 	src, err := s.Read(name)
 	if err != nil {
@@ -256,12 +256,12 @@ func (c *checkRun) checkFile(s *loader.Source, name string, predeclared map[stri
 	}
 	f, err := build.ParseDefault(shown, []byte(c.texts[shown]))
 	if err != nil {
-		return // good Starlark that the formatter's parser does not know
+		return // valid Starlark that the parser of the formatter rejects
 	}
 	c.lintFile(s.Name, shown, f, predeclared)
 }
 
-// addErrors adds an error, and those that the same file has besides.
+// addErrors adds an error and the other errors of the same file.
 func (c *checkRun) addErrors(err error, plugin string) {
 	p := describe(err)
 	p.plugin = cmp.Or(p.plugin, plugin)
@@ -277,8 +277,8 @@ func (c *checkRun) addErrors(err error, plugin string) {
 	c.addError(p)
 }
 
-// addError adds an error, unless it is there: what a plugin loads is looked at
-// again on its own.
+// addError adds an error once. A file that a plugin loads is checked twice: with the plugin and
+// by itself.
 func (c *checkRun) addError(p problem) {
 	known := slices.ContainsFunc(c.findings, func(f finding) bool {
 		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
@@ -288,7 +288,7 @@ func (c *checkRun) addError(p problem) {
 	}
 }
 
-// addWarning adds a warning at a place, with the line that is there.
+// addWarning adds a warning with its place and the source line.
 func (c *checkRun) addWarning(plugin string, pos starlark.Pos, code, format string, args ...any) {
 	e := &starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)}
 	p := describe(starlark.Locate(e, c.fileText))
@@ -296,10 +296,10 @@ func (c *checkRun) addWarning(plugin string, pos starlark.Pos, code, format stri
 	c.addFinding(finding{problem: p, warning: true})
 }
 
-// fileText returns a file by the name that places show.
+// fileText returns the contents of a file by its displayed name.
 func (c *checkRun) fileText(file string) string { return c.texts[file] }
 
-// addFinding adds a finding if it is one of those that were asked for.
+// addFinding adds a finding, unless it is about another plugin than the edited one.
 func (c *checkRun) addFinding(f finding) {
 	f.path = c.pathOf(f.pos.File)
 	if c.editedPlugin == nil || f.plugin == c.editedPlugin.Name {
@@ -307,7 +307,7 @@ func (c *checkRun) addFinding(f finding) {
 	}
 }
 
-// pathOf returns the path of a file that places show by its plugin's name.
+// pathOf returns the path of a file by its displayed name.
 func (c *checkRun) pathOf(shown string) string {
 	for _, s := range c.sources {
 		if rest, ok := strings.CutPrefix(shown, s.Name+"/"); ok && s.Folder {
@@ -323,8 +323,8 @@ func (c *checkRun) pathOf(shown string) string {
 	return shown
 }
 
-// sortFindings orders the findings: by plugin, in the order of the paths, and place. What
-// is no plugin's comes first.
+// sortFindings orders the findings by plugin, in the order of the paths, and then by place.
+// Findings about no plugin come first.
 func (c *checkRun) sortFindings() {
 	rank := map[string]int{}
 	for i, s := range c.sources {
@@ -340,7 +340,7 @@ func (c *checkRun) sortFindings() {
 	})
 }
 
-// countFindings returns the numbers of errors and of warnings.
+// countFindings returns the numbers of errors and warnings.
 func (c *checkRun) countFindings() (errs, warnings int) {
 	for _, f := range c.findings {
 		if f.warning {
@@ -350,7 +350,7 @@ func (c *checkRun) countFindings() (errs, warnings int) {
 	return len(c.findings) - warnings, warnings
 }
 
-// setExitCode sets the exit code.
+// setExitCode sets the exit code: that of the first error, else 1 for warnings with --strict.
 func (c *checkRun) setExitCode() {
 	_, warnings := c.countFindings()
 	if warnings > 0 && c.flags.strict {

@@ -12,14 +12,15 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// isDeployed tells whether the config says which plugins run and what they may do.
-// Without that, there is nobody yet who could have forgotten it.
+// isDeployed reports whether the config says which plugins run and what they may do. Only then
+// is a missing entry a mistake.
 func isDeployed(c *loader.Config) bool {
 	p := &c.Plugins
 	return len(p.Paths)+len(p.Enabled)+len(p.Required)+len(c.Grants) > 0
 }
 
-// checkRegistrations looks at what the plugins registered together.
+// checkRegistrations warns of hooks that match no tool, and of guards that the config does not
+// require.
 func (c *checkRun) checkRegistrations() {
 	var tools []string
 	for _, t := range c.set.Host.Tools() {
@@ -38,9 +39,9 @@ func (c *checkRun) checkRegistrations() {
 	}
 }
 
-// checkMatch warns of a hook that fits no tool. Tools of servers are not known here, and
-// without a config others may be anywhere: then only a name that is nearly right
-// tells that something is wrong.
+// checkMatch warns of a hook that matches no tool. It does not warn if the config names MCP
+// servers, because their tools are not loaded here. Without a config, tools may come from other
+// plugins, so only a name that is nearly right is a finding.
 func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 	if len(h.Match) == 0 || len(c.fileConfig.MCP) > 0 {
 		return
@@ -59,7 +60,7 @@ func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 	}
 }
 
-// checkPermissions compares what the plugins declare with what they are granted.
+// checkPermissions warns of permissions that only the plugin or only the config names.
 func (c *checkRun) checkPermissions() {
 	if !isDeployed(c.fileConfig) && len(c.flags.grant) == 0 {
 		return
@@ -80,7 +81,7 @@ func (c *checkRun) checkPermissions() {
 	}
 }
 
-// parsePermissions returns the permissions that are valid; loading tells about others.
+// parsePermissions returns the valid permissions. Loading reports the others.
 func parsePermissions(texts []string) []effects.Permission {
 	var list []effects.Permission
 	for _, text := range texts {
@@ -91,14 +92,14 @@ func parsePermissions(texts []string) []effects.Permission {
 	return list
 }
 
-// withoutOverlap returns the permissions that have nothing in common with the others.
+// withoutOverlap returns the permissions in list that overlap with none of the others.
 func withoutOverlap(list, others []effects.Permission) []effects.Permission {
 	return slices.DeleteFunc(slices.Clone(list), func(p effects.Permission) bool {
 		return slices.ContainsFunc(others, p.Overlaps)
 	})
 }
 
-// findText returns where a plugin's main file spells a text, else the file.
+// findText returns the place of a quoted text in a plugin's main file, else the file.
 func (c *checkRun) findText(s *loader.Source, text string) starlark.Pos {
 	before, _, ok := strings.Cut(c.texts[s.Display], `"`+text+`"`)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// lintFile looks at what one file says.
+// lintFile adds the warnings about the text of one file.
 func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[string]bool) {
 	for _, w := range lint.Shadows(f, predeclared) {
 		c.addWarning(plugin, starlark.Pos{File: file, Line: w.Line, Col: w.Col}, "E0805", "%s", w.Msg)
@@ -23,13 +23,14 @@ func (c *checkRun) lintFile(plugin, file string, f *build.File, predeclared map[
 	}
 }
 
-// lintCode returns the code of a warning: its name begins the title.
+// lintCode returns the error code of a warning. The title of a code begins with the name of its
+// warning.
 func lintCode(warning string) string {
 	i := slices.IndexFunc(lintCodes, func(c starlark.Code) bool { return strings.HasPrefix(c.Title, warning+": ") })
 	return lintCodes[i].Code
 }
 
-// checkCodes explain what only check reports.
+// checkCodes explain the codes that only check reports.
 var checkCodes = []starlark.Code{
 	{Code: "E0801", Title: "a hook that matches no tool",
 		Text: "The globs of match= fit the name of no tool that a plugin registers, so the handler never runs. Without a config the tools may be elsewhere, and only a name that is nearly right is told.",
@@ -53,7 +54,7 @@ var checkCodes = []starlark.Code{
 		Good: "TITLE = \"on call\"\n"},
 }
 
-// lintCodes explain the warnings of lint, whose names begin the titles.
+// lintCodes explain the warnings of lint. Each title begins with the name of its warning.
 var lintCodes = []starlark.Code{
 	{Code: "E0901", Title: "confusing-name: a name that looks like a number",
 		Text: "l, I and O are hard to tell from 1 and 0.",

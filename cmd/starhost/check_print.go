@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// findingJSON is a finding as JSON shows it.
+// findingJSON is the JSON form of a finding.
 type findingJSON struct {
 	Severity string   `json:"severity"` // "error" or "warning"
 	Code     string   `json:"code"`
 	Message  string   `json:"message"`
 	Plugin   string   `json:"plugin"`
-	Path     string   `json:"path"` // of the file, from the current folder
+	Path     string   `json:"path"` // from the current folder
 	Pos      *posJSON `json:"pos"`
 	Help     string   `json:"help"`
 }
@@ -60,7 +60,7 @@ func (a *app) printCheckPretty(c *checkRun) error {
 	return nil
 }
 
-// printFinding prints a finding for a person.
+// printFinding prints a finding with its source line.
 func (a *app) printFinding(f *finding) {
 	text := f.text()
 	if f.warning && a.quiet {
@@ -72,8 +72,8 @@ func (a *app) printFinding(f *finding) {
 	a.out.WriteString(a.colour(a.stdout, red, text))
 }
 
-// printWorkflowCommand prints a finding as a command of GitHub's workflows, which shows
-// it beside the line.
+// printWorkflowCommand prints a finding as a command of GitHub's workflows. GitHub shows it
+// beside the line.
 func (a *app) printWorkflowCommand(f *finding) {
 	place := ""
 	if f.path != "" {

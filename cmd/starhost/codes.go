@@ -6,19 +6,20 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// Exit codes, as the command line page lists them.
+// The exit codes of all commands except hook.
 const (
 	exitOK          = 0
-	exitNegative    = 1   // a result that is a no: denied, aborted, different
+	exitNegative    = 1   // the result is negative: denied, aborted, different
 	exitUsage       = 2   // the command line or the config
 	exitPlugin      = 3   // a plugin's mistake
 	exitLimit       = 4   // a limit or a permission
 	exitFile        = 5   // a file, a network, a database
-	exitBug         = 70  // of this program
+	exitBug         = 70  // a bug of starhost
 	exitInterrupted = 130 // by the user
 )
 
-// exitCodes maps codes to exit codes: the longest prefix that fits counts.
+// exitCodes gives the exit codes of error codes. The longest prefix of a code that the table
+// has decides.
 var exitCodes = map[string]int{
 	"E01": exitPlugin, "E02": exitPlugin, "E03": exitPlugin, // evaluation and the contract
 	"E0111": exitBug,
@@ -26,27 +27,27 @@ var exitCodes = map[string]int{
 	"E04":   exitLimit,
 	"E05":   exitPlugin, // effects
 	"E0501": exitLimit,
-	"E0502": exitUsage, // of a flag or the config
+	"E0502": exitUsage, // in a flag or the config
 	"E0504": exitFile, "E0505": exitFile,
 	"E0506": exitLimit,
 	"E0507": exitUsage,
 	"E0511": exitFile, "E0512": exitFile, "E0513": exitFile, "E0514": exitFile,
-	"E0515": exitUsage,    // a file that the command line names
-	"E0516": exitNegative, // a comparison
+	"E0515": exitUsage,    // the command line names the journal
+	"E0516": exitNegative, // the replay differs
 	"E0518": exitFile, "E0519": exitFile,
 	"E0520": exitLimit,
 	"E06":   exitUsage, // config and paths
 	"E0605": exitPlugin, "E0606": exitPlugin,
 	"E0607": exitFile,
 	"E0608": exitLimit,
-	"E07":   exitUsage, // codes of this package
+	"E07":   exitUsage, // the codes of this package
 	"E0703": exitLimit,
 	"E0704": exitPlugin, "E0705": exitPlugin, "E0706": exitPlugin,
 	"E0707": exitNegative, "E0712": exitLimit,
 	"E0708": exitFile,
 	"E0709": exitInterrupted,
 	"E0711": exitPlugin,
-	"E08":   exitNegative, // what check warns of
+	"E08":   exitNegative, // warnings of check
 	"E09":   exitNegative,
 }
 
@@ -59,10 +60,10 @@ func exitOf(code string) int {
 	return exitBug
 }
 
-// codes explain what this package, and the package starhost below it, report.
+// codes explain the error codes that this package and the root package report.
 var codes = slices.Concat(commonCodes, formatCodes, checkCodes, lintCodes)
 
-// commonCodes explain what more than one command reports.
+// commonCodes explain the codes that several commands report.
 var commonCodes = []starlark.Code{
 	{Code: "E0701", Title: "a mistake on the command line",
 		Text: "A command, flag, argument or value that does not exist, or that does not go with the others. starhost COMMAND --help lists what there is.",

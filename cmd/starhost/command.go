@@ -45,7 +45,7 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 	return cmd
 }
 
-// runCommand runs the command that the arguments begin with.
+// runCommand runs the command of a plugin that args begin with.
 func (a *app) runCommand(ctx context.Context, f *loadFlags, args []string) error {
 	if err := a.chooseFormat("command"); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (a *app) printCommandPretty(r *starhost.CommandReply) error {
 	return nil
 }
 
-// command runs a command in a session of its own.
+// command runs the command in a new session.
 func (a *app) command(ctx context.Context, set *loader.Set, args []string) (reply starhost.CommandReply, err error) {
 	if err := checkCommandName(set.Host, args[0]); err != nil {
 		return reply, err
@@ -82,12 +82,12 @@ func (a *app) command(ctx context.Context, set *loader.Set, args []string) (repl
 	return reply, errors.Join(err, session.Close(context.WithoutCancel(ctx)))
 }
 
-// commandSession is the session of a command that a shell runs.
+// commandSession returns the config of that session.
 func commandSession(set *loader.Set) starhost.SessionConfig {
 	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default}
 }
 
-// checkCommandName refuses a name that no plugin has.
+// checkCommandName returns an error if no plugin registers the name.
 func checkCommandName(h *starhost.Host, name string) error {
 	name = strings.TrimPrefix(name, "/")
 	names := commandNames(h)
@@ -100,8 +100,7 @@ func checkCommandName(h *starhost.Host, name string) error {
 	return usagef("command: unknown command %q%s, want %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// commandNames returns the names and aliases of all commands, each name before its
-// aliases.
+// commandNames returns the names of all commands, each followed by its aliases.
 func commandNames(h *starhost.Host) []string {
 	var names []string
 	for _, c := range h.Commands() {
@@ -110,7 +109,7 @@ func commandNames(h *starhost.Host) []string {
 	return names
 }
 
-// userText returns what the user is told of a result.
+// userText returns the text of a result for the user, "" for a silent result.
 func userText(r *starhost.Result) string {
 	if r.Silent {
 		return ""
@@ -118,7 +117,7 @@ func userText(r *starhost.Result) string {
 	return cmp.Or(r.ForUser, r.ForLLM)
 }
 
-// A commandReplyJSON is what command prints as JSON.
+// A commandReplyJSON is the JSON result of command.
 type commandReplyJSON struct {
 	Schema      string           `json:"schema"`
 	OK          bool             `json:"ok"`
@@ -148,16 +147,16 @@ func (a *app) printCommandJSON(r *starhost.CommandReply) error {
 	return a.printJSON(out)
 }
 
-// completeCommand returns the names of commands, or what the command named first
-// says of its arguments.
+// completeCommand returns the names of commands, or the values that the command completes its
+// argument to.
 func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, typed string) []string {
 	return a.registeredNames(ctx, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}
-		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // the command sees all that is typed
+		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // the command completes all words as one
 		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+typed)
-		if err != nil { // nothing is known
+		if err != nil { // the command cannot complete
 			return nil
 		}
 		return list(words, func(w *string) string { return strings.TrimPrefix(*w, before) })

@@ -9,15 +9,15 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// completeEval offers what the flags of eval can name. What takes plugins to know
-// is read from those of the command line; what cannot be read offers nothing.
+// completeEval completes the values of eval's flags. It loads the plugins of the command line
+// to list their names; if they cannot be loaded, it offers none.
 func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 	complete := func(flag string, names func(paths []string) []string) {
 		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return names(paths), cobra.ShellCompDirectiveNoFileComp
 		})
 		if err != nil {
-			panic(err) // there is no such flag, or twice
+			panic(err) // there is no such flag, or it is completed twice
 		}
 	}
 	loaded := func(paths []string, names func(*loader.Set) []string) []string {
@@ -43,7 +43,7 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 	})
 }
 
-// registeredNames returns names of what plugins register, none if these cannot be loaded.
+// registeredNames returns the names that plugins register, none if loading fails.
 func (a *app) registeredNames(ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string) []string {
 	set, err := a.load(ctx, f, paths)
 	a.problems, a.warnings, a.logs = nil, nil, nil
@@ -54,8 +54,8 @@ func (a *app) registeredNames(ctx context.Context, f *loadFlags, paths []string,
 	return names(set)
 }
 
-// finishCompletion gives the commands that cobra adds what all others have: examples,
-// and an error for a shell that is none.
+// finishCompletion gives cobra's own commands examples, as all other commands have, and an
+// error for an unknown shell.
 func (a *app) finishCompletion(root *cobra.Command) {
 	shell := func(name string) string { return "  starhost completion " + name }
 	for _, cmd := range root.Commands() {

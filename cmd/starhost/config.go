@@ -41,7 +41,7 @@ for plugins of the project alone.`,
 	return cmd
 }
 
-// refuseSubcommand refuses an argument of a command that only has commands below it.
+// refuseSubcommand returns an error for an argument of a command that only has subcommands.
 func (a *app) refuseSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (a *app) refuseSubcommand(cmd *cobra.Command, args []string) error {
 	return &usageError{msg: cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), help: cmd.CommandPath() + " --help"}
 }
 
-// noArguments refuses arguments.
+// noArguments returns an error for any argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -61,12 +61,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return &usageError{msg: fmt.Sprintf("%s: got argument %q, want none", cmd.Name(), args[0]), help: cmd.CommandPath() + " --help"}
 }
 
-// A settingJSON is a setting as JSON shows it.
+// A settingJSON is the JSON form of a setting.
 type settingJSON struct {
 	Key     string   `json:"key"`
 	Value   any      `json:"value"`
 	Origin  *posJSON `json:"origin"`  // null for a built-in value
-	Project bool     `json:"project"` // for plugins of the project alone
+	Project bool     `json:"project"` // it holds only for plugins of the project
 }
 
 func newSettingJSON(s *loader.Setting) settingJSON {
@@ -79,7 +79,7 @@ type settingsReport struct {
 	origin   bool // --origin
 }
 
-// showConfig prints what holds.
+// showConfig prints the settings that hold after all layers.
 func (a *app) showConfig(origin bool) error {
 	r := settingsReport{origin: origin}
 	config, warnings, err := loader.LoadConfig(a.configOptions())
@@ -111,11 +111,11 @@ func (a *app) printConfigPretty(r settingsReport) error {
 	return nil
 }
 
-// selectPlugins lets the config have what its project says of plugins of its own, as it
-// does when they are loaded.
+// selectPlugins reads what the project's config says of the project's own plugins, as loading
+// does.
 func (a *app) selectPlugins(config *loader.Config) {
 	paths, err := config.Paths(a.path(""), nil)
-	if err != nil { // there are no plugins
+	if err != nil { // no plugins
 		return
 	}
 	found, _ := loader.Discover(paths, 0)

@@ -53,10 +53,10 @@ of the reference) or pyi (stubs for editors: write them to __builtins__.pyi).`,
 	}
 }
 
-// A reference is all that docs can explain, or the part of it that has one name.
-// It comes from the tables that the code itself works with.
+// A reference is everything that docs can explain, or the part that has one name. It comes from
+// the tables that the code itself uses.
 type reference struct {
-	name        string // that was asked for, "" for all
+	name        string // the name that the user asked for, "" for all
 	topics      []call.Topic
 	events      []starhost.EventSpec
 	permissions []effects.PermissionKind
@@ -86,8 +86,8 @@ func allCodes() []starlark.Code {
 	return all
 }
 
-// part returns the part that has a name: an entry with its members, an event, a
-// kind of permission, a key or all of a table, or a code.
+// part returns everything that has a name: a builtin with its members, an event, a kind of
+// permission, a config key or all keys of a table, or an error code.
 func (r reference) part(name string) reference {
 	part := reference{name: name}
 	for _, t := range r.topics {
@@ -106,7 +106,7 @@ func (r reference) part(name string) reference {
 	return part
 }
 
-// filter returns the items that fit.
+// filter returns the items that fit, in order.
 func filter[T any](items []T, fits func(T) bool) []T {
 	var kept []T
 	for _, item := range items {
@@ -130,7 +130,7 @@ func (r reference) entries() []call.Entry {
 	return all
 }
 
-// names returns everything that can be asked for.
+// names returns everything that a user can ask for.
 func (r reference) names() []string {
 	var names []string
 	for _, e := range r.entries() {
@@ -168,7 +168,7 @@ func unknownTopic(name string) error {
 		hint = " (" + ours + ")"
 	}
 	if hint == "" {
-		// A member is known by its last part as well: dedent is text.dedent.
+		// The last part of a name is enough for a suggestion: dedent suggests text.dedent.
 		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "."+name) })
 		if i >= 0 {
 			hint = near.Hint(names[i])
@@ -177,7 +177,7 @@ func unknownTopic(name string) error {
 	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}
 }
 
-// signature is how an entry is called, or its name.
+// signature returns the call of a builtin, or its name if it is a value.
 func signature(e call.Entry) string {
 	if e.Signature == "" {
 		return e.Name
@@ -185,7 +185,7 @@ func signature(e call.Entry) string {
 	return e.Signature
 }
 
-// permissionForm is how a permission of the kind is written.
+// permissionForm returns the syntax of a kind of permission.
 func permissionForm(k effects.PermissionKind) string {
 	if k.Form == "" {
 		return k.Name
@@ -193,7 +193,7 @@ func permissionForm(k effects.PermissionKind) string {
 	return k.Name + ":" + k.Form
 }
 
-// allowedReturns says what handlers of an event may return; there may be nothing.
+// allowedReturns returns the results that handlers of an event may return.
 func allowedReturns(e starhost.EventSpec) []string {
 	var actions []string
 	for _, act := range e.Actions {
@@ -209,7 +209,7 @@ func allowedReturns(e starhost.EventSpec) []string {
 	return actions
 }
 
-// argsOf describes the arguments of an event.
+// argsOf returns the descriptions of an event's arguments.
 func argsOf(e starhost.EventSpec) []builtins.Arg {
 	all := builtins.Args()
 	args := make([]builtins.Arg, len(e.Args))
@@ -219,7 +219,7 @@ func argsOf(e starhost.EventSpec) []builtins.Arg {
 	return args
 }
 
-// matchDoc says what match of an event's hooks is about, "" if they have none.
+// matchDoc describes the match parameter of an event's hooks, "" if they have none.
 func matchDoc(e starhost.EventSpec) string {
 	switch {
 	case e.Tool:
@@ -230,7 +230,7 @@ func matchDoc(e starhost.EventSpec) string {
 	return ""
 }
 
-// failureDoc says what a failure of an event's handler means.
+// failureDoc describes the effect of a failing handler.
 func failureDoc(e starhost.EventSpec) string {
 	if e.Guard {
 		return "denies, unless on_error says otherwise"
@@ -238,12 +238,12 @@ func failureDoc(e starhost.EventSpec) string {
 	return "is logged and skipped, unless on_error says otherwise"
 }
 
-// printableExample returns an example as it can be printed: a NUL byte is shown as its sign.
+// printableExample returns an example with visible signs for NUL bytes.
 func printableExample(example string) string {
 	return strings.ReplaceAll(strings.Trim(example, "\n"), "\x00", "␀")
 }
 
-// printSection adds text to the result, behind an empty line if anything is there.
+// printSection adds text to the result, after an empty line if the result has text.
 func (a *app) printSection(text string) {
 	if a.out.Len() > 0 {
 		a.out.WriteString("\n")

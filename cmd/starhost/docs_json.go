@@ -22,7 +22,7 @@ type builtinJSON struct {
 	Topic      string      `json:"topic"`
 	Signature  string      `json:"signature"` // "" for a value that is not called
 	Parameters []paramJSON `json:"parameters"`
-	Type       string      `json:"type"` // of what a call returns, or of the value; "" where it is Python's own
+	Type       string      `json:"type"` // of the result of a call, or of the value; "" if Python defines the name
 	Doc        string      `json:"doc"`
 	Example    string      `json:"example"`
 }
@@ -59,7 +59,7 @@ type keyJSON struct {
 	Key       string `json:"key"`
 	Value     string `json:"value"`
 	Default   string `json:"default"`   // as TOML; "" means that there is none
-	Untrusted string `json:"untrusted"` // whether a project that is not trusted may set it
+	Untrusted string `json:"untrusted"` // whether an untrusted project may set it
 	Doc       string `json:"doc"`
 	Example   string `json:"example"`
 }
@@ -113,8 +113,8 @@ func (a *app) printDocsJSON(r reference) error {
 // A param is a parameter of a builtin.
 type param struct{ Name, Type, Default string }
 
-// paramsOf returns the parameters of an entry. Where only Python knows their
-// types, these are "".
+// paramsOf returns the parameters of a builtin. Their types are "" if Python defines the
+// builtin.
 func paramsOf(e call.Entry) []param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
 	typ, typed := builtins.TypeOf(e.Name)

@@ -13,15 +13,14 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// introFiles are what stands in front of each page's tables: its title, and what to
-// know before.
+// introFiles has the title and the introduction of each page.
 //
 //go:embed intro
 var introFiles embed.FS
 
-// A docsPage is one page of the reference.
+// A docsPage is one page of the reference: an introduction and tables.
 type docsPage struct {
-	name string // of the file, without .md
+	name string // the file's name without .md
 	body func(reference) string
 }
 
@@ -37,7 +36,7 @@ var docsPages = []docsPage{
 func (p docsPage) intro() string {
 	text, err := introFiles.ReadFile("intro/" + p.name + ".md")
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // go:embed has checked it
 	}
 	return string(text)
 }
@@ -124,7 +123,7 @@ func configBody(r reference) string {
 	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
 }
 
-// exampleConfig sets each key by its example, in the tables that people write.
+// exampleConfig returns a config that sets each key to its example.
 func exampleConfig(keys []loader.Key) string {
 	var b strings.Builder
 	last := ""
@@ -164,7 +163,7 @@ func codeSection(c starlark.Code) string {
 	return text
 }
 
-// contentsTable is a table in front of sections, where there is more than one.
+// contentsTable returns a table of contents, "" for fewer than two sections.
 func contentsTable(rows [][]string) string {
 	if len(rows) <= 2 {
 		return ""
@@ -172,7 +171,7 @@ func contentsTable(rows [][]string) string {
 	return "\n" + markdownTable(rows)
 }
 
-// markdownTable writes rows, the first of which is the header.
+// markdownTable returns rows as a table. The first row is the header.
 func markdownTable(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {
@@ -184,12 +183,12 @@ func markdownTable(rows [][]string) string {
 	return b.String()
 }
 
-// languages tell by their beginning what examples are written in.
+// languages gives the language of an example by its first characters.
 var languages = []struct{ prefix, name string }{
 	{"starhost ", "sh"}, {"-- ", "text"}, {"[", "toml"}, {"# a config", "toml"}, {"", "python"},
 }
 
-// codeBlock writes an example as a block, or nothing.
+// codeBlock returns an example as a code block, "" for no example.
 func codeBlock(example string) string {
 	if example = printableExample(example); example == "" {
 		return ""
@@ -203,7 +202,7 @@ func codeBlock(example string) string {
 	return ""
 }
 
-// codeSpans writes texts as they are typed, nothing for "".
+// codeSpans returns texts as code, separated by commas, without empty texts.
 func codeSpans(texts ...string) string {
 	var spans []string
 	for _, text := range texts {
@@ -214,15 +213,15 @@ func codeSpans(texts ...string) string {
 	return strings.Join(spans, ", ")
 }
 
-// tableCell writes a text in one line of a table.
+// tableCell returns a text as one cell of a table.
 func tableCell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(escapeMarkdown(text), "|", `\|`), "\n", " ")
 }
 
-// markupPattern is what Markdown would not show as it stands.
+// markupPattern matches characters that Markdown interprets.
 var markupPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[*`<\\\\]" + `|\b_|_\b|(?m:^[#+>-])`)
 })
 
-// escapeMarkdown writes a text so that Markdown shows it as it stands.
+// escapeMarkdown returns a text that Markdown shows as it is.
 func escapeMarkdown(text string) string { return markupPattern().ReplaceAllString(text, `\$0`) }

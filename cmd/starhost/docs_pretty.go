@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// printDocsPretty explains what has one name, or lists all names.
+// printDocsPretty explains the names of a part, or lists all names.
 func (a *app) printDocsPretty(r reference) error {
 	if r.name == "" {
 		a.printContents(r)
@@ -68,7 +68,7 @@ func (a *app) printContents(r reference) {
 	}
 }
 
-// firstSentence returns the text up to its first full stop before a blank.
+// firstSentence returns the text up to the first full stop and space.
 func firstSentence(text string) string {
 	if i := strings.Index(text, ". "); i >= 0 {
 		return text[:i+1]
@@ -76,8 +76,7 @@ func firstSentence(text string) string {
 	return text
 }
 
-// printEntries explains the entry of the name whole, and members of it in two
-// lines each.
+// printEntries prints the builtin of the name in full, and its members in two lines each.
 func (a *app) printEntries(entries []call.Entry, name string) {
 	for i, e := range entries {
 		if e.Name != name {
@@ -106,7 +105,7 @@ func (a *app) printPermission(k effects.PermissionKind) {
 	a.printExample("Example", permissionExample(k))
 }
 
-// permissionExample is a declaration of a permission.
+// permissionExample returns a declaration of a permission.
 func permissionExample(k effects.PermissionKind) string {
 	return "plugin(permissions = [" + strconv.Quote(k.Example) + "])"
 }

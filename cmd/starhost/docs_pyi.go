@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// stubsHead begins the stubs. Python has no load statement, so load is a function
-// there, and the names that it binds are unknown to editors.
+// stubsHead begins the stubs. Python has no load statement, so the stubs declare a function.
+// Editors do not see the names that load binds.
 const stubsHead = `# What plugins can say, for editors that check Starlark as Python: Pyright reads it
 # from __builtins__.pyi in the project's folder. Written by starhost docs --format pyi.
 #
@@ -29,8 +29,8 @@ def load(file: str, *names: str, **aliases: str) -> None:
 
 const eventsHead = "# Events: what their handlers may name, each of them ctx: Ctx as well, and return.\n"
 
-// printDocsStubs writes Python's type stubs of the builtins, and the events as
-// comments. What has no place in them is an error.
+// printDocsStubs prints Python's type stubs of the builtins, and the events as comments. It
+// returns an error for a name that stubs cannot declare.
 func (a *app) printDocsStubs(r reference) error {
 	if r.name == "" {
 		a.out.WriteString(stubsHead + builtins.Classes)
@@ -52,14 +52,14 @@ func (a *app) printDocsStubs(r reference) error {
 	return nil
 }
 
-// stubsOf declares the entries below a module, "" for the top. A module is a class
-// that nobody makes values of; those inside of it are classes inside of the class.
+// stubsOf declares the builtins below a module, "" for the top level. It declares a module as a
+// class without instances, and a module in a module as a class in a class.
 func stubsOf(module string, entries []call.Entry) string {
 	var out strings.Builder
 	done := map[string]bool{}
 	for _, e := range entries {
 		if _, typed := builtins.TypeOf(e.Name); !typed || isParameter(e) {
-			continue // Python's own, or what handlers get
+			continue // Python defines it, or it is a parameter of handlers
 		}
 		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")
 		below := module + member + "."
@@ -75,14 +75,14 @@ func stubsOf(module string, entries []call.Entry) string {
 	return out.String()
 }
 
-// isParameter tells whether handlers get the value through a parameter of its name.
+// isParameter reports whether handlers receive the value as a parameter.
 func isParameter(e call.Entry) bool {
 	isArg := func(a builtins.Arg) bool { return a.Name == e.Name }
 	return e.Value == nil && (e.Name == "ctx" || slices.ContainsFunc(builtins.Args(), isArg))
 }
 
-// className is Ctx for ctx, which is a parameter, and the module's own for others,
-// which are values.
+// className returns the name of a module's class. The class of ctx is Ctx, because ctx is a
+// parameter of handlers; other modules are values of their class's name.
 func className(module string) string {
 	if module == "ctx" {
 		return "Ctx"
@@ -90,7 +90,7 @@ func className(module string) string {
 	return module
 }
 
-// entryStub declares an entry by a name, in a class or outside.
+// entryStub declares a builtin under a name, in a class or at the top level.
 func entryStub(e call.Entry, name string, inClass bool) string {
 	typ, _ := builtins.TypeOf(e.Name)
 	if e.Signature == "" {
@@ -111,7 +111,7 @@ func entryStub(e call.Entry, name string, inClass bool) string {
 	return fmt.Sprintf("%sdef %s(%s) -> %s:\n%s\n", static, name, strings.Join(params, ", "), typ.Result, indentBlock(docstring(e.Doc)))
 }
 
-// docstring spells a text as Python's docstring.
+// docstring returns a text as a docstring of Python.
 func docstring(doc string) string {
 	doc = strings.NewReplacer(`\`, `\\`, `"""`, `\"""`).Replace(strings.TrimSpace(doc))
 	if strings.Contains(doc, "\n") || strings.HasSuffix(doc, `"`) {
@@ -120,7 +120,7 @@ func docstring(doc string) string {
 	return `"""` + doc + `"""` + "\n"
 }
 
-// indentBlock returns lines as those of a block.
+// indentBlock indents lines as a block of Python.
 func indentBlock(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -132,7 +132,7 @@ func indentBlock(text string) string {
 	return out.String()
 }
 
-// printEventStub writes an event as a comment.
+// printEventStub prints an event as a comment.
 func (a *app) printEventStub(e starhost.EventSpec) {
 	args := make([]string, len(e.Args))
 	for i, arg := range argsOf(e) {

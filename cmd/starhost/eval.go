@@ -31,7 +31,7 @@ type evalFlags struct {
 	watch            bool
 }
 
-// wantsTurn tells whether there is anything to do but to list.
+// wantsTurn reports whether the flags ask for more than the list of registrations.
 func (f *evalFlags) wantsTurn() bool { return f.requestFlags.wantsTurn() || f.replay != "" }
 
 func (a *app) evalCommand() *cobra.Command {
@@ -101,31 +101,31 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.Var((*stringList)(&f.argPairs), "arg", "one argument of --call or --fire, `NAME=VALUE`; repeatable")
 }
 
-// An evaluation is what eval found out, as far as it came.
+// An evaluation is the result of eval so far.
 type evaluation struct {
 	flags      *evalFlags
 	set        *loader.Set
 	config     starhost.SessionConfig
 	request    starhost.Request
-	arguments  map[string]json.RawMessage // of the call or event
+	arguments  map[string]json.RawMessage // of the tool call or the event
 	turn       *starhost.Turn
 	prompt     *starhost.Prompt
 	call       *callResult
 	fire       *fireResult
 	expr       *exprResult
 	against    *comparison
-	readsClock bool      // a handler read the clock itself
-	now        time.Time // that it read first
+	readsClock bool      // a handler read the real clock
+	now        time.Time // the first time that a handler read
 
-	dryRun   effects.DryRun  // what was not done
-	recorder *recorder       // nil unless it is recorded
-	replay   *effects.Replay // nil unless it is replayed
-	profiler *profiler       // nil unless it is profiled
+	dryRun   effects.DryRun  // effects that did not run
+	recorder *recorder       // nil without --record
+	replay   *effects.Replay // nil without --replay
+	profiler *profiler       // nil without --profile
 
 	loadTime, promptTime time.Duration
 }
 
-// eval runs the command. What fails is reported beside what was found out.
+// eval runs the command. It prints errors beside the results that it has.
 func (a *app) eval(ctx context.Context, f *evalFlags, paths []string) error {
 	if err := a.chooseFormat("eval"); err != nil {
 		return err
@@ -187,7 +187,8 @@ func (f *evalFlags) checkFormat(format string) error {
 	return nil
 }
 
-// printEvaluation prints what was found out.
+// printEvaluation adds the timings and the comparison that flags ask for, and prints the
+// result.
 func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
 	if f.timings {
 		fmt.Fprintf(a.stderr, "timings: load %s, prompt %s\n", e.loadTime, e.promptTime)
@@ -201,7 +202,7 @@ func (a *app) printEvaluation(f *evalFlags, e *evaluation) error {
 	return a.printResult(e)
 }
 
-// evaluate loads the plugins and does what the flags ask.
+// evaluate loads the plugins and runs the turn that the flags ask for.
 func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (err error) {
 	if e.set, err = a.loadFor(ctx, f, paths, e); err != nil {
 		return err
@@ -209,7 +210,7 @@ func (a *app) evaluate(ctx context.Context, f *evalFlags, paths []string, e *eva
 	return a.runQuestion(ctx, f, e)
 }
 
-// loadFor reads what is asked, and loads the plugins for it.
+// loadFor reads the question and loads the plugins for it.
 func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *evaluation) (*loader.Set, error) {
 	if err := a.readQuestion(f, e); err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (a *app) loadFor(ctx context.Context, f *evalFlags, paths []string, e *eval
 	return a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { e.configureHost(f, o) })
 }
 
-// readQuestion reads what is asked, from the flags or the journal.
+// readQuestion reads the question from the flags or the journal.
 func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 	if err := f.requestFlags.check(); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 	return err
 }
 
-// configureHost says what plugins can reach in this run.
+// configureHost sets what plugins can reach in this run.
 func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &e.dryRun
@@ -258,7 +259,7 @@ func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
 	}
 }
 
-// runQuestion runs a turn with all that is asked, if anything is.
+// runQuestion runs a turn with the question, if there is one.
 func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) error {
 	if !f.wantsTurn() {
 		return nil
@@ -301,7 +302,7 @@ func (a *app) runQuestion(ctx context.Context, f *evalFlags, e *evaluation) erro
 	return errors.Join(failures...)
 }
 
-// runTurn begins a turn, does what is asked in it, and ends it.
+// runTurn begins a turn, runs the prompt, call, event or expression in it, and ends it.
 func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session *starhost.Session) (err error) {
 	if e.turn, err = session.Begin(ctx, e.request); err != nil {
 		return err
@@ -341,8 +342,8 @@ func (a *app) printEvalPretty(e *evaluation) error {
 	return nil
 }
 
-// promptPrinter returns the writer of a format that has the prompt alone, or the output
-// of the one call or expression.
+// promptPrinter returns the writer of a format that shows only the prompt, or only the output
+// of the call or expression.
 func promptPrinter(write func(*bytes.Buffer, *starhost.Prompt) error) func(*app, *evaluation) error {
 	return func(a *app, e *evaluation) error {
 		switch {
@@ -374,7 +375,7 @@ func writeText(b *bytes.Buffer, p *starhost.Prompt) error {
 	return nil
 }
 
-// bodyWriter returns a function that writes a request body, indented for people.
+// bodyWriter returns a function that writes a request body, indented.
 func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer, *starhost.Prompt) error {
 	return func(b *bytes.Buffer, p *starhost.Prompt) error {
 		data, err := make(p)
@@ -387,7 +388,7 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 	}
 }
 
-// countSent returns how many rows are part of the request.
+// countSent returns the number of rows that the request contains.
 func countSent(rows []*fragments.Row) int {
 	n := 0
 	for _, r := range rows {

@@ -11,15 +11,15 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A comparison says what an earlier report and this one have in common.
+// A comparison says how a prompt differs from an earlier report.
 type comparison struct {
 	text       string
-	diff       string     // of the first block that changed, "" if none did
-	cacheBreak *breakJSON // nil if a provider's cache of the earlier prompt still serves
+	diff       string     // of the first block that changed, "" if none changed
+	cacheBreak *breakJSON // nil if a provider can use its cache of the earlier prompt
 }
 
-// comparePrompt compares a prompt with the one of an earlier -F json. A prompt that
-// begins with all of the earlier one breaks nothing.
+// comparePrompt compares a prompt with the report of an earlier -F json. A prompt that begins
+// with the whole earlier prompt breaks no cache.
 func (a *app) comparePrompt(file string, p *starhost.Prompt) (*comparison, error) {
 	text, err := a.readText(file)
 	if err != nil {
@@ -45,8 +45,7 @@ func (a *app) comparePrompt(file string, p *starhost.Prompt) (*comparison, error
 	return &comparison{text: c.Text, diff: diff(file, "now", c.Before, c.Now), cacheBreak: &b}, nil
 }
 
-// sections returns the parts of a prompt in the order in which providers read
-// them.
+// sections returns the parts of a prompt in the order in which providers read them.
 func sections(tools []toolJSON, system, text string, rows []fragmentJSON) []report.Section {
 	var b strings.Builder
 	for _, t := range tools {
@@ -69,7 +68,7 @@ func sections(tools []toolJSON, system, text string, rows []fragmentJSON) []repo
 	return list
 }
 
-// originText names a fragment by its first origin.
+// originText names the first origin of a fragment.
 func originText(r *fragmentJSON) string {
 	if len(r.Provenance) == 0 {
 		return r.ID.Short()
@@ -81,12 +80,12 @@ func originText(r *fragmentJSON) string {
 	return o.Source + " (" + o.Plugin + ")"
 }
 
-// diff returns the unified difference of two texts, of which each line ends.
+// diff returns the unified difference of two texts. It completes their last lines.
 func diff(from, to, old, text string) string {
 	return udiff.Unified(from, to, endLine(old), endLine(text))
 }
 
-// endLine returns text with a line break at its end, if there is any text.
+// endLine returns text with a final line break, unless text is empty.
 func endLine(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

@@ -14,19 +14,19 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A callResult is what became of --call.
+// A callResult is the result of --call.
 type callResult struct {
-	arguments json.RawMessage // the arguments before any hook
+	arguments json.RawMessage // before hooks change them
 	reply     starhost.ToolReply
 	hooks     []starhost.HookTrace
 
 	printed bool
 }
 
-// callID is the id of the one call that --call makes.
+// callID is the id of the call that --call makes.
 const callID = "call-1"
 
-// readArguments reads the arguments of the tool or event that the flags name.
+// readArguments reads the arguments for the tool or event that the flags name.
 func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 	var types map[string]string
 	switch {
@@ -43,8 +43,7 @@ func (a *app) readArguments(f *evalFlags, e *evaluation) (err error) {
 	return err
 }
 
-// checkTools refuses a glob of --tool that is none, and warns of one that fits
-// nothing.
+// checkTools refuses an invalid glob of --tool, and warns of a glob that matches no tool.
 func (a *app) checkTools(f *evalFlags, e *evaluation) error {
 	if len(f.tools) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func (a *app) callTool(ctx context.Context, f *evalFlags, e *evaluation) (*callR
 	return c, err
 }
 
-// A fireResult is what became of --fire.
+// A fireResult is the result of --fire.
 type fireResult struct {
 	event   string
 	outcome starhost.Outcome
@@ -113,8 +112,7 @@ func (a *app) fireEvent(ctx context.Context, f *evalFlags, e *evaluation) (*fire
 	return &fireResult{event.Name, out, e.turn.Hooks()[seen:]}, err
 }
 
-// eventTypes returns the JSON Schema types of an event's arguments, "" for those
-// that JSON itself says.
+// eventTypes returns the JSON Schema types of an event's arguments.
 func eventTypes(name string) (map[string]string, error) {
 	spec, err := starhost.LookupEvent(name)
 	if err != nil {
@@ -138,7 +136,7 @@ func eventTypes(name string) (map[string]string, error) {
 	return types, nil
 }
 
-// mustJSON returns v as compact JSON. It is for values that always have one.
+// mustJSON returns v as compact JSON. It panics for a value that JSON cannot express.
 func mustJSON(v any) []byte {
 	var b bytes.Buffer
 	if err := encodeJSON(&b, v); err != nil {

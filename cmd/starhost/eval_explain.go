@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// printSteps prints what each handler did, in the order of their calls: what it
-// cost, what it added, and how what it changed differs from before.
+// printSteps prints a step for each handler, in the order of the calls: its cost, the fragments
+// that it added, and the difference that it made.
 func (a *app) printSteps(e *evaluation) {
 	before := initialValues(e)
 	for _, p := range e.set.Plugins {
@@ -40,7 +40,7 @@ func (a *app) printSteps(e *evaluation) {
 	}
 }
 
-// printCallStep prints what the tool itself did, the first time that it is called.
+// printCallStep prints the step of the tool itself, once.
 func (a *app) printCallStep(e *evaluation) {
 	if c := e.call; c != nil && !c.printed {
 		c.printed = true
@@ -48,13 +48,13 @@ func (a *app) printCallStep(e *evaluation) {
 	}
 }
 
-// outcome says what a handler decided. Why one failed is said elsewhere.
+// outcome returns the decision of a handler. The list of errors has the reason of a failure.
 func outcome(t *starhost.HookTrace) string {
 	if t.Action == starhost.ActionError {
 		return "failed"
 	}
 	did := strings.TrimSpace(actionName(t.Action) + " " + t.Detail)
-	if t.Action == starhost.ActionNone && t.Detail != "" { // of a template: which
+	if t.Action == starhost.ActionNone && t.Detail != "" { // the detail of a template's handler is its name
 		did = t.Detail
 	}
 	if t.Again {
@@ -70,8 +70,7 @@ func (a *app) printStep(name, place string, steps, bytes uint64) {
 	a.printLine("step", fmt.Sprintf("%s, %d steps, %d B", name, steps, bytes))
 }
 
-// printOffers prints what became of the fragments and attachments that a
-// registration was the first to offer.
+// printOffers prints the fragments and attachments that a registration was the first to offer.
 func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
 	for _, r := range p.Fragments {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
@@ -88,7 +87,7 @@ func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
 	}
 }
 
-// printOffer prints an offer as lines that were added, or as left out.
+// printOffer prints an offer as added lines, or as one line with the reason if it was not sent.
 func (a *app) printOffer(status fragments.Status, reason, what, content string) {
 	if status != fragments.Kept {
 		fmt.Fprintf(&a.out, "- %s: %s\n", what, strings.TrimSuffix(fmt.Sprintf("%s: %s", status, reason), ": "))
@@ -100,14 +99,14 @@ func (a *app) printOffer(status fragments.Status, reason, what, content string) 
 	}
 }
 
-// printChange prints how a new value differs from the one before it.
+// printChange prints the difference between a value and its last version.
 func (a *app) printChange(before map[string]string, name string, value any) {
 	text := valueText(value)
 	a.out.WriteString(diff(name, name, before[name], text))
 	before[name] = text
 }
 
-// valueText returns a value of a modify as text, a line for each part.
+// valueText returns a value of a modify decision as text, with a line for each part.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -130,7 +129,7 @@ func messagesText(messages []starhost.Message) string {
 	return b.String()
 }
 
-// initialValues returns what events can modify as it is before any handler does.
+// initialValues returns the values that hooks can modify, before any hook does.
 func initialValues(e *evaluation) map[string]string {
 	values := map[string]string{
 		"user_message": e.turn.Request().Text,
@@ -147,8 +146,8 @@ func initialValues(e *evaluation) map[string]string {
 	return values
 }
 
-// mergedPrompt returns the system text and the messages as they were merged, before
-// pre_send. They are rendered again from the report, as hooks left them out.
+// mergedPrompt returns the system text and the messages before pre_send. It renders the merged
+// rows again, because a prompt has only the final texts.
 func mergedPrompt(e *evaluation) (system, messages string) {
 	var sent []fragments.Fragment
 	for _, r := range e.prompt.Fragments {
@@ -157,7 +156,7 @@ func mergedPrompt(e *evaluation) (system, messages string) {
 		}
 	}
 	set := fragments.Merge(sent)
-	rendering, _ := fragments.ParseRendering(e.set.Config.Prompt.Render) // checked with the config
+	rendering, _ := fragments.ParseRendering(e.set.Config.Prompt.Render) // no error: loading has checked it
 	system, text := set.Render(rendering, 0)
 	prompt := joinTexts("\n", text.String(), attachmentNotes(e.prompt), e.userWords())
 	system = joinTexts("\n\n", system, e.turn.Request().System)
@@ -165,7 +164,7 @@ func mergedPrompt(e *evaluation) (system, messages string) {
 	return system, messagesText(append(slices.Clone(e.request.History), user))
 }
 
-// attachmentNotes returns what the prompt says of attachments that were dropped.
+// attachmentNotes returns the notes about attachments that were dropped.
 func attachmentNotes(p *starhost.Prompt) string {
 	var set fragments.Set
 	for _, r := range p.Attachments {
@@ -177,7 +176,7 @@ func attachmentNotes(p *starhost.Prompt) string {
 	return strings.Join(set.Notes(), "\n")
 }
 
-// userWords returns the user's own words as turn_start left them.
+// userWords returns the user's words after turn_start.
 func (e *evaluation) userWords() string {
 	words := e.turn.Request().Text
 	for _, t := range e.turn.Hooks() {
@@ -188,7 +187,7 @@ func (e *evaluation) userWords() string {
 	return words
 }
 
-// joinTexts joins the texts that say something.
+// joinTexts joins the texts that are not empty.
 func joinTexts(sep string, texts ...string) string {
 	var some []string
 	for _, t := range texts {

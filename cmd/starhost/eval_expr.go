@@ -12,14 +12,14 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// An exprResult is what became of -e.
+// An exprResult is the result of -e.
 type exprResult struct {
 	plugin, expr string
-	value        string // as repr gives it
+	value        string // as Starlark's repr shows it
 	usage        starlark.Usage
 }
 
-// evaluateExpr evaluates the expression that the flags give.
+// evaluateExpr evaluates the expression of -e.
 func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*exprResult, error) {
 	p, expr, err := exprPlugin(e.set.Plugins, f.expr)
 	if err != nil {
@@ -32,8 +32,7 @@ func (a *app) evaluateExpr(ctx context.Context, f *evalFlags, e *evaluation) (*e
 	return &exprResult{p.Name, strings.TrimSpace(expr), e.set.Redact(value), usage}, nil
 }
 
-// exprPlugin returns the plugin that [PLUGIN:]EXPR names, the only one if it names
-// none, and the expression.
+// exprPlugin splits [PLUGIN:]EXPR. Without a plugin it returns the only loaded one.
 func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, error) {
 	loaded := map[string]*loader.Plugin{}
 	for i := range plugins {
@@ -54,8 +53,8 @@ func exprPlugin(plugins []loader.Plugin, text string) (*loader.Plugin, string, e
 	return loaded[names[0]], text, nil
 }
 
-// namesPlugin reports whether what stands before a colon can only be meant as a
-// plugin: no expression begins with a name and a colon but that of a lambda.
+// namesPlugin reports whether the text before a colon must be a plugin's name: only a lambda is
+// an expression that begins with a name and a colon.
 func namesPlugin(s string) bool {
 	return s != "" && s != "lambda" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == "" && s[0] >= 'a'
 }

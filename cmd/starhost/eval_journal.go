@@ -17,8 +17,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A recording writes down a turn. Its journal begins when the plugins are loaded,
-// which nothing that is written down can come before.
+// A recorder writes a journal of a turn. The journal begins after loading, because its first
+// line describes the plugins.
 type recorder struct {
 	journal *effects.Journal
 	clock   func() time.Time
@@ -35,13 +35,13 @@ func (r *recorder) configureHost(o *loader.Options) {
 	o.Host.Record = func(e starhost.Entry) { r.journal.Record(e) }
 }
 
-// startJournal starts the journal.
+// startJournal creates the journal with its first line.
 func (r *recorder) startJournal(h effects.Header) {
 	r.journal = effects.NewJournal(h)
 	r.clock = r.journal.Clock(r.clock)
 }
 
-// openJournal reads the journal that is replayed.
+// openJournal reads the journal of --replay.
 func (a *app) openJournal(name string) (*effects.Replay, error) {
 	file, err := os.Open(a.path(name))
 	if err != nil {
@@ -58,17 +58,16 @@ func (a *app) openJournal(name string) (*effects.Replay, error) {
 	return replay, nil
 }
 
-// configureReplay makes a host take its effects from a journal. It needs no secrets: the
-// journal has none, and no effect is done.
+// configureReplay makes a host take its effects from a journal. The host gets no secrets,
+// because the journal has none and no effect runs.
 func configureReplay(r *effects.Replay, o *loader.Options) {
 	o.World.Answers = r
 	o.World.Secrets = effects.NewSecrets(effects.SecretOptions{})
 	o.Host.Clock, o.Host.Answer = r.Clock, r.Answer
 }
 
-// recordedQuestion returns what the journal says was asked, and takes over its seed and time.
-// If the flags ask anything, it must be the same, which is checked when all of it is
-// known.
+// recordedQuestion returns the question of the journal, and uses its seed and time. If flags
+// ask a question too, checkQuestion compares both later, when the arguments are complete.
 func (e *evaluation) recordedQuestion(f *evalFlags) (*question, error) {
 	var q question
 	if err := json.Unmarshal(e.replay.Header.Input, &q); err != nil {
@@ -78,7 +77,7 @@ func (e *evaluation) recordedQuestion(f *evalFlags) (*question, error) {
 	return &q, nil
 }
 
-// A replayError says why a journal cannot be replayed, apart from its effects.
+// A replayError is the error of a journal whose first line is unusable.
 type replayError struct{ code, msg string }
 
 func (e *replayError) Error() string { return e.msg }
@@ -94,8 +93,8 @@ func (e *evaluation) journalHeader(f *evalFlags, session *starhost.Session) effe
 	}
 }
 
-// configDigest returns the hash of what the operator decided that a turn depends
-// on, wherever the files are.
+// configDigest returns the SHA-256 of the settings that can change a turn. It does not depend
+// on the places of files.
 func configDigest(c *loader.Config, f *loadFlags) string {
 	var b strings.Builder
 	for _, s := range c.Settings() {
@@ -118,14 +117,14 @@ func pluginDigests(set *loader.Set) map[string]string {
 	return digests
 }
 
-// checkQuestion refuses to replay a journal of another question.
+// checkQuestion returns an error if the journal recorded another question.
 func (e *evaluation) checkQuestion(f *evalFlags) error {
 	return e.replay.CheckInput(mustJSON(e.newQuestion(f)))
 }
 
-// divergence returns where a replay did other than its journal says, or nil: the
-// failure that knows the place in the plugin, if there is one, and where a permission
-// is what is missing, that alone.
+// divergence returns the error of a replay that differs from its journal, or nil. It prefers a
+// failure that wraps the divergence, because the failure names a place in the plugin. If a
+// permission is missing, it returns only that error.
 func (e *evaluation) divergence(failures []error) error {
 	err := e.replay.End()
 	var first *effects.DivergenceError
@@ -143,7 +142,7 @@ func (e *evaluation) divergence(failures []error) error {
 	return err
 }
 
-// changesSinceRecording names what is not as it was recorded, "" if all is.
+// changesSinceRecording lists the plugins and the config that differ from the journal's.
 func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	h := &e.replay.Header
 	now := pluginDigests(e.set)
@@ -161,7 +160,7 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 	return strings.Join(changed, ", ")
 }
 
-// reportDivergence reports a divergence, and nothing that came of the turn.
+// reportDivergence reports a divergence without results of the turn.
 func (a *app) reportDivergence(f *evalFlags, e *evaluation, err error) {
 	e.turn, e.prompt, e.call, e.fire, e.expr, a.logs = nil, nil, nil, nil, nil, nil
 	a.addError(err)
@@ -170,11 +169,11 @@ func (a *app) reportDivergence(f *evalFlags, e *evaluation, err error) {
 	}
 }
 
-// writeJournal writes the file that --record names.
+// writeJournal writes the file of --record.
 func (a *app) writeJournal(name string, j *effects.Journal) error {
 	data, err := j.Bytes()
 	if err != nil {
 		return err
 	}
-	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, 0o600)) // what a turn saw is its owner's
+	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, 0o600)) // only the owner may read what the turn saw
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// The types below are the JSON of eval and list, key by key as the command line
-// page has them. Lists are never null.
+// The types below are the JSON results of eval and list. Lists are never null.
 type (
 	evalJSON struct {
 		Schema      string           `json:"schema"`
@@ -47,7 +46,7 @@ type (
 		Skills      []string        `json:"skills"`
 		Models      []string        `json:"models"`
 		Permissions permissionsJSON `json:"permissions"`
-		Steps       uint64          `json:"steps"` // of loading it
+		Steps       uint64          `json:"steps"` // of loading
 		AllocBytes  uint64          `json:"alloc_bytes"`
 	}
 	hookJSON struct {
@@ -147,7 +146,7 @@ type (
 	exprJSON struct {
 		Plugin     string `json:"plugin"`
 		Expr       string `json:"expr"`
-		Value      string `json:"value"` // as repr gives it
+		Value      string `json:"value"` // as Starlark's repr shows it
 		Steps      uint64 `json:"steps"`
 		AllocBytes uint64 `json:"alloc_bytes"`
 	}
@@ -207,7 +206,7 @@ type (
 	}
 )
 
-// evalJSON returns what was found out as eval's JSON.
+// evalJSON returns the JSON result of eval.
 func (a *app) evalJSON(e *evaluation) evalJSON {
 	out := evalJSON{
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
@@ -243,7 +242,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 	return out
 }
 
-// list returns what convert makes of each item: a list that is never null.
+// list returns the results of convert as a list that is never null.
 func list[T, J any](items []T, convert func(*T) J) []J {
 	out := make([]J, len(items))
 	for i := range items {
@@ -252,7 +251,7 @@ func list[T, J any](items []T, convert func(*T) J) []J {
 	return out
 }
 
-// addTurn adds what the turn spent.
+// addTurn adds the steps and bytes of the turn.
 func (s *statsJSON) addTurn(e *evaluation) {
 	for _, t := range e.turn.Hooks() {
 		s.Steps += t.Steps
@@ -268,7 +267,7 @@ func (s *statsJSON) addTurn(e *evaluation) {
 	}
 }
 
-// tracesJSON returns what hooks did, and what loaders did.
+// tracesJSON splits traces into those of hooks and those of loaders.
 func tracesJSON(traces []starhost.HookTrace) (hooks, loads []traceJSON) {
 	hooks, loads = []traceJSON{}, []traceJSON{}
 	for i := range traces {
@@ -400,7 +399,7 @@ func (f *fireResult) json() *fireJSON {
 	return out
 }
 
-// changesJSON returns what a modify changed as values that JSON can say.
+// changesJSON returns the changes of a modify decision as JSON values.
 func changesJSON(changes map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range changes {
@@ -426,7 +425,7 @@ func (a *app) errorsJSON() []errorJSON {
 	return list(a.problems, (*problem).json)
 }
 
-// json returns the problem as errors[] has it.
+// json returns the JSON form of a problem, an item of errors[].
 func (p *problem) json() errorJSON {
 	out := errorJSON{
 		Code: p.code, Message: p.message, Plugin: p.plugin, Pos: newPosJSON(p.pos), Limit: p.limit,
@@ -438,7 +437,7 @@ func (p *problem) json() errorJSON {
 	return out
 }
 
-// newPosJSON returns a place as an object, nil if it is not known.
+// newPosJSON returns a place as an object, nil for no place.
 func newPosJSON(p starhost.Pos) *posJSON {
 	if p == (starhost.Pos{}) {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A profiling measures one run: what plugins spend by lines, which is exact and the
-// same every time, and where the program's own time goes.
+// A profiler measures one run. The profile of plugins counts steps and bytes by line, which are
+// equal in each run; the profile of the host measures time.
 type profiler struct {
 	plugins starlark.Profile
 	host    bytes.Buffer
 }
 
-// start begins to measure.
+// start begins to measure the host.
 func (p *profiler) start() error { return pprof.StartCPUProfile(&p.host) }
 
-// finish writes what was measured, for go tool pprof: the plugins' steps and bytes to
-// the file of that name, the host's time to the one with ".host" behind it.
+// finish writes the plugins' profile to the file name, and the host's to name.host. go tool
+// pprof reads both.
 func (p *profiler) finish(a *app, name string) error {
 	pprof.StopCPUProfile()
 	plugins, err := p.plugins.Pprof()

@@ -7,10 +7,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A question is what eval is asked, apart from the plugins: with these and a
-// journal's effects, the answer is the same again.
+// A question is everything that eval is asked. The same plugins, the question and the effects
+// of a journal give the same answer again.
 type question struct {
-	Prompt      bool             `json:"prompt"` // one is assembled
+	Prompt      bool             `json:"prompt"` // eval assembles a prompt
 	Request     requestJSON      `json:"request"`
 	Attachments []attachmentData `json:"attachments,omitempty"`
 	Session     sessionJSON      `json:"session"`
@@ -20,7 +20,7 @@ type question struct {
 	Now         string           `json:"now,omitempty"` // --now
 }
 
-// A requestJSON is a starhost.Request with the names of its JSON.
+// A requestJSON is a starhost.Request with names for JSON.
 type requestJSON struct {
 	Text            string                 `json:"text"`
 	System          string                 `json:"system,omitempty"`
@@ -36,13 +36,13 @@ type requestJSON struct {
 	History         []starhost.Message     `json:"history,omitempty"`
 }
 
-// A sessionJSON is a starhost.SessionConfig likewise.
+// A sessionJSON is a starhost.SessionConfig with names for JSON.
 type sessionJSON struct {
 	ID       string   `json:"id,omitempty"`
 	Platform string   `json:"platform"`
 	Model    string   `json:"model,omitempty"`
 	Roles    []string `json:"roles,omitempty"`
-	Seed     uint64   `json:"-"` // the journal's header has it
+	Seed     uint64   `json:"-"` // see effects.Header
 }
 
 // An attachmentData is an attachment with its bytes.
@@ -66,7 +66,7 @@ type fireQuestion struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// newQuestion returns what is asked, when all of it is known.
+// newQuestion returns the question of the flags. e must have its request and arguments.
 func (e *evaluation) newQuestion(f *evalFlags) question {
 	q := question{
 		Prompt: f.wantsPrompt(), Request: requestJSON(e.request), Session: sessionJSON(e.config), Expr: f.expr, Now: f.now,
@@ -83,7 +83,7 @@ func (e *evaluation) newQuestion(f *evalFlags) question {
 	return q
 }
 
-// apply makes the flags ask what a question is.
+// apply sets the flags and the request to those of the question.
 func (q *question) apply(f *evalFlags, e *evaluation) {
 	e.request, e.config = starhost.Request(q.Request), starhost.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
@@ -92,7 +92,7 @@ func (q *question) apply(f *evalFlags, e *evaluation) {
 		})
 	}
 	for i := range e.request.Tools {
-		if t := &e.request.Tools[i]; string(t.Parameters) == "null" { // which says nothing
+		if t := &e.request.Tools[i]; string(t.Parameters) == "null" { // journals write no parameters as null
 			t.Parameters = nil
 		}
 	}

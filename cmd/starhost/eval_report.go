@@ -10,11 +10,10 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// printLine adds a labelled line to the result, further texts below the first.
+// printLine adds a line with a label to the result, and further texts below the first.
 func (a *app) printLine(label string, texts ...string) { report.WriteLine(&a.out, label, texts...) }
 
-// printReport prints what was found out for people: a report, then what it is
-// about.
+// printReport prints the report of a turn, then the prompt, call, event or expression.
 func (a *app) printReport(f *evalFlags, e *evaluation) {
 	a.printLine("plugins", pluginLine(e.set.Plugins))
 	if e.readsClock {
@@ -34,7 +33,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	}
 	if e.prompt != nil {
 		a.out.WriteByte('\n')
-		_ = writeText(&a.out, e.prompt) // which writes to memory
+		_ = writeText(&a.out, e.prompt) // no error: it writes to memory
 	}
 	if e.call != nil {
 		a.printCall(e)
@@ -51,7 +50,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 	}
 }
 
-// printCall prints what became of a tool call.
+// printCall prints the result of --call.
 func (a *app) printCall(e *evaluation) {
 	r := &e.call.reply
 	if e.prompt != nil {
@@ -71,7 +70,7 @@ func (a *app) printCall(e *evaluation) {
 	}
 }
 
-// verdict says in a word or two how a call ended.
+// verdict returns how a call ended, in a few words.
 func (c *callResult) verdict() string {
 	switch r := &c.reply; {
 	case r.Denied != nil:
@@ -82,7 +81,7 @@ func (c *callResult) verdict() string {
 	return "ok"
 }
 
-// withPlace adds a decision's place to a text about it.
+// withPlace adds the place of a decision to a text about it.
 func withPlace(text string, d starhost.Decision) string {
 	if d.Pos == (starhost.Pos{}) {
 		return text
@@ -90,7 +89,7 @@ func withPlace(text string, d starhost.Decision) string {
 	return fmt.Sprintf("%s (%s)", text, d.Pos)
 }
 
-// printFire prints what handlers decided.
+// printFire prints the decisions of --fire.
 func (a *app) printFire(e *evaluation) {
 	if e.prompt != nil {
 		a.out.WriteString("\n")
@@ -114,7 +113,7 @@ func (a *app) printFire(e *evaluation) {
 	}
 }
 
-// decisionText says what a decision is: "deny: no ticket".
+// decisionText describes a decision, as "deny: no ticket".
 func decisionText(d starhost.Decision) string {
 	text := actionName(d.Action)
 	switch {
@@ -131,7 +130,7 @@ func decisionText(d starhost.Decision) string {
 	return text
 }
 
-// actionName is an action's name, "none" for that of a handler with nothing to say.
+// actionName returns the name of an action, "none" for no decision.
 func actionName(a starhost.Action) string {
 	if a == starhost.ActionNone {
 		return "none"
@@ -139,7 +138,7 @@ func actionName(a starhost.Action) string {
 	return string(a)
 }
 
-// indent returns text with each line behind a bar.
+// indent returns text with a bar before each line.
 func indent(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

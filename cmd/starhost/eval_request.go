@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// requestFlags are the flags that say what the user asks.
+// requestFlags are the flags for the user's request.
 type requestFlags struct {
 	prompt, promptFile, input, system string
 	template, expr                    string
@@ -24,9 +24,9 @@ type requestFlags struct {
 	promptGiven, callGiven, fireGiven bool
 }
 
-// An input is a whole request as JSON.
+// A requestInput is the JSON of --input, a whole request.
 type requestInput struct {
-	Messages []starhost.Message `json:"messages"` // system texts among them
+	Messages []starhost.Message `json:"messages"` // including system texts
 	Tools    []starhost.Tool    `json:"tools"`
 	Options  json.RawMessage    `json:"options"`
 	Session  struct {
@@ -36,18 +36,18 @@ type requestInput struct {
 	} `json:"session"`
 }
 
-// wantsTurn tells whether the flags ask for anything but a list.
+// wantsTurn reports whether the flags ask for more than the list of registrations.
 func (f *requestFlags) wantsTurn() bool {
 	return f.wantsPrompt() || f.callGiven || f.fireGiven || f.expr != ""
 }
 
-// wantsPrompt tells whether a prompt is wanted.
+// wantsPrompt reports whether the flags ask for a prompt.
 func (f *requestFlags) wantsPrompt() bool { return f.promptGiven || f.input != "" || f.template != "" }
 
-// readsStdin tells whether standard input is read.
+// readsStdin reports whether a flag reads standard input.
 func (f *requestFlags) readsStdin() bool { return f.countStdin() > 0 }
 
-// countStdin counts what is read from standard input.
+// countStdin returns the number of flags that read standard input.
 func (f *requestFlags) countStdin() int {
 	n := 0
 	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
@@ -58,7 +58,7 @@ func (f *requestFlags) countStdin() int {
 	return n
 }
 
-// readRequest returns what the flags ask, and of which session.
+// readRequest returns the request of the flags, and the config of its session.
 func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.SessionConfig, err error) {
 	c.Platform = "cli"
 	if f.input != "" {
@@ -95,7 +95,7 @@ func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.Sessi
 	return r, c, nil
 }
 
-// templateParams returns those of the template; nil are none.
+// templateParams returns the parameters of --param, nil for none.
 func (f *requestFlags) templateParams() (map[string]string, error) {
 	var params map[string]string
 	for _, pair := range f.params {
@@ -135,7 +135,7 @@ func (f *requestFlags) check() error {
 	return nil
 }
 
-// readRequestJSON fills in what a request in JSON says.
+// readRequestJSON reads the request of --input.
 func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.SessionConfig) error {
 	text, err := a.readText(f.input)
 	if err != nil {
@@ -161,8 +161,8 @@ func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.
 	return in.distributeMessages(f, r)
 }
 
-// distributeMessages distributes the messages: system texts, history, and the last one, which
-// is what the user says now if no flag says it.
+// distributeMessages sorts the messages into system text, history and the new message. The new
+// message is the last one, unless a flag gives the prompt.
 func (in *requestInput) distributeMessages(f *requestFlags, r *starhost.Request) error {
 	var system []string
 	r.History = []starhost.Message{}
@@ -188,7 +188,7 @@ func (in *requestInput) distributeMessages(f *requestFlags, r *starhost.Request)
 	return nil
 }
 
-// takeModel takes the model's name out of the options, which hooks see apart.
+// takeModel splits the model from the options, because events have separate arguments for both.
 func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err error) {
 	if len(options) == 0 || string(options) == "null" {
 		return "", nil, nil
@@ -209,8 +209,8 @@ func takeModel(options json.RawMessage) (model string, rest json.RawMessage, err
 	return model, rest, err
 }
 
-// parseArguments returns what --args and --arg give, by name. types has the JSON
-// Schema type of each argument that is known.
+// parseArguments returns the arguments of --args and --arg by name. types has the JSON Schema
+// types of declared arguments.
 func (a *app) parseArguments(f *requestFlags, types map[string]string) (map[string]json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	text, name := f.args, "--args"
@@ -246,10 +246,10 @@ func (a *app) parseArguments(f *requestFlags, types map[string]string) (map[stri
 	return args, nil
 }
 
-// encodeArgument returns text as a JSON value of a JSON Schema type. Without a type it is
-// JSON if it can be, else a string.
+// encodeArgument returns the text of an --arg as JSON of a JSON Schema type. Without a type,
+// text that is JSON stays JSON, and other text is a string.
 func encodeArgument(text, typ string) (json.RawMessage, error) {
-	asString, _ := json.Marshal(text) // strings always marshal
+	asString, _ := json.Marshal(text) // no error: strings always marshal
 	raw := json.RawMessage(text)
 	switch {
 	case typ == "string":
@@ -262,7 +262,7 @@ func encodeArgument(text, typ string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%s as JSON", typ)
 }
 
-// fitsType tells whether a JSON value can be of a JSON Schema type.
+// fitsType reports whether a JSON value looks like one of a JSON Schema type.
 func fitsType(raw json.RawMessage, typ string) bool {
 	first := bytes.TrimSpace(raw)[0]
 	switch typ {

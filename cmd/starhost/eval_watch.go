@@ -9,9 +9,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// watchEval evaluates, and again whenever a file changes that the result depends
-// on, until ctx ends. Plugins that cannot be loaded are reported, and nothing else
-// is printed until they can.
+// watchEval runs eval, and again whenever a file changes that the result depends on, until ctx
+// ends. If plugins cannot be loaded, it prints only the errors.
 func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error {
 	w, err := newWatcher()
 	if err != nil {
@@ -49,8 +48,8 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 	}
 }
 
-// evalInputs returns what an evaluation depends on: what the set was loaded from, and
-// the files that the flags name.
+// evalInputs returns the files that a result depends on: the inputs of loading, and the files
+// that flags name.
 func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 	in := set.Inputs()
 	names := slices.Concat([]string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}, f.fragments, f.systemFragments)
@@ -61,7 +60,7 @@ func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 	for _, name := range names {
 		info, err := os.Stat(a.path(name))
 		switch {
-		case name == "" || err != nil: // no path
+		case name == "" || err != nil: // not a path
 		case info.IsDir():
 			in.Folders = append(in.Folders, a.path(name))
 		default:

@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// stdinName is what messages call standard input.
+// stdinName is the name of standard input in messages.
 const stdinName = "<stdin>"
 
 // fmtFlags are the flags of fmt.
@@ -49,7 +49,7 @@ What does not parse is reported and left alone. --check and --diff write nothing
 	return cmd
 }
 
-// formattedJSON is what fmt says of one file.
+// formattedJSON is the result for one file.
 type formattedJSON struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed"`
@@ -106,7 +106,7 @@ func newFormattedJSON(name, before, after string) formattedJSON {
 	return formattedJSON{Path: name, Changed: before != after, Diff: udiff.Unified(name, name, before, after)}
 }
 
-// printFormatted prints what changed, or would.
+// printFormatted prints the changed files, and sets the exit code of --check.
 func (a *app) printFormatted(f fmtFlags, files []formattedJSON) error {
 	for _, file := range files {
 		if file.Changed && f.check {
@@ -168,7 +168,7 @@ func (a *app) starFiles(names []string) ([]loader.Path, error) {
 	return files, nil
 }
 
-// pluginPaths returns where plugins are: at the arguments, else where the config says.
+// pluginPaths returns the paths of plugins: the arguments, else those of the config.
 func (a *app) pluginPaths(args []string) ([]loader.Path, error) {
 	config, warnings, err := loader.LoadConfig(a.configOptions())
 	a.warnings = append(a.warnings, warnings...)
@@ -178,21 +178,21 @@ func (a *app) pluginPaths(args []string) ([]loader.Path, error) {
 	return config.Paths(cmp.Or(a.dir, "."), args)
 }
 
-// configOptions are those of the commands that look for mistakes in a project.
+// configOptions returns the options of commands that look for mistakes in a project.
 func (a *app) configOptions() loader.ConfigOptions {
 	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Strict: true, Getenv: a.getenv}
 }
 
-// isArchive tells whether a file can be a golden case.
+// isArchive reports whether a file may be a golden case.
 func isArchive(file string) bool { return strings.HasSuffix(file, ".txtar") }
 
-// isFormattable tells whether a file of a folder is one for fmt.
+// isFormattable reports whether fmt formats a file in a folder.
 func isFormattable(file string) bool {
 	return strings.HasSuffix(file, ".star") || isArchive(file) && filepath.Base(filepath.Dir(file)) == "golden"
 }
 
-// starFilesAt returns the file at a path, or those in a folder and the folders in
-// it, but for hidden ones. Links in folders are not followed.
+// starFilesAt returns the file at a path, or all files of a folder and its subfolders. It skips
+// hidden files and folders, and does not follow links.
 func starFilesAt(p loader.Path) ([]loader.Path, error) {
 	info, err := os.Stat(p.Real)
 	switch {
@@ -221,7 +221,7 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 	return files, wrapFileError(p.Shown, err)
 }
 
-// formatFile formats one file, in place if that is wanted.
+// formatFile formats a file, and writes it if inPlace is set.
 func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	before, err := os.ReadFile(p.Real)
 	if err != nil {
@@ -238,8 +238,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	return out, err
 }
 
-// formatText returns the text of a file, or of a golden case with its case.star, in
-// the house style.
+// formatText returns a file in house style. For a golden case it formats case.star only.
 func formatText(name, text string) (string, error) {
 	if !isArchive(name) {
 		return formatSource(name, text)
@@ -250,8 +249,8 @@ func formatText(name, text string) (string, error) {
 	return string(out), err
 }
 
-// formatSource returns a file's text in the house style. It fails for what is not
-// Starlark, and for the little of Starlark that the formatter would break.
+// formatSource returns Starlark source in house style. It fails for invalid Starlark, and for
+// the few valid files that the formatter would break.
 func formatSource(name, text string) (string, error) {
 	box := starlark.New(starlark.Options{})
 	if _, err := box.Parse(name, []byte(text)); err != nil {
@@ -272,7 +271,7 @@ func formatSource(name, text string) (string, error) {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// formatterError says where the formatter gave up on a file that is good Starlark.
+// formatterError returns an error with the place at which the formatter failed.
 func formatterError(name, text string, err error) error {
 	pos := starlark.Pos{File: name}
 	msg := err.Error()
@@ -288,9 +287,8 @@ func formatterError(name, text string, err error) error {
 	return starlark.Locate(e, func(string) string { return text })
 }
 
-// useDoubleQuotes puts double quotes around the strings that have single ones, and
-// leaves the text between them alone: the formatter would spell it anew, with
-// escapes that only Bazel reads.
+// useDoubleQuotes replaces single quotes around strings. It changes no other character, because
+// the formatter would quote the text again with escapes that only Bazel reads.
 func useDoubleQuotes(f *build.File) {
 	build.Walk(f, func(x build.Expr, _ []build.Expr) {
 		s, ok := x.(*build.StringExpr)
@@ -306,7 +304,7 @@ func useDoubleQuotes(f *build.File) {
 	})
 }
 
-// plainQuotes takes the escapes from the single quotes in a string's spelling.
+// plainQuotes removes the backslashes before single quotes in the source of a string.
 func plainQuotes(spelling string) string {
 	var b strings.Builder
 	for i := 0; i < len(spelling); i++ {
@@ -320,7 +318,7 @@ func plainQuotes(spelling string) string {
 	return b.String()
 }
 
-// formatCodes explain what only fmt reports.
+// formatCodes explain the codes that only fmt reports.
 var formatCodes = []starlark.Code{
 	{Code: "E0711", Title: "a file that the formatter cannot keep",
 		Text: "The file is good Starlark, and has something that the formatter does not know or would spell in a way that Starlark does not read. " +

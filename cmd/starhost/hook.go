@@ -28,7 +28,7 @@ type hookFlags struct {
 	loadFlags
 	failClosed, failOpen, printConfig bool
 
-	answering bool  // hook answers the agent
+	answering bool  // the answer to the agent has begun
 	lineError error // the mistake in the command line, nil for none
 }
 
@@ -100,8 +100,8 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 	return a.answerHook(ctx, f, agent, paths)
 }
 
-// printHookConfig prints the settings that make the agent run this command with the same flags and
-// plugins.
+// printHookConfig prints the settings that make the agent run this command with the same flags
+// and plugins.
 func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []string) error {
 	argv, err := a.flagArguments(cmd, "print-config", "output")
 	if err != nil {
@@ -123,8 +123,8 @@ func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []str
 	return nil
 }
 
-// answerHook answers the one event on standard input before the deadline, whatever plugins do. They
-// run in a goroutine of their own: if it does not end, its process does.
+// answerHook answers the event on standard input before the deadline. Plugins run in another
+// goroutine; if it does not end in time, the process ends without it.
 func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, paths []string) error {
 	deadline := a.startTime.Add(a.deadline)
 	ctx, cancel := context.WithCancel(ctx)
@@ -141,7 +141,7 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	a.code = d.answer.Code
 	wrote := make(chan error, 1)
 	go func(file string) { wrote <- a.writeAnswer(file, d.answer.Out) }(a.output)
-	a.output = "" // the program has nothing more for it
+	a.output = "" // end must not write it again
 	rest := time.NewTimer(max(time.Until(deadline), 0) + hookGrace)
 	defer rest.Stop()
 	select {
@@ -177,26 +177,26 @@ func (a *app) answerHook(ctx context.Context, f *hookFlags, agent *hook.Agent, p
 	return nil
 }
 
-// hookGrace is how long hook waits after the deadline for what does not change the answer: for
-// handlers that stop, for the state of the session, and for a reader of standard error. Claude Code
-// and PicoClaw wait for 5 s at least.
+// hookGrace is how long hook waits after the deadline for work that does not change the answer:
+// handlers that stop, the session's state, and a slow reader of standard error. Claude Code and
+// PicoClaw wait for at least 5 s.
 const hookGrace = 200 * time.Millisecond
 
-// A hookDecision is what plugins, or the watchdog, want the agent to do.
+// A hookDecision is the answer of plugins or of the watchdog.
 type hookDecision struct {
 	answer      hook.Answer
-	diagnostics string // for standard error, before what the answer has for it
+	diagnostics string // for standard error, before the answer's own text
 }
 
-// A hookRun is the part of hook that plugins can delay. Until done, the goroutine that runs it owns
-// all but the channels and what mu guards.
+// A hookRun is the part of hook that plugins can delay. Until done is closed, the goroutine
+// that runs it owns all fields except the channels and the fields that mu guards.
 type hookRun struct {
-	app       // a copy, with streams of its own
+	app       // a copy with its own streams
 	agent     *hook.Agent
 	failOpen  bool // --fail-open
 	decisions chan hookDecision
-	done      chan struct{}   // the session's state is stored
-	failures  strings.Builder // what failed after the decision, for standard error
+	done      chan struct{}   // closed when the session's state is stored
+	failures  strings.Builder // errors after the decision, for standard error
 
 	mu      sync.Mutex
 	event   *hook.Event // nil until it is read
@@ -221,7 +221,7 @@ func (a *app) startHook(ctx context.Context, f *hookFlags, agent *hook.Agent, pa
 	return r
 }
 
-// decide gives the decision. Only the first one counts.
+// decide sends a decision. Only the first one counts.
 func (r *hookRun) decide(d hookDecision) {
 	select {
 	case r.decisions <- d:
@@ -229,7 +229,7 @@ func (r *hookRun) decide(d hookDecision) {
 	}
 }
 
-// run reads the event, loads the plugins, asks them, and stores the session's state.
+// run reads the event, loads the plugins, asks them and stores the session's state.
 func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnostics *strings.Builder) {
 	payload, err := r.readText("-")
 	r.mu.Lock()
@@ -258,7 +258,8 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 	store()
 }
 
-// askPlugins returns the plugins' answer to an event. The caller calls store after the answer.
+// askPlugins returns the plugins' answer to an event. The caller calls store after it has sent
+// the answer.
 func (r *hookRun) askPlugins(ctx context.Context, f *hookFlags, e *hook.Event, paths []string) (answer hook.Answer, store func()) {
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
@@ -290,9 +291,9 @@ func (r *hookRun) askPlugins(ctx context.Context, f *hookFlags, e *hook.Event, p
 	}
 }
 
-// conclude returns the decision for an answer. Agents show the model what stands on standard error,
-// so the reason of a block stands there alone. A program that has no answer, and whose plugins
-// failed, ends with another code.
+// conclude returns the decision for an answer. Agents show standard error to the model, so a
+// block writes only its reason there. If plugins failed and there is no answer, the exit code
+// says so.
 func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strings.Builder) hookDecision {
 	if answer.Code != 0 && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
@@ -305,8 +306,8 @@ func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strin
 	return hookDecision{answer, diagnostics.String()}
 }
 
-// refuse returns the agent's refusal of the event, for the given reason. The goroutine that gives the
-// answer calls it beside the one that runs plugins.
+// refuse returns the agent's refusal of the event, with a reason. The goroutine that writes the
+// answer may call it while another one runs plugins.
 func (r *hookRun) refuse(reason string) hookDecision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -330,7 +331,7 @@ func (r *hookRun) refuse(reason string) hookDecision {
 	return hookDecision{answer: answer}
 }
 
-// writeAnswer writes what the agent reads, to standard output or a file.
+// writeAnswer writes the answer to standard output or a file.
 func (a *app) writeAnswer(file, text string) error {
 	switch {
 	case file != "":
@@ -343,8 +344,8 @@ func (a *app) writeAnswer(file, text string) error {
 	return err
 }
 
-// cacheClock returns a clock with one time: one event of an agent is several events of plugins, which
-// all get the same.
+// cacheClock returns a clock that always returns its first time, because one event of an agent
+// becomes several events of plugins.
 func cacheClock(clock func() time.Time) func() time.Time {
 	if clock == nil {
 		clock = time.Now
@@ -352,15 +353,15 @@ func cacheClock(clock func() time.Time) func() time.Time {
 	return sync.OnceValue(clock)
 }
 
-// loadHook loads the plugins and reports what failed. The error is a *hook.Refusal if a guard is
-// not loaded, with or without a set. Any other error says that there are no plugins, and so no
+// loadHook loads the plugins and reports failures. The error is a *hook.Refusal if a guard is
+// not loaded, with or without a set. Any other error means that there are no plugins, and so no
 // guards.
 func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	var set *loader.Set
 	err := f.lineError
 	if err == nil {
 		set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) {
-			o.Stdin = nil // the agent has it
+			o.Stdin = nil // the agent writes to it
 			change(o)
 		})
 	}
@@ -377,7 +378,7 @@ func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change
 	return set, nil
 }
 
-// newRefusal returns why events may not pass without guards.
+// newRefusal returns the reason to block events while guards are not loaded.
 func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
 	r := &hook.Refusal{Err: lost[0].Err, Open: open}
 	if more := len(lost) - 1; more > 0 {
@@ -391,9 +392,9 @@ func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
 	return r
 }
 
-// refuseHook answers the agent of a command line with a mistake, so that no guard is loaded. If the
-// line names no agent, it answers as for Claude Code, whose form most agents have. It returns err
-// for a person.
+// refuseHook answers an agent whose command line has a mistake, because no guard is loaded
+// then. If the line names no agent, it answers in Claude Code's form, which most agents
+// understand. It returns err if a person typed the line.
 func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 	person := slices.Contains(args, "--print-config")
 	if file, ok := a.stdin.(*os.File); ok {
@@ -414,11 +415,11 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 	return a.answerHook(ctx, f, agent, nil)
 }
 
-// serveHook answers the agent that keeps the command running.
+// serveHook answers an agent that keeps hook running.
 func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error {
-	var mu sync.Mutex // of standard error
+	var mu sync.Mutex // guards standard error
 	var set *loader.Set
-	var broken error // is reported
+	var broken error // the error of loading, which is already reported
 	o := hook.ServeOptions{Deadline: a.deadline}
 	o.Log = func(text string) {
 		mu.Lock()
@@ -438,7 +439,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 		mu.Lock()
 		defer mu.Unlock()
 		a.report()
-		a.code = 0 // plugins that failed are told, and the others work
+		a.code = 0 // plugins that failed are reported, and the others work
 		if set == nil {
 			return nil, broken
 		}
@@ -446,7 +447,7 @@ func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
 	if errors.Is(err, hook.ErrStuck) {
-		return err // the process ends before what it uses
+		return err // a handler still uses the set: end the process without closing it
 	}
 	if set != nil {
 		err = errors.Join(err, set.Close())

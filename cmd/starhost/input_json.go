@@ -15,8 +15,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// decodeJSON decodes one JSON value of a kind that v has. Unknown keys, and text
-// behind the value, are errors with their place; name is what they call the text.
+// decodeJSON decodes a JSON value into v. It refuses unknown keys and text after the value,
+// with their places. Messages call the text name.
 func decodeJSON(name, text string, v any) error {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if err := checkJSON(name, text); err != nil {
@@ -32,7 +32,7 @@ func decodeJSON(name, text string, v any) error {
 	return nil
 }
 
-// checkJSON reports where a text is not JSON, in the words of this program.
+// checkJSON returns an error with a place if a text is not JSON.
 func checkJSON(name, text string) error {
 	var (
 		raw    json.RawMessage
@@ -51,8 +51,7 @@ func checkJSON(name, text string) error {
 	}
 }
 
-// jsonMistakes say what was wanted where the decoder of the library gives up, by the
-// end of what it says.
+// jsonMistakes gives the expected text for each message of encoding/json, by the message's end.
 var jsonMistakes = []struct{ suffix, want string }{
 	{"looking for beginning of value", "a value"},
 	{"looking for beginning of object key string", `a name in "`},
@@ -67,10 +66,10 @@ var jsonMistakes = []struct{ suffix, want string }{
 	{"exceeded max depth", "values nested less deep"},
 }
 
-// jsonMistake words what the library says of the text at an offset.
+// jsonMistake rewrites a message of encoding/json about the text at an offset.
 func jsonMistake(text string, at int, message string) string {
 	c, _ := utf8.DecodeRuneInString(text[at:])
-	want := "true, false or null" // what else begins with a letter
+	want := "true, false or null" // any other message is about a word
 	for _, m := range jsonMistakes {
 		if strings.HasSuffix(message, m.suffix) {
 			want = m.want
@@ -89,7 +88,7 @@ func jsonMistake(text string, at int, message string) string {
 	return fmt.Sprintf("got %s, want %s%s", strconv.QuoteRune(c), want, hint)
 }
 
-// inputError is a mistake in a text that the command line names, at an offset in it.
+// inputError returns a usage error at an offset of a text that the command line names.
 func inputError(name, text string, at int, format string, args ...any) error {
 	before := text[:at]
 	start := strings.LastIndexByte(before, '\n') + 1
@@ -101,7 +100,7 @@ func inputError(name, text string, at int, format string, args ...any) error {
 	return &usageError{where: starlark.Locate(where, func(string) string { return text })}
 }
 
-// A jsonReader walks over JSON that is well formed beside the Go type it is meant for.
+// A jsonReader compares valid JSON with a Go type.
 type jsonReader struct {
 	name, text string
 	dec        *json.Decoder
@@ -113,7 +112,7 @@ func (r *jsonReader) nextOffset() int {
 	return at + len(r.text[at:]) - len(strings.TrimLeft(r.text[at:], " \t\r\n,:"))
 }
 
-// value reads one value, which should be one of t; path leads to it.
+// value reads a value and checks that it fits t. path is its name in messages.
 func (r *jsonReader) value(path string, t reflect.Type) error {
 	at := r.nextOffset()
 	if t == reflect.TypeFor[json.RawMessage]() {
@@ -142,7 +141,7 @@ func (r *jsonReader) value(path string, t reflect.Type) error {
 	return nil
 }
 
-// elements reads a list up to its end.
+// elements reads the rest of a list.
 func (r *jsonReader) elements(path string, t reflect.Type) error {
 	for i := 0; r.dec.More(); i++ {
 		if err := r.value(fmt.Sprintf("%s[%d]", path, i), t.Elem()); err != nil {
@@ -153,7 +152,7 @@ func (r *jsonReader) elements(path string, t reflect.Type) error {
 	return err
 }
 
-// members reads an object up to its end.
+// members reads the rest of an object.
 func (r *jsonReader) members(path string, t reflect.Type) error {
 	for r.dec.More() {
 		at := r.nextOffset()
@@ -161,7 +160,7 @@ func (r *jsonReader) members(path string, t reflect.Type) error {
 		if err != nil {
 			return err
 		}
-		key := token.(string) // as JSON has it
+		key := token.(string) // no panic: names in JSON are strings
 		member, names := memberOf(t, key)
 		if member == nil {
 			return inputError(r.name, r.text, at, "unknown field %q%s, want %s", key, near.DidYouMean(key, names), strings.Join(names, ", "))
@@ -174,8 +173,8 @@ func (r *jsonReader) members(path string, t reflect.Type) error {
 	return err
 }
 
-// memberOf returns the type of an object's member, or nil and the names that there
-// are.
+// memberOf returns the type of an object's member. If there is no such member, it
+// returns nil and the names of the others.
 func memberOf(t reflect.Type, key string) (member reflect.Type, names []string) {
 	if t.Kind() == reflect.Map {
 		return t.Elem(), nil
@@ -193,7 +192,7 @@ func memberOf(t reflect.Type, key string) (member reflect.Type, names []string) 
 	return nil, names
 }
 
-// tokenName returns what JSON calls the value that begins with a token.
+// tokenName returns the JSON name of the type of a token's value.
 func tokenName(token json.Token) string {
 	switch token {
 	case json.Delim('{'):
@@ -206,7 +205,7 @@ func tokenName(token json.Token) string {
 	return kindName(reflect.TypeOf(token).Kind())
 }
 
-// kindName returns what JSON calls a value of a Go kind.
+// kindName returns the JSON name of a Go kind.
 func kindName(k reflect.Kind) string {
 	switch k {
 	case reflect.Struct, reflect.Map:

@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// listKinds are what list can be limited to, in the order in which it prints.
+// listKinds are the kinds of registrations, in the order of the output.
 var listKinds = []string{"plugins", "tools", "hooks", "loaders", "templates", "commands", "skills", "models"}
 
 func (a *app) listCommand() *cobra.Command {
@@ -48,8 +48,8 @@ func (a *app) listCommand() *cobra.Command {
 	return cmd
 }
 
-// splitKind takes the kind, "" for all, from the arguments. A folder of that name is
-// written ./tools.
+// splitKind splits the arguments into a kind, "" for all, and paths. A folder with the name of
+// a kind needs ./ before it.
 func (a *app) splitKind(args []string) (kind string, paths []string, err error) {
 	if len(args) == 0 {
 		return "", nil, nil
@@ -65,8 +65,7 @@ func (a *app) splitKind(args []string) (kind string, paths []string, err error) 
 	return "", args, nil
 }
 
-// listJSON is what list prints as JSON. Of kinds that are not asked for it has
-// nothing.
+// listJSON is the JSON result of list. Kinds that the user did not ask for are empty.
 type listJSON struct {
 	Schema    string         `json:"schema"`
 	OK        bool           `json:"ok"`
@@ -121,7 +120,7 @@ type modelJSON struct {
 	BaseURL      string   `json:"base_url"`
 	Models       []string `json:"models"`
 	DefaultModel string   `json:"default_model"`
-	Unavailable  string   `json:"unavailable"` // why; "" if it can be used
+	Unavailable  string   `json:"unavailable"` // the reason; "" if the model can be used
 	Pos          string   `json:"pos"`
 }
 
@@ -154,16 +153,15 @@ func (a *app) printTable(rows [][]string) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t")+"\t") // a cell that ends is aligned
+		fmt.Fprintln(w, strings.Join(row, "\t")+"\t") // tabwriter aligns only cells that end in a tab
 	}
-	w.Flush() // to memory
+	w.Flush() // no error: it writes to memory
 	for line := range strings.Lines(b.String()) {
 		a.out.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 }
 
-// kindRows returns the lines of each kind: kind, name, place, and what it says of
-// itself.
+// kindRows returns the rows of each kind: kind, name, place and description.
 var kindRows = map[string]func(*loader.Set) [][]string{
 	"plugins": pluginRows, "tools": toolRows, "hooks": hookRows, "loaders": loaderRows,
 	"templates": templateRows, "commands": commandRows, "skills": skillRows, "models": modelRows,
@@ -253,7 +251,7 @@ func modelRows(set *loader.Set) [][]string {
 	return rows
 }
 
-// ownLoaders returns the loaders of plugins: not the host's own references.
+// ownLoaders returns the loaders of plugins, without the host's own.
 func ownLoaders(set *loader.Set) []starhost.LoaderInfo {
 	return slices.DeleteFunc(set.Host.FragmentLoaders(), func(l starhost.LoaderInfo) bool { return l.Plugin == starhost.HostPlugin })
 }

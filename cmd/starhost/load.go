@@ -17,7 +17,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// loadFlags are the flags of every command that loads plugins.
+// loadFlags are the flags of all commands that load plugins.
 type loadFlags struct {
 	set, grant []string
 	maxSteps   stepCount
@@ -38,8 +38,8 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
 }
 
-// A stringList is the value of a flag that can be given again. pflag's own prepares to
-// write CSV for each such flag that is defined.
+// A stringList is the value of a repeatable flag. pflag's own type prepares a CSV writer for
+// each flag.
 type stringList []string
 
 func (l *stringList) Type() string   { return "stringArray" } // completion offers the flag again
@@ -50,7 +50,7 @@ func (l *stringList) Set(text string) error {
 	return nil
 }
 
-// A stepCount is the value of a flag: a number over 0.
+// A stepCount is a flag's number of steps, at least 1.
 type stepCount uint64
 
 func (s *stepCount) Type() string { return "steps" }
@@ -71,7 +71,7 @@ func (s *stepCount) Set(text string) error {
 	return err
 }
 
-// A timeSpan is the value of a flag: a time over 0.
+// A timeSpan is a flag's duration, more than 0.
 type timeSpan time.Duration
 
 func (t *timeSpan) Type() string { return "span" }
@@ -92,7 +92,7 @@ func (t *timeSpan) Set(text string) error {
 	return err
 }
 
-// A byteSize is the value of a flag: a number of bytes as the config writes them.
+// A byteSize is a flag's number of bytes, in the syntax of the config.
 type byteSize uint64
 
 func (b *byteSize) Type() string { return "size" }
@@ -110,13 +110,13 @@ func (b *byteSize) Set(text string) error {
 	return err
 }
 
-// load reads the config and loads the plugins at the paths. The set is there even
-// if some plugins failed: those are reported.
+// load reads the config and loads the plugins at the paths. It reports plugins that failed, and
+// returns the set with the others.
 func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.Set, error) {
 	return a.loadWith(ctx, f, paths, func(*loader.Options) {})
 }
 
-// loadWith is load with options that change changes.
+// loadWith is load with changed options.
 func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
 	prepareRun(ctx)
 	clock, err := f.clock()
@@ -157,7 +157,7 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 	return set, nil
 }
 
-// newWorld returns what this machine has for plugins that may reach it.
+// newWorld returns the providers of this machine for plugins with permissions.
 func (a *app) newWorld(c *loader.Config) (w effects.World, err error) {
 	dir, err := loader.Workspace(cmp.Or(a.dir, "."))
 	if err != nil {
@@ -186,7 +186,7 @@ func (f *loadFlags) limits(c *loader.LimitsConfig) {
 	}
 }
 
-// clock returns what gives the time, nil for the clock itself.
+// clock returns the clock of --now, nil for the real clock.
 func (f *loadFlags) clock() (func() time.Time, error) {
 	if f.now == "" {
 		return nil, nil
@@ -199,7 +199,7 @@ func (f *loadFlags) clock() (func() time.Time, error) {
 	return nil, usagef("--now: got %q, want a time as 2026-01-01T00:00:00Z, or a day", f.now)
 }
 
-// warn takes the warnings of loading; a strict run makes all of them errors.
+// warn adds the warnings of loading. With --strict it makes all warnings errors.
 func (a *app) warn(strict bool, warnings []loader.Warning) {
 	a.warnings = append(a.warnings, warnings...)
 	if !strict {
@@ -211,7 +211,7 @@ func (a *app) warn(strict bool, warnings []loader.Warning) {
 	a.warnings = nil
 }
 
-// failPlugin reports a plugin that could not be loaded.
+// failPlugin adds the errors of a plugin that could not be loaded.
 func (a *app) failPlugin(p *loader.Plugin) {
 	first := len(a.problems)
 	a.addError(p.Err)
@@ -220,8 +220,7 @@ func (a *app) failPlugin(p *loader.Plugin) {
 	}
 }
 
-// checkPaths catches what is typed in the place of a path and means something
-// else.
+// checkPaths catches a prompt that was typed instead of a path.
 func (a *app) checkPaths(paths []string) error {
 	for _, p := range paths {
 		if !strings.ContainsAny(p, " \n?") {
@@ -234,8 +233,7 @@ func (a *app) checkPaths(paths []string) error {
 	return nil
 }
 
-// pluginLine lists the plugins: those that loaded, how many, and what became of
-// the others.
+// pluginLine lists the loaded plugins with their count, and the status of the others.
 func pluginLine(plugins []loader.Plugin) string {
 	var names, others []string
 	for _, p := range plugins {

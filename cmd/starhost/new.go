@@ -17,8 +17,8 @@ import (
 	"github.com/starhost/starhost/scripts"
 )
 
-// starters are the kinds of plugins to begin with, and what shows each at work.
-// Where it says starter, the name of the new plugin is meant.
+// starters are the kinds of new plugins, each with a command that shows it at work. The
+// plugin's name replaces the word starter.
 var starters = []struct{ kind, next string }{
 	{"tool", "starhost eval starter --call starter_who_is_on_call --arg team=checkout"},
 	{"hook", `starhost eval starter --fire pre_tool_call --args '{"tool": "restart_pods", "arguments": {"cluster": "prod-1"}}'`},
@@ -59,7 +59,7 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 	return cmd
 }
 
-// newPlugin writes the starter of a kind under a name of its own.
+// newPlugin writes a starter under a new name.
 func (a *app) newPlugin(name, kind string) error {
 	if err := a.chooseFormat("new plugin"); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (a *app) newPlugin(name, kind string) error {
 	return a.printResult(newFiles{files, next})
 }
 
-// checkNewName refuses names that no plugin can have, and some that this one
-// could not: its tools and its loader are named after it.
+// checkNewName refuses names that no plugin can have, and names that are too long for the
+// starter's tools and loader, which begin with them.
 func checkNewName(name string) error {
 	if dir, base := path.Split(filepath.ToSlash(name)); dir != "" && base != "" {
 		return usagef("new plugin: got a path %q, want a name (did you mean starhost -C %s new plugin %s?)", name, path.Clean(dir), base)
@@ -102,12 +102,12 @@ func checkNewName(name string) error {
 	return usagef("new plugin: got name %q, want 2 to %d of a-z, 0-9, _ and -, a letter first, and none of the host's own (did you mean %s?)", name, maxNewName, good)
 }
 
-// maxNewName is the most bytes of a new plugin's name. A plugin's may have 64, and
-// so may a tool's, which begins with it here.
+// maxNewName is the limit in bytes for a new plugin's name. Names of tools may have 64, and the
+// starter's tools begin with the plugin's name.
 const maxNewName = 40
 
-// writeStarter writes the files of a starter into a new folder, all of them or
-// none, and returns their names.
+// writeStarter writes all files of a starter into a new folder, or none, and returns their
+// names.
 func writeStarter(dir, kind string, rename *strings.Replacer) (names []string, err error) {
 	temp, err := os.MkdirTemp(filepath.Dir(dir), ".starhost-new-")
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A problem is an error as the report shows it.
+// A problem is an error in the form of the report.
 type problem struct {
 	exit    int
-	code    string // that `starhost docs` explains
+	code    string // `starhost docs` explains it
 	message string // without the place
-	plugin  string // "" if it is no plugin's
+	plugin  string // "" if no plugin is to blame
 	pos     starhost.Pos
 	limit   *limitJSON
 	trace   []starlark.Frame
-	help    string // one line that says what to do, "" for none
-	detail  string // all of it as a terminal shows it; "" if text makes it up
+	help    string // one line of advice, "" for none
+	detail  string // the whole text for a terminal; "" if method text builds it
 
-	logged string // what the log says of it: the plugin and the text
+	logged string // the same error in the log: the plugin and the text
 	stack  []byte // of a panic
 }
 
@@ -39,7 +39,7 @@ func (p *problem) where() string {
 	return p.pos.String() + ": " + p.message
 }
 
-// text returns the problem as a terminal shows it, with a line break at its end.
+// text returns the problem as lines for a terminal.
 func (p *problem) text() string {
 	if p.detail != "" {
 		return p.detail
@@ -59,9 +59,9 @@ func (p *problem) text() string {
 // A usageError is a mistake on the command line.
 type usageError struct {
 	msg  string
-	help string // what to do, "" for none
+	help string // advice, "" for none
 
-	where *starlark.Error // of a text that the command line names, instead of msg; or nil
+	where *starlark.Error // a mistake in a text that the command line names, instead of msg; or nil
 }
 
 func (e *usageError) Error() string {
@@ -73,7 +73,7 @@ func (e *usageError) Error() string {
 
 func usagef(format string, args ...any) error { return &usageError{msg: fmt.Sprintf(format, args...)} }
 
-// An fileError is a failure of a file or stream that the command line names.
+// A fileError is a failure of a file or stream that the command line names.
 type fileError struct {
 	name string
 	err  error
@@ -82,11 +82,11 @@ type fileError struct {
 func (e *fileError) Error() string { return e.name + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// wrapFileError returns err as that of a file, without the path that the system puts
-// into it; nil if err is nil.
+// wrapFileError returns err as a fileError, without the path that the system adds. It returns
+// nil for nil.
 func wrapFileError(name string, err error) error {
 	var path *fs.PathError
-	var link *os.LinkError // of a rename
+	var link *os.LinkError // from os.Rename
 	switch {
 	case err == nil:
 		return nil
@@ -100,7 +100,7 @@ func wrapFileError(name string, err error) error {
 	return &fileError{name, err}
 }
 
-// A panicError is a bug of this program.
+// A panicError is a bug of starhost.
 type panicError struct {
 	value any
 	stack []byte
@@ -110,7 +110,7 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("internal error: %v; this is a bug of starhost (-v shows where)", e.value)
 }
 
-// describe tells what an error means: the one place that knows all kinds.
+// describe turns an error of any kind into a problem.
 func describe(err error) problem {
 	p := problem{message: err.Error()}
 	var handler *starhost.HandlerError
@@ -120,8 +120,7 @@ func describe(err error) problem {
 		p.logged = handler.Plugin + " " + p.message
 		p.code = "E0706"
 	}
-	// Each function fills in what is special about one kind of error, and reports
-	// whether err is of that kind.
+	// Each function recognizes one kind of error and fills in its fields.
 	for _, describeKind := range []func(error, *problem) bool{
 		asPanic, asInterrupt, asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
 	} {
@@ -130,7 +129,7 @@ func describe(err error) problem {
 		}
 	}
 	if p.code == "" {
-		p.code = "E0701" // what the flag parser says of arguments
+		p.code = "E0701" // the flag parser's errors about arguments
 	}
 	if p.exit == 0 {
 		p.exit = exitOf(p.code)
@@ -188,7 +187,7 @@ func asStarlark(err error, p *problem) bool {
 	p.code, p.message, p.help, p.trace, p.detail = e.Code, e.Msg, e.Help, e.Trace, e.Detail()
 	p.pos = starhost.Pos(e.Pos)
 	if p.exit = exitOf(e.Code); p.exit == exitUsage || e.Code == "E0607" {
-		p.exit = exitPlugin // what a plugin loads is not what the command line names
+		p.exit = exitPlugin // the command line did not name the file: a plugin loads it
 	}
 	var limit *starlark.LimitError
 	if errors.As(err, &limit) {
@@ -251,7 +250,7 @@ func asTooLarge(err error, p *problem) bool {
 	return true
 }
 
-// asCoded knows errors of the lower floors, which say their code themselves.
+// asCoded takes the code of errors that have a Code method.
 func asCoded(err error, p *problem) bool {
 	var e interface{ Code() string }
 	if !errors.As(err, &e) {

@@ -64,21 +64,21 @@ type console struct {
 	*app
 	out          io.Writer
 	set          *loader.Set
-	plugin       *loader.Plugin // whose names and ctx are at hand, or nil
+	plugin       *loader.Plugin // its names and ctx are available; nil for none
 	steps        *golden.Steps
-	names        []string // of the steps
+	names        []string // names of the steps
 	repl         *starlark.REPL
 	lines        lineReader
-	interrupts   chan os.Signal // ctrl-C
-	dryRun       effects.DryRun // what was not done
-	effectsShown int            // how much of it was said
+	interrupts   chan os.Signal // of ctrl-C
+	dryRun       effects.DryRun // effects that did not run
+	effectsShown int            // how many of them were printed
 }
 
-// A lineReader reads a line; more says that a statement goes on. The errors are
-// io.EOF, and errInterrupted where the user gave a line up.
+// A lineReader reads a line. more is set inside of a statement. The error is io.EOF at the end,
+// and errInterrupted after ctrl-C.
 type lineReader func(more bool) (string, error)
 
-// errInterrupted says that the user gave up what was typed.
+// errInterrupted means that the user pressed ctrl-C while typing.
 var errInterrupted = fmt.Errorf("cut: %w", context.Canceled)
 
 // repl runs the command.
@@ -91,7 +91,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 		c.out = &a.out
 	}
 	in := a.stdin
-	a.stdin = nil // it has the lines: no reference reads it
+	a.stdin = nil // repl reads it: no reference may
 	var err error
 	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { c.configureHost(f, o) }); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	return c.loop(ctx)
 }
 
-// configureHost says what plugins can reach, and gives them a time that steps can move.
+// configureHost sets what plugins can reach, and a clock that steps can advance.
 func (c *console) configureHost(f *replFlags, o *loader.Options) {
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
@@ -124,14 +124,14 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 		clock = time.Now
 	}
 	o.Host.Clock = func() time.Time {
-		if c.steps == nil { // plugins are being loaded
+		if c.steps == nil { // while plugins are loaded
 			return clock()
 		}
 		return clock().Add(c.steps.Elapsed())
 	}
 }
 
-// choosePlugin takes the plugin that a name means, the first that loaded if it is "".
+// choosePlugin chooses the plugin of a name, or the first loaded plugin for "".
 func (c *console) choosePlugin(name string) error {
 	var names []string
 	for i := range c.set.Plugins {
@@ -149,7 +149,7 @@ func (c *console) choosePlugin(name string) error {
 	return nil
 }
 
-// openSession makes the evaluator and the session that it talks to.
+// openSession creates the evaluator and its session.
 func (c *console) openSession(f *replFlags) error {
 	limits, model := c.set.Config.Limits, c.set.Config.Model.Default
 	box := starlark.New(starlark.Options{
@@ -159,7 +159,7 @@ func (c *console) openSession(f *replFlags) error {
 	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
 	steps := builtins.CaseTable(box, c.steps)
 	for _, e := range slices.Concat(builtins.Table(box), steps) {
-		if e.Value == nil { // the language's own
+		if e.Value == nil { // Starlark itself defines it
 			continue
 		}
 		if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -175,7 +175,7 @@ func (c *console) openSession(f *replFlags) error {
 	return nil
 }
 
-// greeting says what is at hand.
+// greeting describes the names that are available.
 func (c *console) greeting() string {
 	text := "plugins " + pluginLine(c.set.Plugins)
 	if c.plugin != nil {
@@ -184,8 +184,8 @@ func (c *console) greeting() string {
 	return text + "; exit or ctrl-D ends"
 }
 
-// loop evaluates lines to their end. What is wrong with one is reported, and ends
-// nothing.
+// loop reads and evaluates lines until the input ends. It reports the errors of a line and
+// continues.
 func (c *console) loop(ctx context.Context) error {
 	ctx, stop := c.withoutInterrupt(ctx)
 	defer stop()
@@ -217,15 +217,15 @@ func (c *console) loop(ctx context.Context) error {
 		code := c.code
 		c.addError(err)
 		c.report()
-		c.code = code // the session goes on, and its end is no failure
+		c.code = code // an error of a line does not fail the session
 	}
 }
 
-// exitWords end a session, beside the end of the input.
+// exitWords end a session, as the end of the input does.
 var exitWords = []string{"exit", "exit()", "quit", "quit()"}
 
-// withoutInterrupt returns a context that ctrl-C does not end: it cuts what runs, and that
-// is all. What else ends ctx ends it.
+// withoutInterrupt returns a context that ctrl-C does not end, because ctrl-C only stops the
+// running line. Everything else that ends ctx ends it.
 func (c *console) withoutInterrupt(ctx context.Context) (context.Context, func()) {
 	session, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -236,7 +236,7 @@ func (c *console) withoutInterrupt(ctx context.Context) (context.Context, func()
 	return session, func() { stop(); end() }
 }
 
-// readWithin waits for a line, but not longer than ctx lasts.
+// readWithin calls read, and returns early if ctx ends.
 func readWithin(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string
@@ -255,9 +255,8 @@ func readWithin(ctx context.Context, read func() (string, error)) (string, error
 	}
 }
 
-// evaluate runs an input until ctrl-C, and prints what its steps and its value are.
-// The value of a step is what the step printed. An fileError says that nothing
-// can be printed.
+// evaluate runs an input until ctrl-C, and prints its output and value. It omits the value of a
+// golden step, because the step has printed it. A fileError means that output is closed.
 func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	ctx, done := c.withInterrupt(ctx)
 	defer done()
@@ -274,17 +273,17 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	return cmp.Or(c.write(text), err)
 }
 
-// write writes a part of the result, without the values of secrets.
+// write writes a part of the result without the values of secrets.
 func (c *console) write(text string) error {
 	_, err := io.WriteString(c.out, c.set.Redact(text))
 	return wrapFileError("standard output", err)
 }
 
-// withInterrupt returns a context that ctrl-C ends. It does not end with the input:
-// a function may have kept the ctx of it.
+// withInterrupt returns a context that ctrl-C ends. It lives longer than the input, because a
+// function may have stored the input's ctx.
 func (c *console) withInterrupt(ctx context.Context) (context.Context, func()) {
 	select {
-	case <-c.interrupts: // from before
+	case <-c.interrupts: // pressed before this input
 	default:
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -297,11 +296,12 @@ func (c *console) withInterrupt(ctx context.Context) (context.Context, func()) {
 		case <-done:
 		}
 	}()
-	// It waits until nobody else looks at ctrl-C: the next input's is not to be taken.
+	// The stop function waits for the goroutine, so that it cannot take the next input's
+	// ctrl-C.
 	return ctx, func() { close(done); <-gone }
 }
 
-// run evaluates an input, as a handler of the plugin if it asks for ctx.
+// run evaluates an input. An input that mentions ctx runs as a handler of the plugin.
 func (c *console) run(ctx context.Context, in *starlark.Input) (value string, err error) {
 	c.steps.SetContext(ctx)
 	if c.plugin == nil || !in.Mentions("ctx") {

@@ -13,34 +13,33 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// newLineReader returns what reads lines that nobody edits.
+// newLineReader returns a reader of lines that come from a pipe or a file.
 func newLineReader(in io.Reader) lineReader {
 	lines := bufio.NewReader(in)
 	return func(bool) (string, error) {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			err = nil // the end comes with the next line
+			err = nil // the next call returns the end
 		}
 		return line, err
 	}
 }
 
-// A terminal reads lines that the user edits, with history and completion.
+// A terminal reads lines with editing, history and completion.
 type terminal struct {
-	// complete returns where the name at the end of a text begins, and what it may
-	// become.
+	// complete returns the offset of the name at the end of a text, and its possible
+	// completions.
 	complete func(text string) (begin int, names []string)
 
 	keys        io.ReadWriter
-	makeRaw     func() (restore func(), err error) // makes the terminal pass each key on
+	makeRaw     func() (restore func(), err error) // makes the terminal pass each key to the program
 	size        func() (width, height int)
 	editor      *term.Terminal
 	history     history
 	interrupted bool // ctrl-C was pressed
 }
 
-// openTerminal returns the terminal that the program talks to, or nil if it does not
-// talk to one.
+// openTerminal returns the terminal of the program, or nil if its streams are no terminal.
 func (a *app) openTerminal(stdin io.Reader) *terminal {
 	in, ok := stdin.(*os.File)
 	out, also := a.stdout.(*os.File)
@@ -54,7 +53,7 @@ func (a *app) openTerminal(stdin io.Reader) *terminal {
 		}{in, out},
 		makeRaw: func() (func(), error) {
 			state, err := term.MakeRaw(int(in.Fd()))
-			return func() { term.Restore(int(in.Fd()), state) }, err // it was set, so it can be
+			return func() { term.Restore(int(in.Fd()), state) }, err // no error: the state was valid before
 		},
 		size: func() (int, int) {
 			w, h, err := term.GetSize(int(out.Fd()))
@@ -69,10 +68,10 @@ func (a *app) openTerminal(stdin io.Reader) *terminal {
 	return t
 }
 
-// close saves the history. Without a place for it there is none.
+// close saves the history, and ignores errors.
 func (t *terminal) close() { t.history.save() }
 
-// Read reads keys, and notices ctrl-C, which the editor takes for the end.
+// Read reads keys. It remembers ctrl-C, which the editor reports as the end of the input.
 func (t *terminal) Read(p []byte) (int, error) {
 	n, err := t.keys.Read(p)
 	t.interrupted = t.interrupted || bytes.IndexByte(p[:n], 3) >= 0
@@ -94,7 +93,7 @@ func (t *terminal) readLine(more bool) (string, error) {
 	}
 	t.editor.SetPrompt(prompt)
 	if w, h := t.size(); w > 0 {
-		t.editor.SetSize(w, h) // what it fails to write, the line would show
+		t.editor.SetSize(w, h) // a failing write shows in the next line
 	}
 	restore, err := t.makeRaw()
 	if err != nil {
@@ -113,14 +112,14 @@ func (t *terminal) readLine(more bool) (string, error) {
 	return line, err
 }
 
-// tab is what the key of that name gives, and what it writes where no name is.
+// The tab key completes a name. Without a name it indents by spaces.
 const (
 	tab    = '\t'
 	spaces = "    "
 )
 
-// completeKey completes the name before the cursor at a tab: as far as all candidates
-// agree, else it shows them.
+// completeKey handles the tab key: it extends the name before the cursor as far as all
+// candidates agree, else it shows them.
 func (t *terminal) completeKey(line string, pos int, key rune) (string, int, bool) {
 	if key != tab {
 		return "", 0, false
@@ -143,7 +142,7 @@ func (t *terminal) completeKey(line string, pos int, key rune) (string, int, boo
 	return before + after, len(before), true
 }
 
-// commonPrefix returns how many bytes a and b begin with alike.
+// commonPrefix returns the length of the longest common prefix, in bytes.
 func commonPrefix(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -154,16 +153,16 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// A history holds earlier lines, the oldest first: those of earlier sessions too.
+// A history has the lines of this session and earlier ones, the oldest first.
 type history struct {
 	file  string // "" for nowhere
 	lines []string
 }
 
-// maxHistory is how many lines a history holds.
+// maxHistory is the most lines of a history.
 const maxHistory = 1000
 
-// historyFile returns where the history is kept: in the user's folder for state.
+// historyFile returns the file of the history, in the user's folder for state; "" for none.
 func historyFile(getenv func(string) string) string {
 	state, home := getenv("XDG_STATE_HOME"), getenv("HOME")
 	if !filepath.IsAbs(state) && home == "" {
@@ -175,7 +174,7 @@ func historyFile(getenv func(string) string) string {
 	return filepath.Join(state, "starhost", "history")
 }
 
-// Add adds a line, unless it says nothing or the same as the one before.
+// Add adds a line, unless it is blank or repeats the last one.
 func (h *history) Add(line string) {
 	if strings.TrimSpace(line) == "" || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
 		return
@@ -193,14 +192,14 @@ func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
 func (h *history) load() {
 	text, err := os.ReadFile(h.file)
 	if err != nil {
-		return // there is none yet
+		return // no history yet
 	}
 	for line := range strings.Lines(string(text)) {
 		h.Add(strings.TrimRight(line, "\n"))
 	}
 }
 
-// save writes the history, for its owner alone.
+// save writes the history. Only its owner can read it.
 func (h *history) save() error {
 	if h.file == "" || len(h.lines) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// commands make the commands, by name.
+// commands lists the functions that make commands.
 var commands = []struct {
 	name string
 	make func(*app) *cobra.Command
@@ -35,9 +35,8 @@ var commands = []struct {
 	{"version", (*app).versionCommand},
 }
 
-// rootCommand returns the program with the command that args ask for, which is all
-// that a run needs; where they ask for none of these, as for help, with all commands.
-// Making them takes longer than a short run.
+// rootCommand returns the program with the commands that args name, because making all takes
+// longer than a short run. If args run none of them, as for help, it makes all.
 func (a *app) rootCommand(args []string) *cobra.Command {
 	root := a.emptyCommand()
 	add := func(named bool) {
@@ -58,7 +57,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	return root
 }
 
-// emptyCommand returns the program without any command but help.
+// emptyCommand returns the program with help as its only command.
 func (a *app) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
@@ -117,7 +116,7 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// refuseArguments refuses arguments of the program itself: they are no commands.
+// refuseArguments returns an error for an argument that is no command.
 func (a *app) refuseArguments(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -135,7 +134,7 @@ func (a *app) refuseArguments(root *cobra.Command, args []string) error {
 	return e
 }
 
-// flagHabits are flags of other programs, and what does the same here.
+// flagHabits gives our form for flags of other programs.
 var flagHabits = map[string]string{
 	"attachment-type": "-a REF;type=TYPE",
 	"at":              "-a REF;type=TYPE",
@@ -147,7 +146,7 @@ var flagHabits = map[string]string{
 	"V":               "starhost version",
 }
 
-// valueKinds say what flags want whose value can be wrong, by the type of the value.
+// valueKinds describes the valid values of flags, by the type of the value.
 var valueKinds = map[string]string{
 	"bool":   "true or false",
 	"size":   "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
@@ -156,7 +155,7 @@ var valueKinds = map[string]string{
 	"uint64": "a whole number",
 }
 
-// flagError turns what the flag parser says into a usageError with suggestions.
+// flagError turns an error of the flag parser into a usageError with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
@@ -181,7 +180,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
 }
 
-// suggestFlag returns what a flag that does not exist may have meant.
+// suggestFlag suggests a flag for an unknown one.
 func suggestFlag(cmd *cobra.Command, name string) string {
 	if habit := flagHabits[name]; habit != "" {
 		return near.Hint(habit)
@@ -192,9 +191,9 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 	return near.DidYouMean("--"+name, names)
 }
 
-// flagArguments returns the flags of a command line as arguments that mean the same in any folder:
-// all that the caller gave, with those of the program, except some. So a new flag is never missing
-// from a command line that starhost writes. A flag whose help names a FILE or a DIR has a path.
+// flagArguments returns the flags that the user gave, except some, as arguments that mean the
+// same in any folder. It copies all flags, so a new flag is never missing from a command line
+// that starhost writes. Flags whose help names a FILE or a DIR get absolute paths.
 func (a *app) flagArguments(cmd *cobra.Command, except ...string) (argv []string, err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(except, f.Name) {

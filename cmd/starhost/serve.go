@@ -58,14 +58,14 @@ Without a plugin that the config requires, nothing is served.`,
 	return cmd
 }
 
-// maxWaiting is the most calls of one client that wait for the one under way: agents
-// make many at once.
+// maxWaiting is the most calls of one client that wait for a running call, because agents make
+// many calls at once.
 const maxWaiting = 1000
 
-// stdioAddress is the address that stands for standard input and output.
+// stdioAddress is the address for standard input and output.
 const stdioAddress = "stdio"
 
-// A serving is one run of serve.
+// A server is one run of serve.
 type server struct {
 	*app
 	flags          *serveFlags
@@ -73,10 +73,10 @@ type server struct {
 	live           *starhost.Live
 	mcp            *mcp.Server
 	fragments      fragments.MemoryStore // of all sets
-	reloadRequests chan struct{}         // holds a token if plugins must be loaded anew
-	background     sync.WaitGroup        // beside the answers
+	reloadRequests chan struct{}         // has a token if plugins must be loaded again
+	background     sync.WaitGroup        // goroutines beside the answers
 
-	reloading sync.Mutex  // holds for what follows
+	reloading sync.Mutex  // guards the fields below
 	set       *loader.Set // in use
 	mounts    mounts
 }
@@ -94,17 +94,17 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 		return err
 	}
 	in, out := a.stdin, a.stdout
-	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client has the input: no reference reads it
+	a.stdin, a.stderr = nil, &lockedWriter{w: a.stderr} // the client writes to it: no reference may read it
 	v := &server{app: a, flags: f, paths: paths, reloadRequests: make(chan struct{}, 1)}
 	defer v.mounts.closeAll()
 	if v.set, err = v.load(ctx, a); err != nil {
 		return err
 	}
 	if v.set.Missing() != nil {
-		return nil // it was reported
+		return nil // loading has reported it
 	}
 	a.report()
-	a.code = exitOK // plugins that failed are reported; the others are served
+	a.code = exitOK // plugins that failed are reported, and the others are served
 	v.live = starhost.NewLive(v.set.Host)
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
 		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.fragments, Warn: v.printWarning,
@@ -118,7 +118,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	return v.answer(ctx, in, out, o)
 }
 
-// httpOptions reads what the flags say of HTTP.
+// httpOptions returns the options for HTTP that the flags set.
 func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
 	if f.tokenFile == "" {
 		return o, nil
@@ -134,7 +134,7 @@ func (a *app) httpOptions(f *serveFlags) (o mcp.HTTPOptions, err error) {
 	return o, err
 }
 
-// answer serves until ctx ends, or the client of stdio has nothing more to ask.
+// answer serves until ctx ends, or until the client on stdio closes its side.
 func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.HTTPOptions) error {
 	if v.flags.mcp == stdioAddress {
 		return wrapFileError("stdio", v.mcp.ServeStdio(ctx, in, out))
@@ -150,8 +150,8 @@ func (v *server) answer(ctx context.Context, in io.Reader, out io.Writer, o mcp.
 	return wrapFileError(v.flags.mcp, v.mcp.ServeHTTP(ctx, l, o))
 }
 
-// load loads the plugins, with the tools of other servers and load_fragment among
-// them. Problems go to the app that is given.
+// load loads the plugins, and adds the tools of mounted servers and load_fragment. It adds
+// problems to a.
 func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	set, err := a.loadWith(ctx, &v.flags.loadFlags, v.paths, func(o *loader.Options) {
 		o.Host.Log, o.Host.Approver, o.Host.Fragments = v.logLine, mcp.Approve, &v.fragments
@@ -172,7 +172,7 @@ func (v *server) load(ctx context.Context, a *app) (*loader.Set, error) {
 	return set, nil
 }
 
-// startReloading loads the plugins anew whenever they must be, until ctx ends.
+// startReloading starts the goroutines that reload, until ctx ends.
 func (v *server) startReloading(ctx context.Context) error {
 	if v.flags.watch {
 		w, err := newWatcher()
@@ -193,7 +193,7 @@ func (v *server) startReloading(ctx context.Context) error {
 	return nil
 }
 
-// reloadOnRequest reloads at a hangup signal, and when something asks for it.
+// reloadOnRequest reloads after a hangup signal or a call of requestReload.
 func (v *server) reloadOnRequest(ctx context.Context, hangup <-chan os.Signal) {
 	for {
 		select {
@@ -225,16 +225,16 @@ func (v *server) reloadOnChange(ctx context.Context, w *watcher) {
 	}
 }
 
-// requestReload asks for a reload.
+// requestReload makes the server reload soon.
 func (v *server) requestReload() {
 	select {
 	case v.reloadRequests <- struct{}{}:
-	default: // one is due
+	default: // a request is already waiting
 	}
 }
 
-// reload loads the plugins anew, and serves them if all is well. It returns what
-// the plugins in use were loaded from.
+// reload loads the plugins again, and serves them if all could be loaded. It returns the inputs
+// of the set in use.
 func (v *server) reload(ctx context.Context) loader.Inputs {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
@@ -259,21 +259,21 @@ func (v *server) reload(ctx context.Context) loader.Inputs {
 	return set.Inputs()
 }
 
-// printWarning tells the operator what does not work as it should.
+// printWarning prints a warning for the operator.
 func (v *server) printWarning(text string) {
 	if !v.quiet {
 		fmt.Fprintf(v.stderr, "warning: %s\n", text)
 	}
 }
 
-// logLine shows what a handler logged.
+// logLine prints a line that a handler logged.
 func (v *server) logLine(line starhost.LogLine) {
 	if !v.quiet && (line.Level != "debug" || v.verbose) {
 		v.writeLog(line)
 	}
 }
 
-// A lockedWriter is written to by several goroutines.
+// A lockedWriter lets several goroutines write, one at a time.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -16,21 +16,20 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// mounts are the MCP servers that the config names. They outlive reloads that
-// change nothing for them.
+// mounts are the MCP servers that the config names. A reload restarts a server only if its
+// settings changed.
 type mounts struct{ servers []*mountedServer }
 
-// A mounted is one server, and what it was started from.
+// A mountedServer is one server with the settings that it was started with.
 type mountedServer struct {
 	*mcp.Mount
 	name   string
 	config loader.MCPConfig
-	token  string // as it was then
-	inUse  bool   // by the set that was loaded last
+	token  string // its value at the start
+	inUse  bool   // by the last loaded set
 }
 
-// addTools adds the tools of all servers to a set that was loaded, and starts those
-// servers that do not run yet.
+// addTools adds the tools of all servers to a loaded set, and starts new servers.
 func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error {
 	for _, old := range m.servers {
 		old.inUse = false
@@ -61,8 +60,8 @@ func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error
 	return nil
 }
 
-// registerTools adds the tools of the server to a host, but those whose names others have: no
-// server takes a plugin's place, or keeps the plugins from being served.
+// registerTools adds the tools of the server to a host. It leaves out tools whose names are
+// taken, so that a server cannot replace a plugin's tool or prevent serving.
 func (m *mountedServer) registerTools(h *starhost.Host, warn func(string)) error {
 	p := m.Plugin()
 	for {
@@ -80,8 +79,8 @@ func (m *mountedServer) registerTools(h *starhost.Host, warn func(string)) error
 	}
 }
 
-// serverToken returns the token that a server gets, "" for none. It goes nowhere in the
-// clear.
+// serverToken returns the token for a server, "" for none. It refuses to send a token over
+// plain HTTP.
 func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 	if c.Token == "" {
 		return "", nil
@@ -96,13 +95,13 @@ func serverToken(set *loader.Set, c *loader.MCPConfig) (string, error) {
 	return set.Secret(c.Token)
 }
 
-// isThisMachine reports whether a name of a URL is that of this machine.
+// isThisMachine reports whether the host of a URL is this machine.
 func isThisMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// closeUnused ends the servers that the set in use does not name.
+// closeUnused closes the servers that the set in use does not name.
 func (m *mounts) closeUnused() {
 	m.servers = slices.DeleteFunc(m.servers, func(o *mountedServer) bool {
 		if !o.inUse {
@@ -112,14 +111,14 @@ func (m *mounts) closeUnused() {
 	})
 }
 
-// closeAll ends all servers.
+// closeAll closes all servers.
 func (m *mounts) closeAll() {
 	for _, o := range m.servers {
 		o.Close()
 	}
 }
 
-// mountOptions returns how a server of the config is reached.
+// mountOptions returns the options for a server of the config.
 func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions {
 	env := map[string]string{}
 	for _, variable := range c.Env {

@@ -78,7 +78,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	return a.testOnce(ctx, f, o)
 }
 
-// testOnce runs the cases and adds what became of them to the result.
+// testOnce runs the cases and prints their results.
 func (a *app) testOnce(ctx context.Context, f *testFlags, o golden.Options) error {
 	var err error
 	o.Config, a.warnings, err = a.loadConfig()
@@ -101,7 +101,7 @@ func (a *app) loadConfig() (*loader.Config, []loader.Warning, error) {
 	return loader.LoadConfig(a.configOptions())
 }
 
-// testError gives a mistake on the command line the form of all others.
+// testError turns a usage error of package golden into one of the command line.
 func testError(err error) error {
 	var usage *golden.UsageError
 	if !errors.As(err, &usage) {

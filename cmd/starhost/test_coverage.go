@@ -24,7 +24,7 @@ func (f *coverageFlags) add(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.failUnder, "fail-under", 0, "exit with 1 if the cases reach less than `N` percent of the lines")
 }
 
-// check refuses a limit that nothing can reach.
+// check refuses a limit over 100 percent.
 func (f *coverageFlags) check() error {
 	if f.failUnder > 100 {
 		return usagef("--fail-under: got %d, want percent: at most 100", f.failUnder)
@@ -32,10 +32,10 @@ func (f *coverageFlags) check() error {
 	return nil
 }
 
-// isWanted reports whether coverage is to be measured.
+// isWanted reports whether a flag asks for coverage.
 func (f *coverageFlags) isWanted() bool { return f.show || f.out != "" || f.failUnder > 0 }
 
-// report writes the coverage to where the flags want it, and says if it is too low.
+// report writes the coverage file, and fails the run if the coverage is below --fail-under.
 func (f *coverageFlags) report(a *app, s *golden.Summary) {
 	if f.out != "" {
 		a.addError(wrapFileError(f.out, writeChanged(a.path(f.out), s.Coverage.LCOV())))
@@ -49,7 +49,7 @@ func (f *coverageFlags) report(a *app, s *golden.Summary) {
 	}
 }
 
-// writeChanged writes a file unless it has that text already: --watch may see it.
+// writeChanged writes a file unless it has the same text, because --watch may watch it.
 func writeChanged(name, text string) error {
 	if old, err := os.ReadFile(name); err == nil && string(old) == text {
 		return nil
@@ -57,7 +57,7 @@ func writeChanged(name, text string) error {
 	return effects.ReplaceFile(name, []byte(text), 0o666)
 }
 
-// A coverageJSON is the coverage as JSON.
+// A coverageJSON is the JSON form of the coverage.
 type coverageJSON struct {
 	Lines   int                  `json:"lines"`
 	Reached int                  `json:"reached"`
@@ -65,8 +65,8 @@ type coverageJSON struct {
 	Files   []fileCoverageJSON   `json:"files"`
 }
 
-// A pluginCoverageJSON sums up the files of a plugin's folder, or is a file that is in
-// none.
+// A pluginCoverageJSON sums up the files of a plugin's folder, or one file outside of all
+// plugin folders.
 type pluginCoverageJSON struct {
 	Path     string `json:"path"`
 	Lines    int    `json:"lines"`

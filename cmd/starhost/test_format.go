@@ -8,7 +8,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// If test could not look for cases, all formats but JSON, which has errors, print nothing.
+// If test finds no cases to run because of an error, only JSON prints a result.
 
 // printTestPretty prints the failures, the counts and the coverage.
 func (a *app) printTestPretty(s *golden.Summary) error {
@@ -26,7 +26,7 @@ func coverageText(c golden.Coverage) string {
 	return c.Text()
 }
 
-// testJSON is what test prints as JSON.
+// testJSON is the JSON result of test.
 type testJSON struct {
 	Schema   string        `json:"schema"`
 	OK       bool          `json:"ok"`
@@ -37,7 +37,7 @@ type testJSON struct {
 	Errors   []errorJSON   `json:"errors"`
 }
 
-// A caseJSON is one case. The line is 0 and the reason "" of one that did not fail.
+// A caseJSON is one case. Without a failure its line is 0 and its reason is "".
 type caseJSON struct {
 	Name   string `json:"name"`
 	File   string `json:"file"`
@@ -70,8 +70,8 @@ func (a *app) printTestJSON(s *golden.Summary) error {
 	})
 }
 
-// The types below are a JUnit report as Jenkins, GitLab and others read it. It has
-// no times: the same cases give the same bytes.
+// The types below are a JUnit report as Jenkins, GitLab and others read it. It has no times, so
+// the same cases give the same bytes.
 type (
 	junitSuites struct {
 		XMLName  xml.Name      `xml:"testsuites"`
@@ -146,14 +146,14 @@ func newJUnitFailure(r *golden.Result) *junitFailure {
 	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Text)}
 }
 
-// What must be escaped in a workflow command's text, and in its properties.
+// Escapes for the text of a workflow command, and for its properties.
 var (
 	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// printTestGitHub prints a workflow command for each case that failed, which GitHub
-// Actions shows at its line, and the counts.
+// printTestGitHub prints a workflow command for each failed case, which GitHub Actions shows at
+// its line, and the counts.
 func (a *app) printTestGitHub(s *golden.Summary) error {
 	if len(a.problems) > 0 {
 		return nil

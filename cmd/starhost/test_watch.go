@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// watchTests runs the cases, and again whenever a case, a plugin or the config
-// changes, until ctx ends. That is how it is meant to end, so it is no error.
+// watchTests runs the cases, and again whenever a case, a plugin or the config changes, until
+// ctx ends. The end of ctx is no error.
 func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) error {
 	w, err := newWatcher()
 	if err != nil {
@@ -19,7 +19,7 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 	}
 	defer w.Close()
 	output := a.output
-	a.output = "" // each round writes its own result
+	a.output = "" // each round writes the file itself
 	round := a.newRound()
 	for {
 		round.output = output
@@ -36,8 +36,8 @@ func (a *app) watchTests(ctx context.Context, f *testFlags, o golden.Options) er
 	}
 }
 
-// testInputs returns what decides what the cases give: the config, and what is at
-// the arguments, else at the config's paths.
+// testInputs returns the files that the results depend on: the config, and the plugins and
+// cases at the arguments or the config's paths.
 func (a *app) testInputs(args []string) loader.Inputs {
 	in := loader.Inputs{Files: []string{a.path(loader.ConfigName), a.path(a.config)}}
 	for _, arg := range args {
@@ -46,10 +46,10 @@ func (a *app) testInputs(args []string) loader.Inputs {
 	}
 	config, _, err := a.loadConfig()
 	if err != nil {
-		return in // the run says so
+		return in // the run reports the error
 	}
 	if len(args) == 0 {
-		paths, _ := config.Paths(a.dir, nil) // likewise
+		paths, _ := config.Paths(a.dir, nil) // the run reports the error
 		for _, p := range paths {
 			addCaseInputs(&in, p.Real)
 		}
@@ -60,8 +60,8 @@ func (a *app) testInputs(args []string) loader.Inputs {
 	return in
 }
 
-// addCaseInputs adds a folder, or what belongs to a file: the plugin folder that it is
-// in, or the plugins and cases beside it.
+// addCaseInputs adds a folder, or the files that belong to a file: its plugin folder, or the
+// plugins and cases beside it.
 func addCaseInputs(in *loader.Inputs, name string) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		in.Folders = append(in.Folders, name)
@@ -76,7 +76,7 @@ func addCaseInputs(in *loader.Inputs, name string) {
 		return
 	}
 	cases := filepath.Join(home, "golden")
-	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // the pattern is one
+	plugins, _ := filepath.Glob(filepath.Join(home, "*.star")) // no error: the pattern is valid
 	in.Files = append(append(in.Files, cases, name), plugins...)
 	in.Folders = append(in.Folders, cases)
 }

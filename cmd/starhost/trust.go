@@ -101,7 +101,7 @@ func (a *app) trust(f trustFlags) (*trustResult, error) {
 	return r, nil
 }
 
-// confirmTrust shows the plan and asks whether it is wanted, unless the answer is yes.
+// confirmTrust shows the plan and asks the user, unless yes is set.
 func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 	if yes {
 		return true, nil
@@ -124,7 +124,7 @@ func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
 }
 
-// isTerminal tells whether a person may be at the other end.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -134,7 +134,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// printPlan shows a plan for people.
+// printPlan prints a plan as text.
 func (a *app) printPlan(p *loader.TrustPlan) {
 	a.printLine("project", p.Config+": "+trustWords[p.State])
 	a.printLine("changes", stringsOf(p.Changes)...)
@@ -145,10 +145,10 @@ func (a *app) printPlan(p *loader.TrustPlan) {
 	a.printLine("files", limitLines(p.Files, maxFilesShown)...)
 }
 
-// maxFilesShown is the most files that a plan for people names.
+// maxFilesShown is the most files that printPlan names.
 const maxFilesShown = 30
 
-// limitLines returns at most n of the lines, and how many more there are.
+// limitLines returns the first n lines, and a line with the count of the others.
 func limitLines(lines []string, n int) []string {
 	if len(lines) <= n {
 		return lines
@@ -156,7 +156,7 @@ func limitLines(lines []string, n int) []string {
 	return append(lines[:n:n], fmt.Sprintf("and %d more (-F json lists all)", len(lines)-n))
 }
 
-// trustWords say in words how far a project is trusted.
+// trustWords describes the states of trust.
 var trustWords = map[loader.TrustState]string{
 	loader.Untrusted:   "not trusted",
 	loader.Changed:     "changed since it was trusted",
@@ -191,8 +191,7 @@ func (a *app) printTrustPretty(r *trustResult) error {
 	return nil
 }
 
-// trustJSON is what trust prints as JSON; keys that are not about what was asked
-// for are empty.
+// trustJSON is the JSON result of trust. Keys that do not belong to the request are empty.
 type trustJSON struct {
 	Schema   string        `json:"schema"`
 	OK       bool          `json:"ok"`
@@ -200,7 +199,7 @@ type trustJSON struct {
 	State    string        `json:"state"`
 	Settings []settingJSON `json:"settings"`
 	Files    []string      `json:"files"`
-	Changes  []changeJSON  `json:"changes"` // since it was trusted before
+	Changes  []changeJSON  `json:"changes"` // since the project was trusted before
 	Projects []projectJSON `json:"projects"`
 	Errors   []errorJSON   `json:"errors"`
 }
@@ -230,7 +229,7 @@ func (a *app) printTrustJSON(r *trustResult) error {
 	return a.printJSON(out)
 }
 
-// abbreviateHome shows a folder below the user's as people write it.
+// abbreviateHome returns a folder with ~ for the user's home folder.
 func (a *app) abbreviateHome(folder string) string {
 	if rel, err := filepath.Rel(a.getenv("HOME"), folder); err == nil && filepath.IsLocal(rel) {
 		return "~/" + filepath.ToSlash(rel)

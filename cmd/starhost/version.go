@@ -36,8 +36,8 @@ func (a *app) printVersionJSON(version string) error {
 	}{"starhost.version/1", version})
 }
 
-// version returns the module's version as the build recorded it, "devel" for one
-// that was built from a working tree.
+// version returns the version of the module that the build recorded, "devel" for a build from a
+// working tree.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -46,8 +46,7 @@ func version() string {
 	return strings.TrimPrefix(info.Main.Version, "v")
 }
 
-// dependency returns the version of a module that the program is built from, ""
-// if the build did not record it.
+// dependency returns the version of a module of the program, "" if the build did not record it.
 func dependency(path string) string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -61,7 +60,7 @@ func dependency(path string) string {
 	return ""
 }
 
-// refuseArgs refuses arguments.
+// refuseArgs returns an error for any argument.
 func refuseArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s: got argument %q, want none", cmd.CommandPath(), args[0])

@@ -16,8 +16,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A watcher tells when files change. Folders are watched, not files: editors
-// replace these.
+// A watcher reports changes of files. It watches folders, because editors replace files.
 type watcher struct {
 	*fsnotify.Watcher
 	files, folders []string // absolute
@@ -31,14 +30,14 @@ func newWatcher() (*watcher, error) {
 	return &watcher{Watcher: w}, nil
 }
 
-// Bounds of what is watched, and how long it must be quiet: who saves several
-// files wants one result.
+// Limits of a watcher. Changes within quietTime make one result, because users save several
+// files at once.
 const (
 	maxWatched = 1000 // folders
 	quietTime  = 100 * time.Millisecond
 )
 
-// watchInputs makes the watcher look at files and folders, whatever it looked at before.
+// watchInputs makes the watcher report changes of these inputs instead of earlier ones.
 func (w *watcher) watchInputs(in loader.Inputs) error {
 	w.files, w.folders = in.Files, in.Folders
 	dirs := map[string]bool{}
@@ -55,7 +54,7 @@ func (w *watcher) watchInputs(in loader.Inputs) error {
 	return nil
 }
 
-// addFolder looks at a folder, and notes it in dirs. One that is not there is none.
+// addFolder watches a folder, unless it is missing, and adds it to dirs.
 func (w *watcher) addFolder(dir string, dirs map[string]bool) error {
 	if dirs[dir] {
 		return nil
@@ -70,14 +69,13 @@ func (w *watcher) addFolder(dir string, dirs map[string]bool) error {
 	return nil
 }
 
-// addTree looks at a folder and those in it, but those whose name begins with a dot.
-// Each is looked at before it is listed: what is made in between is in one or the
-// other.
+// addTree watches a folder and its subfolders, except hidden ones. It watches each folder
+// before it lists it, so that no new subfolder escapes.
 func (w *watcher) addTree(folder string, dirs map[string]bool) error {
 	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
-			return nil // what cannot be read is not watched
+			return nil // skip folders that cannot be read
 		case name != folder && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		}
@@ -85,7 +83,7 @@ func (w *watcher) addTree(folder string, dirs map[string]bool) error {
 	})
 }
 
-// wait returns the first file that changes, when nothing has changed for a moment.
+// wait returns the name of the first changed file, once files stop changing.
 func (w *watcher) wait(ctx context.Context) (string, error) {
 	for {
 		select {
@@ -101,13 +99,13 @@ func (w *watcher) wait(ctx context.Context) (string, error) {
 	}
 }
 
-// isWatched tells whether an event is about what is watched.
+// isWatched reports whether an event is about an input.
 func (w *watcher) isWatched(event fsnotify.Event) bool {
 	return event.Op != fsnotify.Chmod && (slices.Contains(w.files, event.Name) ||
 		slices.ContainsFunc(w.folders, func(f string) bool { return strings.HasPrefix(event.Name, f+string(filepath.Separator)) }))
 }
 
-// waitQuiet waits until nothing changes any more.
+// waitQuiet waits until no file has changed for quietTime.
 func (w *watcher) waitQuiet(ctx context.Context) error {
 	quiet := time.NewTimer(quietTime)
 	for {
@@ -124,8 +122,8 @@ func (w *watcher) waitQuiet(ctx context.Context) error {
 	}
 }
 
-// nextRound waits until a file changes, and returns the app of the round that follows;
-// nil when there is none.
+// nextRound waits for a change, and returns the app of the next round. It returns nil if ctx
+// ends or watching fails.
 func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
 	changed, err := w.wait(ctx)
 	switch {
@@ -140,21 +138,21 @@ func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
 	return round, nil
 }
 
-// newRound returns the program as it was before it did anything.
+// newRound returns a copy of the app without results.
 func (a *app) newRound() *app {
 	b := *a
 	b.out, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, 0, nil, nil, nil
 	return &b
 }
 
-// printNote tells people something that is no result.
+// printNote prints a note for people, which is no part of the result.
 func (a *app) printNote(text string) {
 	if !a.quiet {
 		fmt.Fprintln(a.stderr, text)
 	}
 }
 
-// relative returns a path as seen from the current folder.
+// relative returns a path relative to the current folder.
 func (a *app) relative(name string) string {
 	if rel, err := filepath.Rel(a.path("."), name); err == nil {
 		name = rel

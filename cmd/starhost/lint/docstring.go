@@ -7,8 +7,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 )
 
-// longFunction is the number of statements from which on a function wants a
-// docstring.
+// longFunction is the least number of statements of a function that needs a docstring.
 const longFunction = 6
 
 func moduleDocstring(f *file) {
@@ -30,7 +29,7 @@ func functionDocstrings(f *file) {
 	}
 }
 
-// statements counts the statements of a block and of those in it.
+// statements counts the statements of a block and its inner blocks.
 func statements(block []build.Expr) int {
 	n := 0
 	for _, stmt := range block {
@@ -47,7 +46,7 @@ func statements(block []build.Expr) int {
 	return n
 }
 
-// docstring returns the string that a function begins with, nil if there is none.
+// docstring returns the docstring of a function, nil if it has none.
 func docstring(d *build.DefStmt) *build.StringExpr {
 	for _, stmt := range d.Body {
 		if _, comment := stmt.(*build.CommentBlock); !comment {
@@ -58,7 +57,7 @@ func docstring(d *build.DefStmt) *build.StringExpr {
 	return nil
 }
 
-// eachDocstring calls do for each function that has one, with its lines.
+// eachDocstring calls do for each function with a docstring, with its lines.
 func (f *file) eachDocstring(do func(*build.DefStmt, *build.StringExpr, []string)) {
 	forEach(f, func(d *build.DefStmt) {
 		if s := docstring(d); s != nil {
@@ -78,8 +77,8 @@ func docstringHeaders(f *file) {
 	})
 }
 
-// docstringArgs: whoever describes one parameter describes all, but for ctx and
-// those that are private.
+// docstringArgs warns of a parameter that a docstring with Args: does not describe.
+// The parameter ctx and private parameters need no description.
 func docstringArgs(f *file) {
 	f.eachDocstring(func(d *build.DefStmt, s *build.StringExpr, lines []string) {
 		told, ok := describedArgs(lines)
@@ -95,8 +94,8 @@ func docstringArgs(f *file) {
 	})
 }
 
-// describedArgs returns the names under Args:, as "name (type): text", and whether
-// there is such a part.
+// describedArgs returns the names under Args:, which have the form "name (type): text", and
+// whether there is such a part.
 func describedArgs(lines []string) (names map[string]bool, ok bool) {
 	names = map[string]bool{}
 	base := 0

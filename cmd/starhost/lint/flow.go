@@ -6,15 +6,15 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 )
 
-// analyzeFlow looks for names that may have no value where they are read, and for
-// statements behind an end: at the top level, and in each function.
+// analyzeFlow finds names that may be unset when they are read, and statements that are never
+// reached, at the top level and in each function.
 func (f *file) analyzeFlow() {
 	f.followBody(nil, f.Stmt)
 	forEach(f, func(d *build.DefStmt) { f.followBody(d.Params, d.Body) })
 }
 
-// followBody follows one body, whose own names have no value at first, but for those of
-// parameters.
+// followBody follows the body of a function or of the file. Its names are unset at first,
+// except parameters.
 func (f *file) followBody(params, body []build.Expr) {
 	w := &walker{file: f, unassigned: map[string]bool{}}
 	r := &resolver{}
@@ -32,15 +32,15 @@ func (f *file) followBody(params, body []build.Expr) {
 	w.followBlock(body, set)
 }
 
-// A walker follows the ways through one body.
+// A walker follows the paths through one body.
 type walker struct {
 	*file
-	unassigned map[string]bool // names of the body, those that were reported taken out
+	unassigned map[string]bool // names of the body that no warning has reported
 }
 
-// followBlock follows statements from a state, the names that have a value for sure, and
-// returns the one behind them, or that nothing comes behind them. It may change
-// the state that it was given.
+// followBlock follows the statements of a block. set has the names that certainly have a value;
+// followBlock may change it. It returns the names that are set after the block, or that control
+// does not reach the end.
 func (w *walker) followBlock(block []build.Expr, set map[string]bool) (after map[string]bool, ended bool) {
 	for _, stmt := range block {
 		if _, comment := stmt.(*build.CommentBlock); comment {
@@ -93,8 +93,8 @@ func (w *walker) followStatement(stmt build.Expr, set map[string]bool) (after ma
 	return set, false
 }
 
-// followBranches follows both ways of an if. What has a value behind it has one on
-// both that get there.
+// followBranches follows both branches of an if. A name is set afterwards if it is set at the
+// end of each branch that reaches the end.
 func (w *walker) followBranches(x *build.IfStmt, set map[string]bool) (after map[string]bool, ended bool) {
 	w.reportUnset(x.Cond, set)
 	yes, yesEnds := w.followBlock(x.True, maps.Clone(set))
@@ -109,8 +109,7 @@ func (w *walker) followBranches(x *build.IfStmt, set map[string]bool) (after map
 	return yes, false
 }
 
-// reportUnset reports the names that an expression reads and that may have no value,
-// each once.
+// reportUnset reports the names that an expression reads and that may be unset, each once.
 func (w *walker) reportUnset(x build.Expr, set map[string]bool) {
 	forEachRead(x, nil, false, func(id *build.Ident) {
 		if w.unassigned[id.Name] && !set[id.Name] {
@@ -126,7 +125,7 @@ func assignAll(set map[string]bool, names []*build.Ident) {
 	}
 }
 
-// isFail reports whether a statement is fail(...), behind which nothing comes.
+// isFail reports whether a statement is a call of fail, which ends the path.
 func isFail(x build.Expr) bool {
 	call, ok := x.(*build.CallExpr)
 	if !ok {

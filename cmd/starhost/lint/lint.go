@@ -1,14 +1,12 @@
-// Package lint finds what runs and is probably not meant: a variable that
-// nothing reads, a statement that nothing reaches, a name that may have no value
-// yet.
+// Package lint finds code that runs but is probably a mistake: a variable that nothing reads, a
+// statement that is never reached, a name that may be unset.
 //
-// The warnings are those of Bazel's buildifier that make sense outside of Bazel,
-// under the same names. They are written anew over its syntax tree, because its
-// own package for them brings a third of a program that merely starts: it links
-// protocol buffers, and their tables are built before main.
+// The warnings are the warnings of Bazel's buildifier that make sense outside of Bazel, under
+// the same names. This package implements them on buildifier's syntax tree. Buildifier's own
+// package links protocol buffers, whose tables would take a third of the start of the program.
 //
-// What is wrong whatever its author meant (names, types, handlers, schemas) is no
-// business of this package: loading a plugin tells that.
+// Loading a plugin reports definite errors in names, types, handlers and schemas, so this
+// package does not.
 package lint
 
 import (
@@ -30,7 +28,7 @@ type Finding struct {
 	Msg string
 }
 
-// checks find the warnings of each name.
+// checks lists the function of each warning.
 var checks = []struct {
 	warning string
 	find    func(*file)
@@ -62,8 +60,8 @@ func Warnings() []string {
 	return names
 }
 
-// File returns the warnings about a file, in the order of their places. The file
-// must be one that Starlark's own parser takes.
+// File returns the warnings about a file, sorted by place. The file must be valid for
+// Starlark's own parser.
 func File(f *build.File) []Finding {
 	x := &file{File: f, names: bindings(f)}
 	x.analyzeFlow()
@@ -75,13 +73,13 @@ func File(f *build.File) []Finding {
 	return x.findings
 }
 
-// A file is one that is being looked at.
+// A file is a file under check, with its findings so far.
 type file struct {
 	*build.File
-	names      []*binding // in the order of the text
+	names      []*binding // in the order of the source
 	unsetReads []*build.Ident
-	deadCode   []build.Expr // the first statement behind each end
-	warning    string       // that is being looked for
+	deadCode   []build.Expr // the first statement that is not reached, for each dead end
+	warning    string       // the name of the running check
 	findings   []Finding
 }
 
@@ -94,7 +92,7 @@ func (f *file) warnAt(at build.Position, format string, args ...any) {
 	f.findings = append(f.findings, Finding{f.warning, at.Line, at.LineRune, fmt.Sprintf(format, args...)})
 }
 
-// forEach calls do for each part of the file that is of one kind.
+// forEach calls do for each node of type T.
 func forEach[T build.Expr](f *file, do func(T)) {
 	build.Walk(f.File, func(x build.Expr, _ []build.Expr) {
 		if t, ok := x.(T); ok {
@@ -111,8 +109,8 @@ func confusingNames(f *file) {
 	}
 }
 
-// nameConventions: names of things that change are in lower case, of constants in
-// upper case.
+// nameConventions warns of names of variables that are not in lower_case, and of names of
+// constants that are not in UPPER_CASE.
 func nameConventions(f *file) {
 	for _, b := range f.names {
 		lower, upper := strings.ToLower(b.name), strings.ToUpper(b.name)
@@ -134,8 +132,8 @@ func unusedLoads(f *file) {
 	}
 }
 
-// unusedVariables: names of functions alone. What stands at the top level may be
-// loaded by another file.
+// unusedVariables warns of unused names inside of functions. Other files may load the names at
+// the top level.
 func unusedVariables(f *file) {
 	byPlace := positionalHandlers(f)
 	for _, b := range f.names {
@@ -149,8 +147,8 @@ func unusedVariables(f *file) {
 	}
 }
 
-// positionalHandlers returns the functions whose parameters are given by place, so that
-// none can be left out: handlers of loaders.
+// positionalHandlers returns the handlers of loaders. Loaders pass arguments by position, so
+// their handlers cannot omit a parameter.
 func positionalHandlers(f *file) map[string]bool {
 	names := map[string]bool{}
 	forEach(f, func(c *build.CallExpr) {
@@ -169,7 +167,7 @@ func positionalHandlers(f *file) map[string]bool {
 	return names
 }
 
-// redefinedFunctions: the first of two functions of one name is lost.
+// redefinedFunctions warns of a second function of one name, which replaces the first.
 func redefinedFunctions(f *file) {
 	first := map[string]*build.DefStmt{}
 	for _, stmt := range f.Stmt {
@@ -193,7 +191,7 @@ func dictConcatenation(f *file) {
 	})
 }
 
-// isDict reports whether an expression is a dict by its looks.
+// isDict reports whether an expression is certainly a dict.
 func isDict(x build.Expr) bool {
 	switch x := x.(type) {
 	case *build.DictExpr:
@@ -209,7 +207,8 @@ func isDict(x build.Expr) bool {
 	return false
 }
 
-// dictMethods: Python names the default of get and pop as well, Starlark does not.
+// dictMethods warns of named arguments of get, pop and setdefault. Python allows them, Starlark
+// does not.
 func dictMethods(f *file) {
 	forEach(f, func(c *build.CallExpr) {
 		fn, ok := c.X.(*build.DotExpr)
@@ -224,8 +223,8 @@ func dictMethods(f *file) {
 	})
 }
 
-// beginsWithCtx reports whether an expression begins with ctx, whose members take
-// names.
+// beginsWithCtx reports whether an expression begins with ctx. The methods of ctx accept named
+// arguments.
 func beginsWithCtx(x build.Expr) bool {
 	for {
 		switch y := x.(type) {
@@ -248,7 +247,7 @@ func listAppend(f *file) {
 	})
 }
 
-// noEffect: an expression as a statement does nothing unless it is a call.
+// noEffect warns of expressions other than calls that are used as statements.
 func noEffect(f *file) {
 	f.warnIdle(f.Stmt, true)
 	forEach(f, func(d *build.DefStmt) { f.warnIdle(d.Body, true) })
@@ -259,8 +258,8 @@ func noEffect(f *file) {
 	})
 }
 
-// warnIdle warns of the statements of one block that do nothing; the first one may be
-// a docstring.
+// warnIdle warns of the statements of a block that do nothing. docstring allows a string as the
+// first statement.
 func (f *file) warnIdle(block []build.Expr, docstring bool) {
 	for _, stmt := range block {
 		_, comment := stmt.(*build.CommentBlock)
@@ -297,7 +296,7 @@ func isValue(x build.Expr) bool {
 	return false
 }
 
-// returnValues: a bare return beside others reads as if the value was forgotten.
+// returnValues warns of a bare return in a function that also returns values.
 func returnValues(f *file) {
 	forEach(f, func(d *build.DefStmt) {
 		var bare []*build.ReturnStmt
@@ -317,8 +316,7 @@ func returnValues(f *file) {
 	})
 }
 
-// returns returns the return statements of a function's body, without those of
-// functions inside.
+// returns returns the return statements of a function's body, without inner functions.
 func returns(block []build.Expr) []*build.ReturnStmt {
 	var list []*build.ReturnStmt
 	for _, stmt := range block {

@@ -6,7 +6,7 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 )
 
-// A kind says how a name got its meaning.
+// A kind says how a file defines a name.
 type kind string
 
 const (
@@ -16,13 +16,13 @@ const (
 	loadedKind    kind = "load"
 )
 
-// A binding is a name that a file gives a meaning. Names of comprehensions and
-// parameters of lambdas are none: they end on their own line.
+// A binding is a name that a file defines. Names of comprehensions and parameters of lambdas
+// are not bindings, because they end with their expression.
 type binding struct {
 	name   string
 	kind   kind
-	at     build.Position // of the first place that binds it
-	owner  string         // the function around it, "" at the top level
+	at     build.Position // where the file binds the name first
+	owner  string         // the function that contains it, "" at the top level
 	global bool
 	used   bool
 }
@@ -45,7 +45,7 @@ func bindings(f *build.File) []*binding {
 	return r.all
 }
 
-// bind adds a name to a scope, unless it is there.
+// bind adds a name to a scope, unless the scope has it.
 func (r *resolver) bind(s *scope, name string, k kind, at build.Position) {
 	if s.names[name] == nil {
 		s.names[name] = &binding{name: name, kind: k, at: at, owner: s.owner, global: s.outer == nil}
@@ -53,7 +53,7 @@ func (r *resolver) bind(s *scope, name string, k kind, at build.Position) {
 	}
 }
 
-// declare adds the names that the statements of a block bind in their scope.
+// declare adds the names that the statements of a block define.
 func (r *resolver) declare(s *scope, block []build.Expr) {
 	for _, stmt := range block {
 		switch x := stmt.(type) {
@@ -101,7 +101,7 @@ func targets(x build.Expr) []*build.Ident {
 	return names
 }
 
-// resolveBlock notes what the statements of a block use.
+// resolveBlock marks the bindings that the statements of a block use.
 func (r *resolver) resolveBlock(s *scope, block []build.Expr) {
 	for _, stmt := range block {
 		switch x := stmt.(type) {
@@ -127,8 +127,8 @@ func (r *resolver) resolveBlock(s *scope, block []build.Expr) {
 	}
 }
 
-// markAssignment notes what the left side of an assignment uses: not the names that it
-// binds, unless it reads them first.
+// markAssignment marks the bindings that the left side of an assignment reads, such as the x of
+// x[0] = 1. With reads it also reads plain names, as x += 1 does.
 func (r *resolver) markAssignment(s *scope, x build.Expr, reads bool) {
 	for _, part := range targetParts(x) {
 		if _, name := part.(*build.Ident); !name || reads {
@@ -137,7 +137,7 @@ func (r *resolver) markAssignment(s *scope, x build.Expr, reads bool) {
 	}
 }
 
-// targetParts returns the single targets of an assignment: names, elements, fields.
+// targetParts returns the single targets of an assignment: names, elements and fields.
 func targetParts(x build.Expr) []build.Expr {
 	var list []build.Expr
 	switch x := x.(type) {
@@ -157,7 +157,8 @@ func targetParts(x build.Expr) []build.Expr {
 	return all
 }
 
-// resolveFunction notes what a function uses. Its defaults belong to the scope outside.
+// resolveFunction marks the bindings that a function uses. The outer scope evaluates its
+// defaults.
 func (r *resolver) resolveFunction(s *scope, d *build.DefStmt) {
 	inner := &scope{outer: s, owner: d.Name, names: map[string]*binding{}}
 	for _, p := range d.Params {
@@ -172,7 +173,7 @@ func (r *resolver) resolveFunction(s *scope, d *build.DefStmt) {
 	r.resolveBlock(inner, d.Body)
 }
 
-// markUses notes the names that an expression reads.
+// markUses marks the bindings that an expression reads.
 func (r *resolver) markUses(s *scope, x build.Expr) {
 	forEachRead(x, nil, true, func(id *build.Ident) {
 		for at := s; at != nil; at = at.outer {
@@ -184,9 +185,9 @@ func (r *resolver) markUses(s *scope, x build.Expr) {
 	})
 }
 
-// forEachRead calls do for each name that an expression reads, but for those that are
-// hidden and those that it binds itself. What a lambda's body reads counts only
-// with later: it is read when the lambda is called.
+// forEachRead calls do for each name that an expression reads, except hidden names and names
+// that the expression binds itself. With later, this includes the bodies of lambdas, which run
+// when the lambda is called.
 func forEachRead(x build.Expr, hidden map[string]bool, later bool, do func(*build.Ident)) {
 	switch x := x.(type) {
 	case nil, *build.CommentBlock:
@@ -230,7 +231,8 @@ func forEachLambdaRead(x *build.LambdaExpr, hidden map[string]bool, later bool, 
 	}
 }
 
-// forEachComprehensionRead: what the first for runs over is read outside of it.
+// forEachComprehensionRead does the same for a comprehension. The outer scope evaluates the
+// list of the first for.
 func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, later bool, do func(*build.Ident)) {
 	inner := hidden
 	for _, clause := range x.Clauses {
@@ -245,7 +247,7 @@ func forEachComprehensionRead(x *build.Comprehension, hidden map[string]bool, la
 	forEachRead(x.Body, inner, later, do)
 }
 
-// withNames returns a copy of names with more of them.
+// withNames returns a copy of names with more names.
 func withNames(names map[string]bool, more []*build.Ident) map[string]bool {
 	names = maps.Clone(names)
 	if names == nil {

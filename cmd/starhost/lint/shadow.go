@@ -2,9 +2,9 @@ package lint
 
 import "github.com/bazelbuild/buildtools/build"
 
-// Shadows returns where a file gives one of the names a meaning of its own at the
-// top level, which hides the name in all of the file. A name inside a function
-// hides it there alone, and is often the right word.
+// Shadows returns the places at which a file defines one of the names at the top level and so
+// hides the builtin in the whole file. A local name hides a builtin only in its function, which
+// is often fine.
 func Shadows(f *build.File, names map[string]bool) []Finding {
 	var found []Finding
 	for _, b := range bindings(f) {
