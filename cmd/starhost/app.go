@@ -32,7 +32,7 @@ type app struct {
 
 	write     func(*app, any) error // adds a result to out in the chosen format
 	cache     *starlark.Cache       // compiled plugins; see programCache
-	startTime time.Time             // of the program, and so of an event of hook
+	startTime time.Time             // when the program, or an event of hook, arrived
 	deadline  time.Duration         // for an answer of hook, counted from startTime
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result
@@ -73,7 +73,9 @@ func (a *app) addError(err error) {
 // end writes the result, then the diagnostics, and returns the exit code, which is the code of
 // the first problem.
 func (a *app) end() int {
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe becomes an error; programs that plugins started have inherited no such setting
+	// From now on a closed pipe is an error. Programs that plugins run would inherit this, but
+	// none starts any more.
+	signal.Ignore(syscall.SIGPIPE)
 	if err := a.writeResult(); err != nil {
 		a.addError(err)
 	}

@@ -54,12 +54,12 @@ are not done. -F gobench is what benchstat reads.`,
 // A benchmark measures one operation.
 type benchmark struct {
 	kind    string // load, hook, loader, merge or prompt
-	plugin  string // that registered the operation, "" for all plugins
+	plugin  string // registered the operation; "" for all plugins
 	subject string // the event or the reference
 	pos     starhost.Pos
 	op      func(context.Context) error
 	inTurn  bool           // op needs a turn
-	usage   starlark.Usage // of one op
+	usage   starlark.Usage // by one op
 	samples []sample
 }
 

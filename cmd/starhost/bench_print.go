@@ -90,7 +90,8 @@ func (a *app) printBenchJSON(b *bencher) error {
 
 func (m *benchmark) json() benchmarkJSON {
 	return benchmarkJSON{
-		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(), Steps: m.usage.Steps, AllocBytes: m.usage.Bytes,
+		Kind: m.kind, Plugin: m.plugin, Subject: m.subject, Pos: m.place(),
+		Steps: m.usage.Steps, AllocBytes: m.usage.Bytes,
 		Samples: list(m.samples, func(s *sample) sampleJSON {
 			return sampleJSON{s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds()}
 		}),
@@ -103,8 +104,9 @@ func (a *app) printBenchGo(b *bencher) error {
 	fmt.Fprintf(&a.out, "goos: %s\ngoarch: %s\npkg: starhost\n", runtime.GOOS, runtime.GOARCH)
 	for _, m := range b.benchmarks {
 		for _, s := range m.samples {
-			fmt.Fprintf(&a.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n", m.goName(),
-				runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(), m.usage.Steps, m.usage.Bytes)
+			fmt.Fprintf(&a.out, "Benchmark%s-%d\t%d\t%d ns/op\t%d p50-ns/op\t%d p99-ns/op\t%d steps/op\t%d alloc-B/op\n",
+				m.goName(), runtime.GOMAXPROCS(0), s.n, s.mean.Nanoseconds(), s.p50.Nanoseconds(), s.p99.Nanoseconds(),
+				m.usage.Steps, m.usage.Bytes)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, paths []string) error {
 type finding struct {
 	problem
 	warning bool
-	path    string // of the file, from the current folder
+	path    string // relative to the current folder
 }
 
 // A checkRun is one run of check.
@@ -106,7 +106,8 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set, LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
+		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set,
+		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
 		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
 	c.saveCache()

@@ -30,7 +30,8 @@ func (c *checkRun) checkRegistrations() {
 	for _, h := range c.set.Host.Hooks() {
 		c.checkMatch(h, tools)
 		spec, err := starhost.LookupEvent(h.Event)
-		if err != nil || !spec.Guard || guards[h.Plugin] || !isDeployed(c.fileConfig) || slices.Contains(c.fileConfig.Plugins.Required, h.Plugin) {
+		required := slices.Contains(c.fileConfig.Plugins.Required, h.Plugin)
+		if err != nil || !spec.Guard || guards[h.Plugin] || !isDeployed(c.fileConfig) || required {
 			continue
 		}
 		guards[h.Plugin] = true

@@ -77,7 +77,7 @@ func (a *app) printFinding(f *finding) {
 func (a *app) printWorkflowCommand(f *finding) {
 	place := ""
 	if f.path != "" {
-		place = "file=" + property.Replace(f.path) + ","
+		place = "file=" + workflowProperty.Replace(f.path) + ","
 	}
 	if f.pos.Line > 0 {
 		place += fmt.Sprintf("line=%d,", f.pos.Line)
@@ -85,13 +85,13 @@ func (a *app) printWorkflowCommand(f *finding) {
 	if f.pos.Col > 0 {
 		place += fmt.Sprintf("col=%d,", f.pos.Col)
 	}
-	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity(), place, f.code, workflow.Replace(f.message))
+	fmt.Fprintf(&a.out, "::%s %stitle=%s::%s\n", f.severity(), place, f.code, workflowText.Replace(f.message))
 }
 
-// Escapes of GitHub's workflow commands.
+// Escapes for the text of one of GitHub's workflow commands, and for its properties.
 var (
-	workflow = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	workflowText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	workflowProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
 // plural returns a number with its noun.

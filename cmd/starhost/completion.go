@@ -13,10 +13,10 @@ import (
 // to list their names; if they cannot be loaded, it offers none.
 func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 	complete := func(flag string, names func(paths []string) []string) {
-		err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
+		values := func(_ *cobra.Command, paths []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return names(paths), cobra.ShellCompDirectiveNoFileComp
-		})
-		if err != nil {
+		}
+		if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
 			panic(err) // there is no such flag, or it is completed twice
 		}
 	}
@@ -44,7 +44,9 @@ func (a *app) completeEval(cmd *cobra.Command, f *evalFlags) {
 }
 
 // registeredNames returns the names that plugins register, none if loading fails.
-func (a *app) registeredNames(ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string) []string {
+func (a *app) registeredNames(
+	ctx context.Context, f *loadFlags, paths []string, names func(*loader.Set) []string,
+) []string {
 	set, err := a.load(ctx, f, paths)
 	a.problems, a.warnings, a.logs = nil, nil, nil
 	if err != nil {

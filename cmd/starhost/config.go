@@ -50,7 +50,8 @@ func (a *app) refuseSubcommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return &usageError{msg: cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names), help: cmd.CommandPath() + " --help"}
+	msg := cmd.Name() + ": unknown command " + quote(args[0]) + near.DidYouMean(args[0], names)
+	return &usageError{msg: msg, help: cmd.CommandPath() + " --help"}
 }
 
 // noArguments returns an error for any argument.

@@ -22,7 +22,7 @@ type builtinJSON struct {
 	Topic      string      `json:"topic"`
 	Signature  string      `json:"signature"` // "" for a value that is not called
 	Parameters []paramJSON `json:"parameters"`
-	Type       string      `json:"type"` // of the result of a call, or of the value; "" if Python defines the name
+	Type       string      `json:"type"` // the type of the value or of a call's result; "" if Python defines the name
 	Doc        string      `json:"doc"`
 	Example    string      `json:"example"`
 }

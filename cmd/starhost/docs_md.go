@@ -118,7 +118,8 @@ func configBody(r reference) string {
 	}
 	rows := [][]string{{"key", "value", "default", "untrusted project", "what it does"}}
 	for _, k := range r.keys {
-		rows = append(rows, []string{codeSpans(k.Name), tableCell(k.Wants), codeSpans(k.Default), k.Project, tableCell(k.Doc)})
+		row := []string{codeSpans(k.Name), tableCell(k.Wants), codeSpans(k.Default), k.Project, tableCell(k.Doc)}
+		rows = append(rows, row)
 	}
 	return "\n" + markdownTable(rows) + "\n```toml\n" + exampleConfig(r.keys) + "```\n"
 }

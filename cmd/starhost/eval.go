@@ -107,7 +107,7 @@ type evaluation struct {
 	set        *loader.Set
 	config     starhost.SessionConfig
 	request    starhost.Request
-	arguments  map[string]json.RawMessage // of the tool call or the event
+	arguments  map[string]json.RawMessage // for the tool or the event
 	turn       *starhost.Turn
 	prompt     *starhost.Prompt
 	call       *callResult

@@ -14,7 +14,7 @@ import (
 // A comparison says how a prompt differs from an earlier report.
 type comparison struct {
 	text       string
-	diff       string     // of the first block that changed, "" if none changed
+	diff       string     // for the first changed block; "" if none changed
 	cacheBreak *breakJSON // nil if a provider can use its cache of the earlier prompt
 }
 

@@ -26,7 +26,8 @@ func (a *app) printSteps(e *evaluation) {
 			a.printCallStep(e)
 		}
 		a.printStep(t.Event+" "+t.Plugin+": "+outcome(&t), t.Pos.String(), t.Steps, t.Bytes)
-		if maker := t.Plugin + " " + t.Pos.String(); e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
+		maker := t.Plugin + " " + t.Pos.String()
+		if e.prompt != nil && t.Action == starhost.ActionContext && !explained[maker] {
 			explained[maker] = true
 			a.printOffers(e.prompt, t)
 		}

@@ -175,5 +175,6 @@ func (a *app) writeJournal(name string, j *effects.Journal) error {
 	if err != nil {
 		return err
 	}
-	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, 0o600)) // only the owner may read what the turn saw
+	const ownerOnly = 0o600 // because a journal has everything that the turn read
+	return wrapFileError(name, effects.ReplaceFile(a.path(name), data, ownerOnly))
 }

@@ -46,7 +46,7 @@ type (
 		Skills      []string        `json:"skills"`
 		Models      []string        `json:"models"`
 		Permissions permissionsJSON `json:"permissions"`
-		Steps       uint64          `json:"steps"` // of loading
+		Steps       uint64          `json:"steps"` // to load it
 		AllocBytes  uint64          `json:"alloc_bytes"`
 	}
 	hookJSON struct {
@@ -233,7 +233,8 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 		out.Prompt = newPromptJSON(p)
 		out.Fragments = list(p.Fragments, newFragmentJSON)
 		out.Attachments = list(p.Attachments, newAttachmentRowJSON)
-		out.Stats.FragmentsGiven, out.Stats.FragmentsKept, out.Stats.SavedBytes = p.Given, countSent(p.Fragments), p.SavedBytes
+		out.Stats.FragmentsGiven, out.Stats.FragmentsKept = p.Given, countSent(p.Fragments)
+		out.Stats.SavedBytes = p.SavedBytes
 		if e.against != nil && out.Prompt.CacheBreak == nil {
 			out.Prompt.CacheBreak = e.against.cacheBreak
 		}
@@ -298,7 +299,9 @@ func newPluginJSON(p *loader.Plugin) pluginJSON {
 	}
 	if r := p.Registered; r != nil {
 		out.Tools = list(r.Tools, func(t *starhost.Tool) string { return t.Name })
-		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON { return hookJSON{h.Event, h.Priority, h.Pos.String()} })
+		out.Hooks = list(r.Hooks, func(h *starhost.Hook) hookJSON {
+			return hookJSON{h.Event, h.Priority, h.Pos.String()}
+		})
 		out.Loaders = list(r.FragmentLoaders, func(l *starhost.FragmentLoader) string { return l.Prefix })
 		out.Templates = list(r.TemplateLoaders, func(l *starhost.TemplateLoader) string { return l.Prefix })
 		out.Commands = list(r.Commands, func(c *starhost.Command) string { return c.Name })
@@ -323,7 +326,8 @@ func newFragmentJSON(r **fragments.Row) fragmentJSON {
 	f := *r
 	return fragmentJSON{
 		ID: f.ID, Content: f.Content, Bytes: len(f.Content), Target: f.Target.String(), Priority: f.Priority,
-		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason, Provenance: list(f.Provenance(), newOriginJSON),
+		Status: f.Status, Place: f.Place, Offset: f.Offset, Reason: f.Reason,
+		Provenance: list(f.Provenance(), newOriginJSON),
 	}
 }
 

@@ -69,10 +69,12 @@ type fireQuestion struct {
 // newQuestion returns the question of the flags. e must have its request and arguments.
 func (e *evaluation) newQuestion(f *evalFlags) question {
 	q := question{
-		Prompt: f.wantsPrompt(), Request: requestJSON(e.request), Session: sessionJSON(e.config), Expr: f.expr, Now: f.now,
+		Prompt: f.wantsPrompt(), Request: requestJSON(e.request), Session: sessionJSON(e.config),
+		Expr: f.expr, Now: f.now,
 	}
 	for _, a := range e.request.Attachments {
-		q.Attachments = append(q.Attachments, attachmentData{a.Name, a.Type, a.URL, a.Source, a.Width, a.Height, []byte(a.Content)})
+		data := attachmentData{a.Name, a.Type, a.URL, a.Source, a.Width, a.Height, []byte(a.Content)}
+		q.Attachments = append(q.Attachments, data)
 	}
 	switch {
 	case f.callGiven:
@@ -88,7 +90,8 @@ func (q *question) apply(f *evalFlags, e *evaluation) {
 	e.request, e.config = starhost.Request(q.Request), starhost.SessionConfig(q.Session)
 	for _, a := range q.Attachments {
 		e.request.Attachments = append(e.request.Attachments, fragments.Attachment{
-			Name: a.Name, Type: a.Type, URL: a.URL, Source: a.Source, Width: a.Width, Height: a.Height, Content: string(a.Content),
+			Name: a.Name, Type: a.Type, URL: a.URL, Source: a.Source, Width: a.Width, Height: a.Height,
+			Content: string(a.Content),
 		})
 	}
 	for i := range e.request.Tools {

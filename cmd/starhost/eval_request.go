@@ -50,7 +50,8 @@ func (f *requestFlags) readsStdin() bool { return f.countStdin() > 0 }
 // countStdin returns the number of flags that read standard input.
 func (f *requestFlags) countStdin() int {
 	n := 0
-	for _, name := range append([]string{f.prompt, f.promptFile, f.input, f.args}, slices.Concat(f.fragments, f.systemFragments)...) {
+	names := slices.Concat([]string{f.prompt, f.promptFile, f.input, f.args}, f.fragments, f.systemFragments)
+	for _, name := range names {
 		if name == "-" {
 			n++
 		}
@@ -129,10 +130,15 @@ func (f *requestFlags) check() error {
 		return usagef("--arg and --args: got neither --call nor --fire to pass them to")
 	case len(f.fragments) > 0 && !f.wantsTurn() && slices.Contains(formatNames("eval"), f.fragments[0]):
 		return usagef("-f is --fragment: got %q (did you mean -F %s?)", f.fragments[0], f.fragments[0])
-	case !f.wantsTurn() && (f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0):
+	case !f.wantsTurn() && f.addsToPrompt():
 		return usagef("got no prompt to put them into: --fragment, --sf, --attachment, --system and --tool want -p, -t, -i, --call or --fire beside them (-p \"\" is an empty prompt)")
 	}
 	return nil
+}
+
+// addsToPrompt reports whether the flags give parts of a prompt besides the user's words.
+func (f *requestFlags) addsToPrompt() bool {
+	return f.system != "" || len(f.fragments)+len(f.systemFragments)+len(f.attachments)+len(f.tools) > 0
 }
 
 // readRequestJSON reads the request of --input.

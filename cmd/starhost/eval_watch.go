@@ -52,7 +52,8 @@ func (a *app) watchEval(ctx context.Context, f *evalFlags, paths []string) error
 // that flags name.
 func (a *app) evalInputs(f *evalFlags, set *loader.Set) loader.Inputs {
 	in := set.Inputs()
-	names := slices.Concat([]string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}, f.fragments, f.systemFragments)
+	names := []string{f.promptFile, f.input, strings.TrimPrefix(f.args, "@")}
+	names = slices.Concat(names, f.fragments, f.systemFragments)
 	for _, ref := range f.attachments {
 		name, _, _ := strings.Cut(ref, ";type=")
 		names = append(names, name)

@@ -260,7 +260,9 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 
 // askPlugins returns the plugins' answer to an event. The caller calls store after it has sent
 // the answer.
-func (r *hookRun) askPlugins(ctx context.Context, f *hookFlags, e *hook.Event, paths []string) (answer hook.Answer, store func()) {
+func (r *hookRun) askPlugins(
+	ctx context.Context, f *hookFlags, e *hook.Event, paths []string,
+) (answer hook.Answer, store func()) {
 	set, err := r.loadHook(ctx, f, paths, func(o *loader.Options) {
 		o.Host.Clock = cacheClock(o.Host.Clock)
 	})
@@ -356,7 +358,9 @@ func cacheClock(clock func() time.Time) func() time.Time {
 // loadHook loads the plugins and reports failures. The error is a *hook.Refusal if a guard is
 // not loaded, with or without a set. Any other error means that there are no plugins, and so no
 // guards.
-func (a *app) loadHook(ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
+func (a *app) loadHook(
+	ctx context.Context, f *hookFlags, paths []string, change func(*loader.Options),
+) (*loader.Set, error) {
 	var set *loader.Set
 	err := f.lineError
 	if err == nil {

@@ -127,7 +127,7 @@ type modelJSON struct {
 // A listing is the result of list.
 type listing struct {
 	set  *loader.Set // nil if nothing could be loaded
-	kind string      // of registrations, "" for all kinds
+	kind string      // one kind of registrations, "" for all
 }
 
 // lists reports whether the listing has the registrations of a kind.
@@ -253,7 +253,8 @@ func modelRows(set *loader.Set) [][]string {
 
 // ownLoaders returns the loaders of plugins, without the host's own.
 func ownLoaders(set *loader.Set) []starhost.LoaderInfo {
-	return slices.DeleteFunc(set.Host.FragmentLoaders(), func(l starhost.LoaderInfo) bool { return l.Plugin == starhost.HostPlugin })
+	isOwn := func(l starhost.LoaderInfo) bool { return l.Plugin != starhost.HostPlugin }
+	return filter(set.Host.FragmentLoaders(), isOwn)
 }
 
 func firstLine(text string) string {
@@ -311,6 +312,7 @@ func newLoaderJSON(l *starhost.LoaderInfo) loaderJSON {
 
 func newModelJSON(m *starhost.Endpoint) modelJSON {
 	return modelJSON{
-		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL, append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, m.Pos.String(),
+		m.Name, append([]string{}, m.Aliases...), m.Plugin(), m.API, m.BaseURL,
+		append([]string{}, m.Models...), m.DefaultModel, m.Unavailable, m.Pos.String(),
 	}
 }

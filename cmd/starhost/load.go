@@ -117,7 +117,9 @@ func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.S
 }
 
 // loadWith is load with changed options.
-func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options)) (*loader.Set, error) {
+func (a *app) loadWith(
+	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
+) (*loader.Set, error) {
 	prepareRun(ctx)
 	clock, err := f.clock()
 	if err != nil {
@@ -126,7 +128,9 @@ func (a *app) loadWith(ctx context.Context, f *loadFlags, paths []string, change
 	if err := a.checkPaths(paths); err != nil {
 		return nil, err
 	}
-	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv})
+	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
+		Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv,
+	})
 	a.warnings = append(a.warnings, warnings...)
 	if err != nil {
 		return nil, err

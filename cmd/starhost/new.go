@@ -127,7 +127,8 @@ func writeStarter(dir, kind string, rename *strings.Replacer) (names []string, e
 		name := strings.TrimPrefix(file, root+"/")
 		names = append(names, name)
 		target := filepath.Join(whole, filepath.FromSlash(name))
-		return errors.Join(os.MkdirAll(filepath.Dir(target), 0o777), os.WriteFile(target, []byte(rename.Replace(string(text))), 0o666))
+		err = os.MkdirAll(filepath.Dir(target), 0o777)
+		return errors.Join(err, os.WriteFile(target, []byte(rename.Replace(string(text))), 0o666))
 	})
 	if err != nil {
 		return nil, err

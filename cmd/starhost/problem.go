@@ -28,7 +28,7 @@ type problem struct {
 	detail  string // the whole text for a terminal; "" if method text builds it
 
 	logged string // the same error in the log: the plugin and the text
-	stack  []byte // of a panic
+	stack  []byte // for a panic
 }
 
 // where returns the problem in one line, with its place.
@@ -122,7 +122,8 @@ func describe(err error) problem {
 	}
 	// Each function recognizes one kind of error and fills in its fields.
 	for _, describeKind := range []func(error, *problem) bool{
-		asPanic, asInterrupt, asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge, asCoded,
+		asPanic, asInterrupt, asUsage, asFile, asStarlark, asLoader, asAbort, asReference, asOverflow, asTooLarge,
+		asCoded,
 	} {
 		if describeKind(err, &p) {
 			break

@@ -69,7 +69,7 @@ type console struct {
 	names        []string // names of the steps
 	repl         *starlark.REPL
 	lines        lineReader
-	interrupts   chan os.Signal // of ctrl-C
+	interrupts   chan os.Signal // from ctrl-C
 	dryRun       effects.DryRun // effects that did not run
 	effectsShown int            // how many of them were printed
 }
@@ -93,7 +93,8 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	in := a.stdin
 	a.stdin = nil // repl reads it: no reference may
 	var err error
-	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, func(o *loader.Options) { c.configureHost(f, o) }); err != nil {
+	configure := func(o *loader.Options) { c.configureHost(f, o) }
+	if c.set, err = a.loadWith(ctx, &f.loadFlags, paths, configure); err != nil {
 		return err
 	}
 	defer c.set.Close()

@@ -72,7 +72,7 @@ type server struct {
 	paths          []string
 	live           *starhost.Live
 	mcp            *mcp.Server
-	fragments      fragments.MemoryStore // of all sets
+	fragments      fragments.MemoryStore // shared by all sets
 	reloadRequests chan struct{}         // has a token if plugins must be loaded again
 	background     sync.WaitGroup        // goroutines beside the answers
 

@@ -50,7 +50,9 @@ func (m *mounts) addTools(ctx context.Context, v *server, set *loader.Set) error
 			i = len(m.servers)
 			o := v.mountOptions(name, &config)
 			o.Token = token
-			m.servers = append(m.servers, &mountedServer{Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token})
+			m.servers = append(m.servers, &mountedServer{
+				Mount: mcp.OpenMount(ctx, o), name: name, config: config, token: token,
+			})
 		}
 		m.servers[i].inUse = true
 		if err := m.servers[i].registerTools(set.Host, v.printWarning); err != nil {

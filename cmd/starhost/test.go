@@ -55,7 +55,8 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	prepareRun(ctx)
 	err := a.chooseFormat("test")
 	o := golden.Options{
-		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record, Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
+		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
+		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv, Coverage: f.coverage.isWanted(), Cache: a.programCache(),
 	}
 	if err == nil {

@@ -105,13 +105,15 @@ func newCoverageJSON(c golden.Coverage) *coverageJSON {
 	if c == nil {
 		return nil
 	}
-	out := &coverageJSON{Plugins: list(c.Plugins(), newPluginCoverageJSON), Files: list(c, func(f *starlark.FileCoverage) fileCoverageJSON {
-		return fileCoverageJSON{
-			f.Path,
-			list(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
-			list(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
-		}
-	})}
+	out := &coverageJSON{Plugins: list(c.Plugins(), newPluginCoverageJSON), Files: list(c, newFileCoverageJSON)}
 	out.Reached, out.Lines = c.CountLines()
 	return out
+}
+
+func newFileCoverageJSON(f *starlark.FileCoverage) fileCoverageJSON {
+	return fileCoverageJSON{
+		f.Path,
+		list(f.Lines, func(l *starlark.LineCoverage) lineCoverageJSON { return lineCoverageJSON(*l) }),
+		list(f.Branches, func(b *starlark.BranchCoverage) branchCoverageJSON { return branchCoverageJSON(*b) }),
+	}
 }

@@ -146,12 +146,6 @@ func newJUnitFailure(r *golden.Result) *junitFailure {
 	return &junitFailure{Type: string(r.Status), Message: r.Reason, Text: fmt.Sprintf("%s:%d\n%s", r.File, r.Line, r.Text)}
 }
 
-// Escapes for the text of a workflow command, and for its properties.
-var (
-	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
-
 // printTestGitHub prints a workflow command for each failed case, which GitHub Actions shows at
 // its line, and the counts.
 func (a *app) printTestGitHub(s *golden.Summary) error {
@@ -160,8 +154,9 @@ func (a *app) printTestGitHub(s *golden.Summary) error {
 	}
 	for i := range s.Results {
 		if r := &s.Results[i]; r.Status == golden.Failed || r.Status == golden.Broken {
-			fmt.Fprintf(&a.out, "::error file=%s,line=%d,title=%s::%s\n",
-				githubProperty.Replace(r.File), r.Line, githubProperty.Replace(r.Name+" "+string(r.Status)), githubText.Replace(strings.TrimSuffix(r.Text, "\n")))
+			title := workflowProperty.Replace(r.Name + " " + string(r.Status))
+			text := workflowText.Replace(strings.TrimSuffix(r.Text, "\n"))
+			fmt.Fprintf(&a.out, "::error file=%s,line=%d,title=%s::%s\n", workflowProperty.Replace(r.File), r.Line, title, text)
 		}
 	}
 	fmt.Fprintf(&a.out, "%s\n%s", s, coverageText(s.Coverage))

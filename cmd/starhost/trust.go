@@ -53,7 +53,7 @@ the difference. Cloning a repository never gives its plugins anything.`,
 // trusted projects, or the project that is not trusted any more.
 type trustResult struct {
 	plan     *loader.TrustPlan // nil unless a project is trusted
-	state    loader.TrustState // of the project
+	state    loader.TrustState // the project's
 	projects []loader.TrustedProject
 	revoked  string // the folder of the project
 }
@@ -215,12 +215,15 @@ type projectJSON struct {
 	Files  int    `json:"files"`
 }
 
+func newProjectJSON(p *loader.TrustedProject) projectJSON {
+	return projectJSON{p.Folder, p.Path, len(p.Files)}
+}
+
 func (a *app) printTrustJSON(r *trustResult) error {
 	out := trustJSON{
 		Schema: "starhost.trust/1", OK: len(a.problems) == 0, State: string(r.state),
 		Settings: []settingJSON{}, Files: []string{}, Changes: []changeJSON{},
-		Projects: list(r.projects, func(p *loader.TrustedProject) projectJSON { return projectJSON{p.Folder, p.Path, len(p.Files)} }),
-		Errors:   a.errorsJSON(),
+		Projects: list(r.projects, newProjectJSON), Errors: a.errorsJSON(),
 	}
 	if p := r.plan; p != nil {
 		out.Config, out.Settings, out.Files = p.Config, list(p.Settings, newSettingJSON), p.Files

@@ -101,8 +101,9 @@ func (w *watcher) wait(ctx context.Context) (string, error) {
 
 // isWatched reports whether an event is about an input.
 func (w *watcher) isWatched(event fsnotify.Event) bool {
-	return event.Op != fsnotify.Chmod && (slices.Contains(w.files, event.Name) ||
-		slices.ContainsFunc(w.folders, func(f string) bool { return strings.HasPrefix(event.Name, f+string(filepath.Separator)) }))
+	contains := func(folder string) bool { return strings.HasPrefix(event.Name, folder+string(filepath.Separator)) }
+	return event.Op != fsnotify.Chmod &&
+		(slices.Contains(w.files, event.Name) || slices.ContainsFunc(w.folders, contains))
 }
 
 // waitQuiet waits until no file has changed for quietTime.

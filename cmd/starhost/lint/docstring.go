@@ -11,7 +11,10 @@ import (
 const longFunction = 6
 
 func moduleDocstring(f *file) {
-	first := slices.IndexFunc(f.Stmt, func(x build.Expr) bool { _, comment := x.(*build.CommentBlock); return !comment })
+	first := slices.IndexFunc(f.Stmt, func(x build.Expr) bool {
+		_, comment := x.(*build.CommentBlock)
+		return !comment
+	})
 	if first < 0 {
 		return
 	}

@@ -69,7 +69,9 @@ func File(f *build.File) []Finding {
 		x.warning = c.warning
 		c.find(x)
 	}
-	slices.SortStableFunc(x.findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) })
+	slices.SortStableFunc(x.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
 	return x.findings
 }
 
@@ -138,7 +140,8 @@ func unusedVariables(f *file) {
 	byPlace := positionalHandlers(f)
 	for _, b := range f.names {
 		switch {
-		case b.used, b.global, b.kind == loadedKind, strings.HasPrefix(b.name, "_"), b.kind == parameterKind && byPlace[b.owner]:
+		case b.used, b.global, b.kind == loadedKind, strings.HasPrefix(b.name, "_"):
+		case b.kind == parameterKind && byPlace[b.owner]:
 		case b.kind == parameterKind:
 			f.warnAt(b.at, "parameter %s is not used", b.name)
 		default:
@@ -287,8 +290,9 @@ func isComprehension(x build.Expr) bool {
 // isValue reports whether a statement is an expression other than a call.
 func isValue(x build.Expr) bool {
 	switch x := x.(type) {
-	case *build.Ident, *build.LiteralExpr, *build.DotExpr, *build.BinaryExpr, *build.UnaryExpr, *build.DictExpr, *build.ListExpr,
-		*build.SetExpr, *build.TupleExpr, *build.IndexExpr, *build.SliceExpr, *build.LambdaExpr, *build.ConditionalExpr:
+	case *build.Ident, *build.LiteralExpr, *build.DotExpr, *build.BinaryExpr, *build.UnaryExpr,
+		*build.DictExpr, *build.ListExpr, *build.SetExpr, *build.TupleExpr,
+		*build.IndexExpr, *build.SliceExpr, *build.LambdaExpr, *build.ConditionalExpr:
 		return true
 	case *build.ParenExpr:
 		return isValue(x.X)

@@ -21,7 +21,7 @@ const (
 type binding struct {
 	name   string
 	kind   kind
-	at     build.Position // where the file binds the name first
+	at     build.Position // the first definition
 	owner  string         // the function that contains it, "" at the top level
 	global bool
 	used   bool
