@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// A Budget bounds what one turn adds to a session. Zero is no limit, in every
-// field and for the whole; operators set the limits in [prompt] of their config,
-// where each is the key that messages name, such as max_bytes.
+// A Budget limits the content that one turn adds to a session. Zero means no limit, in every
+// field. Operators set the limits in [prompt] of their config, under the names that messages
+// show, such as max_bytes.
 type Budget struct {
-	MaxBytes      int64 // of all fragments together, without what a rendering puts around them
-	MaxFragment   int64 // bytes of one fragment; for CheckSize, Fit does not look at it
+	MaxBytes      int64 // all fragments together, without the text that a rendering adds
+	MaxFragment   int64 // bytes of one fragment; CheckSize enforces it, Fit does not
 	MaxPlugin     int64 // bytes of the fragments that one plugin offered first
 	MaxAttachment int64 // bytes of one attachment
 
 	MaxAttachments int   // number of attachments
 	MaxPixels      int64 // width times height of one attachment
 
-	MaxTokens int64              // of all fragments together, as Count counts
-	Count     func(string) int64 // tokens of a content; nil: MaxTokens is no limit
+	MaxTokens int64              // tokens of all fragments together
+	Count     func(string) int64 // returns the tokens of a content; nil disables MaxTokens
 
-	// Spent is what the turn's earlier prompts added; Fit counts it and adds what it
-	// keeps. Nil for a turn of one prompt.
+	// Spent counts the content that the turn's earlier prompts added, and Fit adds to it. Nil
+	// is for a turn of one prompt.
 	Spent *Spent
 }
 
-// Spent is what the prompts of a turn have added so far. The zero value is
+// A Spent counts the content that the prompts of a turn have added so far. The zero value is
 // nothing.
 type Spent struct {
-	sums        map[string]sums // by quotas
+	sums        map[string]sums // by quota
 	attachments int
 }
 
-// Sums are what payers have spent of one quota.
+// sums are the amounts that each payer has spent of one quota.
 type sums map[string]int64
 
-// sum returns what has been spent of a quota; s may be nil.
+// sum returns the amount that a payer has spent of a quota; s may be nil.
 func (s *Spent) sum(quota, payer string) int64 {
 	if s == nil {
 		return 0
@@ -46,7 +46,7 @@ func (s *Spent) sum(quota, payer string) int64 {
 	return s.sums[quota][payer]
 }
 
-// store takes the new sums of a quota; s may be nil.
+// store sets the new sums of a quota; s may be nil.
 func (s *Spent) store(quota string, fresh sums) {
 	if s == nil || len(fresh) == 0 {
 		return
@@ -61,7 +61,7 @@ func (s *Spent) store(quota string, fresh sums) {
 	maps.Copy(s.sums[quota], fresh)
 }
 
-// DefaultBudget returns the limits that hold if nobody sets others.
+// DefaultBudget returns the limits of a config that sets none.
 func DefaultBudget() Budget {
 	return Budget{
 		MaxBytes:       1 << 20,
@@ -73,9 +73,9 @@ func DefaultBudget() Budget {
 	}
 }
 
-// A SizeError says that one fragment is over its limit.
+// A SizeError reports that one fragment is over its limit.
 type SizeError struct {
-	Source    string // of the fragment
+	Source    string // the fragment's
 	Need, Max int64  // bytes
 }
 
@@ -83,8 +83,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("fragment %q is %d bytes, limit %d (max_fragment)", e.Source, e.Need, e.Max)
 }
 
-// CheckSize returns a [*SizeError] if f is over max bytes; 0 is no limit. It is for
-// those who make fragments, so that the error has the maker's place.
+// CheckSize returns a [*SizeError] if f is over max bytes; 0 is no limit. The code that makes a
+// fragment calls it, so that the error has this code's place.
 func CheckSize(f Fragment, max int64) error {
 	if size := int64(len(f.Content)); max > 0 && size > max {
 		return &SizeError{f.Source, size, max}
@@ -92,8 +92,8 @@ func CheckSize(f Fragment, max int64) error {
 	return nil
 }
 
-// An OverflowError says that what the user asked for is over a limit by itself,
-// so that dropping other fragments does not help.
+// An OverflowError reports that the user's own fragments are over a limit, so that dropping
+// other fragments does not help.
 type OverflowError struct {
 	Limit     string // "max_bytes" or "max_tokens"
 	Need, Max int64  // in the unit of the limit
@@ -104,15 +104,13 @@ func (e *OverflowError) Error() string {
 	return fmt.Sprintf("the fragments that were asked for are %d %s, limit %d (%s)", e.Need, unit, e.Max, e.Limit)
 }
 
-// Fit drops kept fragments until the rest is within b: those of each plugin
-// first, then all together. The highest priority number goes first, and among
-// equals the last one; a fragment is dropped whole or not at all, and a pinned
-// one never. Attachments over a limit are dropped even if pinned. See
-// [Set.Notes].
+// Fit drops fragments until the rest is within b: first for each plugin, then for all together.
+// It drops the highest priority number first, and among equals the last fragment. It drops a
+// fragment completely or not at all, and a pinned one never. It drops attachments over a limit
+// even if they are pinned; see [Set.Notes].
 //
-// What is in the session already is not counted. If the pinned fragments, with
-// what the turn has spent, are over a limit, Fit returns an [*OverflowError] and
-// drops nothing.
+// Content that the session has already does not count. If the pinned fragments, together with
+// the turn's spent amount, are over a limit, Fit returns an [*OverflowError] and drops nothing.
 func (s *Set) Fit(b Budget) error {
 	perPlugin := quota{"max_plugin", "bytes", b.MaxPlugin, b.Spent, contentBytes, owner}
 	quotas := []quota{perPlugin, {"max_bytes", "bytes", b.MaxBytes, b.Spent, contentBytes, everyone}}
@@ -140,7 +138,7 @@ func (s *Set) Fit(b Budget) error {
 	return nil
 }
 
-// dropOrder returns the rows, those that a budget drops first in front.
+// dropOrder returns the rows in the order in which a budget drops them.
 func (s *Set) dropOrder() []*Row {
 	rows := slices.Clone(s.rows)
 	slices.Reverse(rows)
@@ -151,7 +149,7 @@ func (s *Set) dropOrder() []*Row {
 	return rows
 }
 
-// A quota is one limit on the sum of rows. It holds for each payer by itself.
+// A quota is one limit on the sum of rows, which holds for each payer separately.
 type quota struct {
 	name, unit string
 	max        int64 // 0: no limit
@@ -164,8 +162,8 @@ func contentBytes(row *Row) int64 { return int64(len(row.Content)) }
 
 func everyone(*Row) (plugin string, pays bool) { return "", true }
 
-// owner charges a row to the plugin of its first provenance. What the user
-// alone offered is charged to nobody.
+// owner charges a row to the plugin of its first origin. A row that only the user
+// offered is charged to no one.
 func owner(row *Row) (plugin string, pays bool) {
 	plugin = row.Plugin
 	if row.origin() == (Origin{}) && len(row.Again) > 0 {
@@ -191,8 +189,8 @@ func (q quota) check(rows []*Row) error {
 	return nil
 }
 
-// sums returns what each payer of a row that is kept has spent, with what these rows
-// cost; nil if there is no limit.
+// sums returns the amount of each payer: the spent amount and the size of the rows that are
+// sent. It returns nil if there is no limit.
 func (q quota) sums(rows []*Row) sums {
 	if q.max <= 0 {
 		return nil
@@ -201,7 +199,7 @@ func (q quota) sums(rows []*Row) sums {
 	for i := 0; i < len(rows); {
 		payer, pays := q.payer(rows[i])
 		sum := int64(0)
-		for ; i < len(rows); i++ { // neighbours are often of one payer
+		for ; i < len(rows); i++ { // neighbours often have the same payer
 			if next, _ := q.payer(rows[i]); next != payer {
 				break
 			}
@@ -220,7 +218,7 @@ func (q quota) sums(rows []*Row) sums {
 	return all
 }
 
-// fit drops rows until each payer is within the quota, and reports whether it had to.
+// fit drops rows until each payer is within the quota, and reports whether it dropped any.
 func (q quota) fit(s *Set, all sums) bool {
 	within := true
 	for _, sum := range all {
@@ -249,8 +247,8 @@ func (q quota) reason(plugin string, size int64) string {
 	return fmt.Sprintf("%s are %d %s, limit %d (%s)", who, size, q.unit, q.max, q.name)
 }
 
-// fitAttachments drops attachments over a limit of their own, then those that
-// come after the most that a turn may add.
+// fitAttachments drops attachments over their own limits, and then those over the number that a
+// turn may add.
 func (s *Set) fitAttachments(b Budget) {
 	kept := 0
 	if b.Spent != nil {
@@ -272,7 +270,7 @@ func (s *Set) fitAttachments(b Budget) {
 	}
 }
 
-// refuse returns why a is over a limit of its own, or "".
+// refuse returns which limit the attachment a is over, or "".
 func (b Budget) refuse(a Attachment) string {
 	size, width, height := int64(a.Bytes()), int64(a.Width), int64(a.Height)
 	switch {
@@ -284,8 +282,8 @@ func (b Budget) refuse(a Attachment) string {
 	return ""
 }
 
-// Notes returns a line for each attachment that was dropped, in order. They go
-// into the prompt, so that the model knows what it does not see.
+// Notes returns a line for each attachment that was dropped, in order. They go into the prompt,
+// so that the model knows that something is missing.
 func (s *Set) Notes() []string {
 	var notes []string
 	for _, row := range s.attachments {

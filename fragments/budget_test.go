@@ -93,7 +93,7 @@ func TestFit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			set := fragments.Merge(tt.list)
 			set.InSession(func(id fragments.Hash) bool { return tt.session != "" && id == fragments.Sum(tt.session) })
-			for range 2 { // fitting again changes nothing
+			for range 2 { // a second call changes nothing
 				err := set.Fit(tt.budget)
 				if diff := cmp.Diff(tt.err, message(err)); diff != "" {
 					t.Errorf("error (-want +got):\n%s", diff)
@@ -164,7 +164,7 @@ func TestFitAttachments(t *testing.T) {
 	}
 }
 
-// What earlier prompts of a turn added counts for the later ones.
+// The content of a turn's earlier prompts counts for the later ones.
 func TestFitSpent(t *testing.T) {
 	spent := new(fragments.Spent)
 	budget := fragments.Budget{

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// A HashCache hashes each text once, because SHA-256 of long texts is the largest part of
-// a prompt. It contains at most so many bytes of text, and forgets all of them when it is
+// A HashCache hashes each text once, because SHA-256 of long texts is the largest part of a
+// prompt's time. It contains at most a given number of bytes, and becomes empty when it is
 // full. It is safe for concurrent use.
 type HashCache struct {
 	max     int
 	mu      sync.RWMutex
-	digests map[string]*Digest // by their texts
+	digests map[string]*Digest // by text
 	bytes   int
 }
 
@@ -22,7 +22,7 @@ type Digest struct {
 	id   Hash
 }
 
-// digestBytes is about how much memory a digest takes beside its text.
+// digestBytes is roughly the memory of a digest without its text.
 const digestBytes = 128
 
 // NewHashCache returns a cache of at most max bytes.
@@ -47,8 +47,8 @@ func (c *HashCache) Identify(f *Fragment) bool {
 	return true
 }
 
-// add returns the digest of a text, and puts it into the cache. It copies the text, which
-// may be a piece of a larger one that the cache must not keep alive.
+// add returns the digest of a text and stores it. It copies the text, which may be a slice of a
+// larger text that the cache must not keep in memory.
 func (c *HashCache) add(text string) *Digest {
 	d := &Digest{strings.Clone(text), Sum(text)}
 	size := len(text) + digestBytes
@@ -57,7 +57,7 @@ func (c *HashCache) add(text string) *Digest {
 	if size > c.max {
 		return d
 	}
-	if other := c.digests[text]; other != nil { // of another goroutine, meanwhile
+	if other := c.digests[text]; other != nil { // another goroutine added it meanwhile
 		return other
 	}
 	if c.bytes += size; c.digests == nil || c.bytes > c.max {
@@ -67,15 +67,15 @@ func (c *HashCache) add(text string) *Digest {
 	return d
 }
 
-// matches reports whether d is the digest of text. Of the same memory it reads no byte.
+// matches reports whether d is the digest of text. If both share memory, it compares no bytes.
 func (d *Digest) matches(text string) bool { return d != nil && d.text == text }
 
-// Equal reports true: a digest says nothing that the content does not, so tests that
-// compare fragments ignore it.
+// Equal reports true. A digest adds nothing to the content, so tests that compare fragments
+// ignore it.
 func (d *Digest) Equal(*Digest) bool { return true }
 
-// String returns the first digits of the hash, or "" for nil, because a fragment must print
-// the same in each run.
+// String returns the first digits of the hash, or "" for nil, so that a fragment prints the
+// same in each run.
 func (d *Digest) String() string {
 	if d == nil {
 		return ""

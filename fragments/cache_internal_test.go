@@ -9,8 +9,8 @@ import (
 // SameMemory reports whether two texts begin at the same byte.
 func SameMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 
-// TestCacheBound: a cache contains at most as many bytes as it may, also of short texts,
-// and each text that was added last.
+// A cache contains at most its maximum of bytes, also for short texts, and always the last
+// text.
 func TestCacheBound(t *testing.T) {
 	c := NewHashCache(1000)
 	for i := range 1000 {
@@ -32,7 +32,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// TestCacheTooLarge: a text that is larger than the cache gets a digest and no entry.
+// A text that is larger than the cache gets a digest and no entry.
 func TestCacheTooLarge(t *testing.T) {
 	c := NewHashCache(1000)
 	f := Fragment{Content: strings.Repeat("x", 1000)}
@@ -41,16 +41,16 @@ func TestCacheTooLarge(t *testing.T) {
 	}
 }
 
-// TestMergeHashesNoDigest: a merge takes the id of a digest as it is.
+// A merge uses the id of a digest without hashing the text.
 func TestMergeHashesNoDigest(t *testing.T) {
 	text := strings.Repeat("x", 4<<10)
-	d := &Digest{text, Hash{1}} // an id that no hash function would give
+	d := &Digest{text, Hash{1}} // an id that no hash function would return
 	if got := Merge([]Fragment{{Content: text, Digest: d}}).Rows()[0].ID; got != d.id {
 		t.Errorf("got id %v, want %v, that of the digest", got, d.id)
 	}
 }
 
-// TestMergeOfOneHead: contents with the same first bytes and length are two.
+// Contents with the same first bytes and the same length stay separate.
 func TestMergeOfOneHead(t *testing.T) {
 	a := strings.Repeat("x", 4096)
 	b := a[:100] + "y" + a[101:]

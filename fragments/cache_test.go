@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLawDigest: merging fragments with digests gives the rows, ids, provenance and text of
-// merging them without.
+// Merging fragments with digests gives the same rows, ids, provenance and text as merging them
+// without.
 func TestLawDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cache := fragments.NewHashCache(rapid.IntRange(0, 1<<10).Draw(t, "max"))
@@ -56,8 +56,7 @@ func TestIdentifyRefusesData(t *testing.T) {
 	}
 }
 
-// TestIdentifyShares: equal contents share one digest, and no memory with the text that
-// they were cut out of.
+// Equal contents share one digest, which shares no memory with a larger text around them.
 func TestIdentifyShares(t *testing.T) {
 	cache := fragments.NewHashCache(1 << 10)
 	whole := strings.Repeat("x", 90)
@@ -72,8 +71,7 @@ func TestIdentifyShares(t *testing.T) {
 	}
 }
 
-// TestIdentifyTogether: many goroutines identify many contents, in a cache that has room
-// for few, and all get the right ids.
+// Many goroutines that identify contents in a small cache all get the right ids.
 func TestIdentifyTogether(t *testing.T) {
 	cache := fragments.NewHashCache(1 << 10)
 	var wg sync.WaitGroup

@@ -1,19 +1,18 @@
-// Package fragments holds the pieces a prompt is built from, and merges them.
+// Package fragments defines the pieces that a prompt is built from, and merges them.
 //
-// A [Fragment] is identified by its content alone: two fragments with the same
-// bytes are one fragment, wherever they came from. [Merge] relies on that to
-// send, store and bill each piece once, and keeps every origin as provenance.
-// The resulting [Set] is then told what the session holds already
-// ([Set.InSession]), cut to a [Budget] ([Set.Fit]) and written as text
-// ([Set.Render]), in this order. Each step marks rows and drops none, so that a
-// report can say of everything that was offered what became of it.
+// A [Fragment] is identified by its content alone: two fragments with the same bytes are one
+// fragment, wherever they came from. [Merge] relies on this to send, store and bill each piece
+// once, and records every origin as provenance. The caller then marks in the resulting [Set]
+// what the session contains already ([Set.InSession]), cuts the set to a [Budget] ([Set.Fit]),
+// and writes it as text ([Set.Render]), in this order. Each step marks rows and removes none,
+// so that a report can list everything that was offered, and what happened to it.
 //
-// Everything here is a function of its arguments: the same offers in the same
-// order give the same bytes. A Set belongs to one goroutine.
+// Everything here is a function of its arguments: the same offers in the same order give the
+// same bytes. A Set belongs to one goroutine.
 //
-// This is the lowest package of the module. It imports the standard library
-// only, and knows nothing of plugins. It opens no files and does not look into
-// contents: types and sizes of pictures come with the [Attachment].
+// This is the lowest package of the module. It imports only the standard library, and has no
+// notion of a plugin's code. It opens no files and does not decode contents: the types and
+// sizes of pictures come with the [Attachment].
 package fragments
 
 import (
@@ -22,8 +21,7 @@ import (
 	"unicode/utf16"
 )
 
-// A Target is the part of a request where a fragment goes. The zero value is
-// [Prompt].
+// A Target is the part of a request where a fragment goes. The zero value is [Prompt].
 type Target uint8
 
 const (
@@ -33,7 +31,7 @@ const (
 
 var targetNames = [...]string{Prompt: "prompt", System: "system"}
 
-// ParseTarget reads what [Target.String] writes: "prompt" or "system".
+// ParseTarget reads the texts of [Target.String]: "prompt" and "system".
 func ParseTarget(text string) (Target, error) {
 	for target, name := range targetNames {
 		if text == name {
@@ -46,32 +44,32 @@ func ParseTarget(text string) (Target, error) {
 // String returns "prompt" or "system".
 func (t Target) String() string { return targetNames[t] }
 
-// An Origin says who offered a content, and under which name.
+// An Origin is the source and the plugin of an offer.
 type Origin struct {
 	Source string // a path, a reference, an event; "" if unnamed
-	Plugin string // "" if the user offered it
+	Plugin string // "" for an offer of the user
 }
 
 // A Fragment is a piece of text offered for a prompt.
 type Fragment struct {
-	Content string // UTF-8; what identifies the fragment
-	Source  string // what it is named in reports and renderings; "" if unnamed
+	Content string // UTF-8; identifies the fragment
+	Source  string // its name in reports and renderings; "" if unnamed
 	Title   string // a caption for renderings that have one; "" for none
-	Plugin  string // who offered it; "" for the user
+	Plugin  string // the plugin that offered it; "" for the user
 	Pos     string // "file:line:col" of the registration that offered it
 
 	Priority int // lower comes first; any number
 	Target   Target
 	Pinned   bool // typed by the user: no budget drops it
 
-	Digest *Digest `json:"-"` // of Content, set by a [HashCache]; or nil
+	Digest *Digest `json:"-"` // its text is Content; set by a [HashCache], or nil
 }
 
-// An Attachment is data other than text offered for a prompt. Exactly one of
-// Content and URL is set.
+// An Attachment is data other than text offered for a prompt. Exactly one of Content and URL is
+// set.
 type Attachment struct {
 	Content string // bytes
-	URL     string // where the model fetches it; never fetched here
+	URL     string // the model fetches it; starhost does not
 	Type    string // MIME type
 	Name    string // a file name, for people
 	Source  string // as in Fragment
@@ -85,9 +83,9 @@ type Attachment struct {
 // Bytes returns the size of the content: 0 for a URL.
 func (a Attachment) Bytes() int { return len(a.Content) }
 
-// ID returns the hash of the attachment's bytes or, for a URL, of the JSON text
-// {"url": "<url>"} as Python writes it. That is the rule of the llm tool, so
-// that both find each other's attachments.
+// ID returns the hash of the attachment's bytes or, for a URL, of the JSON text {"url":
+// "<url>"} as Python writes it. The llm tool has the same rule, so both tools find each other's
+// attachments.
 func (a Attachment) ID() Hash {
 	if a.URL == "" {
 		return Sum(a.Content)
@@ -95,8 +93,8 @@ func (a Attachment) ID() Hash {
 	return Sum(`{"url": ` + pythonJSON(a.URL) + `}`)
 }
 
-// pythonJSON quotes text like Python's json.dumps, which leaves only printable
-// ASCII unescaped, and in it does escape neither <, > nor &.
+// pythonJSON quotes text as Python's json.dumps does: it escapes everything except printable
+// ASCII, and does not escape <, > and &.
 func pythonJSON(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -21,8 +21,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// The ids of URLs are those that Python prints for
-// hashlib.sha256(json.dumps({"url": url}).encode()).hexdigest().
+// The ids of URLs are the output of Python's hashlib.sha256(json.dumps({"url":
+// url}).encode()).hexdigest().
 func TestAttachmentID(t *testing.T) {
 	tests := []struct {
 		name       string

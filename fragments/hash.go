@@ -7,21 +7,20 @@ import (
 	"unsafe"
 )
 
-// A Hash identifies a content: it is the SHA-256 of its bytes, and of nothing
-// else. The zero Hash means that none was computed.
+// A Hash identifies a content: it is the SHA-256 of its bytes alone. The zero Hash means that
+// none was computed.
 type Hash [sha256.Size]byte
 
 // shortDigits is the number of digits that reports show of a hash.
 const shortDigits = 12
 
-// Sum returns the hash of content. Its bytes are taken as they are; that they
-// are UTF-8, where they stand for text, is the caller's business.
+// Sum returns the hash of content. It does not check whether the content is UTF-8.
 func Sum(content string) Hash {
 	// The conversion []byte(content) would copy, which takes as long as hashing.
 	return sha256.Sum256(unsafe.Slice(unsafe.StringData(content), len(content)))
 }
 
-// ParseHash reads what [Hash.String] writes: 64 lower-case hexadecimal digits.
+// ParseHash reads the text of [Hash.String]: 64 lower-case hexadecimal digits.
 func ParseHash(text string) (Hash, error) {
 	var h Hash
 	if len(text) != hex.EncodedLen(len(h)) {
@@ -43,10 +42,10 @@ func (h Hash) Short() string { return h.String()[:shortDigits] }
 // IsZero reports whether h was never computed.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// MarshalText returns what [Hash.String] does.
+// MarshalText returns the digits of [Hash.String].
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what [ParseHash] does.
+// UnmarshalText reads the digits with [ParseHash].
 func (h *Hash) UnmarshalText(text []byte) error {
 	parsed, err := ParseHash(string(text))
 	if err != nil {

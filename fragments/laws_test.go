@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The laws of merging, rendering and budgets. Each is a property test, and a
+// These are the laws of merging, rendering and budgets. Each is a property test, and a
 // fuzz target that drives the same generators from mutated bytes.
 
-// content is often a repeat of another, and often hostile to a rendering.
+// content often repeats another text, and is often hostile to a rendering.
 var content = rapid.OneOf(
 	rapid.SampledFrom([]string{"", " ", "\n", "a", "b", "</document>", "\n</document-", "```", "`````\n", "é\x00", "<document index=\"1\""}),
 	rapid.StringN(0, 20, -1),
@@ -63,7 +63,7 @@ func FuzzMarkdown(f *testing.F)    { f.Fuzz(rapid.MakeFuzz(markdownFences)) }
 func FuzzFit(f *testing.F)         { f.Fuzz(rapid.MakeFuzz(budget)) }
 func FuzzAppendOnly(f *testing.F)  { f.Fuzz(rapid.MakeFuzz(appendOnly)) }
 
-// Merging what was merged changes nothing, alone or in front of the offers.
+// Merging the result of a merge changes nothing, alone or in front of the offers.
 func idempotent(t *rapid.T) {
 	offers := list.Draw(t, "offers")
 	once := fragments.Merge(offers)
@@ -74,7 +74,7 @@ func idempotent(t *rapid.T) {
 	}
 }
 
-// It does not matter which lists are merged first.
+// The order in which lists are merged pairwise does not matter.
 func associative(t *rapid.T) {
 	a, b, c := list.Draw(t, "a"), list.Draw(t, "b"), list.Draw(t, "c")
 	all := fragments.Merge(a, b, c)
@@ -83,7 +83,7 @@ func associative(t *rapid.T) {
 	same(t, "one list", all, fragments.Merge(slices.Concat(a, b, c)))
 }
 
-// same fails unless both sets keep the same fragments and render the same text.
+// same fails unless both sets send the same fragments and render the same text.
 func same(t *rapid.T, what string, want, got *fragments.Set) {
 	t.Helper()
 	if diff := cmp.Diff(want.Fragments(), got.Fragments()); diff != "" {
@@ -98,8 +98,8 @@ func same(t *rapid.T, what string, want, got *fragments.Set) {
 	}
 }
 
-// Each offer is in exactly one row, which names its origin, and rows are in
-// order: system first, low priorities first.
+// Each offer is in exactly one row, which names its origin. Rows are in order: system first,
+// low priorities first.
 func complete(t *rapid.T) {
 	type key struct {
 		content string
@@ -153,8 +153,8 @@ func count(list []fragments.Origin, origin fragments.Origin) int {
 	return n
 }
 
-// In every rendering, offsets are disjoint, increasing, and where the contents
-// are; what is not sent has none.
+// In every rendering, the offsets are disjoint, increasing, and point to the contents. A row
+// that is not sent has no offset.
 func offsets(t *rapid.T) {
 	set := fragments.Merge(list.Draw(t, "offers"))
 	old := content.Draw(t, "old")
@@ -167,7 +167,7 @@ func offsets(t *rapid.T) {
 	}
 }
 
-// Parsing an xml rendering gives back the fragments.
+// Parsing an xml rendering returns its fragments.
 func xmlInverse(t *rapid.T) {
 	set := fragments.Merge(list.Draw(t, "offers"))
 	_, prompt := render(set, fragments.XML, rapid.IntRange(0, 3).Draw(t, "index"))
@@ -180,7 +180,8 @@ func xmlInverse(t *rapid.T) {
 	}
 }
 
-// documents returns of each kept prompt fragment what its rendering tells.
+// documents returns, for each prompt fragment that is sent, the fields that its rendering
+// contains.
 func documents(set *fragments.Set) []fragments.Fragment {
 	var list []fragments.Fragment
 	for _, f := range set.Fragments() {
@@ -191,8 +192,8 @@ func documents(set *fragments.Set) []fragments.Fragment {
 	return list
 }
 
-// In the markdown rendering, the only lines outside of a content are its fences,
-// and no content has one.
+// In the markdown rendering, the only lines outside of the contents are fences, and no content
+// contains its fence.
 func markdownFences(t *rapid.T) {
 	set := fragments.Merge(list.Draw(t, "offers"))
 	_, prompt := render(set, fragments.Markdown, 0)
@@ -222,9 +223,9 @@ func markdownFences(t *rapid.T) {
 	}
 }
 
-// After Fit the rest is within the limits, pinned fragments are kept, each drop
-// is explained, and no row is dropped that goes after one that is kept. An error
-// means that the pinned alone are over a limit, and that nothing was dropped.
+// After Fit the rest is within the limits, pinned fragments are sent, each dropped row has a
+// reason, and no row is dropped while a row that should go first is sent. An error means that
+// the pinned fragments alone are over a limit, and that nothing was dropped.
 func budget(t *rapid.T) {
 	offers := list.Draw(t, "offers")
 	b := fragments.Budget{
@@ -247,7 +248,7 @@ func budget(t *rapid.T) {
 		t.Fatal(err)
 	}
 	var bytes, tokens int64
-	unpinned := map[string]int64{} // bytes kept of each plugin
+	unpinned := map[string]int64{} // bytes that each plugin sends
 	pinned := map[string]int64{}
 	for _, row := range set.Rows() {
 		if explained := row.Reason != ""; explained != (row.Status == fragments.Dropped) || row.Pinned && explained {
@@ -277,7 +278,7 @@ func budget(t *rapid.T) {
 	}
 }
 
-// dropsInOrder fails if a dropped row would have been dropped after a kept one.
+// dropsInOrder fails if a row is dropped while a row that should go first is sent.
 func dropsInOrder(t *rapid.T, set *fragments.Set) {
 	for i, kept := range set.Rows() {
 		for j, dropped := range set.Rows() {
@@ -298,8 +299,8 @@ func first(list []fragments.Origin) fragments.Origin {
 	return list[0]
 }
 
-// Over the messages of a session, no content is sent twice, documents are
-// numbered through, and what one message says does not depend on later ones.
+// Over the messages of a session, no content is sent twice, the numbers of documents continue,
+// and a message does not depend on later ones.
 func appendOnly(t *rapid.T) {
 	held := map[fragments.Hash]bool{}
 	has := func(id fragments.Hash) bool { return held[id] }
@@ -340,7 +341,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// Parsing ends on any text. What it accepts, it accepts again when rendered.
+// Parsing ends on any text. A text that it accepts, it accepts again after rendering.
 func FuzzParseXML(f *testing.F) {
 	_, good := render(fragments.Merge([]fragments.Fragment{{Content: "a", Source: "\""}, {Content: "</document>", Title: "t"}}), fragments.XML, 0)
 	f.Add(good)
@@ -359,7 +360,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// render returns what a set renders as, joined.
+// render returns the texts of Render as strings.
 func render(s *fragments.Set, r fragments.Rendering, index int, tail ...string) (system, prompt string) {
 	system, text := s.Render(r, index, tail...)
 	return system, text.String()

@@ -7,46 +7,46 @@ import (
 	"slices"
 )
 
-// A Status says what became of something that was offered.
+// A Status is the result of an offer.
 type Status string
 
 const (
-	Kept      Status = "kept"       // it is part of the request
-	InSession Status = "in_session" // an earlier message holds it; not sent again
-	Changed   Status = "changed"    // sent, but a hook changed its bytes after rendering; set by the caller
-	Dropped   Status = "dropped"    // left out, for the Reason given
+	Kept      Status = "kept"       // the request contains it
+	InSession Status = "in_session" // an earlier message contains it, so it is not sent again
+	Changed   Status = "changed"    // sent, but a hook changed its bytes after rendering; the caller sets it
+	Dropped   Status = "dropped"    // not sent, for the Reason in the row
 )
 
-// sent reports whether the content goes into the rendered text. It does for
-// Changed, as the history of a session keeps the original.
+// sent reports whether the rendered text contains the content. A Changed content counts,
+// because the history of a session retains the original.
 func (s Status) sent() bool { return s == Kept || s == Changed }
 
-// A Row is one fragment of a [Set] with everything that was offered under its
-// content and target.
+// A Row is one fragment of a [Set], with all offers of its content for its target.
 type Row struct {
-	*Fragment      // the first offer in the order of the set, where it was offered
-	Pinned    bool // any offer was
+	*Fragment      // the first offer in the order of the set, in the caller's memory
+	Pinned    bool // any offer is pinned
 	ID        Hash
-	Again     []Origin // of later offers, each once and none that is the fragment's own
+	Again     []Origin // the distinct origins of later offers, without the fragment's own
 	Status    Status
-	Reason    string // why it is not Kept; "" if it is
+	Reason    string // why it is not sent; "" if it is
 
 	// The rest is set by Render.
 
-	Place int // position among the kept rows, from 1; 0 for other rows
-	// Offset and Length, in bytes, give the content within the rendered text of
-	// its target. Offset is -1 if it is not in there.
+	// Render sets the rest.
+	Place int // position among the rows that are sent, from 1; 0 for other rows
+	// Offset and Length are the place of the content in the rendered text of its target, in
+	// bytes. Offset is -1 if the text does not contain it.
 	Offset, Length int
 }
 
-// Provenance returns every distinct origin, in the order of the set, so that the
-// fragment's own comes first. An offer that names neither source nor plugin adds
-// none. It is never nil.
+// Provenance returns the distinct origins of all offers, in the order of the set; the
+// fragment's own is first. An offer without source and plugin adds none. The result is never
+// nil.
 func (r *Row) Provenance() []Origin { return provenance(r.origin(), r.Again) }
 
 func (f *Fragment) origin() Origin { return Origin{f.Source, f.Plugin} }
 
-// provenance returns the first origin, if it names anything, in front of others.
+// provenance returns the first origin, if it has a name, and then the others.
 func provenance(first Origin, again []Origin) []Origin {
 	list := make([]Origin, 0, 1+len(again))
 	if first != (Origin{}) {
@@ -55,47 +55,44 @@ func provenance(first Origin, again []Origin) []Origin {
 	return append(list, again...)
 }
 
-// Offer returns a fragment that makes this row again: the first offer, pinned if any
-// was.
+// Offer returns a fragment from which [Merge] makes this row: the first offer, pinned if any
+// offer was.
 func (r *Row) Offer() Fragment {
 	f := *r.Fragment
 	f.Pinned = r.Pinned
 	return f
 }
 
-// An AttachmentRow is one attachment of a [Set] with everything that was offered
-// under its id.
+// An AttachmentRow is one attachment of a [Set], with all offers of its id.
 type AttachmentRow struct {
 	Attachment          // the first offer; Pinned if any was
 	ID         Hash     // Attachment.ID(), computed once
 	Again      []Origin // as in Row
 	Status     Status
-	Reason     string // why it is not Kept; "" if it is
+	Reason     string // why it is not sent; "" if it is
 }
 
-// Provenance is that of [Row.Provenance].
+// Provenance returns the distinct origins of all offers, as [Row.Provenance] does.
 func (r *AttachmentRow) Provenance() []Origin { return provenance(r.origin(), r.Again) }
 
 func (a *Attachment) origin() Origin { return Origin{a.Source, a.Plugin} }
 
-// A Set is a merged prompt in the making: what was offered, each content once,
-// in the order in which it is sent. [Merge] makes one; the zero value is what
-// Merge makes of nothing.
+// A Set is a merged prompt before it is rendered: each offered content once, in the order in
+// which it is sent. [Merge] makes it; the zero value is the result of merging nothing.
 type Set struct {
 	rows          []*Row
 	attachments   []*AttachmentRow
 	byID          map[Hash]*AttachmentRow
 	origins       originIndex
-	offers        int   // offered fragments
-	repeatedBytes int64 // bytes of offers that found their row already there
+	offers        int   // number of offered fragments
+	repeatedBytes int64 // bytes of offers whose row existed already
 }
 
 // Merge returns the fragments of the lists, each content once for each target.
 //
-// They are ordered by target (system first), priority (low first) and then as
-// given. In that order the first offer of a content makes its row; later ones
-// add their origin, and pin the row if they are pinned. Merging is idempotent
-// and associative over lists.
+// They are ordered by target (system first), then by priority (low first), then as given. In
+// this order the first offer of a content makes its row. Later offers add their origin, and pin
+// the row if they are pinned. Merging is idempotent, and associative over lists.
 //
 // Rows point to the fragments of the lists, which must not be changed afterwards.
 func Merge(lists ...[]Fragment) *Set {
@@ -128,7 +125,7 @@ func byPlace(a, b *Fragment) int {
 	return cmp.Compare(a.Priority, b.Priority)
 }
 
-// inOrder reports whether the fragments of all lists are in the order of a set.
+// inOrder reports whether the fragments of all lists are in the order of a set, as most are.
 func inOrder(lists [][]Fragment) bool {
 	var last *Fragment
 	for _, list := range lists {
@@ -142,12 +139,12 @@ func inOrder(lists [][]Fragment) bool {
 	return true
 }
 
-// A merger fills a set. All rows come from one allocation.
+// A merger fills a set. It allocates all rows together, because prompts have hundreds of them.
 type merger struct {
 	set   *Set
 	rows  []Row
 	table table
-	heads map[string]Digest // of contents without one, by the first bytes of these
+	heads map[string]Digest // digests of contents that came without one, by their first bytes
 }
 
 // offerSorted offers the n fragments of all lists in the order of a set.
@@ -178,9 +175,9 @@ func (m *merger) offer(f *Fragment) {
 	row.Again = m.set.origins.add(row, row.origin(), row.Again, f.origin())
 }
 
-// A table finds rows by id and target. A slot holds the number of a row, from 1, or
-// 0. As ids are hashes, their first bytes say where to look; half of the slots or
-// more are free.
+// A table finds rows by id and target. A slot contains the number of a row, from 1, or 0. The
+// first bytes of an id determine its slot, because hashes are evenly distributed; at least half
+// of the slots are free.
 type table []int32
 
 // newTable returns a table for at most n rows.
@@ -188,7 +185,7 @@ func newTable(n int) table {
 	return make(table, 1<<bits.Len(uint(2*n)))
 }
 
-// slot returns the slot of a row among those given, or the one where it belongs.
+// slot returns the slot of a row in rows, or the free slot where it belongs.
 func (t table) slot(rows []Row, id Hash, target Target) *int32 {
 	for i := binary.LittleEndian.Uint64(id[:]); ; i++ {
 		slot := &t[i&uint64(len(t)-1)]
@@ -198,12 +195,12 @@ func (t table) slot(rows []Row, id Hash, target Target) *int32 {
 	}
 }
 
-// headBytes is how much of a content without a digest is compared before it is hashed: the
-// rest may be in no cache of the processor, and to wait for it takes longer than to hash
-// a content twice now and then.
+// headBytes is the length of the prefix that is compared before a content without a digest is
+// hashed. Comparing whole contents would wait for memory outside of the processor's cache,
+// which takes longer than hashing a content twice now and then.
 const headBytes = 64
 
-// id returns the hash of f's content, of which it reads nothing if f has a digest.
+// id returns the hash of f's content. If f has a digest, it reads no byte of the content.
 func (m *merger) id(f *Fragment) Hash {
 	if f.Digest.matches(f.Content) {
 		return f.Digest.id
@@ -228,9 +225,8 @@ func (m *merger) add(f *Fragment, id Hash) {
 	m.set.rows = append(m.set.rows, &m.rows[len(m.rows)-1])
 }
 
-// Attach adds the attachments of the lists, each id once, in the order given
-// and after those that are there already. Later offers of an id add their
-// origin, and pin the row if they are pinned.
+// Attach adds the attachments of the lists, each id once, in the order given and after the
+// existing ones. Later offers of an id add their origin, and pin the row if they are pinned.
 func (s *Set) Attach(lists ...[]Attachment) {
 	ids := map[string]Hash{} // by content, so that each is hashed once
 	for _, list := range lists {
@@ -261,9 +257,9 @@ func (s *Set) attach(a Attachment, id Hash) {
 	row.Again = s.origins.add(row, row.origin(), row.Again, a.origin())
 }
 
-// originIndex are those of later offers. It has room for the first one of each row, and
-// remembers those of rows that have more than a few, so that many offers of one content
-// take linear time.
+// An originIndex adds origins to the rows' lists of later origins. It allocates the first ones
+// of many rows together. It indexes the origins of rows with more than a few, so that many
+// offers of one content take linear time.
 type originIndex struct {
 	spare []Origin
 	seen  map[rowOrigin]struct{}
@@ -275,12 +271,12 @@ type rowOrigin struct {
 }
 
 const (
-	fewOrigins   = 8  // are looked through one by one
-	originsAhead = 16 // are allocated together
+	fewOrigins   = 8  // up to so many, the list is searched
+	originsAhead = 16 // so many are allocated together
 )
 
-// add returns list, the later origins of a row whose first is own, with origin added
-// if it is new and names anything.
+// add returns list, which contains the later origins of a row, with origin added if it is new
+// and has a name. own is the row's first origin.
 func (o *originIndex) add(row any, own Origin, list []Origin, origin Origin) []Origin {
 	switch {
 	case origin == (Origin{}), origin == own:
@@ -319,20 +315,20 @@ func (o *originIndex) addFirst(origin Origin) []Origin {
 	return o.spare[n : n+1 : n+1]
 }
 
-// Offers returns the number of fragments that were offered, repeats included.
+// Offers returns the number of fragments that were offered, including repeats.
 func (s *Set) Offers() int { return s.offers }
 
-// Rows returns the rows of the set, in order. They are the set's own: a caller
-// may set Status and Reason, say to Changed.
+// Rows returns the rows of the set, in order. A caller may set their Status and Reason, for
+// example to Changed.
 func (s *Set) Rows() []*Row { return s.rows }
 
-// Attachments returns the attachments of the set, in order. As with Rows, they
-// are the set's own.
+// Attachments returns the attachments of the set, in order. A caller may set their Status and
+// Reason.
 func (s *Set) Attachments() []*AttachmentRow { return s.attachments }
 
-// Fragments returns what is kept, in order, each fragment as it was first
-// offered. Merging it anew, alone or in front of what the set was merged from,
-// renders the same text; alone, of several origins only the first survives.
+// Fragments returns the fragments that are sent, in order, as they were first offered. Merging
+// the result renders the same text, alone or in front of the lists of the set. Merged alone, a
+// fragment with several origins has only the first.
 func (s *Set) Fragments() []Fragment {
 	list := make([]Fragment, 0, len(s.rows))
 	for _, row := range s.rows {
@@ -343,8 +339,8 @@ func (s *Set) Fragments() []Fragment {
 	return list
 }
 
-// CountSent returns the number of fragments that are sent to target: for Prompt, by
-// which the numbers of the next message's documents go on (see [Set.Render]).
+// CountSent returns the number of fragments that are sent to target. The caller adds it for
+// Prompt to the index of the next message's documents (see [Set.Render]).
 func (s *Set) CountSent(target Target) int {
 	n := 0
 	for _, row := range s.rows {
@@ -355,8 +351,8 @@ func (s *Set) CountSent(target Target) int {
 	return n
 }
 
-// SavedBytes returns the bytes of fragments that are not sent as they would
-// repeat others: in the set, or in an earlier message of the session.
+// SavedBytes returns the bytes of fragments that are not sent because they repeat others, in
+// the set or in an earlier message of the session.
 func (s *Set) SavedBytes() int64 {
 	saved := s.repeatedBytes
 	for _, row := range s.rows {
@@ -367,9 +363,9 @@ func (s *Set) SavedBytes() int64 {
 	return saved
 }
 
-// InSession marks what an earlier message of the session holds, as has reports:
-// those kept rows and attachments are not sent again. System fragments are left
-// alone, as each request repeats its system text.
+// InSession marks rows and attachments that an earlier message of the session contains, as has
+// reports: they are not sent again. It does not mark system fragments, because each request
+// repeats its system text.
 func (s *Set) InSession(has func(Hash) bool) {
 	const reason = "in an earlier message"
 	for _, row := range s.rows {

@@ -111,7 +111,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A row has the fields of its first offer, and the offers stay as they were.
+// A row has the fields of its first offer, and the offers do not change.
 func TestMergeKeepsOffers(t *testing.T) {
 	want := fragments.Fragment{Content: "a", Source: "s", Title: "t", Plugin: "p", Pos: "p.star:1:2", Priority: 3}
 	list := []fragments.Fragment{want, {Content: "a", Title: "other", Pinned: true, Priority: 4}}
@@ -125,7 +125,7 @@ func TestMergeKeepsOffers(t *testing.T) {
 	}
 }
 
-// Growing the provenance of a row leaves that of the next alone.
+// Appending to the provenance of a row does not change that of the next row.
 func TestProvenanceIsNotShared(t *testing.T) {
 	set := fragments.Merge([]fragments.Fragment{
 		{Content: "a", Source: "a1"}, {Content: "b", Source: "b1"}, {Content: "a", Source: "a2"}, {Content: "b", Source: "b2"},
@@ -182,7 +182,7 @@ func TestInSession(t *testing.T) {
 	set.Attach([]fragments.Attachment{{Content: "old"}, {Content: "new"}})
 	has := func(id fragments.Hash) bool { return id == fragments.Sum("old") }
 	set.InSession(has)
-	set.InSession(has) // nothing more
+	set.InSession(has) // changes nothing
 
 	want := []string{`system "old" kept`, `prompt "old" in_session (in an earlier message) 1@ 2@`, `prompt "new" kept`}
 	if diff := cmp.Diff(want, lines(set)); diff != "" {
@@ -210,7 +210,7 @@ func TestInSession(t *testing.T) {
 	}
 }
 
-// A set can also begin with attachments.
+// A set can begin with attachments.
 func TestZeroSet(t *testing.T) {
 	var set fragments.Set
 	set.Attach([]fragments.Attachment{{Content: "a"}})
@@ -225,8 +225,8 @@ func TestZeroSet(t *testing.T) {
 	}
 }
 
-// Ten thousand offers of one content from as many sources are merged in linear
-// time: every origin is there, once.
+// Ten thousand offers of one content from different sources are merged in linear time, and
+// every origin occurs once.
 func TestManyOrigins(t *testing.T) {
 	const n = 10_000
 	list := make([]fragments.Fragment, 2*n)
@@ -250,8 +250,8 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// BenchmarkMergeBytes merges and renders what a prompt of ten plugins has: 50
-// fragments of 4 KiB, 40 of them unique. Its base is hashing the unique bytes.
+// BenchmarkMergeBytes merges and renders the fragments of a prompt of ten plugins: 50 fragments
+// of 4 KiB, 40 of them unique. Its base is hashing the unique bytes.
 func BenchmarkMergeBytes(b *testing.B) {
 	const size, unique = 4 << 10, 40
 	list := make([]fragments.Fragment, 50)
@@ -276,7 +276,7 @@ func BenchmarkMergeBytes(b *testing.B) {
 	run("merge and render", func() { fragments.Merge(list).Render(fragments.XML, 0) })
 }
 
-// A row has each of its origins once, in order, also where it has many.
+// A row has each of its origins once, in order, also if it has many.
 func TestOriginsInOrder(t *testing.T) {
 	var list []fragments.Fragment
 	var want []fragments.Origin

@@ -6,18 +6,18 @@ import (
 	"unicode"
 )
 
-// A Rendering is a way to write the fragments of a prompt into one text. The
-// zero value, like any unknown one, is [Plain].
+// A Rendering is a way to write the fragments of a prompt into one text. The zero value and any
+// unregistered value mean [Plain].
 type Rendering string
 
 const (
-	Plain    Rendering = "plain"    // the contents and nothing else
+	Plain    Rendering = "plain"    // only the contents
 	XML      Rendering = "xml"      // numbered documents; ParseXML reads them
 	Markdown Rendering = "markdown" // fenced blocks
 )
 
-// A wrapping returns what a rendering puts around the content of f, the
-// document of that number.
+// A wrapping returns the text before and after the content of f, which is document number
+// number.
 type wrapping func(f *Row, number int) (before, after string)
 
 var wrappings = map[Rendering]wrapping{Plain: plainWrap, XML: xmlWrap, Markdown: markdownWrap}
@@ -30,17 +30,17 @@ func ParseRendering(text string) (Rendering, error) {
 	return Rendering(text), nil
 }
 
-// Render writes the kept fragments of each target into one text, and records in
-// the rows where they are. The prompt's text shares memory with the contents.
+// Render writes the fragments that are sent into one text for each target, and records their
+// places in the rows. The prompt's text shares memory with the contents.
 //
-// The prompt is rendered as r says, its fragments joined by "\n". The first
-// document gets the number index+1, where index is how many the session has.
-// The system text is the same in every rendering: each fragment stripped of the
-// white space around it, joined by "\n\n". One that is blank is left out: its
-// row stays kept and has its place, but no offset.
+// The rendering r formats the prompt, whose fragments are joined by "\n". The first document
+// has the number index+1, where index is the number of documents in the session so far. The
+// system text is the same in every rendering: its fragments without the white space around
+// them, joined by "\n\n". A blank fragment is not in the text: its row has a place, but no
+// offset.
 //
-// What is in tail follows the prompt's fragments, such as the user's own words:
-// each that is not empty, in a line of its own.
+// The lines of tail, such as the user's own words, follow the prompt's fragments. An empty line
+// is omitted.
 func (s *Set) Render(r Rendering, index int, tail ...string) (system string, prompt Text) {
 	var systemText, promptText joiner
 	promptText.parts = make([]string, 0, 2*len(s.rows)+2*len(tail))
@@ -70,7 +70,7 @@ func (s *Set) Render(r Rendering, index int, tail ...string) (system string, pro
 	return systemText.text().String(), promptText.text()
 }
 
-// Text returns the plain rendering of the prompt, and changes no row.
+// Text returns the plain rendering of the prompt. It changes no row.
 func (s *Set) Text() string {
 	var text joiner
 	for _, row := range s.rows {
@@ -99,7 +99,7 @@ func (j *joiner) write(part string) {
 	}
 }
 
-// add writes a content, behind sep if it is not the first, and returns its offset.
+// add appends a content, after sep if it is not the first, and returns its offset.
 func (j *joiner) add(sep, before, content, after string) int {
 	if j.added {
 		j.write(sep)
@@ -112,7 +112,7 @@ func (j *joiner) add(sep, before, content, after string) int {
 	return offset
 }
 
-// line writes text in a line of its own, if it is not empty.
+// line appends text as a separate line, if it is not empty.
 func (j *joiner) line(text string) {
 	if text != "" && j.size > 0 {
 		j.write("\n")
@@ -122,8 +122,8 @@ func (j *joiner) line(text string) {
 
 func plainWrap(*Row, int) (before, after string) { return "", "" }
 
-// markdownWrap returns a fence that is longer than any run of backticks in the
-// content, with the source and the title behind the opening one.
+// markdownWrap returns a fence that is longer than any run of backticks in the content. The
+// source and the title follow the opening fence.
 func markdownWrap(f *Row, _ int) (before, after string) {
 	longest, run := 0, 0
 	for i := range len(f.Content) {
@@ -142,8 +142,8 @@ func markdownWrap(f *Row, _ int) (before, after string) {
 	return fence + infoString(info) + "\n", "\n" + fence
 }
 
-// infoString makes text fit behind an opening fence, where a line break or a
-// backtick would end it.
+// infoString replaces the characters that must not follow an opening fence: a line break would
+// end the line, and a backtick the fence.
 func infoString(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -79,7 +79,7 @@ func TestRenderPlaces(t *testing.T) {
 	if err := set.Fit(fragments.Budget{MaxBytes: 12}); err != nil {
 		t.Fatal(err)
 	}
-	set.Rows()[4].Status = fragments.Changed // by a hook, after an earlier rendering
+	set.Rows()[4].Status = fragments.Changed // a hook did so after an earlier rendering
 	set.Render(fragments.Plain, 0)
 
 	type place struct {
@@ -99,8 +99,9 @@ func TestRenderPlaces(t *testing.T) {
 	}
 }
 
-// checkPlaces is the law of offsets: in the text of its target each kept row has
-// its content, stripped if it goes to the system text, behind those before.
+// checkPlaces is the law of offsets: the text of a target contains the content of each row that
+// is sent at the row's offset, after the content before. System contents are without white
+// space around.
 func checkPlaces(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -133,7 +134,7 @@ func checkPlaces(t interface {
 					row.Content, row.Offset, row.Length, next[row.Target], texts[row.Target])
 				continue
 			}
-			next[row.Target] = end + 1 // something always is between
+			next[row.Target] = end + 1 // there is always a separator
 		}
 	}
 }

@@ -12,36 +12,36 @@ import (
 	"sync"
 )
 
-// A Content is a text with its id, so that no one has to hash it again. ID is
-// Sum(Text); whoever makes a Content sees to that.
+// A Content is a text with its id, so that a Store does not hash it again. The code that makes
+// a Content ensures that ID is Sum(Text).
 type Content struct {
 	ID   Hash
 	Text string
 }
 
-// A Store keeps contents by their ids, each once, and names for them. Its methods
-// are safe for concurrent use. An id that begins with some digits is what people
-// type; a name, an alias, is what they remember.
+// A Store stores contents by their ids, each once, and aliases for them. People can type the
+// first digits of an id, and remember an alias. The methods are safe for concurrent use.
 type Store interface {
-	// Put keeps contents, but not the slice. To put one again changes nothing.
+	// Put stores contents. It does not retain the slice. Putting a content again changes
+	// nothing.
 	Put(ctx context.Context, contents ...Content) error
-	// Get returns a content; ok is false if it is not there.
+	// Get returns a content; ok is false if there is none.
 	Get(ctx context.Context, id Hash) (text string, ok bool, err error)
-	// Find returns the ids that begin with hexadecimal digits in lower case, sorted,
-	// at most limit of them.
+	// Find returns at most limit of the ids that begin with some lower-case hexadecimal digits,
+	// sorted.
 	Find(ctx context.Context, digits string, limit int) ([]Hash, error)
-	// SetAlias gives a content that is there a name, which [CheckAlias] allows, and
-	// takes it from the one that had it. The zero Hash removes the name.
+	// SetAlias gives a stored content an alias, which [CheckAlias] allows. If another content
+	// has the alias, it loses it. The zero Hash removes the alias.
 	SetAlias(ctx context.Context, name string, id Hash) error
-	// Alias returns what a name stands for; ok is false if it is none.
+	// Alias returns the id of an alias; ok is false if there is none.
 	Alias(ctx context.Context, name string) (id Hash, ok bool, err error)
-	// Aliases returns all names, sorted by their bytes.
+	// Aliases returns all aliases, sorted by their bytes.
 	Aliases(ctx context.Context) ([]string, error)
 }
 
-// CheckAlias says what is wrong with a name for a content: it has 1 to 64 of A-Z
-// a-z 0-9 _ - and ., the first none of - and ., so that it is neither a reference
-// with a prefix nor a path to another folder.
+// CheckAlias returns an error unless a text can be an alias: 1 to 64 of A-Z a-z 0-9 _ - and .,
+// and neither - nor . first. An alias is therefore never a reference with a prefix, nor a path
+// to another folder.
 func CheckAlias(name string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	if name == "" || len(name) > 64 || strings.Trim(name, letters+"-.") != "" || strings.Trim(name[:1], letters) != "" {
@@ -53,9 +53,9 @@ func CheckAlias(name string) error {
 // clipName returns at most the first 64 bytes of a name, for messages.
 func clipName(name string) string { return name[:min(len(name), 64)] }
 
-// A MemoryStore is a Store that ends with the process. What goes over a limit is
-// an error that names it, and changes nothing. The zero value is empty and works.
-// The limits must not be changed once it is in use.
+// A MemoryStore is a Store in the process's memory. A change that would be over a limit is an
+// error that names the limit, and changes nothing. The zero value is an empty store. Set the
+// limits before the first use.
 type MemoryStore struct {
 	// MaxBytes is the most bytes of all contents; 0 means 64 MiB.
 	MaxBytes int64
@@ -100,8 +100,8 @@ func (m *MemoryStore) Put(_ context.Context, contents ...Content) error {
 	return nil
 }
 
-// hasAll reports whether all contents are there, as they mostly are: who only looks
-// waits for no other that does.
+// hasAll reports whether all contents are stored. It takes only the read lock, because most
+// prompts repeat contents, and prompts should not wait for each other.
 func (m *MemoryStore) hasAll(contents []Content) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -127,7 +127,7 @@ func (m *MemoryStore) Find(_ context.Context, digits string, limit int) ([]Hash,
 	if err != nil {
 		return nil, err
 	}
-	last, _ := padHash(digits, "f") // is as good as the first
+	last, _ := padHash(digits, "f") // as valid as the first
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var found []Hash
@@ -140,7 +140,8 @@ func (m *MemoryStore) Find(_ context.Context, digits string, limit int) ([]Hash,
 	return found[:min(len(found), limit)], nil
 }
 
-// padHash returns the id that begins with some digits and goes on with one.
+// padHash returns the id that begins with some digits and continues with repetitions of one
+// digit.
 func padHash(digits, digit string) (Hash, error) {
 	return ParseHash(digits + strings.Repeat(digit, max(0, hex.EncodedLen(len(Hash{}))-len(digits))))
 }

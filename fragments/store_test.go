@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// stored returns a text as a store is given it.
+// stored returns a text as a Content.
 func stored(text string) fragments.Content {
 	return fragments.Content{ID: fragments.Sum(text), Text: text}
 }
@@ -25,9 +25,8 @@ func FuzzStoreLaws(f *testing.F) {
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) { storeLaws(t, new(fragments.MemoryStore)) }))
 }
 
-// storeLaws compares an empty store, of any kind, with maps: whatever is done to it
-// in whatever order, it holds what was put, once, and names stand for what they
-// were given to last.
+// storeLaws compares an empty store of any kind with maps: after any operations in any order,
+// it contains each content that was put, once, and each alias stands for its last content.
 func storeLaws(t *rapid.T, s fragments.Store) {
 	ctx := t.Context()
 	texts, names := map[fragments.Hash]string{}, map[string]fragments.Hash{}
@@ -80,8 +79,7 @@ func storeLaws(t *rapid.T, s fragments.Store) {
 	})
 }
 
-// checkFind checks that a store finds the first ids, and no others, that begin
-// with some digits.
+// checkFind checks that a store finds exactly the first ids that begin with some digits.
 func checkFind(t *rapid.T, s fragments.Store, texts map[fragments.Hash]string, digits string, limit int) {
 	var want []fragments.Hash
 	for id := range texts {
@@ -149,7 +147,7 @@ func TestMemoryStoreLimits(t *testing.T) {
 	}
 }
 
-// TestMemoryStoreAtOnce is for the race detector.
+// TestMemoryStoreAtOnce gives the race detector concurrent calls.
 func TestMemoryStoreAtOnce(t *testing.T) {
 	s := new(fragments.MemoryStore)
 	ctx := t.Context()

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A content that has the first digits of its own hash takes too long to find,
-// so the hash is made up here.
+// A content that contains the first digits of its hash takes too long to find, so this test
+// invents the hash.
 func TestTagFor(t *testing.T) {
 	id := Hash{0x01, 0x23, 0x45, 0x67, 0x89, 0xab}
 	tests := []struct{ name, content, want string }{

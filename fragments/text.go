@@ -8,10 +8,9 @@ import (
 	"sync"
 )
 
-// A Text is an immutable text in parts that share memory with what it was made of.
-// Whoever wants one string joins it, at most once; whoever writes it on copies
-// nothing. The zero Text is empty. Texts are safe for concurrent use; [Text.Equal]
-// compares them, == does not.
+// A Text is an immutable text in parts, which share memory with their sources. String joins the
+// parts at most once, and WriteTo copies nothing. The zero Text is empty. Texts are safe for
+// concurrent use. Compare them by [Text.Equal]; == compares the parts' memory.
 type Text struct {
 	one  string // the text if rope is nil
 	rope *rope
@@ -25,8 +24,8 @@ type rope struct {
 	joined string
 }
 
-// NewText returns the text of parts, one behind the other. It keeps the slice, which
-// must not be changed afterwards.
+// NewText returns the concatenation of parts. It retains the slice, which must not be changed
+// afterwards.
 func NewText(parts ...string) Text {
 	switch len(parts) {
 	case 0:
@@ -58,8 +57,7 @@ func (t Text) Len() int {
 	return t.rope.size
 }
 
-// Parts returns strings that are the text, one behind the other. The caller must not
-// change them.
+// Parts returns strings whose concatenation is the text. The caller must not change the slice.
 func (t Text) Parts() []string {
 	if t.rope == nil {
 		return []string{t.one}
@@ -79,10 +77,10 @@ func (t Text) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// Equal reports whether both are the same text, in whatever parts.
+// Equal reports whether both texts have the same bytes, in any division into parts.
 func (t Text) Equal(u Text) bool { return t.Len() == u.Len() && t.String() == u.String() }
 
-// MarshalText returns the text, so that it is a string in JSON.
+// MarshalText returns the text, so that JSON has it as a string.
 func (t Text) MarshalText() ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(t.Len())
@@ -90,7 +88,7 @@ func (t Text) MarshalText() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// UnmarshalText makes t the text.
+// UnmarshalText sets t to the text.
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = Text{one: string(text)}
 	return nil

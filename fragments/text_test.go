@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A text of parts is what the parts are when they are joined, however one asks.
+// A text of parts equals the joined parts in every method.
 func TestText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.StringMatching(`[a-zé"\n]{0,5}`)).Draw(t, "parts")

@@ -13,14 +13,13 @@ import (
 //	content
 //	</document>
 //
-// where the title is left out if empty. The content is not escaped, as models
-// should read it as it is. If it has something like the closing tag, the name of
-// the tag is "document-" and as many digits of the hash as it takes to be told
-// apart: who writes a content cannot choose its hash.
-
+// without the title if it is empty. The content is not escaped, so that models read it
+// unchanged. If the content contains something like the closing tag, the tag is "document-" and
+// enough digits of the hash to be unique, because the author of a content cannot choose its
+// hash.
 const (
 	documentTag = "document"
-	tagDigits   = 8 // of the hash in the longer name, at least
+	tagDigits   = 8 // at least so many digits of the hash are in the longer tag
 )
 
 func xmlWrap(f *Row, number int) (before, after string) {
@@ -49,9 +48,8 @@ func tagFor(content string, id Hash) string {
 	return documentTag + "-" + digits[:n]
 }
 
-// hasClosingTag reports whether content has a closing tag whose name begins with tag,
-// in upper or lower case: more than a parser would fall for, as models are no
-// parsers.
+// hasClosingTag reports whether content has a closing tag whose name begins with tag, in upper
+// or lower case. This includes tags that a parser would not accept, because a model might.
 func hasClosingTag(content, tag string) bool {
 	for {
 		_, rest, ok := strings.Cut(content, "</")
@@ -65,9 +63,9 @@ func hasClosingTag(content, tag string) bool {
 	}
 }
 
-// attributeEscapes returns the bytes that an attribute does not hold as they are:
-// those with a meaning, and what would break its line. All others are copied,
-// so that any source comes back from ParseXML, even if it is not UTF-8.
+// attributeEscapes returns pairs of a byte and its escape: the bytes that have a meaning in an
+// attribute or would break its line. Other bytes are copied, so that ParseXML returns any
+// source, even if it is not UTF-8.
 func attributeEscapes() []string {
 	pairs := []string{"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\x7f", "&#127;"}
 	for c := range ' ' {
@@ -92,10 +90,10 @@ func swapped(pairs []string) []string {
 	return list
 }
 
-// ParseXML returns the fragments of a prompt in the xml rendering, with content,
-// source and title: the inverse of [Set.Render]. Documents are numbered in
-// sequence, from any number, and each content has the hash that its document
-// states; anything else is an error that names the byte where reading stopped.
+// ParseXML returns the fragments of a prompt in the xml rendering, with content, source and
+// title: the inverse of [Set.Render]. Documents must have consecutive numbers, from any number,
+// and each content the hash that its document states. Other texts are an error that names the
+// byte where reading stopped.
 func ParseXML(text string) ([]Fragment, error) {
 	var list []Fragment
 	p := xmlParser{text: text}
@@ -116,8 +114,7 @@ func ParseXML(text string) ([]Fragment, error) {
 	return list, nil
 }
 
-// An xmlParser reads text from the byte at on. Once it failed, nothing that it
-// returns has a meaning.
+// An xmlParser reads text from the byte at. After a failure its results have no meaning.
 type xmlParser struct {
 	text string
 	at   int
@@ -130,7 +127,7 @@ func (p *xmlParser) fail(format string, args ...any) {
 	}
 }
 
-// document reads one document, and returns its number too.
+// document reads one document, and also returns its number.
 func (p *xmlParser) document() (Fragment, int) {
 	p.want("<")
 	tag := p.upTo(" ")
@@ -154,13 +151,13 @@ func (p *xmlParser) document() (Fragment, int) {
 	return f, number
 }
 
-// attribute reads open and what follows up to the closing quote.
+// attribute reads open and then the text before the closing quote.
 func (p *xmlParser) attribute(open string) string {
 	p.want(open)
 	return p.upTo(`"`)
 }
 
-// want reads exactly this.
+// want reads exactly text.
 func (p *xmlParser) want(text string) {
 	rest := p.text[p.at:]
 	if p.err == nil && strings.HasPrefix(rest, text) {
@@ -170,7 +167,7 @@ func (p *xmlParser) want(text string) {
 	p.fail("got %q, want %q", rest[:min(len(rest), len(text))], text)
 }
 
-// upTo reads to the end of the next delim, and returns what is before it.
+// upTo reads to the end of the next delim, and returns the text before it.
 func (p *xmlParser) upTo(delim string) string {
 	before, _, ok := strings.Cut(p.text[p.at:], delim)
 	if p.err != nil || !ok {
