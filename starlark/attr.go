@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// readAttribute is x.f when it is not called at once.
+// readAttribute evaluates x.f, unless the script calls x.f at once.
 func readAttribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getAttr(args[0], string(args[1].(starlark.String)))
 	if err != nil {
@@ -17,7 +17,7 @@ func readAttribute(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple)
 	return workerOf(th).guardMethod(v)
 }
 
-// getAttr is the interpreter's x.f, with a suggestion for a field that x lacks.
+// getAttr is x.f of the interpreter, with a suggestion if x has no such field.
 func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	h, ok := x.(starlark.HasAttrs)
 	if !ok {
@@ -41,8 +41,7 @@ func getAttr(x starlark.Value, name string) (starlark.Value, error) {
 	return nil, errors.New(msg)
 }
 
-// guardMethod returns the guarded method for a bound method, and any other value as it
-// is.
+// guardMethod returns the guarded method for a bound method, and any other value unchanged.
 func (w *worker) guardMethod(v starlark.Value) (starlark.Value, error) {
 	b, ok := v.(*starlark.Builtin)
 	if !ok || b.Receiver() == nil {

@@ -5,18 +5,19 @@ import (
 	"math/bits"
 )
 
-// A budget is what a run may spend and has spent. Steps are counted by the
-// thread itself; memory only grows.
+// A budget has the limits of a run and its spending. The thread itself counts the steps. Freed
+// memory is not credited.
 type budget struct {
 	maxSteps, maxAlloc, maxOutput uint64
 	alloc, output                 uint64
 
-	startSteps, startAlloc uint64 // counts at the start of a nested call
-	ownSteps, ownAlloc     bool   // a nested call's own limits are below the caller's
-	stepSetting            string // what raises maxSteps, if that is not the sandbox's limit
+	startSteps, startAlloc uint64 // counters at the start of a nested call
+	ownSteps, ownAlloc     bool   // the nested call's own limit is below the rest of its caller's
+	stepSetting            string // the setting that raises maxSteps, if the sandbox's limits do not name it
 }
 
-// limitTo makes b, that of a nested call, the rest of p, that of its caller.
+// limitTo lowers the limits of b, the budget of a nested call, to the rest of p, its caller's.
+// steps is the caller's count of steps.
 func (b *budget) limitTo(p *budget, steps uint64) {
 	b.startSteps, b.startAlloc = steps, p.alloc
 	b.alloc, b.output = p.alloc, p.output
@@ -27,12 +28,13 @@ func (b *budget) limitTo(p *budget, steps uint64) {
 	b.maxOutput = min(p.output+b.maxOutput, p.maxOutput)
 }
 
-// copySpent takes over what the nested call of b's run has spent.
+// copySpent copies the spending of a nested call, which began with that of b.
 func (b *budget) copySpent(nested *budget) {
 	b.alloc, b.output = nested.alloc, nested.output
 }
 
-// charge pays for steps and bytes before the work of op is done.
+// charge adds steps and bytes to the spending of the run, before op does its work. The error says
+// which limit would be exceeded.
 func (w *worker) charge(op string, steps, bytes uint64) error {
 	b, th := &w.budget, &w.thread
 	if n := b.alloc + bytes; n > b.maxAlloc || n < bytes {
@@ -46,7 +48,7 @@ func (w *worker) charge(op string, steps, bytes uint64) error {
 	return nil
 }
 
-// addClamped adds without wrapping round.
+// addClamped returns x+y, or the greatest uint64 if the sum overflows.
 func addClamped(x, y uint64) uint64 {
 	if x+y < x {
 		return ^uint64(0)
@@ -54,13 +56,13 @@ func addClamped(x, y uint64) uint64 {
 	return x + y
 }
 
-// pay charges n units of p before the work is done.
+// pay charges for n units of p, before the work is done.
 func (w *worker) pay(p *price, n uint64) error { return w.payAs(p.op, p, n) }
 
-// steps returns what n units cost in steps.
+// steps returns the steps that n units cost.
 func (p *price) steps(n uint64) uint64 {
 	units := float64(n)
-	if p.per == 0 || units < p.per { // as most work: to divide would take longer
+	if p.per == 0 || units < p.per { // the usual case, without a slow division
 		return 0
 	}
 	steps := units / p.per
@@ -70,18 +72,18 @@ func (p *price) steps(n uint64) uint64 {
 	return uint64(steps)
 }
 
-// payAs is pay in the name of another operation.
+// payAs charges as pay does, and errors name the operation op.
 func (w *worker) payAs(op string, p *price, n uint64) error {
 	return w.charge(op, p.steps(n), addClamped(multiplyClamped(n, p.bytes), p.fixed))
 }
 
-// named returns p in the name of another operation.
+// named returns a copy of p whose errors name the operation op.
 func (p price) named(op string) *price {
 	p.op = op
 	return &p
 }
 
-// multiplyClamped multiplies without wrapping round.
+// multiplyClamped returns x*y, or the greatest uint64 if the product overflows.
 func multiplyClamped(x, y uint64) uint64 {
 	hi, lo := bits.Mul64(x, y)
 	if hi != 0 {
@@ -90,8 +92,7 @@ func multiplyClamped(x, y uint64) uint64 {
 	return lo
 }
 
-// stopAtLimit stops the run at a limit. The first limit that a run reaches is the
-// one it reports.
+// stopAtLimit stops the run at a limit. A run reports the first limit that it reaches.
 func (w *worker) stopAtLimit(name, op string, need, max, used uint64) error {
 	w.stop(w.limitError(name, op, need, max, used))
 	return w.stopCause
@@ -110,13 +111,13 @@ func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError
 	return e
 }
 
-// sharesLimit reports whether a limit of the run is that of its caller.
+// sharesLimit reports whether the run has no lower limit than its caller.
 func (w *worker) sharesLimit(name string) bool {
 	return w.parent != nil && !(name == "steps" && w.budget.ownSteps) && !(name == "memory" && w.budget.ownAlloc)
 }
 
-// limitOwner returns the run, w or one that it is nested in, whose own limit holds. Each
-// has a clock of its own.
+// limitOwner returns the run that set the limit: w, or a run that it is nested in. Each run has its
+// own clock.
 func (w *worker) limitOwner(name string) *worker {
 	for name != "time" && w.sharesLimit(name) {
 		w = w.parent

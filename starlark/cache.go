@@ -10,26 +10,26 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Cache stores compiled programs and notes of syntax trees, by the names and texts of
-// files, so that a file is parsed and compiled once. It stores no mistakes and changes no
-// result. The zero value is ready and works in memory; [OpenCache] adds a file on disk. It is
-// safe for concurrent use.
+// A Cache stores compiled programs and notes of syntax trees, by the names and texts of files, so
+// that starhost parses and compiles a file once. It stores no errors and changes no result. The
+// zero value is ready and works in memory; [OpenCache] adds a file on disk. It is safe for
+// concurrent use.
 type Cache struct {
 	mu       sync.Mutex
 	items    map[cacheKey][]byte           // encoded notes and programs that this process used
 	programs map[cacheKey]*compiledProgram // the same programs, ready to run
 	size     int                           // of both, in bytes of items or of source
-	unsaved  bool                          // Save has something to write
+	unsaved  bool                          // whether Save has something to write
 
-	dir       string                  // "" in memory
-	fileItems map[cacheKey]storedItem // that the file in dir had at the start
+	dir       string                  // folder of the file; "" in memory
+	fileItems map[cacheKey]storedItem // items that the file in dir had at the start
 }
 
 // maxCached is the most bytes of a Cache in memory. Above it, the Cache drops everything.
 // Programs count as their sources, and take up to five times as much memory.
 const maxCached = 16 << 20
 
-// A cacheKey is the SHA-256 of everything that an item depends on, but for the build.
+// A cacheKey is the SHA-256 of everything that an item depends on, except the build.
 type cacheKey [sha256.Size]byte
 
 // fileKey returns a digest of everything that the syntax of a file depends on.
@@ -48,12 +48,12 @@ func fileKey(o syntax.FileOptions, name string, text []byte) cacheKey {
 	return sha256.Sum256(append(data, text...))
 }
 
-// itemKey returns the key of an item of the file: a note or a program.
+// itemKey returns the key of a note or a program of the file.
 func (key cacheKey) itemKey(kind, name string) cacheKey {
 	return sha256.Sum256(append(append(append(key[:], kind...), 0), name...))
 }
 
-// add stores an item, encoded or as a program, whose size is in bytes. c.mu is held.
+// add stores a note or a program. size is in bytes. The caller locks c.mu.
 func (c *Cache) add(key cacheKey, item []byte, p *compiledProgram, size int) {
 	if c.size += size; c.items == nil || c.size > maxCached {
 		c.items, c.programs, c.size = map[cacheKey][]byte{}, map[cacheKey]*compiledProgram{}, size
@@ -65,7 +65,7 @@ func (c *Cache) add(key cacheKey, item []byte, p *compiledProgram, size int) {
 	}
 }
 
-// item returns an encoded item. c.mu is held.
+// item returns an encoded item. The caller locks c.mu.
 func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 	if item, ok = c.items[key]; ok {
 		return item, true
@@ -78,9 +78,9 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 	return s.data, true
 }
 
-// Note returns the result of find for the syntax tree of the file. The cache stores it by
-// its kind, so find must depend on the name and the text of the file alone, and each find
-// needs its own kind. The cache does not store errors. Nobody may change the result.
+// Note returns the result of find for the syntax tree of the file. The cache stores it by its kind,
+// so find must depend on the name and the text of the file alone, and each find needs its own kind.
+// The cache does not store errors. No caller may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
 	key := f.key.itemKey("note", kind)
 	f.cache.mu.Lock()
@@ -105,8 +105,8 @@ func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byt
 	return note, nil
 }
 
-// program returns the program of a file with a key. If the cache has none, compile makes it
-// from size bytes of source.
+// program returns the program with a key from the cache, or else the result of compile. size is the
+// length of the source in bytes.
 func (c *Cache) program(key cacheKey, size int, compile func() (*compiledProgram, error)) (*compiledProgram, error) {
 	c.mu.Lock()
 	p := c.programs[key]
@@ -133,7 +133,7 @@ func (c *Cache) program(key cacheKey, size int, compile func() (*compiledProgram
 	return p, nil
 }
 
-// encode returns the names that the program uses, NUL between them, a newline, and its code.
+// encode returns the names that the program uses, separated by NUL, then a newline and the code.
 func (p *compiledProgram) encode() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(strings.Join(p.uses, "\x00") + "\n")
@@ -141,10 +141,10 @@ func (p *compiledProgram) encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decodeProgram returns the program that encode wrote, nil for other bytes.
+// decodeProgram is the inverse of encode. It returns nil for other bytes.
 func decodeProgram(item []byte) (p *compiledProgram) {
 	defer func() {
-		if recover() != nil { // the decoder expects code that a compiler wrote
+		if recover() != nil { // the decoder panics on code that no compiler wrote
 			p = nil
 		}
 	}()

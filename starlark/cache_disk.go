@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// The file of a cache begins with cacheMagic and a digest of the build that wrote it. Then come
-// the items: key, SHA-256 of key and data, size of the data, data. No other user can write the
-// file, because its folder has mode 0700. A compiled program pays for its work only as the
-// rewriter of its build made it, so starhost ignores the file of another build, and items that
-// do not match their SHA-256.
+// The file of a cache begins with cacheMagic and a digest of the build that wrote it. Then come the
+// items: key, SHA-256 of key and data, size of the data, data. No other user can write the file,
+// because its folder has mode 0700. Only the rewriter of this build makes programs that charge for
+// their work as this build expects. So starhost ignores the file of another build, and every item
+// that does not match its SHA-256.
 const (
 	cacheFile  = "programs.cache"
 	cacheMagic = "starhost programs 1\n"
@@ -35,13 +35,13 @@ const (
 	orphanAge = time.Hour
 )
 
-// A storedItem is an item of the file, not verified yet.
+// A storedItem is an item of the file whose SHA-256 is not checked yet.
 type storedItem struct {
 	sum  [sha256.Size]byte
 	data []byte
 }
 
-// isIntact reports whether the item is as it was written.
+// isIntact reports whether the data of the item match its SHA-256.
 func (s storedItem) isIntact(key cacheKey) bool { return s.sum == itemSum(key, s.data) }
 
 func itemSum(key cacheKey, data []byte) [sha256.Size]byte {
@@ -63,7 +63,7 @@ func OpenCache(dir string) (*Cache, error) {
 	return &Cache{dir: dir, fileItems: readItems(root)}, nil
 }
 
-// openPrivate opens a folder that only its user may use. If create is set, it makes the folder.
+// openPrivate opens a folder that only its user may use. If create is true, it makes the folder.
 func openPrivate(dir string, create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,13 +83,13 @@ func openPrivate(dir string, create bool) (*os.Root, error) {
 		err = errors.New("the folder is another user's")
 	}
 	if err != nil {
-		root.Close() // it was only read
+		root.Close() // nothing was written
 		return nil, reasonOf(err)
 	}
 	return root, nil
 }
 
-// reasonOf returns why an operation failed, without the path.
+// reasonOf returns the reason of a failed operation, without the path.
 func reasonOf(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -101,7 +101,7 @@ func reasonOf(err error) error {
 // cacheHead returns the first bytes of a file of this build: they depend on the versions of all
 // modules, and on the executable, because builds of edited sources have no version.
 var cacheHead = sync.OnceValue(func() []byte {
-	info, _ := debug.ReadBuildInfo() // nil if go build did not make the program
+	info, _ := debug.ReadBuildInfo() // nil if another tool than go build made the program
 	id := fmt.Sprint(info)
 	if name, err := os.Executable(); err == nil {
 		if file, err := os.Stat(name); err == nil {
@@ -118,12 +118,12 @@ func readItems(root *os.Root) map[cacheKey]storedItem {
 	if err != nil || !info.Mode().IsRegular() || !isOwn(info) || info.Size() > maxCacheFile {
 		return nil
 	}
-	data, _ := root.ReadFile(cacheFile) // nil beside an error
+	data, _ := root.ReadFile(cacheFile) // nil if there is an error
 	return parseItems(data)
 }
 
-// parseItems returns the items of a file, up to the first that was cut off; none if another
-// build wrote the file.
+// parseItems returns the items of a file, up to the first incomplete one. It returns none if
+// another build wrote the file.
 func parseItems(data []byte) map[cacheKey]storedItem {
 	const fixed = 2 * sha256.Size
 	data, ours := bytes.CutPrefix(data, cacheHead())
@@ -140,9 +140,9 @@ func parseItems(data []byte) map[cacheKey]storedItem {
 	return items
 }
 
-// Save writes the cache to its file, together with the items that other programs wrote
-// meanwhile. If the file becomes too large, Save omits items that this process did not use. It
-// does nothing if there is nothing new, or no folder.
+// Save writes the cache to its file, together with the items that other programs wrote meanwhile.
+// If the file becomes too large, Save omits items that this process did not use. Save does nothing
+// if there is no new item, or no folder.
 func (c *Cache) Save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +167,8 @@ func (c *Cache) Save() error {
 	return replaceFile(root, encodeItems(c.items, readItems(root)))
 }
 
-// encodeItems returns a file with the items that this process used, and others while there is
-// room.
+// encodeItems returns a file with the items that this process used, and with others up to
+// maxCacheFile.
 func encodeItems(used map[cacheKey][]byte, others map[cacheKey]storedItem) []byte {
 	out := slices.Clone(cacheHead())
 	add := func(key cacheKey, data []byte) {
@@ -193,7 +193,7 @@ func encodeItems(used map[cacheKey][]byte, others map[cacheKey]storedItem) []byt
 // replaceFile writes the file of a cache under another name and renames it, so that readers
 // see the old file or the new one. It removes the temporary files of crashed programs.
 func replaceFile(root *os.Root, data []byte) error {
-	list, _ := fs.ReadDir(root.FS(), ".") // orphans that cannot be listed stay
+	list, _ := fs.ReadDir(root.FS(), ".") // starhost leaves orphans that it cannot list
 	for _, f := range list {
 		info, err := f.Info()
 		if strings.HasSuffix(f.Name(), tempEnd) && err == nil && time.Since(info.ModTime()) > orphanAge {

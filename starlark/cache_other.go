@@ -4,6 +4,6 @@ package starlark
 
 import "io/fs"
 
-// isOwn reports false: where the mode of a file does not say who may use it, no
-// program is taken from one.
+// isOwn reports false, because the mode of a file does not say here who may use it. So starhost
+// reads no program from a file.
 func isOwn(fs.FileInfo) bool { return false }

@@ -9,15 +9,15 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Code explains an error code: what it means, and a file that meets it beside
-// one that does not. It is an alias, as [Cost] is.
+// A Code explains an error code: its meaning, a file that fails with it (Bad), and one that works
+// (Good). It is an alias for the reason that [Cost] gives.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
-// Codes returns the error codes of this package, in their order.
+// Codes returns the error codes of this package in ascending order.
 func Codes() []Code { return codes }
 
-// codesByMessage tells errors of the interpreter apart, which has one type for all.
-// Each row needs all its texts in the message.
+// codesByMessage finds the code of an interpreter's error by its message, because all these errors
+// have one type. A row matches if the message contains all its texts.
 var codesByMessage = []struct {
 	code  string
 	texts []string
@@ -29,7 +29,8 @@ var codesByMessage = []struct {
 	{"E0107", []string{"function ", " called recursively"}},
 }
 
-// codeOf returns the code of an error that brings none itself.
+// codeOf returns the code of an error: the result of its Code method, or else a code by its type or
+// its message.
 func codeOf(err error, msg string) string {
 	var (
 		coded     interface{ Code() string }

@@ -9,9 +9,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// compare is the comparison of the interpreter, paid for pair by pair. Equal
-// substructures are compared each time they are met, so that the number of pairs
-// can be far above the number of values.
+// compare compares x and y as the interpreter does, and charges for each pair of values. The
+// interpreter compares a shared part each time that it meets it, so there can be far more pairs
+// than values.
 func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 	if isScalar(x) && isScalar(y) {
 		return starlark.Compare(op, x, y)
@@ -19,7 +19,7 @@ func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 	return w.compareDepth(op, x, y, starlark.CompareLimit)
 }
 
-// isScalar reports whether comparing v with any value is one small step.
+// isScalar reports whether v is so small that comparing it with any value takes one step.
 func isScalar(v starlark.Value) bool {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Float:
@@ -71,8 +71,7 @@ func (w *worker) compareDepth(op syntax.Token, x, y starlark.Value, depth int) (
 
 func isEquality(op syntax.Token) bool { return op == syntax.EQL || op == syntax.NEQ }
 
-// compareByStock pays for the whole comparison of two values and lets the
-// interpreter do it.
+// compareByStock charges for the whole comparison of two values, and lets the interpreter do it.
 func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if err := w.payWhole(x, y); err != nil {
 		return false, err
@@ -91,14 +90,14 @@ func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int)
 	return starlark.CompareDepth(op, x, y, depth)
 }
 
-// mirroredOps has the operator that means the same with its sides exchanged.
+// mirroredOps maps an operator to the one that means the same after an exchange of its operands.
 var mirroredOps = map[syntax.Token]syntax.Token{
 	syntax.EQL: syntax.EQL, syntax.NEQ: syntax.NEQ,
 	syntax.LT: syntax.GT, syntax.GT: syntax.LT, syntax.LE: syntax.GE, syntax.GE: syntax.LE,
 }
 
-// isHost reports whether v is of a type that the host brought. Such a value may
-// stand for a list or dict, and knows how to compare itself with one.
+// isHost reports whether the host defines the type of v. Such a value may stand for a list or dict,
+// and can compare itself with one.
 func isHost(v starlark.Value) bool {
 	_, ok := v.(interface{ StandsFor() string })
 	return ok
@@ -125,7 +124,7 @@ func (w *worker) payWhole(x, y starlark.Value) error {
 		}
 	case TextValue:
 		return w.pay(sameBytes, uint64(x.TextBytes()))
-	case interface{ ComparedBytes() int }: // a host's value that looks at long texts
+	case interface{ ComparedBytes() int }: // a host's value that compares long texts
 		return w.pay(sameBytes, uint64(x.ComparedBytes()))
 	}
 	return nil
@@ -144,7 +143,7 @@ func (w *worker) compareSequences(op syntax.Token, x, y sequence, depth int) (bo
 	n := min(x.Len(), y.Len())
 	for i := range n {
 		if i >= min(x.Len(), y.Len()) {
-			break // a host's comparison changed the list
+			break // a comparison of the host changed the list
 		}
 		if i&7 == 7 {
 			if err := w.pay(valuePair, 8); err != nil {
@@ -188,7 +187,7 @@ func (w *worker) equalDicts(x, y *starlark.Dict, depth int) (bool, error) {
 	return true, nil
 }
 
-// compareSets compares sets by inclusion.
+// compareSets compares two sets by inclusion, as the interpreter does.
 func (w *worker) compareSets(op syntax.Token, x, y *starlark.Set) (bool, error) {
 	n, m := x.Len(), y.Len()
 	switch op {
@@ -210,7 +209,7 @@ func (w *worker) compareSets(op syntax.Token, x, y *starlark.Set) (bool, error) 
 	return w.includesAll(x, y)
 }
 
-// includesAll reports whether all elements of y are in x.
+// includesAll reports whether x contains all elements of y.
 func (w *worker) includesAll(x, y *starlark.Set) (bool, error) {
 	for k := range y.Elements() {
 		if err := w.pay(valuePair, 1); err != nil {
@@ -249,8 +248,7 @@ func (w *worker) equalStructs(x, y *starlarkstruct.Struct, depth int) (bool, err
 	return true, nil
 }
 
-// paySets pays for an operation that looks every element of two sets up, which
-// hashes them again.
+// paySets charges for an operation that hashes the elements of both sets again.
 func (w *worker) paySets(op string, x, y starlark.Value) error {
 	if err := w.payKeys(op, x); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// What follows is about sums of texts. One such as "a " + ",".join(b) + " c" is one
-// call in place of one for each +, where all terms are known to be strings before they
-// run. It has no error but a limit, so that nobody sees in which order it is made.
+// This file is about sums of texts. The rewriter turns a sum such as "a " + ",".join(b) + " c" into
+// one call of $sum instead of one call for each +, if it can prove that all terms are strings. Only
+// a limit can make such a sum fail, so no script can observe the order of the additions.
 
-// maxTerms is the most terms of one call.
+// maxTerms is the largest number of terms of one call.
 const maxTerms = 64
 
 // textMethods are the methods of strings that return a string.
@@ -20,7 +20,8 @@ var textMethods = []string{
 	"capitalize", "format", "join", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rstrip", "strip", "title", "upper",
 }
 
-// isText reports whether e is a string if it is anything, seen through so many levels.
+// isText reports whether e is certainly a string, if its evaluation does not fail. It inspects at
+// most so many levels of e.
 func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	if levels == 0 {
 		return false
@@ -42,8 +43,8 @@ func (r *rewriter) isText(e syntax.Expr, levels int) bool {
 	return false
 }
 
-// textTerms returns the terms of a sum of texts in their order; nil if e is none, has two
-// of them, or is one of literals, which the compiler adds.
+// textTerms returns the terms of a sum of texts in their order. It returns nil if e is no such sum,
+// if it has only two terms, or if all terms are literals, which the compiler adds.
 func (r *rewriter) textTerms(e *syntax.BinaryExpr) []syntax.Expr {
 	var list []syntax.Expr
 	var x syntax.Expr = e
@@ -71,7 +72,7 @@ func isNotLiteral(e syntax.Expr) bool {
 	return !ok
 }
 
-// concatTexts is the sum of texts.
+// concatTexts is the helper $sum: it adds its arguments, which are strings.
 func concatTexts(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	size := 0
 	for _, a := range args {

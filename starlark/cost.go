@@ -1,18 +1,17 @@
 package starlark
 
-// A price is what an operation costs beside the step of its instruction, as a
-// function of the units of work it is about to do. One step stands for 10 to
-// 20 ns; bytes are what the operation allocates.
+// A price says how much an operation costs in addition to the step of its instruction. The cost
+// depends on the units of work that it is about to do. One step stands for 10 to 100 ns.
 type price struct {
-	op    string  // as errors name the operation
-	unit  string  // what is counted
-	per   float64 // units that one step pays for; 0: units cost no steps
-	bytes uint64  // of each unit
-	fixed uint64  // bytes of the operation itself
+	op    string  // the operation's name in errors
+	unit  string  // the thing that is counted
+	per   float64 // units for one step; 0: units cost no steps
+	bytes uint64  // memory for each unit
+	fixed uint64  // memory for the operation itself
 }
 
-// The prices of operators and of the parts that operations are made of. Those of
-// methods and functions stand in the tables of methods.go and universe.go.
+// These are the prices of operators and of the parts of other operations. The tables below have the
+// prices of methods and functions.
 var (
 	textConcat     = &price{"+", "bytes of the result", 128, 1, 16}
 	listConcat     = &price{"+", "elements of the result", 8, 16, 48}
@@ -51,10 +50,10 @@ var (
 	sortStep     = &price{"sorted", "elements times the logarithm of their number", 1, 0, 0}
 )
 
-// noCharge is the price of what is paid otherwise.
+// noCharge is the price of elements that the caller charges for in another way.
 var noCharge = new(price)
 
-// priceTable is the table of docs/sandbox.md.
+// priceTable lists the prices that docs/sandbox.md shows in its first table.
 var priceTable = []*price{
 	textConcat, listConcat, textRepeat, listRepeat, intProduct, intDivision, intWords, intText, intRatio, wordPair,
 	textNode, textBytes, quotedByteScan, valuePair, sameBytes,
@@ -64,19 +63,19 @@ var priceTable = []*price{
 	jsonNode, jsonText, jsonRead, jsonList, jsonItem, jsonLines,
 }
 
-// Bounds below which work is so small that its instruction pays for it.
+// These bounds separate work that is so small that its instruction pays for it.
 const (
-	smallText  = 128 // bytes that a scan may look at for nothing
-	smallEqual = 256 // bytes that a comparison or a hash may look at for nothing
+	smallText  = 128 // bytes that a search may read without a charge
+	smallEqual = 256 // bytes that a comparison or a hash may read without a charge
 )
 
-// Steps of calls that are charged beside what they do.
+// These steps are charged for a call, in addition to the call's own work.
 const (
-	hostSteps   = 8     // that a method of a host's value costs
-	nestedSteps = 1_000 // that a nested call costs its caller
+	hostSteps   = 8     // for a method of a host's value
+	nestedSteps = 1_000 // for a call from plugin to plugin
 )
 
-// Prices of the json module.
+// These are the prices of the module json.
 var (
 	jsonNode  = &price{"json.encode", "values", 1, 0, 0}
 	jsonText  = &price{"json.encode", "bytes of the text", 32, 2, 16}
@@ -87,7 +86,8 @@ var (
 	jsonLines = &price{"json.indent", "bytes of the text", 16, 2, 64}
 )
 
-// Prices of the work inside of one method or function, beside its row in the tables below.
+// These are the prices of work inside of one method or function. The tables below have the rest of
+// their prices.
 var (
 	joinString    = &price{"join", "strings", 0.5, 32, 0}
 	replacedPlace = &price{"replace", "places", 8, 0, 0}
@@ -110,7 +110,8 @@ var (
 	zipRow         = &price{"zip", "rows", 1, 40, 48}
 )
 
-// methods has a row for every method of the core types, by type and name.
+// methods has a row for each method of a core type, by type and name. A dearer string.replace needs
+// a change of its row alone.
 var methods = map[string]map[string]*method{
 	"string": {
 		"capitalize":     {price: price{unit: "bytes", per: 4, bytes: 2, fixed: 16}, units: countReceiver},
@@ -188,7 +189,7 @@ var methods = map[string]map[string]*method{
 	},
 }
 
-// functions has a row for every name of the universe.
+// functions has a row for each name of the universe. The notes repeat the prices above in words.
 var functions = map[string]function{
 	"None":      {note: "nothing: a constant"},
 	"True":      {note: "nothing: a constant"},

@@ -10,42 +10,42 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A Coverage counts how often runs reach the statements of files, and each way out of their
-// conditions. Counting takes steps, so a run may take eight times as many as its limit says; it
-// changes no value. The zero value is ready; it is safe for concurrent use.
+// A Coverage counts how often runs execute each statement of a file, and each outcome of each
+// condition. Counting takes steps, so a run may take eight times its limit; it changes no value.
+// The zero value is ready. It is safe for concurrent use.
 //
-// A parameter's default counts with the def that evaluates it: conditions in it are
-// no branches of their own. Strings and pass are no lines.
+// The default of a parameter counts with its def, and its conditions are no branches. Strings and
+// pass statements are no lines.
 type Coverage struct {
 	mu    sync.Mutex
 	files map[string]*fileCounters
 }
 
-// A FileCoverage is what runs reached of one file.
+// A FileCoverage has the counts of one file.
 type FileCoverage struct {
-	// Path is that of [Exec.Covers], or the file's name.
+	// Path is the result of [Exec.CoveragePath], or the name of the file.
 	Path string
-	// Lines are those on which a statement begins, from the first to the last.
+	// Lines are the lines on which a statement begins, in ascending order.
 	Lines []LineCoverage
-	// Branches are the conditions of if and elif, of conditional expressions and of
-	// comprehensions, by their places.
+	// Branches are the conditions of if, elif, conditional expressions and comprehensions, by
+	// position.
 	Branches []BranchCoverage
 }
 
-// A LineCoverage says how often the statements that begin on a line were reached; of
-// several the one that was reached most often.
+// A LineCoverage says how often the statements that begin on a line were executed. If there are
+// several, it has the count of the most frequent one.
 type LineCoverage struct {
 	Line  int
 	Count uint64
 }
 
-// A BranchCoverage says how often a condition was true, and how often false.
+// A BranchCoverage says how often a condition was true and how often it was false.
 type BranchCoverage struct {
-	Line, Col   int // of the word if or elif
+	Line, Col   int // position of the word if or elif
 	True, False uint64
 }
 
-// Report returns what was counted so far, sorted by paths.
+// Report returns the counts so far, sorted by paths.
 func (c *Coverage) Report() []FileCoverage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +56,8 @@ func (c *Coverage) Report() []FileCoverage {
 	return list
 }
 
-// AddFile puts a file into the report that perhaps nothing reaches, by the path that
-// [Exec.Covers] would give it. What was counted under the path stays.
+// AddFile adds a file to the report that perhaps no run executes. Its path is the one that
+// [Exec.CoveragePath] returns for it. Existing counts under the path stay.
 func (c *Coverage) AddFile(path string, f *File) error {
 	tree, err := f.takeTree()
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *Coverage) AddFile(path string, f *File) error {
 	return nil
 }
 
-// countersOf returns the counters for what was instrumented of a file. It is nil
-// where another text was counted under the path: its lines are others.
+// countersOf returns the counters of an instrumented file. It returns nil if another text has
+// counters under the path, because the lines differ.
 func (c *Coverage) countersOf(path, text string, s *probeSites) *fileCounters {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *Coverage) countersOf(path, text string, s *probeSites) *fileCounters {
 	return f
 }
 
-// A counted file is one with counters. That of number 0 is no site's.
+// fileCounters are the counters of one file. No probe uses counter 0.
 type fileCounters struct {
 	text   string
 	sites  *probeSites
@@ -116,7 +116,7 @@ func (f *fileCounters) report(path string) FileCoverage {
 	return out
 }
 
-// increment counts at the counter that an argument of a probe names.
+// increment adds one to the counter whose number is an argument of a probe.
 func (f *fileCounters) increment(counter starlark.Value) {
 	if f == nil {
 		return
@@ -125,8 +125,7 @@ func (f *fileCounters) increment(counter starlark.Value) {
 	f.counts[n].Add(1)
 }
 
-// probeNames returns what the probes of an instrumented file call. If the file is nil, they count
-// nothing.
+// probeNames returns the functions that the probes of a file call. If f is nil, they count nothing.
 func (f *fileCounters) probeNames() starlark.StringDict {
 	return starlark.StringDict{
 		lineProbe:   &helper{lineProbe, f.countLine},
@@ -134,13 +133,14 @@ func (f *fileCounters) probeNames() starlark.StringDict {
 	}
 }
 
-// lineProbeStmt counts a statement that is about to run: line(counter).
+// countLine implements line(counter): it counts a statement that is about to run.
 func (f *fileCounters) countLine(_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	f.increment(args[0])
 	return starlark.None, nil
 }
 
-// countBranch counts the outcome of a condition, which it returns: arm(yes, no, condition).
+// countBranch implements arm(yes, no, condition): it counts the outcome of the condition, and
+// returns it.
 func (f *fileCounters) countBranch(
 	_ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple,
 ) (starlark.Value, error) {

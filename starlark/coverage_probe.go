@@ -5,17 +5,17 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// This file makes the rewriter instrument a file for [Coverage]: it puts a probe, a call that
-// counts, before each statement and around each condition. Probes are steps like any other. So a
-// covered run may take more steps than its limit says: see coveredSteps.
+// This file lets the rewriter instrument a file for [Coverage]. A probe is a call that counts; the
+// rewriter puts one before each statement and around each condition. Probes are steps like any
+// other, so a run that is measured may take more steps than its limit; see coveredSteps.
 
-// The names that probes call.
+// These are the names of the functions that probes call.
 const (
 	lineProbe   = "$line"
 	branchProbe = "$arm"
 )
 
-// isProbe reports whether a name is one that probes call.
+// isProbe reports whether probes call a function of that name.
 func isProbe(name string) bool { return name == lineProbe || name == branchProbe }
 
 // coveredSteps is the number of interpreter steps that count as one while coverage is measured, so
@@ -31,9 +31,9 @@ func (s *Sandbox) stepRate() uint64 {
 	return 1
 }
 
-// probeSites are the places of a file at which something is counted.
+// probeSites are the places of a file that have a probe.
 type probeSites struct {
-	counters int // numbers from 1
+	counters int // the number of counters; their numbers begin with 1
 	lines    []lineSite
 	branches []branchSite
 }
@@ -47,14 +47,14 @@ func (s *probeSites) counter() int {
 	return s.counters
 }
 
-// instrument is compile with probes, and returns what they count.
+// instrument compiles f with probes, and returns their sites.
 func (s *Sandbox) instrument(f *File, extra starlark.StringDict) (*starlark.Program, []string, *probeSites, error) {
 	sites := &probeSites{}
 	program, uses, err := s.compile(f, extra, sites)
 	return program, uses, sites, err
 }
 
-// isCounted reports whether a statement counts as a line: pass and strings do nothing.
+// isCounted reports whether a statement counts as a line. Strings and pass statements do not.
 func isCounted(s syntax.Stmt) bool {
 	switch s := s.(type) {
 	case *syntax.BranchStmt:
@@ -73,7 +73,8 @@ func (r *rewriter) lineProbeStmt(pos syntax.Position) syntax.Stmt {
 	return &syntax.ExprStmt{X: probeCall(pos, lineProbe, intLiteral(pos, n))}
 }
 
-// rewriteCondition rewrites the condition of the if, or elif, at pos, with a probe of its outcome.
+// rewriteCondition rewrites the condition of the if or elif at pos. If coverage is measured, it
+// adds a probe.
 func (r *rewriter) rewriteCondition(pos syntax.Position, e syntax.Expr) syntax.Expr {
 	if r.sites == nil {
 		return r.expr(e)

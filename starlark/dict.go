@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// makeSet is set(xs).
+// makeSet implements set(xs).
 func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var xs starlark.Iterable
 	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 0, &xs); err != nil {
@@ -38,7 +38,7 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 	return s, nil
 }
 
-// makeDict is dict(pairs, **kwargs).
+// makeDict implements dict(pairs, **kwargs).
 func makeDict(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) > 1 {
 		return nil, fmt.Errorf("dict: got %d arguments, want at most 1", len(args))
@@ -53,8 +53,8 @@ func makeDict(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	return d, nil
 }
 
-// updateDict puts the entries of a mapping or the pairs of an iterable into d,
-// then the keyword arguments.
+// updateDict inserts the entries of a mapping, or the pairs of an iterable, into d, and then the
+// keyword arguments.
 func (w *worker) updateDict(d *starlark.Dict, op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if len(args) == 1 {
 		if err := w.updatePairs(d, op, args[0]); err != nil {
@@ -107,7 +107,7 @@ func (w *worker) updatePairs(d *starlark.Dict, op string, v starlark.Value) erro
 	})
 }
 
-// pairOf returns the two elements of the i-th element of a dict's argument.
+// pairOf returns the two elements of x, which is element i of the argument of dict.
 func pairOf(x starlark.Value, i int) (k, v starlark.Value, err error) {
 	iter := starlark.Iterate(x)
 	if iter == nil {
@@ -125,13 +125,13 @@ func pairOf(x starlark.Value, i int) (k, v starlark.Value, err error) {
 	return k, v, nil
 }
 
-// payKeyOfDisplay is a key of a dict display: key(k).
+// payKeyOfDisplay is the helper key(k) of a key in {k: v}.
 func payKeyOfDisplay(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[0], workerOf(th).payDisplayKey(args[0])
 }
 
-// payDisplayKey pays for a key and, if that is long, for its text: the interpreter
-// quotes a key that is given twice.
+// payDisplayKey charges for a key. If the key is long, it charges for its text as well, because the
+// interpreter quotes a duplicate key in its error.
 func (w *worker) payDisplayKey(k starlark.Value) error {
 	if err := w.payKey("key", k); err != nil {
 		return err
@@ -148,8 +148,8 @@ func (w *worker) payDisplayKey(k starlark.Value) error {
 	return w.payAs("key", textBytes, multiplyClamped(n, 3))
 }
 
-// payFirstKey is the first key of a dict display, which pays for the dict with
-// room for n entries: entry(k, n).
+// payFirstKey is the helper entry(k, n) of the first key in {k: v}. It also charges for the dict,
+// with space for n entries.
 func payFirstKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	n, _ := args[1].(starlark.Int).Uint64()
@@ -159,7 +159,7 @@ func payFirstKey(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (
 	return args[0], w.payDisplayKey(args[0])
 }
 
-// payTable pays for a new dict with room for n entries; eight are in it.
+// payTable charges for a new dict of n entries. The price of a table includes eight entries.
 func (w *worker) payTable(n uint64) error {
 	if n <= 8 {
 		n = 0
@@ -167,12 +167,12 @@ func (w *worker) payTable(n uint64) error {
 	return w.charge(newTable.op, 0, newTable.bytes+multiplyClamped(n, newEntry.bytes))
 }
 
-// newEmptyDict is {}.
+// newEmptyDict is the helper of {}.
 func newEmptyDict(th *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return new(starlark.Dict), workerOf(th).payTable(0)
 }
 
-// dictOfPairs makes a dict of a list of pairs: {k: v for ...}.
+// dictOfPairs implements {k: v for ...}: it makes a dict of a list of pairs.
 func dictOfPairs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	w := workerOf(th)
 	pairs := args[0].(*starlark.List)

@@ -13,14 +13,14 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Pos is a place in source text. Parts that are not known are zero.
+// A Pos is a position in source text. Unset parts are zero.
 type Pos struct {
 	File string
 	Line int // from 1
 	Col  int // from 1, in code points
 }
 
-// String returns "file:line:col", without the parts that are zero.
+// String returns "file:line:col" without the parts that are zero.
 func (p Pos) String() string {
 	s := p.File
 	for _, n := range []int{p.Line, p.Col} {
@@ -35,27 +35,27 @@ func posOf(p syntax.Position) Pos {
 	return Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
 }
 
-// A Frame is a call or a load that was under way.
+// A Frame is a call or a load that was active when an error occurred.
 type Frame struct {
 	Fn  string // "<toplevel>" for a file
 	Pos Pos
 }
 
-// An Error is a failure of Starlark source, with the place it happened.
+// An Error is a failure of Starlark source, with its position.
 type Error struct {
-	Pos    Pos      // innermost place in the source
-	Msg    string   // UTF-8 without the place; one line unless the script's own text has more
-	Code   string   // "E0101": the cause's Code() string where it has one, else by kind
-	Source string   // text of the line at Pos, cut to 200 bytes; "" when it is not known
-	Help   string   // how it is done here, for habits of other languages; mostly ""
-	Trace  []Frame  // calls and loads that led to Pos, outermost first
+	Pos    Pos      // innermost position in the source
+	Msg    string   // UTF-8 without the position; one line unless the script's own text has more
+	Code   string   // such as "E0101": from the cause's method Code() string, or else by its kind
+	Source string   // text of the line at Pos, cut to 200 bytes; "" if the text is missing
+	Help   string   // the Starlark way for a habit from another language; mostly ""
+	Trace  []Frame  // calls and loads on the way to Pos, outermost first
 	Also   []*Error // further errors of the same file: Pos, Msg and Code
 
 	caret int // code points of Source before Pos
 	cause error
 }
 
-// Error returns the place and the message.
+// Error returns the position and the message.
 func (e *Error) Error() string {
 	if p := e.Pos.String(); p != "" {
 		return p + ": " + e.Msg
@@ -65,9 +65,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// Redact returns the error with its texts changed, at the same place, with a
-// cause that callers may test for in place of its own. A [LimitError] stays: it says
-// nothing of a script.
+// Redact returns the error with redacted texts and the same position. cause replaces its cause, so
+// that callers can test for it. If cause is nil, a [LimitError] remains the cause, because it
+// contains no text of a script.
 func (e *Error) Redact(redact func(string) string, cause error) error {
 	clean := *e
 	clean.Msg, clean.Source, clean.Help = redact(e.Msg), redact(e.Source), redact(e.Help)
@@ -86,16 +86,16 @@ func (e *Error) Redact(redact func(string) string, cause error) error {
 	return &clean
 }
 
-// Bounds of the text of an error, whatever a script puts into it.
+// These bound the text of an error, because a script may put any text into it.
 const (
 	maxMessage = 4 << 10 // bytes of Msg
 	maxSource  = 200     // bytes of Source
-	maxFrames  = 20      // of Detail
-	maxAlso    = 10      // of Also
+	maxFrames  = 20      // frames that Detail shows
+	maxAlso    = 10      // errors in Also
 )
 
-// Detail returns the error as a terminal shows it: the message with its code, the
-// source line with a caret, the frames, and help. It ends with a line break.
+// Detail returns the error as a terminal shows it: the message with its code, the source line with
+// a caret, the frames, and help. It ends with a newline.
 func (e *Error) Detail() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s [%s]\n", e.Error(), e.Code)
@@ -113,7 +113,7 @@ func (e *Error) Detail() string {
 	return b.String()
 }
 
-// indentOf returns what moves a caret below the n-th code point of line.
+// indentOf returns the white space that moves a caret below code point n of line.
 func indentOf(line string, n int) string {
 	var b strings.Builder
 	for _, r := range line {
@@ -131,7 +131,7 @@ func indentOf(line string, n int) string {
 	return b.String()
 }
 
-// writeTrace writes the frames, without those in the middle of a long trace.
+// writeTrace writes the frames. It omits the middle of a long trace.
 func writeTrace(b *strings.Builder, trace []Frame) {
 	const half = maxFrames / 2
 	for i, f := range trace {
@@ -144,12 +144,11 @@ func writeTrace(b *strings.Builder, trace []Frame) {
 	}
 }
 
-// An InternalError is a panic that was recovered: a bug of the host, not of the
-// script that met it.
+// An InternalError is a recovered panic: a bug of the host, not of the script.
 type InternalError struct {
-	Pos   Pos    // of the script, as far as it is known
-	Value any    // that was passed to panic
-	Stack []byte // of the goroutine
+	Pos   Pos    // position in the script, or zero
+	Value any    // the argument of panic
+	Stack []byte // stack of the goroutine
 }
 
 func (e *InternalError) Error() string {
@@ -159,27 +158,26 @@ func (e *InternalError) Error() string {
 // Code returns the error code that explains internal errors.
 func (e *InternalError) Code() string { return "E0111" }
 
-// recoverPanicAt is like worker.contain where no script is running. It is deferred.
+// recoverPanicAt turns a panic into an InternalError, if no script is running. It must be deferred.
 func recoverPanicAt(err *error, pos Pos) {
 	if p := recover(); p != nil {
 		*err = &InternalError{Pos: pos, Value: p}
 	}
 }
 
-// A stopError is what the interpreter reported of a run that was stopped: it
-// has the place, and the cause is why.
+// A stopError combines the interpreter's report of a stopped run, which has the position, with the
+// cause of the stop.
 type stopError struct {
-	reported error // may be nil: a script can end before it notices
+	reported error // nil if the script ended before it noticed the stop
 	cause    error
 }
 
 func (e stopError) Error() string { return e.cause.Error() }
 
-// Locate turns any failure of evaluation into an [*Error]: those of the scanner,
-// the parser, the resolver and the interpreter, limits, recovered panics, and
-// errors of builtins. These may have methods Code() string, Help() string and
-// Place() syntax.Position, which win. src returns the text of a file, or "";
-// it may be nil. Locate(nil, src) is nil.
+// Locate turns any failure of an evaluation into an [*Error]: errors of the scanner, the parser,
+// the resolver, the interpreter and builtins, limits, and recovered panics. If the cause has a
+// method Code() string, Help() string or Place() syntax.Position, its result is used. src returns
+// the text of a file, or "", and may be nil. Locate(nil, src) is nil.
 func Locate(err error, src func(file string) string) *Error {
 	if err == nil {
 		return nil
@@ -209,9 +207,8 @@ func Locate(err error, src func(file string) string) *Error {
 	return e
 }
 
-// takeFrames takes the message and the frames from the innermost part of err that
-// has them. A located error inside, of a loaded file or another plugin, keeps
-// its place.
+// takeFrames sets the message and the frames from the innermost error in err that has them. If err
+// contains an *Error, of a loaded file or another plugin, its position stays.
 func (e *Error) takeFrames(err error) {
 	if err != nil {
 		e.Msg = err.Error()
@@ -231,7 +228,7 @@ func (e *Error) takeFrames(err error) {
 	}
 }
 
-// adopt makes e a report of inner, led to by the frames of e.
+// adopt makes e a copy of inner. The frames of e come before those of inner.
 func (e *Error) adopt(inner *Error) {
 	trace := append(e.Trace, inner.Trace...)
 	cause := e.cause
@@ -239,8 +236,8 @@ func (e *Error) adopt(inner *Error) {
 	e.Trace, e.cause = trace, cause
 }
 
-// scriptFrames returns the frames of Starlark code, outermost first. Those of
-// builtins have no line, and helpers are no part of the script.
+// scriptFrames returns the frames of Starlark code, outermost first. It omits builtins, which have
+// no line, and helpers, which are no part of the script.
 func scriptFrames(stack starlark.CallStack) []Frame {
 	var list []Frame
 	for _, f := range stack {
@@ -251,7 +248,7 @@ func scriptFrames(stack starlark.CallStack) []Frame {
 	return list
 }
 
-// takeCause takes what the kind of the cause knows.
+// takeCause sets the position, the message and the help that the type of the cause provides.
 func (e *Error) takeCause() {
 	var (
 		syntaxErr syntax.Error
@@ -284,8 +281,8 @@ func (e *Error) takeCause() {
 	}
 }
 
-// placeLimit returns the cause with the place of the error in it. A limit's
-// error may stop the callers of a run too, which have places of their own.
+// placeLimit returns a copy of limit with the position of e. The copy is necessary, because the
+// same error may stop the callers of the run, which have other positions.
 func (e *Error) placeLimit(limit *LimitError) error {
 	e.Pos = cmp.Or(e.Pos, limit.Pos)
 	placed := *limit
@@ -296,7 +293,7 @@ func (e *Error) placeLimit(limit *LimitError) error {
 	return &placed
 }
 
-// furtherErrors returns the errors behind the first.
+// furtherErrors returns the errors after the first.
 func furtherErrors(list resolve.ErrorList) []*Error {
 	var rest []*Error
 	for i, e := range list[1:] {
@@ -308,7 +305,7 @@ func furtherErrors(list resolve.ErrorList) []*Error {
 	return rest
 }
 
-// fillSource fills in the source line at the error's place.
+// fillSource sets the source line at the position of the error.
 func (e *Error) fillSource(src func(string) string) *Error {
 	if e.Source != "" || src == nil || e.Pos.Line < 1 {
 		return e
@@ -326,13 +323,13 @@ func (e *Error) fillSource(src func(string) string) *Error {
 	return e
 }
 
-// clipAround cuts a long line to maxSource bytes around its n-th code point, and
-// returns where that is then.
+// clipAround cuts a long line to maxSource bytes around code point n, and returns the new number of
+// that code point.
 func clipAround(line string, n int) (string, int) {
 	if len(line) <= maxSource {
 		return line, n
 	}
-	at := 0 // byte offset of the n-th code point
+	at := 0 // byte offset of code point n
 	for range n {
 		_, size := utf8.DecodeRuneInString(line[at:])
 		at += size
@@ -344,7 +341,7 @@ func clipAround(line string, n int) (string, int) {
 	return cutBytes(line[start:], maxSource), utf8.RuneCountInString(line[start:max(at, start)])
 }
 
-// cutBytes returns the first n bytes of s, less what would split a code point.
+// cutBytes returns the first n bytes of s, without an incomplete code point at the end.
 func cutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -355,7 +352,7 @@ func cutBytes(s string, n int) string {
 	return s[:n]
 }
 
-// cut bounds the text of an error, and says how long it was.
+// cut returns the first n bytes of s. If s is longer, its length follows.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -363,10 +360,10 @@ func cut(s string, n int) string {
 	return fmt.Sprintf("%s... (%d bytes)", cutBytes(s, n), len(s))
 }
 
-// quoteShort returns s as it stands in an error.
+// quoteShort quotes s for an error, and cuts it to the length of an identifier.
 func quoteShort(s string) string { return strconv.Quote(cut(s, maxIdentifier)) }
 
-// isIdentifier reports whether a script can spell s as a name.
+// isIdentifier reports whether a script can use s as a name.
 func isIdentifier(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r >= utf8.RuneSelf

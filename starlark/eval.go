@@ -8,18 +8,17 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// exprName is the file that an expression's positions name, and exprResult the
-// global that it is assigned to: no script can spell it.
+// exprName is the file in the positions of an expression. exprResult is the global that receives
+// its value; no script can spell it.
 const (
 	exprName   = "expr"
 	exprResult = "$result"
 )
 
-// Eval evaluates an expression as if it stood behind the last line of a module:
-// it sees the module's globals, the names that its file had, and over both those
-// given. It returns the text of the value, as repr gives it. It has a budget of its
-// own, or spends that of the run that ctx comes from, as a [Sandbox.Call] does. The
-// error is an [*Error], or nil.
+// Eval evaluates an expression as if it followed the last line of a module. The expression sees the
+// module's globals and the environment of its file, and names has priority over both. Eval returns
+// the value as repr formats it. If ctx comes from a run, Eval spends the budget of that run as
+// [Sandbox.Call] does; otherwise it has its own budget. The error is an [*Error], or nil.
 func (s *Sandbox) Eval(
 	ctx context.Context, m *Module, names starlark.StringDict, expr string,
 ) (text string, usage Usage, err error) {
@@ -63,8 +62,8 @@ func (s *Sandbox) parseExpr(expr string) (*File, error) {
 	}
 }
 
-// evalExpr runs what parseExpr returned, with names beside the defined ones, and returns
-// the text of the value.
+// evalExpr runs the file that parseExpr returned, and formats the value. The file sees the defined
+// names and names.
 func (w *worker) evalExpr(f *File, names starlark.StringDict) (_ string, err error) {
 	defer w.recoverPanic(&err)
 	program, _, err := w.sandbox.compile(f, names, nil)

@@ -11,34 +11,34 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A File is source text that was parsed and is fit to be evaluated.
+// A File is source text that starhost has parsed and that can be evaluated.
 type File struct {
 	name    string
-	src     []byte // as evaluated: line ends normalised, no byte order mark
+	src     []byte // normalised: line ends are "\n", without a byte order mark
 	options syntax.FileOptions
 	key     cacheKey
 	cache   *Cache
 
 	mu   sync.Mutex
-	tree *syntax.File // nil until somebody looks at it, and once it was taken
+	tree *syntax.File // nil before the first use, and after takeTree
 }
 
 // Name returns the name that positions show.
 func (f *File) Name() string { return f.name }
 
-// Syntax returns the tree of the file as it was written, which is the caller's alone.
+// Syntax returns the tree of the file before the rewriter. The caller may change it.
 func (f *File) Syntax() *syntax.File {
-	tree, _ := f.takeTree() // it could be parsed before
+	tree, _ := f.takeTree() // Parse found no error
 	return tree
 }
 
-// dialect is the language of all files: Starlark with sets, with statements and
-// reassignment at the top level, without recursion and while.
+// dialect is the language of all files: Starlark with sets, and with statements and reassignment at
+// the top level. It has no recursion and no while.
 var dialect = syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
 
-// Parse parses a file. Its name is what positions show, with "/" between its
-// parts, such as "oncall/plugin.star". Nobody may change src from now on. The error is an
-// [*Error], or nil.
+// Parse parses a file. Positions show its name, whose parts are separated by "/", such as
+// "oncall/plugin.star". The caller must not change src afterwards. The error is an [*Error], or
+// nil.
 func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
 	f, err := s.parse(name, src)
 	if err != nil {
@@ -47,18 +47,18 @@ func (s *Sandbox) Parse(name string, src []byte) (*File, error) {
 	return f, nil
 }
 
-// parse is Parse with an error that has no place yet.
+// parse does the work of Parse. Its errors have no source line yet.
 func (s *Sandbox) parse(name string, src []byte) (*File, error) {
 	f, err := s.newFile(name, src)
 	if err != nil {
 		return nil, err
 	}
 	f.cache = s.cache
-	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // it can be parsed
+	_, err = f.Note("syntax", func(*syntax.File) ([]byte, error) { return nil, nil }) // fails if the file has a syntax error
 	return f, err
 }
 
-// parseUncached is parse for a text that nobody will parse again.
+// parseUncached parses a text that is used only once, so it does not go into the cache.
 func (s *Sandbox) parseUncached(name string, src []byte) (*File, error) {
 	f, err := s.newFile(name, src)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Sandbox) parseUncached(name string, src []byte) (*File, error) {
 	return f, err
 }
 
-// newFile returns a file that was not parsed yet.
+// newFile returns a file that is not parsed yet.
 func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	if int64(len(src)) > s.limits.Source {
 		return nil, &LimitError{Limit: "source", Op: name, Need: uint64(len(src)), Max: uint64(s.limits.Source), Pos: Pos{File: name}}
@@ -81,15 +81,15 @@ func (s *Sandbox) newFile(name string, src []byte) (*File, error) {
 	return &File{name: name, src: text, options: s.dialect, key: fileKey(s.dialect, name, text), cache: &Cache{}}, nil
 }
 
-// readTree returns the tree of the file, to be looked at.
+// readTree returns the tree of the file. The caller must not change it.
 func (f *File) readTree() (*syntax.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.parseTree()
 }
 
-// takeTree returns the tree of the file for one who changes it. The file has it no more:
-// most files are run, and looked at no more.
+// takeTree returns the tree of the file to a caller that changes it. The file drops the tree,
+// because most files run once and are not read again.
 func (f *File) takeTree() (*syntax.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +98,7 @@ func (f *File) takeTree() (*syntax.File, error) {
 	return tree, err
 }
 
-// parseTree parses the file if it has no tree. Its lock is held.
+// parseTree parses the file if it has no tree. The caller locks f.mu.
 func (f *File) parseTree() (_ *syntax.File, err error) {
 	defer recoverPanicAt(&err, Pos{File: f.name})
 	if f.tree != nil {
@@ -115,8 +115,8 @@ func (f *File) parseTree() (_ *syntax.File, err error) {
 	return tree, nil
 }
 
-// normaliseText returns the text of a source file with "\n" as the end of lines, so
-// that one text has one meaning whatever editor saved it.
+// normaliseText returns the text of a source file with "\n" as line ends, so that a file has the
+// same meaning whichever editor saved it.
 func normaliseText(name string, src []byte) ([]byte, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if i := bytes.IndexByte(src, 0); i >= 0 {
@@ -146,15 +146,15 @@ func invalidUTF8(src []byte) int {
 	}
 }
 
-// posAt returns the place of the byte at offset i.
+// posAt returns the position of the byte at offset i.
 func posAt(name string, src []byte, i int) Pos {
 	line := src[bytes.LastIndexByte(src[:i], '\n')+1 : i]
 	return Pos{File: name, Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1 + utf8.RuneCount(line)}
 }
 
-// compile returns the guarded program of f for an environment of the language's
-// and the defined names, and those of extra, and which of these names it uses. Where
-// sites is not nil, it has probes.
+// compile returns the guarded program of f, and the predeclared names that it uses. The file sees
+// the names of the language, the defined names and extra. If sites is not nil, the program has
+// probes.
 func (s *Sandbox) compile(
 	f *File, extra starlark.StringDict, sites *probeSites,
 ) (_ *starlark.Program, uses []string, err error) {
@@ -184,7 +184,7 @@ func (s *Sandbox) compile(
 	return nil, nil, undefinedNameErrors(tree, known, s.scopeNames(tree, extra))
 }
 
-// sources holds the text of files by name, for the lines that errors quote.
+// sources has the texts of files by name, because errors quote lines of them.
 type sources struct {
 	mu    sync.Mutex
 	texts map[string][]byte
