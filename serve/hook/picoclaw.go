@@ -146,57 +146,6 @@ type picoConn struct {
 	requestCount uint64 // all requests so far; gives sessions their age
 }
 
-// A request is one message of PicoClaw.
-type request struct {
-	*document
-	id      string // as JSON, "" for none
-	method  string
-	params  int    // the node of the parameters, noNode without any
-	session string // the conversation's name
-	turn    string // the name of the turn, "" if PicoClaw does not say
-
-	isAnswered atomic.Bool // set by plugins or by the watchdog
-	verdicts   *verdicts   // the store of the conversation, nil before handleRequest finds it
-}
-
-// readRequest decodes a line. It returns false for a line without a method, which is not a request.
-func readRequest(d *document) (*request, bool) {
-	if !d.read() || !d.hasKind(0, objectNode) {
-		return nil, false
-	}
-	r := &request{
-		document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")),
-		params: d.member(0, "params"),
-	}
-	if !d.hasKind(r.params, objectNode) {
-		r.params = noNode
-	}
-	return r, r.method != ""
-}
-
-// setSession finds the request's conversation and turn. PicoClaw spells the names of these fields
-// as Go does in requests, and in snake case in notifications.
-func (r *request) setSession() {
-	meta, scope := r.member(r.params, "meta"), r.member(r.params, "scope")
-	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
-	r.session = cmp.Or(r.firstText(meta, "SessionKey", "session_key"), r.firstText(scope, "SessionKey", "session_key"))
-	if r.session == "" {
-		channel, chat := r.param("channel"), r.param("chat_id")
-		r.session = "picoclaw"
-		if channel+chat != "" {
-			r.session = channel + ":" + chat
-		}
-	}
-}
-
-// firstText returns the text of the first of two members that is not empty.
-func (r *request) firstText(object int, name, other string) string {
-	return cmp.Or(r.stringAt(r.member(object, name)), r.stringAt(r.member(object, other)))
-}
-
-// param returns a parameter's text.
-func (r *request) param(name string) string { return r.stringAt(r.member(r.params, name)) }
-
 // handOverAfter is the time after which another goroutine takes over reading from one that answers
 // a request. Most answers take less time and need no other goroutine.
 const handOverAfter = time.Millisecond
@@ -266,37 +215,6 @@ func (p *picoConn) refuseLine(d *document) {
 	}
 }
 
-// picoNames are the member names of a request, of its parameters, and of the objects meta and scope
-// there, which name the conversation.
-var picoNames = struct{ request, params, place []string }{
-	request: []string{"id", "method", "params"},
-	params: []string{
-		"meta", "scope", "channel", "chat_id", "kind", "model", "options", "messages", "tools", "response", "tool", "arguments", "result", "duration",
-	},
-	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
-}
-
-// checkRequest returns an error if two readers could decode the request differently. It does not
-// check the messages of a conversation, because no guard decides about them.
-func (r *request) checkRequest() error {
-	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
-	for _, place := range []string{"meta", "scope"} {
-		err = cmp.Or(err, r.checkCase(r.member(r.params, place), picoNames.place))
-	}
-	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
-		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
-			err = errors.New("got no tool")
-		}
-		return err
-	}
-	for _, object := range []int{0, r.params} {
-		if name, twice := r.findDuplicate(object); twice {
-			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
-		}
-	}
-	return err
-}
-
 // handleRequest answers a request, and reports whether the caller goes on reading.
 func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
@@ -353,96 +271,6 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 	return reader.CompareAndSwap(false, true)
 }
 
-// A queueEntry is the place of a request in the queue of its conversation.
-type queueEntry struct {
-	before    *queueEntry   // nil for the first entry
-	done      chan struct{} // closed when the request leaves the queue
-	leftEarly bool          // it left before its turn, so the next entry waits for before; set before done closes
-}
-
-// enqueue adds a request to the queue of its conversation. It returns nil if the connection is
-// closed.
-func (p *picoConn) enqueue(name string) (*picoSession, *queueEntry) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.isClosed {
-		return nil, nil
-	}
-	p.workers.Add(1)
-	s := p.findSession(name)
-	s.lastEntry = &queueEntry{before: s.lastEntry, done: make(chan struct{})}
-	return s, s.lastEntry
-}
-
-// awaitTurn waits for the request's turn, and returns false if ctx ends first. While a handler does
-// not stop, its request stays in front of all later ones.
-func (at *queueEntry) awaitTurn(ctx context.Context) bool {
-	for at.before != nil {
-		select {
-		case <-at.before.done:
-		case <-ctx.Done():
-			at.leftEarly = true
-			return false
-		}
-		if !at.before.leftEarly {
-			at.before = nil
-			return true
-		}
-		at.before = at.before.before
-	}
-	return true
-}
-
-// answerInTurn answers a request when its turn has come, the plugins are loaded and a slot for
-// running requests is free. It refuses the request after a panic: if the process ended, PicoClaw
-// would run the call.
-func (p *picoConn) answerInTurn(ctx context.Context, s *picoSession, r *request, method picoMethod, at *queueEntry) {
-	defer close(at.done)
-	defer func() {
-		if value := recover(); value != nil {
-			p.refuseUnanswered(r, panicError(value))
-		}
-	}()
-	if !at.awaitTurn(ctx) {
-		p.refuseUnanswered(r, ctx.Err())
-		return
-	}
-	select {
-	case <-p.hostReady:
-	case <-ctx.Done():
-		p.refuseUnanswered(r, ctx.Err())
-		return
-	}
-	select {
-	case p.runningRequests <- struct{}{}:
-		defer func() { <-p.runningRequests }()
-		p.askPlugins(ctx, s, r, method)
-	case <-ctx.Done():
-		p.refuseUnanswered(r, ctx.Err())
-	}
-}
-
-// A picoAnswer appends the JSON result that answers a request.
-type picoAnswer func(to []byte) []byte
-
-// textAnswer returns an answer with a fixed text.
-func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
-
-// fieldsAnswer returns an answer with a few fields.
-func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
-
-// modifyAnswer returns the answer that replaces a part (the request, call, response or result) with
-// the request's parameters after edits.
-func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
-	return func(to []byte) []byte {
-		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
-		return append(r.appendEdited(to, r.params, edits), '}')
-	}
-}
-
-// passAnswer is the answer that changes nothing.
-var passAnswer = textAnswer(`{"action":"continue"}`)
-
 // A picoMethod answers the requests of one method. The verdict is the decision about a tool call
 // before it runs, nil for other methods.
 type picoMethod func(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error)
@@ -464,22 +292,6 @@ var picoMethods = map[string]picoMethod{
 	"hook.approve_tool":  withoutVerdict(approveTool),
 	"hook.runtime_event": withoutVerdict(runtimeEvent),
 }
-
-// refusalAnswers lists the methods that starhost can refuse, with their refusals.
-var refusalAnswers = map[string]func(reason string) picoAnswer{
-	"hook.before_llm": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
-	},
-	"hook.before_tool": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"action": "deny_tool", "reason": reason})
-	},
-	"hook.approve_tool": func(reason string) picoAnswer {
-		return fieldsAnswer(map[string]any{"approved": false, "reason": reason})
-	},
-}
-
-// errShape means that a request differs from PicoClaw's documentation.
-var errShape = errors.New("params: got something else than is documented")
 
 // askPlugins answers a request after all waiting.
 func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, method picoMethod) {
@@ -506,19 +318,6 @@ func (p *picoConn) askPlugins(ctx context.Context, s *picoSession, r *request, m
 // picoKinds gives the kind of each method that guards can refuse.
 var picoKinds = map[string]kind{"hook.before_llm": kindPrompt, "hook.before_tool": kindTool, "hook.approve_tool": kindApprove}
 
-// answerWithoutPlugins returns the answer if no plugin decides: a refusal for an error, or for nil
-// the answer that lets the request pass.
-func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
-	refuse := refusalAnswers[r.method]
-	switch {
-	case refusal != nil && refuse != nil:
-		return refuse(refusal.Error())
-	case r.method == "hook.approve_tool":
-		return approveAnswer
-	}
-	return passAnswer
-}
-
 // refuseUnanswered answers a request that plugins did not answer. It refuses what guards can
 // refuse. The watchdog calls it while the handler may still run.
 func (p *picoConn) refuseUnanswered(r *request, err error) {
@@ -528,64 +327,6 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 	}
 	if p.reply(r, r.answerWithoutPlugins(errors.New(why)), &verdict{block: true, reason: why}) {
 		p.Log(r.method + ": " + why)
-	}
-}
-
-// reply writes an answer, unless the request already has one, and reports whether it did. v is the
-// decision about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
-// maxReply bytes or more. starhost then refuses a call that plugins changed or answered, and lets
-// every other request pass unchanged.
-func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
-	if !r.isAnswered.CompareAndSwap(false, true) {
-		return false
-	}
-	if r.isNotification() {
-		return true
-	}
-	p.outMu.Lock()
-	defer p.outMu.Unlock()
-	line := r.composeMessage("result", a)
-	if size := len(line); size >= maxReply {
-		defer func() { // the log can block, so the answer goes first
-			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
-		}()
-		a = passAnswer
-		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
-			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
-			a = refusalAnswers[r.method](v.reason)
-		}
-		line = r.composeMessage("result", a)
-	}
-	if r.method == "hook.before_tool" && v != nil {
-		r.verdicts.record(r, v)
-	}
-	p.writeLine(line)
-	return true
-}
-
-// replyError writes an error.
-func (p *picoConn) replyError(r *request, code int, message string) {
-	if !r.isNotification() {
-		p.outMu.Lock()
-		defer p.outMu.Unlock()
-		p.writeLine(r.composeMessage("error", fieldsAnswer(map[string]any{"code": code, "message": message})))
-	}
-}
-
-// isNotification reports whether the message needs no answer.
-func (r *request) isNotification() bool {
-	return r.id == "" || r.id == "null" || r.id == "0"
-}
-
-// composeMessage returns the message that answers a request.
-func (r *request) composeMessage(what string, a picoAnswer) []byte {
-	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
-}
-
-// writeLine writes a message without a buffer.
-func (p *picoConn) writeLine(line []byte) {
-	if _, err := p.out.Write(line); err != nil {
-		p.cancel(err)
 	}
 }
 

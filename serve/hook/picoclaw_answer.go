@@ -1,0 +1,103 @@
+package hook
+
+import "fmt"
+
+// A picoAnswer appends the JSON result that answers a request.
+type picoAnswer func(to []byte) []byte
+
+// textAnswer returns an answer with a fixed text.
+func textAnswer(s string) picoAnswer { return func(to []byte) []byte { return append(to, s...) } }
+
+// fieldsAnswer returns an answer with a few fields.
+func fieldsAnswer(fields map[string]any) picoAnswer { return textAnswer(string(mustJSON(fields))) }
+
+// modifyAnswer returns the answer that replaces a part (the request, call, response or result) with
+// the request's parameters after edits.
+func (r *request) modifyAnswer(part string, edits []edit) picoAnswer {
+	return func(to []byte) []byte {
+		to = append(append(append(to, `{"action":"modify","`...), part...), `":`...)
+		return append(r.appendEdited(to, r.params, edits), '}')
+	}
+}
+
+// passAnswer is the answer that changes nothing.
+var passAnswer = textAnswer(`{"action":"continue"}`)
+
+// refusalAnswers lists the methods that starhost can refuse, with their refusals.
+var refusalAnswers = map[string]func(reason string) picoAnswer{
+	"hook.before_llm": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"action": "abort_turn", "reason": reason})
+	},
+	"hook.before_tool": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"action": "deny_tool", "reason": reason})
+	},
+	"hook.approve_tool": func(reason string) picoAnswer {
+		return fieldsAnswer(map[string]any{"approved": false, "reason": reason})
+	},
+}
+
+// answerWithoutPlugins returns the answer if no plugin decides: a refusal for an error, or for nil
+// the answer that lets the request pass.
+func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
+	refuse := refusalAnswers[r.method]
+	switch {
+	case refusal != nil && refuse != nil:
+		return refuse(refusal.Error())
+	case r.method == "hook.approve_tool":
+		return approveAnswer
+	}
+	return passAnswer
+}
+
+// reply writes an answer, unless the request already has one, and reports whether it did. v is the
+// decision about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
+// maxReply bytes or more. starhost then refuses a call that plugins changed or answered, and lets
+// every other request pass unchanged.
+func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
+	if !r.isAnswered.CompareAndSwap(false, true) {
+		return false
+	}
+	if r.isNotification() {
+		return true
+	}
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	line := r.composeMessage("result", a)
+	if size := len(line); size >= maxReply {
+		defer func() { // the log can block, so the answer goes first
+			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
+		}()
+		a = passAnswer
+		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
+			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
+			a = refusalAnswers[r.method](v.reason)
+		}
+		line = r.composeMessage("result", a)
+	}
+	if r.method == "hook.before_tool" && v != nil {
+		r.verdicts.record(r, v)
+	}
+	p.writeLine(line)
+	return true
+}
+
+// replyError writes an error.
+func (p *picoConn) replyError(r *request, code int, message string) {
+	if !r.isNotification() {
+		p.outMu.Lock()
+		defer p.outMu.Unlock()
+		p.writeLine(r.composeMessage("error", fieldsAnswer(map[string]any{"code": code, "message": message})))
+	}
+}
+
+// composeMessage returns the message that answers a request.
+func (r *request) composeMessage(what string, a picoAnswer) []byte {
+	return append(a([]byte(`{"jsonrpc":"2.0","id":`+r.id+`,"`+what+`":`)), "}\n"...)
+}
+
+// writeLine writes a message without a buffer.
+func (p *picoConn) writeLine(line []byte) {
+	if _, err := p.out.Write(line); err != nil {
+		p.cancel(err)
+	}
+}

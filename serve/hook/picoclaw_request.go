@@ -1,0 +1,98 @@
+package hook
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// A request is one message of PicoClaw.
+type request struct {
+	*document
+	id      string // as JSON, "" for none
+	method  string
+	params  int    // the node of the parameters, noNode without any
+	session string // the conversation's name
+	turn    string // the name of the turn, "" if PicoClaw does not say
+
+	isAnswered atomic.Bool // set by plugins or by the watchdog
+	verdicts   *verdicts   // the store of the conversation, nil before handleRequest finds it
+}
+
+// readRequest decodes a line. It returns false for a line without a method, which is not a request.
+func readRequest(d *document) (*request, bool) {
+	if !d.read() || !d.hasKind(0, objectNode) {
+		return nil, false
+	}
+	r := &request{
+		document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")),
+		params: d.member(0, "params"),
+	}
+	if !d.hasKind(r.params, objectNode) {
+		r.params = noNode
+	}
+	return r, r.method != ""
+}
+
+// setSession finds the request's conversation and turn. PicoClaw spells the names of these fields
+// as Go does in requests, and in snake case in notifications.
+func (r *request) setSession() {
+	meta, scope := r.member(r.params, "meta"), r.member(r.params, "scope")
+	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
+	r.session = cmp.Or(r.firstText(meta, "SessionKey", "session_key"), r.firstText(scope, "SessionKey", "session_key"))
+	if r.session == "" {
+		channel, chat := r.param("channel"), r.param("chat_id")
+		r.session = "picoclaw"
+		if channel+chat != "" {
+			r.session = channel + ":" + chat
+		}
+	}
+}
+
+// firstText returns the text of the first of two members that is not empty.
+func (r *request) firstText(object int, name, other string) string {
+	return cmp.Or(r.stringAt(r.member(object, name)), r.stringAt(r.member(object, other)))
+}
+
+// param returns a parameter's text.
+func (r *request) param(name string) string { return r.stringAt(r.member(r.params, name)) }
+
+// picoNames are the member names of a request, of its parameters, and of the objects meta and scope
+// there, which name the conversation.
+var picoNames = struct{ request, params, place []string }{
+	request: []string{"id", "method", "params"},
+	params: []string{
+		"meta", "scope", "channel", "chat_id", "kind", "model", "options", "messages", "tools", "response", "tool", "arguments", "result", "duration",
+	},
+	place: []string{"TurnID", "turn_id", "SessionKey", "session_key"},
+}
+
+// checkRequest returns an error if two readers could decode the request differently. It does not
+// check the messages of a conversation, because no guard decides about them.
+func (r *request) checkRequest() error {
+	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
+	for _, place := range []string{"meta", "scope"} {
+		err = cmp.Or(err, r.checkCase(r.member(r.params, place), picoNames.place))
+	}
+	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
+		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
+			err = errors.New("got no tool")
+		}
+		return err
+	}
+	for _, object := range []int{0, r.params} {
+		if name, twice := r.findDuplicate(object); twice {
+			err = cmp.Or(err, fmt.Errorf("%s stands twice in one object", quoteShort(name)))
+		}
+	}
+	return err
+}
+
+// errShape means that a request differs from PicoClaw's documentation.
+var errShape = errors.New("params: got something else than is documented")
+
+// isNotification reports whether the message needs no answer.
+func (r *request) isNotification() bool {
+	return r.id == "" || r.id == "null" || r.id == "0"
+}
