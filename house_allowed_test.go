@@ -27,7 +27,7 @@ var maxWidths = map[string]int{
 	"builtins":          72,
 	"cmd/starhost":      25,
 	"cmd/starhost/lint": 0,
-	"docs":              115,
+	"docs":              114,
 	"loader":            36,
 	"starlark":          3,
 	"builtins/modules":  16,
