@@ -246,7 +246,7 @@ func (v *verdict) takeResponse(out starhost.Outcome) {
 	d := out.Decisions[i]
 	v.block = true
 	if v.ask {
-		v.reason = describeMissingPerson(v.reason)
+		v.ask, v.reason = false, describeMissingPerson(v.reason)
 		return
 	}
 	v.answer, v.reason = d.Result, fmt.Sprintf("answered by %s in the tool's stead: %s", d.Plugin, d.Result.ForLLM)
