@@ -12,29 +12,29 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// ctxName is the parameter that receives the context, wherever it stands.
+// ctxName is the parameter that receives the context, at any position.
 const ctxName = "ctx"
 
-// A param is one parameter of a handler, without * and **.
+// A param is one parameter of a handler; *args and **kwargs are none.
 type param struct {
 	name  string
 	value starlark.Value // the default, or nil
 }
 
-// private reports whether the parameter is never offered anything.
+// private reports whether the parameter never receives an argument.
 func (p param) private() bool { return strings.HasPrefix(p.name, "_") }
 
-// A signature is what a handler's def or lambda line says.
+// A signature describes the parameters of a handler: those that its def or lambda lists.
 type signature struct {
-	arg    string // that the handler was given as: "handler", "complete"
+	arg    string // the parameter of the registration that received the handler: "handler", "complete"
 	fn     *starlark.Function
-	params []param // in order, private ones too
+	params []param // in order, private ones included
 	rest   bool    // it has **kwargs
 }
 
-// signatureOf reads a handler's parameters. What no handler may have is an error:
-// a builtin has no parameters to read, *args has no names, and a private
-// parameter would stay empty without a default.
+// signatureOf reads a handler's parameters. It refuses a builtin, which has no parameters to
+// read; *args, because arguments arrive by name; and a private parameter without a default,
+// which would stay empty.
 func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable) (*signature, error) {
 	fn, ok := handler.(*starlark.Function)
 	if !ok {
@@ -47,7 +47,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	if fn.HasVarargs() {
 		return nil, c.Fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())
 	}
-	if n := len(fn.Doc()); n > 0 { // it is read for a description and for a schema
+	if n := len(fn.Doc()); n > 0 { // the docstring becomes a description and a schema
 		if err := c.Pay(n/4, 6*n); err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	return s, nil
 }
 
-// namedParams returns the parameters that take an argument by name: not ctx, and no
+// namedParams returns the parameters that receive an argument by name: all but ctx and the
 // private ones.
 func (s *signature) namedParams() []param {
 	return slices.DeleteFunc(slices.Clone(s.params), func(p param) bool { return p.name == ctxName || p.private() })
@@ -83,12 +83,12 @@ func paramList(params []param) []string {
 	return names
 }
 
-// takesArgument reports whether a parameter of that name takes an argument.
+// takesArgument reports whether a parameter of that name receives an argument.
 func (s *signature) takesArgument(name string) bool {
 	return slices.ContainsFunc(s.params, func(p param) bool { return p.name == name && !p.private() })
 }
 
-// checkNames reports a parameter that nothing is offered for.
+// checkNames reports a parameter that no offered argument has the name of.
 func checkNames(c call.Call, s *signature, what string, offered []string) error {
 	for _, p := range s.namedParams() {
 		if !slices.Contains(offered, p.name) {
@@ -99,8 +99,8 @@ func checkNames(c call.Call, s *signature, what string, offered []string) error 
 	return nil
 }
 
-// keywordArguments returns the keyword arguments of a call: ctx, what the parameters name,
-// and with **kwargs everything else on offer, in the order of names.
+// keywordArguments returns the keyword arguments of a call, in the order of names: ctx, the
+// arguments that the parameters name and, with **kwargs, all other names.
 func (s *signature) keywordArguments(h *handlerCall, names []string, get func(name string) (starlark.Value, error)) ([]starlark.Tuple, error) {
 	var kwargs []starlark.Tuple
 	if s.takesArgument(ctxName) {
@@ -119,10 +119,10 @@ func (s *signature) keywordArguments(h *handlerCall, names []string, get func(na
 	return kwargs, nil
 }
 
-// An arranger makes the arguments of a hook's call: those of the event that it names.
+// eventArguments makes the arguments of a hook's call from an event.
 type eventArguments func(*handlerCall, *starhost.Event) (args starlark.Tuple, kwargs []starlark.Tuple, err error)
 
-// arranger returns the arranger of a hook of an event.
+// arranger returns the function that makes the arguments for hooks of an event.
 func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 	if fields, ok := s.fieldGetters(); ok {
 		return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
@@ -136,8 +136,9 @@ func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 	}
 }
 
-// fieldGetters returns what finds the arguments of a call by place, nil for ctx, and whether
-// they are all: those by name alone, and those behind a private parameter, are not.
+// fieldGetters returns a getter for each argument that can be passed by position; nil stands
+// for ctx. ok is false if some parameters need their arguments by name: keyword-only ones, and
+// those behind a private parameter.
 func (s *signature) fieldGetters() (fields []func(*starhost.Event) any, ok bool) {
 	public := func(p param) bool { return !p.private() }
 	first := slices.IndexFunc(s.params, param.private)
@@ -154,8 +155,8 @@ func (s *signature) fieldGetters() (fields []func(*starhost.Event) any, ok bool)
 	return fields, !s.rest && s.fn.NumKwonlyParams() == 0 && !slices.ContainsFunc(s.params[first:], public)
 }
 
-// positionalArguments returns the arguments of a call by place, which are the same as those
-// by name and cost less.
+// positionalArguments returns the arguments of a call by position. Passing by name would have
+// the same effect, but takes more allocations.
 func positionalArguments(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any) (starlark.Tuple, error) {
 	args := h.argBuffer[:0]
 	for _, field := range fields {
@@ -172,15 +173,15 @@ func positionalArguments(h *handlerCall, e *starhost.Event, fields []func(*starh
 	return args, nil
 }
 
-// A placed handler takes its arguments by place: (arg) or (ctx, arg).
+// A positionalHandler receives its arguments by position: (arg) or (ctx, arg).
 type positionalHandler struct {
 	*signature
-	ctx  bool // it takes ctx
-	args int  // beside ctx: 1 or 0
+	ctx  bool // ctx comes first
+	args int  // arguments beside ctx: 1 or 0
 }
 
-// readPositionalHandler reads the parameters of a handler that takes so many arguments by place,
-// 1 or 0, and ctx in front of them if it wants to.
+// readPositionalHandler reads the parameters of a handler that takes args arguments (1 or 0) by
+// position, and optionally ctx in front of them.
 func readPositionalHandler(c call.Call, r *Recorder, arg string, handler starlark.Callable, args int) (*positionalHandler, error) {
 	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
@@ -203,14 +204,14 @@ func readPositionalHandler(c call.Call, r *Recorder, arg string, handler starlar
 		Way("a parameter that is only for a default begins with _")
 }
 
-// takesContextFirst reports whether the first of the parameters takes ctx: the one before
-// an argument, or the only one if it is called so.
+// takesContextFirst reports whether the first parameter receives ctx: it is named ctx, or
+// another parameter without a default follows.
 func (s *signature) takesContextFirst(places []param) bool {
 	first, last := places[0], places[len(places)-1]
 	return s.fn.NumKwonlyParams() == 0 && first.value == nil && (first.name == ctxName || len(places) > 1 && last.value == nil)
 }
 
-// call calls the handler for a turn. Of arg there is none if it takes none.
+// call calls the handler for a turn. A handler without arguments ignores arg.
 func (p *positionalHandler) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
 	h := r.begin(ctx, t)
 	args := h.argBuffer[:0]

@@ -30,18 +30,18 @@ type CaseDriver interface {
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
 	// LoadFragments resolves one reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
-	// Turn runs a whole turn with a model that gives these replies, all of them.
+	// Turn runs a whole turn with a model that gives all of these replies, in order.
 	Turn(ctx context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error)
 	// Command runs a line such as "/deliver checkout".
 	Command(ctx context.Context, line string) (starhost.CommandReply, error)
 	// RenderTemplate loads a template and fills in the user's words and parameters.
 	RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error)
-	// Advance moves the time that handlers see.
+	// Advance moves the clock that handlers see.
 	Advance(ctx context.Context, d time.Duration) error
 }
 
-// CaseTable returns the entries of what case.star can say beside [Table]. d may
-// be nil when only the descriptions are wanted.
+// CaseTable returns the entries that only case.star can use, in addition to [Table]. d may be
+// nil if the caller needs only the descriptions.
 func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 	return entriesOf(rt, []call.Member{
 		{
@@ -141,7 +141,7 @@ assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 	})
 }
 
-// runStep runs a step of the driver, with the case's own clock stopped.
+// runStep runs a step of the driver while the case's clock stands still.
 func runStep[T any](c call.Call, work func(ctx context.Context) (T, error)) (got T, err error) {
 	got, err = runEffect(c, work)
 	if err != nil && !isCoded(err) {
@@ -150,7 +150,7 @@ func runStep[T any](c call.Call, work func(ctx context.Context) (T, error)) (got
 	return got, err
 }
 
-// isCoded reports whether an error knows its code.
+// isCoded reports whether an error has a code.
 func isCoded(err error) bool {
 	var coded interface{ Code() string }
 	return errors.As(err, &coded)
@@ -197,8 +197,8 @@ func promptValue(p *starhost.Prompt) starlark.Value {
 	})
 }
 
-// namedArguments splits a step's arguments: the first, by place or by name, and the rest.
-// Once the first is given by place, the rest may have an argument of its name.
+// namedArguments splits a step's arguments into the first, by position or by name, and the
+// rest. If the first comes by position, the rest may contain an argument of its name.
 func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 	names := []string{first}
 	if len(c.Args) > 0 {
@@ -232,8 +232,9 @@ func caseCallTool(c call.Call, d CaseDriver) (starlark.Value, error) {
 	return replyValue(&reply, objectOrText(ran)), nil
 }
 
-// survivesJSON reports whether an object is what its JSON reads as, as can be told without
-// reading it: it has few members, which are words, texts and small numbers.
+// survivesJSON reports whether reading an object's JSON gives an equal object. It reports false
+// if only reading could tell: for many members, or for values other than words, texts and small
+// numbers.
 func survivesJSON(object *starlark.Dict) bool {
 	if object.Len() > 64 {
 		return false
@@ -307,7 +308,7 @@ func outcomeValue(out starhost.Outcome) starlark.Value {
 	})
 }
 
-// changeValue converts the new value of an argument, as Decision.Changes has it.
+// changeValue converts the new value of an argument in Decision.Changes.
 func changeValue(v any) starlark.Value {
 	switch v := v.(type) {
 	case string:
@@ -324,7 +325,7 @@ func changeValue(v any) starlark.Value {
 	return starlark.None
 }
 
-// jsonOrText converts JSON text; what is none is shown as it is.
+// jsonOrText converts JSON text, and returns any other text itself.
 func jsonOrText(raw json.RawMessage) starlark.Value {
 	v, err := fromJSON(raw)
 	if err != nil {
@@ -345,7 +346,7 @@ func caseLoad(c call.Call, d CaseDriver) (starlark.Value, error) {
 	return starlark.NewList(contextValues(got)), nil
 }
 
-// contextValues returns the parts of a context.
+// contextValues converts the fragments and attachments of a context.
 func contextValues(c starhost.Context) []starlark.Value {
 	var values []starlark.Value
 	for _, f := range c.Fragments {
@@ -403,7 +404,7 @@ func assertEq(c call.Call) (starlark.Value, error) {
 	return nil, assertionError(c, got, "want", want)
 }
 
-// assertionError returns the error of an assertion about two values.
+// assertionError returns the error of a failed assertion about two values.
 func assertionError(c call.Call, got starlark.Value, want string, wanted starlark.Value) error {
 	a, err := spell(c, got)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// requestParams are the parameters that say what a request is, behind its text.
+// requestParams are the parameters of a request behind its text.
 const requestParams = `fragments=[], system_fragments=[], attachments=[], system="", tools=[], model="", options={}, template="", params={}`
 
 // requestArgs are the arguments of a step that makes a request.
@@ -23,14 +23,14 @@ type requestArgs struct {
 	options, params         *starlark.Dict
 }
 
-// bind binds the text, what stands behind it, and the rest of the request.
+// bind binds the text, the arguments in behind, and the parameters of the request.
 func (a *requestArgs) bind(c call.Call, behind ...any) error {
 	pairs := append([]any{"text", &a.r.Text}, behind...)
 	return c.Bind(append(pairs, "fragments?", &a.refs, "system_fragments?", &a.systemRefs, "attachments??", &a.attachments,
 		"system?", &a.r.System, "tools?", &a.tools, "model?", &a.r.Model, "options?", &a.options, "template??", &a.r.Template, "params??", &a.params)...)
 }
 
-// request returns what was bound.
+// request returns the request of the bound arguments.
 func (a *requestArgs) request(c call.Call) (r starhost.Request, err error) {
 	r = a.r
 	r.Fragments, r.SystemFragments, r.OnlyTools, r.Attachments = a.refs, a.systemRefs, a.tools, a.attachments
@@ -41,8 +41,8 @@ func (a *requestArgs) request(c call.Call) (r starhost.Request, err error) {
 	return r, err
 }
 
-// A toolCallValue is what tool_call(...) returns: a call that a scripted model asks
-// for. It is immutable.
+// A toolCallValue is the value of tool_call(...): a call that a scripted model asks for. It is
+// immutable.
 type toolCallValue struct{ call starhost.ToolCall }
 
 func (v *toolCallValue) String() string {
@@ -68,7 +68,7 @@ func makeToolCall(c call.Call) (starlark.Value, error) {
 	return &toolCallValue{starhost.ToolCall{Name: name, Arguments: raw}}, nil
 }
 
-// repliesArg is an argument that lists what a model answers, an element a round.
+// repliesArg is an argument that lists the model's replies, one for each round.
 type repliesArg []starhost.Reply
 
 // Unpack implements starlark.Unpacker.
@@ -140,13 +140,13 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	}), nil
 }
 
-// replyValue converts what became of a tool's call that had these arguments.
+// replyValue converts the reply to a tool call with these arguments.
 func replyValue(reply *starhost.ToolReply, arguments starlark.Value) starlark.Value {
 	return replyStruct(&reply.Result, reply.Denied, reply.Call.Name, "arguments", arguments)
 }
 
-// replyStruct converts a result, the decision that denied it or nil, and what it is the
-// result of: a name and the arguments, which are called as kind says.
+// replyStruct converts a result to a struct of the given kind. denied is the decision that
+// denied the call, or nil; name and arguments say which call.
 func replyStruct(r *starhost.Result, denied *starhost.Decision, name string, kind starlark.String, arguments starlark.Value) starlark.Value {
 	reason := ""
 	if denied != nil {

@@ -1,7 +1,7 @@
 package builtins
 
-// A Code explains an error code: what it means, and a plugin's file that meets
-// it beside one that does not. A code that no file alone can meet has neither.
+// A Code explains an error code. Bad is a plugin's file that causes the error and Good one that
+// does not; both are "" if no file alone can cause the error.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
 // Codes returns the error codes of this package, in their order.

@@ -10,8 +10,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A ctxValue is `ctx`, or a group of its members such as `ctx.state`. It belongs
-// to one call of a handler.
+// A ctxValue is `ctx`, or a group of its members such as `ctx.state`. Each call of a handler
+// has its own.
 type ctxValue struct {
 	call  *handlerCall
 	group string // "", "state", "http"
@@ -57,8 +57,7 @@ func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// method returns a member that is called. The effects of loaders may not be
-// seen by others: they run beside each other.
+// method returns a member that can be called.
 func (v *ctxValue) method(m ctxMember) starlark.Value {
 	full := "ctx." + m.name
 	h := v.call
@@ -74,14 +73,14 @@ func (v *ctxValue) method(m ctxMember) starlark.Value {
 // A ctxMember describes one member of ctx. Exactly one of get and call is set.
 type ctxMember struct {
 	name    string // "session", "state.get"
-	params  string // of a member that is called
+	params  string // for a function
 	doc     string
 	example string
 	get     func(*handlerCall) (starlark.Value, error)
 	call    func(call.Call, *handlerCall) (starlark.Value, error)
 }
 
-// entry describes the member for readers; the value comes with each call.
+// entry describes the member for the reference; it has no value, because each call has its own.
 func (m ctxMember) entry() call.Entry {
 	e := call.Entry{Name: "ctx." + m.name, Doc: m.doc}
 	if m.call != nil {
@@ -268,8 +267,7 @@ assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 		call: fsWrite},
 }
 
-// ctxEntries describe ctx and its members. They have no values: ctx is a
-// parameter.
+// ctxEntries describes ctx and its members. They have no values, because ctx is a parameter.
 func ctxEntries() []call.Entry {
 	entries := []call.Entry{{
 		Name: "ctx",
@@ -284,8 +282,8 @@ write are errors, as loaders run beside each other.`,
 	return entries
 }
 
-// runEffect does an effect with the run's clock stopped: what is out there has a
-// deadline of its own.
+// runEffect runs an effect while the run's clock stands still, because an effect has a separate
+// deadline.
 func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
 	goOn := c.Runtime.Pause(c.Thread)
 	got, err := work(c.Runtime.Context(c.Thread))
@@ -293,8 +291,8 @@ func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T
 	return got, err
 }
 
-// encodeJSON converts an argument, "" for the call's own, and pays for each of its
-// parts before it is written.
+// encodeJSON converts an argument to JSON. It pays for each part before it writes the part. The
+// name arg prefixes errors; it is "" if the value is the call's only argument.
 func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {
@@ -307,7 +305,7 @@ func encodeJSON(c call.Call, arg string, v starlark.Value) (json.RawMessage, err
 	return raw, nil
 }
 
-// argumentPrefix returns what stands in front of a message about an argument.
+// argumentPrefix returns the start of a message about an argument.
 func argumentPrefix(arg string) string {
 	if arg == "" {
 		return ""
@@ -315,7 +313,7 @@ func argumentPrefix(arg string) string {
 	return arg + ": "
 }
 
-// decodeJSON converts JSON text, and pays for what it will be before it is read.
+// decodeJSON converts JSON text. It pays for the decoded value before it decodes.
 func decodeJSON(c call.Call, raw []byte) (starlark.Value, error) {
 	shape, err := jsonScan(c, string(raw))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// onPath reads something of a file, named by the argument that want is called.
+// onPath calls work with the path or pattern that the call's argument named want contains.
 func onPath[T any](c call.Call, want string, work func(ctx context.Context, arg string) (T, error)) (T, error) {
 	var arg string
 	if err := c.Bind(want, &arg); err != nil {

@@ -12,19 +12,18 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Parameters of ctx.http: of requests without a body, and of others.
+// Parameters of ctx.http, for requests without and with a body.
 const (
 	httpParams     = "url, params={}, headers={}, auth=None, timeout=None"
 	httpBodyParams = "url, body=None, json=None, params={}, headers={}, auth=None, timeout=None"
 )
 
-// sendRequest makes the members of ctx.http:
+// sendRequest returns the function of a member of ctx.http, whose first argument is the method
+// if method is "":
 //
 //	ctx.http.get(url, params={}, headers={}, auth=None, timeout=None)
 //	ctx.http.post(url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
 //	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
-//
-// where method is "" if it is an argument.
 func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, error) {
 	return func(c call.Call, h *handlerCall) (starlark.Value, error) {
 		var (
@@ -63,8 +62,7 @@ func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, e
 	}
 }
 
-// asText returns text as it is, and any other bytes with U+FFFD in place of what is
-// none.
+// asText returns s with U+FFFD in place of bytes that are not UTF-8.
 func asText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -72,7 +70,7 @@ func asText(s string) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// A responseValue is what a request gives. It is immutable.
+// A responseValue is the response to a request. It is immutable.
 type responseValue struct {
 	rt   call.Runtime
 	r    effects.Response
@@ -86,7 +84,7 @@ var responseFields = []field[responseValue]{
 	{"body", func(v *responseValue) starlark.Value { return starlark.Bytes(v.r.Body) }},
 }
 
-// String leaves out the body: it may be megabytes of no use to a reader.
+// String omits the body, because a reader cannot use megabytes of it.
 func (v *responseValue) String() string {
 	return fmt.Sprintf("<response %d %d B>", v.r.Status, len(v.r.Body))
 }

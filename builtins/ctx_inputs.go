@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// ctxNow is the time of the event under way.
+// ctxNow returns the time of the current event.
 func ctxNow(h *handlerCall) (starlark.Value, error) {
 	now, err := h.rec.world.Now(h, h.turn)
 	return starlark.String(now.UTC().Format(time.RFC3339)), err

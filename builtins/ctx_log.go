@@ -43,8 +43,8 @@ func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// splitNamed separates the arguments of a function's own parameters from the
-// rest, which comes as a dict.
+// splitNamed separates the arguments of a function's named parameters from all others, which it
+// returns as a dict.
 func splitNamed(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
 	rest = starlark.NewDict(len(kwargs))
 	for _, kv := range kwargs {
@@ -52,31 +52,32 @@ func splitNamed(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple,
 			own = append(own, kv)
 			continue
 		}
-		rest.SetKey(kv[0], kv[1]) // a string, in a new dict
+		rest.SetKey(kv[0], kv[1]) // the key is a string, so this cannot fail
 	}
 	return own, rest
 }
 
-// Bounds of what one call of a handler logs.
+// Limits of the lines that one call of a handler logs.
 const (
 	maxLogLines = 1000
 	maxLogBytes = 256 << 10
 )
 
-// A logBook counts what a call logged.
+// A logBook counts the lines that a call logs, so that it can enforce the limits.
 type logBook struct {
-	lines []starhost.LogLine // of the evaluation of files, which has no lane
+	lines []starhost.LogLine // for the evaluation of files, because it has no lane
 	count int
 	bytes int
 	full  bool
 }
 
-// write logs a line, or returns the limit that it is over.
-func (h *handlerCall) write(said starhost.LogLine) (limit string) {
+// write logs a line. If the line exceeds a limit, write returns that limit instead.
+func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 	if h.logs == nil {
 		h.logs = new(logBook)
 	}
-	b, line := h.logs, h.rec.redactLine(said)
+	b := h.logs
+	line = h.rec.redactLine(line)
 	switch {
 	case b.count == maxLogLines:
 		return "1,000 lines"
@@ -85,17 +86,17 @@ func (h *handlerCall) write(said starhost.LogLine) (limit string) {
 	}
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
-	h.keep(line)
+	h.appendLog(line)
 	return ""
 }
 
-// redactLine returns a line as it is kept: text, without secrets.
+// redactLine returns a line without secrets and with valid UTF-8.
 func (r *Recorder) redactLine(line starhost.LogLine) starhost.LogLine {
 	line.Text, line.Fields = asText(r.world.Redact(line.Text)), r.world.RedactJSON(line.Fields)
 	return line
 }
 
-func (h *handlerCall) keep(line starhost.LogLine) {
+func (h *handlerCall) appendLog(line starhost.LogLine) {
 	if h.lane == nil {
 		h.logs.lines = append(h.logs.lines, line)
 		return
@@ -103,9 +104,9 @@ func (h *handlerCall) keep(line starhost.LogLine) {
 	h.lane.Logs = append(h.lane.Logs, line)
 }
 
-// PrintTo logs what a plugin printed, with the place of the print, in the log of
-// the call or evaluation that ctx belongs to. What is over the limits of a call
-// is dropped, and a last line says so.
+// PrintTo logs a line that a plugin printed, with the place of the print, in the log of the
+// call or evaluation that ctx belongs to. It drops lines over the limits of a call and logs
+// once that it did.
 func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	h, _ := ctx.Value(handlerKey{}).(*handlerCall)
 	if h == nil {
@@ -115,6 +116,6 @@ func PrintTo(ctx context.Context, file string, line, col int, text string) {
 	if limit := h.write(l); limit != "" && !h.logs.full {
 		h.logs.full = true
 		l.Level, l.Text = "warn", "more output is dropped: over the limit of "+limit+" a call"
-		h.keep(l)
+		h.appendLog(l)
 	}
 }

@@ -36,7 +36,7 @@ func toolsCall(c call.Call, h *handlerCall) (starlark.Value, error) {
 //
 //	ctx.fragments.get(ref)
 //
-// which is not called load, as that is a word of the language.
+// The name is not load, because load is a keyword of Starlark.
 func fragmentsGet(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var ref string
 	if err := c.Bind("ref", &ref); err != nil {

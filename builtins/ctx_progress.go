@@ -25,7 +25,7 @@ func ctxProgress(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// progressSteps is what it costs to say something to a client.
+// progressSteps is the price of one progress report to a client.
 const progressSteps = 100
 
 // An amount is a number from 0 to 1e15.
@@ -37,7 +37,7 @@ func (a *amount) Unpack(v starlark.Value) error {
 	if !ok {
 		return fmt.Errorf("got %s, want a number", v.Type())
 	}
-	if !(0 <= f && f <= 1e15) { // nor NaN
+	if !(0 <= f && f <= 1e15) { // also refuses NaN
 		return fmt.Errorf("got %v, want a number from 0 to 1e15", f)
 	}
 	*a = amount(f)

@@ -8,8 +8,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A shelf is where a plugin keeps values by key: ctx.state for the session,
-// ctx.store across sessions.
+// A keyedStore stores a plugin's values by key: ctx.state for the session, ctx.store across
+// sessions.
 type keyedStore struct {
 	get    func(ctx context.Context, h *handlerCall, key string) (json.RawMessage, bool, error)
 	set    func(ctx context.Context, h *handlerCall, key string, value json.RawMessage) error

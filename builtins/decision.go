@@ -10,11 +10,12 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// A decision is what deny(...) and its kin return. It is immutable.
+// A decision is the value of deny(...), ask(...), approve(), respond(...), modify(...) and
+// abort(...). It is immutable.
 type decision struct {
 	action  starhost.Action
 	reason  string
-	result  starhost.Result // of a respond
+	result  starhost.Result // respond(...) has one
 	changes []starlark.Tuple
 	place   starhost.Pos
 }
@@ -43,8 +44,7 @@ func (d *decision) Freeze() {
 	}
 }
 
-// Parts returns the values that Freeze reaches, and the texts that the decision
-// prints.
+// Parts returns the values that Freeze freezes and the texts that the decision prints.
 func (d *decision) Parts() []starlark.Value {
 	held := append(nonEmptyTexts(d.reason), partsOfResult(&d.result)...)
 	for _, c := range d.changes {
@@ -53,7 +53,8 @@ func (d *decision) Parts() []starlark.Value {
 	return held
 }
 
-// decide returns d, and remembers that the handler made it.
+// decide returns d and stores it in the handler's call, so that a handler that forgets to
+// return it fails.
 func decide(c call.Call, d *decision) (starlark.Value, error) {
 	d.place = callerOf(c.Thread)
 	if h := handlerOf(c); h != nil {
@@ -62,7 +63,7 @@ func decide(c call.Call, d *decision) (starlark.Value, error) {
 	return d, c.Pay(1, 128)
 }
 
-// makeReasoned makes the builtins deny, ask and abort:
+// makeReasoned returns the function of deny, ask and abort:
 //
 //	deny(reason)
 func makeReasoned(action starhost.Action) call.Func {
@@ -71,7 +72,7 @@ func makeReasoned(action starhost.Action) call.Func {
 		if err := c.Bind("reason", &d.reason); err != nil {
 			return nil, err
 		}
-		d.reason = asText(d.reason) // a decision holds, however it is put
+		d.reason = asText(d.reason) // broken text is no reason to let the call pass
 		return decide(c, d)
 	}
 }
@@ -111,7 +112,7 @@ func makeModify(c call.Call) (starlark.Value, error) {
 	return decide(c, &decision{action: starhost.ActionModify, changes: c.Kwargs})
 }
 
-// toDecision converts what a hook of the event returned, into an empty decision.
+// toDecision converts the value that a hook of the event returned and stores it in out.
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
 	d, ok := v.(*decision)
 	if !ok {
@@ -142,8 +143,8 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 	return nil
 }
 
-// toChange converts a new value of an event's argument. That the event lets the
-// argument be changed is for the host to say.
+// toChange converts a new value of an event's argument. The host checks whether the event lets
+// hooks change it.
 func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, error) {
 	switch spec.New().Arg(name).(type) {
 	case *string:
@@ -183,8 +184,7 @@ func isObject(v starlark.Value) bool {
 	return ok
 }
 
-// changeResult converts a new result: text replaces what the model reads and
-// keeps the rest.
+// changeResult converts the new result of a tool: a text replaces only the text for the model.
 func changeResult(v starlark.Value) (any, error) {
 	if s, ok := v.(starlark.String); ok {
 		return string(s), textError(string(s))

@@ -7,7 +7,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A failError is what fail(...) raises.
+// A failError is the error that fail(...) raises.
 type failError struct{ message string }
 
 func (e *failError) Error() string { return "fail: " + e.message }
@@ -19,9 +19,9 @@ func (e *failError) Code() string { return "E0301" }
 //
 //	fail(*args, sep=" ")
 //
-// as upstream does, with an error that a tool can tell from others. Its text is
-// paid for as a whole: few values can spell much. What of it is not UTF-8 becomes
-// U+FFFD: there is no better place for another failure.
+// It joins its arguments as upstream does, but raises an error of a type that tools can
+// distinguish. It pays for the whole text, because few values can print much. Bytes that are
+// not UTF-8 become U+FFFD, because a second error would hide the plugin's message.
 func raiseFail(c call.Call) (starlark.Value, error) {
 	sep := " "
 	if err := c.BindArgs(nil, c.Kwargs, "sep?", &sep); err != nil {
@@ -41,8 +41,8 @@ func raiseFail(c call.Call) (starlark.Value, error) {
 	return nil, &failError{asText(strings.Join(parts, sep))}
 }
 
-// spell returns v as a plugin would write it. It pays for each node that will be
-// printed before it prints: few values can spell much.
+// spell returns v as a plugin would write it. It pays for each node before it prints, because
+// few values can print much.
 func spell(c call.Call, v starlark.Value) (string, error) {
 	p := textPayer{Call: c}
 	if err := p.value(v, 0); err != nil {

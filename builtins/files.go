@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// filesModule returns the members of the module files: the plugin's own folder.
+// filesModule returns the members of the module files, which reads the plugin's folder.
 func filesModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "files", []call.Member{
 		{
@@ -48,7 +48,7 @@ assert_eq(files.exists("data/none.txt"), False)`,
 	})
 }
 
-// ownFilesOf returns the plugin's own folder.
+// ownFilesOf returns the plugin's folder.
 func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	h := handlerOf(c)
 	if h == nil {
@@ -61,7 +61,7 @@ func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	return h.rec.world.Own, nil
 }
 
-// readOwn returns a file of the plugin's own folder.
+// readOwn returns a file of the plugin's folder.
 func readOwn(c call.Call, name string) ([]byte, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
@@ -142,8 +142,8 @@ func filesExists(c call.Call) (starlark.Value, error) {
 	return starlark.Bool(ok), nil
 }
 
-// attachmentFile returns the bytes of attachment(path = name): of the plugin's
-// own folder if it has the file, else of the workspace under the plugin's grants.
+// attachmentFile returns the bytes for attachment(path = name): a file of the plugin's folder
+// or else, under the plugin's grants, of the workspace.
 func attachmentFile(c call.Call, name string) ([]byte, error) {
 	h := handlerOf(c)
 	own, noFolder := ownFilesOf(c)

@@ -7,9 +7,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Inside returns what a handler of the plugin has: a context for an evaluation,
-// and config and ctx by name. The turn's [starhost.Turn.As] gives the context that
-// it begins with.
+// Inside returns the surroundings of a handler of the plugin, so that a program can evaluate an
+// expression in them: the context of the evaluation, and config and ctx by name. The caller
+// passes a context of [starhost.Turn.As].
 func (r *Recorder) Inside(ctx context.Context, t *starhost.Turn) (context.Context, starlark.StringDict) {
 	h := r.begin(ctx, t)
 	names := r.Env()

@@ -2,21 +2,21 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// maxTextDigits is the most digits of one number in JSON text: more is quadratic
-// work.
+// maxTextDigits is the most digits of one number in JSON text, because converting a number
+// takes quadratic work.
 const maxTextDigits = 20_000
 
-// A jsonShape is what one pass over JSON text tells about the work it makes.
+// A jsonShape describes the work that decoding a JSON text will make.
 type jsonShape struct {
 	depth int // deepest nesting
-	bytes int // memory of the decoded value, about
+	bytes int // estimated memory of the decoded value
 }
 
-// What one byte of JSON text stands for in memory, beyond itself.
+// jsonBytePrice estimates the memory in bytes that a byte of JSON text adds to the decoded
+// value, besides the byte itself.
 var jsonBytePrice = [256]int{'[': 64, '{': 512, ',': 48, ':': 140}
 
-// jsonScan looks at the text once, before anything recurses on it. It pays for
-// the look.
+// jsonScan measures a text in one pass, before recursive code reads it. It pays for the pass.
 func jsonScan(c call.Call, text string) (jsonShape, error) {
 	shape := jsonShape{bytes: len(text)}
 	if err := c.Pay(1+len(text)/16, 0); err != nil {

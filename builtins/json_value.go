@@ -19,24 +19,24 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Bounds of the JSON that crosses between Go and Starlark. They hold without a
-// budget, because conversions also run where no plugin does.
+// Limits of the JSON that crosses between Go and Starlark. They apply without a budget, because
+// conversions also run outside of plugins.
 const (
 	jsonMaxDepth  = 64       // nested arrays and objects
 	jsonMaxBytes  = 16 << 20 // text written for one value
-	jsonMaxDigits = 20_000   // of one int read: more is quadratic work
+	jsonMaxDigits = 20_000   // in one int that is read, because conversion takes quadratic work
 )
 
-// fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or
-// *Dict. The order of keys is kept. A number with a point or an exponent is a
-// Float, any other an Int of any size up to jsonMaxDigits. Refused are a key that
-// stands twice in one object, nesting over jsonMaxDepth, and text after the value.
-// The work is linear in the text. The result is not frozen.
+// fromJSON converts one JSON text to None, Bool, Int, Float, String, *List or *Dict, in time
+// linear in the text. A Dict has the keys in the text's order. A number with a point or an
+// exponent becomes a Float, any other an Int of at most jsonMaxDigits. Errors are: a key that
+// stands twice in one object, nesting over jsonMaxDepth, and text after the value. The result
+// is not frozen.
 func fromJSON(raw []byte) (starlark.Value, error) {
 	return readJSON(raw, func(int) error { return nil })
 }
 
-// readJSON is fromJSON that pays steps for keys that share a hash.
+// readJSON converts as fromJSON does, and calls pay with the steps of keys that share a hash.
 func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
 	if !json.Valid(raw) {
 		return nil, invalidJSON(raw)
@@ -49,8 +49,7 @@ func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
 	return v, nil
 }
 
-// readObject puts the members of a JSON object into an empty dict; nothing is an object
-// without any.
+// readObject adds the members of a JSON object to an empty dict. Empty text adds none.
 func readObject(dict *starlark.Dict, raw []byte) error {
 	if len(raw) == 0 {
 		return nil
@@ -69,7 +68,7 @@ func readObject(dict *starlark.Dict, raw []byte) error {
 	return nil
 }
 
-// invalidJSON says where a text stops being one JSON value.
+// invalidJSON returns the error of a text that is not one JSON value, with its place.
 func invalidJSON(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -100,12 +99,12 @@ var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
 // A jsonReader builds values from a text that is valid JSON.
 type jsonReader struct {
 	text  []byte
-	at    int // behind what was read
+	at    int // the offset behind the bytes that were read
 	pay   func(steps int) error
-	whole *starlark.Dict // that the text becomes if it is an object; nil for a new one
+	whole *starlark.Dict // receives the members of the outermost object; nil for a new dict
 }
 
-// next returns the first byte of what follows space, commas and colons.
+// next skips space, commas and colons and returns the first byte behind them.
 func (r *jsonReader) next() byte {
 	for {
 		switch c := r.text[r.at]; c {
@@ -139,7 +138,7 @@ func (r *jsonReader) value(depth int) (starlark.Value, error) {
 	return r.number()
 }
 
-// nested reads an array or object, which begins here.
+// nested reads an array or object that begins at the current offset.
 func (r *jsonReader) nested(depth int, read func(depth int) (starlark.Value, error)) (starlark.Value, error) {
 	r.at++
 	if depth == jsonMaxDepth {
@@ -148,7 +147,7 @@ func (r *jsonReader) nested(depth int, read func(depth int) (starlark.Value, err
 	return read(depth + 1)
 }
 
-// closes reports whether the next thing is a closing bracket, and skips it.
+// closes skips a closing bracket and reports whether there was one.
 func (r *jsonReader) closes(bracket byte) bool {
 	if r.next() != bracket {
 		return false
@@ -179,7 +178,7 @@ func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	var flood call.KeyFlood
 	for !r.closes('}') {
 		name := starlark.String(r.string())
-		var key starlark.Value = name // once: each conversion allocates
+		var key starlark.Value = name // converted only once, because each conversion allocates
 		if _, found, _ := dict.Get(key); found {
 			return nil, fmt.Errorf("key %s stands twice in one object", errtext.Quote(string(name)))
 		}
@@ -200,7 +199,7 @@ func (r *jsonReader) object(depth int) (starlark.Value, error) {
 	return dict, nil
 }
 
-// string reads the string that begins here.
+// string reads the string that begins at the current offset.
 func (r *jsonReader) string() string {
 	from, plain := r.at, true
 	for r.at++; r.text[r.at] != '"'; r.at++ {
@@ -214,11 +213,11 @@ func (r *jsonReader) string() string {
 		return string(text)
 	}
 	var s string
-	_ = json.Unmarshal(r.text[from:r.at], &s) // it is valid
+	_ = json.Unmarshal(r.text[from:r.at], &s) // cannot fail, because the text is valid
 	return s
 }
 
-// number reads the number that begins here.
+// number reads the number that begins at the current offset.
 func (r *jsonReader) number() (starlark.Value, error) {
 	from := r.at
 	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
@@ -242,18 +241,18 @@ func jsonNumber(s string) (starlark.Value, error) {
 	if len(s) > jsonMaxDigits {
 		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), jsonMaxDigits)
 	}
-	i, _ := new(big.Int).SetString(s, 10) // they are digits
+	i, _ := new(big.Int).SetString(s, 10) // cannot fail, because s consists of digits
 	return starlark.MakeBigInt(i), nil
 }
 
-// appendJSON appends v as compact JSON text. Dict keys stand in the dict's order,
-// struct fields sorted; tuples and sets are arrays; bytes of a string that are not
-// UTF-8 become U+FFFD; "<", ">" and "&" stay as they are. Host views that are a
-// starlark.IterableMapping or a starlark.Sequence are objects and arrays. Anything
-// else, keys that are no strings, NaN, infinities, nesting over jsonMaxDepth (a
-// value that contains itself among it) and text over jsonMaxBytes are errors that
-// name the path: "at .a[3]: got function, want a JSON value". dst is returned as
-// it was then.
+// appendJSON appends v as compact JSON text to dst. Dicts keep the order of their keys and
+// structs are sorted by field; tuples and sets become arrays. A host's view that is a
+// starlark.IterableMapping or a starlark.Sequence becomes an object or an array. In strings,
+// bytes that are not UTF-8 become U+FFFD, and "<", ">" and "&" stay.
+//
+// Errors are: values of other types, keys that are no strings, NaN and infinities, nesting over
+// jsonMaxDepth (so also a value that contains itself) and text over jsonMaxBytes. They give the
+// path: "at .a[3]: got function, want a JSON value". With an error, the returned slice is dst.
 func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
 	w := jsonWriter{out: dst, limit: len(dst) + jsonMaxBytes}
 	if err := w.value(v, 0); err != nil {
@@ -281,7 +280,7 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return errtext.PathErrorf("got float %v, want a finite number", v)
 		}
-		w.out = append(w.out, v.String()...) // always with a point or an exponent
+		w.out = append(w.out, v.String()...) // String writes a point or an exponent
 	case starlark.String:
 		return w.text(string(v))
 	case starlark.IterableMapping:
@@ -296,7 +295,8 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 	return w.full(0)
 }
 
-// notJSON says what v is, and what to do where there is something to do.
+// notJSON returns the error for a value that JSON cannot express, with a remedy if there is
+// one.
 func notJSON(v starlark.Value) error {
 	switch v := v.(type) {
 	case nil:
@@ -306,14 +306,14 @@ func notJSON(v starlark.Value) error {
 	case interface {
 		starlark.Value
 		json.Marshaler
-	}: // a time or a duration, which refuses to be JSON
+	}: // a time or a duration, which refuse to become JSON
 		return errtext.PathErrorf("got %s, want a JSON value (str(x) for text)", v.Type())
 	default:
 		return errtext.PathErrorf("got %s, want a JSON value", v.Type())
 	}
 }
 
-// full reports an error when n more bytes would pass the limit.
+// full returns an error if n more bytes would exceed the limit.
 func (w *jsonWriter) full(n int) error {
 	if n > w.limit-len(w.out) {
 		return errtext.PathErrorf("got more than %d bytes of JSON", jsonMaxBytes)
@@ -321,7 +321,7 @@ func (w *jsonWriter) full(n int) error {
 	return nil
 }
 
-// nested writes what body writes between two brackets, one level below depth.
+// nested writes two brackets and calls body to write between them, one level below depth.
 func (w *jsonWriter) nested(depth int, open, end byte, body func() error) error {
 	if depth == jsonMaxDepth {
 		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
@@ -393,7 +393,7 @@ func (w *jsonWriter) text(s string) error {
 		return err
 	}
 	w.out = append(w.out, '"')
-	from := 0 // s[from:i] is written as it is
+	from := 0 // s[from:i] needs no escapes
 	for i := 0; i < len(s); {
 		if b := s[i]; b < utf8.RuneSelf {
 			if b < ' ' || jsontext.Escapes[b] != 0 {

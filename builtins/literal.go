@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// findPlugin returns the file's call of plugin(...), or nil. It may stand once,
-// as a statement at the top level.
+// findPlugin returns the file's call of plugin(...), or nil. A file has at most one, a
+// statement at the top level.
 func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 	var calls []*syntax.CallExpr
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -38,7 +38,7 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 	return calls[0], nil
 }
 
-// callOf returns the call of the named function that is the statement, or nil.
+// callOf returns the call if a statement calls the named function, or nil.
 func callOf(stmt syntax.Stmt, name string) *syntax.CallExpr {
 	if x, ok := stmt.(*syntax.ExprStmt); ok {
 		if expr, ok := x.X.(*syntax.CallExpr); ok && isName(expr.Fn, name) {
@@ -80,7 +80,7 @@ func literal(x syntax.Expr) (starlark.Value, error) {
 	return nil, call.Errorf("E0302", "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file").At(start)
 }
 
-// literalValue converts what the parser made of a literal.
+// literalValue converts a literal of the parser to a Starlark value.
 func literalValue(v any) starlark.Value {
 	switch v := v.(type) {
 	case string:

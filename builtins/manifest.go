@@ -16,34 +16,33 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// APIVersion is the version of the vocabulary that this package has.
+// APIVersion is the version of the vocabulary that this package implements.
 const APIVersion = 1
 
-// A Manifest is what a plugin says of itself in plugin(...), read from the
-// syntax tree: no line of the plugin has run yet. What is not said is zero, but
-// for API.
+// A Manifest describes a plugin by the arguments of plugin(...), which ReadManifest reads from
+// the syntax tree before a line of the plugin runs. A missing argument leaves its field zero,
+// except API.
 type Manifest struct {
-	// API is the version of the vocabulary that the plugin wants: [APIVersion].
+	// API is the version of the vocabulary that the plugin needs: [APIVersion].
 	API int
 	// Name is "" or the plugin's name; see [Manifest.CheckName].
 	Name, Version, Owner string
-	// Description is that of plugin(...), else the first paragraph of the file's
+	// Description is the argument of plugin(...) or else the first paragraph of the file's
 	// docstring.
 	Description string
-	// Permissions declares effects (it grants none), RequiresEnv the environment
-	// variables without which the plugin is unavailable, Requires other plugins,
-	// as "policy" or "policy>=1.2".
+	// Permissions lists the effects that the plugin asks for; it grants none. RequiresEnv lists
+	// the environment variables without which the plugin is unavailable. Requires lists other
+	// plugins, as "policy" or "policy>=1.2".
 	Permissions, RequiresEnv, Requires []string
-	// Config holds the settings and their defaults, in the plugin's order.
+	// Config maps the settings to their defaults, in the plugin's order.
 	Config *starlark.Dict
-	// Place is where plugin(...) stands; of a file without one, it is the zero
-	// Position.
+	// Place is the position of plugin(...), or the zero Position if the file has none.
 	Place syntax.Position
 
 	namePlace syntax.Position
 }
 
-// manifestFields decode the arguments of plugin(...), in the order of the docs.
+// manifestFields decodes the arguments of plugin(...). The order is that of the docs.
 var manifestFields = []struct {
 	name string
 	set  func(*Manifest, starlark.Value) error
@@ -59,7 +58,7 @@ var manifestFields = []struct {
 	{"config", setConfig},
 }
 
-// manifestField returns the decoder of a field, or an error that knows the names.
+// manifestField returns the decoder of a field, or an error that lists the fields.
 func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	for _, f := range manifestFields {
 		if f.name == name {
@@ -73,8 +72,8 @@ func manifestField(name string) (func(*Manifest, starlark.Value) error, error) {
 	return nil, call.Errorf("E0203", "plugin: unexpected keyword argument %q%s, it takes %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// ReadManifest returns what a plugin's file says of itself. A file without
-// plugin(...) has a manifest with the defaults. The error has a place.
+// ReadManifest returns the manifest of a plugin's file. A file without plugin(...) has a
+// manifest with the defaults. The error has a place.
 func ReadManifest(f Text) (*Manifest, error) {
 	m, note, err := noteManifest(f)
 	if m != nil || err != nil {
@@ -83,8 +82,8 @@ func ReadManifest(f Text) (*Manifest, error) {
 	return manifestOf(f.Name(), note)
 }
 
-// noteManifest makes sure that there is a note of the manifest. The manifest itself is
-// nil if there was one before.
+// noteManifest returns the manifest of a file and its encoded form, which f may cache. If the
+// encoded form comes from the cache, m is nil.
 func noteManifest(f Text) (m *Manifest, note []byte, err error) {
 	note, err = f.Note("manifest", func(f *syntax.File) ([]byte, error) {
 		read, err := readManifest(f)
@@ -97,15 +96,15 @@ func noteManifest(f Text) (m *Manifest, note []byte, err error) {
 	return m, note, err
 }
 
-// A manifestNote is how a manifest is written down.
+// A manifestNote is the encoded form of a manifest.
 type manifestNote struct {
 	Name, Version, Owner, Description  string   `json:",omitzero"`
 	Permissions, RequiresEnv, Requires []string `json:",omitzero"`
-	Config                             string   `json:",omitzero"` // as a literal
+	Config                             string   `json:",omitzero"` // a literal of Starlark
 	Place, NamePlace                   [2]int32 `json:",omitzero"` // line and column
 }
 
-// note writes the manifest down.
+// note encodes the manifest.
 func (m *Manifest) note() ([]byte, error) {
 	n := manifestNote{
 		Name: m.Name, Version: m.Version, Owner: m.Owner, Description: m.Description,
@@ -118,7 +117,7 @@ func (m *Manifest) note() ([]byte, error) {
 	return json.Marshal(n)
 }
 
-// manifestOf returns the manifest that a note of a file has.
+// manifestOf decodes the manifest of a file.
 func manifestOf(file string, note []byte) (*Manifest, error) {
 	var n manifestNote
 	if err := json.Unmarshal(note, &n); err != nil {
@@ -150,7 +149,7 @@ func manifestOf(file string, note []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// readManifest reads the manifest from the syntax of a file.
+// readManifest reads the manifest from the syntax tree of a file.
 func readManifest(f *syntax.File) (*Manifest, error) {
 	m := &Manifest{API: APIVersion}
 	expr, err := findPlugin(f)
@@ -172,7 +171,7 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 	return m, nil
 }
 
-// read decodes the arguments of the call.
+// read decodes the arguments of plugin(...).
 func (m *Manifest) read(expr *syntax.CallExpr) error {
 	m.Place, _ = expr.Span()
 	seen := map[string]bool{}
@@ -197,7 +196,7 @@ func (m *Manifest) read(expr *syntax.CallExpr) error {
 	return nil
 }
 
-// field decodes one argument; start is where it stands.
+// field decodes one argument, which stands at start.
 func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) error {
 	set, err := manifestField(name)
 	if err != nil {
@@ -209,7 +208,7 @@ func (m *Manifest) field(name string, x syntax.Expr, start syntax.Position) erro
 	}
 	if err := set(m, v); err != nil {
 		code := "E0302"
-		var coded interface{ Code() string } // what is no permission has a code of its own
+		var coded interface{ Code() string } // a wrong permission has a code already
 		if errors.As(err, &coded) {
 			code = coded.Code()
 		}
@@ -266,8 +265,8 @@ func setPermissions(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// HostSetting reports whether a key of [plugin.NAME] is the host's, which no plugin can
-// declare.
+// HostSetting reports whether a key of [plugin.NAME] belongs to the host, so that no plugin can
+// declare it.
 func HostSetting(key string) bool { return key == "limits" || key == "mode" }
 
 func setConfig(m *Manifest, v starlark.Value) error {
@@ -290,8 +289,8 @@ func setConfig(m *Manifest, v starlark.Value) error {
 	return nil
 }
 
-// CheckName returns an error with a place if the plugin gives itself another
-// name than that of its file or folder.
+// CheckName returns an error with a place if the plugin's name differs from that of its file or
+// folder.
 func (m *Manifest) CheckName(name string) error {
 	if m.Name == "" || m.Name == name {
 		return nil
@@ -299,20 +298,19 @@ func (m *Manifest) CheckName(name string) error {
 	return call.Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
 }
 
-// A Setting is what an operator set for a plugin.
+// A Setting is a value that the operator set for a plugin.
 type Setting struct {
 	Key string
 	// Value is a string, bool, int64, float64, []any or map[string]any.
 	Value any
-	// Place is where it was set: "starhost.toml:12", "--set".
+	// Place is the setting's origin: "starhost.toml:12", "--set".
 	Place string
 }
 
-// Configure returns the plugin's `config`: a frozen struct of the declared
-// defaults, overlaid with settings, of which later ones win. A key that the
-// plugin does not declare and a value of another type than the default's are
-// errors that name the setting's place. An int is welcome where the default is a
-// float, anything where it is None.
+// Configure returns the plugin's `config`: a frozen struct of the declared defaults, in which
+// settings replace values; later ones win. A setting must have a declared key and a value of
+// the default's type, else the error names its place. A float also accepts an int, and None
+// accepts any type.
 func (m *Manifest) Configure(settings []Setting) (starlark.Value, error) {
 	fields := starlark.StringDict{}
 	for k, v := range m.Config.Entries() {
@@ -342,9 +340,8 @@ func declaredNames(names []string) string {
 	return "the plugin declares " + strings.Join(names, ", ")
 }
 
-// convertSetting converts a value to the type of the default that it replaces. The
-// type of a default of None is not known again once it is set, so that each
-// later setting must have the type of the one before.
+// convertSetting converts a value to the type of the one that it replaces. After the first
+// setting of a key whose default is None, later settings must have the type of the first.
 func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	v, err := goToStarlark(value)
 	if err != nil {
@@ -359,7 +356,7 @@ func convertSetting(old starlark.Value, value any) (starlark.Value, error) {
 	return v, nil
 }
 
-// goToStarlark converts a value of the configuration.
+// goToStarlark converts a value of the configuration file.
 func goToStarlark(value any) (starlark.Value, error) {
 	switch x := value.(type) {
 	case string:
@@ -387,14 +384,14 @@ func goToStarlark(value any) (starlark.Value, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", k, err)
 			}
-			dict.SetKey(starlark.String(k), v) // a string, in a new dict
+			dict.SetKey(starlark.String(k), v) // the key is a string, so this cannot fail
 		}
 		return dict, nil
 	}
 	return nil, fmt.Errorf("got %T, want text, a number, true, false, an array or a table", value)
 }
 
-// isIdentifier reports whether a script can spell s as a name.
+// isIdentifier reports whether s can be a name in a script.
 func isIdentifier(s string) bool {
 	for i := range len(s) {
 		b := s[i]

@@ -10,9 +10,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Recorder fills a starhost.Plugin with what a plugin's file registers. One
-// Recorder serves one evaluation; the handlers that it recorded keep it. After
-// the evaluation it is only read.
+// A Recorder fills a starhost.Plugin with the registrations of a plugin's file. Each evaluation
+// has its own Recorder, to which the registered handlers refer. After the evaluation the
+// Recorder is read-only.
 type Recorder struct {
 	plugin     *starhost.Plugin
 	rt         call.Runtime
@@ -20,33 +20,33 @@ type Recorder struct {
 	config     starlark.Value
 	declared   []starhost.EventSpec
 	handlers   []starlark.Value
-	names      map[registeredName]starhost.Pos // where they were taken
+	names      map[registeredName]starhost.Pos // the place of each registration
 	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
 	evaluation *handlerCall
 }
 
-// Record returns a Recorder that adds to p. What handlers may reach is in w;
-// config is what [Manifest.Configure] returned; declared are the events of the
-// program's own, as in starhost.Options.AppEvents.
+// Record returns a Recorder that adds to p. Handlers reach the effects of w and the settings of
+// config, which [Manifest.Configure] returned. declared are the program's own events, as in
+// starhost.Options.AppEvents.
 func Record(p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[registeredName]starhost.Pos{}}
 	r.evaluation = &handlerCall{rec: r, logs: new(logBook)}
 	return r
 }
 
-// End ends the evaluation, after which nothing registers: r drops what only registrations
+// End ends the evaluation: no registration follows, so r drops the data that only registrations
 // need.
 func (r *Recorder) End() { r.names, r.captures = nil, nil }
 
-// Attach returns a context for the evaluation of the plugin's files, in which
-// registrations find r.
+// Attach returns the context in which to evaluate the plugin's files: registrations find r
+// through it.
 func (r *Recorder) Attach(ctx context.Context) context.Context {
 	r.evaluation.Context = ctx
 	return r.evaluation
 }
 
-// Check is [Check], and remembers for the registrations which functions capture
-// the variables of a loop. It must be asked about each file before it runs.
+// Check checks a file as [Check] does, and stores which functions capture a variable of a loop,
+// because a registration refuses these. The loader calls it for each file before the file runs.
 func (r *Recorder) Check(f Text) error {
 	found, err := checkText(f)
 	if err != nil {
@@ -61,29 +61,30 @@ func (r *Recorder) Check(f Text) error {
 	return nil
 }
 
-// ConfigName is the name that [Recorder.Env] has.
+// ConfigName is the name in [Recorder.Env] of the plugin's settings.
 const ConfigName = "config"
 
-// Env returns the names that this plugin alone has.
+// Env returns the names that only this plugin sees.
 func (r *Recorder) Env() starlark.StringDict { return starlark.StringDict{ConfigName: r.config} }
 
-// Handlers returns the values that registrations keep: handlers.
+// Handlers returns the registered handlers, so that the evaluator freezes them with the
+// globals.
 func (r *Recorder) Handlers() []starlark.Value { return r.handlers }
 
-// Logs returns what the files printed while they were evaluated.
+// Logs returns the lines that the files printed during the evaluation.
 func (r *Recorder) Logs() []starhost.LogLine { return r.evaluation.logs.lines }
 
-// A handlerCall is one call of a handler, or the evaluation of the plugin's
-// files, which has neither turn nor lane.
+// A handlerCall is one call of a handler, or the evaluation of the plugin's files, which has
+// neither turn nor lane.
 //
-// It is the context of the call, too, and holds the first arguments itself, so
-// that a call allocates nothing else.
+// It is also the call's context and contains a buffer for the first arguments, so that a call
+// needs one allocation.
 type handlerCall struct {
 	context.Context
 	rec          *Recorder
 	turn         *starhost.Turn
 	lane         *starhost.Lane
-	lastDecision *decision // the last decision that the handler made, or nil
+	lastDecision *decision // the decision that the handler made last, or nil
 	logs         *logBook  // nil until the handler logs
 	argBuffer    [4]starlark.Value
 }
@@ -98,17 +99,16 @@ func (h *handlerCall) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// handlerOf returns the call of the handler that c belongs to, or nil if no plugin
-// is running.
+// handlerOf returns the handler's call that c belongs to, or nil if no plugin is running.
 func handlerOf(c call.Call) *handlerCall {
 	h, _ := c.Runtime.Context(c.Thread).Value(handlerKey{}).(*handlerCall)
 	return h
 }
 
-// ctx returns what the handler's parameter ctx gets.
+// ctx returns the argument for the handler's parameter ctx.
 func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
-// begin returns the record of a call for a turn.
+// begin returns a new call of a handler for a turn.
 func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 	lane := starhost.LaneOf(ctx)
 	if lane == nil {
@@ -117,7 +117,7 @@ func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 	return &handlerCall{Context: ctx, rec: r, turn: t, lane: lane}
 }
 
-// run calls the function of s and adds what the call spent to the lane.
+// run calls the function of s and adds its steps and bytes to the lane.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
 	h.lane.Spent(usage.Steps, usage.Bytes)
@@ -137,8 +137,8 @@ func callerOf(th *starlark.Thread) starhost.Pos {
 	return starhost.Pos{}
 }
 
-// registrationPlace returns the place of a registration: that of the outermost
-// frame, which is in plugin.star even where a library's helper registers.
+// registrationPlace returns the place of a registration: the outermost frame, which is in
+// plugin.star even if a helper of a library registers.
 func registrationPlace(th *starlark.Thread) starhost.Pos {
 	for i := th.CallStackDepth() - 1; i >= 0; i-- {
 		if p := th.CallFrame(i).Pos; p.Line > 0 {
@@ -148,8 +148,8 @@ func registrationPlace(th *starlark.Thread) starhost.Pos {
 	return starhost.Pos{}
 }
 
-// recorderOf returns the Recorder for a registration, or an error if this is not
-// the time for one.
+// recorderOf returns the Recorder for a registration, or an error if plugins cannot register at
+// this time.
 func recorderOf(c call.Call) (*Recorder, error) {
 	h := handlerOf(c)
 	if h == nil {
@@ -165,14 +165,13 @@ func recorderOf(c call.Call) (*Recorder, error) {
 	return h.rec, nil
 }
 
-// maxName is the most bytes of the name of anything that is registered. What
-// names look like, the host says.
+// maxName is the most bytes of a registered name. The host checks the form of names.
 const maxName = 1 << 10
 
-// A claimed is a name of what is registered, such as a "tool".
+// A registeredName is the name of a registration and its kind, such as "tool".
 type registeredName struct{ kind, name string }
 
-// claimName takes a name for a thing of some kind, or says where it was taken.
+// claimName reserves a name of some kind, or reports the place of its first registration.
 func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error) {
 	pos := registrationPlace(c.Thread)
 	if len(name) > maxName {
@@ -185,10 +184,10 @@ func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error
 	return pos, nil
 }
 
-// retainHandler remembers a handler, so that it is frozen with the globals.
+// retainHandler adds a handler to [Recorder.Handlers].
 func (r *Recorder) retainHandler(fn *starlark.Function) { r.handlers = append(r.handlers, fn) }
 
-// posOf converts a place.
+// posOf converts a position of Starlark to one of the host.
 func posOf(p syntax.Position) starhost.Pos {
 	return starhost.Pos{File: p.Filename(), Line: int(p.Line), Col: int(p.Col)}
 }

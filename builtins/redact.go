@@ -10,11 +10,11 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// What follows takes the values of secrets out of what handlers return, before it
-// gets an identity. It is a second net: a handler cannot read a secret, but what
-// it talks to may say one.
+// The functions of this file remove the values of secrets from everything that handlers return,
+// before it gets an identity. Handlers cannot read secrets, but the servers and programs that
+// they call may repeat one.
 
-// cleanAttachments changes attachments in place.
+// cleanAttachments removes secrets from attachments, in place.
 func (r *Recorder) cleanAttachments(list []fragments.Attachment) {
 	for i := range list {
 		for _, text := range []*string{&list[i].Content, &list[i].URL, &list[i].Name, &list[i].Source} {
@@ -36,7 +36,7 @@ func (r *Recorder) cleanContext(c starhost.Context) starhost.Context {
 
 func (r *Recorder) cleanResult(x starhost.Result) starhost.Result {
 	x.ForLLM, x.ForUser = r.world.Redact(x.ForLLM), r.world.Redact(x.ForUser)
-	x.Attachments = slices.Clone(x.Attachments) // a result may be kept and returned again
+	x.Attachments = slices.Clone(x.Attachments) // a handler may return one result several times
 	r.cleanAttachments(x.Attachments)
 	return x
 }
@@ -55,8 +55,8 @@ func (r *Recorder) cleanDecision(d *starhost.Decision) {
 	}
 }
 
-// cleanChange returns a new value of an argument, as [starhost.Decision] has it.
-// Names of tools are those of tools on offer, so they stay.
+// cleanChange returns a cleaned copy of an argument's new value, as [starhost.Decision] has it.
+// Names of tools stay, because only registered names are valid.
 func (r *Recorder) cleanChange(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -71,7 +71,7 @@ func (r *Recorder) cleanChange(v any) any {
 	return v
 }
 
-// cleanMessages returns the list itself if there is nothing to change.
+// cleanMessages returns a cleaned list, or the same list if no message contains a secret.
 func (r *Recorder) cleanMessages(list *starhost.Messages) *starhost.Messages {
 	items := list.Items()
 	var clean []starhost.Message
@@ -105,8 +105,8 @@ func (r *Recorder) cleanTexts(list []string) []string {
 	return clean
 }
 
-// A redactedError stands for an error that said a secret and has no place. Nobody
-// finds that one behind it, but what callers test for is still there.
+// A redactedError replaces an error without a place whose message contained a secret. It hides
+// the original error, but its cause is the one that callers test for.
 type redactedError struct {
 	msg, code string
 	cause     error
@@ -116,15 +116,14 @@ func (e *redactedError) Error() string { return e.msg }
 func (e *redactedError) Unwrap() error { return e.cause }
 func (e *redactedError) Code() string  { return e.code }
 
-// A located error knows its place and source, of which the evaluator makes what a
-// terminal shows.
+// A locatedError has a place and source text, which the evaluator shows on a terminal.
 type locatedError interface {
 	error
 	Detail() string
 	Redact(redact func(string) string, cause error) error
 }
 
-// cleanError returns err itself if it says no secret.
+// cleanError returns an error without secrets: err itself if it contains none.
 func (r *Recorder) cleanError(err error) error {
 	if err == nil {
 		return nil
@@ -144,7 +143,7 @@ func (r *Recorder) cleanError(err error) error {
 	}
 }
 
-// codeOf returns the code of an error that said a secret.
+// codeOf returns the code of an error that contained a secret.
 func codeOf(err error) string {
 	if coded := interface{ Code() string }(nil); errors.As(err, &coded) {
 		return coded.Code()
@@ -152,7 +151,7 @@ func codeOf(err error) string {
 	return "E0313"
 }
 
-// cleanCause returns what callers test an error for, nil if that is nothing.
+// cleanCause returns the cause that callers test an error for, or nil.
 func (r *Recorder) cleanCause(err error) error {
 	if failed := new(failError); errors.As(err, &failed) {
 		return &failError{r.world.Redact(failed.message)}

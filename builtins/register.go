@@ -21,8 +21,8 @@ import (
 //	plugin(api=1, name=None, version=None, description=None, owner=None,
 //	       permissions=[], requires_env=[], requires=[], config={})
 //
-// [ReadManifest] has read the arguments before the file runs; what is left to
-// check is the time of the call.
+// [ReadManifest] has read the arguments before the file runs. The call only checks that it
+// stands before the registrations.
 func declarePlugin(c call.Call) (starlark.Value, error) {
 	r, err := recorderOf(c)
 	if err != nil {
@@ -47,8 +47,8 @@ type listArg struct {
 	values stringOrList
 }
 
-// startRegistration returns the Recorder for one more registration with these lists, or
-// says why there may be none.
+// startRegistration returns the Recorder for one more registration with these lists, or the
+// error that refuses the registration.
 func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 	r, err := recorderOf(c)
 	if err != nil {
@@ -67,7 +67,7 @@ func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 	return r, nil
 }
 
-// stringOrList is an argument that is one string or several.
+// stringOrList is an argument that is one string or a list of strings.
 type stringOrList []string
 
 // Unpack implements starlark.Unpacker.
@@ -90,8 +90,7 @@ func (t *stringOrList) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// seconds is an argument that is a time in seconds, or a duration of the module
-// time.
+// seconds is an argument that is a number of seconds or a duration of the module time.
 type seconds time.Duration
 
 // Unpack implements starlark.Unpacker.
@@ -164,7 +163,8 @@ func registerTool(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(20, 4096)
 }
 
-// availability returns the Go side of a tool's question whether it is available.
+// availability returns the Go function that asks a plugin's handler whether a tool is
+// available.
 func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
 	p, err := readPositionalHandler(c, r, "available", handler, 0)
 	if err != nil {
@@ -184,8 +184,8 @@ func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(con
 	}, nil
 }
 
-// defaultToolName is the tool's name where none is given: the function's, behind
-// that of its toolset.
+// defaultToolName returns the name of a tool that was registered without one: the function's
+// name, with the toolset's name in front.
 func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string, error) {
 	if fn.Name() == "lambda" {
 		return "", c.Fail("E0307", "name: a lambda has none: give the tool a name")
@@ -196,7 +196,7 @@ func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string
 	return fn.Name(), nil
 }
 
-// toolCall returns the Go side of a tool.
+// toolCall returns the Go function that calls a tool's handler.
 func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
 		h := r.begin(ctx, t)
@@ -209,8 +209,8 @@ func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, 
 	}
 }
 
-// resultOf converts what the handler of a tool or a command came to: fail(...) is a
-// result as well.
+// resultOf converts the return value of a tool's or a command's handler, or its error:
+// fail(...) becomes a result.
 func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) (starhost.Result, error) {
 	if err != nil {
 		if failed, ok := errors.AsType[*failError](err); ok {
@@ -222,7 +222,7 @@ func (r *Recorder) resultOf(fn *starlark.Function, v starlark.Value, err error) 
 	return r.cleanResult(result), r.explainReturn(fn, err)
 }
 
-// toolArguments converts a call's arguments, in the order of the model.
+// toolArguments converts a call's arguments, in the order in which the model wrote them.
 func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMessage) ([]starlark.Tuple, error) {
 	args, err := objectOf(raw)
 	if err != nil {
@@ -238,16 +238,16 @@ func toolArguments(h *handlerCall, sig *signature, shape *shape, raw json.RawMes
 	})
 }
 
-// objectOf converts a JSON object; nothing is an empty one.
+// objectOf converts a JSON object; empty text becomes an empty dict.
 func objectOf(raw json.RawMessage) (*starlark.Dict, error) {
-	dict := starlark.NewDict(0) // which writes to the memory before anything reads it, so that the system gives it once
+	dict := new(starlark.Dict)
 	if err := readObject(dict, raw); err != nil {
 		return nil, err
 	}
 	return dict, nil
 }
 
-// explainReturn gives an error about what fn returned the function's name and place.
+// explainReturn adds fn's name and place to an error about the value that fn returned.
 func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
@@ -295,7 +295,7 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// hookCall returns the Go side of a hook.
+// hookCall returns the Go function that calls a hook's handler.
 func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
@@ -354,7 +354,7 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// loaderCall returns the Go side of a fragment loader.
+// loaderCall returns the Go function that calls a fragment loader's handler.
 func (r *Recorder) loaderCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
 		v, err := p.call(ctx, r, t, arg)

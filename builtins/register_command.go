@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// commandArgs are what the handler of a command may name beside ctx.
+// commandArgs are the arguments that a command's handler may name besides ctx.
 var commandArgs = []string{"args", "full_args"}
 
 // registerCommand implements
@@ -54,7 +54,7 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// commandCall returns the Go side of a command.
+// commandCall returns the Go function that calls a command's handler.
 func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
 		h := r.begin(ctx, t)
@@ -72,7 +72,7 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 	}
 }
 
-// completion returns the Go side of what completes a command's arguments.
+// completion returns the Go function that calls a handler to complete a command's arguments.
 func completion(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
 	p, err := readPositionalHandler(c, r, "complete", handler, 1)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFrontMatter is the most bytes of what a skill says of itself.
+// maxFrontMatter is the most bytes of a skill's front matter.
 const maxFrontMatter = 16 << 10
 
 // registerSkill implements
 //
 //	register_skill(path, name=None, description=None)
 //
-// The file is read at once, as all of a plugin is.
+// It reads the file at once, because a loaded plugin must not change with its files.
 func registerSkill(c call.Call) (starlark.Value, error) {
 	var (
 		file  string
@@ -49,8 +49,8 @@ func registerSkill(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// readSkill returns the text of a skill behind its front matter, which gives name
-// and description where the skill has none.
+// readSkill returns the text of a skill behind its front matter. The front matter supplies the
+// name and description if skill has none.
 func readSkill(c call.Call, file string, skill *starhost.Skill) (string, error) {
 	data, err := readOwn(c, file)
 	if err != nil {
@@ -86,8 +86,8 @@ func readSkill(c call.Call, file string, skill *starhost.Skill) (string, error) 
 	return text, nil
 }
 
-// frontMatter splits what stands between the lines "---" at the start of a text
-// from what follows; without these lines all is text.
+// frontMatter splits a text into the part between two lines "---" at its start and the rest. A
+// text without these lines has no front matter.
 func frontMatter(text string) (head, rest string) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	inner, ok := strings.CutPrefix(text, "---\n")
@@ -105,8 +105,8 @@ func frontMatter(text string) (head, rest string) {
 	return head, strings.TrimLeft(rest, "\n")
 }
 
-// filesBesideSkill returns the other files of a skill's folder and those below it, as
-// the skill calls them.
+// filesBesideSkill returns the other files of a skill's folder and its subfolders, as paths
+// relative to it.
 func filesBesideSkill(c call.Call, file string) ([]string, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
@@ -126,5 +126,5 @@ func filesBesideSkill(c call.Call, file string) ([]string, error) {
 	return beside, c.Pay(1+len(names), 64*len(names))
 }
 
-// globQuoter makes a path a pattern that matches it.
+// globQuoter converts a path to a pattern that matches only this path.
 var globQuoter = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)

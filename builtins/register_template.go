@@ -46,7 +46,7 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 	return starlark.None, c.Pay(10, 1024)
 }
 
-// templateCall returns the Go side of a template loader.
+// templateCall returns the Go function that calls a template loader's handler.
 func (r *Recorder) templateCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Template, error) {
 		v, err := p.call(ctx, r, t, arg)
@@ -58,12 +58,12 @@ func (r *Recorder) templateCall(p *positionalHandler) func(context.Context, *sta
 			return starhost.Template{}, r.explainReturn(p.fn, call.Errorf("E0312", "got %s, want template(...)", v.Type()))
 		}
 		made := tm.t
-		made.Attachments = slices.Clone(made.Attachments) // the value may be a global
+		made.Attachments = slices.Clone(made.Attachments) // the plugin may return the same value again
 		return r.cleanTemplate(made), nil
 	}
 }
 
-// A templateValue is what template(...) returns. It is immutable.
+// A templateValue is the value of template(...). It is immutable.
 type templateValue struct{ t starhost.Template }
 
 var templateFields = []field[starhost.Template]{
@@ -78,7 +78,7 @@ var templateFields = []field[starhost.Template]{
 	{"defaults", func(t *starhost.Template) starlark.Value { return textDict(t.Defaults) }},
 }
 
-// textDict returns texts by name as a frozen dict, sorted by name.
+// textDict converts texts by name to a frozen dict, sorted by name.
 func textDict(texts map[string]string) starlark.Value {
 	d := starlark.NewDict(len(texts))
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -159,7 +159,7 @@ func makeTemplate(c call.Call) (starlark.Value, error) {
 	return &templateValue{t}, nil
 }
 
-// optionsJSON returns a dict of options as JSON; nil is none.
+// optionsJSON converts a dict of options to JSON; nil stays nil.
 func optionsJSON(c call.Call, options *starlark.Dict) (json.RawMessage, error) {
 	if options == nil {
 		return nil, nil
@@ -167,8 +167,7 @@ func optionsJSON(c call.Call, options *starlark.Dict) (json.RawMessage, error) {
 	return encodeJSON(c, "options", options)
 }
 
-// stringParameters converts the values of a template's parameters: text, and what is
-// written as text without a doubt.
+// stringParameters converts the values of a template's parameters: strings, numbers and bools.
 func stringParameters(c call.Call, arg string, d *starlark.Dict) (map[string]string, error) {
 	if d == nil {
 		return nil, nil

@@ -17,12 +17,12 @@ import (
 // A toolSchema is a tool's JSON Schema.
 type toolSchema struct {
 	raw   json.RawMessage
-	shape *shape // what arguments are converted by
-	valid bool   // it is valid by construction; false says nothing
+	shape *shape // converts arguments
+	valid bool   // valid by construction; if false, the host must check the schema
 }
 
-// schemaOf returns a tool's JSON Schema: the given one, checked against the
-// handler's parameters, or one derived from signature and docstring.
+// schemaOf returns a tool's JSON Schema: the given one, checked against the handler's
+// parameters, or one derived from the signature and the docstring.
 func schemaOf(c call.Call, sig *signature, given *starlark.Dict) (s toolSchema, err error) {
 	if given == nil {
 		return deriveSchema(c, sig)
@@ -37,7 +37,7 @@ func schemaOf(c call.Call, sig *signature, given *starlark.Dict) (s toolSchema, 
 	return s, nil
 }
 
-// deriveSchema returns the schema of a tool that is given none.
+// deriveSchema derives the schema of a tool from its handler.
 func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
 	if err := payDefaults(c, sig); err != nil {
 		return s, err
@@ -58,11 +58,11 @@ func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
 	return s, nil
 }
 
-// maxUnchecked is the size in bytes from which the host checks a derived schema as well.
+// maxUnchecked is the size in bytes above which the host checks a derived schema too.
 const maxUnchecked = 4 << 10
 
-// payDefaults pays for the defaults that become parts of a schema, so that none is
-// looked at which contains itself, or is larger than it looks.
+// payDefaults pays for the defaults, which become parts of a schema, before code reads them. So
+// it refuses a default that contains itself or that prints larger than it is.
 func payDefaults(c call.Call, sig *signature) error {
 	for _, p := range sig.namedParams() {
 		if p.value == nil {
@@ -76,8 +76,8 @@ func payDefaults(c call.Call, sig *signature) error {
 	return nil
 }
 
-// checkSchema reports where an explicit schema and the handler's parameters do
-// not fit. What a JSON Schema is, is the host's to check.
+// checkSchema reports a mismatch between an explicit schema and the handler's parameters. The
+// host checks that the schema is valid.
 func checkSchema(sig *signature, schema *starlark.Dict) error {
 	if typ, _ := starlark.AsString(dictMember(schema, "type")); typ != "object" {
 		return fmt.Errorf("type: got %s, want \"object\": arguments have names, which are its properties", errtext.Quote(typ))
@@ -111,7 +111,7 @@ func dictMember(v starlark.Value, key string) starlark.Value {
 	return nil
 }
 
-// stringKeys returns the keys of a dict that are strings, in its order.
+// stringKeys returns the string keys of a dict, in its order.
 func stringKeys(v starlark.Value) []string {
 	var keys []string
 	if m, ok := v.(starlark.IterableMapping); ok {
@@ -124,8 +124,9 @@ func stringKeys(v starlark.Value) []string {
 	return keys
 }
 
-// A shape is the part of a schema that says which numbers are whole: JSON writes
-// 5 and 5.0 for one number, Starlark has two. A nil shape converts nothing.
+// A shape describes which numbers of a schema are integers. JSON has one number type, so 5.0
+// may arrive for an integer, but Starlark distinguishes 5 and 5.0. A nil shape converts
+// nothing.
 type shape struct {
 	integer    bool
 	items      *shape
@@ -162,8 +163,8 @@ func (s *shape) property(name string) *shape {
 	return s.properties[name]
 }
 
-// coerce returns v with whole floats as ints where the shape wants ints. Lists
-// and dicts are changed in place.
+// coerce returns v with integral floats as ints where the shape has integers. It changes lists
+// and dicts in place.
 func (s *shape) coerce(v starlark.Value) starlark.Value {
 	if s == nil {
 		return v
@@ -175,7 +176,7 @@ func (s *shape) coerce(v starlark.Value) starlark.Value {
 		}
 	case *starlark.List:
 		for i := range x.Len() {
-			x.SetIndex(i, s.items.coerce(x.Index(i))) // a new list: neither frozen nor iterated over
+			x.SetIndex(i, s.items.coerce(x.Index(i))) // cannot fail: the list is new, neither frozen nor being iterated
 		}
 	case *starlark.Dict:
 		for _, item := range x.Items() {
@@ -186,7 +187,7 @@ func (s *shape) coerce(v starlark.Value) starlark.Value {
 	return v
 }
 
-// A property is a parameter as a schema describes it.
+// A property is a parameter in the form of a schema's property.
 type property struct {
 	param
 	typ  *jsonType
@@ -245,11 +246,10 @@ func deriveProperty(p param, doc argDoc) (property, error) {
 	return d, nil
 }
 
-// hasDefault reports whether the schema says what the default is.
+// hasDefault reports whether the schema states a default.
 func (d *property) hasDefault() bool { return d.value != nil && d.value != starlark.None }
 
-// plain reports whether the default is a single value that any reader of JSON can hold.
-// How deep a type may nest is the same here and there: see jsonMaxDepth.
+// plain reports whether the default is a single value that every reader of JSON accepts.
 func (d *property) plain() bool {
 	switch v := d.value.(type) {
 	case nil, starlark.NoneType, starlark.String, starlark.Bool, starlark.Float:
@@ -261,7 +261,7 @@ func (d *property) plain() bool {
 	return false
 }
 
-// appendDerived appends the schema of an object that has properties.
+// appendDerived appends the schema of an object with the given properties.
 func appendDerived(dst []byte, properties []property) ([]byte, error) {
 	var required []starlark.Value
 	for i := range properties {
@@ -282,7 +282,7 @@ func appendDerived(dst []byte, properties []property) ([]byte, error) {
 	return w.out, err
 }
 
-// object writes a member that is an object, which stands depth levels deep, and a comma.
+// object writes a member that is an object, at a depth, and a comma.
 func (w *jsonWriter) object(key string, depth int, members func() error) error {
 	if err := w.text(key); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (w *jsonWriter) object(key string, depth int, members func() error) error {
 	return nil
 }
 
-// properties writes what the properties are.
+// properties writes the schemas of the properties.
 func (w *jsonWriter) properties(list []property) error {
 	for i := range list {
 		if err := w.object(list[i].name, 2, func() error { return w.property(&list[i]) }); err != nil {
@@ -316,8 +316,8 @@ func (w *jsonWriter) property(d *property) error {
 	return err
 }
 
-// jsonType writes the keywords of a type. An enum is about an array's innermost
-// elements.
+// jsonType writes the keywords of a type. An enum applies to the innermost elements of an
+// array.
 func (w *jsonWriter) jsonType(t *jsonType, enum []string, depth int) error {
 	if err := w.member("type", starlark.String(t.name), depth); err != nil || t.items == nil && len(enum) == 0 {
 		return err
@@ -332,7 +332,7 @@ func (w *jsonWriter) jsonType(t *jsonType, enum []string, depth int) error {
 	return w.member("enum", starlark.NewList(values), depth)
 }
 
-// enumHas reports whether a default, or each element of one, is in the enum.
+// enumHas reports whether the enum contains a default, or each element of a list.
 func enumHas(enum []string, v starlark.Value) bool {
 	if list, ok := v.(starlark.Sequence); ok {
 		for e := range starlark.Elements(list) {
@@ -346,8 +346,7 @@ func enumHas(enum []string, v starlark.Value) bool {
 	return slices.Contains(enum, s)
 }
 
-// A jsonType is a type of JSON Schema; items is that of an array's elements,
-// where it is known.
+// A jsonType is a type of JSON Schema. items is the type of an array's elements, or nil.
 type jsonType struct {
 	name  string
 	items *jsonType
@@ -360,7 +359,7 @@ func (t *jsonType) String() string {
 	return t.name
 }
 
-// takes reports whether values of type x can stand where t is expected.
+// takes reports whether values of type x are also values of type t.
 func (t *jsonType) takes(x *jsonType) bool {
 	if t.name != x.name && (t.name != "number" || x.name != "integer") {
 		return false
@@ -368,7 +367,7 @@ func (t *jsonType) takes(x *jsonType) bool {
 	return t.items == nil || x.items == nil || t.items.takes(x.items)
 }
 
-// shape returns the shape of the type, nil if there is nothing to convert.
+// shape returns the shape of the type, or nil if there is nothing to convert.
 func (t *jsonType) shape() *shape {
 	if t.items != nil {
 		if items := t.items.shape(); items != nil {
@@ -380,7 +379,7 @@ func (t *jsonType) shape() *shape {
 	return nil
 }
 
-// jsonTypes are the names of docstrings, and what Python and Starlark call them.
+// jsonTypes lists the types of docstrings with the names that Python and Starlark give them.
 var jsonTypes = []struct{ name, starlark string }{
 	{"string", "string"}, {"integer", "int"}, {"number", "float"}, {"boolean", "bool"}, {"object", "dict"}, {"array", "list"},
 	{"array", "tuple"}, {"string", "str"},
@@ -396,7 +395,7 @@ func typeOf(v starlark.Value) (*jsonType, error) {
 	return nil, fmt.Errorf("the default is %s, want a JSON value", v.Type())
 }
 
-// elementType returns the type that all elements of an array share, or nil.
+// elementType returns the common type of all elements of an array, or nil.
 func elementType(v starlark.Value) *jsonType {
 	list, ok := v.(starlark.Indexable)
 	if !ok || v.Type() == "string" || list.Len() == 0 {
@@ -415,7 +414,7 @@ func elementType(v starlark.Value) *jsonType {
 	return first
 }
 
-// parseType reads a type of a docstring.
+// parseType parses a type in a docstring.
 func parseType(text string) (*jsonType, error) {
 	text = strings.TrimSpace(text)
 	if of, ok := strings.CutPrefix(text, "array of "); ok {
@@ -441,24 +440,24 @@ func parseType(text string) (*jsonType, error) {
 	return nil, fmt.Errorf("unknown type %q%s, want %s or array of TYPE", text, near.Hint(found), strings.Join(names, ", "))
 }
 
-// An argDoc is what a docstring says of one parameter.
+// An argDoc is the entry of a docstring for one parameter.
 type argDoc struct {
 	name string
-	typ  *jsonType // nil if it says none
+	typ  *jsonType // nil if the entry has none
 	text string
-	enum []string // of `one of "a", "b"`
+	enum []string // from `one of "a", "b"`
 }
 
 var oneOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bone of ("[^"]*"(?:(?:,\s*(?:or\s+)?|\s+or\s+)"[^"]*")*)`)
 })
 
-// parseArgs reads the section "Args:" of a docstring: lines `name (type): text`,
-// each followed by lines that are indented deeper and go on with its text. The
-// section ends where the indentation of its head returns.
+// parseArgs parses the section "Args:" of a docstring: entries `name (type): text`, whose text
+// may continue on lines with a deeper indentation. The section ends at a line that is indented
+// like its head.
 func parseArgs(doc string) ([]argDoc, error) {
 	var docs []argDoc
-	var words []string    // of the last entry, line by line
+	var words []string    // text of the last entry, line by line
 	head, entry := -1, -1 // indentation of the head and of the entries
 	end := func() {
 		if len(docs) > 0 {
@@ -497,7 +496,7 @@ func indentation(line string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t"))
 }
 
-// parseArg reads the first line of an entry.
+// parseArg parses the first line of an entry.
 func parseArg(line string) (argDoc, error) {
 	name, typ, text, ok := splitArgLine(line)
 	if !ok {
@@ -514,7 +513,7 @@ func parseArg(line string) (argDoc, error) {
 	return d, nil
 }
 
-// splitArgLine splits "name (type): text"; the type may be left out.
+// splitArgLine splits "name (type): text". The type is optional.
 func splitArgLine(line string) (name, typ, text string, ok bool) {
 	const word = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	rest := strings.TrimLeft(line, word)
@@ -529,8 +528,8 @@ func splitArgLine(line string) (name, typ, text string, ok bool) {
 	return name, typ, strings.TrimSpace(text), ok && name != ""
 }
 
-// finishArgDocs reads what can stand on several lines, and refuses an entry given twice
-// and an enum of what is no text.
+// finishArgDocs parses the parts of entries that may span lines. It refuses a second entry for
+// one parameter, and an enum for a type other than string.
 func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	seen := map[string]bool{}
 	for i := range docs {
@@ -553,14 +552,14 @@ func finishArgDocs(docs []argDoc) ([]argDoc, error) {
 	return docs, nil
 }
 
-// enumOf returns what a text lists as `one of "a", "b"`, nil if it does not.
+// enumOf returns the texts of `one of "a", "b"`, or nil if the text has no such list.
 func enumOf(text string) []string {
 	if !strings.Contains(text, `one of "`) {
 		return nil
 	}
 	var enum []string
 	for i, part := range strings.Split(oneOf().FindString(text), `"`) {
-		if i%2 == 1 { // between quotes
+		if i%2 == 1 { // the parts with odd numbers are quoted
 			enum = append(enum, part)
 		}
 	}

@@ -11,17 +11,16 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A secretValue is what ctx.secret(...) returns, with the texts that were joined to
-// it. It is immutable, equal to itself alone, and has nothing that could be read:
-// what it prints has names in place of values.
+// A secretValue is the value of ctx.secret(...), and of texts and secrets joined by +. It is
+// immutable, equals only itself and has nothing that a plugin could read: it prints names
+// instead of values.
 type secretValue struct {
 	s     effects.Secret
-	parts int // that were joined
-	size  int // bytes of the texts among them
+	parts int // number of joined parts
+	size  int // bytes of the texts among the parts
 }
 
-// Bounds of a text that was joined to secrets: joining copies the parts, and
-// nobody pays for the copy.
+// Limits of a joined value, because joining copies the parts without a charge.
 const (
 	maxSecretParts = 64
 	maxSecretSize  = 64 << 10
@@ -33,7 +32,7 @@ func (v *secretValue) Freeze()               {}
 func (v *secretValue) Truth() starlark.Bool  { return true }
 func (v *secretValue) Hash() (uint32, error) { return unhashable("secret") }
 
-// Parts returns what the value prints, for those who pay for printing it.
+// Parts returns the text that the value prints, so that the evaluator charges for it.
 func (v *secretValue) Parts() []starlark.Value {
 	return []starlark.Value{starlark.String(v.s.String())}
 }
@@ -58,7 +57,7 @@ func (v *secretValue) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 	return joined, nil
 }
 
-// toSecret converts a value that goes where secrets may go.
+// toSecret converts a value for a place that accepts secrets.
 func toSecret(v starlark.Value) (effects.Secret, error) {
 	switch v := v.(type) {
 	case *secretValue:
@@ -71,7 +70,7 @@ func toSecret(v starlark.Value) (effects.Secret, error) {
 	return effects.Secret{}, fmt.Errorf("got %s, want a string, an int or a secret", v.Type())
 }
 
-// secretArg is an argument that may be a secret.
+// secretArg is an argument that is a string or a secret.
 type secretArg effects.Secret
 
 // Unpack implements starlark.Unpacker.
@@ -81,7 +80,7 @@ func (a *secretArg) Unpack(v starlark.Value) error {
 	return err
 }
 
-// secretsArg is a dict of texts, each of which may be a secret.
+// secretsArg is a dict whose values are strings or secrets.
 type secretsArg map[string]effects.Secret
 
 // Unpack implements starlark.Unpacker.

@@ -10,24 +10,24 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Text is a file whose syntax is looked at. It may know what was found in it before:
-// find is a function of the file's name and syntax alone, and another one for each
-// kind. A *starlark.File is one.
+// A Text is a file that [Check] and [ReadManifest] read without running it. Note returns the
+// result of find, which a Text may cache: the result must depend only on the file's name and
+// syntax, and each kind has one find. A *starlark.File is a Text.
 type Text interface {
 	Name() string
 	Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error)
 }
 
-// Check reports mistakes that the text of a file shows before it runs: a
-// plugin(...) that cannot be read, and a decision whose value is dropped. The
-// error has a place. [Recorder.Check] does the same and more.
+// Check reports mistakes that the text of a file shows before it runs: a plugin(...) that
+// cannot be read, and a decision whose value is dropped. The error has a place.
+// [Recorder.Check] also prepares the registrations.
 func Check(f Text) error {
 	_, err := checkText(f)
 	return err
 }
 
-// checkText returns what registrations must know of the text of a file, or what is wrong
-// with it.
+// checkText returns the captures of a file, which registrations refuse, or the mistake that its
+// text shows.
 func checkText(f Text) ([]capture, error) {
 	if _, _, err := noteManifest(f); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func checkText(f Text) ([]capture, error) {
 // decisionNames are the builtins that make a decision.
 var decisionNames = []string{"abort", "approve", "ask", "deny", "modify", "respond"}
 
-// checkDecisions reports a decision that is a statement of its own: its maker
-// forgot the return. Names that the file binds itself are not ours.
+// checkDecisions reports a decision that is a statement, because its author forgot the return.
+// It ignores names that the file defines itself.
 func checkDecisions(f *syntax.File) error {
 	var err error
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -63,7 +63,7 @@ func checkDecisions(f *syntax.File) error {
 				err = call.Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
 			}
 			return false
-		case syntax.Expr: // has no statements
+		case syntax.Expr: // expressions contain no statements
 			return false
 		}
 		return err == nil
@@ -81,28 +81,28 @@ func droppedDecision(stmt *syntax.ExprStmt) string {
 	return ""
 }
 
-// A capture is a function whose text stands in a loop and whose body uses a name
-// that the loop binds: called after the loop, it sees the name's last value.
+// A capture is a function that stands in a loop and whose body uses a name that the loop binds.
+// Called after the loop, the function sees the last value of the name.
 type capture struct {
-	Line, Col int // of the function
+	Line, Col int // position of the function
 	Name      string
 	Loop      starhost.Pos
 }
 
-// captures returns the captures of a file, the last of each function. Only a
-// function that is called later suffers, so the file alone is no mistake.
+// captures returns the captures of a file, the last one for each function. They are no mistakes
+// yet: only a registered function is called after its loop.
 func captures(f *syntax.File) []capture {
 	w := captureWalk{scope: &captureScope{}}
 	w.stmts(f.Stmts)
 	return w.found
 }
 
-// A captureScope is a function, or the file, whose text is being walked.
+// A captureScope is the file, or one of its functions, during the walk.
 type captureScope struct {
 	outer *captureScope
 	fn    starhost.Pos
-	names map[string]bool // that it binds itself
-	loops []captureLoop   // that are open around the point of the walk
+	names map[string]bool // the names that it binds itself
+	loops []captureLoop   // the loops around the current point of the walk
 }
 
 // A captureLoop is a loop or a comprehension and the names that it binds.
@@ -113,12 +113,12 @@ type captureLoop struct {
 
 type captureWalk struct {
 	scope *captureScope
-	open  int       // loops around the point of the walk, in all scopes
-	found []capture // a later one of a function wins
+	open  int       // number of loops around the current point, in all scopes
+	found []capture // if a function has several captures, the last one counts
 }
 
-// use notes that name is used here: each function between the use and the loop
-// that binds it captures it.
+// use records that name is used at this point: every function between here and the loop that
+// binds the name captures it.
 func (w *captureWalk) use(name string) {
 	if w.open == 0 {
 		return
@@ -140,8 +140,8 @@ func (w *captureWalk) use(name string) {
 	}
 }
 
-// function walks a def of some statements, or a lambda. Defaults are evaluated where it
-// stands.
+// function walks a def with its statements, or a lambda. Its defaults belong to the scope
+// around it.
 func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts []syntax.Stmt, body func()) {
 	for _, p := range params {
 		if bin, ok := p.(*syntax.BinaryExpr); ok {
@@ -150,7 +150,7 @@ func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts [
 	}
 	outer := w.scope
 	w.scope = &captureScope{outer: outer, fn: posOf(fn)}
-	if w.open > 0 { // else there is nothing further out that its names could hide
+	if w.open > 0 { // without an open loop, no name can be captured
 		w.scope.names = map[string]bool{}
 		starnames.AddParams(w.scope.names, params)
 		for _, stmt := range stmts {
@@ -161,7 +161,7 @@ func (w *captureWalk) function(fn syntax.Position, params []syntax.Expr, stmts [
 	w.scope = outer
 }
 
-// loop walks body with a loop open.
+// loop walks body as the body of a loop that binds names.
 func (w *captureWalk) loop(pos syntax.Position, names map[string]bool, body func()) {
 	s := w.scope
 	s.loops = append(s.loops, captureLoop{posOf(pos), names})
@@ -182,7 +182,7 @@ func (w *captureWalk) node(n syntax.Node) {
 		switch n := n.(type) {
 		case *syntax.Ident:
 			w.use(n.Name)
-		case *syntax.DotExpr: // its Name is no variable
+		case *syntax.DotExpr: // the Name behind the point is not a variable
 			w.node(n.X)
 			return false
 		case *syntax.CallExpr:
@@ -208,7 +208,7 @@ func (w *captureWalk) node(n syntax.Node) {
 	})
 }
 
-// call walks a call without the names of keyword arguments.
+// call walks the arguments of a call, but not the names of keyword arguments.
 func (w *captureWalk) call(n *syntax.CallExpr) {
 	w.node(n.Fn)
 	for _, arg := range n.Args {

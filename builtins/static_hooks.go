@@ -6,20 +6,21 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Hooks are what the syntax tree of a file shows of the hooks that it registers.
+// Hooks describes the hooks that a file registers, as far as its syntax tree shows them.
 type Hooks struct {
-	// Events are the events that it spells out, sorted.
+	// Events are the events that the file writes as literals, sorted.
 	Events []string
-	// Unclear is true if it registers hooks for events that it does not spell out.
+	// Unclear is true if the file registers hooks for events that it does not write as
+	// literals.
 	Unclear bool
-	// Loads are the labels of the files that it loads, which may register hooks as well.
+	// Loads are the labels of the files that it loads. These may register hooks too.
 	Loads []string
 }
 
-// ReadHooks returns the hooks that a file shows. No line of the file runs.
+// ReadHooks returns the hooks that a file registers. It does not run the file.
 func ReadHooks(f *syntax.File) Hooks {
 	var h Hooks
-	called := map[*syntax.Ident]bool{} // names of functions whose call was read
+	called := map[*syntax.Ident]bool{} // the callees that were already read
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.LoadStmt:
@@ -48,7 +49,7 @@ func (h *Hooks) add(event string, spelt bool) {
 	h.Events = append(h.Events, event)
 }
 
-// eventOf returns the event that a call of register_hook names, if it is a literal.
+// eventOf returns the event of a call of register_hook if it is a literal.
 func eventOf(call *syntax.CallExpr) (event string, spelt bool) {
 	for i, arg := range call.Args {
 		if bin, ok := arg.(*syntax.BinaryExpr); ok && bin.Op == syntax.EQ {

@@ -10,9 +10,9 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Topics returns the table of everything that a plugin's file can say. Entries
-// without a Value are the language's own, or reached through a parameter. rt may
-// be nil when only the descriptions are wanted.
+// Topics returns the table of all names that a plugin's file can use. An entry without a Value
+// belongs to the language, or handlers receive its value as an argument. rt may be nil if the
+// caller needs only the descriptions.
 func Topics(rt call.Runtime) []call.Topic {
 	topics := []call.Topic{
 		{Name: "Registrations", Doc: "What a plugin says of itself and offers.", Entries: entriesOf(rt, registrations)},
@@ -36,7 +36,7 @@ func Table(rt call.Runtime) []call.Entry {
 	return slices.Concat(lists...)
 }
 
-// entriesOf describes members that belong to no module.
+// entriesOf returns the entries of members that belong to no module.
 func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
 	entries := make([]call.Entry, len(members))
 	for i, m := range members {
@@ -45,9 +45,8 @@ func entriesOf(rt call.Runtime, members []call.Member) []call.Entry {
 	return entries
 }
 
-// Modules returns the values of entries as a file sees them: members such as
-// "text.wrap" are grouped into a frozen module. Entries without a Value are left
-// out.
+// Modules returns the values of entries by their names in a file. It groups members such as
+// "text.wrap" into frozen modules and omits entries without a Value.
 func Modules(entries []call.Entry) starlark.StringDict {
 	env := starlark.StringDict{}
 	for _, e := range entries {

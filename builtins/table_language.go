@@ -2,8 +2,8 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// language describes the names that Starlark itself has. Where fn is nil, the
-// evaluator's own is meant.
+// language describes the names of Starlark itself. If a row has no function, the evaluator's
+// function stays.
 var language = []call.Member{
 	{Name: "None", Doc: "The value that says nothing.",
 		Example: `assert_eq(None == False, False)`},
@@ -77,7 +77,7 @@ Messages, tools and other arguments that stand for a list or a dict say so.`,
 		Example: `assert_eq(zip([1, 2], ["a", "b"]), [(1, "a"), (2, "b")])`},
 }
 
-// languageEntries describes the language's own names.
+// languageEntries returns the entries of Starlark's own names.
 func languageEntries(rt call.Runtime) []call.Entry {
 	entries := entriesOf(rt, language)
 	for i, m := range language {

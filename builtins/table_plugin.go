@@ -5,7 +5,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// registrations describes what a plugin says of itself and offers.
+// registrations describes the functions with which a plugin describes itself and registers.
 var registrations = []call.Member{
 	{
 		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
@@ -124,7 +124,7 @@ assert_eq(len(MODELS), 2)`,
 	},
 }
 
-// values describes what handlers return beside text and decisions.
+// values describes the values that handlers return, besides text and decisions.
 var values = []call.Member{
 	{
 		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`,
@@ -173,7 +173,7 @@ assert_eq(t.defaults, {"what": "the incident"})`,
 	},
 }
 
-// decisions describes what hooks return to decide.
+// decisions describes the values by which hooks decide.
 var decisions = []call.Member{
 	{
 		Name: "deny", Params: "reason",

@@ -2,8 +2,8 @@ package builtins
 
 import "github.com/starhost/starhost/builtins/call"
 
-// viewEntries describes the arguments of events that are more than plain values.
-// They have no values: handlers get them.
+// viewEntries describes the arguments of events that are views. They have no values, because
+// handlers receive them.
 var viewEntries = []call.Entry{
 	{
 		Name: "messages",

@@ -5,16 +5,16 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A holder is a value of ours that holds others, or long texts. Evaluators follow
-// them where they pay for what the value prints, and where it is frozen.
+// A compositeValue is a value of the host that contains other values or long texts. The
+// evaluator follows the parts when it charges for printing the value and when it freezes it.
 type compositeValue interface{ Parts() []starlark.Value }
 
-// maxTextDepth is how deep lists and dicts may nest in what becomes text.
+// maxTextDepth is the deepest nesting of lists and dicts in a value that becomes text.
 const maxTextDepth = 256
 
-// A textPayer walks a value as whoever writes it as text will, and pays for each
-// node before it looks at the next: a list that holds one list many times costs
-// as often as it will be written.
+// A textPayer walks a value as a writer of its text will, and pays for each node before it
+// visits the next. A list that contains the same list many times costs as much as its text is
+// long.
 type textPayer struct{ call.Call }
 
 // value pays for v, which stands depth levels deep.
@@ -40,7 +40,7 @@ func (p *textPayer) value(v starlark.Value, depth int) error {
 				return err
 			}
 		}
-	case starlark.String, starlark.Bytes: // they have methods, but are no objects
+	case starlark.String, starlark.Bytes: // strings and bytes have attributes, but are no objects
 	case starlark.HasAttrs:
 		for _, name := range v.AttrNames() {
 			field, err := v.Attr(name)
@@ -68,7 +68,7 @@ func (p *textPayer) items(m starlark.IterableMapping, depth int) error {
 	return nil
 }
 
-// node pays for one value without what it contains: a byte of text may become six.
+// node pays for one value without its parts. One byte of a string may become six bytes of text.
 func (p *textPayer) node(v starlark.Value) error {
 	size := 24
 	switch v := v.(type) {

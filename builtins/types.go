@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// A Type says what editors want to know of an entry, in the words of Python's
-// typing.
+// A Type describes the type of an entry for editors, in the syntax of Python's typing.
 type Type struct {
-	// Params are the types of the parameters, in the order of the signature. That
-	// of *args and **kwargs is the type of each.
+	// Params are the types of the parameters, in the order of the signature. The type of *args
+	// or **kwargs is the type of each value.
 	Params []string
-	// Result is the type of what a call returns, or of a value that is not called.
+	// Result is the type of a call's result, or of a value that is no function.
 	Result string
 }
 
-// Classes is Python that declares the classes of [TypeOf]: what their values
-// offer. Bytes is Python's bytes, which Starlark's function of that name hides.
+// Classes is Python code that declares the classes in [TypeOf] with their attributes. It writes
+// Python's type bytes as Bytes, because Starlark's function bytes hides that name.
 //
 //go:embed classes.pyi
 var Classes string
 
-// TypeOf returns the type of an entry of [Table] or [CaseTable]. The names that
-// mean in Python what they mean here have none.
+// TypeOf returns the type of an entry of [Table] or [CaseTable]. Names that mean the same in
+// Python have no row.
 func TypeOf(name string) (Type, bool) {
 	i := slices.IndexFunc(types, func(t typeRow) bool { return t.name == name })
 	if i < 0 {
@@ -36,8 +35,8 @@ func TypeOf(name string) (Type, bool) {
 	return Type{SplitParams(params), result}, true
 }
 
-// SplitParams splits the parameters of a signature, without its parentheses, at
-// the commas that are not inside of brackets or quotes.
+// SplitParams splits the parameters of a signature, without its parentheses, at the commas
+// outside of brackets and quotes.
 func SplitParams(list string) []string {
 	var params []string
 	depth, quoted, from := 0, false, 0
@@ -238,18 +237,17 @@ var types = []typeRow{
 	{"assert_fails", "Callable[[], Any], str -> str"},
 }
 
-// An Arg describes an argument that events offer.
+// An Arg describes an argument of events.
 type Arg struct {
-	// Name is as handlers name it.
+	// Name is the parameter's name in handlers.
 	Name string
-	// Type is the argument's, as in [Type].
+	// Type is the argument's type, in the syntax of [Type].
 	Type string
-	// Doc says in a sentence what it is.
+	// Doc describes the argument in a sentence.
 	Doc string
 }
 
-// Args returns what there is to know of the arguments of all events, in the order
-// of the reference.
+// Args describes the arguments of all events, in the order of the reference.
 func Args() []Arg { return eventArgs }
 
 var eventArgs = []Arg{

@@ -18,7 +18,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A field is one attribute of a value of Go type T.
+// A field describes one attribute of values of the Go type T.
 type field[T any] struct {
 	name string
 	get  func(*T) starlark.Value
@@ -33,7 +33,7 @@ func fieldNames[T any](fields []field[T]) []string {
 	return names
 }
 
-// fieldOf returns an attribute, or nil if there is none of that name.
+// fieldOf returns an attribute, or nil if no field has the name.
 func fieldOf[T any](fields []field[T], x *T, name string) starlark.Value {
 	for _, f := range fields {
 		if f.name == name {
@@ -43,8 +43,7 @@ func fieldOf[T any](fields []field[T], x *T, name string) starlark.Value {
 	return nil
 }
 
-// printFields spells a value as the call that makes it, with the fields that
-// are not empty.
+// printFields prints a value as the call that creates it, without empty fields.
 func printFields[T any](typ string, fields []field[T], x *T) string {
 	var parts []string
 	for _, f := range fields {
@@ -55,7 +54,7 @@ func printFields[T any](typ string, fields []field[T], x *T) string {
 	return typ + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// sameFields compares two values field by field, for == and != alone.
+// sameFields compares two values field by field. It supports only == and !=.
 func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, depth int) (bool, error) {
 	if op != syntax.EQL && op != syntax.NEQ {
 		return false, fmt.Errorf("%s %s %s not implemented", typ, op, typ)
@@ -74,8 +73,7 @@ func sameFields[T any](op syntax.Token, typ string, fields []field[T], x, y *T, 
 
 func unhashable(typ string) (uint32, error) { return 0, fmt.Errorf("unhashable type: %s", typ) }
 
-// nonEmptyTexts returns those of the texts that are not empty, for those who pay for
-// printing them.
+// nonEmptyTexts returns the texts that are not empty, as values.
 func nonEmptyTexts(texts ...string) []starlark.Value {
 	var held []starlark.Value
 	for _, text := range texts {
@@ -86,7 +84,7 @@ func nonEmptyTexts(texts ...string) []starlark.Value {
 	return held
 }
 
-// comparedSize returns the length of what a value holds, which a comparison looks at.
+// comparedSize returns the bytes that comparing these parts of a value reads.
 func comparedSize(held []starlark.Value) int {
 	n := 0
 	for _, v := range held {
@@ -102,7 +100,7 @@ func comparedSize(held []starlark.Value) int {
 	return n
 }
 
-// A fragmentValue is what fragment(...) returns. It is immutable.
+// A fragmentValue is the value of fragment(...). It is immutable.
 type fragmentValue struct{ f fragments.Fragment }
 
 var fragmentFields = []field[fragments.Fragment]{
@@ -131,7 +129,7 @@ func (v *fragmentValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 //
 //	fragment(content, source="", target="prompt", priority=0, title="")
 func makeFragment(c call.Call) (starlark.Value, error) {
-	made := &struct { // one allocation of all
+	made := &struct { // one allocation for both
 		fragmentValue
 		target string
 	}{target: "prompt"}
@@ -145,19 +143,19 @@ func makeFragment(c call.Call) (starlark.Value, error) {
 	return &made.fragmentValue, c.Pay(1, 256)
 }
 
-// setTarget gives a fragment its target.
+// setTarget sets a fragment's target.
 func setTarget(c call.Call, f *fragments.Fragment, target string) (err error) {
-	f.Target, err = fragments.ParseTarget(target[:min(len(target), errtext.MaxText)]) // its error quotes all of it
+	f.Target, err = fragments.ParseTarget(target[:min(len(target), errtext.MaxText)]) // the parser's error quotes its whole argument
 	if err != nil {
 		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", errtext.Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
 	}
 	return nil
 }
 
-// maxAttachment is the most bytes of one attachment that a plugin makes.
+// maxAttachment is the most bytes of one attachment that a plugin creates.
 const maxAttachment = 8 << 20
 
-// An attachmentValue is what attachment(...) returns. It is immutable.
+// An attachmentValue is the value of attachment(...). It is immutable.
 type attachmentValue struct{ a fragments.Attachment }
 
 var attachmentFields = []field[fragments.Attachment]{
@@ -169,7 +167,7 @@ var attachmentFields = []field[fragments.Attachment]{
 	{"height", func(a *fragments.Attachment) starlark.Value { return starlark.MakeInt(a.Height) }},
 }
 
-// String leaves out the content: it may be megabytes of no use to a reader.
+// String omits the content, because a reader cannot use megabytes of it.
 func (v *attachmentValue) String() string {
 	return fmt.Sprintf("<attachment %q %s %d B>", v.a.Name+v.a.URL, v.a.Type, v.a.Bytes())
 }
@@ -232,8 +230,8 @@ func makeAttachment(c call.Call) (starlark.Value, error) {
 	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
 }
 
-// optionalText is an argument that may be a string, bytes or missing; the empty
-// string is not missing.
+// optionalText is an argument that is a string, bytes or missing. An empty string counts as
+// given.
 type optionalText struct {
 	text  call.TextOrBytes
 	given bool
@@ -245,7 +243,7 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 	return o.text.Unpack(v)
 }
 
-// urlAttachment returns an attachment that the model fetches itself.
+// urlAttachment returns an attachment that the model fetches.
 func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, error) {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -257,7 +255,7 @@ func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, err
 	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, c.Pay(1+len(ref)/64, 512)
 }
 
-// A resultValue is what result(...) returns. It is immutable.
+// A resultValue is the value of result(...). It is immutable.
 type resultValue struct{ r starhost.Result }
 
 var resultFields = []field[starhost.Result]{
@@ -269,7 +267,7 @@ var resultFields = []field[starhost.Result]{
 	{"handled", func(r *starhost.Result) starlark.Value { return starlark.Bool(r.Handled) }},
 }
 
-// attachmentList returns attachments as a frozen list.
+// attachmentList converts attachments to a frozen list.
 func attachmentList(list []fragments.Attachment) starlark.Value {
 	elems := make([]starlark.Value, len(list))
 	for i, a := range list {
@@ -298,7 +296,7 @@ func (v *resultValue) CompareSameType(op syntax.Token, y starlark.Value, depth i
 	return sameFields(op, "result", resultFields, &v.r, &y.(*resultValue).r, depth)
 }
 
-// partsOfResult returns the texts of a result, and its attachments.
+// partsOfResult returns the texts and the attachments of a result, as values.
 func partsOfResult(r *starhost.Result) []starlark.Value {
 	held := nonEmptyTexts(r.ForLLM, r.ForUser)
 	for _, a := range r.Attachments {
@@ -323,7 +321,7 @@ func makeResult(c call.Call) (starlark.Value, error) {
 	if r.ForLLM, err = resultText(forLLM); err != nil {
 		return nil, c.Fail("E0204", "for_llm: %v", err)
 	}
-	if err := c.Pay(len(r.ForUser)/64, 0); err != nil { // both texts are looked through
+	if err := c.Pay(len(r.ForUser)/64, 0); err != nil { // textError reads the whole text
 		return nil, err
 	}
 	if err := textError(r.ForUser); err != nil {
@@ -346,8 +344,8 @@ func makeResult(c call.Call) (starlark.Value, error) {
 	return &resultValue{r}, c.Pay(2+len(r.ForLLM)/64, 256+len(r.ForLLM))
 }
 
-// resultText returns what a model reads for a value: a string as it is, nothing
-// for None, and compact JSON for anything else.
+// resultText returns the text that a model reads for a value: a string itself, "" for None, and
+// compact JSON for anything else.
 func resultText(v starlark.Value) (string, error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -359,7 +357,7 @@ func resultText(v starlark.Value) (string, error) {
 	return string(text), err
 }
 
-// toResult converts what a tool returned.
+// toResult converts the value that a tool returned.
 func toResult(v starlark.Value) (starhost.Result, error) {
 	switch v := v.(type) {
 	case *resultValue:
@@ -381,14 +379,14 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	return starhost.Result{ForLLM: text}, nil
 }
 
-// toContext converts what a loader, or a hook that adds to the prompt, returned.
+// toContext converts the value that a loader or a hook returned to add to the prompt.
 func toContext(v starlark.Value) (starhost.Context, error) {
 	var c starhost.Context
 	list, ok := v.(starlark.Indexable)
 	if !ok || v.Type() == "string" {
 		return c, addPart(&c, v)
 	}
-	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // which may be a range
+	c.Fragments = make([]fragments.Fragment, 0, min(list.Len(), 16)) // a range can be long
 	for i := range list.Len() {
 		if err := addPart(&c, list.Index(i)); err != nil {
 			return c, call.Errorf("E0312", "[%d]: %v", i, err)
@@ -397,7 +395,7 @@ func toContext(v starlark.Value) (starhost.Context, error) {
 	return c, nil
 }
 
-// addPart adds one part. Empty text and None add nothing.
+// addPart adds one part of a context. Empty text and None add nothing.
 func addPart(c *starhost.Context, v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -413,12 +411,12 @@ func addPart(c *starhost.Context, v starlark.Value) error {
 	return nil
 }
 
-// errNotText refuses what a model would be told. Words for people, of fail, of logs
-// and of reasons, have U+FFFD in place of what is no text: see asText.
+// errNotText refuses text for a model that is not UTF-8. Texts for people (fail, logs, reasons)
+// get U+FFFD instead: see asText.
 var errNotText = errors.New("got text that is not UTF-8, want text (data goes into attachment(content = ...))")
 
-// textError returns errNotText for text that no model can be told: strings of
-// Starlark can hold any bytes.
+// textError returns errNotText for text that a model cannot read, because strings of Starlark
+// can contain any bytes.
 func textError(text string) error {
 	if utf8.ValidString(text) {
 		return nil
@@ -426,7 +424,7 @@ func textError(text string) error {
 	return errNotText
 }
 
-// addText adds a fragment.
+// addText adds a fragment to a context.
 func addText(c *starhost.Context, f fragments.Fragment) error {
 	if err := textError(f.Content); err != nil {
 		return call.Errorf("E0312", "%v", err)

@@ -14,7 +14,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// text returns a field that is a string.
+// textField returns a field that is a string.
 func textField[T any](name string, get func(*T) string) field[T] {
 	return field[T]{name, func(x *T) starlark.Value { return starlark.String(get(x)) }}
 }
@@ -44,7 +44,7 @@ var messageKind = viewKind[starhost.Message]{
 	change:  changeMessage,
 }
 
-// callList returns tool calls as dicts.
+// callList converts tool calls to a frozen list of dicts.
 func callList(calls []starhost.ToolCall) starlark.Value {
 	elems := make([]starlark.Value, len(calls))
 	for i, c := range calls {
@@ -57,8 +57,8 @@ func callList(calls []starhost.ToolCall) starlark.Value {
 	return freeze(starlark.NewList(elems))
 }
 
-// objectOrText converts a JSON object. A model can write what is none: that is
-// shown as its text.
+// objectOrText converts a JSON object to a frozen dict. Arguments that a model wrote wrongly
+// stay text.
 func objectOrText(raw json.RawMessage) starlark.Value {
 	d, err := objectOf(raw)
 	if err != nil {
@@ -117,8 +117,8 @@ func checkRole(role string) error {
 	return nil
 }
 
-// toMessages converts a conversation that a handler returned: views, whose
-// attachments and state are kept, and dicts.
+// toMessages converts a conversation that a handler returned. Its messages are views, which
+// retain their attachments and state, or dicts.
 func toMessages(v starlark.Value) (*starhost.Messages, error) {
 	if l, ok := v.(*listView[starhost.Message]); ok {
 		return starhost.NewList(l.items), nil
@@ -164,7 +164,7 @@ func toMessage(v starlark.Value) (starhost.Message, error) {
 
 var toolName = textField("name", func(t *starhost.Tool) string { return t.Name })
 
-// toolKind describes views of the tools on offer.
+// toolKind describes views of the offered tools.
 var toolKind = viewKind[starhost.Tool]{
 	item: "tool_view", list: "tools_view",
 	keys: []field[starhost.Tool]{
@@ -177,7 +177,7 @@ var toolKind = viewKind[starhost.Tool]{
 	columns: []field[starhost.Tool]{{"names", toolName.get}},
 }
 
-// toToolNames converts the tools that a handler wants kept: names or views.
+// toToolNames converts the tools that a handler selected: names or views.
 func toToolNames(v starlark.Value) ([]string, error) {
 	list, ok := elementsOf(v)
 	if !ok {
@@ -203,7 +203,7 @@ var (
 	rowID      = textField("id", func(r *fragments.Row) string { return r.ID.String() })
 )
 
-// rowKind describes views of the fragments of a request, as the report has them.
+// rowKind describes views of a request's fragments, as a prompt's report lists them.
 var rowKind = viewKind[fragments.Row]{
 	item: "fragment_view", list: "fragments_view",
 	keys: []field[fragments.Row]{
@@ -224,7 +224,7 @@ var rowKind = viewKind[fragments.Row]{
 	columns: []field[fragments.Row]{{"ids", rowID.get}, {"contents", rowContent.get}, {"sources", rowSource.get}},
 }
 
-// originList returns where a content came from, as dicts.
+// originList converts the origins of a content to a list of dicts.
 func originList(origins []fragments.Origin) starlark.Value {
 	elems := make([]starlark.Value, len(origins))
 	for i, o := range origins {

@@ -15,8 +15,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// argumentValue converts an argument of an event, as [starhost.Event.Arg] points
-// to it. The value is frozen.
+// argumentValue converts an argument of an event, to which [starhost.Event.Arg] points. The
+// value is frozen.
 func argumentValue(p any) (starlark.Value, error) {
 	switch p := p.(type) {
 	case *string:
@@ -64,22 +64,22 @@ func viewOf[T any](list *starhost.List[T], kind *viewKind[T]) starlark.Value {
 	return seam.ShareView(list, func() any { return newListView(kind, list.Items()) }).(starlark.Value)
 }
 
-// A viewKind describes the views of Go values of one type. Handlers see a value
-// as a dict and a sequence of them as a list; both are immutable.
+// A viewKind describes the views of Go values of one type. Handlers see a value as a dict, and
+// a sequence of values as a list. Both are immutable.
 type viewKind[T any] struct {
-	item, list string // the Go Type() of the two
-	// keys are the members of the dict. The first few are always there, the others
-	// where they are not empty; all are attributes.
+	item, list string // the Go Type() of the dict and of the list
+	// keys are the members of the dict, and attributes. The first `always` members are always
+	// there, the others only if they are not empty.
 	keys   []field[T]
 	always int
-	// attrs are attributes that are no members of the dict.
+	// attrs are attributes that the dict does not contain.
 	attrs []field[T]
 	// columns are the attributes of a list: one field of each item.
 	columns []field[T]
-	// verbs are the methods of a list beside those that lists have.
+	// verbs are methods of a list that other lists do not have.
 	verbs []verb[T]
-	// change returns a copy of the value with one field replaced; nil if the kind
-	// cannot be changed.
+	// change returns a copy of the value with one field replaced. It is nil if plugins cannot
+	// change such values.
 	change func(x T, name string, v starlark.Value) (T, error)
 }
 
@@ -89,8 +89,8 @@ type verb[T any] struct {
 	call func(l *listView[T], c call.Call) (starlark.Value, error)
 }
 
-// A view is a Go value seen as a dict. The dict is made once, when it is first
-// needed: reading it in a loop allocates nothing.
+// A view shows a Go value as a dict. The first access builds the dict, so that reading it in a
+// loop does not allocate.
 type view[T any] struct {
 	kind *viewKind[T]
 	item *T
@@ -98,7 +98,7 @@ type view[T any] struct {
 	dict *starlark.Dict // frozen; see asDict
 }
 
-// listOrDictView is a value that plugins take for a list or a dict.
+// listOrDictView is a value that behaves like a list or a dict.
 type listOrDictView interface {
 	starlark.Value
 	// StandsFor returns the type that the host's type() says.
@@ -112,7 +112,7 @@ func (v *view[T]) Truth() starlark.Bool  { return true }
 func (v *view[T]) Hash() (uint32, error) { return unhashable("dict") }
 func (v *view[T]) String() string        { return v.asDict().String() }
 
-// asDict returns the members that the value has, as a frozen dict.
+// asDict returns the members of the value as a frozen dict.
 func (v *view[T]) asDict() *starlark.Dict {
 	v.once.Do(func() {
 		d := new(starlark.Dict)
@@ -126,15 +126,15 @@ func (v *view[T]) asDict() *starlark.Dict {
 	return v.dict
 }
 
-// The methods that a dict has in Go: len, v["role"], in, iteration.
+// The methods of a dict in Go: len, v["role"], in, iteration.
 
 func (v *view[T]) Len() int                                                 { return v.asDict().Len() }
 func (v *view[T]) Get(k starlark.Value) (_ starlark.Value, _ bool, _ error) { return v.asDict().Get(k) }
 func (v *view[T]) Items() []starlark.Tuple                                  { return v.asDict().Items() }
 func (v *view[T]) Iterate() starlark.Iterator                               { return v.asDict().Iterate() }
 
-// Binary implements the operator | of dicts. The union with something on the
-// right is a changed view, so that what a dict cannot say is kept.
+// Binary implements the operator | of dicts. If the view is on the left, the union is a view
+// with replaced fields, which retains the attributes that a dict cannot contain.
 func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	other, ok := y.(starlark.IterableMapping)
 	if op != syntax.PIPE || !ok {
@@ -154,7 +154,7 @@ func (v *view[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 	return d, nil
 }
 
-// replaceFields returns a view with fields replaced.
+// replaceFields returns a view of a copy with replaced fields.
 func (v *view[T]) replaceFields(what string, changes []starlark.Tuple) (starlark.Value, error) {
 	if v.kind.change == nil {
 		return nil, call.Errorf("E0202", "%s: a %s cannot be changed: dict(x) is a copy that can", what, v.kind.item)
@@ -170,14 +170,13 @@ func (v *view[T]) replaceFields(what string, changes []starlark.Tuple) (starlark
 	return &view[T]{kind: v.kind, item: &item}, nil
 }
 
-// CompareSameType compares with another view or, where the evaluator asks, with
-// a dict.
+// CompareSameType compares with another view or, if the evaluator asks for it, with a dict.
 func (v *view[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return compareAsPlain(op, v, y, depth)
 }
 
-// dictMethods are the methods of a dict; those that would change it explain why
-// they do not.
+// dictMethods are the methods of a dict. Calling one that would change it returns an error that
+// says why it cannot.
 var dictMethods = []string{"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"}
 
 var mutators = []string{"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
@@ -216,8 +215,8 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// method returns a method of a value that plugins see. It takes no Runtime: what
-// it does is bounded by the value.
+// method returns a method of a view. It needs no Runtime, because the size of the view limits
+// its work.
 func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	full := recv.Type() + "." + name
 	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -225,22 +224,23 @@ func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	}).BindReceiver(recv)
 }
 
-// immutable returns a method that says that it does not exist, and what does.
+// immutable returns a method whose error says that the value cannot change and suggests another
+// way.
 func immutable(recv listOrDictView, name string) starlark.Value {
 	return method(recv, name, func(c call.Call) (starlark.Value, error) {
 		return nil, c.Fail("E0202", "a %s cannot be changed: %s(x) is a copy that can", recv.Type(), recv.StandsFor())
 	})
 }
 
-// A listView is a sequence of Go values seen as a list.
+// A listView shows a sequence of Go values as a list.
 type listView[T any] struct {
 	kind    *viewKind[T]
 	items   []T
-	list    *starlark.List // of the views; frozen
-	columns []column       // as in kind
+	list    *starlark.List // the views; frozen
+	columns []column       // in the order of kind.columns
 }
 
-// A column is one field of every item, made once when it is first asked for.
+// A column is one field of every item. The first access builds it.
 type column struct {
 	once sync.Once
 	list *starlark.List // frozen
@@ -265,7 +265,7 @@ func (l *listView[T]) Len() int                   { return len(l.items) }
 func (l *listView[T]) Index(i int) starlark.Value { return l.list.Index(i) }
 func (l *listView[T]) Iterate() starlark.Iterator { return l.list.Iterate() }
 
-// Slice implements starlark.Sliceable: a list of its own, as of a list.
+// Slice implements starlark.Sliceable: the slice is a new list.
 func (l *listView[T]) Slice(start, end, step int) starlark.Value {
 	return l.list.Slice(start, end, step)
 }
@@ -293,8 +293,7 @@ func (l *listView[T]) Binary(op syntax.Token, y starlark.Value, side starlark.Si
 	return starlark.NewList(append(own, other...)), nil
 }
 
-// elementsOf returns the elements of a list, or of what stands for one, in a
-// slice of their own.
+// elementsOf returns the elements of a list or of a view of one, in a new slice.
 func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
 	list, ok := plainValue(v).(*starlark.List)
 	if !ok {
@@ -303,8 +302,8 @@ func elementsOf(v starlark.Value) ([]starlark.Value, bool) {
 	return slices.Collect(list.Elements()), true
 }
 
-// plainValue returns the list or dict that v stands for, and any other value as it is.
-// The elements of the list may stand for others.
+// plainValue returns the list or dict behind a view, and any other value itself. Elements of
+// the list may still be views.
 func plainValue(v starlark.Value) starlark.Value {
 	if p, ok := v.(interface{ plainValue() starlark.Value }); ok {
 		return p.plainValue()
@@ -315,7 +314,7 @@ func plainValue(v starlark.Value) starlark.Value {
 func (v *view[T]) plainValue() starlark.Value     { return v.asDict() }
 func (l *listView[T]) plainValue() starlark.Value { return l.list }
 
-// compareAsPlain compares two values of which one stands for a list or a dict.
+// compareAsPlain compares two values, at least one of which is a view.
 func compareAsPlain(op syntax.Token, x, y starlark.Value, depth int) (bool, error) {
 	if op != syntax.EQL && op != syntax.NEQ {
 		return false, fmt.Errorf("%s %s %s not implemented", x.Type(), op, y.Type())
@@ -324,8 +323,8 @@ func compareAsPlain(op syntax.Token, x, y starlark.Value, depth int) (bool, erro
 	return same == (op == syntax.EQL), err
 }
 
-// equalAsPlain reports whether two values are equal, where what stands for a list
-// or a dict equals one with the same members, at any depth.
+// equalAsPlain reports whether two values are equal. A view equals a list or dict with the same
+// members, at any depth.
 func equalAsPlain(x, y starlark.Value, depth int) (bool, error) {
 	if depth < 1 {
 		return false, errors.New("comparison exceeded maximum recursion depth")
@@ -376,8 +375,7 @@ func equalMembers(x, y *starlark.Dict, depth int) (bool, error) {
 	return true, nil
 }
 
-// CompareSameType compares with another view or, where the evaluator asks, with
-// a list.
+// CompareSameType compares with another view or, if the evaluator asks for it, with a list.
 func (l *listView[T]) CompareSameType(op syntax.Token, y starlark.Value, depth int) (bool, error) {
 	return compareAsPlain(op, l, y, depth)
 }
@@ -431,7 +429,7 @@ func (l *listView[T]) column(i int) starlark.Value {
 //
 //	type(x)
 //
-// A view has the type of what it stands for.
+// The type of a view is "list" or "dict".
 func typeName(c call.Call) (starlark.Value, error) {
 	if len(c.Args) != 1 || len(c.Kwargs) > 0 {
 		return nil, c.Fail("E0201", "got %d arguments, want exactly 1", len(c.Args)+len(c.Kwargs))

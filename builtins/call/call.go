@@ -6,34 +6,33 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A Call is one call of a module's function: what it was given, and who pays
-// for the work.
+// A Call is one call of a builtin: its arguments, and the run that pays for its work.
 type Call struct {
 	Runtime Runtime
 	Thread  *starlark.Thread
-	Name    string // "text.wrap", the place in every error
+	Name    string // as in "text.wrap"; begins every error
 	Args    starlark.Tuple
 	Kwargs  []starlark.Tuple
 }
 
-// A Func is the Go side of a module's function. It pays before it works.
+// A Func implements a builtin. It pays before it works.
 type Func func(Call) (starlark.Value, error)
 
-// Pay charges the run; its error ends the run.
+// Pay charges the run for the call's work. Its error ends the run.
 func (c Call) Pay(steps, bytes int) error {
 	return c.Runtime.Charge(c.Thread, c.Name, uint64(steps), uint64(bytes))
 }
 
-// A Member describes one member of a module. One of fn and value
-// is set, or none where the evaluator brings the function.
+// A Member describes one member of a module. It has Func or Value, or neither if the evaluator
+// supplies the function.
 type Member struct {
-	Name    string // without the module's
-	Params  string // "text, width=80"
+	Name    string // without the module's name
+	Params  string // as in "text, width=80"
 	Doc     string
 	Example string
 	Func    Func
 	Value   starlark.Value
-	Whole   bool // a call pays for the text of all its arguments before fn sees them
+	Whole   bool // a call pays for the text of all its arguments before Func runs
 }
 
 // Entries returns the entries of a module's members, in their order.
@@ -45,8 +44,8 @@ func Entries(rt Runtime, module string, members []Member) []Entry {
 	return entries
 }
 
-// Entry describes m under its full name. A function charges for what it does
-// itself, so its flat cost is one step.
+// Entry describes m under its full name. The flat cost is one step, because a Func charges for
+// its own work.
 func (m Member) Entry(rt Runtime, name string) Entry {
 	e := Entry{Name: name, Doc: m.Doc, Example: m.Example, Value: m.Value}
 	e.Cost.Steps = 1
@@ -62,14 +61,14 @@ func (m Member) Entry(rt Runtime, name string) Entry {
 	return e
 }
 
-// NewBuiltin makes the Starlark value that calls fn.
+// NewBuiltin returns the Starlark function that calls fn.
 func NewBuiltin(rt Runtime, name string, fn Func) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		return fn(Call{Runtime: rt, Thread: th, Name: b.Name(), Args: args, Kwargs: kwargs})
 	})
 }
 
-// TextOrBytes is an argument that may be a string or bytes.
+// TextOrBytes is an argument that is a string or bytes.
 type TextOrBytes string
 
 // Unpack implements starlark.Unpacker.

@@ -6,58 +6,57 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// An Allowance is the most that one call may spend. Zero Steps mean the Runtime's own
-// limit; Raise names the setting that an error suggests to raise.
+// An Allowance limits one call. Zero Steps mean the Runtime's own limit. Raise names the
+// setting that raises the limit, for error texts.
 type Allowance = struct {
 	Steps   uint64
 	Setting string
 }
 
-// Runtime is what builtins need of the evaluator that runs them. A
-// *starlark.Sandbox of this module satisfies it.
+// Runtime is the part of an evaluator that builtins need. A *starlark.Sandbox of this module
+// implements it.
 type Runtime interface {
-	// CallWithin runs fn under the budget that ctx carries, or a fresh one. It may spend what most
-	// allows of that.
+	// CallWithin calls fn. The call may spend at most `most` of the budget in ctx, or of a new
+	// budget if ctx has none.
 	CallWithin(
 		ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 	) (v starlark.Value, spent struct{ Steps, Bytes uint64 }, err error)
-	// Context returns the context of the run that th belongs to.
+	// Context returns the context of the run to which th belongs.
 	Context(th *starlark.Thread) context.Context
-	// Charge pays for work of op; its error ends the run.
+	// Charge pays for work of op. Its error ends the run.
 	Charge(th *starlark.Thread, op string, steps, bytes uint64) error
-	// Loading returns the file that is being evaluated at top level, "" while a
-	// handler runs; module is true for a loaded library.
+	// CurrentFile returns the file that th evaluates at top level, or "" if it runs a handler.
+	// module is true for a loaded library.
 	CurrentFile(th *starlark.Thread) (file string, module bool)
-	// Pause stops the run's clock, for an effect, until go on is called.
+	// Pause stops the run's clock during an effect, until the caller calls goOn.
 	Pause(th *starlark.Thread) (goOn func())
 }
 
-// An Entry describes one name that a plugin can use. The table of all entries is
-// the only description of the vocabulary: the evaluator, the reference pages and
-// the tests read it.
+// An Entry describes one name that a plugin can use. The table of all entries is the only
+// description of the vocabulary: the evaluator, the reference pages and the tests read it.
 type Entry struct {
-	// Name is as a plugin spells it; "text.wrap" is a member of the module text.
+	// Name is the name in a plugin; "text.wrap" is a member of the module text.
 	Name string
-	// Signature is the call with its defaults, "" for a value that is not called.
+	// Signature is the call with its defaults, "" for a value that is no function.
 	Signature string
-	// Doc says what it does; its first line is a sentence of its own.
+	// Doc describes the name. Its first line is a complete sentence.
 	Doc string
-	// Example is Starlark that a test executes; it uses assert_eq(got, want).
+	// Example is Starlark code that a test executes. It calls assert_eq(got, want).
 	Example string
-	// Cost is the price of a call, paid before it works: Steps flat, and BytesPerArgByte
-	// bytes of memory for each byte of its arguments' text.
+	// Cost is the price that a call pays before it works: Steps, and BytesPerArgByte bytes of
+	// memory for each byte of its arguments' text.
 	Cost struct{ Steps, BytesPerArgByte uint64 }
-	// Value is what the name stands for.
+	// Value is the value of the name.
 	Value starlark.Value
 }
 
 // A Topic is a chapter of the table: a module, or names that belong together.
 type Topic struct {
-	// Name is the module's, or a title.
+	// Name is the name of the module, or a title.
 	Name string
-	// Doc says in a sentence what the names are for.
+	// Doc states the purpose of the names in a sentence.
 	Doc string
-	// Module: plugins reach the entries as members of a value of this name.
+	// Module is true if plugins reach the entries as members of a value named Name.
 	Module  bool
 	Entries []Entry
 }

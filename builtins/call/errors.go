@@ -12,30 +12,28 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// An Error is a plugin's failure to keep the contract of this package. Whoever
-// evaluates the plugin adds the place of the call that met it, unless the error
-// knows a better one.
+// An Error reports that a plugin broke the rules of a builtin. The evaluator adds the place of
+// the failed call, unless the error has a better place.
 type Error struct {
-	code string // a row of [Codes]
+	code string // a row of the table of codes
 	msg  string
 	help string
-	pos  syntax.Position // the zero Position where the call's is meant
+	pos  syntax.Position // the zero Position stands for the place of the call
 }
 
 func (e *Error) Error() string { return e.msg }
 
-// Code returns the error code, such as "E0307", that [Codes] explains.
+// Code returns the error code, such as "E0307". The table of codes explains it.
 func (e *Error) Code() string { return e.code }
 
-// Place returns where the mistake stands in the source; the zero Position if the
-// place of the call that met it is meant.
+// Place returns the place of the mistake in the source. The zero Position stands for the place
+// of the failed call.
 func (e *Error) Place() syntax.Position { return e.pos }
 
-// Help returns one line that says what to do, or "".
+// Help returns one line that suggests a remedy, or "".
 func (e *Error) Help() string { return e.help }
 
-// maxMessage is the most bytes of a message. Names and texts of a plugin in it may
-// be of any size.
+// maxMessage is the most bytes of a message, because names and texts of a plugin can be long.
 const maxMessage = 16 << 10
 
 // Errorf returns an error with a code of the table of codes.
@@ -43,7 +41,7 @@ func Errorf(code, format string, args ...any) *Error {
 	return &Error{code: code, msg: shortenMessage(fmt.Sprintf(format, args...))}
 }
 
-// shortenMessage returns a message of a size that a program may print.
+// shortenMessage cuts a message that is too long to print.
 func shortenMessage(msg string) string {
 	if len(msg) <= maxMessage {
 		return msg
@@ -51,13 +49,13 @@ func shortenMessage(msg string) string {
 	return msg[:errtext.RuneStart(msg, maxMessage)] + "…"
 }
 
-// At returns e with a place of its own.
+// At sets the place of e and returns e.
 func (e *Error) At(pos syntax.Position) *Error {
 	e.pos = pos
 	return e
 }
 
-// Way returns e with the way out.
+// Way sets the help of e, the way out of the mistake, and returns e.
 func (e *Error) Way(help string) *Error {
 	e.help = help
 	return e
@@ -77,8 +75,8 @@ func (c Call) BindArgs(args starlark.Tuple, kwargs []starlark.Tuple, pairs ...an
 	return &Error{code: "E0201", msg: shortenMessage(err.Error())}
 }
 
-// unknownArg returns the error of the first argument that has none of the names in
-// pairs, nil if all have one. Upstream looks for a near name among half of them.
+// unknownArg returns the error for the first keyword argument that pairs does not name, or nil.
+// Upstream considers only half of the names when it looks for a similar one.
 func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 	names := make([]string, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -98,10 +96,10 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 	return nil
 }
 
-// Bind binds the call's arguments to pairs; its errors have a code.
+// Bind binds the call's arguments to pairs of names and pointers; see [Call.BindArgs].
 func (c Call) Bind(pairs ...any) error { return c.BindArgs(c.Args, c.Kwargs, pairs...) }
 
-// Fail returns an error with a code that starts with the function's name.
+// Fail returns an error with a code, whose text starts with the function's name.
 func (c Call) Fail(code, format string, args ...any) *Error {
 	return Errorf(code, "%s: %s", c.Name, fmt.Sprintf(format, args...))
 }

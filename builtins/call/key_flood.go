@@ -6,24 +6,24 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A KeyFlood finds objects whose keys were chosen to share one hash, which would
-// make a dict quadratic. The hash of short strings has no seed, so that a sender
-// can aim; that of longer ones does, and they do not count.
+// A KeyFlood detects objects whose keys were chosen to share one hash, so that a dict of them
+// takes quadratic time. It ignores strings of 12 bytes and more: upstream hashes these with a
+// random seed, so that nobody can choose them.
 type KeyFlood struct {
 	keys   int
-	shared int      // keys that the last one shares a hash with, about
-	slots  []uint16 // keys by the low bits of their hash, made when there are many
+	shared int      // number of keys in the slot of the last key
+	slots  []uint16 // number of keys by the low bits of the hash; nil while there are few keys
 }
 
 const (
 	floodSlots    = 4096
-	floodCounted  = 64   // keys that may share anything for nothing
-	floodFrom     = 1000 // keys that may share anything
-	floodPerSlot  = 256  // keys of one slot, beyond an even share eight times over
-	seededHashLen = 12   // upstream hashes strings of this length with a seed
+	floodCounted  = 64   // the first keys are free of checks
+	floodFrom     = 1000 // number of keys from which Add returns errors
+	floodPerSlot  = 256  // most keys in a slot, in addition to eight times the average
+	seededHashLen = 12   // length from which upstream hashes strings with a seed
 )
 
-// Add counts one key.
+// Add counts one key. It returns an error if too many keys share a hash.
 func (f *KeyFlood) Add(key starlark.Value) error {
 	f.keys, f.shared = f.keys+1, 0
 	if s, ok := key.(starlark.String); f.keys < floodCounted || ok && len(s) >= seededHashLen {
@@ -32,7 +32,7 @@ func (f *KeyFlood) Add(key starlark.Value) error {
 	if f.slots == nil {
 		f.slots = make([]uint16, floodSlots)
 	}
-	hash, _ := key.Hash() // keys always have one
+	hash, _ := key.Hash() // keys of dicts are hashable
 	slot := &f.slots[hash%floodSlots]
 	*slot++
 	f.shared = int(*slot)
@@ -42,16 +42,16 @@ func (f *KeyFlood) Add(key starlark.Value) error {
 	return nil
 }
 
-// Steps is the price of the comparisons that the last key takes.
+// Steps returns the price of the comparisons that inserting the last key takes.
 func (f *KeyFlood) Steps() int { return f.shared }
 
-// Collisions returns how many pairs of names share a slot, and so perhaps a hash.
+// Collisions returns the number of pairs of names that share a slot and so perhaps a hash.
 func Collisions(names []string) int {
 	slots := map[uint32]int{}
 	pairs := 0
 	for _, name := range names {
 		if len(name) < seededHashLen {
-			hash, _ := starlark.String(name).Hash() // strings always have one
+			hash, _ := starlark.String(name).Hash() // strings are hashable
 			pairs += slots[hash%floodSlots]
 			slots[hash%floodSlots]++
 		}

@@ -91,7 +91,7 @@ func base64Encoding(url bool) *base64.Encoding {
 	return base64.RawStdEncoding
 }
 
-// inBase64 reports whether b belongs to the alphabet.
+// inBase64 reports whether b belongs to the chosen alphabet.
 func inBase64(b byte, url bool) bool {
 	switch b {
 	case '+', '/':
@@ -102,7 +102,7 @@ func inBase64(b byte, url bool) bool {
 	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
-// base64Alphabet says what is allowed, and which variant would take got.
+// base64Alphabet lists the accepted characters, and names the variant that would accept got.
 func base64Alphabet(got byte, url bool) string {
 	switch {
 	case url && inBase64(got, false):

@@ -79,7 +79,7 @@ func csvDecode(c call.Call) (starlark.Value, error) {
 	}
 	r := csvReader{Call: c, csv: csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))}
 	r.csv.Comma = rune(delimiter)
-	r.csv.FieldsPerRecord = -1 // rows that do not fit are reported in our words
+	r.csv.FieldsPerRecord = -1 // this package reports rows of another length itself
 	if header {
 		if err := r.readHeader(rows); err != nil {
 			return nil, err
@@ -88,14 +88,14 @@ func csvDecode(c call.Call) (starlark.Value, error) {
 	return r.rows()
 }
 
-// A csvReader makes values of rows.
+// A csvReader converts rows to values.
 type csvReader struct {
 	call.Call
 	csv    *csv.Reader
-	header []starlark.Value // the names of columns, or nil
+	header []starlark.Value // column names, or nil
 }
 
-// next returns the next row, or nil after the last.
+// next returns the next row, or nil after the last one.
 func (r *csvReader) next() ([]string, error) {
 	row, err := r.csv.Read()
 	if err == nil || err == io.EOF {
@@ -106,8 +106,8 @@ func (r *csvReader) next() ([]string, error) {
 	return nil, r.Fail("E0202", "text: line %d, column %d: %v", e.Line, e.Column, e.Err)
 }
 
-// readHeader reads the names of columns, and pays for names that make dicts of
-// so many rows slow.
+// readHeader reads the column names. It pays in advance for names that would make the given
+// number of dicts slow.
 func (r *csvReader) readHeader(rows int) error {
 	names, err := r.next()
 	if err != nil {
@@ -124,13 +124,13 @@ func (r *csvReader) readHeader(rows int) error {
 	return r.Pay(rows*call.Collisions(names)/8, 0)
 }
 
-// line returns where the row that was read last begins.
+// line returns the line at which the last row began.
 func (r *csvReader) line() int {
 	line, _ := r.csv.FieldPos(0)
 	return line
 }
 
-// rows returns what is left to read.
+// rows returns the remaining rows.
 func (r *csvReader) rows() (starlark.Value, error) {
 	var values []starlark.Value
 	for {
@@ -149,7 +149,7 @@ func (r *csvReader) rows() (starlark.Value, error) {
 	}
 }
 
-// value returns a row as a list, or as a dict by the names of columns.
+// value converts a row to a list, or with a header to a dict.
 func (r *csvReader) value(row []string) (starlark.Value, error) {
 	if r.header == nil {
 		cells := make([]starlark.Value, len(row))
@@ -203,7 +203,7 @@ func csvEncode(c call.Call) (starlark.Value, error) {
 	return starlark.String(t.text(string(delimiter))), nil
 }
 
-// A csvTable collects the cells of rows, all of which are dicts or none.
+// A csvTable collects the cells of rows. Either all rows are dicts or none is.
 type csvTable struct {
 	mdTable
 	dicts bool
@@ -236,7 +236,7 @@ func (t *csvTable) add(row starlark.Value) error {
 	return nil
 }
 
-// text writes the header, if there is one, and the rows.
+// text writes the header, if any, and the rows.
 func (t *csvTable) text(delimiter string) string {
 	var out strings.Builder
 	if t.dicts {
@@ -248,7 +248,7 @@ func (t *csvTable) text(delimiter string) string {
 	return out.String()
 }
 
-// writeRow writes one row, filled up to the width of the header.
+// writeRow writes one row, padded to the width of the header.
 func (t *csvTable) writeRow(out *strings.Builder, cells []string, delimiter string) {
 	n := max(len(cells), len(t.header))
 	for i := range n {
@@ -260,13 +260,12 @@ func (t *csvTable) writeRow(out *strings.Builder, cells []string, delimiter stri
 		}
 	}
 	if n == 1 && (len(cells) == 0 || cells[0] == "") {
-		out.WriteString(`""`) // an empty line would be no row
+		out.WriteString(`""`) // because readers skip an empty line
 	}
 	out.WriteByte('\n')
 }
 
-// csvCell quotes text where a reader would not see it as one cell, or would not
-// keep its white space.
+// csvCell quotes a text that a reader would otherwise split, or strip of white space.
 func csvCell(text, delimiter string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(text)

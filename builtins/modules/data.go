@@ -14,15 +14,15 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Bounds of the texts that hold data: YAML and TOML.
+// Limits of YAML and TOML texts.
 const (
-	dataMaxDigits = 20_000  // of an int that is read: more is quadratic work
-	dataMaxBits   = 65_536  // of an int that is written: it has no more digits
-	dataMaxNodes  = 100_000 // values of one text
+	dataMaxDigits = 20_000  // in an int that is decoded, because decoding takes quadratic work
+	dataMaxBits   = 65_536  // in an int that is encoded; 20,000 digits have about as many
+	dataMaxNodes  = 100_000 // values in one text
 )
 
-// dataMembers returns the members of what is written as a mapping, nil for
-// anything else: the entries of a dict in its order, the fields of a struct sorted.
+// dataMembers returns the members of a value that is encoded as a mapping: the entries of a
+// dict in its order, or the fields of a struct, sorted. It returns nil for other values.
 func dataMembers(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
 	switch v := v.(type) {
 	case starlark.IterableMapping:
@@ -39,16 +39,16 @@ func dataMembers(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {
 	return nil
 }
 
-// A dataWriter appends the text of a value piece by piece, and pays for each
-// before it is written.
+// A dataWriter appends the text of a value piece by piece. It pays for each piece before it
+// writes the piece.
 type dataWriter struct {
 	call.Call
 	maxDepth int
 	out      []byte
 }
 
-// enter pays for v, which stands depth levels deep, without what it contains; its
-// lines begin with so many spaces. A byte of text may become six.
+// enter pays for v without its parts. v stands depth levels deep, and its lines begin with the
+// given number of spaces. A byte of v may become six bytes of text.
 func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 	if depth > w.maxDepth {
 		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", w.maxDepth)
@@ -69,7 +69,7 @@ func (w *dataWriter) enter(v starlark.Value, depth, spaces int) error {
 	return w.Pay(2+size/32, 3*size)
 }
 
-// text returns what was written, or err with the place in the value.
+// text returns the written text, or err with the path in the value.
 func (w *dataWriter) text(err error) (starlark.Value, error) {
 	var e *errtext.PathError
 	if errors.As(err, &e) {
@@ -81,7 +81,7 @@ func (w *dataWriter) text(err error) (starlark.Value, error) {
 	return starlark.String(w.out), nil
 }
 
-// notData says what v is, where format has no such value.
+// notData returns the error for a value that the format cannot express.
 func notData(format string, v starlark.Value) error {
 	switch v.(type) {
 	case starlark.Bytes:
@@ -92,11 +92,11 @@ func notData(format string, v starlark.Value) error {
 	return errtext.PathErrorf("got %s, want a value that %s has", v.Type(), format)
 }
 
-// isPrintable reports whether r may stand in YAML and TOML as it is. Line breaks
-// of all kinds and the byte order mark may not.
+// isPrintable reports whether YAML and TOML may contain r without an escape. They may not
+// contain line breaks of any kind or the byte order mark.
 func isPrintable(r rune) bool {
 	switch {
-	case r == utf8.RuneError: // a character that stands for broken ones, too
+	case r == utf8.RuneError: // it may stand for broken text
 		return true
 	case r < ' ', 0x7f <= r && r < 0xa0, 0xfffe <= r && r <= 0xffff, r == '\u2028', r == '\u2029', r == '\ufeff':
 		return false
@@ -104,8 +104,8 @@ func isPrintable(r rune) bool {
 	return true
 }
 
-// appendQuoted appends s in double quotes, as both YAML and TOML read it. Bytes
-// that are not UTF-8 become U+FFFD.
+// appendQuoted appends s in double quotes, in the syntax that YAML and TOML share. Bytes that
+// are not UTF-8 become U+FFFD.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {

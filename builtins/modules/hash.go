@@ -50,7 +50,7 @@ program wants it; where you choose, choose hash.sha256.`,
 	})
 }
 
-// digest makes a function of one argument from sum.
+// digest returns the function of a member that applies sum to its argument.
 func digest(sum func([]byte) []byte) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		var data call.TextOrBytes

@@ -2,8 +2,8 @@ package modules
 
 import "github.com/starhost/starhost/builtins/call"
 
-// jsonModule describes the module json. The evaluator brings its functions, as
-// they must pay while they work.
+// jsonModule describes the module json. The evaluator supplies its functions, because they must
+// pay while they work.
 func jsonModule() []call.Entry {
 	return call.Entries(nil, "json", []call.Member{
 		{

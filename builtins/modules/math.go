@@ -8,11 +8,11 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// lastDigit warns where processors disagree: these functions use machine code
-// of their own on some of them.
+// lastDigit warns that processors disagree, because some compute these functions by their own
+// machine instructions.
 const lastDigit = "\nThe last digit may differ between processor architectures: round what you print."
 
-// mathModule returns the members of the module math: all of upstream's.
+// mathModule returns the members of the module math: all members of upstream's module.
 func mathModule(rt call.Runtime) []call.Entry {
 	members := []call.Member{
 		{Name: "ceil", Params: "x", Doc: "Returns the smallest int that is not less than x.\nAn int stays as it is; an infinity or nan is an error.",
@@ -89,8 +89,8 @@ assert_eq(math.round(math.log(1024, 2)), 10.0)`},
 	return call.Entries(rt, "math", members)
 }
 
-// upstreamMember takes the member's meaning from upstream's value. The errors of a
-// function, which upstream names without its module, get the full name.
+// upstreamMember sets the function or value of a member from upstream's module. It adds the
+// module's name to errors, which upstream omits.
 func upstreamMember(m call.Member, v starlark.Value) call.Member {
 	b, ok := v.(*starlark.Builtin)
 	if !ok {

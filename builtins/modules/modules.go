@@ -2,8 +2,8 @@ package modules
 
 import "github.com/starhost/starhost/builtins/call"
 
-// Topics returns the rows of all modules, a topic for each. rt may be nil when
-// only the descriptions are wanted.
+// Topics returns the topics of all modules. rt may be nil if the caller needs only the
+// descriptions.
 func Topics(rt call.Runtime) []call.Topic {
 	return []call.Topic{
 		{Name: "json", Doc: "JSON text.", Module: true, Entries: jsonModule()},

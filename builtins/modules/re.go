@@ -11,12 +11,12 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// reFuncs are the functions of one module re, which share compiled patterns.
+// reFuncs are the functions of one module re. They share the compiled patterns.
 type reFuncs struct{ cache reCache }
 
 // reModule returns the members of the module re.
 func reModule(rt call.Runtime) []call.Entry {
-	re := new(reFuncs) // shared by all plugins of the table
+	re := new(reFuncs) // all plugins of the table share it
 	return call.Entries(rt, "re", []call.Member{
 		{
 			Name: "search", Params: "pattern, text",
@@ -105,8 +105,8 @@ assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
 	})
 }
 
-// pattern compiles source and pays for it, the same whether it was kept
-// compiled or not: what another plugin did must not be seen.
+// pattern returns the compiled pattern of source and pays for compiling. It charges the same
+// for a cached pattern, because a plugin must not observe which patterns other plugins use.
 func (f *reFuncs) pattern(c call.Call, source string, anchor reAnchor) (*rePattern, error) {
 	if err := c.Pay(parseSteps(source), 0); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (f *reFuncs) pattern(c call.Call, source string, anchor reAnchor) (*rePatte
 	return p, c.Pay(p.sizeSteps(), 0)
 }
 
-// first makes the function that returns the first match under anchor.
+// first returns a function that returns the first match under anchor.
 func (f *reFuncs) first(anchor reAnchor) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		var source, text string
@@ -143,7 +143,7 @@ func (f *reFuncs) first(anchor reAnchor) call.Func {
 	}
 }
 
-// many binds (pattern, text) and returns the values of all matches.
+// many binds (pattern, text) and returns the converted matches.
 func (f *reFuncs) many(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
 	var source, text string
 	if err := c.Bind("pattern", &source, "text", &text); err != nil {
@@ -262,7 +262,7 @@ func (f *reFuncs) sub(c call.Call) (starlark.Value, error) {
 	return joinAndPay(c, append(pieces, text[end:]))
 }
 
-// joinAndPay joins pieces into one string, and pays for it.
+// joinAndPay pays for joining pieces into one string and joins them.
 func joinAndPay(c call.Call, pieces []string) (starlark.Value, error) {
 	size := 0
 	for _, p := range pieces {
@@ -274,10 +274,10 @@ func joinAndPay(c call.Call, pieces []string) (starlark.Value, error) {
 	return starlark.String(strings.Join(pieces, "")), nil
 }
 
-// A replaceFunc appends the text that stands for a match, in pieces.
+// A replaceFunc appends the replacement of a match, in pieces.
 type replaceFunc func(pieces []string, m *reMatch) ([]string, error)
 
-// replacer returns what repl, a string or a function, does with a match.
+// replacer returns the function that replaces a match by repl, a string or a function.
 func replacer(c call.Call, p *rePattern, repl starlark.Value) (replaceFunc, error) {
 	switch repl := repl.(type) {
 	case starlark.String:
@@ -304,7 +304,7 @@ type replPart struct {
 	group int // -1 for text
 }
 
-// templateReplacer reads a replacement with \1 and \g<name> in it.
+// templateReplacer parses a replacement that contains \1 or \g<name>.
 func templateReplacer(c call.Call, p *rePattern, repl string) (replaceFunc, error) {
 	if err := c.Pay(1+len(repl)/4, 32*strings.Count(repl, `\`)+64); err != nil {
 		return nil, err
@@ -329,7 +329,7 @@ func templateReplacer(c call.Call, p *rePattern, repl string) (replaceFunc, erro
 	}, nil
 }
 
-// replEscapes are the letters behind a backslash that mean one character.
+// replEscapes maps the letter of an escape to the character that it means.
 var replEscapes = map[byte]string{'\\': `\`, 'n': "\n", 'r': "\r", 't': "\t"}
 
 // parseRepl splits a replacement into its parts.
@@ -357,7 +357,7 @@ var reGroupRef = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\A(?:g<([^>]*)>|([1-9][0-9]?))`)
 })
 
-// parseEscape reads what stands behind a backslash, and how long it is.
+// parseEscape parses the text behind a backslash and returns its length.
 func parseEscape(p *rePattern, s string) (replPart, int, error) {
 	if m := reGroupRef().FindStringSubmatch(s); m != nil {
 		n, err := p.refNumber(m[1] + m[2])
@@ -372,10 +372,10 @@ func parseEscape(p *rePattern, s string) (replPart, int, error) {
 	if isAlnum(s[0]) {
 		return replPart{}, 0, fmt.Errorf(`got \%c, want \1 to \99, \g<0>, \g<name>, \n, \r, \t or \\`, s[0])
 	}
-	return replPart{`\` + s[:1], -1}, 1, nil // as Python: \. stays
+	return replPart{`\` + s[:1], -1}, 1, nil // \. stays as it is, as in Python
 }
 
-// refNumber returns the number of the group that ref, digits or a name, means.
+// refNumber returns the number of the group that ref names by digits or by a name.
 func (p *rePattern) refNumber(ref string) (int, error) {
 	if n, err := strconv.Atoi(ref); err == nil {
 		return p.groupNumber(starlark.MakeInt(n))

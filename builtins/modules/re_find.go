@@ -10,26 +10,27 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 )
 
-// A search reads the text through a textReader, which pays piece by piece for what the engine
-// reads. So the price is that of the work, wherever the search ends, and the clock can stop a
-// search between two pieces. Package regexp alone reads a text at one go, and its time does not
-// follow from the text's length: "<[^>]*>|a" looks for a ">" up to the end of the text before it
-// settles for an "a", and does so again for the next one.
+// A search reads the text through a textReader, which pays for each piece before the engine
+// reads it. So the price is proportional to the work, and the clock can stop a search between
+// two pieces. Package regexp alone reads a text in one go, and its work can be quadratic:
+// "<[^>]*>|a" looks for a ">" up to the end of the text before it settles for an "a", and
+// starts again for the next "a".
 
-// The most that is read of a text before it is paid for.
+// The most bytes of a text that one payment covers.
 const (
 	pieceBytes = 256
 	pieceSteps = 1000
-	skipBytes  = 64 << 10 // where only the prefix is looked for
+	skipBytes  = 64 << 10 // during a search for a literal prefix
 )
 
-// A reRest finds a pattern behind a first character, which it sees but does not
-// match: "^" and "\b" depend on it. It is compiled when it is first needed.
+// A reRest finds a pattern behind a first character, which it reads without matching it,
+// because "^" and "\b" depend on that character. The first search that needs a reRest compiles
+// it.
 type reRest struct {
 	once sync.Once
 	tree string
 	re   *regexp.Regexp
-	err  error // the pattern is nested too deeply for one more group
+	err  error // the pattern is too deeply nested to wrap it in a group
 }
 
 func (r *reRest) regexp() (*regexp.Regexp, error) {
@@ -37,8 +38,8 @@ func (r *reRest) regexp() (*regexp.Regexp, error) {
 	return r.re, r.err
 }
 
-// all returns the positions of at most limit matches (0: of all), as package regexp does:
-// there is no empty match right behind another.
+// all returns the positions of at most limit matches, of all if limit is 0. Like package
+// regexp, it returns no empty match right behind another match.
 func (p *rePattern) all(c call.Call, text string, limit int) ([][]int, error) {
 	var found [][]int
 	for pos, end := 0, -1; (limit == 0 || len(found) < limit) && pos <= len(text); {
@@ -71,7 +72,7 @@ func (p *rePattern) find(c call.Call, text string, pos int) ([]int, error) {
 		return nil, err
 	}
 	re, groups, from := p.re, 0, pos
-	if pos > 0 && p.prefix == "" { // what stands in front of a literal cannot matter
+	if pos > 0 && p.prefix == "" { // a literal does not depend on the text in front of it
 		_, before := utf8.DecodeLastRuneInString(text[:pos])
 		if re, err = p.rest.regexp(); err != nil {
 			return nil, c.Fail("E0202", "%v", explainRE(p.source, err))
@@ -93,7 +94,7 @@ func (p *rePattern) find(c call.Call, text string, pos int) ([]int, error) {
 	return at, nil
 }
 
-// skip returns the first place at or behind pos where a match can begin, or -1.
+// skip returns the first position at or behind pos at which a match can begin, or -1.
 func (p *rePattern) skip(c call.Call, text string, pos int) (int, error) {
 	if p.prefix == "" {
 		return pos, nil
@@ -110,13 +111,13 @@ func (p *rePattern) skip(c call.Call, text string, pos int) (int, error) {
 	return -1, nil
 }
 
-// A textReader pays for the characters that are read from a text. The text seems to
-// end where that fails.
+// A textReader reads the characters of a text and pays for them. If a payment fails, the text
+// seems to end.
 type textReader struct {
 	text  string
 	at    int
-	due   int // bytes read and not paid for
-	piece int // the most of these
+	due   int // bytes that were read but not paid for
+	piece int // limit of due
 	pay   func(bytes int) error
 	err   error
 }
@@ -135,7 +136,7 @@ func (r *textReader) ReadRune() (rune, int, error) {
 	return c, n, nil
 }
 
-// end pays for what was read last, and returns the error of any payment.
+// end pays for the last bytes, and returns the first error of a payment.
 func (r *textReader) end() error {
 	if r.err == nil {
 		r.err = r.pay(r.due)

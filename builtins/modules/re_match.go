@@ -17,10 +17,10 @@ type reMatch struct {
 	rt      call.Runtime
 	pattern *rePattern
 	text    string
-	at      []int // byte positions: start and end of the match, then of each group, -1 where unmatched
+	at      []int // byte offsets: start and end of the match, then of each group; -1 if unmatched
 }
 
-// reMatchMethods are what a script can ask a match for.
+// reMatchMethods are the methods of a match.
 var reMatchMethods = map[string]func(*reMatch, call.Call) (starlark.Value, error){
 	"end":       (*reMatch).end,
 	"group":     (*reMatch).group,
@@ -126,7 +126,7 @@ func (m *reMatch) groupDict(c call.Call) (starlark.Value, error) {
 	return dict, nil
 }
 
-// unpackGroup binds and pays for the one argument that names a group.
+// unpackGroup binds the argument that names a group, and pays for the call.
 func (m *reMatch) unpackGroup(c call.Call) (int, error) {
 	var group starlark.Value = starlark.MakeInt(0)
 	if err := c.Bind("group?", &group); err != nil {
@@ -151,7 +151,7 @@ func (m *reMatch) unpackDefault(c call.Call) (starlark.Value, error) {
 	return absent, c.Pay(1+len(m.at)/4, 64*len(m.at))
 }
 
-// value returns the text of group n, or absent if it took no part in the match.
+// value returns the text of group n, or absent if the group did not match.
 func (m *reMatch) value(n int, absent starlark.Value) starlark.Value {
 	if m.at[2*n] < 0 {
 		return absent
@@ -159,7 +159,7 @@ func (m *reMatch) value(n int, absent starlark.Value) starlark.Value {
 	return starlark.String(m.text[m.at[2*n]:m.at[2*n+1]])
 }
 
-// captures returns all groups, without the whole match.
+// captures returns all groups without the whole match.
 func (m *reMatch) captures(absent starlark.Value) starlark.Tuple {
 	groups := make(starlark.Tuple, len(m.at)/2-1)
 	for i := range groups {
@@ -168,7 +168,7 @@ func (m *reMatch) captures(absent starlark.Value) starlark.Tuple {
 	return groups
 }
 
-// groupNumber returns the number of the group that v, an int or a name, means.
+// groupNumber returns the number of the group that v names by an int or a name.
 func (p *rePattern) groupNumber(v starlark.Value) (int, error) {
 	switch v := v.(type) {
 	case starlark.String:

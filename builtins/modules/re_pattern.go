@@ -13,56 +13,56 @@ import (
 	"github.com/starhost/starhost/internal/errtext"
 )
 
-// Bounds of regular expressions. RE2 runs in time linear in text times program,
-// and copies the groups' positions at each step, so that all three are bounded.
+// Limits of regular expressions. RE2 takes time linear in text times program, and copies the
+// positions of the groups at each step, so all three need a limit.
 const (
 	reMaxSource  = 4 << 10 // bytes of a pattern
-	reMaxProgram = 4096    // instructions; x{1000} has a thousand
+	reMaxProgram = 4096    // instructions; x{1000} needs 1,000
 	reMaxGroups  = 100
-	reMaxCached  = 256     // patterns kept compiled
-	reMaxWeight  = 1 << 18 // instructions and character ranges of all that are kept
+	reMaxCached  = 256     // patterns in the cache
+	reMaxWeight  = 1 << 18 // instructions and character ranges of all patterns in the cache
 )
 
-// A reAnchor says where a match must begin and end.
+// A reAnchor says which part of the text a match must cover.
 type reAnchor int
 
 const (
-	reAnywhere reAnchor = iota // re.search and all that finds many
+	reAnywhere reAnchor = iota // re.search and the functions that return many matches
 	reAtStart                  // re.match
 	reWhole                    // re.fullmatch
 )
 
-// reAnchors are the texts around a pattern, by anchor. The pattern's own "^"
-// and "$" may be those of lines; these are not.
+// reAnchors are the texts around a pattern, by anchor. The pattern may contain "^" and "$" that
+// match at lines, but these match only at the ends of the text.
 var reAnchors = [...]struct{ before, after string }{
 	reAnywhere: {"", ""},
 	reAtStart:  {`\A(?:`, `)`},
 	reWhole:    {`\A(?:`, `)\z`},
 }
 
-// A rePattern is a compiled pattern and the sizes that its work depends on.
+// A rePattern is a compiled pattern with the sizes on which its prices depend.
 type rePattern struct {
 	source  string // as the plugin wrote it
 	re      *regexp.Regexp
-	program int    // instructions, at most
-	ranges  int    // character ranges, which cost when compiled
-	prefix  string // every match begins with it, and looks at nothing before it; "" when nothing is known
-	rest    reRest // finds a match behind the first
+	program int    // most instructions
+	ranges  int    // character ranges, which make compiling slow
+	prefix  string // literal with which every match begins, whatever stands in front; or ""
+	rest    reRest // finds matches behind the first one
 }
 
-// Steps of a class of Unicode, such as \pL, which has hundreds of ranges; and of one
-// of which all cases are sought.
+// Prices in steps of a Unicode class such as \pL, which has hundreds of ranges, without and
+// with case folding.
 const (
 	reClassSteps = 2_000
 	reFoldSteps  = 30_000
 )
 
-// parseSteps is the price of parsing a pattern, by what its text shows. A range such
-// as [\x{50}-\x{ffff}] is read character by character where case does not matter.
+// parseSteps returns the price of parsing a pattern, estimated from its text. With case
+// folding, the parser reads a range such as [\x{50}-\x{ffff}] character by character.
 func parseSteps(source string) int {
 	steps := 8 + len(source)/2
 	if len(source) > reMaxSource {
-		return steps // it is refused
+		return steps // the parser refuses it
 	}
 	class, folds := reClassSteps, foldsCase(source)
 	if folds {
@@ -101,27 +101,27 @@ func foldsCase(source string) bool {
 	}
 }
 
-// sizeSteps is the price of the pattern's size, beyond that of its length.
+// sizeSteps returns the price of the pattern's size, in addition to that of its length.
 func (p *rePattern) sizeSteps() int { return (p.program + p.ranges/2) / 2 }
 
-// rangeSteps is the price of running the program over n bytes. At each character the engine may
-// be at all instructions, and copies the positions of all groups.
+// rangeSteps returns the price of running the program over n bytes. At each character the
+// engine may be at all instructions, and it copies the positions of all groups.
 func (p *rePattern) rangeSteps(n int) int { return n * p.byteSteps() / 16 }
 
-// skipSteps is the price of looking for the prefix in n bytes. strings.Index compares up to all of
-// a long prefix, at some places.
+// skipSteps returns the price of searching the prefix in n bytes. strings.Index may compare a
+// whole long prefix at some positions.
 func (p *rePattern) skipSteps(n int) int { return 1 + n/64*(1+len(p.prefix)/64) }
 
-// byteSteps is the price of one byte, in sixteenths of a step.
+// byteSteps returns the price of one byte, in sixteenths of a step.
 func (p *rePattern) byteSteps() int { return 8 + p.program + p.program*p.re.NumSubexp()/16 }
 
-// pieceBytes is the most bytes that the program runs over before they are paid for.
+// pieceBytes returns the most bytes that the program reads before they are paid for.
 func (p *rePattern) pieceBytes() int { return min(pieceBytes, 16*pieceSteps/p.byteSteps()+1) }
 
-// matchBytes is the memory of one match: its positions, and a value a group.
+// matchBytes returns the memory of one match: its positions, and a value for each group.
 func (p *rePattern) matchBytes() int { return 128 + 48*p.re.NumSubexp() }
 
-// compileRE compiles source. Its errors show the pattern.
+// compileRE compiles source. Its errors quote the pattern.
 func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	if len(source) > reMaxSource {
 		return nil, badRE(source, "got %d bytes, want %d or fewer", len(source), reMaxSource)
@@ -140,7 +140,7 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	}
 	text := source
 	if a := reAnchors[anchor]; anchor != reAnywhere {
-		text = a.before + tree.String() + a.after // not source: its \Q may be open
+		text = a.before + tree.String() + a.after // source itself may contain an open \Q
 	}
 	if p.re, err = regexp.Compile(text); err != nil {
 		return nil, explainRE(source, err)
@@ -151,8 +151,8 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	return p, nil
 }
 
-// prefixRE returns a literal that every match begins with. Nothing in front of the literal matters:
-// "^a" has none, although [regexp.Regexp.LiteralPrefix] returns one.
+// prefixRE returns a literal with which every match begins, whatever text stands in front of
+// it. So "^a" has none, although [regexp.Regexp.LiteralPrefix] returns one.
 func prefixRE(tree *syntax.Regexp) string {
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
@@ -162,8 +162,8 @@ func prefixRE(tree *syntax.Regexp) string {
 	return prefix
 }
 
-// measureRE returns how many instructions re compiles to, at most, and how many
-// character ranges it lists.
+// measureRE returns an upper bound of the instructions of re, and the number of its character
+// ranges.
 func measureRE(re *syntax.Regexp) (program, ranges int) {
 	for _, sub := range re.Sub {
 		p, r := measureRE(sub)
@@ -188,13 +188,12 @@ func measureRE(re *syntax.Regexp) (program, ranges int) {
 	return program, ranges
 }
 
-// badRE returns an error about a pattern, which it shows.
+// badRE returns an error about a pattern, with the pattern in its text.
 func badRE(source, format string, args ...any) error {
 	return fmt.Errorf("pattern %s: %s", errtext.Quote(source), fmt.Sprintf(format, args...))
 }
 
-// reHints say what RE2 has instead of what other engines have, by how the part
-// that the parser refuses begins.
+// reHints maps syntax of other engines, by its first characters, to the alternative in RE2.
 var reHints = []struct{ begins, hint string }{
 	{"(?=", "RE2 has no lookahead: match what follows too, and read a group"},
 	{"(?!", "RE2 has no lookahead: match more, and test the result in the script"},
@@ -210,7 +209,7 @@ var reHints = []struct{ begins, hint string }{
 	{`\k`, "RE2 has no backreferences: compare two groups in the script"},
 }
 
-// reHint returns the hint for the part of a pattern that was refused, or "".
+// reHint returns the hint for a refused part of a pattern, or "".
 func reHint(part string) string {
 	for _, h := range reHints {
 		if strings.HasPrefix(part, h.begins) {
@@ -226,7 +225,7 @@ func reHint(part string) string {
 	return ""
 }
 
-// explainRE words an error of the parser.
+// explainRE converts an error of the parser to a message.
 func explainRE(source string, err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
@@ -246,11 +245,11 @@ func explainRE(source string, err error) error {
 	return badRE(source, "%s%s", e.Code, where)
 }
 
-// A reCache keeps the patterns that were used last. It may be shared.
+// A reCache stores the patterns of the latest searches. Goroutines may share it.
 type reCache struct {
 	mu     sync.Mutex
 	byKey  map[reKey]*list.Element // of *reCacheEntry
-	recent list.List               // last used first
+	recent list.List               // the latest use is first
 	weight int
 }
 
@@ -264,21 +263,21 @@ type reCacheEntry struct {
 	pattern *rePattern
 }
 
-// get returns the compiled pattern, compiling it when it is not kept.
+// get returns the compiled pattern from the cache, or compiles it.
 func (c *reCache) get(source string, anchor reAnchor) (*rePattern, error) {
 	key := reKey{source, anchor}
 	if p := c.find(key); p != nil {
 		return p, nil
 	}
-	p, err := compileRE(source, anchor) // without the lock: it may take milliseconds
+	p, err := compileRE(source, anchor) // without the lock, because it may take milliseconds
 	if err != nil {
 		return nil, err
 	}
-	c.keep(key, p)
+	c.add(key, p)
 	return p, nil
 }
 
-// find returns the kept pattern, or nil.
+// find returns the pattern from the cache, or nil.
 func (c *reCache) find(key reKey) *rePattern {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,12 +289,12 @@ func (c *reCache) find(key reKey) *rePattern {
 	return e.Value.(*reCacheEntry).pattern
 }
 
-// keep adds the pattern and drops those whose use is longest ago.
-func (c *reCache) keep(key reKey, p *rePattern) {
+// add adds a pattern and drops the patterns of the oldest searches.
+func (c *reCache) add(key reKey, p *rePattern) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey[key] != nil {
-		return // somebody compiled it meanwhile
+		return // another goroutine compiled it meanwhile
 	}
 	if c.byKey == nil {
 		c.byKey = map[reKey]*list.Element{}

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// structModule returns the one entry struct. It is a function, not a module.
+// structModule returns the entry of the function struct.
 func structModule(rt call.Runtime) []call.Entry {
 	return []call.Entry{call.Member{
 		Name: "struct", Params: "**fields",
@@ -32,7 +32,7 @@ func makeStruct(c call.Call) (starlark.Value, error) {
 	if len(c.Args) > 0 {
 		return nil, c.Fail("E0202", "got %d positional arguments, want fields by name", len(c.Args))
 	}
-	names := 0 // bytes that sorting may compare: long names can differ at their ends alone
+	names := 0 // bytes that sorting may compare, because long names can differ only at their ends
 	for _, kv := range c.Kwargs {
 		names += len(kv[0].(starlark.String))
 	}

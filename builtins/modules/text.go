@@ -13,10 +13,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Bounds of the module text.
+// Limits of the module text.
 const (
-	textMaxWidth  = 1 << 20 // of text.pad
-	textMaxDigits = 100     // after the point
+	textMaxWidth  = 1 << 20 // for text.pad
+	textMaxDigits = 100     // behind the point
 )
 
 // textModule returns the members of the module text. Widths count characters
@@ -119,7 +119,7 @@ assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
 	})
 }
 
-// isBlank reports whether a line has nothing but white space.
+// isBlank reports whether a line is empty or contains only white space.
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // textDedent implements
@@ -145,7 +145,7 @@ func textDedent(c call.Call) (starlark.Value, error) {
 	return starlark.String(strings.Join(lines, "\n")), nil
 }
 
-// commonMargin returns the spaces and tabs that all lines with text begin with.
+// commonMargin returns the spaces and tabs at the start of all lines that are not blank.
 func commonMargin(lines []string) string {
 	margin, found := "", false
 	for _, line := range lines {
@@ -161,7 +161,7 @@ func commonMargin(lines []string) string {
 	return margin
 }
 
-// commonPrefix returns the longest text that a and b begin with.
+// commonPrefix returns the longest text with which both a and b begin.
 func commonPrefix(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -206,7 +206,7 @@ func textWrap(c call.Call) (starlark.Value, error) {
 	if w < 1 {
 		return nil, c.Fail("E0202", "width: got %d, want 1 or more", w)
 	}
-	// Two lines in a row, but for a blank one, hold more than one width.
+	// Two lines in sequence, unless one is blank, are together longer than one width.
 	lines := min(len(text), 2*(len(text)/w+strings.Count(text, "\n"))) + 2
 	if err := c.Pay(1+len(text)/4+lines, 2*len(text)+64*lines); err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func wrapText(text string, width int) []string {
 	return lines
 }
 
-// paragraphs yields the stretches of lines that blank lines part.
+// paragraphs yields the runs of lines between blank lines.
 func paragraphs(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, end := 0, 0
@@ -253,7 +253,7 @@ func paragraphs(text string) iter.Seq[string] {
 // wrapParagraph appends the words of text to lines.
 func wrapParagraph(lines []string, text string, width int) []string {
 	var line strings.Builder
-	used := 0 // runes in line
+	used := 0 // length of line in runes
 	for word := range strings.FieldsSeq(text) {
 		n := utf8.RuneCountInString(word)
 		if used > 0 && used+1+n > width {
@@ -276,7 +276,7 @@ func wrapParagraph(lines []string, text string, width int) []string {
 	return append(lines, line.String())
 }
 
-// runeOffset returns where rune n of s begins; s has more runes.
+// runeOffset returns the byte offset of rune n of s, which has more than n runes.
 func runeOffset(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -332,7 +332,7 @@ func textFence(c call.Call) (starlark.Value, error) {
 	return starlark.String(fence + lang + "\n" + text + fence), nil
 }
 
-// longestRun returns the length of the longest run of b in s.
+// longestRun returns the length of the longest run of the byte b in s.
 func longestRun(s string, b byte) int {
 	longest, run := 0, 0
 	for i := 0; i < len(s); i++ {
@@ -346,7 +346,7 @@ func longestRun(s string, b byte) int {
 	return longest
 }
 
-// padLeft is how many of n missing characters go in front, by align.
+// padLeft returns, by the alignment, how many of n padding characters go in front of the text.
 var padLeft = map[string]func(n int) int{
 	"left":   func(n int) int { return 0 },
 	"right":  func(n int) int { return n },
@@ -380,7 +380,7 @@ func textPad(c call.Call) (starlark.Value, error) {
 	return starlark.String(strings.Repeat(" ", before) + text + strings.Repeat(" ", missing-before)), nil
 }
 
-// digitCount is an argument: how many digits stand after the point.
+// digitCount is an argument: the number of digits behind the point.
 type digitCount int
 
 // Unpack implements starlark.Unpacker.
@@ -418,7 +418,7 @@ func textFormatNumber(c call.Call) (starlark.Value, error) {
 	return starlark.String(groupDigits(decimal(x, int(digits)), sep)), nil
 }
 
-// decimalSize returns the most digits that x, an int or float, has before its point.
+// decimalSize returns the most digits that x, an int or float, has in front of the point.
 func decimalSize(x starlark.Value) (int, error) {
 	switch x := x.(type) {
 	case starlark.Int:
@@ -432,8 +432,8 @@ func decimalSize(x starlark.Value) (int, error) {
 	return 0, fmt.Errorf("got %s, want int or float", x.Type())
 }
 
-// decimal writes x, an int or float, with the digits after the point; -1 means as
-// many as it takes.
+// decimal formats x, an int or float, with a number of digits behind the point; -1 stands for
+// as many as the value needs.
 func decimal(x starlark.Value, digits int) string {
 	f, ok := x.(starlark.Float)
 	switch {
@@ -445,7 +445,7 @@ func decimal(x starlark.Value, digits int) string {
 	return strconv.FormatFloat(float64(f), 'f', digits, 64)
 }
 
-// groupDigits puts sep between groups of three digits in front of the point.
+// groupDigits inserts sep between groups of three digits in front of the point.
 func groupDigits(number, sep string) string {
 	if sep == "" {
 		return number

@@ -43,15 +43,14 @@ func textMarkdownTable(c call.Call) (starlark.Value, error) {
 			return nil, c.Fail("E0202", "rows: row %d: %v", n, err)
 		}
 	}
-	cells := len(t.header) * (2 + len(t.rows)) // short rows are filled up
+	cells := len(t.header) * (2 + len(t.rows)) // rows are padded to the header's length
 	if err := c.Pay(1+t.size/8+cells/4, 6*t.size+8*cells); err != nil {
 		return nil, err
 	}
 	return starlark.String(t.render()), nil
 }
 
-// payRow pays for the cells of a row, of which there are at least so many, but for
-// their text.
+// payRow pays for the cells of a row, at least atLeast, without their text.
 func payRow(c call.Call, row starlark.Value, atLeast int) error {
 	n := max(1, starlark.Len(row), atLeast)
 	return c.Pay(n, 64*n)
@@ -60,13 +59,13 @@ func payRow(c call.Call, row starlark.Value, atLeast int) error {
 // An mdTable collects the cells of a table.
 type mdTable struct {
 	header []string
-	fixed  bool           // rows that are dicts add no columns
-	column map[string]int // where a key of such rows stands
+	fixed  bool           // the header is given or comes from a row, so dicts add no columns
+	column map[string]int // column number by name
 	rows   [][]string
 	size   int // bytes of all cells
 }
 
-// add appends a row; the first one without keys is the header, if none is given.
+// add appends a row. Without a given header, the first row that is a list becomes the header.
 func (t *mdTable) add(row starlark.Value) error {
 	switch row := row.(type) {
 	case starlark.IterableMapping:
@@ -89,8 +88,7 @@ func (t *mdTable) add(row starlark.Value) error {
 	return fmt.Errorf("got %s, want list, tuple or dict", row.Type())
 }
 
-// addDict appends a row of named cells. Names that are new get a column, unless
-// the header is fixed.
+// addDict appends a row of named cells. A new name adds a column, unless the header is fixed.
 func (t *mdTable) addDict(row starlark.IterableMapping) error {
 	cells := make([]string, len(t.header))
 	for k, v := range starlark.Entries(row) {
@@ -115,8 +113,8 @@ func (t *mdTable) addDict(row starlark.IterableMapping) error {
 	return nil
 }
 
-// columnOf returns where the cells called name stand, and whether they do. A name
-// that is new gets the next column, unless the header is fixed.
+// columnOf returns the number of the column called name. A new name gets the next column,
+// unless the header is fixed; then ok is false.
 func (t *mdTable) columnOf(name string) (at int, ok bool) {
 	if t.column == nil {
 		t.column = map[string]int{}
@@ -147,7 +145,7 @@ func (t *mdTable) cells(row starlark.Sequence) ([]string, error) {
 	return cells, nil
 }
 
-// cell returns the text of one cell, which is not escaped yet.
+// cell returns the text of a cell, without escapes.
 func (t *mdTable) cell(v starlark.Value) (string, error) {
 	text := ""
 	switch v := v.(type) {
@@ -163,11 +161,11 @@ func (t *mdTable) cell(v starlark.Value) (string, error) {
 	return text, nil
 }
 
-// cellBreaks are what would end a row.
+// cellBreaks replaces line breaks, because they would end the row.
 var cellBreaks = strings.NewReplacer("\r\n", "<br>", "\n", "<br>", "\r", "<br>")
 
-// escapeCell makes text that stays within its cell. Backslashes in front of a "|"
-// are doubled, as one of them would undo the escape.
+// escapeCell escapes a text for a cell. It doubles backslashes in front of a "|", because a
+// single one would undo the escape of the "|".
 func escapeCell(text string) string {
 	text = cellBreaks.Replace(strings.TrimSpace(text))
 	var out strings.Builder
@@ -187,7 +185,7 @@ func escapeCell(text string) string {
 	return out.String()
 }
 
-// render writes the table, without a line break at the end.
+// render returns the table without a line break at the end.
 func (t *mdTable) render() string {
 	if len(t.header) == 0 {
 		return ""
@@ -202,7 +200,7 @@ func (t *mdTable) render() string {
 	return out.String()
 }
 
-// line writes one row, filled up to the width of the header.
+// line writes one row, padded to the width of the header.
 func (t *mdTable) line(out *strings.Builder, cells []string) {
 	out.WriteByte('|')
 	for i := range t.header {
@@ -214,7 +212,7 @@ func (t *mdTable) line(out *strings.Builder, cells []string) {
 	}
 }
 
-// An mdSection is a heading and what stands under it.
+// An mdSection is a heading and the text below it.
 type mdSection struct {
 	level int
 	title string
@@ -249,14 +247,14 @@ func textSplitSections(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(values), nil
 }
 
-// sections yields the sections of Markdown text. The first one, of level 0, is
-// what stands in front of the first heading.
+// sections yields the sections of Markdown text. The first one has level 0 and contains the
+// text in front of the first heading.
 func sections(text string) iter.Seq[mdSection] {
 	return func(yield func(mdSection) bool) {
 		var (
 			section    mdSection
-			fence      string // of the code block that is open, or ""
-			start, end int    // of the section's body, up to the current line
+			fence      string // fence of the open code block, or ""
+			start, end int    // the section's body, up to the current line
 		)
 		for line := range strings.Lines(text) {
 			level, title := heading(line)
@@ -275,7 +273,7 @@ func sections(text string) iter.Seq[mdSection] {
 	}
 }
 
-// heading returns the level and title of a line that is an ATX heading; else 0.
+// heading returns the level and title of an ATX heading. For other lines the level is 0.
 func heading(line string) (level int, title string) {
 	rest := unindentLine(line)
 	title = strings.TrimLeft(rest, "#")
@@ -285,13 +283,13 @@ func heading(line string) (level int, title string) {
 	}
 	title = strings.TrimSpace(title)
 	if open := strings.TrimRight(title, "#"); open == "" || strings.HasSuffix(open, " ") || strings.HasSuffix(open, "\t") {
-		title = strings.TrimSpace(open) // closing hashes
+		title = strings.TrimSpace(open) // without closing hashes
 	}
 	return level, title
 }
 
-// nextFence returns the fence of the code block that is open behind line, given
-// the one that is open in front of it.
+// nextFence returns the fence of the code block that is open after line, "" for none. open is
+// the fence in front of the line.
 func nextFence(open, line string) string {
 	rest := unindentLine(line)
 	if rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -308,8 +306,8 @@ func nextFence(open, line string) string {
 	return open
 }
 
-// unindentLine returns the line without its end and up to three spaces in front; "" for a
-// line that is indented further, which is code or a continuation.
+// unindentLine returns the line without its line break and without up to three leading spaces.
+// For a line with more spaces, which is code or a continuation, it returns "".
 func unindentLine(line string) string {
 	line = strings.TrimRight(line, "\r\n")
 	rest := strings.TrimLeft(line, " ")
@@ -319,7 +317,7 @@ func unindentLine(line string) string {
 	return rest
 }
 
-// trimBlankLines removes the blank lines around text, and the last line's end.
+// trimBlankLines removes blank lines around text, and the line break at its end.
 func trimBlankLines(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	for {

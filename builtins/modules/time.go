@@ -12,9 +12,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// timeModule returns the members of the module time. They are upstream's but for
-// what depends on the machine: there is no clock and no local zone, and zones are
-// those of the embedded database.
+// timeModule returns the members of the module time. They behave as upstream's, but do not
+// depend on the machine: there is no clock and no local zone, and zones come from the embedded
+// database.
 func timeModule(rt call.Runtime) []call.Entry {
 	members := []call.Member{
 		{
@@ -86,7 +86,7 @@ assert_eq(d > 80 * time.minute, True)`,
 	return call.Entries(rt, "time", members)
 }
 
-// durationUnits are the durations that have a name.
+// durationUnits are the durations with names.
 var durationUnits = []struct {
 	name string
 	d    time.Duration
@@ -99,7 +99,7 @@ var durationUnits = []struct {
 	{"hour", time.Hour},
 }
 
-// A zoneArg is an argument that names a zone.
+// A zoneArg is an argument that names a time zone.
 type zoneArg struct{ *time.Location }
 
 // Unpack implements starlark.Unpacker.
@@ -116,7 +116,7 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// A layoutArg is an argument that shows how a time is written.
+// A layoutArg is an argument that describes the format of a time.
 type layoutArg string
 
 // Unpack implements starlark.Unpacker.
@@ -134,7 +134,7 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
-// payTime pays for one time, and for a text of n bytes that is read or written.
+// payTime pays for one time, and for reading or writing a text of n bytes.
 func payTime(c call.Call, n int) error { return c.Pay(64+n/4, 256+8*n) }
 
 // parseTime implements
@@ -152,7 +152,7 @@ func parseTime(c call.Call) (starlark.Value, error) {
 	if err := payTime(c, len(x)+len(layout)); err != nil {
 		return nil, err
 	}
-	// ParseInLocation, as Parse would look offsets up in the machine's own zone.
+	// ParseInLocation, because Parse would use the machine's zone for offsets.
 	t, err := time.ParseInLocation(string(layout), x, zone.Location)
 	if err != nil {
 		return nil, c.Fail("E0202", "x: %s", timeErrorText(err, x, string(layout)))
@@ -163,7 +163,7 @@ func parseTime(c call.Call) (starlark.Value, error) {
 	return timeOf(c, t)
 }
 
-// timeErrorText says what is wrong with a text that should show a time.
+// timeErrorText returns the message for a text that is not a time in the layout.
 func timeErrorText(err error, x, layout string) string {
 	var e *time.ParseError
 	errors.As(err, &e)
@@ -174,8 +174,8 @@ func timeErrorText(err error, x, layout string) string {
 	return fmt.Sprintf("got %s, want a time like %s: %s", errtext.Quote(x), errtext.Quote(layout), why)
 }
 
-// unresolvedZone reports whether t got the offset 0 only because the name of its zone
-// means nothing in loc.
+// unresolvedZone reports whether loc does not have the zone that the text names, so that t got
+// the offset 0 as a guess. It also returns the zone's name.
 func unresolvedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
 	name, offset := t.Zone()
 	return name, offset == 0 && name != "" && name != "GMT" && t.Location() != loc && t.Location() != time.UTC && !strings.Contains(layout, "07")
@@ -202,8 +202,8 @@ func newTime(c call.Call) (starlark.Value, error) {
 	return timeOf(c, time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
 }
 
-// A timePart is an argument such as a number of hours. It is so small that no sum
-// of them overflows.
+// A timePart is an argument such as a number of hours. It is small enough that no sum of parts
+// overflows.
 type timePart int
 
 // Unpack implements starlark.Unpacker.
@@ -235,7 +235,7 @@ func fromTimestamp(c call.Call) (starlark.Value, error) {
 	return timeOf(c, time.Unix(int64(sec), int64(nsec)).UTC())
 }
 
-// timeOf returns t as a value, unless it is out of range.
+// timeOf converts t to a value, or returns an error if t is out of range.
 func timeOf(c call.Call, t time.Time) (starlark.Value, error) {
 	v, err := makeTime(c.Runtime, t)
 	if err != nil {

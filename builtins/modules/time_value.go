@@ -13,9 +13,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A timeValue is the Starlark value for an instant and the zone it is told in. It
-// behaves as upstream's, but knows no zone of the machine's, and refuses what
-// upstream lets overflow.
+// A timeValue is the Starlark value of an instant in a zone. It behaves as upstream's, but does
+// not use the machine's zone, and returns an error where upstream overflows.
 type timeValue struct {
 	rt call.Runtime
 	t  time.Time
@@ -27,7 +26,7 @@ var (
 	_ starlark.TotallyOrdered = timeValue{}
 )
 
-// makeTime returns t as a value. Only times that RFC 3339 can write exist.
+// makeTime converts t to a value. It refuses years that RFC 3339 cannot express.
 func makeTime(rt call.Runtime, t time.Time) (starlark.Value, error) {
 	if year := t.Year(); year < 0 || year > 9999 {
 		return nil, fmt.Errorf("got a time in the year %d, want one in 0 to 9999", year)
@@ -35,7 +34,7 @@ func makeTime(rt call.Runtime, t time.Time) (starlark.Value, error) {
 	return timeValue{rt, t}, nil
 }
 
-// timeFields are what a script can read from a time.
+// timeFields are the fields of a time, by name.
 var timeFields = map[string]func(time.Time) starlark.Value{
 	"year":       func(t time.Time) starlark.Value { return starlark.MakeInt(t.Year()) },
 	"month":      func(t time.Time) starlark.Value { return starlark.MakeInt(int(t.Month())) },
@@ -48,7 +47,7 @@ var timeFields = map[string]func(time.Time) starlark.Value{
 	"unix_nano":  func(t time.Time) starlark.Value { return unixNano(t) },
 }
 
-// timeMethods are what a script can ask a time for.
+// timeMethods are the methods of a time, by name.
 var timeMethods = map[string]func(timeValue, call.Call) (starlark.Value, error){
 	"format":      timeValue.format,
 	"in_location": timeValue.inLocation,
@@ -59,7 +58,7 @@ func (t timeValue) Type() string         { return "time.time" }
 func (t timeValue) Freeze()              {} // immutable
 func (t timeValue) Truth() starlark.Bool { return starlark.Bool(!t.t.IsZero()) }
 
-// Hash is that of the instant: equal times may be told in two zones.
+// Hash hashes the instant, because equal times may be in different zones.
 func (t timeValue) Hash() (uint32, error) {
 	sec := uint64(t.t.Unix())
 	return uint32(sec) ^ uint32(sec>>32) ^ uint32(t.t.Nanosecond()), nil
@@ -74,7 +73,7 @@ func (t timeValue) AttrNames() []string {
 	return slices.Sorted(maps.Keys(withKeys(timeFields, timeMethods)))
 }
 
-// withKeys returns a set of the keys of both maps.
+// withKeys returns the keys of both maps as a set.
 func withKeys[V, W any](a map[string]V, b map[string]W) map[string]bool {
 	keys := map[string]bool{}
 	for k := range a {
@@ -86,11 +85,11 @@ func withKeys[V, W any](a map[string]V, b map[string]W) map[string]bool {
 	return keys
 }
 
-// MarshalJSON refuses, as JSON has no times. Without it json.encode would take the
-// fields for those of a struct.
+// MarshalJSON returns an error, because JSON has no times. Without it, json.encode would encode
+// the fields of the value as an object.
 func (t timeValue) MarshalJSON() ([]byte, error) { return nil, errNoJSON(t) }
 
-// errNoJSON is what json.encode meets.
+// errNoJSON returns the error of json.encode for a time or a duration.
 func errNoJSON(v starlark.Value) error {
 	return fmt.Errorf("cannot encode %s as JSON (str(x) for text)", v.Type())
 }
@@ -144,7 +143,7 @@ func (t timeValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side)
 			return makeTime(t.rt, t.t.Add(time.Duration(y)))
 		}
 		if op == syntax.MINUS && side == starlark.Left {
-			return makeTime(t.rt, t.t.Add(-time.Duration(y/2)).Add(-time.Duration(y-y/2))) // the shortest has no opposite
+			return makeTime(t.rt, t.t.Add(-time.Duration(y/2)).Add(-time.Duration(y-y/2))) // two steps, because the shortest duration has no opposite
 		}
 	case timeValue:
 		if op == syntax.MINUS {
@@ -159,8 +158,8 @@ func unixNano(t time.Time) starlark.Int {
 	return starlark.MakeInt64(t.Unix()).Mul(starlark.MakeInt64(1e9)).Add(starlark.MakeInt(t.Nanosecond()))
 }
 
-// A Duration is the Starlark value for a duration. It behaves as upstream's,
-// but refuses what upstream lets overflow, or takes for another operation.
+// A Duration is the Starlark value of a duration. It behaves as upstream's, but returns errors
+// where upstream overflows or takes one operation for another.
 type Duration time.Duration
 
 var (
@@ -169,10 +168,10 @@ var (
 	_ starlark.TotallyOrdered = Duration(0)
 )
 
-// errDuration is what an operation meets whose result is too long.
+// errDuration is the error of an operation whose result is too long.
 var errDuration = call.Errorf("E0202", "got a duration of more than 292 years")
 
-// makeDuration returns so many nanoseconds as a value.
+// makeDuration converts nanoseconds to a duration.
 func makeDuration(ns starlark.Int) (starlark.Value, error) {
 	n, ok := ns.Int64()
 	if !ok {
@@ -181,7 +180,7 @@ func makeDuration(ns starlark.Int) (starlark.Value, error) {
 	return Duration(n), nil
 }
 
-// durationFields are what a script can read from a duration.
+// durationFields are the fields of a duration, by name.
 var durationFields = map[string]func(time.Duration) starlark.Value{
 	"hours":        func(d time.Duration) starlark.Value { return starlark.Float(d.Hours()) },
 	"minutes":      func(d time.Duration) starlark.Value { return starlark.Float(d.Minutes()) },
@@ -206,7 +205,7 @@ func (d Duration) Cmp(y starlark.Value, _ int) (int, error) {
 	return d.ns().Cmp(y.(Duration).ns(), 1)
 }
 
-// MarshalJSON refuses, as that of a time does.
+// MarshalJSON returns an error, because JSON has no durations.
 func (d Duration) MarshalJSON() ([]byte, error) { return nil, errNoJSON(d) }
 
 // Attr returns a field.
@@ -217,13 +216,13 @@ func (d Duration) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// ns returns the nanoseconds, which do not overflow.
+// ns returns the nanoseconds as an Int, so that arithmetic does not overflow.
 func (d Duration) ns() starlark.Int { return starlark.MakeInt64(int64(d)) }
 
 // Binary returns d + d, d - d, d / d, d // d, d * int, int * d, d / int or d / float.
 func (d Duration) Binary(op syntax.Token, y starlark.Value, side starlark.Side) (starlark.Value, error) {
 	switch y := y.(type) {
-	case Duration: // on the right: two of a kind are the left one's
+	case Duration: // y is the right operand: two durations call the left one's method
 		return d.combine(op, y)
 	case starlark.Int:
 		switch {
@@ -243,7 +242,7 @@ func (d Duration) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 	return nil, nil
 }
 
-// errZeroDuration is what a division by nothing meets.
+// errZeroDuration is the error of a division by zero.
 var errZeroDuration = errors.New("time.duration division by zero")
 
 // combine returns the sum, difference or quotient of two durations.
@@ -271,7 +270,7 @@ func (d Duration) over(f float64) (starlark.Value, error) {
 		return nil, errZeroDuration
 	}
 	q := math.Floor(float64(d) / f)
-	if !(math.Abs(q) < 1<<63) { // not a number, or too large
+	if !(math.Abs(q) < 1<<63) { // NaN or too large
 		return nil, errDuration
 	}
 	return Duration(q), nil

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// zoneData is the file lib/time/zoneinfo.zip of Go's distribution: the IANA time
-// zone database, which is in the public domain, 2025c at this time. Go's package
-// time would ask the machine's files first, and its time/tzdata only where there
-// are none, so that two machines could give one instant two clock times.
+// zoneData is the file lib/time/zoneinfo.zip of Go's distribution: the IANA time zone database,
+// version 2025c, which is in the public domain. Go's package time reads the machine's files first
+// and uses time/tzdata only if there are none, so two machines could show one instant at two clock
+// times.
 //
 //go:generate cp $GOROOT/lib/time/zoneinfo.zip zoneinfo.zip
 //go:embed zoneinfo.zip
 var zoneData string
 
-// zoneFiles has the embedded file of each zone.
+// zoneFiles maps the name of each zone to its embedded file.
 var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 	r, err := zip.NewReader(strings.NewReader(zoneData), int64(len(zoneData)))
 	if err != nil {
-		panic(err) // the program was built with something else
+		panic(err) // cannot happen: the program embeds a valid archive
 	}
 	files := make(map[string]*zip.File, len(r.File))
 	for _, f := range r.File {
@@ -37,10 +37,10 @@ var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
 // zoneNames returns the names of all zones, sorted.
 func zoneNames() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
 
-// zones has the zones that were asked for, by their name.
+// zones caches the loaded zones by name.
 var zones sync.Map // string to *time.Location
 
-// loadZone returns the zone of that name, which is the same on every machine.
+// loadZone returns the zone called name, which is the same on every machine.
 func loadZone(name string) (*time.Location, error) {
 	if name == "UTC" {
 		return time.UTC, nil

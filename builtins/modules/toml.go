@@ -15,7 +15,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// tomlMaxDepth is how deep tables and arrays nest, and how many parts a key has.
+// tomlMaxDepth is the most levels of tables and arrays, and the most parts of a key.
 const tomlMaxDepth = 32
 
 // tomlModule returns the members of the module toml.
@@ -75,24 +75,24 @@ func tomlDecode(c call.Call) (starlark.Value, error) {
 	return r.table(top, tomlOrderOf(meta.Keys()), 0)
 }
 
-// tomlErrorText returns the parser's error with its place.
+// tomlErrorText returns the parser's message with its line.
 func tomlErrorText(err error) string {
 	var e toml.ParseError
 	if !errors.As(err, &e) {
 		return errtext.Cut(err.Error())
 	}
-	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message)) // its columns are off by a line at times
+	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message)) // without the column, because it is sometimes off by a line
 }
 
-// A tomlOrder is where a key stands among those of its table, and the keys of its
-// own table. The parser gives tables as Go maps, and the order beside them.
+// A tomlOrder is the position of a key in its table, and the order of the keys below it. The
+// parser returns tables as Go maps, and the order of all keys separately.
 type tomlOrder struct {
 	rank int
 	keys map[string]*tomlOrder
 }
 
-// tomlOrderOf returns the order of all tables of a text. Tables of one array
-// share theirs.
+// tomlOrderOf returns the order of the keys of all tables of a text. The tables of an array
+// share one order.
 func tomlOrderOf(keys []toml.Key) *tomlOrder {
 	top := new(tomlOrder)
 	for _, key := range keys {
@@ -112,8 +112,8 @@ func tomlOrderOf(keys []toml.Key) *tomlOrder {
 	return top
 }
 
-// of returns the order of the table called key; where the parser did not say, it
-// is by name.
+// of returns the order for the table called key. Keys without an order from the parser are
+// sorted by name.
 func (o *tomlOrder) of(key string) *tomlOrder {
 	if next := o.keys[key]; next != nil {
 		return next
@@ -121,13 +121,13 @@ func (o *tomlOrder) of(key string) *tomlOrder {
 	return new(tomlOrder)
 }
 
-// A tomlReader makes values of what the parser returns.
+// A tomlReader converts the parser's values to Starlark.
 type tomlReader struct {
 	call.Call
-	nodes int // so far
+	nodes int // values read so far
 }
 
-// table returns a dict, which stands depth levels deep.
+// table converts a table, which stands depth levels deep, to a dict.
 func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (starlark.Value, error) {
 	if err := r.enter(640+160*len(table), depth); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 	dict := starlark.NewDict(len(keys))
 	var flood call.KeyFlood
 	for _, key := range keys {
-		if key == "" { // the parser confuses the arrays of such keys
+		if key == "" { // the parser confuses arrays with empty keys
 			return nil, r.Fail("E0202", "text: got an empty key, want one with a name")
 		}
 		v, err := r.value(table[key], order.of(key), depth+1)
@@ -158,7 +158,7 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 	return dict, nil
 }
 
-// enter pays for a value of so many bytes, which stands depth levels deep.
+// enter pays for a value of the given size, which stands depth levels deep.
 func (r *tomlReader) enter(bytes, depth int) error {
 	if r.nodes++; r.nodes > dataMaxNodes {
 		return r.Fail("E0202", "text: got more than %d values", dataMaxNodes)
@@ -169,7 +169,7 @@ func (r *tomlReader) enter(bytes, depth int) error {
 	return r.Pay(2+bytes/32, bytes)
 }
 
-// value returns what the parser made of a value.
+// value converts a value of the parser.
 func (r *tomlReader) value(v any, order *tomlOrder, depth int) (starlark.Value, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -192,10 +192,10 @@ func (r *tomlReader) value(v any, order *tomlOrder, depth int) (starlark.Value, 
 	case time.Time:
 		return starlark.String(tomlTime(v)), nil
 	}
-	return starlark.Bool(v.(bool)), nil // the parser has no other type
+	return starlark.Bool(v.(bool)), nil // the parser returns no other type
 }
 
-// tomlArray returns an array of values, or of tables.
+// tomlArray converts an array of values or of tables.
 func tomlArray[T any](r *tomlReader, array []T, order *tomlOrder, depth int) (starlark.Value, error) {
 	if err := r.enter(64+16*len(array), depth); err != nil {
 		return nil, err
@@ -211,15 +211,14 @@ func tomlArray[T any](r *tomlReader, array []T, order *tomlOrder, depth int) (st
 	return starlark.NewList(values), nil
 }
 
-// tomlLayouts say how a date or time without an offset is written, by the name
-// that the parser gives to its zone.
+// tomlLayouts maps the parser's zone name of a date or time without an offset to its layout.
 var tomlLayouts = map[string]string{
 	"datetime-local": "2006-01-02T15:04:05.999999999",
 	"date-local":     time.DateOnly,
 	"time-local":     "15:04:05.999999999",
 }
 
-// tomlTime spells a date or time.
+// tomlTime formats a date or time.
 func tomlTime(t time.Time) string {
 	if layout, ok := tomlLayouts[t.Location().String()]; ok {
 		return t.Format(layout)
@@ -227,39 +226,39 @@ func tomlTime(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// A tomlScan looks at a text before the parser does, whose work for a key grows
-// with the square of its parts, and with the length of the table's name. It reads
-// what is TOML as the parser will; what is not, the parser will stop at.
+// A tomlScan measures a text before the parser reads it, because the parser's work for a key
+// grows with the square of the key's parts and with the length of the table's name. It reads
+// valid TOML as the parser does; in other text it may read on where the parser stops.
 type tomlScan struct {
 	text string
-	at   int // next byte
-	line int // that it stands on
+	at   int // offset of the next byte
+	line int // the line of that byte
 
-	bytes  int         // memory that the parser will take, about
-	depth  int         // open brackets
-	start  int         // of the current key or value
-	dots   int         // in the current key
+	bytes  int         // estimated memory of the parsed text
+	depth  int         // number of open brackets
+	start  int         // offset of the current key or value
+	dots   int         // number of points in the current key
 	header bool        // the current line names a table
-	in     tomlScope   // what is being read
-	outer  []tomlScope // what the open inline tables stand in
+	in     tomlScope   // the scope of the current key
+	outer  []tomlScope // the scopes around the open inline tables
 }
 
-// A tomlScope is the table that keys stand in, and the last key.
+// A tomlScope is the table of the current keys, and the last key.
 type tomlScope struct{ table, key tomlPath }
 
 // A tomlPath is the size of a key.
 type tomlPath struct{ parts, bytes int }
 
-// whole returns the size of the key with its table's name.
+// whole returns the size of the key together with the table's name.
 func (s tomlScope) whole() tomlPath {
 	return tomlPath{s.table.parts + s.key.parts, s.table.bytes + s.key.bytes}
 }
 
-// tomlPrices are the bytes that a mark costs: elements, tables, and dates, which
-// are tried in many forms.
+// tomlPrices are the bytes that a mark costs: an element, a table, or a part of a date, which
+// the parser tries in many formats.
 var tomlPrices = [256]int{',': 160, '[': 160, '{': 640, ':': 640, '-': 256, '#': 128, '\n': 32}
 
-// scan reads the whole text. Its error is at s.line.
+// scan reads the whole text. Its error belongs to s.line.
 func (s *tomlScan) scan() error {
 	for s.at < len(s.text) {
 		b := s.text[s.at]
@@ -277,7 +276,7 @@ func (s *tomlScan) scan() error {
 	return nil
 }
 
-// mark looks at one byte outside of strings.
+// mark reads one byte outside of strings.
 func (s *tomlScan) mark(b byte) error {
 	switch b {
 	case '#':
@@ -308,19 +307,19 @@ func (s *tomlScan) mark(b byte) error {
 	return nil
 }
 
-// next begins another key or value behind this byte.
+// next starts another key or value behind the current byte.
 func (s *tomlScan) next() { s.start, s.dots = s.at+1, 0 }
 
-// current returns the size of the key that ends here.
+// current returns the size of the key that ends at the current byte.
 func (s *tomlScan) current() tomlPath { return tomlPath{s.dots + 1, s.at - s.start} }
 
-// payPath adds the price of spelling the current key, with its table, n times.
+// payPath adds the price of writing the current key with its table n times.
 func (s *tomlScan) payPath(n int) {
 	whole := s.in.whole()
 	s.bytes += n * (100*whole.parts + 4*whole.bytes)
 }
 
-// endLine ends a header; elsewhere a key or value begins.
+// endLine ends a header. Any other line starts a new key or value.
 func (s *tomlScan) endLine() {
 	if s.header {
 		s.in = tomlScope{table: s.current()}
@@ -331,7 +330,7 @@ func (s *tomlScan) endLine() {
 	s.next()
 }
 
-// open begins an array, an inline table or a header.
+// open starts an array, an inline table or a header.
 func (s *tomlScan) open(b byte) error {
 	if s.header || b == '[' && s.depth == 0 && s.lineStarts() {
 		s.header = true
@@ -351,7 +350,7 @@ func (s *tomlScan) open(b byte) error {
 	return nil
 }
 
-// lineStarts reports whether nothing but space stands in front on the line.
+// lineStarts reports whether only white space stands in front of the current byte on its line.
 func (s *tomlScan) lineStarts() bool {
 	return (s.start == 0 || s.text[s.start-1] == '\n') && strings.TrimSpace(s.text[s.start:s.at]) == ""
 }
@@ -368,7 +367,7 @@ func (s *tomlScan) close(b byte) {
 	s.next()
 }
 
-// skipString moves behind the string that begins here with quote.
+// skipString moves behind the string that starts with quote at the current byte.
 func (s *tomlScan) skipString(quote byte) {
 	end := s.text[s.at : s.at+1]
 	if triple := strings.Repeat(end, 3); strings.HasPrefix(s.text[s.at:], triple) {
@@ -378,7 +377,7 @@ func (s *tomlScan) skipString(quote byte) {
 	for ; s.at < len(s.text) && !strings.HasPrefix(s.text[s.at:], end); s.at++ {
 		switch {
 		case s.text[s.at] == '\n' && len(end) == 1:
-			return // the parser stops here
+			return // the parser stops at this error
 		case s.text[s.at] == '\n':
 			s.line++
 		case quote == '"' && (strings.HasPrefix(s.text[s.at:], `\"`) || strings.HasPrefix(s.text[s.at:], `\\`)):
@@ -386,7 +385,7 @@ func (s *tomlScan) skipString(quote byte) {
 		}
 	}
 	s.at += len(end)
-	for range len(end) - 1 { // up to two quotes may stand in front of the last three
+	for range len(end) - 1 { // up to two quotes may precede the closing three
 		if s.at < len(s.text) && s.text[s.at] == quote {
 			s.at++
 		}

@@ -57,13 +57,13 @@ func (w *tomlWriter) table(members iter.Seq2[starlark.Value, starlark.Value], pa
 	return nil
 }
 
-// A tomlTable is a member that is written behind the values beside it.
+// A tomlTable is a member that the writer writes behind the plain values of its table.
 type tomlTable struct {
-	name, key string // key is name as it is written
+	name, key string // key is name in TOML syntax
 	v         starlark.Value
 }
 
-// nested writes a table, or each of an array of tables, under its own header.
+// nested writes a table, or each table of an array, under a header.
 func (w *tomlWriter) nested(v starlark.Value, path string, depth int) error {
 	if err := w.enter(v, depth, len(path)); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (w *tomlWriter) nested(v starlark.Value, path string, depth int) error {
 	return nil
 }
 
-// header writes the line that begins a table, behind an empty one.
+// header writes an empty line and the header of a table.
 func (w *tomlWriter) header(line string) {
 	if len(w.out) > 0 {
 		w.out = append(w.out, '\n')
@@ -94,7 +94,7 @@ func (w *tomlWriter) header(line string) {
 	w.out = append(w.out, line...)
 }
 
-// tomlIsTables reports whether v is a list of tables, and of nothing else.
+// tomlIsTables reports whether v is a list that contains only tables.
 func tomlIsTables(v starlark.Value) bool {
 	seq, ok := v.(starlark.Sequence)
 	if !ok || seq.Len() == 0 {
@@ -108,7 +108,7 @@ func tomlIsTables(v starlark.Value) bool {
 	return true
 }
 
-// key returns a key as it is written.
+// key returns a key in TOML syntax.
 func (w *tomlWriter) key(k starlark.Value, depth int) (string, error) {
 	if err := w.enter(k, depth, 0); err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func (w *tomlWriter) value(v starlark.Value, depth int) error {
 		}
 		w.out = append(w.out, v.String()...)
 	case starlark.Float:
-		w.out = append(w.out, v.String()...) // always with a point or an exponent, or +inf, -inf, nan
+		w.out = append(w.out, v.String()...) // String writes a point, an exponent, +inf, -inf or nan
 	case starlark.String:
 		w.out = appendQuoted(w.out, string(v))
 	case starlark.Sequence:

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlMaxDepth is how deep lists and mappings nest, aliases included.
+// yamlMaxDepth is the deepest nesting of lists and mappings, with aliases replaced.
 const yamlMaxDepth = 64
 
 // yamlModule returns the members of the module yaml.
@@ -91,7 +91,7 @@ func yamlDecodeAll(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(docs), nil
 }
 
-// yamlDocuments binds and reads the one argument text.
+// yamlDocuments binds the argument text and decodes its documents.
 func yamlDocuments(c call.Call) ([]starlark.Value, error) {
 	var text string
 	if err := c.Bind("text", &text); err != nil {
@@ -104,7 +104,7 @@ func yamlDocuments(c call.Call) ([]starlark.Value, error) {
 		return nil, c.Fail("E0202", "text: line %d: %s", line, why)
 	}
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
-		text = "%YAML 1.1" + rest // the parser knows no other version, and types are ours
+		text = "%YAML 1.1" + rest // the parser accepts only 1.1; our rules for types do not depend on it
 	}
 	var docs []starlark.Value
 	r := yamlReader{Call: c}
@@ -125,7 +125,7 @@ func yamlDocuments(c call.Call) ([]starlark.Value, error) {
 	}
 }
 
-// yamlPay pays for parsing text: what makes a token or a comment costs most.
+// yamlPay pays for parsing text. Tokens and comments cost most.
 func yamlPay(c call.Call, text string) error {
 	marks := 1
 	for i := range len(text) {
@@ -137,8 +137,8 @@ func yamlPay(c call.Call, text string) error {
 	return c.Pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
 }
 
-// findUnsupportedYAML looks for what the parser has no good words for, and for tag
-// directives, which it copies into each tag.
+// findUnsupportedYAML finds syntax that the parser reports in unclear words, and tag
+// directives, because the parser copies them into each tag.
 func findUnsupportedYAML(text string) (line int, why string) {
 	for l := range strings.Lines(text) {
 		line++
@@ -157,11 +157,11 @@ func findUnsupportedYAML(text string) (line int, why string) {
 	return 0, ""
 }
 
-// yamlErrorText returns the parser's error with the line. Where it expected
-// something else the parser only knows a line in front of it.
+// yamlErrorText returns the parser's message with the line. If the parser expected other
+// syntax, it only reports a line in front of the mistake.
 func yamlErrorText(err error, text string) string {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the one error without a line
+	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok { // the only error without a line
 		alias := "*" + strings.TrimSuffix(name, "' referenced")
 		before, _, _ := strings.Cut(text, alias)
 		return fmt.Sprintf("line %d: got the alias %s, but no anchor of that name in front of it", 1+strings.Count(before, "\n"), errtext.Quote(alias))
@@ -175,18 +175,18 @@ func yamlErrorText(err error, text string) string {
 	return errtext.Cut(msg)
 }
 
-// A yamlReader makes values of the nodes of one text.
+// A yamlReader converts the nodes of one text.
 type yamlReader struct {
 	call.Call
-	nodes int // so far, aliases counted each time
+	nodes int // values so far; each use of an alias counts
 }
 
-// trouble returns an error at the line of n.
+// trouble returns an error with the line of n.
 func (r *yamlReader) trouble(n *yaml.Node, format string, args ...any) error {
 	return r.Fail("E0202", "text: line %d: %s", n.Line, fmt.Sprintf(format, args...))
 }
 
-// value returns what n, which stands depth levels deep, says.
+// value converts the node n, which stands depth levels deep.
 func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 	if r.nodes++; r.nodes > dataMaxNodes {
 		return nil, r.trouble(n, "got more than %d values, aliases counted each time", dataMaxNodes)
@@ -214,7 +214,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (starlark.Value, error) {
 // yamlTags are the tags of the core schema.
 var yamlTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!seq", "!!map"}
 
-// list returns a sequence.
+// list converts a sequence.
 func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
 	if tag := n.ShortTag(); tag != "!!seq" {
 		return nil, r.trouble(n, "got a list tagged %s", tag)
@@ -230,7 +230,7 @@ func (r *yamlReader) list(n *yaml.Node, depth int) (starlark.Value, error) {
 	return starlark.NewList(values), nil
 }
 
-// dict returns a mapping. What it merges stands behind what it says itself.
+// dict converts a mapping. Its own entries come first, then the merged ones.
 func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
 	if tag := n.ShortTag(); tag != "!!map" {
 		return nil, r.trouble(n, "got a mapping tagged %s", tag)
@@ -258,14 +258,14 @@ func (r *yamlReader) dict(n *yaml.Node, depth int) (starlark.Value, error) {
 	return b.dict, nil
 }
 
-// A yamlDict is a dict that is being made of a mapping.
+// A yamlDict collects the entries of a mapping.
 type yamlDict struct {
 	*yamlReader
 	dict  *starlark.Dict
 	flood call.KeyFlood
 }
 
-// add puts one entry of the mapping into the dict.
+// add adds one entry of the mapping to the dict.
 func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 	k, err := b.value(key, depth)
 	if err != nil {
@@ -285,7 +285,7 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 	return b.set(key, k, v)
 }
 
-// set inserts an entry of the mapping at n, whose keys may be made to collide.
+// set inserts an entry of the mapping at n, and pays for keys that share a hash.
 func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
 	if err := b.flood.Add(k); err != nil {
 		return b.trouble(n, "%v", err)
@@ -296,7 +296,7 @@ func (b *yamlDict) set(n *yaml.Node, k, v starlark.Value) error {
 	return b.dict.SetKey(k, v)
 }
 
-// merge adds the entries of a mapping, or of each in a list, that the dict lacks.
+// merge adds the entries of a mapping, or of each mapping in a list, whose keys the dict lacks.
 func (b *yamlDict) merge(n *yaml.Node, depth int) error {
 	v, err := b.value(n, depth)
 	if err != nil {
@@ -326,10 +326,10 @@ func (b *yamlDict) merge(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// yamlQuoted are the styles of text that is always a string.
+// yamlQuoted are the styles in which a text is always a string.
 const yamlQuoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// scalar returns the value of a text: that of its tag, or what it looks like.
+// scalar converts a text by its tag, or without a tag by its form.
 func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -351,12 +351,12 @@ func (r *yamlReader) scalar(n *yaml.Node) (starlark.Value, error) {
 	return v, nil
 }
 
-// yamlTypes has the tag of each type that plain text can have.
+// yamlTypes maps the types of plain text to their tags.
 var yamlTypes = map[string]string{
 	"string": "!!str", "int": "!!int", "float": "!!float", "bool": "!!bool", "NoneType": "!!null",
 }
 
-// yamlWords are the texts of the core schema that are no strings and no numbers.
+// yamlWords are the words of the core schema that are neither strings nor numbers.
 var yamlWords = map[string]starlark.Value{
 	"": starlark.None, "~": starlark.None, "null": starlark.None, "Null": starlark.None, "NULL": starlark.None,
 	"true": starlark.True, "True": starlark.True, "TRUE": starlark.True,
@@ -371,13 +371,13 @@ var (
 	yamlNaN = starlark.Float(math.NaN())
 )
 
-// Characters of numbers.
+// Sets of characters in numbers.
 const (
 	decimalDigits = "0123456789"
 	hexDigits     = decimalDigits + "abcdefABCDEF"
 )
 
-// yamlPlain returns the value of text without quotes and tag.
+// yamlPlain converts a text without quotes and tag.
 func yamlPlain(s string) (starlark.Value, error) {
 	if v, ok := yamlWords[s]; ok {
 		return v, nil
@@ -412,11 +412,11 @@ func isYAMLInt(s string) bool {
 	return consistsOf(s, decimalDigits)
 }
 
-// consistsOf reports whether s has characters, and none but those of set.
+// consistsOf reports whether s is not empty and all its characters are in set.
 func consistsOf(s, set string) bool { return s != "" && strings.Trim(s, set) == "" }
 
-// yamlInteger returns the int that s spells, in decimal digits unless it says
-// otherwise: a leading 0 alone does not.
+// yamlInteger converts an int. Its base is 10 unless a prefix such as 0x states another; a
+// leading 0 does not.
 func yamlInteger(s string) (starlark.Value, error) {
 	if len(s) > dataMaxDigits {
 		return nil, fmt.Errorf("got a number of %d digits, want %d or fewer", len(s), dataMaxDigits)
@@ -425,6 +425,6 @@ func yamlInteger(s string) (starlark.Value, error) {
 	if len(s) > 1 && (s[1] == 'x' || s[1] == 'o') {
 		base = 0
 	}
-	i, _ := new(big.Int).SetString(s, base) // isYAMLInt checked the digits
+	i, _ := new(big.Int).SetString(s, base) // cannot fail: isYAMLInt checked the digits
 	return starlark.MakeBigInt(i), nil
 }

@@ -14,8 +14,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// yamlKeyLen is the longest key, in bytes, that may stand on one line with its
-// value: readers look no more than 1024 characters ahead.
+// yamlKeyLen is the longest key in bytes that the writer puts on one line with its value,
+// because readers look at most 1024 characters ahead.
 const yamlKeyLen = 1000
 
 // yamlEncode implements
@@ -30,11 +30,10 @@ func yamlEncode(c call.Call) (starlark.Value, error) {
 	return w.text(w.node(x, 0, 0, yamlAtStart))
 }
 
-// A yamlWriter appends one document. A node begins behind what introduces it, and
-// ends with a line break.
+// A yamlWriter appends one document. Each node ends with a line break.
 type yamlWriter struct{ dataWriter }
 
-// A yamlPlace is what a node stands behind.
+// A yamlPlace is the text that precedes a node on its line.
 type yamlPlace int
 
 const (
@@ -43,8 +42,8 @@ const (
 	yamlAtDash                   // "-"
 )
 
-// node writes v, which stands depth levels deep; its lines but the first begin
-// with indent spaces.
+// node writes v, which stands depth levels deep. All of its lines except the first begin with
+// indent spaces.
 func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) error {
 	if err := w.enter(v, depth, indent); err != nil {
 		return err
@@ -64,15 +63,15 @@ func (w *yamlWriter) node(v starlark.Value, depth, indent int, at yamlPlace) err
 	return w.scalar(v, "\n")
 }
 
-// space separates a node on the line of what it stands behind.
+// space writes a space if the node follows a key or a dash.
 func (w *yamlWriter) space(at yamlPlace) {
 	if at != yamlAtStart {
 		w.out = append(w.out, ' ')
 	}
 }
 
-// item begins the next item of a list or mapping, first or not: on a line of its
-// own, unless it is the first one and stands behind a dash.
+// item starts the next item of a list or mapping on a new line. The first item stays on the
+// line of a dash.
 func (w *yamlWriter) item(first bool, indent int, at yamlPlace) {
 	switch {
 	case !first:
@@ -85,14 +84,14 @@ func (w *yamlWriter) item(first bool, indent int, at yamlPlace) {
 	}
 }
 
-// indent writes the spaces in front of a line.
+// indent writes the spaces at the start of a line.
 func (w *yamlWriter) indent(n int) {
 	for range n {
 		w.out = append(w.out, ' ')
 	}
 }
 
-// sequence writes the elements of a list, each behind a dash.
+// sequence writes the elements of a list, each with a dash.
 func (w *yamlWriter) sequence(seq starlark.Sequence, depth, indent int, at yamlPlace) error {
 	i := 0
 	for elem := range starlark.Elements(seq) {
@@ -110,7 +109,7 @@ func (w *yamlWriter) sequence(seq starlark.Sequence, depth, indent int, at yamlP
 	return nil
 }
 
-// mapping writes members, each behind its key.
+// mapping writes the members of a mapping, each with its key.
 func (w *yamlWriter) mapping(members iter.Seq2[starlark.Value, starlark.Value], depth, indent int, at yamlPlace) error {
 	first := true
 	for k, v := range members {
@@ -130,7 +129,7 @@ func (w *yamlWriter) mapping(members iter.Seq2[starlark.Value, starlark.Value], 
 	return nil
 }
 
-// yamlKeyStep spells the step to the member of a key.
+// yamlKeyStep returns the step of a path to the member of a key.
 func yamlKeyStep(k starlark.Value) string {
 	if s, ok := k.(starlark.String); ok {
 		return errtext.KeyStep(string(s))
@@ -159,7 +158,7 @@ func (w *yamlWriter) key(k starlark.Value, depth, indent int) error {
 	return nil
 }
 
-// scalar writes a value that has no parts, and what ends it.
+// scalar writes a value without parts, and then end.
 func (w *yamlWriter) scalar(v starlark.Value, end string) error {
 	switch v := v.(type) {
 	case starlark.NoneType:
@@ -183,7 +182,7 @@ func (w *yamlWriter) scalar(v starlark.Value, end string) error {
 	return nil
 }
 
-// yamlFloatText spells a float.
+// yamlFloatText formats a float.
 func yamlFloatText(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -193,10 +192,10 @@ func yamlFloatText(f float64) string {
 	case math.IsInf(f, -1):
 		return "-.inf"
 	}
-	return starlark.Float(f).String() // always with a point or an exponent
+	return starlark.Float(f).String() // String writes a point or an exponent
 }
 
-// block writes text of several lines, each behind indent spaces.
+// block writes a text of several lines, each with indent spaces in front.
 func (w *yamlWriter) block(s string, indent int) {
 	body := strings.TrimRight(s, "\n")
 	switch s[len(body):] {
@@ -218,9 +217,9 @@ func (w *yamlWriter) block(s string, indent int) {
 	}
 }
 
-// yamlIsBlock reports whether s is text of several lines that a block keeps: one
-// that begins with a letter of its own, and where no line ends with white space
-// that nobody would see.
+// yamlIsBlock reports whether a block can represent s: a text of several lines that does not
+// start with white space and has no white space at the end of a line, which readers would not
+// see.
 func yamlIsBlock(s string) bool {
 	lines := strings.Count(s, "\n")
 	if lines == 0 || strings.Contains("\n\t ", s[:1]) || strings.Contains(s, " \n") || strings.Contains(s, "\t\n") || strings.HasSuffix(s, " ") || strings.HasSuffix(s, "\t") {
@@ -234,12 +233,12 @@ func yamlIsBlock(s string) bool {
 	return true
 }
 
-// yamlOldWords are what readers of YAML 1.1 take for something else than a string,
-// in any case, beside what has a digit, sign or point in front.
+// yamlOldWords are texts, in any letter case, that readers of YAML 1.1 do not take for strings.
+// They also convert texts that begin with a digit, a sign or a point.
 var yamlOldWords = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// yamlIsPlain reports whether s needs no quotes: it begins with a letter, "_" or
-// "/", and no reader sees a number, a word of another type or a sign of YAML in it.
+// yamlIsPlain reports whether s needs no quotes: it begins with a letter, "_" or "/", and every
+// reader takes it for a string without syntax.
 func yamlIsPlain(s string) bool {
 	if first, _ := utf8.DecodeRuneInString(s); first != '_' && first != '/' && !unicode.IsLetter(first) {
 		return false

@@ -1,5 +1,5 @@
-// Package errtext writes parts of error texts: texts cut to what a reader can take in, and
-// the path to a value inside of another.
+// Package errtext writes parts of error texts: texts cut to a readable length, and the path to
+// a value inside another value.
 package errtext
 
 import (
@@ -7,14 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the most bytes of a text that a message shows: what a reader can take in.
+// MaxText is the most bytes of a text that a message shows.
 const MaxText = 120
 
-// Quote quotes s for a message, cut to what a reader can take in. It looks at
-// no more of s, which may be megabytes.
+// Quote quotes the start of s for a message. It reads no more of s, which may have megabytes.
 func Quote(s string) string { return Cut(strconv.Quote(s[:min(len(s), MaxText+utf8.UTFMax)])) }
 
-// Cut returns s for a message, cut to what a reader can take in.
+// Cut returns s, or its start and "…" if s is longer than [MaxText].
 func Cut(s string) string {
 	if len(s) <= MaxText {
 		return s
@@ -22,8 +21,8 @@ func Cut(s string) string {
 	return s[:RuneStart(s, MaxText)] + "…"
 }
 
-// RuneStart returns the last start of a character of s at or before i. In text
-// that is not UTF-8 it gives up no more than a character could be long.
+// RuneStart returns the start of the character of s that contains byte i. In text that is not
+// UTF-8 it may return i.
 func RuneStart(s string, i int) int {
 	for back := 0; back < utf8.UTFMax && back <= i; back++ {
 		if utf8.RuneStart(s[i-back]) {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// A PathError is a value that JSON cannot say, and where it stands.
+// A PathError reports a value that cannot be converted, and the path to it inside another
+// value.
 type PathError struct {
-	path []string // steps, innermost first
+	path []string // the innermost step is first
 	msg  string
 }
 
@@ -30,7 +31,7 @@ func PathErrorf(format string, args ...any) *PathError {
 	return &PathError{msg: fmt.Sprintf(format, args...)}
 }
 
-// Under puts one step in front of the error's path.
+// Under adds a step to the front of the error's path.
 func Under(step string, err error) error {
 	var e *PathError
 	if errors.As(err, &e) {
@@ -39,7 +40,7 @@ func Under(step string, err error) error {
 	return err
 }
 
-// KeyStep spells the step to the member named key.
+// KeyStep returns the step to the member named key, such as `.a` or `["b c"]`.
 func KeyStep(key string) string {
 	if key == "" {
 		return `[""]`

@@ -2,7 +2,7 @@ package jsontext
 
 import "unicode/utf8"
 
-// Escapes are the bytes that a JSON string writes with a letter.
+// Escapes maps the bytes that JSON strings escape with a letter to that letter.
 var Escapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 
 // AppendEscaped appends the escape of a control character, quote or backslash.
