@@ -14,7 +14,6 @@ var maxWords = map[string]int{
 	"cmd/starhost/lint": 1,
 	"docs":              90,
 	"e2e":               3,
-	"golden":            57,
 	"loader":            115,
 	"model/anthropic":   5,
 	"scripts":           1,

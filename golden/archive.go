@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// The sections that a case may have: files, and folders with any files in them.
+// These are the sections that a case may have: files, and folders with any files in them.
 const (
 	scriptSection = "case.star"
 	configSection = "config.toml"
@@ -27,7 +27,7 @@ const (
 	pluginsDir    = "plugins"
 )
 
-// base64Suffix ends the name of a file's section that holds its bytes in base64.
+// base64Suffix ends the name of a section whose text is a file's bytes in base64.
 const base64Suffix = ".base64"
 
 var (
@@ -38,12 +38,12 @@ var (
 // An archive is the text of one case, by section.
 type archive struct {
 	prose   string
-	files   []txtar.File                 // those of fileSections
-	folders map[string]map[string][]byte // of folderSections: the files by their path in it
+	files   []txtar.File                 // the sections of fileSections
+	folders map[string]map[string][]byte // the files of each of folderSections, by their path in it
 }
 
-// parseArchive splits the text of a case. It refuses a section that means
-// nothing, as nobody would notice that it has no effect.
+// parseArchive splits the text of a case. It refuses an unknown section, because a misspelt
+// section would have no effect and no message.
 func parseArchive(src []byte) (archive, error) {
 	parsed := txtar.Parse(src)
 	// The loop reads a file before it overwrites its place in the slice.
@@ -66,7 +66,7 @@ func parseArchive(src []byte) (archive, error) {
 	return a, nil
 }
 
-// add takes a section, unless it is there.
+// add adds a section, and reports whether it was absent.
 func (a *archive) add(f txtar.File) bool {
 	dir, name, nested := strings.Cut(f.Name, "/")
 	if !nested {
@@ -85,14 +85,14 @@ func (a *archive) add(f txtar.File) bool {
 	return !twice
 }
 
-// index returns where a section is that is no file in a folder, -1 if it is not there.
+// index returns the index in files of a section, or -1.
 func (a *archive) index(name string) int {
 	return slices.IndexFunc(a.files, func(f txtar.File) bool { return f.Name == name })
 }
 
 func (a *archive) has(name string) bool { return a.index(name) >= 0 }
 
-// text returns that of a section that is no file in a folder, nil if it is not there.
+// text returns the text of a section of fileSections, nil if there is none.
 func (a *archive) text(name string) []byte {
 	if i := a.index(name); i >= 0 {
 		return a.files[i].Data
@@ -100,7 +100,7 @@ func (a *archive) text(name string) []byte {
 	return nil
 }
 
-// set makes that of a section that is no file in a folder another one.
+// set replaces the text of a section of fileSections.
 func (a *archive) set(name string, text []byte) {
 	if i := a.index(name); i >= 0 {
 		a.files[i].Data = text
@@ -109,7 +109,7 @@ func (a *archive) set(name string, text []byte) {
 	a.files = append(a.files, txtar.File{Name: name, Data: text})
 }
 
-// decodeSection returns the name and the bytes of what a section stands for.
+// decodeSection returns the name and the bytes of the file that a section contains.
 func decodeSection(f txtar.File) (name string, data []byte, err error) {
 	name, encoded := strings.CutSuffix(f.Name, base64Suffix)
 	if !encoded {
@@ -143,10 +143,10 @@ func checkSection(name string) error {
 	return fmt.Errorf("unknown section %q%s, want one of %s", name, hint, strings.Join(wants, ", "))
 }
 
-// filesIn returns the files of a folder, by their path in it.
+// filesIn returns the files of a folder section, by their path in it.
 func (a *archive) filesIn(dir string) map[string][]byte { return a.folders[dir] }
 
-// want returns the output that is expected.
+// want returns the expected output.
 func (a *archive) want() (text string, ok bool) {
 	return string(a.text(wantSection)), a.has(wantSection)
 }
@@ -174,21 +174,20 @@ func (a *archive) env() (map[string]string, error) {
 	return vars, nil
 }
 
-// isVariable tells whether an environment variable can have this name.
+// isVariable reports whether a text can be the name of an environment variable.
 func isVariable(name string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 	return name != "" && strings.Trim(name, letters+"0123456789") == "" && strings.Trim(name[:1], letters) == ""
 }
 
-// A section is a part of a case's text: the line that begins it, and what follows.
-// The prose is one without a name and a line.
+// A section is a part of a case's text: the line that begins it, and the lines after it. The
+// prose is a section without name and head.
 type section struct {
 	name       string
 	head, body []byte
 }
 
-// splitSections returns the sections of a case's text, which one after another are the
-// text.
+// splitSections returns the sections of a case's text. Joined, they are the text.
 func splitSections(src []byte) []section {
 	list := []section{{}}
 	for line := range bytes.Lines(src) {
@@ -211,8 +210,8 @@ func joinSections(list []section) []byte {
 	return out
 }
 
-// lineOf returns where in the text of a case the n-th line of a section is; n is 0
-// for the line that begins the section. It is 1 where there is no such section.
+// lineOf returns the line number, in the text of a case, of the n-th line of a section; n is 0
+// for the line that begins the section. It returns 1 if there is no such section.
 func lineOf(src []byte, name string, n int) int {
 	line := 1
 	for _, s := range splitSections(src) {
@@ -227,9 +226,8 @@ func lineOf(src []byte, name string, n int) int {
 // replaceWant returns the text of a case with another want.
 func replaceWant(src []byte, want string) []byte { return replaceSection(src, wantSection, want) }
 
-// replaceSection returns the text of a case with another text of a section. All
-// other bytes stay as they are; a section that is new is in front of the want, a
-// want at the end.
+// replaceSection returns the text of a case with another text of a section. No other byte
+// changes. A new section goes before the want, and a new want to the end.
 func replaceSection(src []byte, name, text string) []byte {
 	list, found := splitSections(src), false
 	for i := range list {
@@ -249,8 +247,8 @@ func replaceSection(src []byte, name, text string) []byte {
 	return slices.Concat(before, []byte("-- "+name+" --\n"+text), joinSections(list[at:]))
 }
 
-// EditScript returns the text of a case with another case.star, made by edit. All
-// other bytes stay as they are, and all do where there is no case.star.
+// EditScript returns the text of a case with case.star replaced by the result of edit. No other
+// byte changes, and none at all if there is no case.star.
 func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, error) {
 	for _, s := range splitSections(src) {
 		if s.name == scriptSection {
@@ -264,7 +262,7 @@ func EditScript(src []byte, edit func(script string) (string, error)) ([]byte, e
 	return src, nil
 }
 
-// pruneSections returns the text of a case without what is unused.
+// pruneSections returns the text of a case without its unused parts.
 func pruneSections(src []byte, unused []part) []byte {
 	dropped := map[part]bool{}
 	for _, p := range unused {
@@ -283,7 +281,7 @@ func pruneSections(src []byte, unused []part) []byte {
 	}))
 }
 
-// lineSections are those of which single lines can be unused.
+// lineSections are the sections of which single lines can be unused.
 var lineSections = []string{envSection, effectsFile, eventsFile}
 
 // pruneLines returns the lines of a section without the unused ones.
@@ -300,14 +298,14 @@ func pruneLines(s section, dropped map[part]bool) []byte {
 	return out
 }
 
-// A part of a case is what can be unused: a section, a variable in the section
-// env, or a line, counted from 1, in effects.jsonl or events.jsonl.
+// A part is a part of a case that can be unused: a section, a variable in the section env, or a
+// line, counted from 1, in effects.jsonl or events.jsonl.
 type part struct {
 	section, variable string
 	line              int
 }
 
-// String says what nothing looked at.
+// String is the message about an unused part.
 func (p part) String() string {
 	switch {
 	case p.section == eventsFile:
@@ -315,9 +313,9 @@ func (p part) String() string {
 	case p.line > 0:
 		return fmt.Sprintf("unused line %d in section %q: no effect asked for it", p.line, p.section)
 	case p.variable != "":
-		return fmt.Sprintf("unused variable %s in section %q: nothing looked at it", p.variable, p.section)
+		return fmt.Sprintf("unused variable %s in section %q: nothing read it", p.variable, p.section)
 	}
-	return fmt.Sprintf("unused section %q: nothing looked at this file", p.section)
+	return fmt.Sprintf("unused section %q: nothing read this file", p.section)
 }
 
 // endLine ends the last line of text.
@@ -328,11 +326,10 @@ func endLine(text []byte) []byte {
 	return text
 }
 
-// markerName returns the name of the section that a line begins, "" if it begins
-// none.
+// markerName returns the name of the section that a line begins, or "".
 func markerName(line []byte) string {
 	if !bytes.HasPrefix(line, []byte("-- ")) {
-		return "" // as of nearly all lines
+		return "" // the usual case
 	}
 	if files := txtar.Parse(line).Files; len(files) > 0 {
 		return files[0].Name
@@ -340,8 +337,8 @@ func markerName(line []byte) string {
 	return ""
 }
 
-// escapeMarkers makes text fit to be a section: it ends its last line, and puts a
-// backslash in front of lines that would begin another section.
+// escapeMarkers makes text fit for a section: it ends the last line, and puts a backslash
+// before each line that would begin another section.
 func escapeMarkers(text string) string {
 	text = withNewline(text)
 	if !strings.HasPrefix(text, "-- ") && !strings.Contains(text, "\n-- ") {
@@ -360,7 +357,7 @@ func escapeMarkers(text string) string {
 // sortedKeys returns the keys of a map in the order of their bytes.
 func sortedKeys[V any](m map[string]V) []string {
 	if len(m) == 0 {
-		return nil // as of nearly all cases
+		return nil // the usual case
 	}
 	return slices.Sorted(maps.Keys(m))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestCacheChangesNothing runs the cases of all plugins with a cache of their own, and
-// then with one in a folder that knows nothing, and all.
+// TestCacheChangesNothing runs the cases of all plugins with an empty cache, and then with
+// caches in a folder that is empty and one that is full.
 func TestCacheChangesNothing(t *testing.T) {
 	paths := append(guides(t), "plugins/combining", "plugins/references", "../scripts")
 	test := func(c *starlark.Cache) golden.Summary {

@@ -22,41 +22,40 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// maxCase is the most bytes of a case's file, and of what its steps print.
+// maxCase is the most bytes of a case's file, and of the output of its steps.
 const maxCase = 16 << 20
 
-// A testCase is a case that is ready to run, or the problem that keeps it from
-// running.
+// A testCase is a case that is ready to run, or the problem that prevents it from running.
 type testCase struct {
 	*caseFile
 	archive
-	src        []byte // of the file
-	index      int64  // among all
+	src        []byte // the file's text
+	index      int64  // position among all cases
 	plugins    []plugin
-	ownSources []*loader.Source // of plugins, those in the case itself
+	ownSources []*loader.Source // plugins in the case itself
 	problem    error
-	unreadable bool // its file could not be read
-	// recorded is the difference that the effects made that were done, "" for none.
+	unreadable bool // the file could not be read
+	// recordedDiff is the change of effects.jsonl by Record, or "".
 	recordedDiff string
 
 	first, second outcome
 }
 
-// An outcome is what one run of a case gave.
+// An outcome is the result of one run of a case.
 type outcome struct {
 	output string
-	unused []part // what nothing looked at
+	unused []part // parts that nothing read
 	err    error
 }
 
-// A plugin is one that cases use.
+// A plugin is a plugin that a case tests.
 type plugin struct {
 	source   *loader.Source
 	declared []string // permissions
 }
 
-// A pluginCache holds the plugins beside cases by their paths, so that each is read
-// once. It is safe for concurrent use.
+// A pluginCache contains the plugins beside cases by their paths, so that each is read once. It
+// is safe for concurrent use.
 type pluginCache struct {
 	box     *starlark.Sandbox
 	mu      sync.Mutex
@@ -87,8 +86,8 @@ func (c *pluginCache) discover(path loader.Path) (plugin, error) {
 	return c.read(source), nil
 }
 
-// expectFiles makes the files of all plugins beside cases part of the coverage. What
-// cannot be parsed has no lines.
+// expectFiles adds the files of all plugins beside cases to the coverage, so that a file that
+// no case loads counts as not covered. A file with a syntax error has no lines.
 func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 	for _, find := range c.plugins {
 		p, err := find()
@@ -97,7 +96,7 @@ func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 		}
 		names := []string{p.source.Main}
 		if p.source.Folder {
-			names, _ = p.source.Glob("**/*.star") // what cannot be listed cannot be loaded
+			names, _ = p.source.Glob("**/*.star") // on an error, the plugin did not load either
 		}
 		for _, name := range names {
 			src, err := p.source.Read(name)
@@ -111,12 +110,12 @@ func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 	}
 }
 
-// read looks up what the plugin declares: nothing if it cannot be parsed, as
-// loading it says why.
+// read finds the permissions that the plugin declares. If the plugin has a syntax error, there
+// are none, because loading it reports the error.
 func (c *pluginCache) read(source *loader.Source) plugin {
 	p := plugin{source: source}
 	src, err := source.Read(source.Main)
-	if err != nil || !bytes.Contains(src, []byte("permissions")) { // the word by which it would declare some
+	if err != nil || !bytes.Contains(src, []byte("permissions")) { // no permissions, so no need to parse
 		return p
 	}
 	file, err := c.box.Parse(source.Display, src)
@@ -139,8 +138,8 @@ func newCases(found []*caseFile) []*testCase {
 	return cases
 }
 
-// prepare reads a case and finds its plugins. Those it brings are written to a new
-// folder in temp.
+// prepare reads a case and finds its plugins. It writes the plugins in the case to a new folder
+// in temp.
 func (c *testCase) prepare(cache *pluginCache, temp string) {
 	if c.src, c.problem = readCase(c.file.Real); c.problem != nil {
 		c.unreadable = true
@@ -151,8 +150,8 @@ func (c *testCase) prepare(cache *pluginCache, temp string) {
 	}
 }
 
-// readCase reads a case's file, as long as it is now. Errors do not show where it really
-// is.
+// readCase reads a case's file, up to its current size. Errors do not show the file's real
+// path.
 func readCase(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not wait
 	if err != nil {
@@ -182,7 +181,7 @@ func pathless(err error) error {
 	return err
 }
 
-// errNoPlugin says that a case has nothing to test.
+// errNoPlugin reports a case without a plugin.
 var errNoPlugin = errors.New("there is no plugin beside the case: want NAME/golden/CASE.txtar beside NAME/plugin.star, " +
 	"golden/NAME_CASE.txtar beside NAME.star, or sections plugins/NAME.star in the case")
 
@@ -240,14 +239,13 @@ func unpack(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// A mending is what is to become of a case's file: another text, or nothing.
+// A fileEdit is a change of a case's file: a new text, or its removal.
 type fileEdit struct {
 	text   []byte
 	remove bool
 }
 
-// apply writes what judge found to be mended. Where that cannot be written the
-// case failed.
+// apply makes the change. If it fails, the case fails.
 func (m *fileEdit) apply(c *testCase, r *Result) {
 	var err error
 	switch {
@@ -266,7 +264,7 @@ func writeError(file string, err error) error {
 }
 
 // judge compares the outputs of both runs with each other and with the case's want. It also
-// returns the edit of the file that the options allow.
+// returns the edit of the file, as far as the options allow one.
 func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	r := Result{Name: c.id, File: c.file.Shown, Prose: c.prose}
 	switch a, b := c.first.text(), c.second.text(); {
@@ -288,7 +286,7 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 	return r, fileEdit{text: c.src}
 }
 
-// compare judges a case that ran to its end, always alike.
+// compare judges a case that ran to its end with the same output in both runs.
 func (c *testCase) compare(o *Options, r *Result) fileEdit {
 	m := fileEdit{text: c.src}
 	got, unused := c.first.output, c.first.unused
@@ -321,13 +319,13 @@ func (c *testCase) compare(o *Options, r *Result) fileEdit {
 	return m
 }
 
-// fails tells whether the first run is enough to know that the case does not pass.
+// fails reports whether the first run shows that the case does not pass.
 func (c *testCase) fails(o *Options) bool {
 	r, _ := c.judge(o)
 	return r.Status == Failed || r.Status == Broken
 }
 
-// recordHelp says how to answer an effect, "" if all are answered.
+// recordHelp returns the help for a case with an unanswered effect, or "".
 func (c *testCase) recordHelp() string {
 	var unanswered *effects.UnansweredError
 	if !errors.As(c.first.err, &unanswered) {
@@ -354,8 +352,7 @@ func firstDifference(a, b string) int {
 	return 1 + strings.Count(a[:n], "\n")
 }
 
-// lineOfError returns the line of the case's file that an error is about, 1 if it
-// is about none.
+// lineOfError returns the line of the case's file that an error is about, or 1.
 func (c *testCase) lineOfError(err error) int {
 	var script *starlark.Error
 	var config *loader.Error
@@ -368,7 +365,7 @@ func (c *testCase) lineOfError(err error) int {
 	return 1
 }
 
-// text is all that an outcome says.
+// text returns the output and the error of an outcome, to compare two of them.
 func (o outcome) text() string {
 	if o.err != nil {
 		return o.output + describe(o.err)
@@ -376,7 +373,8 @@ func (o outcome) text() string {
 	return o.output
 }
 
-// describe shows an error as the command line does, as far as it is known here.
+// describe returns an error in the form of the command line, except the source lines, which
+// only the command has.
 func describe(err error) string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		text := ""
@@ -396,7 +394,7 @@ func describe(err error) string {
 	return err.Error() + "\n"
 }
 
-// unifiedDiff shows the difference of two texts.
+// unifiedDiff returns the difference of two texts.
 func unifiedDiff(oldName, newName, oldText, newText string) string {
 	return udiff.Unified(oldName, newName, oldText, newText)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A Coverage says what the cases reached of the files of plugins and of what they
-// load, by the paths of the files. What a case brings itself is not in it.
+// A Coverage lists, for each file of the tested plugins and of the files that they load, the
+// lines and branches that the cases ran. Files inside of a case are not in it.
 type Coverage []starlark.FileCoverage
 
-// coverageOf returns what was counted, with paths as messages show them: below dir
-// relative to it. Files in the folder without are left out.
+// coverageOf returns the counts of c. A file below dir has its path relative to dir, as in
+// messages. Files in the folder without are omitted.
 func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
 	dir, without = resolvePath(dir), resolvePath(without)
 	list := Coverage{}
@@ -33,7 +33,8 @@ func coverageOf(c *starlark.Coverage, dir, without string) Coverage {
 	return list
 }
 
-// resolvePath returns a path without links, as far as it can be told.
+// resolvePath returns an absolute path without links, or without either if the system reports
+// an error.
 func resolvePath(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {
 		name = abs
@@ -44,7 +45,7 @@ func resolvePath(name string) string {
 	return name
 }
 
-// relativePath returns the path of a file relative to a folder, with "/", or "" if it is
+// relativePath returns the path of a file relative to a folder, with "/", or "" if the file is
 // not in the folder.
 func relativePath(dir, name string) string {
 	rel, err := filepath.Rel(dir, name)
@@ -54,7 +55,7 @@ func relativePath(dir, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// CountLines returns how many lines were reached, of how many.
+// CountLines returns the number of lines that ran, and the number of all lines.
 func (c Coverage) CountLines() (lines, of int) {
 	for i := range c {
 		n, all := countLines(&c[i])
@@ -63,7 +64,8 @@ func (c Coverage) CountLines() (lines, of int) {
 	return lines, of
 }
 
-// CountBranches returns how many ways out of conditions were taken, of how many.
+// CountBranches returns the number of branches of conditions that ran, and the number of all
+// branches. Each condition has two: true and false.
 func (c Coverage) CountBranches() (branches, of int) {
 	for i := range c {
 		n, all := countBranches(&c[i])
@@ -72,12 +74,13 @@ func (c Coverage) CountBranches() (branches, of int) {
 	return branches, of
 }
 
-// IsBelow tells whether less than a part of the lines was reached, in percent.
+// IsBelow reports whether less than percent of the lines ran.
 func (c Coverage) IsBelow(percent float64) bool {
 	lines, of := c.CountLines()
 	return 100*float64(lines) < percent*float64(of)
 }
 
+// countLines is CountLines for one file.
 func countLines(f *starlark.FileCoverage) (lines, of int) {
 	for _, l := range f.Lines {
 		if l.Count > 0 {
@@ -87,7 +90,7 @@ func countLines(f *starlark.FileCoverage) (lines, of int) {
 	return lines, len(f.Lines)
 }
 
-// countBranches counts both ways out of each condition.
+// countBranches is CountBranches for one file.
 func countBranches(f *starlark.FileCoverage) (taken, of int) {
 	for _, b := range f.Branches {
 		for _, n := range []uint64{b.True, b.False} {
@@ -99,7 +102,8 @@ func countBranches(f *starlark.FileCoverage) (taken, of int) {
 	return taken, 2 * len(f.Branches)
 }
 
-// Percent shows a part in percent, rounded down: 100.0 means all. Nothing of nothing is all.
+// Percent formats n of a total as a percentage, rounded down, so that "100.0 %" means all. If
+// the total is 0, the result is "100.0 %".
 func Percent(n, of int) string {
 	if of == 0 {
 		n, of = 1, 1
@@ -107,8 +111,7 @@ func Percent(n, of int) string {
 	return strconv.FormatFloat(math.Floor(1000*float64(n)/float64(of))/10, 'f', 1, 64) + " %"
 }
 
-// A PluginCoverage is what was reached of a plugin that is a folder, or of a file that
-// is in none.
+// A PluginCoverage is the coverage of a plugin that is a folder, or of a single file.
 type PluginCoverage struct {
 	Path  string
 	Files Coverage
@@ -123,7 +126,7 @@ func (c Coverage) Plugins() []PluginCoverage {
 		}
 	}
 	var list []PluginCoverage
-	place := map[string]int{} // in the list
+	place := map[string]int{} // index in the list
 	for i := range c {
 		name := pluginAround(c[i].Path, folders)
 		if _, ok := place[name]; !ok {
@@ -136,7 +139,8 @@ func (c Coverage) Plugins() []PluginCoverage {
 	return list
 }
 
-// pluginAround returns the nearest of the folders that a file is in, else the file.
+// pluginAround returns the innermost of the plugin folders that contains a file, or the file
+// itself.
 func pluginAround(file string, folders map[string]bool) string {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
 		switch {
@@ -148,9 +152,9 @@ func pluginAround(file string, folders map[string]bool) string {
 	}
 }
 
-// Text is a table with a row for each file: the part of its lines that was reached,
-// which were not, and which conditions had but one outcome. Behind the files of a
-// plugin that is a folder comes a row of the plugin, and the last row is of all.
+// Text returns a table with a row for each file: the percentage of its lines that ran, the
+// lines that did not, and the conditions with only one outcome. A row for the whole plugin
+// follows the files of a plugin folder, and the last row is for all files.
 func (c Coverage) Text() string {
 	rows := make([][]string, 0, len(c)+1)
 	for _, p := range c.Plugins() {
@@ -166,7 +170,7 @@ func (c Coverage) Text() string {
 	return "coverage\n" + texttable.Align(rows, 1)
 }
 
-// cells are the columns of a row that sums up files.
+// cells returns the columns of a row for one or more files.
 func (c Coverage) cells(name string) []string {
 	lines, ofLines := c.CountLines()
 	branches, ofBranches := c.CountBranches()
@@ -177,8 +181,8 @@ func (c Coverage) cells(name string) []string {
 	return cells
 }
 
-// describeGaps says what was not reached: "not run: 3, 7-9; never false: 2". Of lines that
-// were not reached, the conditions are not mentioned.
+// describeGaps lists the lines and branches of a file that did not run: "not run: 3, 7-9; never
+// false: 2". A condition on a line that did not run is not listed.
 func describeGaps(f *starlark.FileCoverage) string {
 	dead := map[int]bool{}
 	var lines, yes, no []string
@@ -217,8 +221,8 @@ func describeGaps(f *starlark.FileCoverage) string {
 	return strings.Join(parts, "; ")
 }
 
-// LCOV is the coverage as lcov's tracefiles have it, which genhtml, editors and
-// services read. The branches of a condition are 0, where it was true, and 1.
+// LCOV returns the coverage as a tracefile of lcov, which genhtml, editors and services read. A
+// condition has branch 0 for true and branch 1 for false.
 func (c Coverage) LCOV() string {
 	var b strings.Builder
 	for i := range c {

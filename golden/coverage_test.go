@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// covered are plugins whose cases reach a part of them, with a module and a library.
+// covered are plugins, with a module and a library, of which the cases run only a part.
 var covered = map[string]string{
 	"one.star": `def one(n = 0):
     """Counts.
@@ -143,7 +143,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestCoverageChangesNoResult runs all our cases, with coverage and without.
+// TestCoverageChangesNoResult runs all cases of this project with and without coverage.
 func TestCoverageChangesNoResult(t *testing.T) {
 	files := 0
 	for _, dir := range []string{"testdata", "testdata/combine", "plugins", "../scripts"} {
@@ -168,8 +168,7 @@ func TestCoverageChangesNoResult(t *testing.T) {
 	}
 }
 
-// TestGenhtmlReadsLCOV makes pages of a tracefile as people do, in the folder of the
-// plugins.
+// TestGenhtmlReadsLCOV makes pages of a tracefile in the folder of the plugins, as people do.
 func TestGenhtmlReadsLCOV(t *testing.T) {
 	genhtml, err := exec.LookPath("genhtml")
 	if err != nil {
@@ -196,7 +195,7 @@ func TestGenhtmlReadsLCOV(t *testing.T) {
 	}
 }
 
-// TestLCOVHasTheFormOfTracefiles reads each line as tools do, and adds up.
+// TestLCOVHasTheFormOfTracefiles reads each line as tools do, and adds up the counts.
 func TestLCOVHasTheFormOfTracefiles(t *testing.T) {
 	c := golden.Coverage{
 		{Path: "a.star", Lines: []starlark.LineCoverage{{Line: 1, Count: 2}, {Line: 4}}},

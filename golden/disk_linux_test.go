@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// disk mounts a file system of 64 KiB in memory, with a plugin and a case to be
-// updated. It skips the test where nobody may mount.
+// disk mounts a file system of 64 KiB in memory, with a plugin and a case that needs an update.
+// It skips the test if the process may not mount.
 func disk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,17 +36,16 @@ func disk(t *testing.T) string {
 	return dir
 }
 
-// cannotUpdate checks that an update fails with one clear line, and changes
-// nothing.
+// cannotUpdate checks that an update fails with one clear line, and changes nothing.
 func cannotUpdate(t *testing.T, dir, why string) {
 	t.Helper()
-	before := fragmentStore(t, dir)
+	before := readFiles(t, dir)
 	_, got := test(t, golden.Options{Dir: dir, Update: true})
 	want := "FAILED p.star::p_case (golden/p_case.txtar)\n  Capitals.\ngolden/p_case.txtar cannot be written: " + why + "\n\n1 case: 1 failed\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Test (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, fragmentStore(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
 		t.Errorf("files (-before +after):\n%s", diff)
 	}
 }
@@ -60,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 	for err == nil {
 		_, err = fill.WriteString(strings.Repeat("x", 4096))
 	}
-	fill.Close() // all that fits is there
+	fill.Close() // the disk is full
 	cannotUpdate(t, dir, "no space left on device")
 }
 
@@ -81,6 +80,6 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err := os.Chmod(folder, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Chmod(folder, 0o755) }) // so that it can be removed
+	t.Cleanup(func() { os.Chmod(folder, 0o755) }) // so that the test can remove it
 	cannotUpdate(t, dir, "permission denied")
 }

@@ -1,57 +1,56 @@
-// Package golden runs golden cases: a plugin, a few steps, and the output that
-// they must give, in one file.
+// Package golden runs golden cases: a plugin, a few steps, and their expected output, in one
+// file.
 //
-// It is no general test framework: a case cannot reach the machine, has no
-// set-up but its own sections, and expects bytes, not properties. What is not a
-// plugin's doing (flags, exit codes, config layers) is tested elsewhere.
+// It is no general test framework: a case cannot reach the machine, has no set-up except its
+// own sections, and expects bytes, not properties. Other tests cover everything that is not the
+// behaviour of a plugin: flags, exit codes, layers of config.
 //
 // # Cases
 //
-// A case is NAME/golden/*.txtar for a plugin folder NAME, or
-// golden/NAME_*.txtar beside NAME.star. It is a txtar archive: prose that says
-// what must hold, then sections.
+// A case is NAME/golden/*.txtar for a plugin folder NAME, or golden/NAME_*.txtar beside
+// NAME.star. It is a txtar archive: prose that describes the expected behaviour, then sections.
 //
 //	case.star       the steps, in the vocabulary of builtins.CaseTable; required
-//	want            what the steps print; written by Update
-//	config.toml     the operator's config, the only one that is read; its paths
-//	                begin at the case's folder
+//	want            the output of the steps; Update writes it
+//	config.toml     the operator's config, and the only one; its paths begin at the
+//	                case's folder
 //	env             lines NAME=VALUE: environment variables
-//	effects.jsonl   replies to effects, a line each as a journal has them; what goes
-//	                out, http and exec, is never done, and a case fails that does
-//	                not answer it; written by Record, which does it once
+//	effects.jsonl   replies to effects, in the lines of a journal; a case never does
+//	                http and exec, so it fails if it does not answer them; Record
+//	                does each of them once and writes it
 //	events.jsonl    the app.* events that the program around the plugins declares, a
 //	                line each; fire fires them:
 //	                {"name":"app.deploy","args":["service"],"actions":["deny"]}
-//	                beside "modify", the arguments that may be changed, and "guard"
-//	fragments/ALIAS a text that the store of fragments holds under that alias, beside
-//	                what the case's prompts keep
+//	                with "modify", the arguments that hooks may change, and "guard"
+//	fragments/ALIAS a text in the store of fragments, under that alias; the case's
+//	                prompts add theirs
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
-//	plugins/FILE    NAME.star or NAME/plugin.star: further plugins, and all of
-//	                them for a case that has no plugin beside it
+//	plugins/FILE    NAME.star or NAME/plugin.star: further plugins; or all plugins
+//	                of a case without a plugin beside it
 //
-// Any other section is an error, and so is a plugin's file, a fragment, a file of the
-// workspace, a variable, an effect or an event that nothing looked at: the case would
-// be the same without it. Prune removes those.
+// Any other section is an error. A plugin's file, a fragment, a file of the workspace, a
+// variable, an effect or an event that nothing reads is an error too, because the case would be
+// the same without it. Prune removes such parts.
 //
-// A plugin is granted what it declares, unless config.toml has grants (NAME = []
-// grants nothing). An environment variable that env does not set reads as
-// test-NAME, and so do secrets. All steps share one session of the platform "test",
-// and what plugins store. A turn lasts from one prompt step to the next, to a step
-// that fails or to one that moves the time, which begins at 2026-01-01T00:00:00Z; a
-// step outside of a turn begins one with an empty message.
+// A plugin is granted the permissions that it declares, unless config.toml has grants (NAME =
+// [] grants nothing). An environment variable or secret NAME that env does not set has the
+// value test-NAME. All steps share one session of the platform "test", and one store. A turn
+// lasts from one prompt step to the next, to a step that fails, or to a step that advances the
+// time. The time begins at 2026-01-01T00:00:00Z. A step outside of a turn begins a turn with an
+// empty message.
 //
 // # Output
 //
-// Each step prints a heading and what it gave:
+// Each step prints a heading and its result:
 //
 //	== prompt 1
 //	[system]
-//	…what the model is told; of a later prompt, from the first message on that…
+//	…the request to the model; in a later prompt, only from the first message on…
 //	[user]
-//	…differs from the previous prompt's…
+//	…that differs from the previous prompt…
 //
-//	…the lines of [Report]…
+//	…the lines of report.Text…
 //	== call_tool who_is_on_call
 //	"Ada"
 //	hooks        pre_tool_call: policy
@@ -62,27 +61,27 @@
 //	     | Check the payment gateway first.
 //	log warn oncall: the runbook is old {"days":400}
 //	== turn 1 request 1
-//	…each request, as of prompt; replies and results are in the next one…
+//	…each request in the form of a prompt, which shows the replies and results so far…
 //	== turn 1 answer
 //	"Ada is on call."
 //
-// A text of one line is quoted, a JSON object or list is not, and the lines of a
-// longer text follow a "|". A line that would begin a section of the archive
-// gets a backslash in front.
+// A text of one line is quoted, except a JSON object or list. The lines of a longer text follow
+// a "|". A line that would begin a section of the archive has a backslash in front.
 //
 // # Running
 //
-// Each case runs twice: the cases in order and then last first, with the loaders
-// of each prompt one at a time and then last first, two at a time. Where the outputs
-// differ, the case fails as nondeterministic, whatever it wants. With Once there is no
-// second run: a quick look, while a plugin is being written.
+// Each case runs twice. The first run plays the cases in order, and starts the loaders of each
+// prompt one at a time. The second run plays the cases in reverse order, and starts the loaders
+// in reverse order, two at a time. If the outputs differ, the case fails as nondeterministic,
+// whatever its want is. With Once there is no second run, for a quick check while writing a
+// plugin.
 //
-// Every run has a session of its own. Cases of one plugin that have the same config
-// and bring nothing but files share a host, as the sessions of a program do: what
-// leaks from one session to another is nondeterministic, too.
+// Every run of a case has a new session. Cases of one plugin that have the same config and
+// contain only files share a host, as the sessions of a program do. A state that leaks from one
+// session to another therefore fails as nondeterministic too.
 //
-// Coverage is measured in a third run, which has a higher limit of steps and is compared with
-// nothing, because counting costs steps. It counts the lines and branches of the plugins
-// beside cases, with the files in their folders that nothing loads, and of libraries;
-// not those that a case brings itself.
+// Coverage is measured in a third run, which has a higher limit of steps and compares nothing,
+// because counting costs steps. It counts the lines and branches of the plugins beside cases,
+// including files that nothing loads, and of libraries. It does not count plugins inside of
+// cases.
 package golden

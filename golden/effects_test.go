@@ -35,7 +35,7 @@ func TestEffects(t *testing.T) {
 	)
 	tests := []struct {
 		name, text string
-		want       []string // parts of what is printed, in order
+		want       []string // parts of the output, in order
 	}{
 		{"answered", call + "-- effects.jsonl --\n\n" + ada + want, []string{"1 case: 1 passed\n"}},
 		{"with a secret", call + "-- env --\nPAGER_TOKEN=abc\n-- effects.jsonl --\n" + ada + want, []string{"1 case: 1 passed\n"}},
@@ -60,8 +60,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestRecord: the effects are done once, and what they gave answers them from then
-// on. What a secret is does not get into the case.
+// TestRecord: recording does the effects once, and their replies answer them in later runs. The
+// value of a secret does not get into the case.
 func TestRecord(t *testing.T) {
 	if _, err := exec.LookPath("cat"); err != nil {
 		t.Skip(err)

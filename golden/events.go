@@ -11,17 +11,17 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// The appEvents are the events of a program that embeds plugins: lines as
+// appEvents are the events of a program that embeds plugins, from lines such as
 //
 //	{"name":"app.deploy","args":["service"],"actions":["context","deny"]}
 //
-// with "modify" and "guard" where they are wanted: [starhost.Options.AppEvents].
+// with "modify" and "guard" if needed: see [starhost.Options.AppEvents].
 type appEvents struct {
 	specs []starhost.EventSpec
-	lines []int // where they stand in the section, from 1
+	lines []int // the number of each event's line in the section, from 1
 }
 
-// readEvents reads the lines.
+// readEvents reads the section.
 func readEvents(text []byte) (d appEvents, err error) {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -59,7 +59,7 @@ func readEvent(line []byte) (starhost.EventSpec, error) {
 	return starhost.EventSpec{Name: e.Name, Args: e.Args, Actions: e.Actions, Modify: e.Modify, Guard: e.Guard}, err
 }
 
-// unused returns the lines of events that nothing fired and no plugin has a hook on.
+// unused returns the lines of events that no step fired and no plugin has a hook on.
 func (d *appEvents) unused(h *starhost.Host, fired map[string]bool) []int {
 	if len(d.specs) == 0 {
 		return nil

@@ -20,19 +20,19 @@ const (
 	pluginFile = "plugin.star"
 )
 
-// A located case is a file and the plugin beside it.
+// A caseFile is the file of a case, and the plugin beside it.
 type caseFile struct {
-	id     string      // "scripts/oncall::slow": what --run matches and PATH can name
-	file   loader.Path // the case's
-	plugin loader.Path // zero if the case brings all its plugins
+	id     string      // "scripts/oncall::slow": --run matches it, and PATH can name it
+	file   loader.Path // the case's path
+	plugin loader.Path // zero if all plugins are in the case
 }
 
-// name is what the file is called, without its suffix.
+// name returns the file's name without its suffix.
 func (l *caseFile) name() string {
 	return strings.TrimSuffix(path.Base(filepath.ToSlash(l.file.Real)), caseSuffix)
 }
 
-// inGoldenFolder tells whether the file is where the cases of plugins are.
+// inGoldenFolder reports whether the file is in a folder golden/.
 func (l *caseFile) inGoldenFolder() bool {
 	return filepath.Base(filepath.Dir(l.file.Real)) == caseFolder
 }
@@ -43,8 +43,8 @@ type finder struct {
 	seen  map[string]bool // by real path
 }
 
-// findCases returns the cases at the paths of the options, in the order of paths and
-// then of names.
+// findCases returns the cases at the paths of the options, in the order of paths and then of
+// names.
 func findCases(o *Options) ([]*caseFile, error) {
 	var f finder
 	for _, arg := range o.Paths {
@@ -71,8 +71,9 @@ func findCases(o *Options) ([]*caseFile, error) {
 	return f.cases, nil
 }
 
-// orphans returns the cases beside a plugin that is a file that have no plugin.
-// Nobody who names a plugin means them, but they are there for nothing.
+// orphans returns the cases beside the plugin file p that have no plugin. A run over all
+// configured plugins includes them, so that they are reported; a run of a named plugin does
+// not.
 func orphans(p loader.Path) []*caseFile {
 	if !strings.HasSuffix(p.Real, starSuffix) {
 		return nil
@@ -81,7 +82,7 @@ func orphans(p loader.Path) []*caseFile {
 	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != "" })
 }
 
-// argument adds the cases at a path, or the one of that name.
+// argument adds the cases at a path. If one is true, it adds only the case of that name.
 func (f *finder) argument(p loader.Path, name string, one bool) error {
 	found, err := casesAt(p)
 	if err != nil {
@@ -109,7 +110,7 @@ func (f *finder) add(cases []*caseFile) {
 	}
 }
 
-// selectCase returns the case of that name alone.
+// selectCase returns the only case of that name.
 func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, error) {
 	var names []string
 	for _, c := range cases {
@@ -126,8 +127,8 @@ func selectCase(cases []*caseFile, p loader.Path, name string) ([]*caseFile, err
 	return nil, &UsageError{fmt.Errorf("%s has no case %q%s", p.Shown, name, hint)}
 }
 
-// casesAt returns the cases of a plugin, of a folder of plugins or of cases, or
-// the one that a file is.
+// casesAt returns the cases at a path: of a plugin, of a folder of plugins or cases, or a
+// case's own file.
 func casesAt(p loader.Path) ([]*caseFile, error) {
 	info, err := os.Stat(p.Real)
 	switch {
@@ -145,7 +146,7 @@ func casesAt(p loader.Path) ([]*caseFile, error) {
 	return slices.DeleteFunc(cases, func(c *caseFile) bool { return c.plugin.Real != p.Real }), nil
 }
 
-// findError says that a path does not exist, as loading it would.
+// findError returns the error that loading a missing path gives.
 func findError(p loader.Path, err error) error {
 	if _, problems := loader.Discover([]loader.Path{p}, 0); len(problems) > 0 {
 		err = problems[0]
@@ -153,8 +154,8 @@ func findError(p loader.Path, err error) error {
 	return &UsageError{err}
 }
 
-// casesIn returns the cases of a folder: those of the plugin that it is, else
-// those that it holds and those of the plugins in it.
+// casesIn returns the cases of a folder. If the folder is a plugin, they are its cases; else
+// the cases in the folder and those of the plugins in it.
 func casesIn(dir loader.Path) []*caseFile {
 	cases := listCases(joinPath(dir, caseFolder))
 	if exists(joinPath(dir, pluginFile)) {
@@ -170,7 +171,7 @@ func casesIn(dir loader.Path) []*caseFile {
 	return cases
 }
 
-// listCases returns the cases that are files of a folder.
+// listCases returns the cases whose files are in a folder.
 func listCases(dir loader.Path) []*caseFile {
 	var cases []*caseFile
 	entries, _ := os.ReadDir(dir.Real) // no folder, no cases
@@ -186,14 +187,15 @@ func listCases(dir loader.Path) []*caseFile {
 	return cases
 }
 
-// A folder is one that cases are in.
+// A folder is a folder with files of cases.
 type folder struct {
 	shown  string
-	golden bool        // it is where the cases of plugins are
-	outer  loader.Path // that it is in
-	plugin bool        // the outer one is a plugin
+	golden bool        // its name is golden
+	outer  loader.Path // the folder around it
+	plugin bool        // outer is a plugin
 }
 
+// inspectFolder describes a folder, once for all of its cases.
 func inspectFolder(dir loader.Path) folder {
 	outer := parentFolder(dir)
 	return folder{
@@ -201,8 +203,8 @@ func inspectFolder(dir loader.Path) folder {
 	}
 }
 
-// locate finds the plugin beside a case of the folder: the one that golden/ is in, if that
-// is one, or NAME.star there for NAME_*.txtar; of several the longest NAME.
+// locate returns a case of the folder with its plugin: the plugin whose golden/ the folder is,
+// or NAME.star beside golden/ for NAME_*.txtar. If several plugins fit, the longest NAME wins.
 func (f *folder) locate(file loader.Path) *caseFile {
 	c := &caseFile{file: file}
 	name := c.name()
@@ -230,8 +232,9 @@ func (f *folder) pluginFor(name string) loader.Path {
 	return loader.Path{}
 }
 
-// discover returns the plugin at a path. Whoever led there, it is the operator of the
-// case who uses it: names in the case's config are checked, and its grants bind.
+// discover returns the plugin at a path. It treats the operator of the case as the plugin's
+// user, even if a project's config named the path: names in the case's config are checked, and
+// its grants apply.
 func discover(p loader.Path) (*loader.Source, error) {
 	p.Place, p.Project = loader.Place{File: p.Shown}, false
 	sources, problems := loader.Discover([]loader.Path{p}, 0)
@@ -254,7 +257,7 @@ func joinPath(dir loader.Path, name string) loader.Path {
 	return dir
 }
 
-// parentFolder returns the folder that a path is in.
+// parentFolder returns the folder that contains a path.
 func parentFolder(p loader.Path) loader.Path {
 	p.Shown, p.Real = path.Join(p.Shown, ".."), filepath.Dir(p.Real)
 	return p

@@ -8,18 +8,18 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// fragmentStore is a store of fragments: those that a case begins with, each under an
-// alias, and what its prompts keep. It knows which of the former nobody looked at.
+// A fragmentStore stores the fragments of a case: those of its sections, each under an alias,
+// and those of its prompts. It records which of the former nothing has read.
 type fragmentStore struct {
 	*fragments.MemoryStore
 	mu            sync.Mutex
-	unusedAliases map[string]fragments.Hash // by alias
+	unusedAliases map[string]fragments.Hash // ids by alias
 }
 
-// reset replaces what is there by texts, by alias.
+// reset replaces all contents by texts, by alias.
 func (c *fragmentStore) reset(ctx context.Context, texts map[string][]byte) error {
 	c.MemoryStore, c.unusedAliases = new(fragments.MemoryStore), nil
-	if len(texts) > 0 { // as of few cases
+	if len(texts) > 0 { // which few cases have
 		c.unusedAliases = make(map[string]fragments.Hash, len(texts))
 	}
 	for _, alias := range sortedKeys(texts) {

@@ -15,51 +15,50 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// Options say which cases run. The zero value runs those of the plugins in the
-// current folder.
+// Options select the cases to run. The zero value runs the cases of the plugins in the current
+// folder.
 type Options struct {
-	// Paths name plugins, folders of plugins, folders of cases or cases; PATH::NAME
-	// is the one case of that name. None means the plugins that Config names.
+	// Paths name plugins, folders of plugins, folders of cases, or cases; PATH::NAME names one
+	// case. None means the plugins that Config names.
 	Paths []string
-	// Dir is what Paths are relative to; "" means ".".
+	// Dir is the folder that Paths are relative to; "" means ".".
 	Dir string
-	// Config says where plugins are if there are no Paths, and nothing else. Nil
-	// means the built-in one.
+	// Config names the plugins if there are no Paths; its other settings are not used. Nil
+	// means the built-in config.
 	Config *loader.Config
-	// Run selects the cases whose name, as "scripts/oncall::slow", matches; nil
-	// means all.
+	// Run selects the cases whose name, such as "scripts/oncall::slow", matches; nil selects
+	// all.
 	Run *regexp.Regexp
-	// Update rewrites the want of cases that give something else. Prune removes files
-	// and variables that nothing looked at from cases that pass otherwise, and cases
-	// whose plugin is gone. Record first runs the cases with the effects that they
-	// have, and rewrites their effects.jsonl. All are refused where the environment
-	// variable CI is set.
+	// Update rewrites the want of cases whose output differs. Prune removes unused files and
+	// variables from cases that pass otherwise, and cases without a plugin. Record first runs
+	// the cases with real effects, and rewrites their effects.jsonl. All are errors if the
+	// environment variable CI is set.
 	Update, Prune, Record bool
-	// Once runs each case once, which is quicker and does not see that a case gives now
-	// this, now that. It excludes Update, Prune and Record, as a case is rewritten only
-	// from two runs that agree, and Coverage, which counts only beside such runs.
+	// Once runs each case once. This is quicker, and does not notice nondeterminism. It
+	// excludes Update, Prune and Record, which rewrite a case only if two runs agree, and
+	// Coverage, which accompanies two runs.
 	Once bool
-	// FailFast stops at the first case that fails, in the order of the results: later
-	// ones are Skipped.
+	// FailFast stops at the first case that fails, in the order of the results: later cases are
+	// Skipped.
 	FailFast bool
-	// Jobs is how many cases run at a time; zero or less means one for each CPU. It
-	// changes no result.
+	// Jobs is the number of cases that run at the same time; zero or less means one for each
+	// CPU. It does not change results.
 	Jobs int
-	// Coverage counts what the cases reach of their plugins, in a further run of each case.
-	// It changes no result.
+	// Coverage counts the lines of plugins that the cases run, in a further run of each case.
+	// It does not change results.
 	Coverage bool
-	// Cache remembers the compiled programs of plugins and cases beyond this run; nil
-	// means one of its own.
+	// Cache stores the compiled programs of plugins and cases beyond this run; nil means a new
+	// cache.
 	Cache *starlark.Cache
-	// Plugins are a program's own, of Go: they are in the host of every case, after
-	// those of the case.
+	// Plugins are Go plugins of the calling program. Each case's host gets them after the
+	// case's own plugins.
 	Plugins []starhost.Plugin
-	// Getenv returns environment variables: CI, and secrets for Record. Nil means an
-	// empty environment.
+	// Getenv returns environment variables: CI, and secrets for Record. Nil means an empty
+	// environment.
 	Getenv func(string) string
 }
 
-// A Status says how a case ended.
+// A Status is the end of a case.
 type Status string
 
 // The statuses of a case.
@@ -67,32 +66,32 @@ const (
 	Passed   Status = "passed"
 	Failed   Status = "failed"
 	Updated  Status = "updated"     // its want was rewritten
-	Pruned   Status = "pruned"      // unused parts of it were removed, or all of it
+	Pruned   Status = "pruned"      // its unused parts were removed, or the whole case
 	Recorded Status = "recorded"    // its effects.jsonl was rewritten
 	Broken   Status = "not started" // its file could not be read
-	Skipped  Status = "not run"     // a case before it failed, and that was enough
+	Skipped  Status = "not run"     // FailFast stopped before it
 )
 
-// A Result is what became of one case.
+// A Result is the result of one case.
 type Result struct {
-	// Name is the case as a PATH can name it: "scripts/oncall::slow".
+	// Name names the case in the form of a PATH: "scripts/oncall::slow".
 	Name string
-	// File is the case's path as messages show it.
+	// File is the case's path for messages.
 	File string
 	// Line is the line of File that Text is about; 0 for a case that did not fail.
 	Line int
-	// Prose is what the case says must hold.
+	// Prose is the case's description of the expected behaviour.
 	Prose  string
 	Status Status
-	// Reason says in one line why the case failed; "" if it did not.
+	// Reason is the reason for a failure in one line; "" if the case did not fail.
 	Reason string
-	// Text says all about why the case failed, or shows what was accepted; "" if it
-	// just passed. It ends with a line break.
+	// Text is the full reason for a failure, or the accepted difference; "" if the case just
+	// passed. It ends with a line break.
 	Text string
 }
 
-// fail notes why a case did not pass. The reason is the first line of the text if
-// it is "", and the other way round.
+// fail records a failure. An empty reason means the first line of the text, and an empty text
+// means the reason.
 func (r *Result) fail(line int, reason, text string) {
 	r.Status, r.Line = Failed, line
 	r.Text = cmp.Or(text, reason+"\n")
@@ -104,29 +103,28 @@ func (r *Result) fail(line int, reason, text string) {
 type Summary struct {
 	// Results are in the order of paths and names.
 	Results []Result
-	// Passed and the others count them.
+	// Passed and the other fields are the number of Results with this Status.
 	Passed, Failed, Updated, Pruned, Recorded, Broken, Skipped int
-	// Coverage is what the cases reached, if that was asked for; those that did not
-	// run to their end count as well.
+	// Coverage is nil unless it was requested. Cases that failed count too.
 	Coverage Coverage
 }
 
-// A UsageError says that cases were asked for in a way that makes no sense.
+// A UsageError reports options that make no sense.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Test runs cases, twice each unless they are to run once, and compares what they give
-// with what they want. A case that fails is no error: that is a *UsageError, of ctx, or
-// says that no case could start.
+// Test runs cases, twice each unless o.Once is set, and compares their output with their want.
+// A failing case is no error. The error is a *UsageError, the error of ctx, or the reason why
+// no case could start.
 func Test(ctx context.Context, o Options) (Summary, error) {
 	if err := cmp.Or(o.checkCI(), o.checkOnce()); err != nil {
 		return Summary{}, err
 	}
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.Config == nil {
-		o.Config, _, _ = loader.ParseConfig(loader.ConfigName, o.Dir, nil) // nothing is no mistake
+		o.Config, _, _ = loader.ParseConfig(loader.ConfigName, o.Dir, nil) // an empty config has no error
 	}
 	if o.Cache == nil {
 		o.Cache = &starlark.Cache{}
@@ -171,18 +169,18 @@ func Test(ctx context.Context, o Options) (Summary, error) {
 	return s, nil
 }
 
-// A flag is an option as the command line calls it.
+// A flag is an option with its name on the command line.
 type flag struct {
 	name string
 	set  bool
 }
 
-// rewriteFlags are the options that rewrite cases.
+// rewriteFlags returns the options that rewrite cases.
 func (o *Options) rewriteFlags() []flag {
 	return []flag{{"--update", o.Update}, {"--prune", o.Prune}, {"--record", o.Record}}
 }
 
-// checkCI refuses to rewrite cases where nobody looks at what is accepted.
+// checkCI refuses to rewrite cases in CI, where no person checks the difference.
 func (o *Options) checkCI() error {
 	for _, f := range o.rewriteFlags() {
 		if f.set && o.Getenv != nil && o.Getenv("CI") != "" {
@@ -192,7 +190,7 @@ func (o *Options) checkCI() error {
 	return nil
 }
 
-// checkOnce refuses a single run for what takes two.
+// checkOnce refuses Once together with options that need two runs.
 func (o *Options) checkOnce() error {
 	for _, f := range append(o.rewriteFlags(), flag{"--coverage", o.Coverage}) {
 		if f.set && o.Once {
@@ -202,8 +200,8 @@ func (o *Options) checkOnce() error {
 	return nil
 }
 
-// judgeAll judges the cases that ran, up to the first that fails if that is
-// enough, and mends them.
+// judgeAll judges the cases that ran, up to the first failure if FailFast is set, and edits
+// their files.
 func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	s := Summary{Results: make([]Result, 0, len(cases))}
 	for _, c := range cases[:ran] {
@@ -220,8 +218,7 @@ func judgeAll(cases []*testCase, ran int, o *Options) Summary {
 	return s
 }
 
-// Run runs the cases at dir, each as a subtest, in hosts that have further plugins
-// of Go.
+// Run runs the cases at dir, each as a subtest. Their hosts have further Go plugins.
 func Run(t *testing.T, dir string, plugins ...starhost.Plugin) {
 	t.Helper()
 	summary, err := Test(t.Context(), Options{Paths: []string{dir}, Plugins: plugins})
@@ -249,13 +246,13 @@ func (s *Summary) add(r Result) {
 	}
 }
 
-// A count is how many cases have a status.
+// A count is the number of cases with a status.
 type count struct {
 	status Status
 	n      *int
 }
 
-// counts returns all counts, in the order in which they are shown.
+// counts returns all counts, in the order of the summary's text.
 func (s *Summary) counts() []count {
 	return []count{{Passed, &s.Passed}, {Failed, &s.Failed}, {Updated, &s.Updated}, {Pruned, &s.Pruned}, {Recorded, &s.Recorded}, {Broken, &s.Broken}, {Skipped, &s.Skipped}}
 }
@@ -280,7 +277,7 @@ func (s *Summary) String() string {
 	return text
 }
 
-// Text shows the cases that there is something to say about, and counts all.
+// Text describes the cases that have a Text, and counts all.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	for i := range s.Results {
@@ -291,8 +288,7 @@ func (s *Summary) Text() string {
 	return b.String() + s.String() + "\n"
 }
 
-// describe shows a case that there is something to say about, with its prose above what is to
-// be said.
+// describe returns the case's heading, its prose and its Text.
 func (r *Result) describe() string {
 	text := fmt.Sprintf("%s %s (%s)\n", strings.ToUpper(string(r.Status)), r.Name, r.File)
 	for line := range strings.Lines(r.Prose) {

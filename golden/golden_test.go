@@ -20,7 +20,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// The cases of testdata show the vocabulary and what it prints.
+// The cases of testdata show the vocabulary and its output.
 func TestRun(t *testing.T) {
 	golden.Run(t, "testdata")
 	golden.Run(t, "testdata/combine")
@@ -78,8 +78,8 @@ func TestOutcomes(t *testing.T) {
 	tests := []struct {
 		name   string
 		plugin string // "" for upperPlugin
-		text   string // of the case
-		want   string // what is printed
+		text   string // the case's
+		want   string // the output
 	}{
 		{"pass", "", upperCase + upperWant, "1 case: 1 passed\n"},
 		{"difference", "", strings.Replace(upperCase, `"hi"`, `"ho"`, 1) + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
@@ -113,14 +113,14 @@ case.star:1:10: assert_eq: got "HI", want "ho" [E0318]
 `},
 		{"a file that nothing looks at", "", upperCase + "-- workspace/a.md --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused section "workspace/a.md": nothing looked at this file
+unused section "workspace/a.md": nothing read this file
   help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
 `},
 		{"a fragment that nothing looks at", "", upperCase + "-- fragments/style --\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused section "fragments/style": nothing looked at this file
+unused section "fragments/style": nothing read this file
   help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
@@ -181,8 +181,8 @@ config.toml:1: plugin.q: no plugin is named q
 		{"a variable", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=a=b\n\n" + upperWant, "1 case: 1 passed\n"},
 		{"variables that nothing looks at", "plugin(requires_env = [\"TOKEN\"])\n" + upperPlugin, upperCase + "-- env --\nTOKEN=\nB=1\nA=2\n" + upperWant, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused variable A in section "env": nothing looked at it
-unused variable B in section "env": nothing looked at it
+unused variable A in section "env": nothing read it
+unused variable B in section "env": nothing read it
   help: starhost test --prune p.star::p_case
 
 1 case: 1 failed
@@ -245,7 +245,7 @@ case.star:1:14: register_tool: this file is no plugin: only a plugin registers [
 	}
 }
 
-// Failures that other packages word are shown as they word them.
+// Failures have the wording of the package that reports them.
 func TestFailures(t *testing.T) {
 	const spin = "def spin():\n    \"\"\"Spins.\"\"\"\n    for i in range(100000000):\n        pass\n\nregister_tool(spin)\n"
 	tests := []struct {
@@ -335,7 +335,7 @@ func TestUpdateShowsWhatIsAccepted(t *testing.T) {
 	}
 }
 
-// places is a tree with cases in all places where they can be.
+// places is a tree with a case in each place that a case can have.
 var places = map[string]string{
 	"plugins/a.star":                     upperPlugin,
 	"plugins/a_b.star":                   upperPlugin,
@@ -430,7 +430,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// Each result has the line that an editor is to jump to.
+// Each result has the line that an editor should jump to.
 func TestLines(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -440,7 +440,7 @@ func TestLines(t *testing.T) {
 		{"the first line that differs", upperCase + "-- want --\n== call_tool upper\n\"HA\"\n", 6, "the output is not what the case wants"},
 		{"a step", "-- case.star --\nprompt(\"hi\")\nfail(\"no\")\n", 3, "case.star:2:5: fail: no [E0301]"},
 		{"a setting", upperCase + "-- config.toml --\n\n[pluginz]\n", 6, `config.toml:2: unknown key "pluginz" (did you mean plugins?) [E0602]`},
-		{"a file", upperCase + upperWant + "-- workspace/a.bin.base64 --\n", 7, `unused section "workspace/a.bin": nothing looked at this file`},
+		{"a file", upperCase + upperWant + "-- workspace/a.bin.base64 --\n", 7, `unused section "workspace/a.bin": nothing read this file`},
 		{"no want", upperCase, 1, `no section "want"`},
 		{"no steps", "Prose.\n", 1, `no section "case.star": it says what to do, as prompt("hello")`},
 		{"passed", upperCase + upperWant, 0, ""},
@@ -461,28 +461,28 @@ func TestPrune(t *testing.T) {
 	tests := []struct {
 		name, before string
 		o            golden.Options
-		after        string // "" if the file is gone
+		after        string // "" if the file was removed
 		printed      string
 	}{
 		{"what is unused", "Capitals.\n" + stale + strings.TrimPrefix(upperCase, "Capitals.\n") + upperWant, golden.Options{Prune: true},
 			"Capitals.\n-- env --\n\nTOKEN=x\n" + strings.TrimPrefix(upperCase, "Capitals.\n") + upperWant, `PRUNED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused section "workspace/a.md": nothing looked at this file
-unused section "workspace/b.png": nothing looked at this file
-unused variable A in section "env": nothing looked at it
-unused variable B in section "env": nothing looked at it
+unused section "workspace/a.md": nothing read this file
+unused section "workspace/b.png": nothing read this file
+unused variable A in section "env": nothing read it
+unused variable B in section "env": nothing read it
 
 1 case: 1 pruned
 `},
 		{"a section without variables", upperCase + "-- env --\nA=1\n" + upperWant, golden.Options{Prune: true}, upperCase + upperWant, `PRUNED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused variable A in section "env": nothing looked at it
+unused variable A in section "env": nothing read it
 
 1 case: 1 pruned
 `},
 		{"with an update", upperCase + "-- env --\nA=1\n-- want --\n", golden.Options{Prune: true, Update: true}, upperCase + upperWant, `UPDATED p.star::p_case (golden/p_case.txtar)
   Capitals.
-unused variable A in section "env": nothing looked at it
+unused variable A in section "env": nothing read it
 --- old want
 +++ new want
 @@ -0,0 +1,2 @@
@@ -520,7 +520,7 @@ unused variable A in section "env": nothing looked at it
 	}
 }
 
-// A golden whose plugin is gone fails, and goes when it is asked to.
+// A case without a plugin fails, and is removed with Prune.
 func TestPruneWithoutPlugin(t *testing.T) {
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/q_case.txtar": upperCase + upperWant, "cases/q_case.txtar": upperCase})
 	o := golden.Options{Dir: dir, Paths: []string{"golden", "cases"}}
@@ -539,7 +539,7 @@ func TestPruneWithoutPlugin(t *testing.T) {
 	}
 }
 
-// many is a tree of two plugins with 5 cases each, of which the given ones fail.
+// many is a tree of two plugins with 5 cases each, of which some fail.
 func many(t *testing.T, failing ...string) string {
 	files := map[string]string{"a.star": upperPlugin, "b.star": upperPlugin}
 	for _, plugin := range []string{"a", "b"} {
@@ -580,7 +580,7 @@ func TestFailFast(t *testing.T) {
 	}
 }
 
-// Law: however many cases run at a time, the results are the same.
+// Law: the number of cases that run at the same time does not change the results.
 func TestJobs(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
 	want, wantPrinted := test(t, golden.Options{Dir: dir, Jobs: 1})
@@ -592,7 +592,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// Law: where nothing changes from run to run, one gives what two give.
+// Law: if nothing changes between runs, one run gives the results of two.
 func TestOnce(t *testing.T) {
 	dir := many(t, "a_1", "b_0", "b_4")
 	for _, fast := range []bool{false, true} {
@@ -606,7 +606,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Cases of one plugin are played in one host, and see nothing of each other.
+// Cases of one plugin share a host and cannot see each other's changes.
 func TestCasesAreApart(t *testing.T) {
 	const plugin = `
 plugin(permissions = ["fs.read:**"], config = {"greeting": "hello"}, requires_env = ["TOKEN"])
@@ -652,8 +652,8 @@ register_tool(note)
 	}
 }
 
-// A tool of the program that counts its calls makes a plugin nondeterministic. The
-// case that shows it fails, whatever it wants, and is not updated.
+// A Go tool that counts its calls makes a plugin nondeterministic. The case that shows it fails
+// whatever its want is, and is not updated.
 func TestNondeterministicTool(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star":              upperPlugin,
@@ -684,7 +684,7 @@ nondeterminism: two runs of the case differ
 	}
 }
 
-// Plugins of Go that do not fit beside the case's are why it fails.
+// A case fails with the error of Go plugins that conflict with its own.
 func TestPluginsThatDoNotFit(t *testing.T) {
 	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": upperCase})
 	s, _ := test(t, golden.Options{Dir: dir, Plugins: []starhost.Plugin{{Name: "p"}}})
@@ -693,10 +693,10 @@ func TestPluginsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// An interrupted run leaves all files as they were.
+// An interrupted run changes no file.
 func TestInterruptedUpdate(t *testing.T) {
 	dir := many(t, "a_0", "a_1", "b_4")
-	before := fragmentStore(t, dir)
+	before := readFiles(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := starhost.Plugin{Name: "stop", Hooks: []starhost.Hook{{
 		Event: "pre_tool_call",
@@ -708,13 +708,13 @@ func TestInterruptedUpdate(t *testing.T) {
 	if _, err := golden.Test(ctx, golden.Options{Dir: dir, Update: true, Plugins: []starhost.Plugin{stop}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
-	if diff := cmp.Diff(before, fragmentStore(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, readFiles(t, dir)); diff != "" {
 		t.Errorf("files (-before +after):\n%s", diff)
 	}
 }
 
-// fragmentStore returns all files of a folder.
-func fragmentStore(t *testing.T, dir string) map[string]string {
+// readFiles returns all files of a folder.
+func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {

@@ -51,7 +51,7 @@ prompt("hi", fragments = ["count:a", "count:b"])
 -- plugins/p.star --
 `
 
-// counting returns a plugin whose fragments depend on how often it was asked.
+// counting returns a plugin whose fragments depend on the number of calls.
 func counting() starhost.Plugin {
 	var n atomic.Int64
 	return starhost.Plugin{Name: "counting", FragmentLoaders: []starhost.FragmentLoader{{
@@ -93,7 +93,7 @@ func TestNondeterminism(t *testing.T) {
 	})
 }
 
-// A plugin of Go that panics is an outcome like others, and the case goes on.
+// A panic of a Go plugin is an ordinary outcome, and the case continues.
 func TestPanic(t *testing.T) {
 	c := newCase(t, "-- case.star --\nassert_eq(call_tool(\"boom\").is_error, True)\nprompt(\"hi\")\n-- plugins/p.star --\n")
 	got := runWith(t, c, conditions{}, starhost.Plugin{Name: "boom", Tools: []starhost.Tool{{
@@ -119,8 +119,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// Law: the sections of a text are the text; what is pruned of it has nothing else
-// changed, and nothing is left to prune.
+// Law: the joined sections of a text are the text. Pruning changes nothing else, and pruning
+// again changes nothing.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := []byte(texts.Draw(t, "case"))
@@ -140,13 +140,13 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// texts draws texts of lines that may look like the beginning of a section.
+// texts draws texts with lines that may look like the beginning of a section.
 var texts = rapid.Custom(func(t *rapid.T) string {
 	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "text", "-- want --", "-- a --", "--  --", "-- b --\r", "-- -- --", " -- c --", `\-- want --`}))
 	return strings.Join(lines.Draw(t, "lines"), "\n")
 })
 
-// Law: an escaped text is one section, and nothing follows it.
+// Law: an escaped text is one section.
 func TestEscapeIsOneSection(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := escapeMarkers(texts.Draw(t, "text"))
@@ -157,8 +157,8 @@ func TestEscapeIsOneSection(t *testing.T) {
 	})
 }
 
-// Law: replacing the want replaces the want, and nothing else. It says nothing of
-// a text that ends in half a line break.
+// Law: replacing the want changes only the want. The law does not hold for a text that ends in
+// half a line break.
 func checkReplaceWant(t interface{ Errorf(string, ...any) }, src, want string) {
 	src = strings.TrimRight(src, "\r")
 	before, after := txtar.Parse([]byte(src)), txtar.Parse(replaceWant([]byte(src), want))
@@ -267,8 +267,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// A case sees nothing of the one that was on the stage before, in the same host: not its
-// turn, which a failure cut off, nor its time, its files, its state and what it printed.
+// A case sees nothing of the case before it on the same stage and host, even if that one failed
+// in the middle of a turn: not its turn, time, files, state or output.
 func TestNothingIsLeftOnTheStage(t *testing.T) {
 	const plugin = `def look(ctx):
     """Looks at all that a case brings."""

@@ -16,35 +16,35 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// startTime is the time at which every case begins.
+// startTime is the time at the start of every case.
 var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// platform is what plugins see as the session's.
+// platform is the session's platform.
 const platform = "test"
 
-// A play is one run of a case: a session, and what the steps printed.
+// A play is one run of a case: a session, and the output of its steps.
 type play struct {
 	ctx     context.Context
 	session *starhost.Session
-	turn    *starhost.Turn // under way, or nil
+	turn    *starhost.Turn // the current turn, or nil
 	now     time.Time
 	prompts int
 	turns   int
-	sent    []string // what the previous prompt told the model, by message
+	sent    []string // the texts that the previous prompt sent, by message
 	logs    []starhost.LogLine
 	out     strings.Builder
 
-	unanswered error // of the first effect that effects.jsonl does not answer
+	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
-	events      appEvents       // that the case declares
-	firedEvents map[string]bool // of these, by name
+	events      appEvents       // the case's own events
+	firedEvents map[string]bool // names
 
-	env           map[string]string // that the case sets
+	env           map[string]string // the case's variables
 	mu            sync.Mutex
-	usedVariables map[string]bool // at these variables
+	usedVariables map[string]bool // names of env that were read
 }
 
-// lookup returns an environment variable.
+// lookup returns an environment variable, and marks it as used.
 func (p *play) lookup(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,8 @@ func (p *play) lookup(name string) string {
 	return defaultValue(name)
 }
 
-// addName puts a name into a set, which most plays need none of.
+// addName adds a name to a set. It makes the set when it is first needed, because most plays
+// need none.
 func addName(names *map[string]bool, name string) {
 	if *names == nil {
 		*names = map[string]bool{}
@@ -63,10 +64,10 @@ func addName(names *map[string]bool, name string) {
 	(*names)[name] = true
 }
 
-// defaultValue is what a variable reads as that a case does not set.
+// defaultValue is the value of a variable that a case does not set.
 func defaultValue(name string) string { return "test-" + name }
 
-// print writes a step's heading, what it gave, and what handlers logged.
+// print writes a step's heading, its result, and the lines that handlers logged.
 func (p *play) print(heading, text string) error {
 	for _, part := range [...]string{"== ", heading, "\n", text, p.flushLogs()} {
 		p.out.WriteString(part)
@@ -86,8 +87,8 @@ func (p *play) flushLogs() string {
 	return text
 }
 
-// printFailure prints a step that gave nothing but an error, and ends the turn. That a
-// handler ended it is an outcome as others are.
+// printFailure prints a step that failed, and ends the turn. If a handler aborted the turn, the
+// step has an outcome and no error.
 func (p *play) printFailure(heading string, err error) error {
 	p.endTurn()
 	p.recordUnanswered(err)
@@ -103,7 +104,7 @@ func (p *play) printFailure(heading string, err error) error {
 	return err
 }
 
-// currentTurn returns the turn under way, or begins one with an empty message.
+// currentTurn returns the current turn, or begins one with an empty message.
 func (p *play) currentTurn() (*starhost.Turn, error) {
 	if p.turn != nil {
 		return p.turn, nil
@@ -117,8 +118,8 @@ func (p *play) beginTurn(r starhost.Request) (t *starhost.Turn, err error) {
 	return p.turn, err
 }
 
-// recordUnanswered looks for effects that are not answered among failures. Hosts live with what
-// fails in handlers; a case does not with this.
+// recordUnanswered searches failures for an effect without an answer. A host tolerates failures
+// of handlers, but a case must fail then.
 func (p *play) recordUnanswered(failures ...error) {
 	for _, err := range failures {
 		var unanswered *effects.UnansweredError
@@ -136,8 +137,8 @@ func (p *play) endTurn() {
 	}
 }
 
-// Prompt begins a turn and builds its prompt. A turn that a handler ended gives
-// an empty one.
+// Prompt begins a turn and builds its prompt. If a handler aborted the turn, the prompt is
+// empty.
 func (p *play) Prompt(_ context.Context, r starhost.Request) (*starhost.Prompt, error) {
 	p.prompts++
 	heading := fmt.Sprintf("prompt %d", p.prompts)
@@ -169,7 +170,7 @@ func (p *play) CallTool(_ context.Context, call starhost.ToolCall) (starhost.Too
 	return reply, p.print(heading, replyText(call, &reply)+hooksText(t.Hooks()[before:]))
 }
 
-// hooksText is the line of a report that says what handlers did.
+// hooksText returns the line of a report that lists the actions of handlers.
 func hooksText(traces []starhost.HookTrace) string {
 	var b strings.Builder
 	report.WriteLine(&b, "hooks", report.HookLines(traces)...)
@@ -212,7 +213,7 @@ func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, e
 	return got[0], p.print(heading, contextText(got[0]))
 }
 
-// Advance moves the time and ends the turn, as a turn has one time.
+// Advance advances the time. It ends the turn, because a turn has one time.
 func (p *play) Advance(_ context.Context, d time.Duration) error {
 	p.endTurn()
 	p.now = p.now.Add(d)

@@ -10,17 +10,17 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// A scripted model gives the replies of a case, and prints what it is asked.
+// A scriptedModel is a model that returns the replies of a case, and prints its requests.
 type scriptedModel struct {
 	*play
 	heading  string
 	replies  []starhost.Reply
-	requests int   // requests
-	hooks    int   // that the requests have printed
-	err      error // of the last request
+	requests int   // number so far
+	hooks    int   // number of hook traces that the requests have printed
+	err      error // in the last request, or nil
 }
 
-// Complete prints the request and gives the next reply.
+// Complete prints the request and returns the next reply.
 func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
 	m.requests++
 	m.hooks += len(p.Hooks)
@@ -37,8 +37,8 @@ func (m *scriptedModel) Complete(_ context.Context, p *starhost.Prompt) (starhos
 	return m.replies[m.requests-1], nil
 }
 
-// Turn runs a whole turn with a scripted model. A turn that a handler ended gives
-// an empty result.
+// Turn runs a whole turn with a scripted model. If a handler aborted the turn, the result is
+// empty.
 func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Reply) (*starhost.TurnResult, error) {
 	p.endTurn()
 	p.turns++
@@ -58,7 +58,7 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 	return result, p.print(m.heading+" answer", quote(result.Text)+hooksText(result.Turn.Hooks()[m.hooks:]))
 }
 
-// Command runs a command in the turn under way.
+// Command runs a command in the current turn.
 func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, error) {
 	heading := "command " + texttable.OneLine(line)
 	t, err := p.currentTurn()
@@ -77,8 +77,8 @@ func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, e
 	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
 }
 
-// RenderTemplate loads a template and fills it in. Its references are not resolved:
-// prompt and turn do that.
+// RenderTemplate loads a template and fills it in. It does not resolve the template's
+// references; prompt and turn do.
 func (p *play) RenderTemplate(
 	_ context.Context, ref, input string, params map[string]string,
 ) (starhost.Template, error) {
@@ -97,7 +97,7 @@ func (p *play) RenderTemplate(
 	return tm, p.print(heading, templateText(&tm))
 }
 
-// templateText shows a template that was filled in, without what is empty.
+// templateText shows a filled-in template, without empty fields.
 func templateText(tm *starhost.Template) string {
 	list := func(names []string) string { return strings.Join(names, ", ") }
 	text := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// guides are the plugins of other systems' guides, as this one writes them.
+// guides are the plugins from the guides of other systems, rewritten for starhost.
 func guides(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("plugins/*/plugin.star")
@@ -23,8 +23,7 @@ func guides(t *testing.T) []string {
 	return files
 }
 
-// TestGuides shows that each plugin does what its guide promises. A plugin without
-// cases fails.
+// TestGuides shows that each plugin does what its guide promises. A plugin without cases fails.
 func TestGuides(t *testing.T) {
 	for _, dir := range guides(t) {
 		golden.Run(t, dir)
@@ -36,18 +35,18 @@ func TestCombining(t *testing.T) {
 	golden.Run(t, "plugins/combining")
 }
 
-// TestReferences shows what the host's own references name.
+// TestReferences shows the host's own references.
 func TestReferences(t *testing.T) {
 	golden.Run(t, "plugins/references")
 }
 
-// TestGuidesTogether shows that the plugins fit together, and that the models of one
-// can be used once it is granted what it declares.
+// TestGuidesTogether shows that the plugins do not conflict, and that the models of one work
+// after it is granted what it declares.
 func TestGuidesTogether(t *testing.T) {
 	tests := []struct {
 		name   string
 		grants []string
-		want   string // what is said when the model is chosen
+		want   string // the error of choosing the model
 	}{
 		{"granted", []string{"gptme_full=http:api.example.com", "gptme_full=secret:MY_LLM_API_KEY@api.example.com"}, ""},
 		{"the secret is not granted", []string{"gptme_full=http:api.example.com"}, `model my_llm cannot be used: plugin gptme_full has no permission secret:MY_LLM_API_KEY@api.example.com: add to [grants] of your config: gptme_full = ["secret:MY_LLM_API_KEY@api.example.com"] (or --grant gptme_full=secret:MY_LLM_API_KEY@api.example.com)`},

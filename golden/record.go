@@ -9,16 +9,16 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// A recording is what the effects of one run of a case gave, done outside: as
-// lines of effects.jsonl, each effect once.
+// A recording collects the real effects of one run of a case, as lines of effects.jsonl, each
+// effect once.
 type recording struct {
-	getenv func(string) string // of the machine: where secrets are
+	getenv func(string) string // the machine's environment, which has secrets
 	lines  []string
 	seen   map[string]bool // effects
 }
 
-// allowEffects lets the plugins of a host out: to the network, to programs, to secrets of
-// the machine that the case does not set.
+// allowEffects lets the plugins of a host reach the network, programs, and secrets of the
+// machine that the case does not set.
 func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) {
 	o.World.HTTP, o.World.Exec, o.World.Answers, o.World.Secrets = &effects.HTTP{}, &effects.Exec{}, nil, nil
 	o.LookupEnv = func(name string) (string, bool) {
@@ -31,7 +31,7 @@ func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) 
 	o.Host.Record = r.add
 }
 
-// add takes an effect, unless it is one that cases need no line for.
+// add adds an effect, unless cases need no line for its kind.
 func (r *recording) add(e starhost.Entry) {
 	line, ok := effects.AnswerLine(e.Line)
 	if !ok {
@@ -39,7 +39,7 @@ func (r *recording) add(e starhost.Entry) {
 	}
 	answers, err := effects.ReadAnswers(effectsFile, []byte(line))
 	if err != nil {
-		return // it is what a journal has: there is none
+		return // a journal's line has no error
 	}
 	if effect := answers.Unused()[0].Effect; !r.seen[effect] {
 		r.seen[effect] = true
@@ -47,8 +47,7 @@ func (r *recording) add(e starhost.Entry) {
 	}
 }
 
-// recordAll runs the cases with the effects that they have, and writes down what
-// these gave where that is not what the case says.
+// recordAll runs the cases with real effects, and updates their effects.jsonl with the replies.
 func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 	st, err := newStage(conditions{workers: 1, cache: o.Cache}, o.Plugins)
 	if err != nil {
@@ -62,14 +61,14 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 		if o.Getenv == nil {
 			st.recording.getenv = func(string) string { return "" }
 		}
-		st.run(ctx, c) // what fails, fails again
+		st.run(ctx, c) // a failure is reported by the later runs
 		st.closeHosts()
 		c.record(strings.Join(st.recording.lines, ""))
 	}
 	return ctx.Err()
 }
 
-// record makes the case say what its effects gave.
+// record replaces the case's effects.jsonl.
 func (c *testCase) record(lines string) {
 	old := string(c.text(effectsFile))
 	if c.problem != nil || lines == old || lines == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// quote shows a text: quoted if it is one line, as it is if it is a JSON object
-// or list on one, else line by line behind a "|".
+// quote shows a text: one line is quoted, except a JSON object or list, and several lines have
+// a "|" in front of each.
 func quote(text string) string {
 	switch {
 	case strings.Contains(text, "\n"):
@@ -37,8 +37,8 @@ func isContainer(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// promptBlocks splits what a prompt tells the model, tools aside: the system text, ""
-// if there is none, then each message.
+// promptBlocks splits the request of a prompt, without tools: first the system text, which may
+// be "", then each message.
 func promptBlocks(p *starhost.Prompt) []string {
 	list := []string{""}
 	if p.System != "" {
@@ -69,7 +69,7 @@ func messageBlock(m *starhost.Message) string {
 	return text
 }
 
-// changedBlocks returns the blocks of now from the first one on that was different before.
+// changedBlocks returns the blocks of now, from the first one on that differs from before.
 func changedBlocks(before, now []string) string {
 	n := 0
 	for n < len(before) && n < len(now) && before[n] == now[n] {
@@ -78,7 +78,7 @@ func changedBlocks(before, now []string) string {
 	return strings.Join(now[n:], "")
 }
 
-// withNewline ends text with a line break; nothing stays nothing.
+// withNewline ends text with a line break; it returns "" for "".
 func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -86,7 +86,7 @@ func withNewline(text string) string {
 	return text + "\n"
 }
 
-// replyText shows the answer of a tool.
+// replyText shows the reply of a tool.
 func replyText(asked starhost.ToolCall, r *starhost.ToolReply) string {
 	if r.Denied != nil {
 		return decisionText(*r.Denied)
@@ -118,7 +118,7 @@ func resultText(r *starhost.Result) string {
 	return text + attachmentOffers(r.Attachments)
 }
 
-// withLabel puts a label in front of what quote returned.
+// withLabel puts a label in front of a text that quote returned.
 func withLabel(label, quoted string) string {
 	if strings.HasPrefix(quoted, "|") {
 		return label + ":\n" + quoted
@@ -126,8 +126,8 @@ func withLabel(label, quoted string) string {
 	return label + ": " + quoted
 }
 
-// outcomeText shows what an event's handlers decided together and, if several of
-// them had something to say, what each did.
+// outcomeText shows the joint decision of an event's handlers and, if several of them decided,
+// each single decision.
 func outcomeText(o *starhost.Outcome) string {
 	var decided []starhost.Decision
 	for _, d := range o.Decisions {
@@ -208,7 +208,7 @@ func indent(prefix, text string) string {
 	return b.String()
 }
 
-// contextText shows context as it was offered, before merging, with all contents.
+// contextText shows context before merging, with all contents.
 func contextText(c starhost.Context) string {
 	cells := make([][]string, len(c.Fragments))
 	for i, f := range c.Fragments {
@@ -232,7 +232,7 @@ func contextText(c starhost.Context) string {
 	return b.String() + attachmentOffers(c.Attachments)
 }
 
-// attachmentOffers shows attachments as they were offered.
+// attachmentOffers shows attachments before merging.
 func attachmentOffers(list []fragments.Attachment) string {
 	cells := make([][]string, len(list))
 	for i := range list {

@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// chunkSize is the most cases of one plugin that are played on one stage: enough
-// for loading the plugin to cost little, few enough for all workers to have some.
+// chunkSize is the most cases of one plugin that are played on one stage. More would leave some
+// workers idle, and fewer would load the plugin more often.
 const chunkSize = 32
 
 // splitChunks splits cases into lists of neighbours with the same plugin.
@@ -28,7 +28,7 @@ func splitChunks(cases []*testCase) [][]*testCase {
 	return list
 }
 
-// jobCount is how many cases are looked at the same time.
+// jobCount returns how many cases run at the same time.
 func (o *Options) jobCount() int {
 	if o.Jobs <= 0 {
 		return runtime.GOMAXPROCS(0)
@@ -36,7 +36,7 @@ func (o *Options) jobCount() int {
 	return o.Jobs
 }
 
-// runParallel calls do for the numbers below n, some at the same time.
+// runParallel calls do for the numbers from 0 to n-1, up to jobs of them at the same time.
 func runParallel(jobs, n int, do func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -50,13 +50,13 @@ func runParallel(jobs, n int, do func(i int)) {
 	wg.Wait()
 }
 
-// runAll runs all cases twice, unless once is enough: in order, and last first, with the
-// loaders of each prompt last first as well. It returns how many did run, which is all
-// but those after a failure that is enough. If coverage is not nil, a third pass measures it and
-// compares nothing, because its probes cost steps. The third pass is like the second, so that each
-// case counts the same, whatever the number of jobs.
+// runAll runs all cases once in order, and unless o.Once is set, once in reverse order with the
+// loaders of each prompt in reverse order. It returns the number of cases that ran: all, or
+// those up to the first failure if o.FailFast is set. If coverage is not nil, a third pass
+// measures it and compares nothing, because its probes cost steps. The third pass is like the
+// second, so that the number of jobs does not change a case's counts.
 func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starlark.Coverage) (ran int, err error) {
-	var last atomic.Int64 // index of the last case that is of interest
+	var last atomic.Int64 // index of the last case that must run
 	last.Store(int64(len(cases) - 1))
 	err = pass(ctx, cases, o, conditions{workers: 1, cache: o.Cache}, func(st *stage, c *testCase) {
 		if c.index > last.Load() {
@@ -86,14 +86,13 @@ func runAll(ctx context.Context, cases []*testCase, o *Options, coverage *starla
 	return len(cases), err
 }
 
-// lowerTo sets n to v unless it is lower.
+// lowerTo sets n to v unless n is lower.
 func lowerTo(n *atomic.Int64, v int64) {
 	for old := n.Load(); v < old && !n.CompareAndSwap(old, v); old = n.Load() {
 	}
 }
 
-// pass runs cases in their order, as many at a time as the options say, each
-// worker on a stage of its own.
+// pass runs cases in order. Each of its workers has a separate stage.
 func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, run func(*stage, *testCase)) error {
 	list := splitChunks(cases)
 	errs := make([]error, min(o.jobCount(), len(list)))

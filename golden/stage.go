@@ -17,50 +17,49 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// conditions are what must not change what a case gives.
+// conditions are circumstances of a run that must not change the output of a case.
 type conditions struct {
-	workers   int  // loaders at a time
-	lastFirst bool // order in which the loaders of a prompt start
+	workers   int  // number of loaders that run at the same time
+	lastFirst bool // the loaders of a prompt start in reverse order
 	coverage  *starlark.Coverage
 	cache     *starlark.Cache // or nil
 }
 
-// A stage is where cases are played, one after another. It keeps what they have in
-// common: the vocabulary of their scripts, and a host for those of one plugin that
-// have the same config and bring nothing but files. All that a host learns of a case, its
-// files, time and store, it learns through the play that is on. It is the
-// builtins.CaseDriver of all scripts.
+// A stage plays cases, one after another. It contains everything that they share: the
+// vocabulary of their scripts, and a host for the cases of one plugin that have the same config
+// and contain only files. A host gets the files, the time and the store of a case from the
+// current play. The stage is the builtins.CaseDriver of all scripts.
 type stage struct {
-	play      // that is on
+	play      // the current one
 	cond      conditions
-	plugins   []starhost.Plugin // of Go
+	plugins   []starhost.Plugin // written in Go
 	workspace workspace
 	fragments fragmentStore
 	store     store
-	box       *starlark.Sandbox // of scripts
+	box       *starlark.Sandbox // runs the scripts
 	hosts     map[hostKey]*loadedHost
-	recording *recording // of effects that are done, or nil
+	recording *recording // collects real effects; or nil
 }
 
-// A hostKey is what makes cases fit for one host.
+// A hostKey is equal for cases that can share a host.
 type hostKey struct {
-	plugin string // real path, of the case if it brings plugins, variables or effects
+	plugin string // its real path; the case's if it has plugins, variables, effects or events
 	config string
 }
 
-// A store is what plugins keep across sessions, empty at the start of each case.
+// A store is the plugins' values across sessions, empty at the start of each case.
 type store struct{ *effects.MemoryKV }
 
-// A hosted is what loading gave.
+// A loadedHost is the result of loading plugins.
 type loadedHost struct {
 	set     *loader.Set
-	answers *effects.Answers // of the one case, empty if there are several
-	events  appEvents        // likewise
+	answers *effects.Answers // a single case has them; empty if cases share the host
+	events  appEvents        // the same
 	logs    []starhost.LogLine
 	err     error
 }
 
-// newStage returns a stage whose hosts have further plugins of Go.
+// newStage returns a stage whose hosts have further Go plugins.
 func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	st := &stage{cond: cond, plugins: plugins, hosts: map[hostKey]*loadedHost{}}
 	st.box = starlark.New(starlark.Options{
@@ -70,7 +69,7 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 		},
 	})
 	for _, e := range slices.Concat(builtins.Table(st.box), builtins.CaseTable(st.box, st)) {
-		if e.Value == nil { // the language's own
+		if e.Value == nil { // a part of the language
 			continue
 		}
 		if err := st.box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -80,11 +79,11 @@ func newStage(cond conditions, plugins []starhost.Plugin) (*stage, error) {
 	return st, nil
 }
 
-// closeHosts lets go of all hosts.
+// closeHosts closes and removes all hosts.
 func (st *stage) closeHosts() {
 	for _, h := range st.hosts {
 		if h.set != nil {
-			h.set.Close() // of files in memory alone
+			h.set.Close() // its files are in memory: there is no error
 		}
 	}
 	clear(st.hosts)
@@ -119,8 +118,8 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
 
-// unused returns what nothing looked at, in order of plugins, fragments, files,
-// variables, effects and events.
+// unused returns the parts that nothing read: plugins, fragments, files, variables, effects and
+// events, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
 	for _, name := range c.unreadFiles() {
@@ -162,8 +161,7 @@ func (st *stage) host(ctx context.Context, c *testCase) *loadedHost {
 	return h
 }
 
-// load loads the plugins of a case for h. What needs more than the case has is
-// answered.
+// load loads the plugins of a case for h. Answers reply to effects outside of the case.
 func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loader.Set, err error) {
 	if h.answers, err = effects.ReadAnswers(effectsFile, c.text(effectsFile)); err != nil {
 		return nil, err
@@ -197,9 +195,9 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		FS:           &st.workspace,
 		LookupEnv:    lookup,
 		Cache:        st.cond.cache,
-		Workers:      1, // the play is one goroutine's; others play other cases
+		Workers:      1, // each stage has one goroutine
 		Coverage:     st.cond.coverage,
-		AllowMissing: true, // [loader.Set.Err] has it, after the plugin's own error
+		AllowMissing: true, // [loader.Set.Err] reports them, after the plugin's own error
 		Host: starhost.Options{
 			Clock:     func() time.Time { return st.now },
 			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },

@@ -7,29 +7,28 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// Steps are the steps of cases, played one after another in a session that somebody
-// else made: what the prompt of a REPL offers. They are a builtins.CaseDriver, and
-// print what a case would print.
+// Steps play the steps of cases one after another in an existing session, for the prompt of a
+// REPL. They are a builtins.CaseDriver, and print the same output as a case.
 type Steps struct{ play }
 
-// NewSteps returns steps in a session. Each needs the context of [Steps.Within].
+// NewSteps returns steps in a session. Call [Steps.SetContext] before each step.
 func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s}} }
 
-// SetContext sets the context of the steps to come: that of what they call, too.
+// SetContext sets the context of the next steps and of everything that they call.
 func (s *Steps) SetContext(ctx context.Context) { s.ctx = ctx }
 
-// CurrentTurn returns the turn under way, or begins one with an empty message.
+// CurrentTurn returns the current turn, or begins one with an empty message.
 func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
 
-// Elapsed returns by how much steps have moved the time.
+// Elapsed returns the time by which steps have advanced the clock.
 func (s *Steps) Elapsed() time.Duration { return s.now.Sub(time.Time{}) }
 
-// TakeOutput returns what steps printed since it was asked last.
+// TakeOutput returns the output since its last call.
 func (s *Steps) TakeOutput() string {
 	text := s.out.String()
 	s.out.Reset()
 	return text
 }
 
-// EndTurn ends the turn under way.
+// EndTurn ends the current turn, if there is one.
 func (s *Steps) EndTurn() { s.endTurn() }

@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/golden"
 )
 
-// TestTurnFailures: the replies of a scripted model are as many as the turn takes.
+// TestTurnFailures: a scripted model must have exactly as many replies as the turn takes.
 func TestTurnFailures(t *testing.T) {
 	tests := []struct{ name, step, want string }{
 		{"too few replies", `turn("hi", [tool_call("upper", text = "x")])`, "turn: model_replies has 1, want one more: the turn goes on"},
@@ -29,7 +29,7 @@ func TestTurnFailures(t *testing.T) {
 	}
 }
 
-// TestTurnBeginsAborted: steps in a turn that a handler does not let begin.
+// TestTurnBeginsAborted: steps in a turn whose beginning a handler aborts.
 func TestTurnBeginsAborted(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star": `register_hook("turn_start", lambda: abort("closed"))`,
@@ -41,7 +41,7 @@ func TestTurnBeginsAborted(t *testing.T) {
 	}
 }
 
-// TestUnusedEffects: a line that no effect asked for is found, and pruned.
+// TestUnusedEffects: a line that answered no effect is reported, and pruned.
 func TestUnusedEffects(t *testing.T) {
 	const line = `{"exec":{"argv":["date"]},"reply":{"code":0,"stdout":"","stderr":""}}` + "\n"
 	before := upperCase + "-- effects.jsonl --\n" + line + "\n" + line + upperWant
@@ -60,7 +60,7 @@ func TestUnusedEffects(t *testing.T) {
 	}
 }
 
-// TestStoresAreApart: what a plugin stores in one case is not there in another.
+// TestStoresAreApart: a case does not see values that another case stored.
 func TestStoresAreApart(t *testing.T) {
 	const plugin = `plugin(permissions = ["store"])
 
@@ -78,8 +78,8 @@ register_tool(count)
 	}
 }
 
-// TestEvents: events that are none, and one that nothing fires or has a hook on,
-// which is pruned.
+// TestEvents: invalid events, and an event that nothing fires or has a hook on, which is
+// pruned.
 func TestEvents(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"no JSON", `{"name":`, "events.jsonl: line 2: unexpected EOF"},
@@ -102,8 +102,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestUnusedPluginFiles: a file of a plugin in the case that nothing reads is found,
-// and pruned.
+// TestUnusedPluginFiles: a file of a plugin in the case that nothing reads is reported, and
+// pruned.
 func TestUnusedPluginFiles(t *testing.T) {
 	const used = upperCase + "-- plugins/q/plugin.star --\nload(\"lib.star\", \"x\")\nprint(x, files.read(\"a.md\").strip(), len(files.glob(\"notes/*\")))\n-- plugins/q/lib.star --\nx = 1\n" +
 		"-- plugins/q/a.md --\nA\n-- plugins/q/notes/b.txt --\nB\n-- plugins/single.star --\n"
@@ -116,7 +116,7 @@ func TestUnusedPluginFiles(t *testing.T) {
 	}
 	dir = tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": used + unused})
 	_, out := test(t, golden.Options{Dir: dir, Paths: []string{"p.star"}})
-	want := "unused section \"plugins/lost/lib.star\": nothing looked at this file\nunused section \"plugins/q/c.md\": nothing looked at this file\nunused section \"plugins/q/other.star\": nothing looked at this file\n"
+	want := "unused section \"plugins/lost/lib.star\": nothing read this file\nunused section \"plugins/q/c.md\": nothing read this file\nunused section \"plugins/q/other.star\": nothing read this file\n"
 	if !strings.Contains(out, want) {
 		t.Errorf("got %s", out)
 	}

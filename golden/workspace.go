@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A workspace is an in-memory file system that knows which of its files somebody
-// looked at. To list a folder is to look at all files in it. It is safe for
-// concurrent use, but for reset.
+// A workspace is an in-memory file system that records which of its files were read. Listing a
+// folder counts as reading all files in it. It is safe for concurrent use, except reset.
 type workspace struct {
 	afero.Fs
 	mu          sync.Mutex
@@ -42,7 +41,7 @@ func (w *workspace) Stat(name string) (os.FileInfo, error) {
 	return w.Fs.Stat(name)
 }
 
-// markUsed notes that somebody looked at a file, or listed a folder.
+// markUsed records that a file was read, or a folder listed.
 func (w *workspace) markUsed(name string, listed bool) {
 	name = path.Clean(filepath.ToSlash(name))
 	w.mu.Lock()
