@@ -1,25 +1,24 @@
 package loader
 
-// Code explains one error code: Text says what it means and what to do, Bad is
-// an example that fails with it and Good one that works. An example is a config;
-// where it begins with "-- ", the files of a current folder in txtar form, whose
-// plugins are loaded; or a command line. It is an alias of an unnamed type, so that
-// every package can declare it.
+// Code explains one error code: Text says what it means and what to do, Bad is an example that
+// fails with it and Good one that works. An example is a config or a command line. If it begins
+// with "-- ", it is a folder in txtar form whose plugins are loaded. Code is an alias of an
+// unnamed type, so that every package can declare it.
 type Code = struct{ Code, Title, Text, Bad, Good string }
 
-// Codes returns what the errors of this package mean, in order.
+// Codes explains the errors of this package, in order.
 func Codes() []Code {
 	return []Code{
 		{
 			Code: "E0601", Title: "invalid TOML",
-			Text: "The config file is not TOML. The place is where the parser gave up; the mistake is there or shortly before it. " +
-				"A file must also be UTF-8 without NUL bytes, and nothing in it nested more than 32 deep.",
+			Text: "The config file is not TOML. The parser stopped at the place; the mistake is there or shortly before it. " +
+				"A file must also be UTF-8 without NUL bytes, and its values nest at most 32 deep.",
 			Bad:  "[plugins\npaths = [\"plugins\"]\n",
 			Good: "[plugins]\npaths = [\"plugins\"]\n",
 		},
 		{
 			Code: "E0602", Title: "unknown config key",
-			Text: "The config has a key that means nothing here. Keys of plugins stand below [plugin.NAME].",
+			Text: "The config has a key that starhost does not have. Write keys of plugins below [plugin.NAME].",
 			Bad:  "[pluginz]\npaths = [\"plugins\"]\n",
 			Good: "[plugins]\npaths = [\"plugins\"]\n",
 		},
@@ -31,14 +30,14 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0604", Title: "a path that is no plugin",
-			Text: "A path must be a .star file, a folder with plugin.star, or a folder that holds these. What a plugin reads must lie in its own folder, " +
-				"and a plugin that is a single file has none: make it NAME/plugin.star.",
+			Text: "A path must be a .star file, a folder with plugin.star, or a folder that contains these. A plugin reads files in its folder only, " +
+				"and a plugin that is a single file has no folder: make it NAME/plugin.star.",
 			Bad:  "-- oncall.star/README.md --\na folder named like a file\n",
 			Good: "-- oncall/plugin.star --\n",
 		},
 		{
 			Code: "E0605", Title: "invalid plugin name",
-			Text: "A plugin is named by its file or folder: a lower-case letter, then at most 63 letters, digits, _ and -. Rename the file or folder.",
+			Text: "A plugin has the name of its file or folder: a lower-case letter, then at most 63 letters, digits, _ and -. Rename the file or folder.",
 			Bad:  "-- On Call.star --\n",
 			Good: "-- on-call.star --\n",
 		},
@@ -50,13 +49,13 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0607", Title: "a file that cannot be read",
-			Text: "The file is missing, is a folder or a device, may not be read, or is a link that leads out of the plugin's folder. Copy what a link leads to into the folder.",
+			Text: "The file is missing, is a folder or a device, is not readable, or is a link that leads out of the plugin's folder. Copy the target of the link into the folder.",
 			Bad:  "-- oncall/plugin.star/README.md --\nplugin.star is a folder here\n",
 			Good: "-- oncall/plugin.star --\n",
 		},
 		{
 			Code: "E0608", Title: "too large",
-			Text: "A file or folder is over a fixed bound: 1 MiB for a config, 256 KiB for a .star file, 64 MiB for all that a plugin reads, 100,000 files in its folders, 10,000 matches of one glob.",
+			Text: "A file or folder is over a fixed bound: 1 MiB for a config, 256 KiB for a .star file, 64 MiB for all files that a plugin reads, 100,000 files in its folders, 10,000 matches of one glob.",
 			Bad:  "# a config of more than 1 MiB\n",
 			Good: "# a config of a few lines\n",
 		},
@@ -75,33 +74,33 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0611", Title: "no such library",
-			Text: "load(\"@NAME//FILE\", ...) reads a file of the folder that [libraries] of the config calls NAME. What a plugin brings itself is loaded without @: load(\"lib/text.star\", ...).",
+			Text: "load(\"@NAME//FILE\", ...) reads a file of the folder that [libraries] of the config calls NAME. A plugin loads its own files without @: load(\"lib/text.star\", ...).",
 			Bad:  "-- oncall/plugin.star --\nload(\"@lib//text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
 			Good: "-- oncall/plugin.star --\nload(\"lib/text.star\", \"shorten\")\n-- oncall/lib/text.star --\ndef shorten(s): return s[:9]\n",
 		},
 		{
 			Code: "E0612", Title: "a requirement is not met",
-			Text: "plugin(requires = [...]) names plugins, each NAME or NAME>=VERSION, that are loaded before this one. One is missing, older, not loaded itself, or requires this one in turn.",
+			Text: "plugin(requires = [...]) names plugins, each NAME or NAME>=VERSION, that starhost loads before this one. One of them is missing or too old, did not load, or requires this plugin in turn.",
 			Bad:  "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.1\")\n",
 			Good: "-- plugins/oncall.star --\nplugin(requires = [\"policy>=1.2\"])\n-- plugins/policy.star --\nplugin(version = \"1.2\")\n",
 		},
 		{
 			Code: "E0613", Title: "changed since it was trusted",
-			Text: "A file of a plugin or library of a trusted project is not the one that was looked at when the project was trusted: it changed while the plugins were loaded, or it is new. " +
-				"starhost trust shows the difference and asks again; for a project that you edit yourself there is starhost trust --path.",
+			Text: "A file of a plugin or library of a trusted project is not the file that you trusted: it changed while the plugins loaded, or it is new. " +
+				"starhost trust shows the difference and asks again; use starhost trust --path for a project that you edit yourself.",
 			Bad:  "# a plugin edits a file of its own project and reads it\n",
 			Good: "starhost trust\n",
 		},
 		{
 			Code: "E0614", Title: "nothing to trust",
-			Text: "starhost trust is about the project of the nearest starhost.toml, up to the repository root. What is trusted stands in starhost/trust.json of the XDG state folder, which only you may write; " +
-				"a file that does not hold that, or that others may write, trusts nobody.",
+			Text: "starhost trust is about the project of the nearest starhost.toml, up to the repository root. The list of trusted projects is starhost/trust.json in the XDG state folder, which only you may write; " +
+				"if the file is no such list, or others may write it, starhost trusts no project.",
 			Bad:  "starhost trust # in a folder without starhost.toml\n",
 			Good: "starhost -C my-project trust\n",
 		},
 		{
 			Code: "E0615", Title: "a config that cannot be read",
-			Text: "The config that --config or STARHOST_CONFIG names, or the one that was found, is not there, is no file, or the system refuses to read it.",
+			Text: "The config that --config or STARHOST_CONFIG names, or that starhost found, is missing, is no file, or the system refuses to read it.",
 			Bad:  "-- starhost.toml/README.md --\na folder named like the file\n",
 			Good: "-- starhost.toml --\n-- plugins/a.star --\n",
 		},

@@ -15,62 +15,62 @@ import (
 // ConfigName is the name of a project's config file.
 const ConfigName = "starhost.toml"
 
-// A Config is what an operator decided, decoded once from all layers. The caller
-// may change fields afterwards: that is how flags win over files.
+// A Config has the settings of all layers. The caller may change its fields, so that flags win over
+// files.
 type Config struct {
 	Plugins PluginsConfig
 	// Libraries are the folders behind load("@NAME//..."), by NAME.
 	Libraries map[string]Path
-	// Plugin holds what concerns one plugin, by its name; see [Config.PluginOf].
+	// Plugin has the settings of single plugins, by name; see [Config.PluginOf].
 	Plugin map[string]*PluginConfig
-	// Grants are the permissions given, by plugin; see [Config.GrantsOf].
+	// Grants are the permissions that the operator grants, by plugin; see [Config.GrantsOf].
 	Grants map[string][]string
-	// Secrets says where a secret comes from; one that is not listed comes from the
-	// environment variable of its name, or the file that NAME_FILE names.
+	// Secrets are the sources of secrets, by name. A secret that is not listed comes from the
+	// environment variable of its name, or from the file that NAME_FILE names.
 	Secrets map[string]*SecretConfig
-	// Limits hold for a load and for each call; see [Config.LimitsOf]. Those of a project, which
-	// concern its own plugins, are not among them.
+	// Limits bound a load and each call; see [Config.LimitsOf]. The limits of a project are
+	// elsewhere, because they apply to its own plugins only.
 	Limits LimitsConfig
 	Prompt PromptConfig
 	Tools  ToolsConfig
 	Model  ModelConfig
 	Store  StoreConfig
-	// MCP are servers whose tools are mounted, by the prefix of their names.
+	// MCP are servers whose tools starhost offers, by the prefix of the tools' names.
 	MCP map[string]*MCPConfig
 
 	places   map[string]Place // by toml.Key.String(), and by key and element of united lists
 	warnings []Warning
 	project  string         // absolute folder of the project layer, "" without one
-	pending  []layerSetting // what the project says of single plugins, until Select knows whose they are
+	pending  []layerSetting // settings of the project for single plugins, until Select finds the plugins
 
-	projectGrants map[string]projectGrant // of a trusted project, by plugin
+	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
-	files         []string      // that were read, absolute
+	files         []string      // absolute paths of the files that LoadConfig read
 	trustedFiles  *trustedFiles // the files of a trusted project; nil if it is not trusted
 }
 
-// A projectGrant is what a project gives to a plugin of its own.
+// A projectGrant has the permissions that a project grants to one of its plugins.
 type projectGrant struct {
 	permissions []string
 	place       Place
 }
 
-// PluginsConfig says which plugins there are.
+// PluginsConfig chooses the plugins.
 type PluginsConfig struct {
 	Paths []Path
-	// Enabled are the names to use; empty means all that are found.
+	// Enabled are the names of the plugins to use; empty means all.
 	Enabled []string
-	// Disabled are the names not to use; they win over Enabled.
+	// Disabled are the names of the plugins not to use; they win over Enabled.
 	Disabled []string
-	// Required are the names without which the host must not work.
+	// Required are the names of the plugins without which the host must not work.
 	Required []string
 }
 
 // PluginConfig is the [plugin.NAME] of one plugin.
 type PluginConfig struct {
-	// Mode is "enforce", the default, or "warn": denials are only logged.
+	// Mode is "enforce", the default, or "warn": starhost only logs the plugin's denials.
 	Mode string
-	// Limits are lower ones for this plugin; 0 means the host's.
+	// Limits are lower limits for this plugin; 0 means the host's limit.
 	Limits LimitsConfig
 	// Values overlay the defaults that the plugin declares.
 	Values map[string]Value
@@ -80,11 +80,11 @@ type PluginConfig struct {
 type Value struct {
 	// V is string, int64, float64 (finite), bool, []any or map[string]any of these.
 	V any
-	// Place is that of the key.
+	// Place is the place of the key.
 	Place Place
 }
 
-// PromptConfig says how a prompt is put together and bounds what a turn adds.
+// PromptConfig is the form of a prompt, with bounds for the fragments of a turn.
 type PromptConfig struct {
 	// Dedup is "session" or "prompt".
 	Dedup string
@@ -93,55 +93,55 @@ type PromptConfig struct {
 	// MaxBytes, MaxFragment and MaxPlugin bound the text of all fragments, of one
 	// fragment and of one plugin's fragments, in bytes.
 	MaxBytes, MaxFragment, MaxPlugin int64
-	// MaxAttachments is a number, MaxAttachment is in bytes, MaxPixels is width
-	// times height of an image.
+	// MaxAttachments is a number of attachments, MaxAttachment is in bytes, MaxPixels is the width
+	// times the height of an image.
 	MaxAttachments           int
 	MaxAttachment, MaxPixels int64
 	// MaxTokens bounds the text of all fragments; 0 means no bound.
 	MaxTokens int
 }
 
-// ToolsConfig limits the tools that are offered, by globs on their names.
+// ToolsConfig selects the tools that starhost offers, by globs on their names.
 type ToolsConfig struct{ Allow, Deny []string }
 
-// SecretConfig says where a secret comes from: a file or the output of a command.
+// SecretConfig is the source of a secret: a file or the output of a command.
 type SecretConfig struct {
 	File    Path
 	Command []string
 }
 
-// ModelConfig names the model to ask, "" for none.
+// ModelConfig names the default model; "" means none.
 type ModelConfig struct{ Default string }
 
-// StoreConfig is where sessions and fragments are kept.
+// StoreConfig names the database of sessions and fragments.
 type StoreConfig struct{ URL string }
 
-// MCPConfig is a server whose tools are mounted: either a program or a URL.
+// MCPConfig is a server whose tools starhost offers: either a program or a URL.
 type MCPConfig struct {
 	Command []string
-	// Env are the environment variables that the program gets, by name.
+	// Env are the names of the environment variables that the program gets.
 	Env []string
 	URL string
-	// Token is the name of the secret that the URL gets as a bearer token, "" for none.
+	// Token is the name of the secret that starhost sends to the URL as a bearer token, or "".
 	Token string
 	// Approval is "ask" or "auto"; empty means ask.
 	Approval string
 }
 
-// A Path is a file or folder that someone named.
+// A Path is a file or folder that an argument or a config names.
 type Path struct {
-	// Shown is as messages show it: relative where its author wrote it so, with /.
+	// Shown is the path for messages, with "/". It is relative if its author wrote it so.
 	Shown string
-	// Real is absolute.
+	// Real is the absolute path.
 	Real string
-	// Place is where the config names it; zero for an argument.
+	// Place is the place in the config; zero for an argument.
 	Place Place
-	// Project is true for a path that no operator named: the config of a project did,
-	// or it is a default. The operator's own grants do not reach plugins found there.
+	// Project is true if the path comes from a project's config or is a default. The operator's
+	// grants do not apply to plugins at such a path.
 	Project bool
 }
 
-// NewPath returns what name means in the folder dir.
+// NewPath returns the path that name has relative to the folder dir.
 func NewPath(dir, name string) Path {
 	real := filepath.FromSlash(name)
 	if !filepath.IsAbs(real) {
@@ -153,30 +153,31 @@ func NewPath(dir, name string) Path {
 	return Path{Shown: path.Clean(filepath.ToSlash(name)), Real: real}
 }
 
-// ConfigOptions say where configs are. The zero value reads the current folder's
-// project and no user file.
+// ConfigOptions are the places of configs. The zero value reads the project of the current folder
+// and no config of the user.
 type ConfigOptions struct {
 	// Dir is the current folder; "" means ".".
 	Dir string
-	// File is a config that is read instead of the user's and the project's, as the
-	// user's own; "" means the file that STARHOST_CONFIG names, if it does.
+	// File is a config that LoadConfig reads as the user's, instead of the user's and the
+	// project's. "" means the file that STARHOST_CONFIG names, if any.
 	File string
 	// None reads no file at all.
 	None bool
-	// Strict makes an error of a mistake in the config of an untrusted project, for a caller that
-	// checks or shows the config. Without it LoadConfig warns, and ignores that config as a whole.
+	// Strict makes LoadConfig return an error for a mistake in the config of an untrusted project,
+	// for a caller that checks or shows the config. Without Strict, LoadConfig warns and ignores
+	// that config as a whole.
 	Strict bool
 	// Getenv returns environment variables: HOME, XDG_CONFIG_HOME, STARHOST_CONFIG,
 	// XDG_STATE_HOME, STARHOST_MODEL, STARHOST_STORE. Nil means an empty environment.
 	Getenv func(string) string
 }
 
-// LoadConfig reads the config. Later layers win: built-in, the user's file, the
-// project's ([ConfigName], in Dir or above it up to the repository root), the
-// environment. Tables merge, arrays replace, but disabled and required unite,
-// and a project adds to paths. The project's is read fully if the operator trusts
-// it as it is now; see [TrustOptions]. It never disables plugins of the user's config, sets them
-// to warn or limits them, trusted or not.
+// LoadConfig reads the config. Later layers win: the built-in one, the user's file, the project's
+// file ([ConfigName], in Dir or above it up to the repository root), the environment. Tables merge,
+// and arrays replace others, except that disabled and required unite and a project adds to paths.
+// LoadConfig uses all settings of the project only if the operator trusts its current bytes; see
+// [TrustOptions]. A project, trusted or not, never disables plugins of the user's config, sets them
+// to warn or limits them.
 //
 // The error joins one [*Error] for each mistake. A mistake in the config of an untrusted project
 // is a warning and no error, so that the user's plugins stay in use: see [ConfigOptions.Strict].
@@ -187,7 +188,7 @@ func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	return o.load(func(c *Config, l *layer, src []byte) { c.trustProject(l, src, o.Getenv) })
 }
 
-// load reads all layers. trust is asked about that of a project before it counts.
+// load reads all layers. It calls trust before it reads the layer of a project.
 func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (*Config, []Warning, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	files, err := o.configFiles()
@@ -221,7 +222,7 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 	return c, c.warnings, nil
 }
 
-// maxQuoted is the most bytes that a warning quotes of a mistake.
+// maxQuoted is the most bytes of an error text in a warning.
 const maxQuoted = 200
 
 // ignoreFile ignores the config of an untrusted project, and warns of its first mistake.
@@ -238,9 +239,8 @@ func (c *Config) ignoreFile(l *layer, err error) {
 	c.warn(first.Place, "%s: this config is ignored, because the project %s", msg, l.why)
 }
 
-// ParseConfig reads a config from its text, as the operator's own and over the
-// built-in layer alone. file names it in messages; paths are relative to the
-// folder dir.
+// ParseConfig parses the text of a user's config over the built-in layer. file is its name for
+// messages; its paths are relative to the folder dir.
 func ParseConfig(file, dir string, src []byte) (*Config, []Warning, error) {
 	c := newConfig()
 	l := layer{shown: file, real: filepath.Join(dir, file)}
@@ -274,11 +274,11 @@ func newConfig() *Config {
 	}
 }
 
-// PluginOf returns what concerns the plugin, for reading and changing.
+// PluginOf returns the settings of a plugin for reading and changing. It adds them if there are
+// none.
 func (c *Config) PluginOf(name string) *PluginConfig { return ensureEntry(c.Plugin, name) }
 
-// pluginOf returns the plugin's part of the config as it is, the zero one where there is
-// none.
+// pluginOf returns the settings of a plugin, or the zero value. It changes nothing.
 func (c *Config) pluginOf(name string) PluginConfig {
 	if p := c.Plugin[name]; p != nil {
 		return *p
@@ -286,8 +286,8 @@ func (c *Config) pluginOf(name string) PluginConfig {
 	return PluginConfig{}
 }
 
-// Place returns where the setting was made last, the zero Place for a built-in
-// one. Names in plugins.disabled and plugins.required have places of their own:
+// Place returns the place of the last layer that makes the setting, the zero Place for a built-in
+// setting. Each name in plugins.disabled and plugins.required has a place:
 // Place("plugins", "required", "policy").
 func (c *Config) Place(key ...string) Place { return c.places[toml.Key(key).String()] }
 
@@ -295,7 +295,7 @@ func (c *Config) warn(at Place, format string, args ...any) {
 	c.warnings = append(c.warnings, Warning{Place: at, Msg: fmt.Sprintf(format, args...)})
 }
 
-// ensureEntry returns the table of that name, a new one if there is none.
+// ensureEntry returns the table with a name. It adds the table if there is none.
 func ensureEntry[T any](tables map[string]*T, name string) *T {
 	if tables[name] == nil {
 		tables[name] = new(T)

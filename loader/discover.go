@@ -18,7 +18,7 @@ import (
 // mainFile is the file of a plugin folder that is evaluated.
 const mainFile = "plugin.star"
 
-// isPluginName reports whether a plugin may be called so: ^[a-z][a-z0-9_-]{0,63}$.
+// isPluginName reports whether s is a valid name: ^[a-z][a-z0-9_-]{0,63}$.
 func isPluginName(s string) bool {
 	for i := range len(s) {
 		lower := 'a' <= s[i] && s[i] <= 'z'
@@ -29,14 +29,13 @@ func isPluginName(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// Discover finds the plugins at the paths: a .star file, a folder with
-// plugin.star, or a folder of these, which come in the order of their names.
-// Dot-files and folders named golden are passed over. maxSource bounds each
+// Discover finds the plugins at the paths: a .star file, a folder with plugin.star, or a folder
+// of these, sorted by name. It skips dot-files and folders named golden. maxSource bounds each
 // .star file in bytes; 0 means [DefaultMaxSource].
 //
-// What is no plugin but should be is an [*Error]; the other plugins are found
-// nevertheless. The same plugin named twice is one; two plugins of one name are
-// an error, and the first stays.
+// Discover returns an [*Error] for each path that should be a plugin and is none, beside the
+// plugins that it found. It returns a plugin once even if two paths lead to it. Two plugins
+// with one name are an error, and Discover returns the first.
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	d := newDiscovery(maxSource)
 	for _, p := range paths {
@@ -46,7 +45,7 @@ func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	return d.sources, d.errs
 }
 
-// A discovery collects what Discover finds.
+// A discovery collects the plugins and errors of one Discover.
 type discovery struct {
 	maxSource int64
 	sources   []*Source
@@ -71,8 +70,8 @@ func (d *discovery) report(e *Error) {
 	d.errs = append(d.errs, e)
 }
 
-// addPath looks at one path that was named. Links are followed here: whoever named
-// the path meant what it leads to.
+// addPath adds the plugins at a path. It follows links, because the operator who named a link
+// meant its target.
 func (d *discovery) addPath(p Path) {
 	real, err := filepath.EvalSymlinks(p.Real)
 	if err != nil {
@@ -96,8 +95,8 @@ func (d *discovery) addPath(p Path) {
 	}
 }
 
-// Explain returns what err, the system's answer to a look at the path, means for
-// who named it: of a path that is not there with a name that is near to it.
+// Explain returns the error for a path that the system could not open because of err. If there
+// is no such path, the error suggests a similar name.
 func (p Path) Explain(err error) *Error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return errorAt(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
@@ -110,7 +109,7 @@ func (p Path) Explain(err error) *Error {
 	return errorAt(p.Place, "E0604", "%s: %s%s", p.Shown, reason(err), near.DidYouMean(filepath.Base(p.Real), names))
 }
 
-// addFolder looks at a folder that was named: it is a plugin or holds plugins.
+// addFolder adds a folder that is a plugin, or the plugins in it.
 func (d *discovery) addFolder(p Path, real string) {
 	root, err := os.OpenRoot(real)
 	if err != nil {
@@ -126,7 +125,7 @@ func (d *discovery) addFolder(p Path, real string) {
 		d.fail(p.Place, "E0604", "%s: got a folder, want a file of this name, or a folder without .star that holds %s", p.Shown, mainFile)
 		return
 	}
-	entries, err := os.ReadDir(real) // that of a root looks at each file
+	entries, err := os.ReadDir(real) // root.FS would stat each file
 	if err != nil {
 		d.fail(p.Place, "E0607", "%s: %s", p.Shown, reason(err))
 		return
@@ -138,7 +137,7 @@ func (d *discovery) addFolder(p Path, real string) {
 	}
 }
 
-// findPlugins returns the plugins in a folder of plugins.
+// findPlugins returns the plugins in a folder, unsorted.
 func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.DirEntry) []*Source {
 	found := make([]*Source, 0, len(entries))
 	before, at := len(d.errs), strings.TrimSuffix(path.Join(p.Shown, "x"), "x")
@@ -149,8 +148,10 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 			continue
 		}
 		isStar := strings.HasSuffix(name, ".star")
-		if regular := e.Type().IsRegular(); isStar && (regular || !utf8.ValidString(name)) { // a fs.FS has no such names
-			found = append(found, &Source{Name: strings.TrimSuffix(name, ".star"), Path: shown, Main: name, dir: real, regular: regular})
+		regular := e.Type().IsRegular()
+		if isStar && (regular || !utf8.ValidString(name)) { // fs.FS accepts UTF-8 names only
+			name, _ := strings.CutSuffix(name, ".star")
+			found = append(found, &Source{Name: name, Path: shown, Main: e.Name(), dir: real, regular: regular})
 			continue
 		}
 		info, err := fs.Stat(fsys, name)
@@ -172,14 +173,14 @@ func (d *discovery) findPlugins(p Path, real string, fsys fs.FS, entries []fs.Di
 	return found
 }
 
-// holdsPlugin tells whether a folder means to be a plugin. It follows links, so
-// that one that leaves the folder of plugins is told and not passed over.
+// holdsPlugin reports whether a folder has a plugin.star. It follows links, so that starhost
+// reports a link that leaves the folder of plugins and does not skip it.
 func holdsPlugin(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name, mainFile))
 	return err == nil
 }
 
-// add takes a plugin whose name is right and its own.
+// add adds a plugin if its name is valid and unused.
 func (d *discovery) add(p Path, s *Source) {
 	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
 	if s.shared = d.folders[s.dir]; s.shared == nil {
@@ -210,7 +211,7 @@ func (d *discovery) add(p Path, s *Source) {
 	}
 }
 
-// suggestName returns what the plugin's file or folder could be called.
+// suggestName returns a valid name for the plugin's file or folder.
 func (s *Source) suggestName() string {
 	if s.Folder {
 		return PluginName(s.Name)
@@ -218,8 +219,7 @@ func (s *Source) suggestName() string {
 	return PluginName(s.Name) + ".star"
 }
 
-// PluginName returns the name that a plugin may have and that is nearest to one
-// that somebody wants: that name itself, if it is allowed.
+// PluginName returns want if it is a valid name of a plugin, else a valid name like it.
 func PluginName(want string) string {
 	if isPluginName(want) {
 		return want

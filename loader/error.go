@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// A Place says where a setting was made or a file is found. The zero value says
-// that nobody wrote it: a built-in default, or an argument.
+// A Place is the position of a setting or a file. The zero value stands for a built-in default or
+// an argument.
 type Place struct {
-	// File is as shown to a person: relative to the current folder, below "~", or
-	// what stands for a file, as "STARHOST_MODEL".
+	// File is the path for messages: relative to the current folder or below "~". For a setting of
+	// the environment it is the variable, such as "STARHOST_MODEL".
 	File string
 	// Line counts from 1; 0 means the whole file.
 	Line int
@@ -40,7 +40,7 @@ type Error struct {
 
 	code        string
 	err         error
-	hidesPlugin bool // a guard may be what is missing: see [Set.LostGuards]
+	hidesPlugin bool // because of the error, a plugin is missing that may be a guard: see [Set.LostGuards]
 }
 
 // Error returns the place and the message.
@@ -51,18 +51,18 @@ func (e *Error) Error() string {
 	return e.Place.String() + ": " + e.Msg
 }
 
-// Code returns the code that [Codes] explains, as "E0602".
+// Code returns the code that [Codes] explains, such as "E0602".
 func (e *Error) Code() string { return e.code }
 
-// Unwrap returns the cause where a caller may test for it: fs.ErrNotExist of a
-// file that a plugin reads.
+// Unwrap returns a cause that a caller may test for, such as fs.ErrNotExist if a plugin reads a
+// missing file.
 func (e *Error) Unwrap() error { return e.err }
 
 func errorAt(p Place, code, format string, args ...any) *Error {
 	return &Error{Place: p, Msg: fmt.Sprintf(format, args...), code: code}
 }
 
-// A Warning is something that was ignored or has no effect, at its place.
+// A Warning reports a setting or path that has no effect, with its place.
 type Warning struct {
 	Place Place
 	Msg   string
@@ -71,8 +71,8 @@ type Warning struct {
 // String returns the place and the message.
 func (w Warning) String() string { return (&Error{Place: w.Place, Msg: w.Msg}).Error() }
 
-// joinErrors returns the errors in the order of their places in one file, as one
-// error, nil if there are none.
+// joinErrors joins the errors of one file in the order of their places. It returns nil if there
+// are none.
 func joinErrors(list []*Error) error {
 	slices.SortStableFunc(list, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Place.Col, b.Place.Col))
@@ -84,8 +84,8 @@ func joinErrors(list []*Error) error {
 	return errors.Join(errs...)
 }
 
-// reason returns what went wrong without the path, which the caller shows in the
-// words of whoever named it.
+// reason returns the cause of a failure without the path, because callers show the path as the
+// user wrote it.
 func reason(err error) string {
 	var path *fs.PathError
 	switch {
@@ -96,5 +96,5 @@ func reason(err error) string {
 	case errors.As(err, &path):
 		return path.Err.Error()
 	}
-	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // which has no error of its own for too many
+	return strings.TrimPrefix(err.Error(), "EvalSymlinks: ") // too many links have no error value
 }

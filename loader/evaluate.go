@@ -25,7 +25,7 @@ type evaluation struct {
 	*loadRun
 	source       *Source
 	plugin       *Plugin
-	box          *starlark.Sandbox // once the file was parsed
+	box          *starlark.Sandbox // nil before read
 	file         *starlark.File
 	manifest     *builtins.Manifest
 	requires     []requirement
@@ -34,13 +34,13 @@ type evaluation struct {
 
 	unavailable string // why the plugin is unavailable
 
-	registered *starhost.Plugin // what the evaluation gave
+	registered *starhost.Plugin // filled by the evaluation
 	inside     Inside
 	logs       []starhost.LogLine
 	err        error
 }
 
-// prepare reads a plugin and what it says of itself.
+// prepare reads a plugin and its manifest, and compiles its file.
 func (e *evaluation) prepare() {
 	err := e.read()
 	if err == nil && !e.isAvailable() {
@@ -59,7 +59,7 @@ func (e *evaluation) prepare() {
 	}
 }
 
-// finish notes how the evaluation ended.
+// finish records the status of the plugin: failed if err is not nil.
 func (e *evaluation) finish(err error) {
 	p := e.plugin
 	p.Status, p.Err, p.Digest = StatusLoaded, err, e.digest()
@@ -68,10 +68,10 @@ func (e *evaluation) finish(err error) {
 	}
 }
 
-// digest returns the SHA-256 of what sha256sum prints for the files that were
-// read so far, sorted by name.
+// digest returns the SHA-256 of the lines that sha256sum prints for the files that the plugin read
+// so far, sorted by name.
 func (e *evaluation) digest() fragments.Hash {
-	files := e.source.appendDigests(make([]fileDigest, 0, 4)) // more are seldom
+	files := e.source.appendDigests(make([]fileDigest, 0, 4)) // few plugins read more
 	for name, sum := range e.libraryFiles {
 		files = append(files, fileDigest{name, sum})
 	}
@@ -84,7 +84,7 @@ func (e *evaluation) digest() fragments.Hash {
 	return sha256.Sum256(lines)
 }
 
-// read reads the plugin's file and takes over what it says of itself.
+// read reads and parses the plugin's file, and takes over its manifest.
 func (e *evaluation) read() error {
 	src, err := e.source.Read(e.source.Main)
 	if err != nil {
@@ -109,19 +109,19 @@ func (e *evaluation) read() error {
 	return nil
 }
 
-// textOf returns a source file with line ends as the sandbox counts them.
+// textOf returns a source file with the line ends that the sandbox counts.
 func textOf(src []byte) string {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// locate gives err, which knows its place, the form of all errors of plugins.
+// locate turns err, which has a place, into a *starlark.Error that quotes the line.
 func (e *evaluation) locate(err error) error {
 	return starlark.Locate(err, func(file string) string {
 		if file != e.source.Display {
 			return ""
 		}
-		src, _ := e.source.Read(e.source.Main) // what cannot be read is not shown
+		src, _ := e.source.Read(e.source.Main) // without the text the error quotes no line
 		return textOf(src)
 	})
 }
@@ -131,7 +131,8 @@ func (e *evaluation) fail(pos starlark.Pos, code, format string, args ...any) er
 	return e.locate(&starlark.Error{Pos: pos, Code: code, Msg: fmt.Sprintf(format, args...)})
 }
 
-// isAvailable reports whether the plugin's environment is there, and warns if not.
+// isAvailable reports whether the environment variables of the manifest are set, and warns if one
+// is not.
 func (e *evaluation) isAvailable() bool {
 	for _, name := range e.manifest.RequiresEnv {
 		if _, set := e.LookupEnv(name); !set {
@@ -143,7 +144,7 @@ func (e *evaluation) isAvailable() bool {
 	return true
 }
 
-// evaluate runs the plugin's files.
+// evaluate runs the plugin's files and records their registrations, output and costs.
 func (e *evaluation) evaluate(ctx context.Context) error {
 	if err := e.checkRequirements(); err != nil {
 		return err
@@ -165,13 +166,13 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 		Check: func(f *starlark.File) error { return record.Check(f) },
 	})
 	record.End()
-	e.file = nil // it has run, and is large
+	e.file = nil // frees its syntax tree
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
 	return err
 }
 
-// recordResult takes over what the evaluation gave, unless the host refused it.
+// recordResult publishes the evaluated plugin, or fails it if the host refused it with err.
 func (e *evaluation) recordResult(err error) {
 	if err != nil {
 		e.finish(e.refusalError(err))
@@ -181,7 +182,7 @@ func (e *evaluation) recordResult(err error) {
 	e.finish(nil)
 }
 
-// describe says of the plugin what its file need not run for.
+// describe fills in the parts of the plugin that come from its manifest and the config.
 func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Grants) {
 	m := e.manifest
 	p.Name, p.Version, p.Description, p.Owner = e.source.Name, m.Version, m.Description, m.Owner
@@ -191,7 +192,7 @@ func (e *evaluation) describe(p *starhost.Plugin, declared, granted effects.Gran
 	p.RespondsTo, p.Overrides = commonNames("respond", declared, granted), commonNames("override", declared, granted)
 }
 
-// refusalError gives the host's refusal the form of all errors of plugins.
+// refusalError turns the host's refusal into an error of the plugin.
 func (e *evaluation) refusalError(err error) error {
 	var conflict *starhost.ConflictError
 	var invalid *starhost.RegistrationError
@@ -204,7 +205,7 @@ func (e *evaluation) refusalError(err error) error {
 	return e.fail(starlark.Pos{File: e.source.Display}, "E0705", "%v", err)
 }
 
-// settingsOf returns the operator's settings of the plugin, those of flags last.
+// settingsOf returns the operator's settings of the plugin: first the config's, then the flags'.
 func (e *evaluation) settingsOf() []builtins.Setting {
 	var list []builtins.Setting
 	values := e.config.pluginOf(e.source.Name).Values
@@ -217,8 +218,8 @@ func (e *evaluation) settingsOf() []builtins.Setting {
 	return list
 }
 
-// flagSetting reads a --set: as TOML writes values where the plugin takes that,
-// else as text.
+// flagSetting parses the value of a --set as TOML. If it is no TOML, or the plugin refuses the
+// parsed value, the setting is the text.
 func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	out := builtins.Setting{Key: s.key, Value: s.value, Place: "--set " + s.key}
 	var value struct{ V any }
@@ -236,15 +237,14 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 	return typed
 }
 
-// settingError places an error about a setting, which begins with the place as
-// text.
+// settingError gives an error about a setting its place. The text of err begins with the place.
 func (e *evaluation) settingError(err error) error {
-	for _, v := range e.config.pluginOf(e.source.Name).Values { // those on one line have one place
+	for _, v := range e.config.pluginOf(e.source.Name).Values { // settings on one line have one place
 		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
 			return errorAt(v.Place, "E0303", "%s", msg)
 		}
 	}
-	return errorAt(Place{}, "E0303", "%v", err) // of a flag
+	return errorAt(Place{}, "E0303", "%v", err) // about a flag
 }
 
 // load reads the file that a load() label means: "lib/x.star" in the folder or library that
@@ -273,7 +273,7 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 	return name, f.bytes, err
 }
 
-// realPath returns where the file is that positions call by a name.
+// realPath returns the absolute path of the file that positions call name.
 func (e *evaluation) realPath(name string) string {
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		library, _, _ := strings.Cut(rest, "//")

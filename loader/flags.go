@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// An assignment is one --set.
+// An assignment is the key and the value of one --set.
 type assignment struct{ key, value string }
 
 // flags gives the permissions and settings of the flags to the plugins they name.
@@ -49,7 +49,7 @@ func (l *loadRun) flags(used []*Source) error {
 	return nil
 }
 
-// parseGrant reads [PLUGIN=]PERMISSION; name is "" if no plugin is named.
+// parseGrant parses [PLUGIN=]PERMISSION; name is "" without PLUGIN.
 func parseGrant(text string) (name string, p effects.Permission, err error) {
 	name, rest, named := strings.Cut(text, "=")
 	if !named || !isPluginName(name) {
@@ -61,8 +61,8 @@ func parseGrant(text string) (name string, p effects.Permission, err error) {
 	return name, p, nil
 }
 
-// choosePlugin returns the name of the plugin that a flag is for: the one it names, else
-// the only one there is.
+// choosePlugin returns the name of the plugin that a flag is for: the name in the flag, else the
+// only plugin.
 func choosePlugin(used []*Source, name, flag, want string) (string, error) {
 	var names []string
 	for _, s := range used {

@@ -67,8 +67,8 @@ func (e *evaluation) lostGuard() (g LostGuard, ok bool) {
 	return g, required || e.plugin.Mode != modeWarn && (guards || e.source.isNamed())
 }
 
-// hooks returns what the plugin's file and the files that it loads show of its hooks. A file
-// without a syntax tree makes them unclear.
+// hooks returns the hooks that the syntax trees of the plugin's file and of the files that it
+// loads show. A file without a syntax tree makes them unclear.
 func (e *evaluation) hooks() (all builtins.Hooks) {
 	type file struct {
 		name string

@@ -9,16 +9,15 @@ import (
 
 // A Key describes one key of the config, for the reference.
 type Key struct {
-	// Name is the key with its tables: "plugin.NAME.mode". Parts in capitals stand
-	// for any name.
+	// Name is the key with its tables: "plugin.NAME.mode". Parts in capitals stand for any name.
 	Name string
-	// Wants says what a value is: "one of enforce, warn".
+	// Wants describes the valid values: "one of enforce, warn".
 	Wants string
 	// Default is the built-in value as TOML; "" means none.
 	Default string
-	// Project says whether the config of a project that is not trusted may set it.
+	// Project says whether the config of an untrusted project may set the key.
 	Project string
-	// Doc says what the key does, in sentences.
+	// Doc describes the key in sentences.
 	Doc string
 	// Example is a line of TOML that sets it, with the tables in front of the key.
 	Example string
@@ -34,14 +33,13 @@ func Keys() []Key {
 	return keys
 }
 
-// projects says in words what a project may set.
+// projects describes the rights of a project's config in words.
 var projects = map[projectRight]string{
 	ifTrusted: "no", userOnly: "no, also once it is trusted", always: "yes", ownPlugins: "for its own plugins",
 	ownLimits: "for its own plugins, lower only", onlyOwnPlugins: "for its own plugins, also once it is trusted",
 }
 
-// settingOf returns the setting that a key of the reference describes, nil if
-// there is none.
+// settingOf returns the setting that a key of the reference describes, or nil.
 func settingOf(name string) *setting {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
@@ -56,8 +54,8 @@ func settingOf(name string) *setting {
 	return settings[i]
 }
 
-// wants says what a value of the setting is, in the words of the error that meets
-// a date, which no setting takes.
+// wants describes the valid values of the setting. It takes the words from the error for a date,
+// because no setting is a date.
 func (s *setting) wants() string {
 	err := s.set(newConfig(), layerSetting{setting: s, key: s.key, value: time.Time{}, layer: &layer{}})
 	if err == nil {
@@ -66,23 +64,23 @@ func (s *setting) wants() string {
 	return err.Error()
 }
 
-// keyDocs are the parts of [Keys] that no code knows.
+// keyDocs are the parts of [Keys] that the code does not have elsewhere.
 var keyDocs = []Key{
 	{
 		Name: "plugins.paths", Default: `[]`, Example: `plugins.paths = ["plugins", "../ops/plugins"]`,
-		Doc: "Where plugins are: .star files, plugin folders, and folders that hold these, relative to the config file. Without any it is ./plugins, else ./*.star. A project adds to the user's paths; one that is not trusted adds only what lies in its own folder.",
+		Doc: "The paths of plugins: .star files, plugin folders, and folders that contain these, relative to the config file. Without any path starhost uses ./plugins, else ./*.star. A project adds to the user's paths; an untrusted project adds only paths in its folder.",
 	},
 	{
 		Name: "plugins.enabled", Default: `[]`, Example: `plugins.enabled = ["oncall", "policy"]`,
-		Doc: "The plugins to use; none means all that are found. A plugin that a PATH argument names is used in any case. A project chooses among its own plugins alone.",
+		Doc: "The plugins to use; none means all that starhost finds. starhost always uses a plugin that a PATH argument names. A project chooses among its own plugins only.",
 	},
 	{
 		Name: "plugins.disabled", Default: `[]`, Example: `plugins.disabled = ["incident"]`,
-		Doc: "The plugins not to use, which wins over everything else. Files of all layers add to it, and that of a project disables its own plugins alone.",
+		Doc: "The plugins not to use, which wins over everything else. The files of all layers add to it. A project disables its own plugins only.",
 	},
 	{
 		Name: "plugins.required", Default: `[]`, Example: `plugins.required = ["policy"]`,
-		Doc: "The plugins without which nothing that enforces decisions may work. Files of all layers add to it.",
+		Doc: "The plugins without which commands that enforce decisions do not work. The files of all layers add to it.",
 	},
 	{
 		Name: "libraries.NAME", Example: `libraries.lib = "lib"`,
@@ -90,32 +88,32 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "plugin.NAME.KEY", Example: `plugin.oncall.team = "checkout"`,
-		Doc: "A setting of the plugin's own, which it reads as config.KEY. The plugin declares it in plugin(config = {...}), with a default of the type that is wanted. Tables merge.",
+		Doc: "A setting that the plugin reads as config.KEY. The plugin declares it in plugin(config = {...}), with a default of the right type. Tables merge.",
 	},
 	{
 		Name: "plugin.NAME.mode", Default: `"enforce"`, Example: `plugin.policy.mode = "warn"`,
-		Doc: "warn: the plugin's denials are logged and not enforced, so that a policy can be rolled out.",
+		Doc: "warn: starhost logs the plugin's denials and does not enforce them, so that you can try out a policy.",
 	},
 	{
 		Name: "plugin.NAME.limits.steps", Example: `plugin.oncall.limits.steps = 200_000`,
-		Doc: "As limits.steps, for one plugin. The lower of the two holds.",
+		Doc: "limits.steps for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "plugin.NAME.limits.memory", Example: `plugin.oncall.limits.memory = "16MiB"`,
-		Doc: "As limits.memory, for one plugin. The lower of the two holds.",
+		Doc: "limits.memory for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "plugin.NAME.limits.timeout", Example: `plugin.oncall.limits.timeout = "500ms"`,
-		Doc: "As limits.timeout, for one plugin. The lower of the two holds.",
+		Doc: "limits.timeout for one plugin. The lower of the two applies.",
 	},
 	{
 		Name: "grants.NAME", Example: `grants.oncall = ["fs.read:runbooks/**", "env:CLUSTER"]`,
-		Doc: "The permissions that the plugin gets, as far as it declares them. Nothing is granted by default. " +
+		Doc: "The permissions that the plugin gets if it declares them. By default a plugin gets none. " +
 			"grants.host is for the references that users type: with http:HOST they may lead to an address that is not public.",
 	},
 	{
 		Name: "secrets.NAME.file", Example: `secrets.PAGER_TOKEN.file = "/run/secrets/pager"`,
-		Doc: "The file that holds the secret. A secret that is not configured is the environment variable of its name, or stands in the file that NAME_FILE names.",
+		Doc: "The file that contains the secret. A secret without configuration comes from the environment variable of its name, or from the file that NAME_FILE names.",
 	},
 	{
 		Name: "secrets.NAME.command", Example: `secrets.PAGER_TOKEN.command = ["pass", "show", "pager"]`,
@@ -131,11 +129,11 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "limits.timeout", Default: `"2s"`, Example: `limits.timeout = "1s"`,
-		Doc: "The most time of a load, and of each call of a handler, effects not counted. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most time of a load, and of each call of a handler, without effects. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.event", Example: `limits.event = 5_000_000`,
-		Doc: "The most interpreter steps of all hooks of one plugin within one event. Without this key it is ten times the plugin's limits.steps. Ten times limits.timeout is the most time of an event, effects counted. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
+		Doc: "The most interpreter steps of all hooks of one plugin within one event. The default is ten times the plugin's limits.steps. An event takes at most ten times limits.timeout, with effects. A project sets it for its own plugins alone, and may only lower it until it is trusted.",
 	},
 	{
 		Name: "limits.source", Default: `"256KiB"`, Example: `limits.source = "1MiB"`,
@@ -147,15 +145,15 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "prompt.dedup", Default: `"session"`, Example: `prompt.dedup = "prompt"`,
-		Doc: "session: a fragment that the session has seen is not sent again. prompt: it is left out only within one prompt.",
+		Doc: "session: starhost sends a fragment once in a session. prompt: starhost sends a fragment once in each prompt.",
 	},
 	{
 		Name: "prompt.render", Default: `"plain"`, Example: `prompt.render = "markdown"`,
-		Doc: "How fragments stand in the prompt.",
+		Doc: "The format of fragments in the prompt.",
 	},
 	{
 		Name: "prompt.max_bytes", Default: `"1MiB"`, Example: `prompt.max_bytes = "512KiB"`,
-		Doc: "The most text of all fragments of a turn. What is over is dropped by priority.",
+		Doc: "The most text of all fragments of a turn. starhost drops fragments above it, the lowest priority first.",
 	},
 	{
 		Name: "prompt.max_fragment", Default: `"256KiB"`, Example: `prompt.max_fragment = "64KiB"`,
@@ -179,31 +177,31 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "prompt.max_tokens", Default: `0`, Example: `prompt.max_tokens = 100_000`,
-		Doc: "The most tokens of all fragments' text, as they are estimated; 0 means no bound.",
+		Doc: "The most tokens of the text of all fragments, by an estimate; 0 means no bound.",
 	},
 	{
 		Name: "tools.allow", Default: `["*"]`, Example: `tools.allow = ["memory_*", "who_is_on_call"]`,
-		Doc: "Globs on the names of the tools that are offered.",
+		Doc: "Globs on the names of the tools that starhost offers.",
 	},
 	{
 		Name: "tools.deny", Default: `[]`, Example: `tools.deny = ["delete_*"]`,
-		Doc: "Globs on the names of the tools that are not offered, which wins over tools.allow.",
+		Doc: "Globs on the names of the tools that starhost does not offer. They win over tools.allow.",
 	},
 	{
 		Name: "model.default", Default: `""`, Example: `model.default = "acme/small"`,
-		Doc: "The model to ask where nothing else names one. The environment variable STARHOST_MODEL wins over it.",
+		Doc: "The model to ask if no flag and no plugin names another one. The environment variable STARHOST_MODEL wins over it.",
 	},
 	{
 		Name: "store.url", Default: `"sqlite:"`, Example: `store.url = "none"`,
-		Doc: "Where sessions and fragments are kept. The environment variable STARHOST_STORE wins over it.",
+		Doc: "The database of sessions and fragments. The environment variable STARHOST_STORE wins over it.",
 	},
 	{
 		Name: "mcp.NAME.command", Example: `mcp.github.command = ["github-mcp-server", "stdio"]`,
-		Doc: "The program of an MCP server, with its arguments. Its tools are mounted as NAME_TOOL.",
+		Doc: "The program of an MCP server, with its arguments. starhost offers its tools as NAME_TOOL.",
 	},
 	{
 		Name: "mcp.NAME.env", Example: `mcp.github.env = ["GITHUB_TOKEN"]`,
-		Doc: "The environment variables that the program gets, by name, beside PATH and LANG.",
+		Doc: "The names of the environment variables that the program gets, beside PATH and LANG.",
 	},
 	{
 		Name: "mcp.NAME.approval", Default: `"ask"`, Example: `mcp.github.approval = "auto"`,
@@ -211,10 +209,10 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "mcp.NAME.url", Example: `mcp.tickets.url = "https://tickets.internal/mcp"`,
-		Doc: "Where an MCP server is reached that is no program of this machine, in place of the command.",
+		Doc: "The address of an MCP server that is no program of this machine; use it instead of the command.",
 	},
 	{
 		Name: "mcp.NAME.token", Example: `mcp.tickets.token = "TICKETS_TOKEN"`,
-		Doc: "The secret, by its name as in secrets.NAME, that the URL gets as a bearer token. It is sent over https, or to this machine, alone.",
+		Doc: "The name of the secret, as in secrets.NAME, that starhost sends to the URL as a bearer token. starhost sends it over https or to this machine only.",
 	},
 }

@@ -18,30 +18,30 @@ import (
 // A layer is one config file.
 type layer struct {
 	shown, real string
-	home        string // what "~" stands for; "" if unknown
+	home        string // the folder for "~", or ""
 	project     bool   // it came with the code
 	trusted     bool   // the operator trusts that code
-	why         string // it is not trusted, for warnings
-	src         []byte // of a project's
+	why         string // the reason why the project is not trusted, for warnings
+	src         []byte // its text, for a project
 }
 
-// untrusted tells whether nobody vouches for the layer.
+// untrusted reports whether the layer comes from a project that the operator does not trust.
 func (l *layer) untrusted() bool { return l.project && !l.trusted }
 
-// A given is one setting as a layer gives it.
+// A layerSetting is one setting in a layer.
 type layerSetting struct {
 	*setting
 	key   []string
 	value any // as the TOML parser returns it
 	place Place
-	table Place // of the first two parts of the key: [plugin.NAME]
+	table Place // the place of the first two parts of the key: [plugin.NAME]
 	layer *layer
 }
 
-// name is the second part of the key: the plugin, the secret, the server.
+// name returns the second part of the key: the plugin, the secret or the server.
 func (g layerSetting) name() string { return g.key[1] }
 
-// configFiles returns the config files that there are, in the order of layers.
+// configFiles returns the existing config files in the order of layers.
 func (o ConfigOptions) configFiles() ([]*layer, error) {
 	home := o.Getenv("HOME")
 	if o.None && o.File != "" {
@@ -63,13 +63,14 @@ func (o ConfigOptions) configFiles() ([]*layer, error) {
 		return nil, err
 	}
 	if file := nearestConfig(folders); file != "" {
-		files = append(files, &layer{shown: relativePath(folders[0], file), real: file, home: home, project: true, why: "is not trusted"})
+		shown := relativePath(folders[0], file)
+		files = append(files, &layer{shown: shown, real: file, home: home, project: true, why: "is not trusted"})
 	}
 	return files, nil
 }
 
-// userConfig returns the path of the user's config, "" if there is no home. As
-// the XDG rules say, a variable that is not absolute does not count.
+// userConfig returns the path of the user's config, "" if there is no home. It ignores an
+// XDG_CONFIG_HOME that is not absolute, as the XDG specification demands.
 func userConfig(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
@@ -87,7 +88,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// abbreviateHome shows a path below home as people write it.
+// abbreviateHome returns a path with "~" for the home folder.
 func abbreviateHome(home, file string) string {
 	if rel, err := filepath.Rel(home, file); home != "" && err == nil && filepath.IsLocal(rel) {
 		return "~/" + filepath.ToSlash(rel)
@@ -137,7 +138,7 @@ type walker struct {
 	errs  []*Error
 }
 
-// table walks over a table whose keys the list describes.
+// table collects the settings of a table whose keys the list describes.
 func (w *walker) table(key []string, list []*setting, table map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		sub := append(key[:len(key):len(key)], name)
@@ -157,13 +158,13 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 	}
 }
 
-// checkValues looks for wrong values before any setting of the file is applied: an untrusted project's
-// config counts as a whole or not at all.
+// checkValues finds wrong values before read applies the first setting, because starhost uses all
+// of an untrusted project's config or nothing.
 func (w *walker) checkValues() {
 	scratch := newConfig()
 	for _, g := range w.found {
 		if g.right == ifTrusted || g.right == userOnly {
-			continue // it is ignored, whatever it is
+			continue // apply ignores the setting
 		}
 		if err := scratch.set(g); err != nil {
 			w.errs = append(w.errs, err)
@@ -175,18 +176,18 @@ func (w *walker) place(key []string) Place {
 	return Place{File: w.layer.shown, Line: w.lines.of(key)}
 }
 
-// narrow returns the settings whose key has this name at this depth; a name of
-// its own wins over "*".
+// narrow returns the settings whose key has this name at this depth. The name itself wins over "*".
 func narrow(list []*setting, depth int, name string) []*setting {
 	for _, part := range []string{name, "*"} {
-		if next := slices.DeleteFunc(slices.Clone(list), func(s *setting) bool { return s.key[depth] != part }); len(next) > 0 {
+		next := slices.DeleteFunc(slices.Clone(list), func(s *setting) bool { return s.key[depth] != part })
+		if len(next) > 0 {
 			return next
 		}
 	}
 	return nil
 }
 
-// suggestKey says what may stand instead of an unknown key.
+// suggestKey returns a hint that replaces an unknown key.
 func suggestKey(list []*setting, table []string, name string) string {
 	var names []string
 	for _, s := range list {
@@ -206,15 +207,16 @@ func suggestKey(list []*setting, table []string, name string) string {
 	return " (want one of " + strings.Join(names, ", ") + ")"
 }
 
-// apply sets what a layer gives, as far as it may.
+// apply makes a setting of a layer if the layer has the right to.
 func (c *Config) apply(g layerSetting) *Error {
 	switch {
-	case !g.layer.project, g.right == always, g.right == ownLimits, g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
+	case !g.layer.project, g.right == always, g.right == ownLimits,
+		g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
 		return c.set(g)
 	case g.right == userOnly:
 		c.warn(g.place, "%s is ignored: only the user's config sets it", toml.Key(g.key))
 	case g.right == ownPlugins || g.right == onlyOwnPlugins:
-		if err := newConfig().set(g); err != nil { // wrong types are told now
+		if err := newConfig().set(g); err != nil { // report wrong types now
 			return err
 		}
 		c.pending = append(c.pending, g)
@@ -245,7 +247,7 @@ func (c *Config) set(g layerSetting) *Error {
 	return nil
 }
 
-// ignore warns that a project's setting has no effect.
+// ignore warns that starhost ignores a project's setting.
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
 	c.warn(g.place, "%s is ignored: %s (starhost trust shows what would hold)", toml.Key(g.key), why)

@@ -11,13 +11,14 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// projectLimits are the [limits] of a project, which concern its own plugins.
+// projectLimits are the [limits] of a project. They apply to its own plugins.
 type projectLimits struct {
 	LimitsConfig                  // 0 is none
 	places       map[string]Place // by key: "steps"
 }
 
-// over returns the limits of a plugin of the project. Flags win over the project.
+// over returns the limits of a plugin of the project: limits with the project's in their place,
+// unless a flag set them.
 func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
 	overlay(&limits.Steps, p.Steps, limits.Raised["steps"])
 	overlay(&limits.Memory, p.Memory, limits.Raised["memory"])
@@ -28,7 +29,7 @@ func (p *projectLimits) over(limits LimitsConfig) LimitsConfig {
 	return limits
 }
 
-// overlay sets a limit that the project has and no flag.
+// overlay sets *limit to the limit of the project, unless the project has none or a flag set it.
 func overlay[T comparable](limit *T, project T, flag string) {
 	var none T
 	if project != none && flag == "" {
@@ -45,13 +46,13 @@ type LimitsConfig struct {
 	// Timeout is wall-clock time.
 	Timeout time.Duration
 	// Event is the most steps of all hooks of one plugin within one event; 0 means ten times Steps.
-	// The host has it, a plugin has none of its own.
+	// In a PluginConfig it is 0.
 	Event uint64
-	// Source and Output are the most bytes of one .star file, and of what one
-	// evaluation prints; the host has them, a plugin has none of its own.
+	// Source is the most bytes of one .star file, Output the most bytes that one evaluation
+	// prints. In a PluginConfig they are 0.
 	Source, Output int64
-	// Raised says what raises steps, memory and time (the timeout), where that is not
-	// [limits] and a flag alike: a flag that was given, a plugin's own table.
+	// Raised maps "steps", "memory" and "time" to the flag or table that sets the limit, for error
+	// texts. Limits without an entry come from [limits].
 	Raised map[string]string
 }
 
@@ -71,7 +72,7 @@ func (c *LimitsConfig) EventTimeout() time.Duration {
 	return eventCalls * min(c.Timeout, math.MaxInt64/eventCalls)
 }
 
-// Raise notes what raises a limit, without a change to copies of c.
+// Raise sets Raised[limit] to by. It does not change copies of c.
 func (c *LimitsConfig) Raise(limit, by string) {
 	c.Raised = maps.Clone(c.Raised)
 	if c.Raised == nil {
@@ -80,8 +81,8 @@ func (c *LimitsConfig) Raise(limit, by string) {
 	c.Raised[limit] = by
 }
 
-// LimitsOf returns the limits of the plugin: the lower ones of the host's and its own. For a
-// plugin of the project, [limits] of the project replace the host's.
+// LimitsOf returns the limits of the plugin: for each the lower one of the host's and the plugin's.
+// For a plugin of the project, [limits] of the project replace the host's.
 func (c *Config) LimitsOf(s *Source) LimitsConfig {
 	host := c.Limits
 	if c.hasProjectLimits(s) {
@@ -110,7 +111,7 @@ func (c *Config) LimitsOf(s *Source) LimitsConfig {
 	return limits
 }
 
-// tighter returns the lower limit, where 0 is none.
+// tighter returns the lower limit; 0 means no limit.
 func tighter[T cmp.Ordered](a, b T) T {
 	var none T
 	if a == none || b != none && b < a {
@@ -119,12 +120,12 @@ func tighter[T cmp.Ordered](a, b T) T {
 	return a
 }
 
-// hasProjectLimits reports whether [limits] of the project concern the plugin.
+// hasProjectLimits reports whether [limits] of the project apply to the plugin.
 func (c *Config) hasProjectLimits(s *Source) bool {
 	return len(c.projectLimits.places) > 0 && c.governs(s, onlyOwnPlugins)
 }
 
-// checkPluginLimits warns of a plugin's limit that the host's makes void.
+// checkPluginLimits warns of a plugin's limits that are above the host's.
 func (c *Config) checkPluginLimits() {
 	for _, name := range slices.Sorted(maps.Keys(c.Plugin)) {
 		own, holds := c.Plugin[name].Limits, c.LimitsOf(&Source{Name: name})

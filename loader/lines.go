@@ -7,21 +7,21 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// keyLines tells on which line a key of a TOML text first stands; the parts of a
-// key are joined by NUL.
+// keyLines are the lines on which the keys of a TOML text first stand. NUL joins the parts of a
+// key.
 type keyLines map[string]int
 
 const (
-	// maxKeyParts is how deep lines are remembered: plugin.NAME.limits.steps is the
-	// deepest key of a config.
+	// maxKeyParts is the most parts of a key whose line is stored: plugin.NAME.limits.steps is
+	// the deepest key of a config.
 	maxKeyParts = 4
 	// maxNesting bounds the parts of a key and the brackets around a value. The
 	// parser's work for each key grows with them.
 	maxNesting = 32
 )
 
-// of returns the line of a key, of the nearest table around it if the key
-// itself is not known, 0 if nothing is.
+// of returns the line of a key. If the key has none, it returns the line of the nearest table
+// around it, or 0.
 func (k keyLines) of(key []string) int {
 	for n := min(len(key), maxKeyParts); n > 0; n-- {
 		if line, ok := k[strings.Join(key[:n], "\x00")]; ok {
@@ -31,11 +31,10 @@ func (k keyLines) of(key []string) int {
 	return 0
 }
 
-// findLines returns the lines of the keys in a TOML text: the parser tells values
-// but not where they stand. Keys of tables inside arrays count as keys of the
-// array. It stops at what is nested deeper than maxNesting, on the line deep. It
-// reads as the parser does until the first mistake; what it finds after one means
-// nothing.
+// findLines returns the lines of the keys in a TOML text, because the parser returns values
+// without lines. Keys of tables inside arrays count as keys of the array. If values nest deeper
+// than maxNesting, findLines stops and returns their line as deep. It reads like the parser up
+// to the first mistake; lines after a mistake mean nothing.
 func findLines(src string) (lines keyLines, deep int) {
 	f := &lineFinder{src: strings.TrimPrefix(src, "\ufeff"), line: 1, lines: keyLines{}}
 	f.readDocument()
@@ -48,10 +47,10 @@ type lineFinder struct {
 	pos   int
 	line  int
 	lines keyLines
-	deep  int // the line where it gave up, 0 if it did not
+	deep  int // the line on which it stopped because of the nesting, or 0
 }
 
-// stopIfNested gives up where n is too deep, by moving to the end of the text.
+// stopIfNested moves to the end of the text if n is too deep, and reports whether it is.
 func (f *lineFinder) stopIfNested(n int) bool {
 	if n <= maxNesting {
 		return false
@@ -81,7 +80,7 @@ func (f *lineFinder) readPair(table []string) {
 	f.skip("= \t")
 	f.skipValue(key)
 	if f.pos == start {
-		f.pos++ // a mistake; never stand still
+		f.pos++ // a mistake: go on, so that the loop ends
 	}
 }
 
@@ -95,8 +94,8 @@ func (f *lineFinder) readKey() []string {
 	return parts
 }
 
-// defineKey remembers the line for a key in a table and for the tables that its
-// parts open, and returns the whole key.
+// defineKey stores the line for a key in a table and for the tables that its parts open, and
+// returns the whole key.
 func (f *lineFinder) defineKey(table, parts []string) []string {
 	key := slices.Concat(table, parts)
 	if f.stopIfNested(len(key)) {
@@ -126,8 +125,8 @@ func (f *lineFinder) readPart() string {
 	return quoted.K
 }
 
-// skipValue skips one value; the keys of an inline table extend key. It keeps a
-// stack of its own, because values nest as deep as the file likes.
+// skipValue skips one value; the keys of an inline table extend key. It uses a slice as its stack
+// and no recursion, because a file may nest values deeply.
 func (f *lineFinder) skipValue(key []string) {
 	var stack []level
 	for {
@@ -157,11 +156,11 @@ func (f *lineFinder) skipValue(key []string) {
 // A level is an array or an inline table that is open while a value is read.
 type level struct {
 	table bool
-	key   []string // of the table; nil inside an array
+	key   []string // the key of the table; nil inside an array
 }
 
-// closeLevels moves over the commas and brackets behind a value and returns the levels
-// that are still open.
+// closeLevels skips the commas and brackets behind a value and returns the levels that remain
+// open.
 func (f *lineFinder) closeLevels(stack []level) []level {
 	for f.skipSpace(); len(stack) > 0 && f.pos < len(f.src); f.skipSpace() {
 		switch f.src[f.pos] {
@@ -176,8 +175,7 @@ func (f *lineFinder) closeLevels(stack []level) []level {
 	return stack
 }
 
-// nextElement moves to the next value of an array or table and returns its key, nil
-// where it has none of its own.
+// nextElement moves to the next value of an array or table and returns its key, or nil in an array.
 func (f *lineFinder) nextElement(in level) []string {
 	if !in.table {
 		return nil
@@ -205,7 +203,7 @@ func (f *lineFinder) skipString() {
 	f.skipBehind(quote)
 }
 
-// skipBehind moves behind the next end that is not escaped.
+// skipBehind moves behind the next end without a backslash in front of it.
 func (f *lineFinder) skipBehind(end string) {
 	for f.pos < len(f.src) {
 		switch {

@@ -6,29 +6,27 @@ import (
 	"sync/atomic"
 )
 
-// A Live holds the set that is in use, and replaces it as a whole. Who began with
-// a set ends with it: turns under way are not disturbed. It is safe for concurrent
-// use.
+// A Live has the current set, and replaces it as a whole. A turn that began with a set ends with
+// it. It is safe for concurrent use.
 type Live struct {
 	load     func(context.Context) (*Set, error)
 	reloadMu sync.Mutex
 	current  atomic.Pointer[Set]
 }
 
-// NewLive returns a Live that uses what load returns. Its errors are those of
+// NewLive returns a Live whose sets load returns. It loads the first one and returns the error of
 // [Live.Reload].
 func NewLive(ctx context.Context, load func(context.Context) (*Set, error)) (*Live, error) {
 	l := &Live{load: load}
 	return l, l.Reload(ctx)
 }
 
-// Set returns the set in use; nil if none was loaded yet.
+// Set returns the current set; nil before the first successful load.
 func (l *Live) Set() *Set { return l.current.Load() }
 
-// Reload loads a set and uses it from now on. One that cannot be loaded, or in
-// which anything failed, is not used: the error says why, and the old one stays.
-// An old set is not closed, since others may still work with it; its open folder
-// is freed with it.
+// Reload loads a set and makes it the current one. If the load or anything in the set fails,
+// Reload returns the error and the old set stays. It does not close the old set, because turns
+// may still use it; the garbage collector closes its folder.
 func (l *Live) Reload(ctx context.Context) error {
 	l.reloadMu.Lock()
 	defer l.reloadMu.Unlock()

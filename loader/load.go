@@ -20,63 +20,60 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// Options say what to load. The zero value loads what the built-in config names
-// in the current folder.
+// Options name the plugins to load and their environment. The zero value loads the plugins that the
+// built-in config names in the current folder.
 type Options struct {
-	// Config is the operator's; nil means the built-in layer alone.
+	// Config is the operator's config; nil means the built-in layer.
 	Config *Config
 	// Dir is the current folder; "" means ".".
 	Dir string
-	// Args are the paths of plugins; none means what the config names.
+	// Args are the paths of plugins; without any, Load uses the paths of the config.
 	Args []string
-	// Sources are plugins that were found already, used instead of Args.
+	// Sources are the plugins of an earlier [Discover]. They replace Args.
 	Sources []*Source
-	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN it
-	// is for the only plugin; with "host" for the host's own references.
+	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN the permission is
+	// for the only plugin; with "host" it is for the host's own references.
 	Grants []string
-	// Set are further settings, each [PLUGIN.]KEY=VALUE. Without PLUGIN it is for
-	// the only plugin.
+	// Set are further settings, each [PLUGIN.]KEY=VALUE. Without PLUGIN the setting is for the
+	// only plugin.
 	Set []string
-	// World is what plugins can be granted; each gets a copy with its own name and
-	// permissions. What is nil is not there, but for these: Workspace are the files
-	// of the workspace that Dir is in, Env is LookupEnv, Secrets are the config's.
+	// World has the effects that plugins can be granted. Each plugin gets a copy with its name and
+	// its permissions. Plugins do not get effects that are nil, with three exceptions: Workspace
+	// defaults to the workspace of Dir, Env to LookupEnv, and Secrets to the config's secrets.
 	World effects.World
-	// FS holds the files that references name; nil means the machine's.
+	// FS contains the files that references name; nil means the files of the machine.
 	FS afero.Fs
-	// LookupEnv tells about environment variables; nil means that none is set.
+	// LookupEnv returns environment variables; nil means that none is set.
 	LookupEnv func(string) (string, bool)
-	// Stdin is what the reference "-" reads; nil is empty.
+	// Stdin is the input of the reference "-"; nil is empty.
 	Stdin io.Reader
-	// Cache remembers the compiled programs of files, and may serve any number of
-	// calls of Load; nil remembers nothing.
+	// Cache stores compiled programs. It may serve any number of calls of Load. Nil means that
+	// Load compiles every file.
 	Cache *starlark.Cache
-	// Workers is how many plugins are read, compiled and evaluated at the same time; zero
-	// or less means one for each CPU. It changes no result. Functions of these options
-	// are called from as many goroutines, but for those of Host.
+	// Workers is the number of plugins that Load reads, compiles and evaluates at the same time;
+	// zero or less means one for each CPU. It changes no result. As many goroutines call the
+	// functions of these options, except those of Host.
 	Workers int
-	// Coverage counts what is reached of plugins and of what they load, by the real
-	// paths of the files; nil counts nothing.
+	// Coverage counts the lines and branches that plugins and the files that they load reach, by
+	// the real paths of the files. Nil counts nothing.
 	Coverage *starlark.Coverage
-	// Profile counts what the lines of plugins spend, of steps and bytes; nil counts
-	// nothing.
+	// Profile counts the steps and bytes that the lines of plugins spend; nil counts nothing.
 	Profile *starlark.Profile
-	// AllowMissing lets Load return no error for a plugin that the config requires and that is not
-	// loaded, for a caller that asks [Set.Missing] itself.
+	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
+	// calls [Set.Missing].
 	AllowMissing bool
-	// Host configures the host; Prompt and Tools come from the config. Without a store
-	// of fragments it gets one in memory.
+	// Host configures the host. Load sets its Prompt and Tools from the config, and gives it a
+	// store of fragments in memory if it has none.
 	Host starhost.Options
 }
 
-// Load finds, evaluates and registers plugins: in path order, but each after
-// those that it requires. A plugin that fails is reported in the set and the
-// others load. The error says that nothing can be loaded at all: no path, a
-// setting or flag that makes no sense, the end of ctx. If a plugin is missing that the
-// config requires, Load returns the error of [Set.Missing] together with the set, which the
-// caller closes: see [Options.AllowMissing].
+// Load finds, evaluates and registers plugins in path order, but each after the plugins that it
+// requires. If a plugin fails, the set has its error and the other plugins load. Load returns an
+// error and no set if it can load no plugin at all: there is no path, a setting or flag is wrong,
+// or ctx ended. If a required plugin is missing, Load returns the error of [Set.Missing] together
+// with the set, which the caller closes; see [Options.AllowMissing].
 //
-// What the config's project says of its own plugins is taken over into
-// [Options.Config].
+// Load adds the settings that a project makes for its own plugins to [Options.Config].
 func Load(ctx context.Context, o Options) (*Set, error) {
 	l, err := newLoadRun(o)
 	if err == nil {
@@ -92,20 +89,20 @@ func Load(ctx context.Context, o Options) (*Set, error) {
 	return l.set, err
 }
 
-// A loading is one call of Load.
+// A loadRun is one call of Load.
 type loadRun struct {
 	Options
 	config    *Config
 	set       *Set
-	sandbox   func() (*starlark.Sandbox, error) // of all plugins, made when the first is parsed
+	sandbox   func() (*starlark.Sandbox, error) // for all plugins; the first call makes it
 	sources   []*Source
 	libraries map[string]*Source
-	granted   map[string][]string     // by flags, by plugin
-	settings  map[string][]assignment // likewise
+	granted   map[string][]string     // permissions of flags, by plugin
+	settings  map[string][]assignment // settings of flags, by plugin
 }
 
-// newLoadRun finds the plugins and makes an empty host. Its result has a set
-// that must be closed, also beside an error.
+// newLoadRun finds the plugins and makes an empty host. The caller closes the set of the result,
+// also beside an error.
 func newLoadRun(o Options) (*loadRun, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
 	if o.LookupEnv == nil {
@@ -114,7 +111,10 @@ func newLoadRun(o Options) (*loadRun, error) {
 	if o.Host.Log == nil {
 		o.Host.Log = func(starhost.LogLine) {}
 	}
-	l := &loadRun{Options: o, config: o.Config, libraries: map[string]*Source{}, granted: map[string][]string{}, settings: map[string][]assignment{}}
+	l := &loadRun{
+		Options: o, config: o.Config, libraries: map[string]*Source{},
+		granted: map[string][]string{}, settings: map[string][]assignment{},
+	}
 	if l.config == nil {
 		l.config = newConfig()
 	}
@@ -135,7 +135,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 	return l, nil
 }
 
-// run loads what was found.
+// run loads the plugins that newLoadRun found.
 func (l *loadRun) run(ctx context.Context) error {
 	used, disabled, warnings := l.config.Select(l.sources)
 	l.set.Warnings = append(l.set.Warnings, warnings...)
@@ -148,9 +148,10 @@ func (l *loadRun) run(ctx context.Context) error {
 	}
 	defer l.openSharedFolders()()
 	l.set.Plugins = make([]Plugin, len(l.sources))
-	prepared := make([]evaluation, len(l.sources)) // one by one they take more memory
+	prepared := make([]evaluation, len(l.sources)) // one allocation takes less memory than many
 	for i, s := range l.sources {
-		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)}
+		mode := cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)
+		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: mode}
 		prepared[i].loadRun, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
 	}
 	l.each(len(l.sources), func(i int) {
@@ -175,29 +176,31 @@ func (l *loadRun) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// maxOpenFolders is the most folders that are held open while plugins are loaded.
+// maxOpenFolders is the most folders that stay open during a load.
 const maxOpenFolders = 16
 
-// openSharedFolders keeps folders open that several plugins lie in, until release is called.
+// openSharedFolders opens folders that contain several plugins, so that each plugin need not open
+// its folder again. release closes them.
 func (l *loadRun) openSharedFolders() (release func()) {
-	var held []func()
+	var opened []func()
 	plugins := map[*sharedFolder]int{}
 	for _, s := range l.sources {
-		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(held) == maxOpenFolders {
+		if plugins[s.shared]++; s.shared == nil || plugins[s.shared] != 2 || len(opened) == maxOpenFolders {
 			continue
 		}
-		if root, err := s.shared.acquire(s.dir); err == nil { // else reading tells
-			held = append(held, func() { s.shared.release(root) })
+		if root, err := s.shared.acquire(s.dir); err == nil { // else reading a plugin returns the error
+			opened = append(opened, func() { s.shared.release(root) })
 		}
 	}
 	return func() {
-		for _, release := range held {
+		for _, release := range opened {
 			release()
 		}
 	}
 }
 
-// countIndependent returns how many evaluations, from the first, require none of each other.
+// countIndependent returns the number of evaluations at the start of the list that do not require
+// each other.
 func countIndependent(list []*evaluation) int {
 	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
 		return len(list)
@@ -212,7 +215,7 @@ func countIndependent(list []*evaluation) int {
 	return len(list)
 }
 
-// register adds plugins that were evaluated to the host, in their order.
+// register adds evaluated plugins to the host, in their order.
 func (l *loadRun) register(list []*evaluation) {
 	var good []*evaluation
 	var plugins []*starhost.Plugin
@@ -231,9 +234,9 @@ func (l *loadRun) register(list []*evaluation) {
 	}
 }
 
-// each calls do for the numbers below n, on several goroutines at the same time. What
-// do writes for one number it keeps apart from the others, so that the order in which
-// they come does not matter. A panic of do is one of each.
+// each calls do for the numbers below n, on several goroutines at the same time. For different
+// numbers do must write to different places, so that the order of the calls does not matter. If do
+// panics, each panics.
 func (l *loadRun) each(n int, do func(i int)) {
 	workers := l.Workers
 	if workers <= 0 {
@@ -262,7 +265,7 @@ func (l *loadRun) each(n int, do func(i int)) {
 	}
 }
 
-// find looks for the plugins.
+// find finds the plugins.
 func (l *loadRun) find() error {
 	if l.sources = l.Sources; l.sources != nil {
 		return nil
@@ -297,7 +300,7 @@ func (l *loadRun) inputs(paths []Path) Inputs {
 	return in
 }
 
-// newHost makes the host with its own references.
+// newHost makes the host and registers its own references.
 func (l *loadRun) newHost() error {
 	p := &l.config.Prompt
 	l.Host.Prompt = starhost.PromptOptions{
@@ -321,7 +324,8 @@ func (l *loadRun) newHost() error {
 	if err != nil {
 		return err
 	}
-	return l.set.Host.Add(effects.HostPlugin(effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: world}))
+	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: world}
+	return l.set.Host.Add(effects.HostPlugin(refs))
 }
 
 // aboutTokens estimates how many tokens a model makes of a text: a quarter of its bytes. Reports

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// DiscoverEdited is Discover for an editor: it finds the plugins at the paths, as far
-// as they can be found, and the plugin of a file that need not be there yet, which is
-// own. Its text must come by [Source.Replace].
+// DiscoverEdited is [Discover] for an editor. It returns all plugins that it finds at the paths,
+// and own, the plugin of the edited file, which need not exist yet. The caller passes the text of
+// the file to [Source.Replace].
 func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, problem *Error) {
 	d := newDiscovery(0)
 	if _, err := os.Stat(edited.Real); err == nil {
@@ -32,7 +32,7 @@ func DiscoverEdited(paths []Path, edited Path) (all []*Source, own *Source, prob
 	return d.sources, d.byName[own.Name], nil
 }
 
-// addUnsaved adds the plugin of a file that is not there.
+// addUnsaved adds the plugin of a file that does not exist yet.
 func (d *discovery) addUnsaved(p Path) {
 	dir, file := filepath.Split(p.Real)
 	s := &Source{Name: strings.TrimSuffix(file, ".star"), Path: p.Shown, Main: file, dir: resolveLinks(filepath.Clean(dir))}
@@ -46,8 +46,8 @@ func (d *discovery) addUnsaved(p Path) {
 	d.add(p, s)
 }
 
-// Replace makes Read return text for a file, whatever the folder holds: what an
-// editor has and did not save yet. It must come before the first Read.
+// Replace makes Read return text instead of the file's bytes, for an editor with an unsaved file.
+// Call it before the first Read.
 func (s *Source) Replace(name string, text []byte) error {
 	if err := s.check(name); err != nil {
 		return err

@@ -22,13 +22,13 @@ var (
 	versionForm     = lazyRegexp(`^([0-9]+(?:\.[0-9]+)*)(-[^+]*)?(\+.*)?$`)
 )
 
-// lazyRegexp compiles a regular expression when it is first asked for: few plugins
-// require others, and the program starts faster.
+// lazyRegexp returns a function that compiles a regular expression once. Few plugins require
+// others, so that most programs never compile it.
 func lazyRegexp(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// requirements reads what the plugin requires.
+// requirements parses the requires list of the plugin.
 func (e *evaluation) requirements() ([]requirement, error) {
 	var list []requirement
 	for i, text := range e.manifest.Requires {
@@ -41,15 +41,15 @@ func (e *evaluation) requirements() ([]requirement, error) {
 	return list, nil
 }
 
-// requirementError returns an error at the plugin's plugin(...).
+// requirementError returns an error at the plugin(...) call of the plugin.
 func (e *evaluation) requirementError(format string, args ...any) error {
 	at := e.manifest.Place
 	pos := starlark.Pos{File: e.source.Display, Line: int(at.Line), Col: int(at.Col)}
 	return e.fail(pos, "E0612", "plugin: requires"+format, args...)
 }
 
-// checkRequirements tells of the first plugin that is required and not loaded, or
-// too old. Those that could be loaded are, by now.
+// checkRequirements returns an error for the first required plugin that is not loaded or too old.
+// Load calls it after it loaded the required plugins.
 func (e *evaluation) checkRequirements() error {
 	for _, r := range e.requires {
 		i := e.set.index(r.name)
@@ -79,8 +79,8 @@ func (l *loadRun) names() []string {
 	return names
 }
 
-// olderThan compares versions number by number; one that is missing is 0. A
-// version with a suffix, such as 1.2-rc1, comes before the one without.
+// olderThan compares versions number by number; a missing number is 0. A version with a suffix,
+// such as 1.2-rc1, is older than the version without it.
 func olderThan(version, least string) bool {
 	m := versionForm().FindStringSubmatch(version)
 	have, want := strings.Split(m[1], "."), strings.Split(least, ".")
@@ -104,8 +104,9 @@ func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// sortByRequirements returns the evaluations so that each comes after those it requires,
-// otherwise as they are. All of a cycle fail and are left out.
+// sortByRequirements returns the evaluations in an order in which each plugin comes after the
+// plugins that it requires. Otherwise it preserves their order. It fails and omits the plugins of
+// a cycle.
 func sortByRequirements(list []*evaluation) []*evaluation {
 	if !slices.ContainsFunc(list, (*evaluation).isDependent) {
 		return list
@@ -123,11 +124,11 @@ func sortByRequirements(list []*evaluation) []*evaluation {
 // isDependent reports whether the plugin requires others.
 func (e *evaluation) isDependent() bool { return len(e.requires) > 0 }
 
-// An ordering is one walk along what plugins require.
+// An ordering is a walk over the requirements of plugins.
 type ordering struct {
 	byName map[string]*evaluation
 	seen   map[*evaluation]bool
-	path   []*evaluation // those whose requirements are being visited
+	path   []*evaluation // plugins whose requirements the walk is visiting
 	sorted []*evaluation
 }
 
@@ -140,7 +141,7 @@ func (o *ordering) visit(e *evaluation) {
 	for _, r := range e.requires {
 		next := o.byName[r.name]
 		if next == nil {
-			continue // told when e is evaluated
+			continue // the evaluation of e reports it
 		}
 		if i := slices.Index(o.path, next); i >= 0 {
 			failCycle(o.path[i:])
@@ -152,7 +153,7 @@ func (o *ordering) visit(e *evaluation) {
 	o.sorted = append(o.sorted, e)
 }
 
-// failCycle fails the plugins of a cycle, each with the cycle as it sees it.
+// failCycle fails the plugins of a cycle. The error of each begins the cycle with its own name.
 func failCycle(cycle []*evaluation) {
 	var names []string
 	for _, e := range cycle {

@@ -8,14 +8,14 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// vocabulary returns a sandbox with everything that a plugin file can say. It is made
-// once: whatever its functions do, they do for the thread that calls them.
+// vocabulary returns a sandbox with all names that a plugin file can use. All loads share it,
+// because its functions have no state but that of the calling thread.
 var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 	box := starlark.New(starlark.Options{})
 	for _, t := range builtins.Topics(box) {
 		for i := range t.Entries {
 			e := &t.Entries[i]
-			if e.Value == nil { // the language's own
+			if e.Value == nil { // a name of the language
 				continue
 			}
 			if err := box.Define(e.Name, e.Value, e.Cost); err != nil {
@@ -26,7 +26,7 @@ var vocabulary = sync.OnceValues(func() (*starlark.Sandbox, error) {
 	return box, nil
 })
 
-// newSandbox makes the sandbox of all plugins.
+// newSandbox makes the sandbox for all plugins.
 func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 	words, err := vocabulary()
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 	}), nil
 }
 
-// boxOf returns the sandbox of a plugin.
+// boxOf returns the sandbox of a plugin: the shared one, with the plugin's limits if it has some.
 func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
 	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.hasProjectLimits(s) {

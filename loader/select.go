@@ -31,9 +31,9 @@ func (c *Config) governs(s *Source, setting projectRight) bool {
 // the user's config or an argument, or a trusted project.
 func (c *Config) isVouched(s *Source) bool { return !s.Project || c.trustedFiles.covers(s) }
 
-// GrantsOf returns the permissions given to the plugin: the operator's where the
-// operator named its path, those of a trusted project where it is a plugin of that
-// project.
+// GrantsOf returns the permissions that the plugin is granted: the operator's grants if the
+// operator named the plugin's path, and the grants of a trusted project if the plugin belongs to
+// it.
 func (c *Config) GrantsOf(s *Source) []string {
 	var grants []string
 	if !s.Project {
@@ -45,8 +45,8 @@ func (c *Config) GrantsOf(s *Source) []string {
 	return grants
 }
 
-// Paths returns where plugins are looked for: at the arguments; without any,
-// where the config says; without that, in ./plugins, else ./*.star.
+// Paths returns the paths at which Load finds plugins: the arguments; without any, the paths of the
+// config; without these, ./plugins, else ./*.star.
 func (c *Config) Paths(dir string, args []string) ([]Path, error) {
 	if len(args) > 0 {
 		paths := make([]Path, len(args))
@@ -61,8 +61,8 @@ func (c *Config) Paths(dir string, args []string) ([]Path, error) {
 	return defaultPaths(dir)
 }
 
-// ErrNoPlugins is the cause of the error of [Config.Paths] if nobody named a plugin and the
-// current folder has none.
+// ErrNoPlugins is the cause of the error of [Config.Paths] if neither arguments nor the config name
+// a plugin and the current folder has none.
 var ErrNoPlugins = errors.New("no plugins")
 
 func defaultPaths(dir string) ([]Path, error) {
@@ -95,13 +95,12 @@ func defaultPaths(dir string) ([]Path, error) {
 	return paths, nil
 }
 
-// Select returns which of the found plugins are used and which are disabled, in
-// the order given. What the project's config says of single plugins takes effect
-// here, for plugins of the project alone; so flags must be applied after it. Names in the config that no plugin bears are warned of, unless the
-// plugins were named by arguments.
+// Select divides the found plugins into used and disabled ones, in the given order. It applies the
+// settings that the project's config makes for its own plugins, so callers apply flags after it. It
+// warns of names in the config that no plugin has, unless arguments named the plugins.
 func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []Warning) {
 	c.warnings = nil
-	names := sync.OnceValue(func() map[string]*Source { // seldom asked for
+	names := sync.OnceValue(func() map[string]*Source { // few configs need it
 		names := make(map[string]*Source, len(found))
 		for _, s := range found {
 			names[s.Name] = s
@@ -126,9 +125,9 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 	return used, disabled, c.warnings
 }
 
-// applyPending applies what the project says of its own plugins, and returns its
-// enabled and disabled ones. Names that no plugin bears it warns of unless some were
-// asked for byName.
+// applyPending applies the project's settings for its own plugins, and returns the plugins that the
+// project enables and disables. It warns of names that no plugin has, unless byName says that
+// arguments named the plugins.
 func (c *Config) applyPending(names func() map[string]*Source, byName bool) (project PluginsConfig) {
 	if len(c.pending) == 0 {
 		return project
@@ -152,13 +151,13 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 	for _, g := range c.pending {
 		if g.key[0] == "plugin" {
 			if name := g.key[1]; own(g, name) {
-				c.set(g) // its type was checked when it was held
+				c.set(g) // apply checked its type
 			} else {
 				refuse(g, name)
 			}
 			continue
 		}
-		list, _ := parseTexts(g.value) // checked when it was held
+		list, _ := parseTexts(g.value) // apply checked the type
 		for _, name := range list {
 			switch {
 			case !own(g, name):
@@ -173,8 +172,8 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 	return project
 }
 
-// isUsed tells whether a plugin is to be used. Its name as an argument enables it,
-// but nothing wins over disabled.
+// isUsed reports whether the config enables the plugin. An argument enables a plugin, too, but
+// disabled wins over everything.
 func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	enabled := c.Plugins.Enabled
 	if len(project.Enabled) > 0 && c.governs(s, onlyOwnPlugins) {
@@ -186,7 +185,7 @@ func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 	return len(enabled) == 0 || s.isNamed() || slices.Contains(enabled, s.Name)
 }
 
-// checkNames warns of names that no plugin bears.
+// checkNames warns of names in the config that no plugin has.
 func (c *Config) checkNames(found map[string]*Source) {
 	check := func(name string, key ...string) {
 		if _, ok := found[name]; !ok {

@@ -26,40 +26,39 @@ const (
 	modeWarn    = "warn"
 )
 
-// A Plugin is what became of one plugin that was found.
+// A Plugin is the outcome of loading one plugin.
 type Plugin struct {
 	Name, Version, Description, Owner string
-	// Mode is "enforce", or "warn" where the config wants denials logged only.
+	// Mode is "enforce", or "warn" if starhost only logs the plugin's denials.
 	Mode string
-	// Path is as messages show it.
+	// Path is the path for messages.
 	Path string
-	// Digest is the SHA-256 of the lines that sha256sum prints for the files that
-	// were read while the plugin was loaded, those of libraries among them, sorted
-	// by name.
+	// Digest is the SHA-256 of the lines that sha256sum prints for the files that the plugin read
+	// during its load, with the files of libraries, sorted by name.
 	Digest fragments.Hash
 	Status string
 	// Err says why a plugin failed; it is a *starlark.Error or an *Error.
 	Err error
-	// Declared and Granted are permissions, as their authors wrote them.
+	// Declared and Granted are permissions in the words of their authors.
 	Declared, Granted []string
-	// Registered is what the plugin offers; nil unless it is loaded.
+	// Registered has the registrations; nil unless the plugin is loaded.
 	Registered *starhost.Plugin
-	// Inside is what its own file sees; nil unless it is loaded.
+	// Inside evaluates code as a part of the plugin; nil unless the plugin is loaded.
 	Inside *Inside
-	// Steps and Bytes are what its evaluation spent.
+	// Steps and Bytes are the cost of the evaluation.
 	Steps, Bytes uint64
 
-	unloaded *evaluation // nil unless it failed or is unavailable
+	unloaded *evaluation // nil unless the plugin failed or is unavailable
 }
 
-// An Inside evaluates code as a part of a plugin: with the names of its file, and its rights.
+// An Inside evaluates code as a part of a plugin, with the names of its file and its permissions.
 type Inside struct {
 	of     *evaluation
 	module *starlark.Module
 	record *builtins.Recorder
 }
 
-// Load is what load statements ask, as in [starlark.Exec].
+// Load reads the file of a load statement; it is a Load of [starlark.Exec].
 func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
 	return i.of.load(from, label)
 }
@@ -67,12 +66,14 @@ func (i *Inside) Load(from, label string) (name string, src []byte, err error) {
 // Module returns the evaluated file of the plugin.
 func (i *Inside) Module() *starlark.Module { return i.module }
 
-// Recorder returns the recorder that the plugin's handlers run with.
+// Recorder returns the recorder of the plugin's registrations, which its handlers run with.
 func (i *Inside) Recorder() *builtins.Recorder { return i.record }
 
-// Eval evaluates an expression as a handler of the plugin would that sees the names
-// of its file, and ctx. It returns the text of the value, as repr gives it.
-func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text string, usage starlark.Usage, err error) {
+// Eval evaluates an expression as a handler of the plugin, with the names of its file and ctx. It
+// returns the repr of the value.
+func (i *Inside) Eval(
+	ctx context.Context, t *starhost.Turn, expr string,
+) (text string, usage starlark.Usage, err error) {
 	err = t.As(ctx, i.of.source.Name, func(ctx context.Context) (err error) {
 		ctx, names := i.record.Inside(ctx, t)
 		text, usage, err = i.of.box.Eval(ctx, i.module, names, expr)
@@ -84,9 +85,9 @@ func (i *Inside) Eval(ctx context.Context, t *starhost.Turn, expr string) (text 
 // A Set is a host with its plugins.
 type Set struct {
 	Host *starhost.Host
-	// Plugins are all that were found, in path order.
+	// Plugins are all plugins that Load found, in path order.
 	Plugins []Plugin
-	// Problems are paths that should be plugins and are none.
+	// Problems are the errors of paths that should be plugins and are none.
 	Problems []*Error
 	Warnings []Warning
 	Config   *Config
@@ -96,20 +97,20 @@ type Set struct {
 	secrets   *effects.Secrets
 }
 
-// Inputs are the files that decide what Load gives, by absolute paths.
+// Inputs are the absolute paths of the files that a Set depends on.
 type Inputs struct {
-	// Files are the config's and plugins that are single files.
+	// Files are config files, and plugins that are single files.
 	Files []string
-	// Folders are folders of plugins, plugins that are folders, and libraries: all
-	// that is in them counts.
+	// Folders are folders of plugins, plugins that are folders, and libraries. The Set depends on
+	// all files in them.
 	Folders []string
 }
 
-// Inputs returns what the set was loaded from.
+// Inputs returns the files that the set depends on.
 func (s *Set) Inputs() Inputs { return s.inputs }
 
-// Err returns the first error in path order: of a path, of a plugin, of a plugin
-// that is required and not loaded. Nil means that all is well.
+// Err returns the first error, or nil: first of a path, then of a plugin in path order, then of a
+// required plugin that is not loaded.
 func (s *Set) Err() error {
 	if len(s.Problems) > 0 {
 		return s.Problems[0]
@@ -122,8 +123,8 @@ func (s *Set) Err() error {
 	return s.Missing()
 }
 
-// Missing returns an error for the first plugin that the config requires and
-// that is not loaded. Whoever enforces decisions must not work without it.
+// Missing returns an error for the first required plugin that is not loaded. A program that
+// enforces decisions must not work without it.
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
 		if s.status(name) != StatusLoaded {
@@ -138,7 +139,7 @@ func (s *Set) missingError(name string) *Error {
 	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.suggest(name))
 }
 
-// suggest returns which plugin a name that none bears may mean.
+// suggest returns a hint with the plugin whose name is like name.
 func (s *Set) suggest(name string) string {
 	names := make([]string, len(s.Plugins))
 	for i := range s.Plugins {
@@ -161,7 +162,7 @@ func (s *Set) status(name string) string {
 
 // index returns where a plugin is, -1 if there is none of that name.
 func (s *Set) index(name string) int {
-	for i := range s.Plugins { // the others may be under way
+	for i := range s.Plugins { // reads Name only, because other goroutines may write the rest
 		if s.Plugins[i].Name == name {
 			return i
 		}
@@ -169,11 +170,11 @@ func (s *Set) index(name string) int {
 	return -1
 }
 
-// Redact takes the values of secrets out of a text: of those that were read, which
-// at least those are that plugins may use.
+// Redact replaces the values of secrets in a text. It replaces the secrets that starhost has read:
+// at least those that plugins may use.
 func (s *Set) Redact(text string) string { return s.secrets.Redact(text) }
 
-// Close frees what the set holds open.
+// Close closes the workspace that Load opened.
 func (s *Set) Close() error {
 	if s.workspace == nil {
 		return nil

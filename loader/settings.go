@@ -27,27 +27,27 @@ type setting struct {
 
 // An access reaches a setting in a config.
 type access struct {
-	// set checks the value and puts it into the config. The error says what is wanted.
+	// set checks the value and stores it in the config. The error describes valid values.
 	set func(*Config, layerSetting) error
-	// get returns the value of a key without "*", in a type that [shown] knows; nil for a value
-	// that follows from another key.
+	// get returns the value of a key without "*", in a type that [settingValue] takes; nil for a
+	// value that follows from another key.
 	get func(c *Config, key []string) any
 }
 
-// A trust says what a project's config may do with a setting.
+// A projectRight is the right of a project's config to make a setting.
 type projectRight int
 
 const (
-	ifTrusted      projectRight = iota // nothing, until the project is trusted
-	always                             // set it; the setting itself bounds the value
-	ownPlugins                         // set it for the project's plugins; once it is trusted, for all
-	ownLimits                          // set it for the project's plugins; until it is trusted, only lower
-	onlyOwnPlugins                     // set it for the project's plugins, trusted or not
-	userOnly                           // nothing, trusted or not
+	ifTrusted      projectRight = iota // only if the project is trusted
+	always                             // for all plugins; the setting itself bounds the value
+	ownPlugins                         // for the project's plugins; for all plugins if the project is trusted
+	ownLimits                          // for the project's plugins; only lower values if the project is untrusted
+	onlyOwnPlugins                     // for the project's plugins, trusted or not
+	userOnly                           // never, because it is the user's
 )
 
-// settings are all keys that there are. Where two names are equally near to an
-// unknown one, the first is suggested.
+// settings are all keys. If two names are equally near to an unknown one, starhost suggests the
+// first.
 var settings = []*setting{
 	{splitKey("plugins.paths"), always, access{setPaths, getPaths}},
 	{splitKey("plugins.enabled"), onlyOwnPlugins, list(func(c *Config, _ string) *[]string { return &c.Plugins.Enabled })},
@@ -90,8 +90,7 @@ var settings = []*setting{
 
 func splitKey(key string) []string { return strings.Split(key, ".") }
 
-// value sets a field from a parsed value; the field belongs to the table that
-// the second part of the key names.
+// value accesses a field of the table that the second part of the key names.
 func value[T any](parse func(any) (T, error), field func(*Config, string) *T) access {
 	set := func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
@@ -104,11 +103,11 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) ac
 	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
 }
 
-// errIgnored says that the config as a whole does not have a setting: a warning says that it is
-// ignored, or the project's plugins alone have it.
+// errIgnored means that the config as a whole does not get a setting: a warning says that starhost
+// ignores it, or only the project's plugins get it.
 var errIgnored = errors.New("ignored")
 
-// limit is value for what a project may only lower.
+// limit is value for a limit, which an untrusted project may only lower.
 func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string) *T) access {
 	a := value(parse, field)
 	assign := a.set
@@ -123,7 +122,7 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 	return a
 }
 
-// eventLimit is limit for a key that follows from limits.steps until a config sets it.
+// eventLimit is limit for limits.event, which follows from limits.steps until a config sets it.
 func eventLimit(a access) access {
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
@@ -143,7 +142,7 @@ func eventLimit(a access) access {
 	return a
 }
 
-// hostLimit is limit for [limits]. Those of a project concern its own plugins alone.
+// hostLimit is limit for [limits]. The limits of a project apply to its own plugins only.
 func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConfig) *T) access {
 	a := limit(parse, func(c *Config, _ string) *T { return field(&c.Limits) })
 	assign := a.set
@@ -164,14 +163,14 @@ func hostLimit[T cmp.Ordered](parse func(any) (T, error), field func(*LimitsConf
 	return a
 }
 
-// inBytes shows a number of bytes with its unit.
+// inBytes makes get return a number of bytes with its unit.
 func inBytes(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any { return withUnit(settingValue(get(c, key)).(int64)) }
 	return a
 }
 
-// withoutPassword hides the password of a URL that is shown.
+// withoutPassword makes get hide the password of a URL.
 func withoutPassword(a access) access {
 	get := a.get
 	a.get = func(c *Config, key []string) any {
@@ -184,10 +183,10 @@ func withoutPassword(a access) access {
 	return a
 }
 
-// list sets a field to a list of strings.
+// list accesses a field that is a list of strings.
 func list(field func(*Config, string) *[]string) access { return value(parseTexts, field) }
 
-// union adds to a list of names; each name keeps its place.
+// union accesses a list of names to which each layer adds. Each name has a place.
 func union(field func(*Config) *[]string) access {
 	set := func(c *Config, g layerSetting) error {
 		names, err := parseTexts(g.value)
@@ -205,8 +204,7 @@ func union(field func(*Config) *[]string) access {
 	return access{set, func(c *Config, _ []string) any { return *field(c) }}
 }
 
-// setGrants sets what a plugin is given. The grants of a project are for plugins
-// of its own.
+// setGrants sets the permissions of a plugin. The grants of a project are for its own plugins.
 func setGrants(c *Config, g layerSetting) error {
 	permissions, err := parseTexts(g.value)
 	if err != nil {
@@ -241,8 +239,8 @@ func setSecretFile(c *Config, g layerSetting) error {
 	return err
 }
 
-// setPaths sets where plugins are. A project adds to these; one that nobody trusts
-// folders of its own.
+// setPaths sets the paths of plugins. A project adds to them; an untrusted project adds only paths
+// in its folder.
 func setPaths(c *Config, g layerSetting) error {
 	names, err := parseTexts(g.value)
 	if err != nil {
@@ -275,7 +273,7 @@ func getPaths(c *Config, _ []string) any {
 	return names
 }
 
-// path returns what a name in a config file means: it is relative to the file.
+// path returns the path that a name in a config file stands for, relative to the file.
 func (g layerSetting) path(name string) (Path, error) {
 	p := NewPath(filepath.Dir(g.layer.real), name)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
@@ -290,15 +288,14 @@ func (g layerSetting) path(name string) (Path, error) {
 	return p, nil
 }
 
-// isInside tells whether the path lies in the folder, links followed as far as
-// they exist.
+// isInside reports whether the path is in the folder, after resolveLinks.
 func isInside(folder, name string) bool {
 	rel, err := filepath.Rel(resolveLinks(folder), resolveLinks(name))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// resolveLinks follows the links of a path; of one that does not exist, those of the
-// part that does.
+// resolveLinks follows the links of a path. If the path does not exist, it follows the links of the
+// part that exists.
 func resolveLinks(name string) string {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
@@ -310,7 +307,7 @@ func resolveLinks(name string) string {
 	return filepath.Join(resolveLinks(parent), filepath.Base(name))
 }
 
-// setPluginValue sets a value of a plugin's own; tables merge.
+// setPluginValue sets a value that a plugin declares; tables merge.
 func setPluginValue(c *Config, g layerSetting) error {
 	v, err := plainValue(g.value)
 	if err != nil {
@@ -324,7 +321,7 @@ func setPluginValue(c *Config, g layerSetting) error {
 	return nil
 }
 
-// mergeValues returns the second value, over the first where both are tables.
+// mergeValues returns v, with the keys of old that v does not have if both are tables.
 func mergeValues(old, v any) any {
 	under, ok := old.(map[string]any)
 	over, both := v.(map[string]any)
@@ -341,12 +338,12 @@ func mergeValues(old, v any) any {
 	return m
 }
 
-// wrongType says what a setting has and what it wants.
+// wrongType returns an error with the value of a setting and the values that it takes.
 func wrongType(at Place, key []string, got any, want string) *Error {
 	return errorAt(at, "E0603", "%s: got %s, want %s", toml.Key(key), describe(got), want)
 }
 
-// describe shows a short value, and the type of any other.
+// describe returns a short value, or the type of a long one.
 func describe(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -380,12 +377,13 @@ func parseURL(v any) (string, error) {
 	return "", errors.New("a URL with http or https, without a user")
 }
 
-// A private says what is wanted in place of a value that nobody prints.
+// A hiddenValueError describes valid values and does not print the wrong one.
 type hiddenValueError string
 
 func (p hiddenValueError) Error() string { return string(p) }
 
-// parseSecretName parses the name of a secret. What is none may be its value.
+// parseSecretName parses the name of a secret. The error hides the value, because it may be the
+// secret itself.
 func parseSecretName(v any) (string, error) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 	name, _ := v.(string)
@@ -409,7 +407,7 @@ func parseTexts(v any) ([]string, error) {
 	return out, nil
 }
 
-// parseGlobs parses patterns of names.
+// parseGlobs parses a list of globs on names.
 func parseGlobs(v any) ([]string, error) {
 	list, err := parseTexts(v)
 	for i, glob := range list {
@@ -430,7 +428,7 @@ func parseWord(words ...string) func(any) (string, error) {
 	}
 }
 
-// parseCount returns a parser of whole numbers that are not less than least.
+// parseCount returns a parser of whole numbers from least.
 func parseCount[T int | int64 | uint64](least int64) func(any) (T, error) {
 	return func(v any) (T, error) {
 		if n, ok := v.(int64); ok && n >= least {
@@ -453,7 +451,7 @@ var units = []struct {
 	shift int
 }{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}}
 
-// ParseSize parses a number of bytes as the command line has it: 1048576 or 1MiB.
+// ParseSize parses a number of bytes of the command line: 1048576 or 1MiB.
 func ParseSize(text string) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return parseSize(n)
@@ -461,7 +459,7 @@ func ParseSize(text string) (int64, error) {
 	return parseSize(text)
 }
 
-// parseSize parses a number of bytes from 1, as 1048576 or "1MiB".
+// parseSize parses a number of bytes from 1, such as 1048576 or "1MiB".
 func parseSize(v any) (int64, error) {
 	if n, ok := v.(int64); ok && n > 0 {
 		return n, nil
@@ -477,7 +475,7 @@ func parseSize(v any) (int64, error) {
 	return 0, errors.New(`bytes from 1, as 1048576 or "1MiB" (units B, KiB, MiB, GiB)`)
 }
 
-// withUnit returns the shortest way to write a number of bytes that size reads.
+// withUnit returns the shortest text of a number of bytes that parseSize accepts.
 func withUnit(n int64) any {
 	for _, unit := range slices.Backward(units[:3]) {
 		if n > 0 && n%(1<<unit.shift) == 0 {
@@ -487,7 +485,7 @@ func withUnit(n int64) any {
 	return n
 }
 
-// parseDuration parses a time span over 0.
+// parseDuration parses a time span above 0.
 func parseDuration(v any) (time.Duration, error) {
 	s, _ := v.(string)
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
@@ -496,7 +494,7 @@ func parseDuration(v any) (time.Duration, error) {
 	return 0, errors.New(`a time span over 0, as "500ms" or "2s"`)
 }
 
-// plainValue returns a TOML value as the JSON-able Go values of [Value].
+// plainValue converts a TOML value to the Go types of [Value].
 func plainValue(v any) (any, error) {
 	switch v := v.(type) {
 	case float64:

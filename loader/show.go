@@ -12,25 +12,25 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A Setting is what a config says of one key, after all layers.
+// A Setting is one key of a config with its value after all layers.
 type Setting struct {
-	// Key is as TOML writes it: "plugin.oncall.team".
+	// Key is the key in TOML: "plugin.oncall.team".
 	Key string
 	// Value is string, int64, float64, bool, []any or map[string]any of these.
 	Value any
-	// Place is where it was set last; zero for a built-in value.
+	// Place is the place of the last layer that sets the key; zero for a built-in value.
 	Place Place
-	// Project is true for grants and limits that only plugins of the project get.
+	// Project is true for grants and limits that apply only to plugins of the project.
 	Project bool
 }
 
 // String returns the setting as a line of TOML.
 func (s Setting) String() string { return s.Key + " = " + inTOML(s.Value) }
 
-// Settings returns what holds, in the order of the config's documentation: all
-// keys that are not about a plugin, library, secret or server, and of those the
-// ones that were set. Passwords in URLs are hidden. What an untrusted project says
-// of its plugins is not there before [Config.Select].
+// Settings returns the current settings in the order of the config's documentation. Keys of
+// plugins, libraries, secrets and servers are there if a layer set them; all other keys are always
+// there. Settings hides passwords in URLs. The settings of an untrusted project for its plugins are
+// missing before [Config.Select].
 func (c *Config) Settings() []Setting {
 	var rows []Setting
 	for rest := settings; len(rest) > 0; {
@@ -55,7 +55,7 @@ func (c *Config) Settings() []Setting {
 	return rows
 }
 
-// tables tell the names in the tables of named things.
+// tables return the names of the plugins, libraries, grants, secrets and servers in a config.
 var tables = map[string]func(*Config) []string{
 	"libraries": func(c *Config) []string { return sortedKeys(c.Libraries) },
 	"plugin":    func(c *Config) []string { return sortedKeys(c.Plugin) },
@@ -64,8 +64,7 @@ var tables = map[string]func(*Config) []string{
 	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
 }
 
-// names returns what stands for the first "*" of the keys in a table; "" if they
-// have none.
+// names returns the names for the first "*" of the keys in a table; "" if the keys have no "*".
 func (c *Config) names(table string) []string {
 	if names := tables[table]; names != nil {
 		return names(c)
@@ -73,7 +72,7 @@ func (c *Config) names(table string) []string {
 	return []string{""}
 }
 
-// show adds the rows of a setting; name stands for the first "*" of its key.
+// show appends the rows of a setting, with name for the first "*" of its key.
 func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	for _, key := range c.expand(s.key, name) {
 		v := s.get(c, key)
@@ -88,7 +87,7 @@ func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 	return rows
 }
 
-// expand returns the keys that a key with "*" stands for, within one name.
+// expand returns the keys that match a key with "*", with name for the first "*".
 func (c *Config) expand(key []string, name string) [][]string {
 	if name == "" {
 		return [][]string{key}
@@ -108,7 +107,8 @@ func (c *Config) expand(key []string, name string) [][]string {
 func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	for _, name := range sortedKeys(c.projectGrants) {
 		g := c.projectGrants[name]
-		rows = append(rows, Setting{Key: toml.Key{"grants", name}.String(), Value: settingValue(g.permissions), Place: g.place, Project: true})
+		key := toml.Key{"grants", name}.String()
+		rows = append(rows, Setting{Key: key, Value: settingValue(g.permissions), Place: g.place, Project: true})
 	}
 	return rows
 }
@@ -117,7 +117,8 @@ func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting 
 	own := &Config{Limits: c.projectLimits.LimitsConfig}
 	for _, s := range limits {
 		if place, ok := c.projectLimits.places[s.key[1]]; ok {
-			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: settingValue(s.get(own, s.key)), Place: place, Project: true})
+			value := settingValue(s.get(own, s.key))
+			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: value, Place: place, Project: true})
 		}
 	}
 	return rows
@@ -125,12 +126,12 @@ func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting 
 
 func sortedKeys[V any](m map[string]V) []string {
 	if len(m) == 0 {
-		return nil // as mostly, without work
+		return nil // the usual case, without an allocation
 	}
 	return slices.Sorted(maps.Keys(m))
 }
 
-// settingValue returns a config's value in the types of [Setting].
+// settingValue converts a value of a Config to the types of [Setting].
 func settingValue(v any) any {
 	switch v := v.(type) {
 	case int:
@@ -149,7 +150,7 @@ func settingValue(v any) any {
 	return v
 }
 
-// inTOML returns a value of a [Setting] as TOML writes it in one line.
+// inTOML returns a value of a [Setting] as one line of TOML.
 func inTOML(v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -173,6 +174,6 @@ func inTOML(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // what JSON writes for strings, whole numbers and booleans is TOML
+	_ = enc.Encode(v) // JSON strings, whole numbers and booleans are TOML, too
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }

@@ -22,51 +22,50 @@ import (
 // DefaultMaxSource is the most bytes of one .star file.
 const DefaultMaxSource = 256 << 10
 
-// Bounds of what one plugin reads and lists.
+// Bounds of one plugin's reads and listings.
 const (
-	maxPluginBytes = 64 << 20 // of all files that are remembered
-	maxEntries     = 100_000  // of all folders that are remembered, and looked at by one Glob
-	maxMatches     = 10_000   // of one Glob
+	maxPluginBytes = 64 << 20 // all files that a plugin reads
+	maxEntries     = 100_000  // files in all folders that a plugin lists, and that one Glob compares
+	maxMatches     = 10_000   // results of one Glob
 	maxPattern     = 1_000    // bytes of a pattern
 )
 
-// A Source is a plugin's files, or a library's. Each file is read once and each
-// folder listed once: later calls see what the first saw. No file stays open. It
-// is safe for concurrent use.
+// A Source has the files of a plugin or of a library. It reads each file and lists each folder
+// once, so that all calls return the same. No file stays open. It is safe for concurrent use.
 type Source struct {
-	// Name is the plugin's name, "@NAME" of a library.
+	// Name is the name of the plugin, or "@NAME" for a library.
 	Name string
-	// Path is as messages show it, with "/".
+	// Path is the path for messages, with "/".
 	Path string
-	// Main is the name, for Read, of the file that is evaluated; "" of a library.
+	// Main is the name, for Read, of the plugin's file that starhost evaluates; "" for a library.
 	Main string
-	// Display is how positions call Main: "oncall.star", "oncall/plugin.star".
+	// Display is the name of Main in positions: "oncall.star", "oncall/plugin.star".
 	Display string
-	// Folder is false for a plugin that is a single file: it can read Main alone.
+	// Folder is false for a plugin that is a single file and can read Main only.
 	Folder bool
-	// Place is where the config names the path that led here; zero for an argument.
+	// Place is the place in the config that names the path; zero for an argument.
 	Place Place
-	// Project is true if nobody but a project's config, or a default, led here.
+	// Project is true if the path comes from a project's config or a default only.
 	Project bool
 
 	maxSource int64
 	dir, sub  string        // absolute real folder, and the plugin's folder in it
-	shared    *sharedFolder // dir as others have it too, or nil
-	regular   bool          // Main was found in dir as a file, and no link
+	shared    *sharedFolder // dir, shared with other plugins in it; or nil
+	regular   bool          // Main is a file in dir, and no link
 
-	// pins are the files of the trusted project that the plugin is part of, by
-	// absolute real path; nil if any bytes will do.
+	// pins are the hashes of the files of the trusted project that the plugin is part of, by
+	// absolute real path; nil allows any bytes.
 	pins map[string]fragments.Hash
 
 	mu         sync.Mutex
-	firstFile  namedFile            // most plugins read no other
-	otherFiles map[string]namedFile // the others
+	firstFile  namedFile            // most plugins read only one file
+	otherFiles map[string]namedFile // without firstFile
 	bytes      int64
 	listings   map[string][]fs.DirEntry
 	entries    int
 }
 
-// A sourceFile is a file that was read.
+// A sourceFile has the bytes and the SHA-256 of a file.
 type sourceFile struct {
 	bytes []byte
 	sum   fragments.Hash
@@ -74,8 +73,8 @@ type sourceFile struct {
 
 func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)} }
 
-// NewLibrary returns the files behind load("@name//..."). maxSource bounds each
-// .star file in bytes; 0 means [DefaultMaxSource].
+// NewLibrary returns the source of load("@name//..."). maxSource bounds each .star file in bytes; 0
+// means [DefaultMaxSource].
 func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	return &Source{
 		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
@@ -83,7 +82,7 @@ func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	}
 }
 
-// File returns how positions call a file of the plugin.
+// File returns the name of a file in positions.
 func (s *Source) File(name string) string {
 	if name == s.Main {
 		return s.Display
@@ -91,7 +90,7 @@ func (s *Source) File(name string) string {
 	return s.prefix() + name
 }
 
-// prefix returns what positions show in front of a name.
+// prefix returns the text in front of names in positions.
 func (s *Source) prefix() string {
 	if strings.HasPrefix(s.Name, "@") {
 		return s.Name + "//"
@@ -99,7 +98,7 @@ func (s *Source) prefix() string {
 	return s.Name + "/"
 }
 
-// realPath returns where the file is that positions call by a name.
+// realPath returns the absolute path of the file that positions call name.
 func (s *Source) realPath(name string) string {
 	if name == s.Display {
 		name = s.Main
@@ -110,13 +109,13 @@ func (s *Source) realPath(name string) string {
 // Real returns the absolute path of a file.
 func (s *Source) Real(name string) string { return filepath.Join(s.dir, s.sub, name) }
 
-// A namedFile is a sourceFile with its name, "" of none.
+// A namedFile is a sourceFile with its name. The zero value is no file.
 type namedFile struct {
 	name string
 	sourceFile
 }
 
-// cachedFile returns a file that was read.
+// cachedFile returns a file that the Source has read before.
 func (s *Source) cachedFile(name string) (sourceFile, bool) {
 	if s.firstFile.name == name {
 		return s.firstFile.sourceFile, true
@@ -125,7 +124,7 @@ func (s *Source) cachedFile(name string) (sourceFile, bool) {
 	return f.sourceFile, ok
 }
 
-// cacheFile notes a file that was read.
+// cacheFile stores a file for cachedFile.
 func (s *Source) cacheFile(name string, f sourceFile) {
 	if s.firstFile.name == "" || s.firstFile.name == name {
 		s.firstFile = namedFile{name, f}
@@ -137,8 +136,8 @@ func (s *Source) cacheFile(name string, f sourceFile) {
 	s.otherFiles[name] = namedFile{name, f}
 }
 
-// Read returns the bytes of a file, which the caller must not change. The name
-// is relative to the plugin's folder, with "/". No link leads out of the folder.
+// Read returns the bytes of a file, which the caller must not change. The name is relative to the
+// plugin's folder, with "/". Links that lead out of the folder are errors.
 func (s *Source) Read(name string) ([]byte, error) {
 	f, err := s.file(name)
 	return f.bytes, err
@@ -169,13 +168,13 @@ func (s *Source) file(name string) (f sourceFile, err error) {
 	return f, nil
 }
 
-// find reads a file.
+// find reads a file of the open folder.
 func (s *Source) find(root *os.Root, name string) (f sourceFile, err error) {
 	info, err := s.stat(root, name)
 	if err != nil {
 		return f, err
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it is made so, in vain
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // else os.File makes system calls to set it
 	if err != nil {
 		return f, err
 	}
@@ -187,13 +186,13 @@ func (s *Source) find(root *os.Root, name string) (f sourceFile, err error) {
 	return newSourceFile(b), nil
 }
 
-// A summed is the digest of a file, by the name that it has in the digest of a plugin.
+// A fileDigest is the SHA-256 of a file with the file's name in the digest of a plugin.
 type fileDigest struct {
 	name string
 	sum  fragments.Hash
 }
 
-// appendDigests appends the digests of the files that were read so far, in no order.
+// appendDigests appends the digests of all files that the Source has read, unsorted.
 func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +205,7 @@ func (s *Source) appendDigests(sums []fileDigest) []fileDigest {
 	return sums
 }
 
-// WasRead tells whether somebody read a file, or listed the folder that it is in.
+// WasRead reports whether the plugin read a file or listed its folder.
 func (s *Source) WasRead(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +214,7 @@ func (s *Source) WasRead(name string) bool {
 	return read || listed
 }
 
-// maxBytes returns how many bytes a file may have that is read next.
+// maxBytes returns the most bytes that the next file may have.
 func (s *Source) maxBytes(name string) int64 {
 	most := maxPluginBytes - s.bytes
 	if strings.HasSuffix(name, ".star") {
@@ -224,7 +223,7 @@ func (s *Source) maxBytes(name string) int64 {
 	return most
 }
 
-// sizeError returns the error of a file that has more.
+// sizeError returns the error of a file with more than maxBytes.
 func (s *Source) sizeError(name string, got int64) error {
 	at, most := Place{File: s.File(name)}, s.maxBytes(name)
 	if strings.HasSuffix(name, ".star") && most == s.maxSource {
@@ -233,7 +232,7 @@ func (s *Source) sizeError(name string, got int64) error {
 	return tooLarge(at, got, most)
 }
 
-// stat describes a file that may be read.
+// stat describes a regular file of at most maxBytes.
 func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Stat(name)
 	switch {
@@ -247,19 +246,19 @@ func (s *Source) stat(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// readAll reads a file that has about so many bytes, as a look at it told.
+// readAll reads a file. size is its size in bytes a moment ago.
 func (s *Source) readAll(file io.Reader, name string, size int64) ([]byte, error) {
 	most := s.maxBytes(name)
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)
 	n, err := b.ReadFrom(io.LimitReader(file, most+1))
-	if err == nil && n > most { // it grew since
+	if err == nil && n > most { // it grew
 		err = s.sizeError(name, n)
 	}
 	return b.Bytes(), err
 }
 
-// explain turns the failure to read a file into an Error.
+// explain turns a failure to read a file into an [*Error].
 func (s *Source) explain(name string, err error) error {
 	var located *Error
 	if errors.As(err, &located) {
@@ -273,12 +272,12 @@ func (s *Source) explain(name string, err error) error {
 	return e
 }
 
-// siblings returns the names beside a file of a folder plugin.
+// siblings returns the names in the folder of a file.
 func (s *Source) siblings(name string) (names []string) {
 	if !s.Folder {
 		return nil
 	}
-	_ = s.open(func(root *os.Root) error { // no folder, no names
+	_ = s.open(func(root *os.Root) error { // without the folder there are no names
 		entries, err := s.list(filesOf(root), path.Dir(name))
 		for _, e := range entries {
 			names = append(names, e.Name())
@@ -288,7 +287,7 @@ func (s *Source) siblings(name string) (names []string) {
 	return names
 }
 
-// Exists tells whether there is a file or folder of that name.
+// Exists reports whether there is a file or folder with this name.
 func (s *Source) Exists(name string) (bool, error) {
 	if err := s.check(name); err != nil {
 		return false, err
@@ -310,7 +309,7 @@ func (s *Source) Exists(name string) (bool, error) {
 	return found, nil
 }
 
-// check refuses names that do not stay in the plugin's folder.
+// check refuses names outside of the plugin's folder.
 func (s *Source) check(name string) error {
 	at := Place{File: s.Display}
 	switch {
@@ -322,10 +321,10 @@ func (s *Source) check(name string) error {
 	return nil
 }
 
-// isNamed tells whether an operator typed the path as an argument.
+// isNamed reports whether the operator typed the path as an argument.
 func (s *Source) isNamed() bool { return s.Place == Place{} && !s.Project }
 
-// isWithin tells whether the plugin lies in the folder, a real path; nothing lies in "".
+// isWithin reports whether the plugin is in the folder, a real path. No plugin is in "".
 func (s *Source) isWithin(folder string) bool {
 	if folder == "" {
 		return false
@@ -334,7 +333,7 @@ func (s *Source) isWithin(folder string) bool {
 	return in
 }
 
-// folderPath returns the real path of the folder that is the plugin, or that its file is in.
+// folderPath returns the real path of the plugin's folder, or of the folder of its file.
 func (s *Source) folderPath() string {
 	if s.sub == "" {
 		return s.dir
@@ -342,7 +341,8 @@ func (s *Source) folderPath() string {
 	return resolveLinks(filepath.Join(s.dir, s.sub))
 }
 
-// below returns the path of a file in a folder, if it is there. Both have real paths.
+// below returns the path of a file relative to a folder, if it is in the folder. Both paths are
+// real.
 func below(folder, file string) (rel string, in bool) {
 	if file == folder {
 		return ".", true
@@ -351,7 +351,7 @@ func below(folder, file string) (rel string, in bool) {
 	return rel, in
 }
 
-// checkPin refuses a file that is not as it was when its project was trusted.
+// checkPin refuses a file that changed since the operator trusted its project.
 func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	if s.pins == nil {
 		return nil
@@ -366,7 +366,7 @@ func (s *Source) checkPin(name string, sum fragments.Hash) error {
 	return errorAt(Place{File: s.File(name)}, "E0613", "the file is not as it was when its project was trusted (starhost trust shows the difference)")
 }
 
-// isSame tells whether two sources are the same files.
+// isSame reports whether two sources have the same main file.
 func (s *Source) isSame(o *Source) bool { return s.mainPath() == o.mainPath() }
 
 // mainPath returns the real path of Main.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// open lends the plugin's folder. It is opened for each use, but where [folder.hold]
-// keeps it open: a thousand plugins must not hold a thousand folders open.
+// open opens the plugin's folder for the time of use. It does not stay open, because a thousand
+// plugins must not have a thousand folders open.
 func (s *Source) open(use func(*os.Root) error) error {
 	root, err := s.shared.acquire(s.dir)
 	if err != nil {
@@ -32,15 +32,15 @@ func (s *Source) open(use func(*os.Root) error) error {
 // filesOf returns the files of a folder.
 func filesOf(root *os.Root) afero.Fs { return afero.FromIOFS{FS: root.FS()} }
 
-// A folder is open while somebody holds it. All plugins in it share it. A nil folder
-// belongs to one plugin alone.
+// A sharedFolder is a folder that its plugins share. It is open as long as it has users. A nil
+// sharedFolder belongs to one plugin only.
 type sharedFolder struct {
 	mu    sync.Mutex
 	root  *os.Root
 	users int
 }
 
-// acquire opens the folder, whose path is dir, if nobody has it open.
+// acquire returns the open folder, whose path is dir. The caller releases it.
 func (f *sharedFolder) acquire(dir string) (*os.Root, error) {
 	if f == nil {
 		return os.OpenRoot(dir)
@@ -58,7 +58,7 @@ func (f *sharedFolder) acquire(dir string) (*os.Root, error) {
 	return f.root, nil
 }
 
-// release gives back what hold returned.
+// release closes the folder after its last user.
 func (f *sharedFolder) release(root *os.Root) {
 	if f == nil {
 		root.Close() // it was only read
@@ -67,7 +67,7 @@ func (f *sharedFolder) release(root *os.Root) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.users--; f.users == 0 {
-		root.Close() // likewise
+		root.Close() // it was only read
 	}
 }
 

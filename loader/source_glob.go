@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Glob returns the names of the files that match a pattern, in the order of
-// their bytes. "*" stays within a folder, "**" does not; a name that begins with
-// a dot is matched only where the pattern spells the dot. Links to folders are
-// not followed.
+// Glob returns the names of the files that match a pattern, sorted by bytes. "*" stays within a
+// folder, "**" does not. A name that begins with a dot matches only if the pattern has the dot.
+// Glob does not follow links to folders.
 func (s *Source) Glob(pattern string) ([]string, error) {
 	if err := s.checkPattern(pattern); err != nil {
 		return nil, err
@@ -48,15 +47,15 @@ func (s *Source) checkPattern(pattern string) error {
 	return s.check(pattern)
 }
 
-// A globFS shows a source's folders to doublestar and bounds the work of one
-// pattern: nested braces and stars can ask for a folder very often.
+// A globFS lists a source's folders for doublestar. It bounds the work of one pattern, because
+// nested braces and stars can list a folder very often.
 type globFS struct {
 	source *Source
 	fs     afero.Fs
 	left   int
 }
 
-// Open is not used for matching.
+// Open opens a file. Matching does not need it.
 func (g *globFS) Open(name string) (fs.File, error) { return g.fs.Open(name) }
 
 func (g *globFS) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -81,7 +80,7 @@ func (g *globFS) spend(n int) error {
 	return nil
 }
 
-// isFolder tells whether a match is a link to a folder.
+// isFolder reports whether a match is a link to a folder.
 func (g *globFS) isFolder(name string) bool {
 	info, err := g.fs.Stat(name)
 	return err == nil && info.IsDir()

@@ -15,7 +15,7 @@ import (
 // maxConfigBytes is the most bytes of a config file.
 const maxConfigBytes = 1 << 20
 
-// parseTOML parses a config file. The lines say where each key stands.
+// parseTOML parses a config file. It returns its values and the lines of its keys.
 func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
 	if err := checkText(file, src); err != nil {
 		return nil, nil, err
@@ -24,7 +24,7 @@ func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
 	if deep > 0 {
 		return nil, nil, errorAt(Place{File: file, Line: deep}, "E0601", "got keys or values nested more than %d deep", maxNesting)
 	}
-	if len(src) == 0 { // as of most golden cases
+	if len(src) == 0 { // most golden cases have an empty config
 		return map[string]any{}, lines, nil
 	}
 	var table map[string]any
@@ -34,8 +34,8 @@ func parseTOML(file string, src []byte) (map[string]any, keyLines, *Error) {
 	return table, lines, nil
 }
 
-// syntaxError places the parser's error by its offset: the parser's own line is
-// one too high where a line end is the mistake.
+// syntaxError returns the parser's error with a place. It counts lines up to the error's offset,
+// because the parser's line is one too high if the mistake is a line end.
 func syntaxError(file, src string, err error) *Error {
 	var parse toml.ParseError
 	if !errors.As(err, &parse) {
@@ -54,7 +54,7 @@ func lowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
-// checkText refuses what is too long or no text.
+// checkText returns an error for a file that is too long or no text.
 func checkText(file string, src []byte) *Error {
 	if len(src) > maxConfigBytes {
 		return tooLarge(Place{File: file}, int64(len(src)), maxConfigBytes)
@@ -73,8 +73,8 @@ func checkText(file string, src []byte) *Error {
 	return nil
 }
 
-// readConfigFile reads a file that may hold a config. Its size and kind are
-// looked at before it is opened; shown is how messages call it.
+// readConfigFile reads a config file that messages call shown. It checks the file's size and kind
+// before it opens the file.
 func readConfigFile(file, shown string) ([]byte, *Error) {
 	at := Place{File: shown}
 	info, err := os.Stat(file)

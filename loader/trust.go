@@ -10,69 +10,70 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// TrustOptions say which project is meant, and where it is remembered which ones
-// an operator trusts: in starhost/trust.json of the XDG state folder.
+// TrustOptions select a project and the list of trusted projects, which is starhost/trust.json in
+// the XDG state folder.
 //
-// Trust is in the bytes of the project's config and of all files in the folders of
-// its plugins and libraries. Once one of them changes, the project is not trusted
-// until the operator has seen the difference.
+// An operator trusts the bytes of the project's config and of all files in the folders of its
+// plugins and libraries. If one of them changes, starhost does not trust the project until the
+// operator has seen the difference.
 type TrustOptions struct {
-	// Dir is the current folder, "" means "."; the project is that of the nearest
+	// Dir is the current folder; "" means ".". The project is the folder of the nearest
 	// [ConfigName].
 	Dir string
-	// Getenv returns environment variables: HOME, XDG_STATE_HOME, and those of
+	// Getenv returns environment variables: HOME, XDG_STATE_HOME, and the variables of
 	// [ConfigOptions]. Nil means an empty environment.
 	Getenv func(string) string
 }
 
-// A TrustState says how far a project is trusted.
+// A TrustState is the state of a project in the list of trusted projects.
 type TrustState string
 
 // The states of a project.
 const (
 	Untrusted   TrustState = "untrusted"
 	Trusted     TrustState = "trusted"
-	Changed     TrustState = "changed" // since it was trusted, so that it is not
-	TrustedPath TrustState = "path"    // trusted whatever its files are
+	Changed     TrustState = "changed" // since the operator trusted it, so that starhost does not trust it
+	TrustedPath TrustState = "path"    // trusted with any files
 )
 
-// A TrustPlan is what trusting a project means.
+// A TrustPlan describes the effects of trusting a project.
 type TrustPlan struct {
-	// Config is the project's config, as messages show it.
+	// Config is the path of the project's config for messages.
 	Config string
 	State  TrustState
-	// Settings are those that hold if the project is trusted, and not otherwise.
+	// Settings are the settings that apply only if the project is trusted.
 	Settings []Setting
-	// Files are what is trusted, sorted, relative to the project's folder, with "/".
+	// Files are the trusted files, sorted, relative to the project's folder, with "/".
 	Files []string
-	// Changes are the differences to what was trusted; nil unless State is Changed.
+	// Changes are the differences since the operator trusted the project; nil unless State is
+	// Changed.
 	Changes []Change
 
 	now TrustedProject
 }
 
-// A Change is one difference between what was trusted and what is.
+// A Change is one difference between the trusted and the current project.
 type Change struct {
-	Op   string // "+" new, "-" gone, "~" has other bytes
+	Op   string // "+" added, "-" removed, "~" changed
 	What string // a setting as a line of TOML, or a file
 }
 
 // String returns "+ plugins/new.star".
 func (c Change) String() string { return c.Op + " " + c.What }
 
-// A TrustedProject is what is remembered of one project.
+// A TrustedProject is an entry in the list of trusted projects.
 type TrustedProject struct {
-	// Folder is absolute, without links.
+	// Folder is the absolute path, without links.
 	Folder string `json:"folder"`
-	// Path is true if the project is trusted whatever its files are.
+	// Path is true if starhost trusts the project with any files.
 	Path bool `json:"path,omitempty"`
-	// Settings are lines of TOML: what held because of the trust.
+	// Settings are the settings that applied because of the trust, as lines of TOML.
 	Settings []string `json:"settings,omitempty"`
-	// Files are relative to Folder, with "/".
+	// Files maps paths to hashes. The paths are relative to Folder, with "/".
 	Files map[string]fragments.Hash `json:"files,omitempty"`
 }
 
-// Plan returns what trusting the project means, as it is now.
+// Plan returns the effects of trusting the project in its current state.
 func (o TrustOptions) Plan() (*TrustPlan, error) {
 	book, err := o.book().read()
 	if err != nil {
@@ -108,9 +109,9 @@ func (o TrustOptions) Plan() (*TrustPlan, error) {
 	return p, nil
 }
 
-// Trust remembers the project as the plan has it, whatever became of its files
-// since. With path, it is trusted whatever its files are: that is for a folder of
-// the operator's own, while it is edited.
+// Trust adds the project of a plan to the list, with the hashes of the plan and not of the current
+// files. If path is set, starhost trusts the project with any files: that is for an operator who
+// edits the project.
 func (o TrustOptions) Trust(p *TrustPlan, path bool) error {
 	return o.book().change(func(b *trustBook) error {
 		project := p.now
@@ -123,14 +124,14 @@ func (o TrustOptions) Trust(p *TrustPlan, path bool) error {
 	})
 }
 
-// List returns all trusted projects, by folder.
+// List returns all trusted projects, sorted by folder.
 func (o TrustOptions) List() ([]TrustedProject, error) {
 	b, err := o.book().read()
 	return b.Projects, err
 }
 
-// Revoke forgets the trust in the project and returns its folder. If there is no
-// config any more, the folder is Dir or the nearest one above it that is trusted.
+// Revoke removes a project from the list and returns its folder: Dir, or the nearest folder above
+// it that is in the list. The project needs no config any more.
 func (o TrustOptions) Revoke() (folder string, err error) {
 	abs, err := filepath.Abs(cmp.Or(o.Dir, "."))
 	if err != nil {
@@ -147,13 +148,12 @@ func (o TrustOptions) Revoke() (folder string, err error) {
 	return folder, err
 }
 
-// config returns the config with or without trust in the project, and the
-// project's layer.
+// config returns the config with or without trust in the project, and the layer of the project.
 func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	var project *layer
 	var src []byte
 	options := ConfigOptions{Dir: o.Dir, Getenv: func(name string) string {
-		if o.Getenv == nil || name == "STARHOST_CONFIG" { // it would be read instead of the project's
+		if o.Getenv == nil || name == "STARHOST_CONFIG" { // LoadConfig would read it instead of the project's config
 			return ""
 		}
 		return o.Getenv(name)
@@ -168,12 +168,12 @@ func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	project.src = src
 	if paths, err := c.Paths(cmp.Or(o.Dir, "."), nil); err == nil {
 		found, _ := Discover(paths, 0)
-		c.Select(found) // what the project says of its own plugins holds anyway
+		c.Select(found) // applies the settings for the project's own plugins, which need no trust
 	}
 	return c, project, nil
 }
 
-// addedSettings returns the settings of after that before does not have.
+// addedSettings returns the settings of after that are not in before.
 func addedSettings(before, after *Config) []Setting {
 	had := map[string]bool{}
 	for _, s := range before.Settings() {
@@ -182,7 +182,7 @@ func addedSettings(before, after *Config) []Setting {
 	return slices.DeleteFunc(after.Settings(), func(s Setting) bool { return had[fmt.Sprint(s, s.Project)] })
 }
 
-// changes returns what is different: settings, then files.
+// changes returns the differences of two states of a project: first settings, then files.
 func changes(old, now *TrustedProject) []Change {
 	var list []Change
 	add := func(op, what string, yes bool) {
@@ -208,7 +208,7 @@ func changes(old, now *TrustedProject) []Change {
 	return list
 }
 
-// trustProject lets a project's layer be read fully if it is trusted as it is now.
+// trustProject marks a project's layer as trusted if the operator trusts its current bytes.
 func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) {
 	book := TrustOptions{Getenv: getenv}.book()
 	if book.file == "" {
@@ -241,11 +241,11 @@ func (c *Config) trustProject(l *layer, src []byte, getenv func(string) string) 
 // trustedFiles are the files of a trusted project.
 type trustedFiles struct {
 	folder string
-	files  map[string]fragments.Hash // by absolute real path; nil if any bytes will do
+	files  map[string]fragments.Hash // by absolute real path; nil allows any bytes
 }
 
-// covers tells whether the plugin is the project's own, so that its grants are
-// for it.
+// covers reports whether the plugin belongs to the trusted project, so that the project's grants
+// apply to it.
 func (t *trustedFiles) covers(s *Source) bool {
 	switch {
 	case t == nil:
@@ -257,5 +257,5 @@ func (t *trustedFiles) covers(s *Source) bool {
 	return known
 }
 
-// folder returns the project's folder, absolute and without links.
+// folder returns the absolute path of the project's folder, without links.
 func (l *layer) folder() string { return resolveLinks(filepath.Dir(l.real)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// A trustBook is the file that remembers which projects are trusted.
+// A trustBook is the list of trusted projects and the file that it is stored in.
 type trustBook struct {
 	Version  int              `json:"trust"` // trustVersion
 	Projects []TrustedProject `json:"projects"`
@@ -25,7 +25,7 @@ const (
 	maxTrustBook = 64 << 20 // bytes
 )
 
-// book returns an empty book at its place.
+// book returns an empty list with the path of its file.
 func (o TrustOptions) book() *trustBook {
 	getenv := o.Getenv
 	if getenv == nil {
@@ -45,7 +45,7 @@ func (o TrustOptions) book() *trustBook {
 	return b
 }
 
-// read returns what is written; a missing file is an empty one.
+// read reads the file. A missing file is an empty list.
 func (b *trustBook) read() (*trustBook, error) {
 	if b.file == "" {
 		return b, errorAt(Place{}, "E0614", "there is no place to remember trust in: want HOME or XDG_STATE_HOME")
@@ -72,8 +72,8 @@ func (b *trustBook) read() (*trustBook, error) {
 	return b, nil
 }
 
-// change reads the book, changes it and writes it back, whole or not at all. Of two
-// changes at the same time the last one counts.
+// change reads the list, edits it and replaces the file. If two programs change the list at the
+// same time, the last change wins.
 func (b *trustBook) change(edit func(*trustBook) error) error {
 	if _, err := b.read(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b *trustBook) find(folder string) *TrustedProject {
 	return &b.Projects[i]
 }
 
-// remove forgets a folder, and tells whether it was known.
+// remove removes a folder, and reports whether the list contained it.
 func (b *trustBook) remove(folder string) bool {
 	n := len(b.Projects)
 	b.Projects = slices.DeleteFunc(b.Projects, func(p TrustedProject) bool { return p.Folder == folder })

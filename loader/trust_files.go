@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// trustedContent returns what trust in a project is about, by name relative to its folder:
-// the config, all files of its plugins and libraries, and those of its own that
+// trustedContent returns the hashes of the files that an operator trusts with a project, by path
+// relative to its folder: the config, all files of its plugins and libraries, and its files that
 // commands in the config name.
 func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 	own := newConfig()
@@ -40,10 +40,10 @@ func (l *layer) trustedContent() (map[string]fragments.Hash, error) {
 	return t.files, nil
 }
 
-// paths returns where the project's plugins are.
+// paths returns the paths of the project's plugins.
 func (l *layer) paths(own *Config) []Path {
 	paths, err := own.Paths(l.folder(), nil)
-	if err != nil { // there are none
+	if err != nil { // there are no plugins
 		return nil
 	}
 	return paths
@@ -55,13 +55,13 @@ type tally struct {
 	files  map[string]fragments.Hash
 }
 
-// add takes a file by its absolute path.
+// add adds the hash of a file with an absolute path.
 func (t *tally) add(file string, hash fragments.Hash) {
 	t.files[relativePath(t.folder, resolveLinks(file))] = hash
 }
 
-// source adds all files of a plugin or library. What cannot be read is no part of
-// it: the plugin cannot read it either.
+// source adds all files of a plugin or library. It skips files that it cannot read, because the
+// plugin cannot read them either.
 func (t *tally) source(s *Source) error {
 	if !s.Folder {
 		if f, err := s.file(s.Main); err == nil {
@@ -84,7 +84,7 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 		if err != nil {
 			return nil
 		}
-		if e.IsDir() && e.Name() == ".git" { // plugins read nothing of it
+		if e.IsDir() && e.Name() == ".git" { // plugins do not read it
 			return fs.SkipDir
 		}
 		if entries++; entries > maxEntries {
@@ -101,8 +101,8 @@ func (t *tally) walk(s *Source, fsys fs.FS) error {
 	})
 }
 
-// hashEntry returns the hash and size of a file, or the hash of where a link
-// leads; the zero hash of what has no bytes to read.
+// hashEntry returns the hash and size of a file, or the hash of the target of a link. The hash is
+// zero if there are no bytes to read.
 func hashEntry(fsys fs.FS, name string, e fs.DirEntry) (fragments.Hash, int64) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		target, err := fs.ReadLink(fsys, name)

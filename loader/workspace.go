@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Workspace returns the folder that plugins may be granted files of: that of the
-// nearest config, else the repository root, else dir itself. It is absolute.
+// Workspace returns the absolute path of the folder whose files plugins may be granted: the folder
+// of the nearest config, else the repository root, else dir.
 func Workspace(dir string) (string, error) {
 	folders, repository, err := ancestry(dir)
 	if err != nil {
@@ -21,8 +21,8 @@ func Workspace(dir string) (string, error) {
 	return cmp.Or(repository, folders[0]), nil
 }
 
-// ancestry returns dir and the folders above it up to the repository root, which
-// holds .git; outside of a repository only dir.
+// ancestry returns dir and the folders above it up to the repository root, which contains .git.
+// Outside of a repository it returns only dir.
 func ancestry(dir string) (folders []string, repository string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

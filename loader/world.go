@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// openWorld completes what all plugins share of the world.
+// openWorld fills in the effects that all plugins share.
 func (l *loadRun) openWorld() error {
 	w := &l.World
 	if w.Env == nil {
@@ -21,7 +21,7 @@ func (l *loadRun) openWorld() error {
 	}
 	l.set.secrets = w.Secrets
 	if record := l.Host.Record; record != nil {
-		l.Host.Record = func(e starhost.Entry) { // what a model says, too
+		l.Host.Record = func(e starhost.Entry) { // also redacts the text of models
 			e.Line = w.RedactJSON(e.Line)
 			record(e)
 		}
@@ -41,8 +41,7 @@ func (l *loadRun) openWorld() error {
 	return nil
 }
 
-// Secret returns the value of a secret of the config, for what the config has the
-// host itself do with it.
+// Secret returns the value of a secret of the config, for the host's own requests.
 func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name) }
 
 // secrets returns the secrets of the config.
@@ -54,8 +53,8 @@ func (l *loadRun) secrets() *effects.Secrets {
 	return effects.NewSecrets(o)
 }
 
-// protectedPaths returns what of the workspace decides what plugins are and may do,
-// beside the files that are never written by their names.
+// protectedPaths returns the paths in the workspace of configs, plugins and libraries. Plugins must
+// not write them, because they decide which plugins run with which permissions.
 func (l *loadRun) protectedPaths(workspace string) []string {
 	real := make([]string, 0, len(l.config.files)+len(l.sources)+len(l.libraries))
 	for _, name := range l.config.files {
@@ -78,8 +77,7 @@ func (l *loadRun) protectedPaths(workspace string) []string {
 	return slices.Compact(inside)
 }
 
-// rootPath returns what of the file system is the plugin, its folder or its file: the
-// real path.
+// rootPath returns the real path of the plugin's folder, or of its file if it has no folder.
 func (s *Source) rootPath() string {
 	if s.Folder {
 		return s.folderPath()
@@ -87,7 +85,7 @@ func (s *Source) rootPath() string {
 	return s.mainPath()
 }
 
-// hostWorld returns what the host's own references may reach.
+// hostWorld returns the effects that the host's own references may have.
 func (l *loadRun) hostWorld() (*effects.World, error) {
 	w := l.World
 	var err error
@@ -106,7 +104,7 @@ func (l *loadRun) hostWorld() (*effects.World, error) {
 	return &w, nil
 }
 
-// world returns what the plugin may reach.
+// world returns the effects that the plugin may have.
 func (e *evaluation) world() (*effects.World, error) {
 	w := e.World
 	w.Plugin = e.source.Name
@@ -118,8 +116,8 @@ func (e *evaluation) world() (*effects.World, error) {
 	return &w, err
 }
 
-// rights returns what the plugin declares and is granted. The secrets that it may use are
-// read, so that they are known when something else says them.
+// rights returns the permissions that the plugin declares and those that it is granted. It reads
+// the secrets that the plugin may use, so that starhost can redact them everywhere.
 func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
 	if declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
 		return nil, nil, err
@@ -131,8 +129,7 @@ func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
 	return declared, granted, nil
 }
 
-// secretNames returns the secrets that a plugin declares by their full names and
-// is granted.
+// secretNames returns the secrets that a plugin declares by their full names and is granted.
 func secretNames(declared, granted effects.Grants) []string {
 	var names []string
 	for _, p := range declared {
@@ -149,8 +146,8 @@ func secretNames(declared, granted effects.Grants) []string {
 	return names
 }
 
-// commonNames returns the names, as globs, that a plugin declares and is granted. Where
-// two globs overlap in part it returns neither: a glob cannot say that.
+// commonNames returns the globs on names that a plugin both declares and is granted. It omits globs
+// that overlap only in part, because no glob describes their overlap.
 func commonNames(kind string, declared, granted effects.Grants) []string {
 	var names []string
 	for _, d := range declared {
@@ -170,5 +167,5 @@ func commonNames(kind string, declared, granted effects.Grants) []string {
 	return slices.Compact(names)
 }
 
-// isPattern tells whether a pattern stands for more than one name.
+// isPattern reports whether a glob can match more than one name.
 func isPattern(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
