@@ -191,7 +191,7 @@ func TestLive(t *testing.T) {
 		return newHost(t, starhost.Options{}, toolOf(name, starhost.Tool{}), plugin("hooks", hook("pre_llm_call", starhost.TextContext("context of "+name))))
 	}
 	first, second := host("first"), host("second")
-	live := starhost.NewLive(first)
+	live := starhost.NewLiveHost(first)
 	s := live.NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Text: "a"})
 	if old := live.Swap(second); old != first || live.Host() != second {
@@ -208,7 +208,7 @@ func TestLive(t *testing.T) {
 
 // Hosts are swapped while sessions run turns.
 func TestLiveConcurrently(t *testing.T) {
-	live := starhost.NewLive(newHost(t, starhost.Options{}, toolOf("p0", starhost.Tool{})))
+	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, toolOf("p0", starhost.Tool{})))
 	var wg sync.WaitGroup
 	for i := range 4 {
 		next := newHost(t, starhost.Options{}, toolOf(fmt.Sprintf("p%d", i), starhost.Tool{}))

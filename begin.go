@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// enter waits for the session, and returns a turn that does not count yet.
-func (s *Session) enter(ctx context.Context) (*Turn, error) {
+// newTurn waits for the session, and returns a turn that does not count yet.
+func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -21,8 +21,8 @@ func (s *Session) enter(ctx context.Context) (*Turn, error) {
 	}
 	h := s.live.Host()
 	return &Turn{
-		session: s, host: h, registry: h.registry.Load(), number: s.number,
-		request: Request{Model: s.config.Model, Options: emptyObject}, only: append(make([]ToolFilter, 0, 2), h.opts.Tools),
+		session: s, host: h, registry: h.registry.Load(), number: s.turns,
+		request: Request{Model: s.config.Model, Options: emptyObject}, filters: append(make([]ToolFilter, 0, 2), h.opts.Tools),
 	}, nil
 }
 
@@ -31,25 +31,25 @@ func (s *Session) enter(ctx context.Context) (*Turn, error) {
 // turn_start. The error is an *AbortError if a handler ended the turn, ErrBusy,
 // ErrClosed, a *RefError, or that of ctx. The caller must End a turn that it got.
 func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
-	t, err := s.enter(ctx)
+	t, err := s.newTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.number++
-	t.number, t.request, t.words = s.number, r, r.Text
-	t.only = append(t.only, ToolFilter{Allow: r.OnlyTools})
+	s.turns++
+	t.number, t.request, t.words = s.turns, r, r.Text
+	t.filters = append(t.filters, ToolFilter{Allow: r.OnlyTools})
 	if r.History != nil {
-		s.history, s.sent = slices.Clone(r.History), held(r.History)
+		s.history, s.sentContents = slices.Clone(r.History), contentsOf(r.History)
 	}
-	if err := t.start(ctx); err != nil {
+	if err := t.startTurn(ctx); err != nil {
 		t.End(ctx)
 		return nil, err
 	}
 	return t, nil
 }
 
-// start runs what comes before anything is built.
-func (t *Turn) start(ctx context.Context) error {
+// startTurn runs what comes before anything is built.
+func (t *Turn) startTurn(ctx context.Context) error {
 	if err := t.useTemplate(ctx); err != nil {
 		return err
 	}
@@ -57,14 +57,14 @@ func (t *Turn) start(ctx context.Context) error {
 	if len(t.request.Options) == 0 {
 		t.request.Options = emptyObject
 	}
-	if err := t.open(ctx); err != nil {
+	if err := t.openSession(ctx); err != nil {
 		return err
 	}
 	t.begun = true
-	if !t.heard("turn_start") {
+	if !t.hasHooks("turn_start") {
 		return nil
 	}
-	e := t.event("turn_start")
+	e := t.newEvent("turn_start")
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err
@@ -73,27 +73,27 @@ func (t *Turn) start(ctx context.Context) error {
 	return nil
 }
 
-// open does what a session does once, and finds the tools that may be offered.
-func (t *Turn) open(ctx context.Context) error {
+// openSession does what a session does once, and finds the tools that may be offered.
+func (t *Turn) openSession(ctx context.Context) error {
 	s := t.session
 	if err := t.askAvailable(ctx); err != nil {
 		return err
 	}
 	t.tools = NewList(t.catalog())
-	t.offered = t.tools
+	t.offeredTools = t.tools
 	if s.started {
 		return nil
 	}
 	s.started = true
-	if !t.heard("session_start") {
+	if !t.hasHooks("session_start") {
 		return nil
 	}
-	out, err := t.fire(ctx, t.event("session_start"))
+	out, err := t.fire(ctx, t.newEvent("session_start"))
 	if err != nil {
 		return err
 	}
-	s.welcome = out.Context()
-	s.opening = s.welcome
+	s.startContext = out.Context()
+	s.unsentContext = s.startContext
 	return nil
 }
 
@@ -112,14 +112,14 @@ func (t *Turn) End(ctx context.Context) {
 	}
 	s.history = append(s.history, t.messages...)
 	if t.begun {
-		s.done, s.cut = t.completed, !t.completed && ctx.Err() != nil
+		s.completed, s.interrupted = t.completed, !t.completed && ctx.Err() != nil
 	}
-	if t.begun && t.heard("turn_end") {
-		e := t.event("turn_end")
-		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.called
+	if t.begun && t.hasHooks("turn_end") {
+		e := t.newEvent("turn_end")
+		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
 		_, _ = t.fire(context.WithoutCancel(ctx), e) // nothing can be decided any more
 	}
-	s.noted = len(t.trace)
+	s.lastNoteCount = len(t.notes)
 	s.slot <- struct{}{}
 }
 
@@ -146,14 +146,14 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 // message and no events of its own, and ends with use. For programs whose agent
 // calls tools and loads references without telling of the turns that they are in.
 func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
-	t, err := s.enter(ctx)
+	t, err := s.newTurn(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.End(ctx)
 	s.asides++
 	t.aside = fmt.Sprintf("s%d.", s.asides)
-	if err := t.open(ctx); err != nil {
+	if err := t.openSession(ctx); err != nil {
 		return err
 	}
 	return use(t)
@@ -182,10 +182,10 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // first one, and what session_start offered is offered again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
-		s.history, s.sent, s.docs = nil, nil, 0
-		s.opening, s.base = s.welcome, s.number
-		s.system = systemText{own: s.system.own, stale: true}
-		_, err := t.fire(ctx, t.event("session_reset"))
+		s.history, s.sentContents, s.documents = nil, nil, 0
+		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
+		s.system = systemText{ownText: s.system.ownText, stale: true}
+		_, err := t.fire(ctx, t.newEvent("session_reset"))
 		return err
 	})
 }
@@ -194,7 +194,7 @@ func (s *Session) Reset(ctx context.Context) error {
 // under way; those that wait then get [ErrClosed], as does everything later.
 // Closing twice does nothing.
 func (s *Session) Close(ctx context.Context) error {
-	t, err := s.enter(ctx)
+	t, err := s.newTurn(ctx)
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
@@ -206,11 +206,11 @@ func (s *Session) Close(ctx context.Context) error {
 	if !s.started {
 		return nil
 	}
-	if err := t.open(ctx); err != nil {
+	if err := t.openSession(ctx); err != nil {
 		return err
 	}
-	e := t.event("session_end")
-	e.Completed, e.Interrupted, e.Turns = s.done, s.cut, s.number
+	e := t.newEvent("session_end")
+	e.Completed, e.Interrupted, e.Turns = s.completed, s.interrupted, s.turns
 	_, err = t.fire(ctx, e)
 	return err
 }

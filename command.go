@@ -45,7 +45,7 @@ func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 	if err != nil {
 		return CommandReply{Call: call}, err
 	}
-	e := t.event("pre_command")
+	e := t.newEvent("pre_command")
 	e.Command, e.Args = c.Name, call.Args
 	out, err := t.fire(ctx, e)
 	if err != nil {
@@ -110,11 +110,11 @@ func (t *Turn) commandNames(prefix string) []string {
 
 // runCommand runs the command's own handler. The error is one that ends it all.
 func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
-	lane := t.lane(ctx, c.plugin, false)
-	result, err := protect(func() (Result, error) { return c.Call(lane.with(ctx), t, reply.Call) })
-	t.record(lane)
+	lane := t.newLane(ctx, c.plugin, false)
+	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), t, reply.Call) })
+	t.deliverRecords(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
-	if err := cut(ctx, err); err != nil {
+	if err := endingError(ctx, err); err != nil {
 		return err
 	}
 	if err == nil {
@@ -123,7 +123,7 @@ func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) 
 	if err != nil {
 		failure := &HandlerError{Plugin: c.plugin, What: "command " + c.Name, Pos: c.Pos, Err: err}
 		reply.Err = failure
-		t.fail(ctx, failure)
+		t.reportFailure(ctx, failure)
 		result = Result{ForLLM: "command " + c.Name + " failed: " + failure.Error(), IsError: true}
 	}
 	reply.Result = result.attribute("/"+c.Name, c.plugin, c.Pos)
@@ -154,15 +154,15 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 	if c == nil || c.Complete == nil {
 		return nil, nil
 	}
-	lane := t.lane(ctx, c.plugin, true)
-	list, err := protect(func() ([]string, error) { return c.Complete(lane.with(ctx), t, strings.TrimLeft(typed, " ")) })
-	t.record(lane)
-	if err := cut(ctx, err); err != nil {
+	lane := t.newLane(ctx, c.plugin, true)
+	list, err := protect(func() ([]string, error) { return c.Complete(lane.context(ctx), t, strings.TrimLeft(typed, " ")) })
+	t.deliverRecords(lane)
+	if err := endingError(ctx, err); err != nil {
 		return nil, err
 	}
 	if err != nil {
 		failure := &HandlerError{Plugin: c.plugin, What: "completion of command " + c.Name, Pos: c.Pos, Err: err}
-		t.fail(ctx, failure)
+		t.reportFailure(ctx, failure)
 		return nil, failure
 	}
 	return list[:min(len(list), maxCompletions)], nil

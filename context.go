@@ -51,8 +51,8 @@ func (c Context) attribute(source, plugin, at string) Context {
 	return out
 }
 
-// credit is attribute for the parts that do not say who made them.
-func (c Context) credit(source, plugin string, pos Pos) Context {
+// attributeMissing is attribute for the parts that do not say who made them.
+func (c Context) attributeMissing(source, plugin string, pos Pos) Context {
 	out := c.attribute(source, plugin, pos.String())
 	for i, f := range c.Fragments {
 		if f.Plugin != "" {
@@ -67,8 +67,8 @@ func (c Context) credit(source, plugin string, pos Pos) Context {
 	return out
 }
 
-// aim marks context as system text, and as typed by the user.
-func (c *Context) aim(system, typed bool) {
+// setTarget marks context as system text, and as typed by the user.
+func (c *Context) setTarget(system, typed bool) {
 	for i := range c.Fragments {
 		c.Fragments[i].Pinned = typed
 		if system {

@@ -175,8 +175,8 @@ func (o *Outcome) appendContext(list []Context) []Context {
 	return list
 }
 
-// respond returns the first respond decision, or nil.
-func (o *Outcome) respond() *Decision {
+// firstRespond returns the first respond decision, or nil.
+func (o *Outcome) firstRespond() *Decision {
 	for i := range o.Decisions {
 		if o.Decisions[i].Action == ActionRespond {
 			return &o.Decisions[i]

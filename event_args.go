@@ -26,7 +26,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 		}
 		p := e.Arg(arg)
 		if decodeArg(p, args[arg]) != nil {
-			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wants(p))
+			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wantedType(p))
 		}
 	}
 	_, given := args["plugin"]
@@ -74,7 +74,7 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 		if !slices.Contains(spec.Modify, name) {
 			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
 		}
-		if err := next.set(name, changes[name]); err != nil {
+		if err := next.setArg(name, changes[name]); err != nil {
 			return err
 		}
 	}
@@ -83,9 +83,9 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	return nil
 }
 
-// set replaces an argument by a value of a modify. It refuses a value that the
+// setArg replaces an argument by a value of a modify. It refuses a value that the
 // argument cannot have.
-func (e *Event) set(name string, value any) error {
+func (e *Event) setArg(name string, value any) error {
 	ok := false
 	switch p := e.Arg(name).(type) {
 	case *string:
@@ -118,14 +118,14 @@ func (e *Event) set(name string, value any) error {
 		if !isList {
 			break
 		}
-		kept, err := keepTools(*p, names)
+		kept, err := selectTools(*p, names)
 		if err != nil {
 			return err
 		}
 		*p, ok = kept, true
 	}
 	if !ok {
-		return fmt.Errorf("modify: %s: got %T, want %s", name, value, wants(e.Arg(name)))
+		return fmt.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.Arg(name)))
 	}
 	return nil
 }
@@ -139,8 +139,8 @@ func assign[T any](p *T, value any) bool {
 	return ok
 }
 
-// wants says in words what the field that p points to holds.
-func wants(p any) string {
+// wantedType says in words what the field that p points to holds.
+func wantedType(p any) string {
 	switch p.(type) {
 	case *string, *Result:
 		return "a string"
@@ -156,8 +156,8 @@ func wants(p any) string {
 	return "a list"
 }
 
-// keepTools returns the tools of the given names, in their own order.
-func keepTools(tools *Tools, names []string) (*Tools, error) {
+// selectTools returns the tools of the given names, in their own order.
+func selectTools(tools *Tools, names []string) (*Tools, error) {
 	all := toolNames(tools)
 	for _, n := range names {
 		if !slices.Contains(all, n) {

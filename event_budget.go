@@ -17,53 +17,53 @@ import (
 
 // A pluginShare is the use of one event's budget by one plugin.
 type pluginShare struct {
-	steps uint64
-	over  bool // a handler has failed because of the budget, and the log says so
+	steps    uint64
+	exceeded bool // a handler has failed because of the budget, and the log says so
 }
 
 // startEvent gives a new budget to the event of ctx. It returns the time at which the event ends.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
-	if LaneOf(ctx) == nil && !t.telling {
+	if LaneOf(ctx) == nil && !t.inErrorEvent {
 		clear(t.shares)
 	}
 	return time.Now().Add(t.host.opts.EventTimeout)
 }
 
-// limit bounds a call by the rest of the event's budget: by its deadline and by most steps for the
-// lane's plugin, where 0 is no bound. The error is an *eventLimitError if there is no rest.
-func (t *Turn) limit(l *Lane, most uint64, deadline time.Time) error {
+// limitCall bounds a call by the rest of the event's budget: by its deadline and by most steps for
+// the lane's plugin, where 0 is no bound. The error is an *eventLimitError if there is no rest.
+func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	l.deadline = deadline
 	share := t.shares[l.Plugin]
 	switch {
-	case l.late():
-		return t.over(l, share, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
+	case l.isLate():
+		return t.exceedBudget(l, share, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
 	case most == 0 || l.outer != nil:
 		return nil
 	case share.steps >= most:
-		return t.over(l, share, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
+		return t.exceedBudget(l, share, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
 	}
 	l.MaxSteps = most - share.steps
 	return nil
 }
 
-// over returns the error of a call that the event's budget forbids.
-func (t *Turn) over(l *Lane, share pluginShare, text string) error {
-	err := &eventLimitError{text: text, logged: share.over}
-	share.over = true
+// exceedBudget returns the error of a call that the event's budget forbids.
+func (t *Turn) exceedBudget(l *Lane, share pluginShare, text string) error {
+	err := &eventLimitError{text: text, logged: share.exceeded}
+	share.exceeded = true
 	t.setShare(l, share)
 	return err
 }
 
-// spend adds the steps of a call to the share of its plugin. It returns the error of the call, in
-// other words if the deadline of the event caused it.
-func (t *Turn) spend(l *Lane, err error) error {
-	l.release()
+// addSteps adds the steps of a call to the share of its plugin. It returns the error of the call,
+// in other words if the deadline of the event caused it.
+func (t *Turn) addSteps(l *Lane, err error) error {
+	l.stopTimer()
 	if l.outer == nil && l.Steps > 0 {
 		share := t.shares[l.Plugin]
 		share.steps += min(l.Steps, math.MaxUint64-share.steps)
 		t.setShare(l, share)
 	}
-	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.late() {
+	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.isLate() {
 		return err
 	}
 	return fmt.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)

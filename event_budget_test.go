@@ -17,10 +17,10 @@ func spender(event string, steps uint64, calls *int) starhost.Hook {
 		*calls++
 		lane := starhost.LaneOf(ctx)
 		if most := lane.MaxSteps; most > 0 && steps > most {
-			lane.Spent(most, 0)
+			lane.AddUsage(most, 0)
 			return starhost.Decision{}, errors.New("steps limit exceeded")
 		}
-		lane.Spent(steps, 0)
+		lane.AddUsage(steps, 0)
 		return starhost.Decision{}, nil
 	}
 	return starhost.Hook{Event: event, Call: call}
@@ -143,7 +143,7 @@ func TestEventStepsOfAvailable(t *testing.T) {
 			Name: fmt.Sprintf("t%d", i), Description: "None.",
 			Available: func(ctx context.Context, _ *starhost.Turn) (bool, error) {
 				asked++
-				starhost.LaneOf(ctx).Spent(500, 0)
+				starhost.LaneOf(ctx).AddUsage(500, 0)
 				return true, nil
 			},
 			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {

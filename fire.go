@@ -15,15 +15,15 @@ import (
 // they decided; modifications are in e. What is known of the session, the turn and
 // the tool is filled in where e has none. An abort is an outcome here, no error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
-	c, err := t.registry.channel(e.Name)
+	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
 	}
 	if err := c.complete(e); err != nil {
 		return out, err
 	}
-	t.fillIn(e)
-	f := firing{turn: t, channel: c}
+	t.fillEvent(e)
+	f := eventRun{turn: t, eventHooks: c}
 	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == ActionAbort {
 		if _, aborted := errors.AsType[*AbortError](err); aborted {
 			err = nil
@@ -32,15 +32,15 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	return out, err
 }
 
-// fillIn sets what is known of the session, the turn and the tool.
-func (t *Turn) fillIn(e *Event) {
+// fillEvent sets what is known of the session, the turn and the tool.
+func (t *Turn) fillEvent(e *Event) {
 	c := &t.session.config
-	fill(&e.SessionID, c.ID)
-	fill(&e.Model, t.request.Model)
-	fill(&e.Platform, c.Platform)
-	fill(&e.UserMessage, t.words)
+	fillEmpty(&e.SessionID, c.ID)
+	fillEmpty(&e.Model, t.request.Model)
+	fillEmpty(&e.Platform, c.Platform)
+	fillEmpty(&e.UserMessage, t.words)
 	if tool := t.toolOf(e); tool != nil {
-		fill(&e.Plugin, tool.plugin)
+		fillEmpty(&e.Plugin, tool.plugin)
 	}
 	if len(e.Options) == 0 {
 		e.Options = t.request.Options
@@ -59,8 +59,8 @@ func (t *Turn) toolOf(e *Event) *Tool {
 	return t.registry.tools[e.Tool]
 }
 
-// fill sets a text that is empty.
-func fill(text *string, known string) {
+// fillEmpty sets a text that is empty.
+func fillEmpty(text *string, known string) {
 	if *text == "" {
 		*text = known
 	}
@@ -71,20 +71,20 @@ func fill(text *string, known string) {
 // *AbortError, or that of ctx; everything else a handler does wrong is traced,
 // logged and, for guards, a deny.
 func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
-	c, err := t.registry.channel(e.Name)
+	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
 	}
-	f := firing{turn: t, channel: c}
+	f := eventRun{turn: t, eventHooks: c}
 	err = f.run(ctx, e, &out)
 	return out, err
 }
 
 // run is [Turn.fire] for an event that has been looked up. It fills an empty outcome.
-func (f *firing) run(ctx context.Context, e *Event, out *Outcome) error {
-	around := f.turn.swapNow(reading{})
-	defer f.turn.swapNow(around)
-	err := f.askAll(ctx, e)
+func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
+	around := f.turn.swapReading(clockReading{})
+	defer f.turn.swapReading(around)
+	err := f.callHooks(ctx, e)
 	out.Decisions, out.problems = f.decisions, f.problems
 	if err != nil {
 		return err
@@ -97,23 +97,23 @@ func (f *firing) run(ctx context.Context, e *Event, out *Outcome) error {
 	return nil
 }
 
-// askAll runs all handlers of e, and those again that ran before the arguments changed. It asks
+// callHooks runs all handlers of e, and those again that ran before the arguments changed. It asks
 // them also about arguments that the tool's schema refuses: an agent runs its own tools by other
 // rules than the host's.
-func (f *firing) askAll(ctx context.Context, e *Event) error {
-	hooks, given := f.matching(e.subject()), e.Arguments
+func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
+	hooks, given := f.hooksMatching(e.subject()), e.Arguments
 	if len(hooks) == 0 {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f.heard = len(hooks)
+	f.hookCount = len(hooks)
 	f.deadline = f.turn.startEvent(ctx)
 	changed := 0 // how many handlers ran before the last one that changed the arguments
 	for i, h := range hooks {
 		before := e.Arguments
-		if err := f.ask(ctx, h, e, false); err != nil {
+		if err := f.callHook(ctx, h, e, false); err != nil {
 			return err
 		}
 		if !bytes.Equal(before, e.Arguments) {
@@ -122,7 +122,7 @@ func (f *firing) askAll(ctx context.Context, e *Event) error {
 	}
 	for _, h := range hooks[:changed] {
 		final := *e
-		if err := f.ask(ctx, h, &final, true); err != nil {
+		if err := f.callHook(ctx, h, &final, true); err != nil {
 			return err
 		}
 	}
@@ -140,67 +140,67 @@ func (t *Turn) invalid(e *Event) []string {
 	return nil
 }
 
-// heard reports whether there is any hook for an event of the host. What only hooks
+// hasHooks reports whether there is any hook for an event of the host. What only hooks
 // would see is not made for none.
-func (t *Turn) heard(event string) bool {
-	c, err := t.registry.channel(event)
+func (t *Turn) hasHooks(event string) bool {
+	c, err := t.registry.hooksOf(event)
 	return err == nil && len(c.hooks) > 0
 }
 
 // A firing is one event on its way through its handlers.
-type firing struct {
-	*channel
+type eventRun struct {
+	*eventHooks
 	turn      *Turn
-	heard     int // how many handlers there are for it
+	hookCount int // how many handlers there are for it
 	deadline  time.Time
 	decisions []Decision // as in an [Outcome]
 	problems  []string   // as there
 }
 
-// ask runs one handler and applies what it decided to e. A failure becomes the
+// callHook runs one handler and applies what it decided to e. A failure becomes the
 // decision that the hook's fail mode stands for. A handler that ran before the
 // arguments changed is asked again, with the final ones: only its refusal counts.
 // The error is that of ctx, or the *AbortError of a call that the handler made.
 //
 // A handler that has nothing to say leaves nothing but a note.
-func (f *firing) ask(ctx context.Context, h *Hook, e *Event, again bool) error {
+func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t := f.turn
-	lane := t.lane(ctx, h.plugin, false)
+	lane := t.newLane(ctx, h.plugin, false)
 	var d Decision
-	err := t.limit(lane, h.eventSteps, f.deadline)
+	err := t.limitCall(lane, h.eventSteps, f.deadline)
 	if err == nil {
-		err = t.spend(lane, h.call(lane.with(ctx), t, e, &d))
+		err = t.addSteps(lane, h.call(lane.context(ctx), t, e, &d))
 	}
 	if err == nil && d.Action != ActionNone {
-		err = t.accept(f.EventSpec, h, e, &d)
+		err = t.checkDecision(f.EventSpec, h, e, &d)
 	}
 	var decided *Decision
 	var full *HookTrace
 	if err != nil || d.Action != ActionNone || again {
-		decided, full = f.heed(h, lane, e, &d, err, again)
+		decided, full = f.applyDecision(h, lane, e, &d, err, again)
 	}
-	t.record(lane)
-	n := t.note(lane)
-	n.hook, n.steps, n.bytes, n.decided, n.full = h, lane.Steps, lane.Bytes, decided, full
-	if err := cut(ctx, err); err != nil {
+	t.deliverRecords(lane)
+	n := t.addNote(lane)
+	n.hook, n.steps, n.bytes, n.decision, n.trace = h, lane.Steps, lane.Bytes, decided, full
+	if err := endingError(ctx, err); err != nil {
 		return err
 	}
 	if err != nil {
-		t.fail(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
+		t.reportFailure(ctx, &HandlerError{Plugin: h.plugin, What: "hook " + e.Name, Pos: h.Pos, Err: err})
 	}
 	return nil
 }
 
 // call runs the handler, and turns a panic into an error.
 func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, t, e)
 	return err
 }
 
-// heed takes what a handler decided into the outcome. It returns where that stands, and
+// applyDecision takes what a handler decided into the outcome. It returns where that stands, and
 // what the trace says if it is more than that.
-func (f *firing) heed(h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool) (decided *Decision, full *HookTrace) {
+func (f *eventRun) applyDecision(h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool) (decided *Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 	}
@@ -210,7 +210,7 @@ func (f *firing) heed(h *Hook, lane *Lane, e *Event, d *Decision, err error, aga
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
 	}
 	if d.Action != ActionNone && (!again || d.refuses()) {
-		decided = f.add(d, h)
+		decided = f.addDecision(d, h)
 	}
 	if err != nil || again {
 		tr := h.trace(lane.Steps, lane.Bytes)
@@ -223,10 +223,10 @@ func (f *firing) heed(h *Hook, lane *Lane, e *Event, d *Decision, err error, aga
 	return decided, full
 }
 
-// add takes one decision of a hook into the outcome, and returns where it stands.
-func (f *firing) add(d *Decision, h *Hook) *Decision {
+// addDecision takes one decision of a hook into the outcome, and returns where it stands.
+func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	if f.decisions == nil {
-		f.decisions = make([]Decision, 0, f.heard)
+		f.decisions = make([]Decision, 0, f.hookCount)
 	}
 	f.decisions = append(f.decisions, *d)
 	own := &f.decisions[len(f.decisions)-1]
@@ -234,9 +234,9 @@ func (f *firing) add(d *Decision, h *Hook) *Decision {
 	return own
 }
 
-// accept checks a decision against the event's rules and applies its changes. It
+// checkDecision checks a decision against the event's rules and applies its changes. It
 // leaves what counts of it: changes of a modify alone, context of a context.
-func (t *Turn) accept(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
+func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
 		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
@@ -306,25 +306,25 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	return Decision{}
 }
 
-// fail records and logs a handler's failure, and tells the handlers of error. It does so once for
-// all handlers of a plugin that an event's budget forbids.
-func (t *Turn) fail(ctx context.Context, err *HandlerError) {
+// reportFailure records and logs a handler's failure, and tells the handlers of error. It does so
+// once for all handlers of a plugin that an event's budget forbids.
+func (t *Turn) reportFailure(ctx context.Context, err *HandlerError) {
 	if limit, ok := errors.AsType[*eventLimitError](err.Err); ok && limit.logged {
 		return
 	}
 	t.errors = append(t.errors, err)
 	t.host.opts.Log(LogLine{Plugin: err.Plugin, Level: "error", Text: err.What + ": " + err.Error(), Pos: err.Pos})
-	t.tell(ctx, err)
+	t.fireError(ctx, err)
 }
 
-// tell fires an error event. What fails meanwhile does not fire another.
-func (t *Turn) tell(ctx context.Context, err *HandlerError) {
-	if t.telling {
+// fireError fires an error event. What fails meanwhile does not fire another.
+func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
+	if t.inErrorEvent {
 		return
 	}
-	t.telling = true
-	defer func() { t.telling = false }()
-	e := t.event("error")
+	t.inErrorEvent = true
+	defer func() { t.inErrorEvent = false }()
+	e := t.newEvent("error")
 	e.Plugin, e.Handler, e.Message, e.Traceback = err.Plugin, strings.TrimPrefix(err.What, "hook "), err.Error(), err.Traceback()
 	_, _ = t.fire(ctx, e) // it takes no decisions, and what fails is logged
 }

@@ -63,19 +63,19 @@ func refsOf(list []string, by *TemplateLoader, system bool) []reference {
 	return refs
 }
 
-// requested resolves the references of the template and the request in the first
+// resolveRequested resolves the references of the template and the request in the first
 // round.
-func (t *Turn) requested(ctx context.Context) ([]Context, error) {
+func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
 	if t.round != 1 {
 		return nil, nil
 	}
 	refs := slices.Concat(t.refs, refsOf(t.request.Fragments, nil, false), refsOf(t.request.SystemFragments, nil, true))
-	offers, err := t.resolve(ctx, refs)
+	offers, err := t.resolveReferences(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
 	for i := range offers {
-		offers[i].aim(refs[i].system, refs[i].by == nil)
+		offers[i].setTarget(refs[i].system, refs[i].by == nil)
 	}
 	return offers, nil
 }
@@ -84,42 +84,42 @@ func (t *Turn) requested(ctx context.Context) ([]Context, error) {
 // in their order. The error is that of the first one that failed, a *RefError,
 // ErrDepth, or that of ctx.
 func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
-	return t.resolve(ctx, refsOf(refs, nil, false))
+	return t.resolveReferences(ctx, refsOf(refs, nil, false))
 }
 
 // A loading is one reference that is being resolved.
-type loading struct {
-	loader *FragmentLoader
-	arg    string
-	lane   *Lane
-	got    Context
-	err    error
+type loadJob struct {
+	loader  *FragmentLoader
+	arg     string
+	lane    *Lane
+	context Context
+	err     error
 }
 
-func (t *Turn) resolve(ctx context.Context, refs []reference) ([]Context, error) {
+func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]Context, error) {
 	if err := checkDepth(ctx); err != nil {
 		return nil, err
 	}
-	jobs := make([]loading, len(refs))
+	jobs := make([]loadJob, len(refs))
 	for i, ref := range refs {
 		j := &jobs[i]
-		switch j.loader, j.arg, j.err = t.lookup(ref); {
+		switch j.loader, j.arg, j.err = t.findLoader(ref); {
 		case j.err == nil:
-			j.lane = t.lane(ctx, j.loader.plugin, true)
+			j.lane = t.newLane(ctx, j.loader.plugin, true)
 		case errors.Is(j.err, ErrNoReference):
 			j.err = t.unknownFragment(ctx, ref.text)
 		}
 	}
-	t.loadAll(ctx, refs, jobs)
+	t.runLoaders(ctx, refs, jobs)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return t.loaded(ctx, refs, jobs)
+	return t.recordLoads(ctx, refs, jobs)
 }
 
-// loadAll runs loaders beside each other. Where they are quick, this goroutine has run
+// runLoaders runs loaders beside each other. Where they are quick, this goroutine has run
 // all of them before others begin.
-func (t *Turn) loadAll(ctx context.Context, refs []reference, jobs []loading) {
+func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob) {
 	var next atomic.Int64
 	work := func() {
 		for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
@@ -128,7 +128,7 @@ func (t *Turn) loadAll(ctx context.Context, refs []reference, jobs []loading) {
 				i = len(jobs) - 1 - i
 			}
 			if j := &jobs[i]; j.err == nil {
-				j.got, j.err = t.load(ctx, j.loader, j.lane, refs[i].text, j.arg)
+				j.context, j.err = t.runLoader(ctx, j.loader, j.lane, refs[i].text, j.arg)
 			}
 		}
 	}
@@ -140,20 +140,20 @@ func (t *Turn) loadAll(ctx context.Context, refs []reference, jobs []loading) {
 	wg.Wait()
 }
 
-// loaded records what loaders did, in the order of the references.
-func (t *Turn) loaded(ctx context.Context, refs []reference, jobs []loading) ([]Context, error) {
+// recordLoads records what loaders did, in the order of the references.
+func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob) ([]Context, error) {
 	out := make([]Context, len(jobs))
 	var first error
 	for i := range jobs {
 		j := &jobs[i]
 		if j.lane != nil {
-			t.record(j.lane)
-			t.note(j.lane).full = loadTrace(j.loader, j.lane, j.got, j.err)
+			t.deliverRecords(j.lane)
+			t.addNote(j.lane).trace = loadTrace(j.loader, j.lane, j.context, j.err)
 		}
 		if failure, ok := errors.AsType[*HandlerError](j.err); ok && !readsOnly(ctx) {
-			t.tell(ctx, failure)
+			t.fireError(ctx, failure)
 		}
-		out[i] = j.got
+		out[i] = j.context
 		if j.err != nil && first == nil {
 			first = &RefError{Ref: refs[i].text, Err: j.err}
 		}
@@ -173,12 +173,12 @@ func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace
 	return tr
 }
 
-// load runs one loader.
-func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
+// runLoader runs one loader.
+func (t *Turn) runLoader(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg string) (Context, error) {
 	if err := ctx.Err(); err != nil {
 		return Context{}, err
 	}
-	got, err := protect(func() (Context, error) { return l.Load(lane.with(ctx), t, arg) })
+	got, err := protect(func() (Context, error) { return l.Load(lane.context(ctx), t, arg) })
 	if errors.Is(err, ErrNoReference) {
 		return Context{}, t.unknownFragment(ctx, ref)
 	}
@@ -199,30 +199,30 @@ func (t *Turn) load(ctx context.Context, l *FragmentLoader, lane *Lane, ref, arg
 // attribute returns what l gave for a reference, as the host's own and with its origin.
 func (l *FragmentLoader) attribute(got Context, ref string) Context {
 	if l.relays {
-		return got.credit(ref, l.plugin, l.Pos)
+		return got.attributeMissing(ref, l.plugin, l.Pos)
 	}
 	return got.attribute(ref, l.plugin, l.Pos.String())
 }
 
-// lookup finds the loader of a reference.
-func (t *Turn) lookup(ref reference) (*FragmentLoader, string, error) {
+// findLoader finds the loader of a reference.
+func (t *Turn) findLoader(ref reference) (*FragmentLoader, string, error) {
 	if ref.by != nil {
-		return t.lookupFor(ref.by, ref.text)
+		return t.findLoaderForTemplate(ref.by, ref.text)
 	}
-	return t.lookupRef(ref.text)
+	return t.findLoaderByPrefix(ref.text)
 }
 
-// lookupRef finds the loader of a reference: "-", then a skill, then the
+// findLoaderByPrefix finds the loader of a reference: "-", then a skill, then the
 // registered prefix, then the loader without one. A single letter before ":" is
 // never a prefix. The error is ErrNoReference.
-func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
+func (t *Turn) findLoaderByPrefix(ref string) (*FragmentLoader, string, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
 		return l, "", nil
 	}
 	if prefix, arg, ok := strings.Cut(ref, ":"); ok && len(prefix) > 1 {
 		if s := t.registry.skills[arg]; prefix == skillPrefix && s != nil {
-			return t.registry.loaderOf(s), arg, nil
+			return t.registry.skillLoader(s), arg, nil
 		}
 		if l := loaders[prefix]; l != nil {
 			return l, arg, nil
@@ -234,10 +234,10 @@ func (t *Turn) lookupRef(ref string) (*FragmentLoader, string, error) {
 	return nil, "", ErrNoReference
 }
 
-// lookupFor finds the loader of a reference that a template names: the plugin's
+// findLoaderForTemplate finds the loader of a reference that a template names: the plugin's
 // own, or one that resolves it with the plugin's rights.
-func (t *Turn) lookupFor(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
-	loader, arg, err := t.lookupRef(ref)
+func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
+	loader, arg, err := t.findLoaderByPrefix(ref)
 	switch {
 	case err == nil && loader.plugin == l.owner.Name:
 		return loader, arg, nil
@@ -255,7 +255,7 @@ func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
 		return fmt.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
 	}
-	e := unknownRef("fragment reference", ref, sortedKeys(t.registry.loaders))
+	e := newUnknownRefError("fragment reference", ref, sortedKeys(t.registry.loaders))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
 		aliases, _ := store.Aliases(ctx) // without them there is no hint
 		e.Near = cmp.Or(near.Name(ref, aliases), e.Near)
@@ -263,8 +263,8 @@ func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	return e
 }
 
-// unknownRef explains that none of the prefixes is that of a reference.
-func unknownRef(what, ref string, known []string) *UnknownRefError {
+// newUnknownRefError explains that none of the prefixes is that of a reference.
+func newUnknownRefError(what, ref string, known []string) *UnknownRefError {
 	e := &UnknownRefError{What: what, Ref: ref}
 	for _, p := range known {
 		if len(p) > 1 {

@@ -148,7 +148,7 @@ func TestNestedLoaders(t *testing.T) {
 		traced = append(traced, tr.Detail)
 	}
 	diff(t, "trace", []string{"2 B", "2 B", "4 B", "2 B", "2 B", "4 B"}, traced)
-	if _, asked := turn.AskedNow(); !asked {
+	if _, asked := turn.FirstNow(); !asked {
 		t.Error("AskedNow: got false after loaders asked")
 	}
 }

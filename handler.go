@@ -11,10 +11,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// lane returns the next lane for a handler of plugin: nested in the lane that
+// newLane returns the next lane for a handler of plugin: nested in the lane that
 // ctx carries, else numbered by the turn. It must be called in the order in
 // which the calls are due.
-func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
+func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane {
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
 		return &Lane{
@@ -22,10 +22,10 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 			records: outer.records, outer: outer, number: outer.children, depth: outer.depth + 1,
 		}
 	}
-	t.lanes++
+	t.laneCount++
 	return &Lane{
 		Plugin: plugin, ReadOnly: readOnly,
-		records: t.host.opts.Record != nil, aside: t.aside, number: t.lanes,
+		records: t.host.opts.Record != nil, aside: t.aside, number: t.laneCount,
 	}
 }
 
@@ -33,56 +33,56 @@ func (t *Turn) lane(ctx context.Context, plugin string, readOnly bool) *Lane {
 // had no more.
 const firstNotes = 2
 
-// record passes on what a handler logged and its effects. Inside of a loader all wait in
+// deliverRecords passes on what a handler logged and its effects. Inside of a loader all wait in
 // its lane, as other loaders run beside it.
-func (t *Turn) record(l *Lane) {
+func (t *Turn) deliverRecords(l *Lane) {
 	if outer := l.outer; outer != nil && outer.ReadOnly {
-		outer.wait().takeOver(l)
+		outer.pendingRecords().appendFrom(l)
 		outer.Logs = append(outer.Logs, l.Logs...)
 		return
 	}
 	for _, line := range l.Logs {
 		t.host.opts.Log(line)
 	}
-	if done := l.waiting; done != nil {
+	if done := l.pending; done != nil {
 		for _, e := range done.entries {
 			e.Session, e.Turn = t.session.ID(), t.number
 			t.host.opts.Record(e)
 		}
-		t.trace = append(t.trace, done.trace...)
+		t.notes = append(t.notes, done.notes...)
 	}
 }
 
-// note returns a new note, of the call of a lane that has been recorded.
-func (t *Turn) note(l *Lane) *note {
-	trace := &t.trace
+// addNote returns a new note, of the call of a lane that has been recorded.
+func (t *Turn) addNote(l *Lane) *traceNote {
+	trace := &t.notes
 	if outer := l.outer; outer != nil && outer.ReadOnly {
-		trace = &outer.wait().trace
+		trace = &outer.pendingRecords().notes
 	} else if n := len(*trace); n == cap(*trace) {
-		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.noted-n))
+		*trace = slices.Grow(*trace, max(firstNotes, n, t.session.lastNoteCount-n))
 	}
-	*trace = append(*trace, note{})
+	*trace = append(*trace, traceNote{})
 	return &(*trace)[len(*trace)-1]
 }
 
 // As does work as a handler of plugin would: in a lane of its own, whose logs and
 // effects are passed on.
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
-	lane := t.lane(ctx, plugin, false)
-	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.with(ctx)) })
-	t.record(lane)
+	lane := t.newLane(ctx, plugin, false)
+	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.context(ctx)) })
+	t.deliverRecords(lane)
 	return err
 }
 
-// input takes an input from [Options.Answer], else from ask, and hands it to
+// askInput takes an input from [Options.Answer], else from ask, and hands it to
 // [Options.Record]. What was cut by ctx is no input.
-func input[A any](ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error)) (answer A, err error) {
+func askInput[A any](ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error)) (answer A, err error) {
 	o := &t.host.opts
-	lane := t.lane(ctx, HostPlugin, false)
+	lane := t.newLane(ctx, HostPlugin, false)
 	if o.Answer == nil && o.Record == nil {
 		return ask()
 	}
-	in := Input{Lane: lane.Path(), Kind: kind, Request: compactJSON(request())}
+	in := Input{Lane: lane.Path(), Kind: kind, Request: encodeCompact(request())}
 	if o.Answer == nil {
 		answer, err = ask()
 	} else if raw, failed := o.Answer(in); failed != nil {
@@ -92,7 +92,7 @@ func input[A any](ctx context.Context, t *Turn, kind string, request func() any,
 	}
 	if ctx.Err() == nil {
 		lane.Record(in.line(answer, err))
-		t.record(lane)
+		t.deliverRecords(lane)
 	}
 	return answer, err
 }
@@ -107,20 +107,20 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // protect turns a panic of a handler into an error.
 func protect[T any](call func() (T, error)) (v T, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	return call()
 }
 
-// recovered turns a panic into an error. It is deferred.
-func recovered(err *error) {
+// recoverPanic turns a panic into an error. It is deferred.
+func recoverPanic(err *error) {
 	if p := recover(); p != nil {
 		*err = &PanicError{Value: p, Stack: debug.Stack()}
 	}
 }
 
-// cut returns the error that ends a turn after a handler failed with err: that of
+// endingError returns the error that ends a turn after a handler failed with err: that of
 // ctx, or the *AbortError of a tool call that the handler made; else nil.
-func cut(ctx context.Context, err error) error {
+func endingError(ctx context.Context, err error) error {
 	if err == nil {
 		return ctx.Err()
 	}

@@ -173,12 +173,12 @@ type ApprovalRequest struct {
 // A Host holds plugins. It is safe for concurrent use; sessions see the plugins
 // that were there when their turn began.
 type Host struct {
-	opts     Options
-	broken   error      // of the options: nothing can be added
-	mu       sync.Mutex // held by Add
-	registry atomic.Pointer[registry]
-	hashes   *fragments.HashCache
-	live     *Live // of sessions that never have another host
+	opts       Options
+	optionsErr error      // of the options: nothing can be added
+	mu         sync.Mutex // held by Add
+	registry   atomic.Pointer[registry]
+	hashes     *fragments.HashCache
+	live       *LiveHost // of sessions that never have another host
 }
 
 // maxHashes is the most bytes of a host's cache of hashes, with their texts.
@@ -206,8 +206,8 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(LogLine) {}
 	}
-	h := &Host{opts: o, broken: o.Check(), hashes: fragments.NewHashCache(maxHashes)}
-	h.live = NewLive(h)
+	h := &Host{opts: o, optionsErr: o.Check(), hashes: fragments.NewHashCache(maxHashes)}
+	h.live = NewLiveHost(h)
 	h.registry.Store(newRegistry(o.AppEvents))
 	return h
 }
@@ -217,8 +217,8 @@ func New(o Options) *Host {
 // both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name
 // and for options that are not valid: see [Options.Check].
 func (h *Host) Add(plugins ...Plugin) error {
-	if h.broken != nil || len(plugins) == 0 {
-		return h.broken
+	if h.optionsErr != nil || len(plugins) == 0 {
+		return h.optionsErr
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -226,7 +226,7 @@ func (h *Host) Add(plugins ...Plugin) error {
 	for i := range plugins {
 		list[i] = plugins[i].clone()
 	}
-	next, err := h.registry.Load().with(list)
+	next, err := h.registry.Load().withPlugins(list)
 	if err != nil {
 		return err
 	}
@@ -247,11 +247,11 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	good := make([]*Plugin, 0, len(plugins))
 	for i, p := range plugins {
 		p = p.clone()
-		if errs[i] = cmp.Or(h.broken, next.add(p)); errs[i] == nil {
+		if errs[i] = cmp.Or(h.optionsErr, next.add(p)); errs[i] == nil {
 			good = append(good, p)
 			continue
 		}
-		next, _ = old.with(good) // they could be added before
+		next, _ = old.withPlugins(good) // they could be added before
 	}
 	next.sort()
 	h.registry.Store(next)

@@ -26,8 +26,8 @@ type HookInfo struct {
 func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
-	for i := range r.channels {
-		for _, k := range r.channels[i].hooks {
+	for i := range r.hooksByEvent {
+		for _, k := range r.hooksByEvent[i].hooks {
 			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
 		}
 	}
@@ -38,11 +38,11 @@ func (h *Host) Hooks() []HookInfo {
 // other events, and whether one of these is not pure: then the event needs its
 // session.
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
-	c, err := h.registry.Load().channel(event)
+	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
 		return false, false
 	}
-	for _, k := range c.matching(subject) {
+	for _, k := range c.hooksMatching(subject) {
 		hears, needsSession = true, needsSession || !k.Pure
 	}
 	return hears, needsSession
@@ -50,7 +50,7 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 
 // Tools returns all tools that the host's filter admits, by name.
 func (h *Host) Tools() []Tool {
-	return slices.Clone(h.registry.Load().offer(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
+	return slices.Clone(h.registry.Load().toolsWhere(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
 // A LoaderInfo describes a registered fragment loader.

@@ -29,18 +29,18 @@ type Lane struct {
 	// budget of its event leaves it. Zero means no bound.
 	MaxSteps uint64
 
-	records  bool   // Options.Record wants the call's effects
-	aside    string // starts the path if the call belongs to no turn
-	outer    *Lane  // of the handler that made the call, or nil
-	number   int    // among the calls of the outer lane or the turn, from 1
-	depth    int
-	children int
-	waiting  *waiting        // or nil
-	ctx      context.Context // of who asked for the call
-	deadline time.Time       // of the event; zero means none
-	mu       sync.Mutex      // of timed and cancel
-	timed    context.Context // ctx until deadline, once somebody waits for that; see Done
-	cancel   context.CancelFunc
+	records      bool   // Options.Record wants the call's effects
+	aside        string // starts the path if the call belongs to no turn
+	outer        *Lane  // of the handler that made the call, or nil
+	number       int    // among the calls of the outer lane or the turn, from 1
+	depth        int
+	children     int
+	pending      *pendingRecords // or nil
+	ctx          context.Context // of who asked for the call
+	deadline     time.Time       // of the event; zero means none
+	mu           sync.Mutex      // of timed and cancel
+	timedContext context.Context // ctx until deadline, once somebody waits for that; see Done
+	cancel       context.CancelFunc
 }
 
 // Path is the call's number within the turn, from 1; a nested call adds "/" and
@@ -60,17 +60,17 @@ func (l *Lane) Path() string {
 func (l *Lane) Depth() int { return l.depth }
 
 // What is waiting in a lane waits for its call to be done.
-type waiting struct {
-	trace   []note // of nested calls, while other lanes run beside this one
+type pendingRecords struct {
+	notes   []traceNote // of nested calls, while other lanes run beside this one
 	entries []Entry
 }
 
-// wait returns what waits in the lane, for more to wait.
-func (l *Lane) wait() *waiting {
-	if l.waiting == nil {
-		l.waiting = new(waiting)
+// pendingRecords returns what waits in the lane, for more to wait.
+func (l *Lane) pendingRecords() *pendingRecords {
+	if l.pending == nil {
+		l.pending = new(pendingRecords)
 	}
-	return l.waiting
+	return l.pending
 }
 
 // Recording reports whether [Options.Record] wants what [Lane.Record] is given.
@@ -80,7 +80,7 @@ func (l *Lane) Recording() bool { return l.records }
 // [Options.Record].
 func (l *Lane) Record(line json.RawMessage) {
 	if l.Recording() {
-		w := l.wait()
+		w := l.pendingRecords()
 		w.entries = append(w.entries, Entry{Line: line})
 	}
 }
@@ -106,30 +106,30 @@ func (c *laneContext) Done() <-chan struct{} {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.timed == nil {
-		c.timed, c.cancel = context.WithDeadline(c.ctx, c.deadline)
+	if c.timedContext == nil {
+		c.timedContext, c.cancel = context.WithDeadline(c.ctx, c.deadline)
 	}
-	return c.timed.Done()
+	return c.timedContext.Done()
 }
 
 func (c *laneContext) Err() error {
 	c.mu.Lock()
-	timed := c.timed
+	timed := c.timedContext
 	c.mu.Unlock()
 	if timed != nil {
 		return timed.Err()
 	}
-	if err := c.ctx.Err(); err != nil || !(*Lane)(c).late() {
+	if err := c.ctx.Err(); err != nil || !(*Lane)(c).isLate() {
 		return err
 	}
 	return context.DeadlineExceeded
 }
 
-// late reports whether the lane's event is over.
-func (l *Lane) late() bool { return !l.deadline.IsZero() && time.Until(l.deadline) <= 0 }
+// isLate reports whether the lane's event is over.
+func (l *Lane) isLate() bool { return !l.deadline.IsZero() && time.Until(l.deadline) <= 0 }
 
-// release ends the timer of a call that is over.
-func (l *Lane) release() {
+// stopTimer ends the timer of a call that is over.
+func (l *Lane) stopTimer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cancel != nil {
@@ -160,16 +160,16 @@ func (l *Lane) Next(name string) uint64 {
 	return n
 }
 
-// Spent adds what one evaluation used.
-func (l *Lane) Spent(steps, bytes uint64) {
+// AddUsage adds what one evaluation used.
+func (l *Lane) AddUsage(steps, bytes uint64) {
 	l.Steps += steps
 	l.Bytes += bytes
 }
 
-// takeOver makes what waits in a nested lane wait in this one.
-func (w *waiting) takeOver(l *Lane) {
-	if done := l.waiting; done != nil {
-		w.trace, w.entries = append(w.trace, done.trace...), append(w.entries, done.entries...)
+// appendFrom makes what waits in a nested lane wait in this one.
+func (w *pendingRecords) appendFrom(l *Lane) {
+	if done := l.pending; done != nil {
+		w.notes, w.entries = append(w.notes, done.notes...), append(w.entries, done.entries...)
 	}
 }
 
@@ -194,8 +194,8 @@ func readsOnly(ctx context.Context) bool {
 	return l != nil && l.ReadOnly
 }
 
-// with returns ctx carrying the lane. A lane is one call: it is carried once.
-func (l *Lane) with(ctx context.Context) context.Context {
+// context returns ctx carrying the lane. A lane is one call: it is carried once.
+func (l *Lane) context(ctx context.Context) context.Context {
 	l.ctx = ctx
 	return (*laneContext)(l)
 }

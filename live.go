@@ -7,21 +7,21 @@ import (
 // A Live is the Host of the moment: reloading builds a second Host and swaps it
 // in. A turn ends on the plugins that it began with; the next turn of its session
 // has the new ones. It is safe for concurrent use.
-type Live struct {
+type LiveHost struct {
 	host     atomic.Pointer[Host]
 	sessions atomic.Int64
 }
 
-// NewLive returns a Live that begins with h.
-func NewLive(h *Host) *Live {
-	l := new(Live)
+// NewLiveHost returns a Live that begins with h.
+func NewLiveHost(h *Host) *LiveHost {
+	l := new(LiveHost)
 	l.host.Store(h)
 	return l
 }
 
 // Host returns the host that the next turn begins with.
-func (l *Live) Host() *Host { return l.host.Load() }
+func (l *LiveHost) Host() *Host { return l.host.Load() }
 
 // Swap makes h the host of all turns that begin from now on, and returns the one
 // before it.
-func (l *Live) Swap(h *Host) (old *Host) { return l.host.Swap(h) }
+func (l *LiveHost) Swap(h *Host) (old *Host) { return l.host.Swap(h) }

@@ -60,65 +60,62 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	for !t.completed {
 		if err := t.runCalls(ctx); err != nil {
-			return t.result(), err
+			return t.Result(), err
 		}
 		if t.completed || len(t.unanswered()) > 0 {
 			break
 		}
-		if err := t.ask(ctx, m); err != nil {
-			return t.result(), err
+		if err := t.askModel(ctx, m); err != nil {
+			return t.Result(), err
 		}
 	}
-	return t.result(), nil
+	return t.Result(), nil
 }
 
 // Result says what the turn has come to so far.
-func (t *Turn) Result() *TurnResult { return t.result() }
-
-// result says what the turn has come to.
-func (t *Turn) result() *TurnResult {
-	r := &TurnResult{Completed: t.completed, Calls: t.calls, Usage: t.usage, Rounds: t.round, Prompt: t.prompt, Turn: t}
+func (t *Turn) Result() *TurnResult {
+	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt, Turn: t}
 	if t.completed {
 		r.Text = t.response
 	} else {
-		r.Pending = slices.DeleteFunc(t.unanswered(), func(c ToolCall) bool { return !t.external(c) })
+		r.Pending = slices.DeleteFunc(t.unanswered(), func(c ToolCall) bool { return !t.isExternal(c) })
 	}
 	return r
 }
 
-// external reports whether the caller runs a tool.
-func (t *Turn) external(c ToolCall) bool {
-	return slices.ContainsFunc(t.offered.Items(), func(tool Tool) bool { return tool.Name == c.Name && tool.schema == nil })
+// isExternal reports whether the caller runs a tool.
+func (t *Turn) isExternal(c ToolCall) bool {
+	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool { return tool.Name == c.Name && tool.schema == nil })
 }
 
 // runCalls runs what the last reply asks for, except for what the caller runs.
 func (t *Turn) runCalls(ctx context.Context) error {
 	for _, c := range t.unanswered() {
-		if t.external(c) {
+		if t.isExternal(c) {
 			continue
 		}
 		reply, err := t.CallTool(ctx, c)
 		if err != nil {
 			return err
 		}
-		t.calls = append(t.calls, reply)
+		t.replies = append(t.replies, reply)
 	}
 	return nil
 }
 
-// ask makes one request. The last one that MaxRounds allows offers no tools, and
+// askModel makes one request. The last one that MaxRounds allows offers no tools, and
 // what it asks for nevertheless does not count.
-func (t *Turn) ask(ctx context.Context, m Model) error {
-	t.toolless = t.round >= t.host.opts.MaxRounds
+func (t *Turn) askModel(ctx context.Context, m Model) error {
+	t.withoutTools = t.round >= t.host.opts.MaxRounds
 	p, err := t.Prompt(ctx)
 	if err != nil {
 		return err
 	}
 	start := t.host.opts.Clock()
 	asked := func() any { return modelRequest{p.Model, p.Options, p.Sum()} }
-	written, err := input(ctx, t, InputModel, asked, func() (modelReply, error) {
+	written, err := askInput(ctx, t, InputModel, asked, func() (modelReply, error) {
 		r, err := protect(func() (Reply, error) { return m.Complete(ctx, p) })
-		return writtenReply(r), err
+		return newModelReply(r), err
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -128,7 +125,7 @@ func (t *Turn) ask(ctx context.Context, m Model) error {
 	}
 	reply := written.reply()
 	reply.DurationMS = int(t.host.opts.Clock().Sub(start).Milliseconds())
-	if t.toolless {
+	if t.withoutTools {
 		reply.ToolCalls = nil
 	}
 	return t.Reply(ctx, reply)
@@ -139,7 +136,7 @@ func (t *Turn) ask(ctx context.Context, m Model) error {
 // is the final answer. The error is an *AbortError or that of ctx: then nothing is
 // stored.
 func (t *Turn) Reply(ctx context.Context, r Reply) error {
-	e := t.event("post_llm_call")
+	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
 	if t.prompt != nil {
 		e.Model = t.prompt.Model
@@ -149,7 +146,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 		return err
 	}
 	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response), ToolCalls: r.ToolCalls})
-	t.called = append(t.called, r.ToolCalls...)
+	t.requestedCalls = append(t.requestedCalls, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
 		t.completed, t.response = true, e.Response
 	}
@@ -164,7 +161,7 @@ func (t *Turn) Answer(callID string, r Result) error {
 	if i < 0 {
 		return fmt.Errorf("no call %q waits for an answer", callID)
 	}
-	t.answer(&ToolReply{Call: calls[i], Result: r})
+	t.appendAnswer(&ToolReply{Call: calls[i], Result: r})
 	return nil
 }
 
@@ -172,6 +169,6 @@ func (t *Turn) Answer(callID string, r Result) error {
 // messages of an agent that has a loop of its own. What the turn's prompts added
 // stays, before them.
 func (t *Turn) Follow(messages []Message) {
-	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == untouched })
+	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == notMerged })
 	t.messages = append(own, messages...)
 }

@@ -41,7 +41,7 @@ func (r *Result) shown() string {
 
 // attribute fills in who made the attachments that say nothing of it.
 func (r Result) attribute(source, plugin string, pos Pos) Result {
-	r.Attachments = Context{Attachments: r.Attachments}.credit(source, plugin, pos).Attachments
+	r.Attachments = Context{Attachments: r.Attachments}.attributeMissing(source, plugin, pos).Attachments
 	return r
 }
 
@@ -86,26 +86,26 @@ type Message struct {
 	// IsError marks the answer of a call that failed.
 	IsError bool `json:"is_error,omitempty"`
 
-	merged merging
-	own    string           // the user's own words, where merged is inFront
-	holds  []fragments.Hash // what it brings that need not be sent again
+	merged   mergeForm
+	ownWords string           // the user's own words, where merged is fragmentsBefore
+	contents []fragments.Hash // what it brings that need not be sent again
 }
 
 // Messages is the list of messages that events carry.
 type Messages = List[Message]
 
-// merging says what merging did to a message.
-type merging uint8
+// mergeForm says what merging did to a message.
+type mergeForm uint8
 
 const (
-	untouched merging = iota
-	inFront           // fragments stand in front of the user's own words
-	alone             // nothing but fragments: context of a later round
+	notMerged       mergeForm = iota
+	fragmentsBefore           // fragments stand in front of the user's own words
+	fragmentsOnly             // nothing but fragments: context of a later round
 )
 
-// asTyped returns messages as plugins see them before merging: with users' own
+// typedMessages returns messages as plugins see them before merging: with users' own
 // words, without what was merged in front of them or between.
-func asTyped(lists ...[]Message) []Message {
+func typedMessages(lists ...[]Message) []Message {
 	n := 1
 	for _, messages := range lists {
 		n += len(messages)
@@ -114,9 +114,9 @@ func asTyped(lists ...[]Message) []Message {
 	for _, messages := range lists {
 		for i := range messages {
 			switch m := &messages[i]; m.merged {
-			case alone:
-			case inFront:
-				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.own)})
+			case fragmentsOnly:
+			case fragmentsBefore:
+				typed = append(typed, Message{Role: m.Role, Content: fragments.NewText(m.ownWords)})
 			default:
 				typed = append(typed, *m)
 			}
@@ -125,15 +125,15 @@ func asTyped(lists ...[]Message) []Message {
 	return typed
 }
 
-// held returns what messages bring that need not be sent again: what merging put
+// contentsOf returns what messages bring that need not be sent again: what merging put
 // there, and the attachments of messages that come from elsewhere.
-func held(messages []Message) map[fragments.Hash]int {
+func contentsOf(messages []Message) map[fragments.Hash]int {
 	all := map[fragments.Hash]int{}
 	for i := range messages {
-		for _, id := range messages[i].holds {
+		for _, id := range messages[i].contents {
 			all[id] = 0
 		}
-		if messages[i].holds != nil {
+		if messages[i].contents != nil {
 			continue
 		}
 		for j := range messages[i].Attachments {

@@ -9,13 +9,13 @@ import (
 
 // catalog returns what the request may offer, by name.
 func (t *Turn) catalog() []Tool {
-	tools := t.registry.offer(t.mayOffer)
+	tools := t.registry.toolsWhere(t.mayOffer)
 	if len(t.request.Tools) == 0 {
 		return tools
 	}
-	t.session.theirs = piecesOf(t.request.Tools, t.session.theirs)
+	t.session.requestPieces = piecesOf(t.request.Tools, t.session.requestPieces)
 	for i, theirs := range t.request.Tools {
-		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, t.session.theirs[i]
+		theirs.plugin, theirs.schema, theirs.replaced, theirs.piece = "", nil, nil, t.session.requestPieces[i]
 		tools = append(tools, theirs)
 	}
 	slices.SortStableFunc(tools, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
@@ -26,7 +26,7 @@ func (t *Turn) catalog() []Tool {
 func (t *Turn) mayOffer(tool *Tool) bool {
 	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
 	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
-	return !t.session.without[tool.Name] && !slices.ContainsFunc(t.only, refuses) &&
+	return !t.session.unavailable[tool.Name] && !slices.ContainsFunc(t.filters, refuses) &&
 		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
 }
 
@@ -34,7 +34,7 @@ func (t *Turn) mayOffer(tool *Tool) bool {
 // plugins, by name.
 func (t *Turn) askAvailable(ctx context.Context) error {
 	s := t.session
-	if s.asked == t.registry {
+	if s.availabilityOf == t.registry {
 		return nil
 	}
 	var without map[string]bool
@@ -53,16 +53,16 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 		}
 		without[tool.Name] = !ok
 	}
-	s.asked, s.without = t.registry, without
+	s.availabilityOf, s.unavailable = t.registry, without
 	return nil
 }
 
 // available asks one tool. The error is one that ends the turn.
 func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
-	lane := t.lane(ctx, tool.plugin, false)
-	if err = t.limit(lane, tool.eventSteps, deadline); err == nil {
-		ok, err = protect(func() (bool, error) { return tool.Available(lane.with(ctx), t) })
-		err = t.spend(lane, err)
+	lane := t.newLane(ctx, tool.plugin, false)
+	if err = t.limitCall(lane, tool.eventSteps, deadline); err == nil {
+		ok, err = protect(func() (bool, error) { return tool.Available(lane.context(ctx), t) })
+		err = t.addSteps(lane, err)
 	}
 	trace := &HookTrace{Event: EventAvailable, Plugin: tool.plugin, Pos: tool.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
@@ -71,13 +71,13 @@ func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (o
 	case !ok:
 		trace.Detail = "tool " + tool.Name + " is not available"
 	}
-	t.record(lane)
-	t.note(lane).full = trace
-	if err := cut(ctx, err); err != nil {
+	t.deliverRecords(lane)
+	t.addNote(lane).trace = trace
+	if err := endingError(ctx, err); err != nil {
 		return false, err
 	}
 	if err != nil {
-		t.fail(ctx, &HandlerError{Plugin: tool.plugin, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
+		t.reportFailure(ctx, &HandlerError{Plugin: tool.plugin, What: "available of tool " + tool.Name, Pos: tool.Pos, Err: err})
 	}
 	return ok && err == nil, nil
 }

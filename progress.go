@@ -18,8 +18,8 @@ func WithProgress(ctx context.Context, tell func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, tell)
 }
 
-// Tell tells whoever waits for the call that ctx belongs to; nobody may.
-func (p Progress) Tell(ctx context.Context) {
+// Report tells whoever waits for the call that ctx belongs to; nobody may.
+func (p Progress) Report(ctx context.Context) {
 	if tell, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
 		tell(p)
 	}

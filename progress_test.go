@@ -11,12 +11,12 @@ import (
 // tool; without anybody, to nobody.
 func TestProgress(t *testing.T) {
 	outer := tool("outer", func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Tell(ctx)
+		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Report(ctx)
 		reply, err := turn.CallTool(ctx, starhost.ToolCall{ID: "2", Name: "inner"})
 		return reply.Result, err
 	})
 	inner := tool("inner", func(ctx context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		starhost.Progress{Done: 2, Total: 2}.Tell(ctx)
+		starhost.Progress{Done: 2, Total: 2}.Report(ctx)
 		return starhost.Result{}, nil
 	})
 	h := newHost(t, starhost.Options{}, starhost.Plugin{Name: "p", Tools: []starhost.Tool{outer, inner}})

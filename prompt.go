@@ -76,19 +76,19 @@ type CacheBreak struct {
 type transcript struct {
 	pieces []string
 	tools  int
-	// sentBy is the pre_send handler that changed the request, and plain its pieces
+	// changedBy is the pre_send handler that changed the request, and plain its pieces
 	// without that; nil and the same pieces if none did.
-	sentBy *HookInfo
-	plain  []string
+	changedBy *HookInfo
+	unchanged []string
 }
 
 // system returns the piece that is the system text as hooks other than pre_send
 // left it.
-func (s *transcript) system() string { return s.plain[s.tools] }
+func (s *transcript) system() string { return s.unchanged[s.tools] }
 
-// compare measures how much of the previous prompt p begins with, and says what
+// compareTranscripts measures how much of the previous prompt p begins with, and says what
 // broke it: of several causes the one that comes first in the rendering.
-func compare(p *Prompt, last *transcript, changed *fragments.Row) {
+func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	shared, whole := sharedPrefix(last.pieces, p.pieces)
 	p.SharedPrefix = shared
 	if whole {
@@ -96,13 +96,13 @@ func compare(p *Prompt, last *transcript, changed *fragments.Row) {
 	}
 	b := &CacheBreak{Offset: shared}
 	p.CacheBreak = b
-	_, unchanged := sharedPrefix(last.plain, p.plain)
+	_, unchanged := sharedPrefix(last.unchanged, p.unchanged)
 	switch {
-	case unchanged && p.sentBy != nil:
-		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", p.sentBy.Plugin, p.sentBy.Pos.String()
+	case unchanged && p.changedBy != nil:
+		b.Cause, b.Plugin, b.Pos = "pre_send changed the request", p.changedBy.Plugin, p.changedBy.Pos.String()
 	case unchanged:
-		b.Cause, b.Plugin, b.Pos = "pre_send had changed the previous request", last.sentBy.Plugin, last.sentBy.Pos.String()
-	case !slices.Equal(last.plain[:last.tools], p.plain[:p.tools]):
+		b.Cause, b.Plugin, b.Pos = "pre_send had changed the previous request", last.changedBy.Plugin, last.changedBy.Pos.String()
+	case !slices.Equal(last.unchanged[:last.tools], p.unchanged[:p.tools]):
 		b.Cause = "tools changed"
 	case last.system() == p.system():
 		b.Cause = "history changed"
@@ -164,9 +164,9 @@ func lastUserText(messages []Message, added fragments.Text) fragments.Text {
 	return fragments.Text{}
 }
 
-// relocate finds the kept fragments again in a request that pre_send changed.
+// relocateFragments finds the kept fragments again in a request that pre_send changed.
 // One whose bytes are gone is reported as changed, with the handler that did it.
-func relocate(p *Prompt, out Outcome) {
+func relocateFragments(p *Prompt, out Outcome) {
 	from := map[fragments.Target]int{}
 	for _, r := range p.Fragments {
 		if r.Status != fragments.Kept || r.Offset < 0 {
@@ -183,12 +183,12 @@ func relocate(p *Prompt, out Outcome) {
 			continue
 		}
 		r.Status, r.Offset, r.Length, r.Place = fragments.Changed, -1, 0, 0
-		r.Reason = "changed by " + changer(out, r.Target, content)
+		r.Reason = "changed by " + changerOf(out, r.Target, content)
 	}
 }
 
-// changer names the first pre_send handler whose request lacks the content.
-func changer(out Outcome, target fragments.Target, content string) string {
+// changerOf names the first pre_send handler whose request lacks the content.
+func changerOf(out Outcome, target fragments.Target, content string) string {
 	for _, d := range out.Decisions {
 		if system, ok := d.Changes["system"].(string); ok && target == fragments.System && !strings.Contains(system, content) {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
@@ -201,8 +201,8 @@ func changer(out Outcome, target fragments.Target, content string) string {
 	return "pre_send"
 }
 
-// rows copies the report's rows for the plugins.
-func rows(list []*fragments.Row) []fragments.Row {
+// copyRows copies the report's rows for the plugins.
+func copyRows(list []*fragments.Row) []fragments.Row {
 	out := make([]fragments.Row, len(list))
 	for i, r := range list {
 		out[i] = *r

@@ -15,31 +15,31 @@ import (
 func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	t.round++
 	t.completed = false
-	offers, err := t.requested(ctx)
+	offers, err := t.resolveRequested(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if t.round == 1 {
-		offers = slices.Concat(offers, t.session.opening, t.offers)
+		offers = slices.Concat(offers, t.session.unsentContext, t.offers)
 	}
-	pre := t.event("pre_llm_call")
+	pre := t.newEvent("pre_llm_call")
 	pre.Tools = t.tools
-	if t.heard(pre.Name) {
-		pre.Messages = NewList(t.typed())
+	if t.hasHooks(pre.Name) {
+		pre.Messages = NewList(t.typedConversation())
 	}
-	if t.toolless {
+	if t.withoutTools {
 		pre.Tools = NewList[Tool](nil)
 	}
 	out, err := t.fire(ctx, pre)
 	if err != nil {
 		return nil, err
 	}
-	t.offered = pre.Tools
-	m, err := t.merge(out.appendContext(offers))
+	t.offeredTools = pre.Tools
+	m, err := t.mergeOffers(out.appendContext(offers))
 	if err != nil {
 		return nil, err
 	}
-	t.append(m)
+	t.appendMessage(m)
 	m.system = t.session.system.render(m.set)
 	p := &Prompt{
 		System: m.system, Messages: slices.Concat(t.session.history, t.messages), Text: m.text,
@@ -47,18 +47,18 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 		Fragments: m.set.Rows(), Attachments: m.set.Attachments(),
 		Given: m.set.Offers(), SavedBytes: m.set.SavedBytes(),
 	}
-	if err := t.send(ctx, p, m); err != nil {
+	if err := t.firePreSend(ctx, p, m); err != nil {
 		return nil, err
 	}
-	t.store(ctx, p.Fragments)
-	p.Hooks, p.Errors = appendTraces(nil, t.trace[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
-	t.reported.trace, t.reported.errors = len(t.trace), len(t.errors)
+	t.storeFragments(ctx, p.Fragments)
+	p.Hooks, p.Errors = appendTraces(nil, t.notes[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
+	t.reported.trace, t.reported.errors = len(t.notes), len(t.errors)
 	t.prompt = p
 	return p, nil
 }
 
-// store puts the fragments that a prompt kept into the host's store.
-func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
+// storeFragments puts the fragments that a prompt kept into the host's store.
+func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	store := t.host.opts.Fragments
 	if store == nil {
 		return
@@ -77,10 +77,10 @@ func (t *Turn) store(ctx context.Context, rows []*fragments.Row) {
 	}
 }
 
-// typed returns the conversation as plugins see it before merging: with users'
+// typedConversation returns the conversation as plugins see it before merging: with users'
 // own words, the new ones included.
-func (t *Turn) typed() []Message {
-	all := asTyped(t.session.history, t.messages)
+func (t *Turn) typedConversation() []Message {
+	all := typedMessages(t.session.history, t.messages)
 	if t.round == 1 {
 		all = append(all, Message{Role: RoleUser, Content: fragments.NewText(t.words)})
 	}
@@ -88,19 +88,19 @@ func (t *Turn) typed() []Message {
 }
 
 // A merged is what one prompt adds.
-type merged struct {
+type mergeResult struct {
 	set     *fragments.Set
 	system  string         // the session's system text from now on
 	text    fragments.Text // of the new user message
 	changed *fragments.Row // a system fragment that is new since the previous prompt
 }
 
-// merge merges what was offered for this prompt.
-func (t *Turn) merge(offers []Context) (*merged, error) {
+// mergeOffers merges what was offered for this prompt.
+func (t *Turn) mergeOffers(offers []Context) (*mergeResult, error) {
 	set := fragments.Merge(fragmentLists(offers)...)
 	var attachments [][]fragments.Attachment
 	if t.round == 1 {
-		attachments = append(attachments, pin(t.request.Attachments))
+		attachments = append(attachments, pinAttachments(t.request.Attachments))
 	}
 	for _, o := range offers {
 		if len(o.Attachments) > 0 {
@@ -110,23 +110,23 @@ func (t *Turn) merge(offers []Context) (*merged, error) {
 	set.Attach(attachments...)
 	set.InSession(t.inSession)
 	s := &t.session.system
-	s.mark(set)
-	if err := set.Fit(t.budget()); err != nil {
+	s.markPresent(set)
+	if err := set.Fit(t.remainingBudget()); err != nil {
 		return nil, err
 	}
-	s.setOwn(t.request.System)
-	return &merged{set: set, changed: s.take(set)}, nil
+	s.setOwnText(t.request.System)
+	return &mergeResult{set: set, changed: s.update(set)}, nil
 }
 
-// budget returns what is left of the turn's.
-func (t *Turn) budget() fragments.Budget {
+// remainingBudget returns what is left of the turn's.
+func (t *Turn) remainingBudget() fragments.Budget {
 	b := t.host.opts.Prompt.Budget
-	b.Spent = &t.spent
+	b.Spent = &t.budgetSpent
 	return b
 }
 
-// pin returns the user's own attachments, marked as such.
-func pin(list []fragments.Attachment) []fragments.Attachment {
+// pinAttachments returns the user's own attachments, marked as such.
+func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Pinned = true
@@ -137,83 +137,83 @@ func pin(list []fragments.Attachment) []fragments.Attachment {
 // inSession reports whether an earlier message holds a content: of the session,
 // or of this turn alone where the host is set so.
 func (t *Turn) inSession(h fragments.Hash) bool {
-	use, sent := t.session.sent[h]
-	return sent && (use == t.session.use() || t.host.opts.Prompt.Dedup == DedupSession)
+	use, sent := t.session.sentContents[h]
+	return sent && (use == t.session.currentUse() || t.host.opts.Prompt.Dedup == DedupSession)
 }
 
-// append renders what was merged and adds it to the turn: in the first round in
+// appendMessage renders what was merged and adds it to the turn: in the first round in
 // front of the user's words, later as a message of its own.
-func (t *Turn) append(m *merged) {
-	msg := Message{Role: RoleUser, merged: alone, holds: make([]fragments.Hash, 0, len(m.set.Rows()))}
-	if len(t.session.sent) == 0 {
-		t.session.sent = make(map[fragments.Hash]int, len(m.set.Rows()))
+func (t *Turn) appendMessage(m *mergeResult) {
+	msg := Message{Role: RoleUser, merged: fragmentsOnly, contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
+	if len(t.session.sentContents) == 0 {
+		t.session.sentContents = make(map[fragments.Hash]int, len(m.set.Rows()))
 	}
 	for _, r := range m.set.Rows() {
 		if r.Status == fragments.Kept && r.Target == fragments.Prompt {
-			t.hold(&msg, r.ID)
+			t.addContent(&msg, r.ID)
 		}
 	}
 	for _, a := range m.set.Attachments() {
 		if a.Status == fragments.Kept {
-			t.hold(&msg, a.ID)
+			t.addContent(&msg, a.ID)
 			msg.Attachments = append(msg.Attachments, a.Attachment)
 		}
 	}
 	var tail []string
 	for _, note := range m.set.Notes() {
 		if id := fragments.Sum(note); !t.inSession(id) { // said once, like a fragment
-			t.hold(&msg, id)
+			t.addContent(&msg, id)
 			tail = append(tail, note)
 		}
 	}
 	if t.round == 1 {
-		msg.own, msg.merged = t.words, inFront
+		msg.ownWords, msg.merged = t.words, fragmentsBefore
 		tail = append(tail, t.words)
-		t.session.opening = nil
+		t.session.unsentContext = nil
 	}
-	_, m.text = m.set.Render(t.host.opts.Prompt.Render, t.session.docs, tail...)
-	t.session.docs += m.set.CountSent(fragments.Prompt)
+	_, m.text = m.set.Render(t.host.opts.Prompt.Render, t.session.documents, tail...)
+	t.session.documents += m.set.CountSent(fragments.Prompt)
 	msg.Content = m.text
 	if t.round == 1 || msg.Content.Len() > 0 || len(msg.Attachments) > 0 {
 		t.messages = append(t.messages, msg)
 	}
 }
 
-// hold notes that a message brings a content.
-func (t *Turn) hold(m *Message, id fragments.Hash) {
+// addContent notes that a message brings a content.
+func (t *Turn) addContent(m *Message, id fragments.Hash) {
 	s := t.session
-	if s.sent == nil {
-		s.sent = map[fragments.Hash]int{}
+	if s.sentContents == nil {
+		s.sentContents = map[fragments.Hash]int{}
 	}
-	m.holds, s.sent[id] = append(m.holds, id), s.use()
+	m.contents, s.sentContents[id] = append(m.contents, id), s.currentUse()
 }
 
-// send passes the complete request through pre_send and compares it with the
+// firePreSend passes the complete request through pre_send and compares it with the
 // session's previous one.
-func (t *Turn) send(ctx context.Context, p *Prompt, m *merged) error {
-	e := t.event("pre_send")
-	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offered
+func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error {
+	e := t.newEvent("pre_send")
+	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offeredTools
 	e.Model, e.Options = p.Model, p.Options
-	if t.heard(e.Name) {
-		e.Fragments = NewList(rows(p.Fragments))
+	if t.hasHooks(e.Name) {
+		e.Fragments = NewList(copyRows(p.Fragments))
 	}
 	out, err := t.fire(ctx, e)
 	if err != nil {
 		return err
 	}
 	plain := t.session.render(p)
-	p.transcript = transcript{pieces: plain, tools: len(p.Tools), sentBy: lastChange(out), plain: plain}
-	if p.sentBy != nil {
+	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
+	if p.changedBy != nil {
 		p.System, p.Messages = e.System, e.Messages.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
 		p.pieces = t.session.render(p)
-		relocate(p, out)
+		relocateFragments(p, out)
 	}
-	if last := t.session.last; last != nil {
-		compare(p, last, m.changed)
+	if last := t.session.lastTranscript; last != nil {
+		compareTranscripts(p, last, m.changed)
 	}
 	sent := p.transcript // a copy, so that the session does not hold the report
-	t.session.last = &sent
+	t.session.lastTranscript = &sent
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (s *Session) render(p *Prompt) []string {
 	}
 	pieces = append(pieces, p.System, "\n")
 	for i := range p.Messages {
-		pieces = p.Messages[i].pieces(pieces, s.idOf)
+		pieces = p.Messages[i].appendPieces(pieces, s.idOf)
 	}
 	return pieces
 }
@@ -236,13 +236,13 @@ func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
 	if a.URL != "" {
 		return a.ID()
 	}
-	id, known := s.ids[a.Content]
+	id, known := s.attachmentIDs[a.Content]
 	if !known {
-		if s.ids == nil {
-			s.ids = map[string]fragments.Hash{}
+		if s.attachmentIDs == nil {
+			s.attachmentIDs = map[string]fragments.Hash{}
 		}
 		id = a.ID()
-		s.ids[a.Content] = id
+		s.attachmentIDs[a.Content] = id
 	}
 	return id
 }

@@ -58,13 +58,13 @@ func (in *Input) line(answer any, err error) json.RawMessage {
 	b.WriteString(`{"lane":` + strconv.Quote(in.Lane) + `,"plugin":"` + HostPlugin + `","` + in.Kind + `":`)
 	b.Write(in.Request)
 	b.WriteString(`,"` + member + `":`)
-	b.Write(compactJSON(value))
+	b.Write(encodeCompact(value))
 	b.WriteByte('}')
 	return b.Bytes()
 }
 
-// compactJSON returns v as JSON, without the escapes that only HTML needs.
-func compactJSON(v any) json.RawMessage {
+// encodeCompact returns v as JSON, without the escapes that only HTML needs.
+func encodeCompact(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -94,9 +94,9 @@ type modelCall struct {
 	Arguments string `json:"arguments"` // byte for byte as they came, which may be no JSON
 }
 
-// writtenReply returns a reply as it is written down. What of it is not UTF-8
+// newModelReply returns a reply as it is written down. What of it is not UTF-8
 // becomes U+FFFD, which is all that JSON can say of it.
-func writtenReply(r Reply) modelReply {
+func newModelReply(r Reply) modelReply {
 	w := modelReply{Content: validText(r.Content), Usage: r.Usage}
 	for _, c := range r.ToolCalls {
 		w.ToolCalls = append(w.ToolCalls, modelCall{validText(c.ID), validText(c.Name), validText(string(c.Arguments))})

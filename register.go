@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/schema"
 )
 
-// with returns a copy that has plugins added, not sorted yet.
-func (r *registry) with(plugins []*Plugin) (*registry, error) {
+// withPlugins returns a copy that has plugins added, not sorted yet.
+func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
 	next := r.clone(plugins)
 	for _, p := range plugins {
 		if err := next.add(p); err != nil {
@@ -35,18 +35,18 @@ func (r *registry) add(p *Plugin) error {
 	}
 	r.plugins, r.names[p.Name] = append(r.plugins, p), true
 	return cmp.Or(
-		each(p, p.Tools, r.addTool),
-		each(p, p.Hooks, r.addHook),
-		each(p, p.FragmentLoaders, r.addLoader),
-		each(p, p.TemplateLoaders, r.addTemplateLoader),
-		each(p, p.Commands, r.addCommand),
-		each(p, p.Skills, r.addSkill),
-		each(p, p.Endpoints, r.addEndpoint),
+		addAll(p, p.Tools, r.addTool),
+		addAll(p, p.Hooks, r.addHook),
+		addAll(p, p.FragmentLoaders, r.addLoader),
+		addAll(p, p.TemplateLoaders, r.addTemplateLoader),
+		addAll(p, p.Commands, r.addCommand),
+		addAll(p, p.Skills, r.addSkill),
+		addAll(p, p.Endpoints, r.addEndpoint),
 	)
 }
 
-// each adds registrations of one kind, up to the first that cannot be.
-func each[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
+// addAll adds registrations of one kind, up to the first that cannot be.
+func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 	for i := range list {
 		if err := add(p, &list[i]); err != nil {
 			return err
@@ -84,8 +84,8 @@ type RegistrationError struct {
 
 func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
-// refuse returns the error of a registration that is not valid.
-func refuse(pos Pos, format string, args ...any) error {
+// newRegistrationError returns the error of a registration that is not valid.
+func newRegistrationError(pos Pos, format string, args ...any) error {
 	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -102,23 +102,23 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	} else {
 		s, err := schema.Compile(t.Parameters)
 		if err != nil {
-			return refuse(t.Pos, "tool %q: parameters: %v", t.Name, err)
+			return newRegistrationError(t.Pos, "tool %q: parameters: %v", t.Name, err)
 		}
 		t.schema = s
 	}
 	t.plugin, t.eventSteps, t.replaced, t.piece = p.Name, p.EventSteps, nil, new(toolPiece)
-	return r.place(t)
+	return r.placeTool(t)
 }
 
 // checkTool says what is wrong with a tool, apart from its schema and its name
 // being taken.
 func checkTool(p *Plugin, t *Tool) error {
 	fail := func(format string, args ...any) error {
-		return refuse(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
+		return newRegistrationError(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
 	}
 	switch {
 	case !toolName.MatchString(t.Name):
-		return refuse(t.Pos, "tool name %q: want 1 to 64 of A-Z a-z 0-9 _ -", t.Name)
+		return newRegistrationError(t.Pos, "tool name %q: want 1 to 64 of A-Z a-z 0-9 _ -", t.Name)
 	case strings.TrimSpace(t.Description) == "":
 		return fail(" has no description: a model cannot know when to call it")
 	case t.Call == nil:
@@ -137,9 +137,9 @@ func checkTool(p *Plugin, t *Tool) error {
 	return nil
 }
 
-// place takes a tool under its name. Of two, one that overrides the other is the
+// placeTool takes a tool under its name. Of two, one that overrides the other is the
 // tool, whichever comes first.
-func (r *registry) place(t *Tool) error {
+func (r *registry) placeTool(t *Tool) error {
 	old := r.tools[t.Name]
 	conflict := func(with *Tool) error {
 		return &ConflictError{What: fmt.Sprintf("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
@@ -161,21 +161,21 @@ func (r *registry) place(t *Tool) error {
 }
 
 func (r *registry) addHook(p *Plugin, h *Hook) error {
-	c, err := r.channel(h.Event)
+	c, err := r.hooksOf(h.Event)
 	if err != nil {
-		return refuse(h.Pos, "%v", err)
+		return newRegistrationError(h.Pos, "%v", err)
 	}
 	if len(h.Match) > 0 && !c.Tool && !c.Command {
-		return refuse(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
+		return newRegistrationError(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
 	}
 	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(c.EventSpec, h.OnError)); err != nil {
-		return refuse(h.Pos, "%v", err)
+		return newRegistrationError(h.Pos, "%v", err)
 	}
 	if h.Call == nil {
-		return refuse(h.Pos, "hook %s has no Call", h.Event)
+		return newRegistrationError(h.Pos, "hook %s has no Call", h.Event)
 	}
 	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
-	c.hooks, c.matches = append(c.hooks, h), c.matches || len(h.Match) > 0
+	c.hooks, c.hasMatch = append(c.hooks, h), c.hasMatch || len(h.Match) > 0
 	return nil
 }
 
@@ -198,13 +198,13 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 	special := p.Name == HostPlugin && (l.Prefix == "" || l.Prefix == "-")
 	if !special && !prefixName.MatchString(l.Prefix) {
-		return refuse(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+		return newRegistrationError(l.Pos, "fragment loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
 	}
 	if p.Name != HostPlugin && slices.Contains(ReservedPrefixes, l.Prefix) {
-		return refuse(l.Pos, "fragment loader prefix %q is the host's own", l.Prefix)
+		return newRegistrationError(l.Pos, "fragment loader prefix %q is the host's own", l.Prefix)
 	}
 	if l.Load == nil {
-		return refuse(l.Pos, "fragment loader %q has no Load", l.Prefix)
+		return newRegistrationError(l.Pos, "fragment loader %q has no Load", l.Prefix)
 	}
 	if old := r.loaders[l.Prefix]; old != nil {
 		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
@@ -217,9 +217,9 @@ func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 	switch old := r.templates[l.Prefix]; {
 	case !prefixName.MatchString(l.Prefix):
-		return refuse(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
+		return newRegistrationError(l.Pos, "template loader prefix %q: want a lower-case letter, then one or more of a-z 0-9 _ -", l.Prefix)
 	case l.Load == nil:
-		return refuse(l.Pos, "template loader %q has no Load", l.Prefix)
+		return newRegistrationError(l.Pos, "template loader %q has no Load", l.Prefix)
 	case old != nil:
 		return &ConflictError{What: fmt.Sprintf("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
@@ -230,15 +230,15 @@ func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 
 func (r *registry) addCommand(p *Plugin, c *Command) error {
 	if c.Call == nil {
-		return refuse(c.Pos, "command %q has no Call", c.Name)
+		return newRegistrationError(c.Pos, "command %q has no Call", c.Name)
 	}
 	c.plugin = p.Name
 	for _, name := range append([]string{c.Name}, c.Aliases...) {
 		switch old := r.commands[name]; {
 		case !pluginName.MatchString(name):
-			return refuse(c.Pos, "command name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", name)
+			return newRegistrationError(c.Pos, "command name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", name)
 		case slices.Contains(reservedCommands, name):
-			return refuse(c.Pos, "command name %q is the host's own", name)
+			return newRegistrationError(c.Pos, "command name %q is the host's own", name)
 		case old != nil:
 			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
 		}
@@ -251,9 +251,9 @@ func (r *registry) addSkill(p *Plugin, s *Skill) error {
 	key := p.Name + ":" + s.Name
 	switch old := r.skills[key]; {
 	case !toolName.MatchString(s.Name):
-		return refuse(s.Pos, "skill name %q: want 1 to 64 of A-Z a-z 0-9 _ -", s.Name)
+		return newRegistrationError(s.Pos, "skill name %q: want 1 to 64 of A-Z a-z 0-9 _ -", s.Name)
 	case s.Load == nil:
-		return refuse(s.Pos, "skill %q has no Load", s.Name)
+		return newRegistrationError(s.Pos, "skill %q has no Load", s.Name)
 	case old != nil:
 		return &ConflictError{What: fmt.Sprintf("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
 	}
@@ -268,7 +268,7 @@ func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
 		e.DefaultModel = cmp.Or(e.DefaultModel, e.Models[0])
 	}
 	if err := e.check(); err != nil {
-		return refuse(e.Pos, "model %q: %v", e.Name, err)
+		return newRegistrationError(e.Pos, "model %q: %v", e.Name, err)
 	}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if old := r.endpoints[name]; old != nil {

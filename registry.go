@@ -12,29 +12,29 @@ import (
 
 // A registry is everything that is registered, immutable once it is published.
 type registry struct {
-	plugins   []*Plugin
-	names     map[string]bool // of plugins
-	events    []EventSpec     // that the program declares
-	channels  []channel       // of all events: the host's own and then those
-	tools     map[string]*Tool
-	catalog   []Tool // the same by name, once it is sorted
-	loaders   map[string]*FragmentLoader
-	templates map[string]*TemplateLoader
-	commands  map[string]*Command  // by name and alias
-	skills    map[string]*Skill    // by plugin:name
-	endpoints map[string]*Endpoint // by name and alias
+	plugins      []*Plugin
+	names        map[string]bool // of plugins
+	events       []EventSpec     // that the program declares
+	hooksByEvent []eventHooks    // of all events: the host's own and then those
+	tools        map[string]*Tool
+	catalog      []Tool // the same by name, once it is sorted
+	loaders      map[string]*FragmentLoader
+	templates    map[string]*TemplateLoader
+	commands     map[string]*Command  // by name and alias
+	skills       map[string]*Skill    // by plugin:name
+	endpoints    map[string]*Endpoint // by name and alias
 }
 
 // A channel is an event with the hooks that hear of it.
-type channel struct {
+type eventHooks struct {
 	*EventSpec
-	hooks   []*Hook // in the total order
-	matches bool    // some of them want some tools or commands alone
+	hooks    []*Hook // in the total order
+	hasMatch bool    // some of them want some tools or commands alone
 }
 
-// matching returns the hooks that concern a tool or a command, in the total order.
-func (c *channel) matching(subject string) []*Hook {
-	if !c.matches {
+// hooksMatching returns the hooks that concern a tool or a command, in the total order.
+func (c *eventHooks) hooksMatching(subject string) []*Hook {
+	if !c.hasMatch {
 		return c.hooks
 	}
 	var matched []*Hook
@@ -48,7 +48,7 @@ func (c *channel) matching(subject string) []*Hook {
 
 func newRegistry(declared []EventSpec) *registry {
 	return &registry{
-		names: map[string]bool{}, events: declared, channels: channelsOf(declared), tools: map[string]*Tool{}, loaders: map[string]*FragmentLoader{},
+		names: map[string]bool{}, events: declared, hooksByEvent: newEventHooks(declared), tools: map[string]*Tool{}, loaders: map[string]*FragmentLoader{},
 		templates: map[string]*TemplateLoader{}, commands: map[string]*Command{}, skills: map[string]*Skill{}, endpoints: map[string]*Endpoint{},
 	}
 }
@@ -60,19 +60,19 @@ func (r *registry) clone(plugins []*Plugin) *registry {
 		tools, loaders = tools+len(p.Tools), loaders+len(p.FragmentLoaders)
 	}
 	c := &registry{
-		plugins: slices.Grow(slices.Clone(r.plugins), len(plugins)), names: withRoom(r.names, len(plugins)), events: r.events, channels: channelsOf(r.events),
-		tools: withRoom(r.tools, tools), loaders: withRoom(r.loaders, loaders),
+		plugins: slices.Grow(slices.Clone(r.plugins), len(plugins)), names: cloneWithRoom(r.names, len(plugins)), events: r.events, hooksByEvent: newEventHooks(r.events),
+		tools: cloneWithRoom(r.tools, tools), loaders: cloneWithRoom(r.loaders, loaders),
 		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
 	}
-	for i := range r.channels {
-		old := &r.channels[i]
-		c.channels[i].hooks, c.channels[i].matches = slices.Clone(old.hooks), old.matches
+	for i := range r.hooksByEvent {
+		old := &r.hooksByEvent[i]
+		c.hooksByEvent[i].hooks, c.hooksByEvent[i].hasMatch = slices.Clone(old.hooks), old.hasMatch
 	}
 	return c
 }
 
-// withRoom returns a copy of a map that has room for more.
-func withRoom[V any](m map[string]V, more int) map[string]V {
+// cloneWithRoom returns a copy of a map that has room for more.
+func cloneWithRoom[V any](m map[string]V, more int) map[string]V {
 	c := make(map[string]V, len(m)+more)
 	maps.Copy(c, m)
 	return c
@@ -84,30 +84,30 @@ func (r *registry) sort() {
 	for _, name := range sortedKeys(r.tools) {
 		r.catalog = append(r.catalog, *r.tools[name])
 	}
-	for i := range r.channels {
-		slices.SortStableFunc(r.channels[i].hooks, func(a, b *Hook) int {
+	for i := range r.hooksByEvent {
+		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *Hook) int {
 			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
 		})
 	}
 }
 
-// channelsOf returns all events, without hooks.
-func channelsOf(declared []EventSpec) []channel {
-	all := make([]channel, 0, len(events)+len(declared))
+// newEventHooks returns all events, without hooks.
+func newEventHooks(declared []EventSpec) []eventHooks {
+	all := make([]eventHooks, 0, len(events)+len(declared))
 	for _, list := range [][]EventSpec{events, declared} {
 		for i := range list {
-			all = append(all, channel{EventSpec: &list[i]})
+			all = append(all, eventHooks{EventSpec: &list[i]})
 		}
 	}
 	return all
 }
 
-// channel returns what there is for an event, or an error as of [LookupEvent]. Where two
+// hooksOf returns what there is for an event, or an error as of [LookupEvent]. Where two
 // have one name, the first counts, which is the host's. The events are few: to go
 // through them is quicker than a map.
-func (r *registry) channel(event string) (*channel, error) {
-	for i := range r.channels {
-		if c := &r.channels[i]; c.Name == event {
+func (r *registry) hooksOf(event string) (*eventHooks, error) {
+	for i := range r.hooksByEvent {
+		if c := &r.hooksByEvent[i]; c.Name == event {
 			return c, nil
 		}
 	}
@@ -115,9 +115,9 @@ func (r *registry) channel(event string) (*channel, error) {
 	return nil, err
 }
 
-// offer returns the tools that may be offered, by name. The caller must not change them:
+// toolsWhere returns the tools that may be offered, by name. The caller must not change them:
 // up to the first that may not, they are the registry's own.
-func (r *registry) offer(may func(*Tool) bool) []Tool {
+func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
 	var tools []Tool
 	for i := range r.catalog {
 		switch {

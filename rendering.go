@@ -7,10 +7,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// pieces appends the message's part of a transcript to dst: strings that say all
+// appendPieces appends the message's part of a transcript to dst: strings that say all
 // that a provider would see of it, without copying contents. The id of each
 // attachment comes from idOf.
-func (m *Message) pieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
+func (m *Message) appendPieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n")
 	dst = append(dst, m.Content.Parts()...)
 	for i := range m.Attachments {
@@ -43,7 +43,7 @@ func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
 	pieces := make([]*toolPiece, len(tools))
 	for i := range tools {
 		t := &tools[i]
-		if i < len(before) && before[i].isOf(t) {
+		if i < len(before) && before[i].matches(t) {
 			pieces[i] = before[i]
 			continue
 		}
@@ -52,8 +52,8 @@ func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
 	return pieces
 }
 
-// isOf reports whether this is the part that a tool has.
-func (p *toolPiece) isOf(t *Tool) bool {
+// matches reports whether this is the part that a tool has.
+func (p *toolPiece) matches(t *Tool) bool {
 	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
 }
 

@@ -30,56 +30,56 @@ type SessionConfig struct {
 // commands and events that are fired outside of a turn. Its methods are safe for
 // concurrent use.
 type Session struct {
-	live    *Live
-	config  SessionConfig
-	slot    chan struct{} // holds one token: the right to run a turn
-	waiting atomic.Int64
-	values  sync.Map // opaque slots of other layers: plugins' state
+	live         *LiveHost
+	config       SessionConfig
+	slot         chan struct{} // holds one token: the right to run a turn
+	waitingTurns atomic.Int64
+	values       sync.Map // opaque slots of other layers: plugins' state
 
 	// What follows belongs to the turn that holds the token.
 
-	number  int                    // of turns begun
-	base    int                    // of those, how many before the last reset
-	asides  int                    // of other uses
-	started bool                   // session_start has run
-	closed  bool                   // session_end has
-	cut     bool                   // the last turn ended because of its context
-	done    bool                   // the last turn had its final answer
-	welcome []Context              // of session_start
-	history []Message              // as sent, oldest first
-	sent    map[fragments.Hash]int // what messages hold, and the use that sent it last; 0 for one before
-	opening []Context              // welcome, until a prompt has it
-	noted   int                    // calls that the last turn's trace had
-	system  systemText
-	docs    int                       // documents rendered so far, for numbering
-	last    *transcript               // of the previous prompt, for the cache report
-	ids     map[string]fragments.Hash // of attachments, by content
-	theirs  []*toolPiece              // of the tools of the last request that brought some
-	asked   *registry                 // whose tools' availability is known
-	without map[string]bool           // tools that are not available
+	turns            int                    // of turns begun
+	turnsBeforeReset int                    // of those, how many before the last reset
+	asides           int                    // of other uses
+	started          bool                   // session_start has run
+	closed           bool                   // session_end has
+	interrupted      bool                   // the last turn ended because of its context
+	completed        bool                   // the last turn had its final answer
+	startContext     []Context              // of session_start
+	history          []Message              // as sent, oldest first
+	sentContents     map[fragments.Hash]int // what messages hold, and the use that sent it last; 0 for one before
+	unsentContext    []Context              // welcome, until a prompt has it
+	lastNoteCount    int                    // calls that the last turn's trace had
+	system           systemText
+	documents        int                       // documents rendered so far, for numbering
+	lastTranscript   *transcript               // of the previous prompt, for the cache report
+	attachmentIDs    map[string]fragments.Hash // of attachments, by content
+	requestPieces    []*toolPiece              // of the tools of the last request that brought some
+	availabilityOf   *registry                 // whose tools' availability is known
+	unavailable      map[string]bool           // tools that are not available
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
 func (h *Host) NewSession(c SessionConfig) *Session { return h.live.NewSession(c) }
 
 // NewSession begins a conversation. No hook runs before its first turn.
-func (l *Live) NewSession(c SessionConfig) *Session {
+func (l *LiveHost) NewSession(c SessionConfig) *Session {
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("session-%d", l.sessions.Add(1))
 	}
 	return newSession(l, c)
 }
 
-func newSession(l *Live, c SessionConfig) *Session {
+func newSession(l *LiveHost, c SessionConfig) *Session {
 	c.Platform = cmp.Or(c.Platform, "go")
 	s := &Session{live: l, config: c, slot: make(chan struct{}, 1)}
 	s.slot <- struct{}{}
 	return s
 }
 
-// use returns the number of the turn, or other use, that is under way: no two have the
+// currentUse returns the number of the turn, or other use, that is under way: no two have the
 // same.
-func (s *Session) use() int { return s.number + s.asides }
+func (s *Session) currentUse() int { return s.turns + s.asides }
 
 // ID returns the session's name.
 func (s *Session) ID() string { return s.config.ID }
@@ -113,8 +113,8 @@ func (s *Session) acquire(ctx context.Context) error {
 		return nil
 	default:
 	}
-	defer s.waiting.Add(-1)
-	if limit := s.live.Host().opts.MaxWaiting; s.waiting.Add(1) > int64(limit) {
+	defer s.waitingTurns.Add(-1)
+	if limit := s.live.Host().opts.MaxWaiting; s.waitingTurns.Add(1) > int64(limit) {
 		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, limit)
 	}
 	select {

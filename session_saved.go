@@ -62,13 +62,13 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	}
 	defer func() { s.slot <- struct{}{} }()
 	saved := SavedSession{
-		Turns: s.number, Base: s.base, Asides: s.asides, Started: s.started, Completed: s.done, Interrupted: s.cut,
-		Offer: len(s.opening) > 0, Documents: s.docs, System: s.system.own,
+		Turns: s.turns, Base: s.turnsBeforeReset, Asides: s.asides, Started: s.started, Completed: s.completed, Interrupted: s.interrupted,
+		Offer: len(s.unsentContext) > 0, Documents: s.documents, System: s.system.ownText,
 	}
-	for _, c := range s.welcome {
+	for _, c := range s.startContext {
 		saved.Welcome = append(saved.Welcome, saveContext(c))
 	}
-	for id := range s.sent {
+	for id := range s.sentContents {
 		saved.Sent = append(saved.Sent, id)
 	}
 	slices.SortFunc(saved.Sent, func(a, b fragments.Hash) int { return cmp.Compare(string(a[:]), string(b[:])) })
@@ -81,19 +81,19 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 // Resume goes on with a saved session, which c describes as at its beginning.
 func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	s := h.NewSession(c)
-	s.number, s.base, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
-	s.done, s.cut, s.docs = saved.Completed, saved.Interrupted, saved.Documents
+	s.turns, s.turnsBeforeReset, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started
+	s.completed, s.interrupted, s.documents = saved.Completed, saved.Interrupted, saved.Documents
 	for _, w := range saved.Welcome {
-		s.welcome = append(s.welcome, w.context())
+		s.startContext = append(s.startContext, w.context())
 	}
 	if saved.Offer {
-		s.opening = s.welcome
+		s.unsentContext = s.startContext
 	}
-	s.sent = make(map[fragments.Hash]int, len(saved.Sent))
+	s.sentContents = make(map[fragments.Hash]int, len(saved.Sent))
 	for _, id := range saved.Sent {
-		s.sent[id] = 0
+		s.sentContents[id] = 0
 	}
-	s.system = systemText{own: saved.System, stale: true}
+	s.system = systemText{ownText: saved.System, stale: true}
 	for _, p := range saved.Parts {
 		s.system.parts = append(s.system.parts, systemPart{p.Fragment, fragments.Sum(p.Fragment.Content), p.Origins})
 	}

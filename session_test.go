@@ -50,11 +50,11 @@ func TestTurnNumbers(t *testing.T) {
 
 func TestNow(t *testing.T) {
 	turn := begin(t, newHost(t, starhost.Options{Clock: ticking()}), starhost.Request{})
-	if _, asked := turn.AskedNow(); asked {
+	if _, asked := turn.FirstNow(); asked {
 		t.Error("AskedNow: got true before anybody asked")
 	}
 	first := turn.Now()
-	if got, asked := turn.AskedNow(); first != turn.Now() || !asked || got != first {
+	if got, asked := turn.FirstNow(); first != turn.Now() || !asked || got != first {
 		t.Error("Now: got two times outside of events")
 	}
 	if starhost.LaneOf(context.Background()) != nil {
@@ -214,8 +214,8 @@ func TestLists(t *testing.T) {
 
 func TestLaneCounters(t *testing.T) {
 	var lane starhost.Lane
-	lane.Spent(2, 3)
-	lane.Spent(1, 1)
+	lane.AddUsage(2, 3)
+	lane.AddUsage(1, 1)
 	diff(t, "spent", []uint64{3, 4}, []uint64{lane.Steps, lane.Bytes})
 	diff(t, "draws", []uint64{0, 1, 0}, []uint64{lane.Next("a"), lane.Next("a"), lane.Next("b")})
 }

@@ -11,33 +11,33 @@ import (
 // skillPrefix is the prefix of references to skills.
 const skillPrefix = "skill"
 
-// loaderOf returns a skill as a loader of its one reference.
-func (r *registry) loaderOf(s *Skill) *FragmentLoader {
+// skillLoader returns a skill as a loader of its one reference.
+func (r *registry) skillLoader(s *Skill) *FragmentLoader {
 	load := func(ctx context.Context, t *Turn, _ string) (Context, error) {
 		text, err := s.Load(ctx, t)
-		return Context{Fragments: []fragments.Fragment{{Content: r.besides(s) + text, Title: s.Name}}}, err
+		return Context{Fragments: []fragments.Fragment{{Content: r.relatedLines(s) + text, Title: s.Name}}}, err
 	}
 	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, plugin: s.plugin}
 }
 
-// besides returns the lines in front of a skill's text, which say what else there
+// relatedLines returns the lines in front of a skill's text, which say what else there
 // is: the other skills of the plugin, and the skill's files.
-func (r *registry) besides(s *Skill) string {
+func (r *registry) relatedLines(s *Skill) string {
 	var others []string
 	for _, key := range sortedKeys(r.skills) {
 		if o := r.skills[key]; o.plugin == s.plugin && o != s {
-			others = append(others, o.entry())
+			others = append(others, o.listLine())
 		}
 	}
-	text := listing("Other skills of "+s.plugin, others) + listing("Files beside this skill", s.Files)
+	text := formatList("Other skills of "+s.plugin, others) + formatList("Files beside this skill", s.Files)
 	if text == "" {
 		return ""
 	}
 	return text + "\n"
 }
 
-// entry returns the skill's line in a list.
-func (s *Skill) entry() string {
+// listLine returns the skill's line in a list.
+func (s *Skill) listLine() string {
 	about := strings.Join(strings.Fields(s.Description), " ")
 	if len(about) > maxSkillLine {
 		about = strings.ToValidUTF8(about[:maxSkillLine], "") + "…"
@@ -53,8 +53,8 @@ const (
 	maxSkillLine    = 200
 )
 
-// listing returns a list with a title, "" if nothing is in it.
-func listing(title string, entries []string) string {
+// formatList returns a list with a title, "" if nothing is in it.
+func formatList(title string, entries []string) string {
 	if len(entries) == 0 {
 		return ""
 	}

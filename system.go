@@ -11,10 +11,10 @@ import (
 // that offers something else under a source that it used before replaces that;
 // a source that was not there before is added.
 type systemText struct {
-	own   string       // the request's own system text, stripped
-	parts []systemPart // in gathering order
-	text  string       // as rendered last
-	stale bool         // own or parts changed since
+	ownText string       // the request's own system text, stripped
+	parts   []systemPart // in gathering order
+	text    string       // as rendered last
+	stale   bool         // own or parts changed since
 }
 
 // A systemPart is a system fragment and everybody who offered it and did not
@@ -25,15 +25,15 @@ type systemPart struct {
 	origins []fragments.Origin
 }
 
-// setOwn takes the system text of a request; an empty one keeps what there is.
-func (s *systemText) setOwn(text string) {
-	if text = strings.TrimSpace(text); text != "" && text != s.own {
-		s.own, s.stale = text, true
+// setOwnText takes the system text of a request; an empty one keeps what there is.
+func (s *systemText) setOwnText(text string) {
+	if text = strings.TrimSpace(text); text != "" && text != s.ownText {
+		s.ownText, s.stale = text, true
 	}
 }
 
-// mark marks the system fragments of set that are in the system text already.
-func (s *systemText) mark(set *fragments.Set) {
+// markPresent marks the system fragments of set that are in the system text already.
+func (s *systemText) markPresent(set *fragments.Set) {
 	here := make(map[fragments.Hash]bool, len(s.parts))
 	for i := range s.parts {
 		here[s.parts[i].id] = true
@@ -45,9 +45,9 @@ func (s *systemText) mark(set *fragments.Set) {
 	}
 }
 
-// take brings the parts up to date with what a prompt offered, and returns the
+// update brings the parts up to date with what a prompt offered, and returns the
 // first fragment that is new, or nil. What replaces a part takes its place.
-func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
+func (s *systemText) update(set *fragments.Set) (fresh *fragments.Row) {
 	offers := map[fragments.Origin][]*fragments.Row{}
 	for _, r := range set.Rows() {
 		if r.Target != fragments.System || r.Status == fragments.Dropped {
@@ -63,7 +63,7 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 	if len(offers) == 0 {
 		return nil
 	}
-	s.meet(set)
+	s.addOrigins(set)
 	var parts []systemPart
 	placed := map[*fragments.Row]bool{}
 	place := func(rows []*fragments.Row) {
@@ -75,7 +75,7 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 		}
 	}
 	for _, p := range s.parts {
-		if left := p.after(offers); len(left) > 0 {
+		if left := p.remainingOrigins(offers); len(left) > 0 {
 			p.origins = left
 			parts = append(parts, p)
 			continue
@@ -90,8 +90,8 @@ func (s *systemText) take(set *fragments.Set) (fresh *fragments.Row) {
 	return fresh
 }
 
-// meet adds to the parts the origins that are new to them.
-func (s *systemText) meet(set *fragments.Set) {
+// addOrigins adds to the parts the origins that are new to them.
+func (s *systemText) addOrigins(set *fragments.Set) {
 	rows := map[fragments.Hash]*fragments.Row{}
 	for _, r := range set.Rows() {
 		if r.Target == fragments.System && r.Status == fragments.InSession {
@@ -107,9 +107,9 @@ func (s *systemText) meet(set *fragments.Set) {
 	}
 }
 
-// after returns who still offers the part after a prompt: those who did not offer
+// remainingOrigins returns who still offers the part after a prompt: those who did not offer
 // something else instead.
-func (p *systemPart) after(offers map[fragments.Origin][]*fragments.Row) []fragments.Origin {
+func (p *systemPart) remainingOrigins(offers map[fragments.Origin][]*fragments.Row) []fragments.Origin {
 	var left []fragments.Origin
 	again := func(r *fragments.Row) bool { return r.ID == p.id }
 	for _, o := range p.origins {
@@ -140,9 +140,9 @@ func (s *systemText) render(set *fragments.Set) string {
 			r.Offset, r.Length = at[r.ID].Offset, at[r.ID].Length
 		}
 	}
-	if text != "" && s.own != "" {
+	if text != "" && s.ownText != "" {
 		text += "\n\n"
 	}
-	s.text, s.stale = text+s.own, false
+	s.text, s.stale = text+s.ownText, false
 	return s.text
 }

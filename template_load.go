@@ -19,10 +19,10 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	prefix, arg, _ := strings.Cut(ref, ":")
 	l := t.registry.templates[prefix]
 	if l == nil {
-		return Template{}, nil, &RefError{Ref: ref, Err: unknownRef("template", ref, sortedKeys(t.registry.templates))}
+		return Template{}, nil, &RefError{Ref: ref, Err: newUnknownRefError("template", ref, sortedKeys(t.registry.templates))}
 	}
-	lane := t.lane(ctx, l.owner.Name, true)
-	tm, err := protect(func() (Template, error) { return l.Load(lane.with(ctx), t, arg) })
+	lane := t.newLane(ctx, l.owner.Name, true)
+	tm, err := protect(func() (Template, error) { return l.Load(lane.context(ctx), t, arg) })
 	if err == nil {
 		err = tm.check()
 	}
@@ -30,14 +30,14 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	if err != nil {
 		trace.Action, trace.Detail = ActionError, err.Error()
 	}
-	t.record(lane)
-	t.note(lane).full = trace
-	if err := cut(ctx, err); err != nil {
+	t.deliverRecords(lane)
+	t.addNote(lane).trace = trace
+	if err := endingError(ctx, err); err != nil {
 		return Template{}, nil, err
 	}
 	if err != nil {
 		failure := &HandlerError{Plugin: l.owner.Name, What: "template loader " + l.Prefix, Pos: l.Pos, Err: err}
-		t.tell(ctx, failure)
+		t.fireError(ctx, failure)
 		return Template{}, nil, &RefError{Ref: ref, Err: failure}
 	}
 	return tm, l, nil
@@ -63,7 +63,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	t.words, r.Text = prompt, prompt
 	r.System, r.Model = cmp.Or(r.System, system), cmp.Or(r.Model, tm.Model)
 	r.Options = mergeObjects(tm.Options, r.Options)
-	t.only = append(t.only, ToolFilter{Allow: tm.Tools})
+	t.filters = append(t.filters, ToolFilter{Allow: tm.Tools})
 	t.refs = append(refsOf(tm.Fragments, l, false), refsOf(tm.SystemFragments, l, true)...)
 	t.offers = []Context{Context{Attachments: tm.Attachments}.attribute(r.Template, l.owner.Name, l.Pos.String())}
 	return nil

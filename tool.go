@@ -47,7 +47,7 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	}
 	reply, err := t.callTool(ctx, call)
 	if err == nil && LaneOf(ctx) == nil {
-		t.answer(&reply)
+		t.appendAnswer(&reply)
 	}
 	return reply, err
 }
@@ -55,10 +55,10 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 // ErrReadOnly says that a fragment loader called a tool.
 var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools")
 
-// answer stores the reply to a call that the model asked for. What of its
+// appendAnswer stores the reply to a call that the model asked for. What of its
 // attachments is over a limit, or in an earlier message, is left out, and the
 // text says so.
-func (t *Turn) answer(reply *ToolReply) {
+func (t *Turn) appendAnswer(reply *ToolReply) {
 	call, r := reply.Call, &reply.Result
 	if !slices.ContainsFunc(t.unanswered(), func(c ToolCall) bool { return c.ID == call.ID }) {
 		return
@@ -66,12 +66,12 @@ func (t *Turn) answer(reply *ToolReply) {
 	var set fragments.Set
 	set.Attach(r.Attachments)
 	set.InSession(t.inSession)
-	_ = set.Fit(t.budget()) // only fragments can overflow
+	_ = set.Fit(t.remainingBudget()) // only fragments can overflow
 	m := Message{Role: RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
 	for _, row := range set.Attachments() {
 		switch row.Status {
 		case fragments.Kept:
-			t.hold(&m, row.ID)
+			t.addContent(&m, row.ID)
 			m.Attachments = append(m.Attachments, row.Attachment)
 		case fragments.InSession:
 			r.ForLLM = joinLines(r.ForLLM, fmt.Sprintf("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
@@ -107,12 +107,12 @@ func (t *Turn) unanswered() []ToolCall {
 func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	tool, problem := t.lookupTool(call.Name)
 	if problem != "" {
-		return failed(call, problem), nil
+		return failedReply(call, problem), nil
 	}
 	if p := tool.schema.Validate(call.Arguments); p != nil {
-		return failed(call, problemText(call.Name, p)), nil
+		return failedReply(call, problemText(call.Name, p)), nil
 	}
-	e := t.event("pre_tool_call")
+	e := t.newEvent("pre_tool_call")
 	e.Tool, e.Arguments, e.CallID, e.Plugin = call.Name, call.Arguments, call.ID, tool.plugin
 	out, err := t.fire(ctx, e)
 	reply := ToolReply{Call: call}
@@ -121,17 +121,17 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	case err != nil:
 		return reply, err
 	case out.Decision.Action == ActionDeny:
-		return denied(reply.Call, out.Decision), nil
+		return deniedReply(reply.Call, out.Decision), nil
 	case out.problems != nil:
-		return failed(reply.Call, "a hook changed the arguments: "+problemText(call.Name, out.problems)), nil
+		return failedReply(reply.Call, "a hook changed the arguments: "+problemText(call.Name, out.problems)), nil
 	}
 	if no, err := t.approve(ctx, tool, e, out); err != nil {
 		return reply, err
 	} else if no != nil {
-		return denied(reply.Call, *no), nil
+		return deniedReply(reply.Call, *no), nil
 	}
-	t.noteOverride(tool)
-	if d := out.respond(); d != nil {
+	t.traceOverride(tool)
+	if d := out.firstRespond(); d != nil {
 		reply.Result = *d.Result
 	} else if err := t.runTool(ctx, tool, &reply); err != nil {
 		return reply, err
@@ -141,37 +141,37 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 
 // lookupTool finds a tool that is on offer and that the host can run.
 func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
-	for i := range t.offered.Len() {
-		if tool := t.offered.At(i); tool.Name == name {
+	for i := range t.offeredTools.Len() {
+		if tool := t.offeredTools.At(i); tool.Name == name {
 			if tool.schema == nil {
 				return nil, fmt.Sprintf("tool %q is run by the caller", name)
 			}
 			return tool, ""
 		}
 	}
-	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offered)))
+	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offeredTools)))
 }
 
-// noteOverride says in the trace whose tool is not called.
-func (t *Turn) noteOverride(tool *Tool) {
+// traceOverride says in the trace whose tool is not called.
+func (t *Turn) traceOverride(tool *Tool) {
 	if old := tool.replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
-		t.trace = append(t.trace, note{full: &HookTrace{Event: EventOverride, Plugin: tool.plugin, Pos: tool.Pos, Detail: detail}})
+		t.notes = append(t.notes, traceNote{trace: &HookTrace{Event: EventOverride, Plugin: tool.plugin, Pos: tool.Pos, Detail: detail}})
 	}
 }
 
 // runTool runs the tool's own handler. The error is one that ends the turn.
 func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
-	around := t.swapNow(reading{})
-	defer t.swapNow(around)
-	lane := t.lane(ctx, tool.plugin, false)
+	around := t.swapReading(clockReading{})
+	defer t.swapReading(around)
+	lane := t.newLane(ctx, tool.plugin, false)
 	clock := t.host.opts.Clock
 	start := clock()
-	result, err := tool.run(lane.with(ctx), t, reply.Call)
+	result, err := tool.run(lane.context(ctx), t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
-	t.record(lane)
+	t.deliverRecords(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
-	if err := cut(ctx, err); err != nil {
+	if err := endingError(ctx, err); err != nil {
 		return err
 	}
 	if err == nil {
@@ -180,7 +180,7 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	if err != nil {
 		herr := &HandlerError{Plugin: tool.plugin, What: "tool " + tool.Name, Pos: tool.Pos, Err: err}
 		reply.Err = herr
-		t.fail(ctx, herr)
+		t.reportFailure(ctx, herr)
 		result = Result{ForLLM: "tool " + tool.Name + " failed: " + herr.Error(), IsError: true}
 	}
 	reply.Result = result.attribute(tool.Name, tool.plugin, tool.Pos)
@@ -204,7 +204,7 @@ func (tool *Tool) run(ctx context.Context, t *Turn, call ToolCall) (Result, erro
 
 // postTool passes the result through post_tool_call.
 func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error {
-	if !t.heard("post_tool_call") {
+	if !t.hasHooks("post_tool_call") {
 		return nil
 	}
 	e := *pre
@@ -253,8 +253,8 @@ func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []
 		Plugin: tool.plugin, Reasons: reasons,
 	}
 	asked := func() any { return approvalRequest{pre.Tool, pre.Arguments, pre.CallID, tool.plugin, reasons} }
-	got, err := input(ctx, t, InputApproval, asked, func() (approval, error) {
-		problem := t.host.person(ctx, request)
+	got, err := askInput(ctx, t, InputApproval, asked, func() (approval, error) {
+		problem := t.host.whyNotApproved(ctx, request)
 		return approval{problem == "", problem}, nil
 	})
 	switch {
@@ -268,8 +268,8 @@ func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []
 	return nil, nil
 }
 
-// person returns why a person did not approve, "" for an approval.
-func (h *Host) person(ctx context.Context, r ApprovalRequest) (problem string) {
+// whyNotApproved returns why a person did not approve, "" for an approval.
+func (h *Host) whyNotApproved(ctx context.Context, r ApprovalRequest) (problem string) {
 	why := strings.Join(r.Reasons, "; ")
 	if h.opts.Approver == nil {
 		return "approval is needed and nobody can give it: " + why
@@ -308,13 +308,13 @@ func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (bool, error)
 	}
 }
 
-// failed answers a call that could not run, in words for the model.
-func failed(call ToolCall, problem string) ToolReply {
+// failedReply answers a call that could not run, in words for the model.
+func failedReply(call ToolCall, problem string) ToolReply {
 	return ToolReply{Call: call, Result: Result{ForLLM: problem, IsError: true}}
 }
 
-// denied answers a call that was not allowed to run.
-func denied(call ToolCall, d Decision) ToolReply {
+// deniedReply answers a call that was not allowed to run.
+func deniedReply(call ToolCall, d Decision) ToolReply {
 	return ToolReply{Call: call, Denied: &d, Result: Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}}
 }
 

@@ -33,20 +33,20 @@ const EventOverride = "override"
 // A note is a HookTrace before anybody reads it: a pointer to what is known of the
 // hook anyway, and no text. Most hooks have nothing to say, and most turns end
 // without a reader.
-type note struct {
+type traceNote struct {
 	hook         *Hook
 	steps, bytes uint64
-	decided      *Decision  // of the hook; nil if it said nothing
-	full         *HookTrace // in place of all else: of what is no hook, or failed
+	decision     *Decision  // of the hook; nil if it said nothing
+	trace        *HookTrace // in place of all else: of what is no hook, or failed
 }
 
-// trace returns the note in words.
-func (n *note) trace() HookTrace {
-	if n.full != nil {
-		return *n.full
+// hookTrace returns the note in words.
+func (n *traceNote) hookTrace() HookTrace {
+	if n.trace != nil {
+		return *n.trace
 	}
 	t := n.hook.trace(n.steps, n.bytes)
-	if d := n.decided; d != nil {
+	if d := n.decision; d != nil {
 		t.Action, t.Detail, t.Changes = d.Action, d.detail(), d.Changes
 	}
 	return t
@@ -58,10 +58,10 @@ func (h *Hook) trace(steps, bytes uint64) HookTrace {
 }
 
 // appendTraces adds notes in words to a list.
-func appendTraces(list []HookTrace, notes []note) []HookTrace {
+func appendTraces(list []HookTrace, notes []traceNote) []HookTrace {
 	list = slices.Grow(list, len(notes))
 	for i := range notes {
-		list = append(list, notes[i].trace())
+		list = append(list, notes[i].hookTrace())
 	}
 	return list
 }

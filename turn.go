@@ -40,48 +40,48 @@ type Request struct {
 // by one goroutine at a time, but loaders may call Load, Now, Number and Session.
 // After an error, and at last, comes End.
 type Turn struct {
-	session  *Session
-	host     *Host
-	registry *registry
-	request  Request
-	number   int
-	round    int
-	words    string          // the user's own words, as history stores them
-	refs     []reference     // of the template
-	only     []ToolFilter    // of the host, the request and the template
-	offers   []Context       // of the template's attachments, and of turn_start
-	messages []Message       // this turn's part of the history
-	spent    fragments.Spent // by its prompts
-	tools    *Tools          // what the request may offer
-	offered  *Tools          // what the last prompt offered
-	toolless bool            // the next prompt offers none
-	prompt   *Prompt         // the last one
+	session      *Session
+	host         *Host
+	registry     *registry
+	request      Request
+	number       int
+	round        int
+	words        string          // the user's own words, as history stores them
+	refs         []reference     // of the template
+	filters      []ToolFilter    // of the host, the request and the template
+	offers       []Context       // of the template's attachments, and of turn_start
+	messages     []Message       // this turn's part of the history
+	budgetSpent  fragments.Spent // by its prompts
+	tools        *Tools          // what the request may offer
+	offeredTools *Tools          // what the last prompt offered
+	withoutTools bool            // the next prompt offers none
+	prompt       *Prompt         // the last one
 
-	called    []ToolCall  // that the model asked for
-	calls     []ToolReply // that Run ran
-	usage     Usage
-	completed bool   // there is a final answer
-	response  string // that is it
+	requestedCalls []ToolCall  // that the model asked for
+	replies        []ToolReply // that Run ran
+	usage          Usage
+	completed      bool   // there is a final answer
+	response       string // that is it
 
-	aside    string // starts the lanes' paths where this is no turn of its own
-	begun    bool   // turn_start has been fired
-	lanes    int
-	trace    []note
-	told     []HookTrace // what Hooks made of trace
-	errors   []error
-	telling  bool                        // an error event is being fired
-	shares   map[string]pluginShare      // of the budget of the event under way, by plugin
-	reported struct{ trace, errors int } // how much of them earlier prompts have
-	clock    sync.Mutex                  // of the next two
-	now      reading
-	firstNow reading
-	ended    bool
+	aside        string // starts the lanes' paths where this is no turn of its own
+	begun        bool   // turn_start has been fired
+	laneCount    int
+	notes        []traceNote
+	traces       []HookTrace // what Hooks made of trace
+	errors       []error
+	inErrorEvent bool                        // an error event is being fired
+	shares       map[string]pluginShare      // of the budget of the event under way, by plugin
+	reported     struct{ trace, errors int } // how much of them earlier prompts have
+	clock        sync.Mutex                  // of the next two
+	now          clockReading
+	firstNow     clockReading
+	ended        bool
 }
 
-// event returns an event with everything filled in that is known at any time.
-func (t *Turn) event(name string) *Event {
+// newEvent returns an event with everything filled in that is known at any time.
+func (t *Turn) newEvent(name string) *Event {
 	return &Event{
-		Name: name, SessionID: t.session.config.ID, UserMessage: t.words, IsFirstTurn: t.number == t.session.base+1,
+		Name: name, SessionID: t.session.config.ID, UserMessage: t.words, IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
 		Model: t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
 		Arguments: emptyObject,
 	}
@@ -94,9 +94,9 @@ func (t *Turn) Tools() *Tools { return t.tools }
 // Request returns what the turn starts from, as its template made it.
 func (t *Turn) Request() Request { return t.request }
 
-// Words returns the user's own words, as turn_start left them and history stores
+// UserWords returns the user's own words, as turn_start left them and history stores
 // them.
-func (t *Turn) Words() string { return t.words }
+func (t *Turn) UserWords() string { return t.words }
 
 // Session returns the session that the turn belongs to.
 func (t *Turn) Session() *Session { return t.session }
@@ -110,12 +110,12 @@ func (t *Turn) Errors() []error { return t.errors }
 // Hooks returns what each handler of the turn did so far, in order. The list must not
 // be changed; what handlers do later is in a later one.
 func (t *Turn) Hooks() []HookTrace {
-	t.told = appendTraces(t.told, t.trace[len(t.told):])
-	return t.told
+	t.traces = appendTraces(t.traces, t.notes[len(t.traces):])
+	return t.traces
 }
 
 // A reading is what Options.Clock returned. The zero value says that nothing read it yet.
-type reading struct {
+type clockReading struct {
 	at   time.Time
 	done bool
 }
@@ -126,7 +126,7 @@ func (t *Turn) Now() time.Time {
 	t.clock.Lock()
 	defer t.clock.Unlock()
 	if !t.now.done {
-		t.now = reading{t.host.opts.Clock(), true}
+		t.now = clockReading{t.host.opts.Clock(), true}
 		if !t.firstNow.done {
 			t.firstNow = t.now
 		}
@@ -134,17 +134,17 @@ func (t *Turn) Now() time.Time {
 	return t.now.at
 }
 
-// swapNow replaces the reading of the clock, and returns the one before. An event begins without
-// one; an event that surrounds it gets its own back.
-func (t *Turn) swapNow(next reading) (before reading) {
+// swapReading replaces the reading of the clock, and returns the one before. An event begins
+// without one; an event that surrounds it gets its own back.
+func (t *Turn) swapReading(next clockReading) (before clockReading) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
 	before, t.now = t.now, next
 	return before
 }
 
-// AskedNow returns the first time that a handler got from [Turn.Now]; asked is false if none asked.
-func (t *Turn) AskedNow() (first time.Time, asked bool) {
+// FirstNow returns the first time that a handler got from [Turn.Now]; asked is false if none asked.
+func (t *Turn) FirstNow() (first time.Time, asked bool) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
 	return t.firstNow.at, t.firstNow.done

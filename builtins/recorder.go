@@ -120,7 +120,7 @@ func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
 // run calls the function of s and adds its steps and bytes to the lane.
 func (h *handlerCall) run(s *signature, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, usage, err := h.rec.rt.CallWithin(h, call.Allowance{h.lane.MaxSteps, "[limits] event"}, s.fn, args, kwargs)
-	h.lane.Spent(usage.Steps, usage.Bytes)
+	h.lane.AddUsage(usage.Steps, usage.Bytes)
 	if err != nil {
 		return nil, h.rec.cleanError(err)
 	}

@@ -309,7 +309,7 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	}
 	defer func() {
 		e.turn.End(ctx)
-		first, asked := e.turn.AskedNow()
+		first, asked := e.turn.FirstNow()
 		e.readsClock, e.now = asked && f.now == "", first
 	}()
 	if f.wantsPrompt() {

@@ -70,7 +70,7 @@ type server struct {
 	*app
 	flags          *serveFlags
 	paths          []string
-	live           *starhost.Live
+	live           *starhost.LiveHost
 	mcp            *mcp.Server
 	fragments      fragments.MemoryStore // shared by all sets
 	reloadRequests chan struct{}         // has a token if plugins must be loaded again
@@ -105,7 +105,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags, paths []string) error {
 	}
 	a.report()
 	a.code = exitOK // plugins that failed are reported, and the others are served
-	v.live = starhost.NewLive(v.set.Host)
+	v.live = starhost.NewLiveHost(v.set.Host)
 	v.mcp = mcp.NewServer(v.live, mcp.Options{
 		Version: version(), Session: starhost.SessionConfig{Model: v.set.Config.Model.Default}, Fragments: &v.fragments, Warn: v.printWarning,
 	})

@@ -194,7 +194,7 @@ func TestServeMountsWithToken(t *testing.T) {
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	other := httptest.NewServer(mcp.NewServer(starhost.NewLive(h), mcp.Options{}).Handler(mcp.HTTPOptions{Token: token}))
+	other := httptest.NewServer(mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}).Handler(mcp.HTTPOptions{Token: token}))
 	t.Cleanup(other.Close)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "token"), token+"\n")

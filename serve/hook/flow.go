@@ -85,8 +85,8 @@ func (v *verdict) gatherContext(ctx context.Context, t *starhost.Turn, e *Event)
 	if err != nil {
 		return err
 	}
-	text, ok := strings.CutSuffix(p.Text.String(), t.Words())
-	v.words = t.Words()
+	text, ok := strings.CutSuffix(p.Text.String(), t.UserWords())
+	v.words = t.UserWords()
 	if !ok { // a pre_send hook changed the end of the text
 		v.words, text = p.Text.String(), ""
 	}

@@ -32,7 +32,7 @@ func listen(t *testing.T, h *starhost.Host, o mcp.HTTPOptions) string {
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	go func() { served <- mcp.NewServer(starhost.NewLive(h), mcp.Options{}).ServeHTTP(ctx, l, o) }()
+	go func() { served <- mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}).ServeHTTP(ctx, l, o) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
@@ -76,7 +76,7 @@ func TestShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		live := starhost.NewLive(newHost(t, starhost.Options{}, slow))
+		live := starhost.NewLiveHost(newHost(t, starhost.Options{}, slow))
 		served <- mcp.NewServer(live, mcp.Options{}).ServeHTTP(ctx, l, mcp.HTTPOptions{})
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)

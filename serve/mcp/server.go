@@ -50,7 +50,7 @@ const (
 
 // A Server answers MCP clients with the tools and texts of a host.
 type Server struct {
-	live    *starhost.Live
+	live    *starhost.LiveHost
 	options Options
 	sdk     *sdk.Server
 
@@ -64,7 +64,7 @@ type Server struct {
 }
 
 // NewServer returns a server for the hosts of live. Call [Server.Refresh] after each Swap.
-func NewServer(live *starhost.Live, o Options) *Server {
+func NewServer(live *starhost.LiveHost, o Options) *Server {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}

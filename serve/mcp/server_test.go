@@ -157,7 +157,7 @@ func connect(t *testing.T, s *mcp.Server, o *sdk.ClientOptions) *sdk.ClientSessi
 // serve serves plugins to a client.
 func serve(t *testing.T, plugins ...starhost.Plugin) *sdk.ClientSession {
 	t.Helper()
-	return connect(t, mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, plugins...)), mcp.Options{}), nil)
+	return connect(t, mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, plugins...)), mcp.Options{}), nil)
 }
 
 // call calls a tool and returns its answer as JSON.
@@ -347,7 +347,7 @@ func TestComplete(t *testing.T) {
 
 // TestReload checks that starhost notifies clients of exactly the lists that a reload changed.
 func TestReload(t *testing.T) {
-	live := starhost.NewLive(newHost(t, starhost.Options{}, weather()))
+	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, weather()))
 	s := mcp.NewServer(live, mcp.Options{})
 	changes := make(chan string, 10)
 	c := connect(t, s, &sdk.ClientOptions{
@@ -411,13 +411,13 @@ func TestProgress(t *testing.T) {
 	slow := starhost.Plugin{Name: "slow", Tools: []starhost.Tool{{Name: "wait", Description: "Waits.", Call: func(
 		ctx context.Context, _ *starhost.Turn, _ starhost.ToolCall,
 	) (starhost.Result, error) {
-		starhost.Progress{Done: 1, Total: 4, Message: "began"}.Tell(ctx)
-		starhost.Progress{Done: 0.5}.Tell(ctx) // progress must grow, so this value is dropped
+		starhost.Progress{Done: 1, Total: 4, Message: "began"}.Report(ctx)
+		starhost.Progress{Done: 0.5}.Report(ctx) // progress must grow, so this value is dropped
 		<-release
-		starhost.Progress{Done: 4, Total: 4}.Tell(ctx)
+		starhost.Progress{Done: 4, Total: 4}.Report(ctx)
 		return starhost.Result{ForLLM: "done"}, nil
 	}}}}
-	server := mcp.NewServer(starhost.NewLive(newHost(t, starhost.Options{}, slow)), mcp.Options{})
+	server := mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, slow)), mcp.Options{})
 	c := connect(t, server, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			heard <- r.Params
@@ -477,7 +477,7 @@ func TestApprove(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := connect(t, mcp.NewServer(starhost.NewLive(h), mcp.Options{}), tt.options)
+			c := connect(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}), tt.options)
 			diff(t, "answer", tt.want, call(t, c, "drop", `{}`))
 		})
 	}
@@ -518,7 +518,7 @@ func exchange(t *testing.T, h *starhost.Host, lines ...string) []string {
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	}, lines...)
 	var out strings.Builder
-	s := mcp.NewServer(starhost.NewLive(h), mcp.Options{})
+	s := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
 	if err := s.ServeStdio(t.Context(), strings.NewReader(strings.Join(all, "\n")), &out); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestStored(t *testing.T) {
 	rules := put("Be kind.", "rules", "manners")
 	secret := put("No prompt contains this.")
 	h := newHost(t, starhost.Options{Fragments: store}, weather(), effects.HostPlugin(effects.RefOptions{Store: store}))
-	s := mcp.NewServer(starhost.NewLive(h), mcp.Options{Fragments: store})
+	s := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{Fragments: store})
 	asks, other := connect(t, s, nil), connect(t, s, nil)
 	if _, err := asks.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "ask", Arguments: map[string]string{"place": "Rome"}}); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestStoredBounds(t *testing.T) {
 		}
 	}
 	h := newHost(t, starhost.Options{Fragments: store})
-	c := connect(t, mcp.NewServer(starhost.NewLive(h), mcp.Options{Fragments: store}), nil)
+	c := connect(t, mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{Fragments: store}), nil)
 	list, err := c.ListResources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
