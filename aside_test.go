@@ -44,7 +44,11 @@ func TestReset(t *testing.T) {
 func TestClose(t *testing.T) {
 	ctx := context.Background()
 	ends := 0
-	h := newHost(t, starhost.Options{}, echo(), deliver(), plugin("p", hookFunc("session_end", func(*starhost.Event) starhost.Decision { ends++; return starhost.Decision{} })))
+	h := newHost(t, starhost.Options{}, echo(), deliver(),
+		plugin("p", hookFunc("session_end", func(*starhost.Event) starhost.Decision {
+			ends++
+			return starhost.Decision{}
+		})))
 	for began := range 2 {
 		s := h.NewSession(starhost.SessionConfig{})
 		if began == 1 {
@@ -151,16 +155,20 @@ func TestErrorEvent(t *testing.T) {
 		heard = append(heard, fmt.Sprintf("%s %s: %s (%s)", e.Plugin, e.Handler, e.Message, e.Traceback))
 		return starhost.Decision{}
 	})
-	calls := starhost.Hook{Event: "error", Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
-		_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
-		return starhost.Deny("no decision here"), err
-	}}
+	calls := starhost.Hook{Event: "error",
+		Call: func(ctx context.Context, turn *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+			_, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
+			return starhost.Deny("no decision here"), err
+		}}
 	var logs []string
-	p := toolOf("p", starhost.Tool{Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-		return starhost.Result{}, detailed{errors.New("down")}
-	}})
+	p := toolOf("p", starhost.Tool{
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{}, detailed{errors.New("down")}
+		}})
 	p.Hooks = []starhost.Hook{failing("turn_start", ""), failing("turn_end", "")}
-	p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) { return starhost.Context{}, errors.New("no " + arg) })}
+	p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) {
+		return starhost.Context{}, errors.New("no " + arg)
+	})}
 	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }},
 		p, plugin("q", listen, calls), plugin("r", failing("error", "")))
 	turn := begin(t, h, starhost.Request{Fragments: []string{"ref:a", "ref:b"}})
@@ -188,7 +196,8 @@ func TestErrorEvent(t *testing.T) {
 // new ones, and its history.
 func TestLive(t *testing.T) {
 	host := func(name string) *starhost.Host {
-		return newHost(t, starhost.Options{}, toolOf(name, starhost.Tool{}), plugin("hooks", hook("pre_llm_call", starhost.TextContext("context of "+name))))
+		return newHost(t, starhost.Options{}, toolOf(name, starhost.Tool{}),
+			plugin("hooks", hook("pre_llm_call", starhost.TextContext("context of "+name))))
 	}
 	first, second := host("first"), host("second")
 	live := starhost.NewLiveHost(first)
@@ -241,7 +250,8 @@ func TestAside(t *testing.T) {
 			offered = append(offered, tool.Name)
 		}
 		for _, text := range []string{"hello", "secret"} {
-			reply, err := turn.CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: "echo", Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
+			reply, err := turn.CallTool(t.Context(),
+				starhost.ToolCall{ID: "1", Name: "echo", Arguments: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text))})
 			if err != nil {
 				return err
 			}

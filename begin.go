@@ -108,7 +108,8 @@ func (t *Turn) End(ctx context.Context) {
 	t.ended = true
 	s := t.session
 	for _, c := range t.unanswered() {
-		t.messages = append(t.messages, Message{Role: RoleTool, Content: fragments.NewText("not run: the turn ended"), CallID: c.ID, ToolName: c.Name, IsError: true})
+		t.messages = append(t.messages, Message{Role: RoleTool, Content: fragments.NewText("not run: the turn ended"),
+			CallID: c.ID, ToolName: c.Name, IsError: true})
 	}
 	s.history = append(s.history, t.messages...)
 	if t.begun {

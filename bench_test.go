@@ -19,7 +19,9 @@ func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
 	for i := range 10 {
 		var c starhost.Context
 		for j := range 5 {
-			c.Fragments = append(c.Fragments, fragments.Fragment{Content: fmt.Sprintf("%d\n", (i*5+j)%40) + strings.Repeat("0123456789abcde\n", 255), Source: fmt.Sprintf("%d/%d.md", i, j)})
+			c.Fragments = append(c.Fragments,
+				fragments.Fragment{Content: fmt.Sprintf("%d\n", (i*5+j)%40) + strings.Repeat("0123456789abcde\n",
+					255), Source: fmt.Sprintf("%d/%d.md", i, j)})
 		}
 		prefix := fmt.Sprintf("ref%d", i)
 		plugins = append(plugins, starhost.Plugin{
@@ -38,7 +40,8 @@ func BenchmarkPrompt(b *testing.B) {
 	h, refs := benchHost(b, starhost.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(), starhost.Request{Text: "Why is checkout slow?", Fragments: refs}); err != nil {
+		if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(),
+			starhost.Request{Text: "Why is checkout slow?", Fragments: refs}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -50,7 +53,8 @@ func BenchmarkPromptLater(b *testing.B) {
 	h, _ := benchHost(b, starhost.Options{})
 	var history []starhost.Message
 	for i := range 100 {
-		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: fragments.NewText(strings.Repeat("0123456789abcde\n", 256))})
+		history = append(history, starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2],
+			Content: fragments.NewText(strings.Repeat("0123456789abcde\n", 256))})
 	}
 	s := h.NewSession(starhost.SessionConfig{})
 	b.ReportAllocs()
@@ -80,7 +84,8 @@ func BenchmarkPromptTools(b *testing.B) {
 // BenchmarkCallTool runs a tool through a guard that lets it pass and an
 // observer: validation, three events, no approval.
 func BenchmarkCallTool(b *testing.B) {
-	h := newHost(b, starhost.Options{}, echo(), plugin("p", hook(pre, starhost.Decision{}), hook(post, starhost.Decision{})))
+	h := newHost(b, starhost.Options{}, echo(),
+		plugin("p", hook(pre, starhost.Decision{}), hook(post, starhost.Decision{})))
 	call := starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"hello","n":3}`)}
 	inTurns(b, h, func(turn *starhost.Turn) error {
 		_, err := turn.CallTool(context.Background(), call)

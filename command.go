@@ -155,7 +155,9 @@ func (t *Turn) complete(ctx context.Context, line string) ([]string, error) {
 		return nil, nil
 	}
 	lane := t.newLane(ctx, c.plugin, true)
-	list, err := protect(func() ([]string, error) { return c.Complete(lane.context(ctx), t, strings.TrimLeft(typed, " ")) })
+	list, err := protect(func() ([]string, error) {
+		return c.Complete(lane.context(ctx), t, strings.TrimLeft(typed, " "))
+	})
 	t.deliverRecords(lane)
 	if err := endingError(ctx, err); err != nil {
 		return nil, err

@@ -92,11 +92,12 @@ func TestCommandIsNoTurn(t *testing.T) {
 	var fired, lanes []string
 	p := deliver()
 	for _, event := range []string{"session_start", "turn_start", "turn_end", "pre_command"} {
-		p.Hooks = append(p.Hooks, starhost.Hook{Event: event, Call: func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-			fired = append(fired, event)
-			lanes = append(lanes, starhost.LaneOf(ctx).Path())
-			return starhost.TextContext(map[bool]string{true: "welcome"}[event == "session_start"]), nil
-		}})
+		p.Hooks = append(p.Hooks, starhost.Hook{Event: event,
+			Call: func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				fired = append(fired, event)
+				lanes = append(lanes, starhost.LaneOf(ctx).Path())
+				return starhost.TextContext(map[bool]string{true: "welcome"}[event == "session_start"]), nil
+			}})
 	}
 	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
 	for range 2 {

@@ -60,9 +60,10 @@ func TestEventArguments(t *testing.T) {
 	p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 		return starhost.Result{}, detailed{errors.New("down")}
 	}
-	p.Commands = []starhost.Command{{Name: "deliver", Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
-		return starhost.Result{ForLLM: "sent " + c.Line}, nil
-	}}}
+	p.Commands = []starhost.Command{{Name: "deliver",
+		Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "sent " + c.Line}, nil
+		}}}
 	h := newHost(t, starhost.Options{Clock: ticking(), AppEvents: []starhost.EventSpec{app}}, p, plugin("watch", watch...))
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -252,7 +253,8 @@ func TestModify(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			turn := begin(t, newHost(t, starhost.Options{}, echo(), in(1, hook(tt.event, tt.decision))), starhost.Request{Text: "hi"})
+			turn := begin(t, newHost(t, starhost.Options{}, echo(), in(1, hook(tt.event, tt.decision))),
+				starhost.Request{Text: "hi"})
 			p := prompt(t, turn)
 			got := ""
 			for _, err := range p.Errors {
@@ -285,7 +287,8 @@ func TestOutcome(t *testing.T) {
 		Fragments:   []fragments.Fragment{{Content: "four"}},
 		Attachments: []fragments.Attachment{{Content: "12"}},
 	}}
-	turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d)), in(2, hook("pre_llm_call", starhost.Modify("model", "x")))), starhost.Request{})
+	turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d)),
+		in(2, hook("pre_llm_call", starhost.Modify("model", "x")))), starhost.Request{})
 	var got []string
 	for _, tr := range prompt(t, turn).Hooks {
 		got = append(got, string(tr.Action)+" "+tr.Detail)

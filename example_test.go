@@ -14,15 +14,18 @@ import (
 func ExampleHost() {
 	oncall := starhost.Plugin{
 		Name: "oncall",
-		Tools: []starhost.Tool{{Name: "page", Description: "Page a team.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-			return starhost.Result{ForLLM: "paged"}, nil
-		}}},
-		Hooks: []starhost.Hook{{Event: "pre_llm_call", Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-			return starhost.TextContext("Answer with the runbook step you rely on."), nil
-		}}},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "runbook", Load: func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
-			return starhost.Context{Fragments: []fragments.Fragment{{Content: "1. Check the payment gateway.", Source: arg + ".md"}}}, nil
-		}}},
+		Tools: []starhost.Tool{{Name: "page", Description: "Page a team.",
+			Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{ForLLM: "paged"}, nil
+			}}},
+		Hooks: []starhost.Hook{{Event: "pre_llm_call",
+			Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				return starhost.TextContext("Answer with the runbook step you rely on."), nil
+			}}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "runbook",
+			Load: func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
+				return starhost.Context{Fragments: []fragments.Fragment{{Content: "1. Check the payment gateway.", Source: arg + ".md"}}}, nil
+			}}},
 	}
 
 	host := starhost.New(starhost.Options{})
@@ -55,9 +58,10 @@ func ExampleTurn() {
 	guard := starhost.Plugin{Name: "policy", Hooks: []starhost.Hook{{Event: "pre_tool_call", Match: []string{"restart_*"}, Call: func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
 		return starhost.Deny("restarts need a change ticket"), nil
 	}}}}
-	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "restart_pods", Description: "Restart a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		return starhost.Result{ForLLM: "restarted"}, nil
-	}}}}
+	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "restart_pods",
+		Description: "Restart a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "restarted"}, nil
+		}}}}
 	host := starhost.New(starhost.Options{})
 	if err := host.Add(guard, ops); err != nil {
 		log.Fatal(err)
@@ -107,9 +111,10 @@ func ExampleHost_Add() {
 
 // The agent loop: the model asks for a tool, gets its answer, and says the rest.
 func ExampleSession_Turn() {
-	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "p99", Description: "The latency of a service.", Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		return starhost.Result{ForLLM: "812 ms"}, nil
-	}}}}
+	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "p99", Description: "The latency of a service.",
+		Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "812 ms"}, nil
+		}}}}
 	host := starhost.New(starhost.Options{})
 	if err := host.Add(ops); err != nil {
 		log.Fatal(err)

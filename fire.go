@@ -200,7 +200,9 @@ func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err er
 
 // applyDecision takes what a handler decided into the outcome. It returns where that stands, and
 // what the trace says if it is more than that.
-func (f *eventRun) applyDecision(h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool) (decided *Decision, full *HookTrace) {
+func (f *eventRun) applyDecision(
+	h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool,
+) (decided *Decision, full *HookTrace) {
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 	}
@@ -325,6 +327,7 @@ func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	t.inErrorEvent = true
 	defer func() { t.inErrorEvent = false }()
 	e := t.newEvent("error")
-	e.Plugin, e.Handler, e.Message, e.Traceback = err.Plugin, strings.TrimPrefix(err.What, "hook "), err.Error(), err.Traceback()
+	e.Plugin, e.Handler = err.Plugin, strings.TrimPrefix(err.What, "hook ")
+	e.Message, e.Traceback = err.Error(), err.Traceback()
 	_, _ = t.fire(ctx, e) // it takes no decisions, and what fails is logged
 }

@@ -243,7 +243,8 @@ func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLo
 		return loader, arg, nil
 	case l.owner.Resolve != nil:
 		prefix, _, _ := strings.Cut(ref, ":")
-		return &FragmentLoader{Prefix: prefix, Load: l.owner.Resolve, Pos: l.Pos, plugin: l.owner.Name, relays: true}, ref, nil
+		return &FragmentLoader{Prefix: prefix, Load: l.owner.Resolve, Pos: l.Pos, plugin: l.owner.Name,
+			relays: true}, ref, nil
 	case err != nil:
 		return nil, "", err
 	}

@@ -20,8 +20,11 @@ func TestReferences(t *testing.T) {
 			return texts(fmt.Sprintf("%s(%s)", prefix, arg)), nil
 		})
 	}
-	own := starhost.Plugin{Name: "docs", FragmentLoaders: []starhost.FragmentLoader{say("runbook"), say("wiki"), loader("bad", func(string) (starhost.Context, error) { return starhost.Context{}, errors.New("404") }),
-		loader("oops", func(string) (starhost.Context, error) { panic("nil") }), loader("big", func(string) (starhost.Context, error) { return texts(strings.Repeat("x", 300<<10)), nil })}}
+	own := starhost.Plugin{Name: "docs", FragmentLoaders: []starhost.FragmentLoader{say("runbook"), say("wiki"),
+		loader("bad", func(string) (starhost.Context, error) { return starhost.Context{}, errors.New("404") }),
+		loader("oops", func(string) (starhost.Context, error) {
+			panic("nil")
+		}), loader("big", func(string) (starhost.Context, error) { return texts(strings.Repeat("x", 300<<10)), nil })}}
 	host := starhost.Plugin{Name: starhost.HostPlugin, FragmentLoaders: []starhost.FragmentLoader{say(""), say("-"), say("file")}}
 	tests := []struct {
 		name, ref string
@@ -116,13 +119,16 @@ func TestFirstFailureIsTold(t *testing.T) {
 // Loaders may load others. What these did and logged is noted in the order of
 // the references, not of the clock.
 func TestNestedLoaders(t *testing.T) {
-	logging := func(prefix string, then func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error)) starhost.FragmentLoader {
-		return starhost.FragmentLoader{Prefix: prefix, Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
-			turn.Now()
-			lane := starhost.LaneOf(ctx)
-			lane.Logs = append(lane.Logs, starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
-			return then(ctx, turn, arg)
-		}}
+	type load = func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error)
+	logging := func(prefix string, then load) starhost.FragmentLoader {
+		return starhost.FragmentLoader{Prefix: prefix,
+			Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+				turn.Now()
+				lane := starhost.LaneOf(ctx)
+				lane.Logs = append(lane.Logs,
+					starhost.LogLine{Plugin: "p", Level: "info", Text: prefix + " " + arg + " " + lane.Path()})
+				return then(ctx, turn, arg)
+			}}
 	}
 	inner := func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
 		return texts(arg), nil
@@ -160,20 +166,22 @@ func TestWorkersBoundLoaders(t *testing.T) {
 			limit = 8
 		}
 		running := make(chan struct{}, limit)
-		p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) {
-			select {
-			case running <- struct{}{}:
-			default:
-				return starhost.Context{}, errors.New("too many at once")
-			}
-			defer func() { <-running }()
-			return texts(arg), nil
-		})}}
+		p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx",
+			func(arg string) (starhost.Context, error) {
+				select {
+				case running <- struct{}{}:
+				default:
+					return starhost.Context{}, errors.New("too many at once")
+				}
+				defer func() { <-running }()
+				return texts(arg), nil
+			})}}
 		var refs []string
 		for i := range 40 {
 			refs = append(refs, fmt.Sprintf("xx:%d", i))
 		}
-		diff(t, "kept", 40, len(prompt(t, begin(t, newHost(t, starhost.Options{Workers: workers}, p), starhost.Request{Fragments: refs})).Fragments))
+		diff(t, "kept", 40, len(prompt(t, begin(t, newHost(t, starhost.Options{Workers: workers}, p),
+			starhost.Request{Fragments: refs})).Fragments))
 	}
 }
 
@@ -189,11 +197,12 @@ func TestCancelledLoaders(t *testing.T) {
 
 func TestSystemReferences(t *testing.T) {
 	image := fragments.Attachment{Content: "png", Type: "image/png"}
-	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) {
-		c := texts(" " + arg + "\n")
-		c.Attachments = []fragments.Attachment{image}
-		return c, nil
-	})}}
+	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx",
+		func(arg string) (starhost.Context, error) {
+			c := texts(" " + arg + "\n")
+			c.Attachments = []fragments.Attachment{image}
+			return c, nil
+		})}}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p), starhost.Request{Text: "hi", System: "\nBe brief.\n", Fragments: []string{"xx:a"}, SystemFragments: []string{"xx:b"}}))
 	diff(t, "system", "b\n\nBe brief.", got.System)
 	diff(t, "text", " a\n\nhi", got.Text.String())

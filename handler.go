@@ -76,7 +76,9 @@ func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context)
 
 // askInput takes an input from [Options.Answer], else from ask, and hands it to
 // [Options.Record]. What was cut by ctx is no input.
-func askInput[A any](ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error)) (answer A, err error) {
+func askInput[A any](
+	ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error),
+) (answer A, err error) {
 	o := &t.host.opts
 	lane := t.newLane(ctx, HostPlugin, false)
 	if o.Answer == nil && o.Record == nil {

@@ -66,7 +66,8 @@ func ask(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Prompt
 // call runs a tool.
 func call(t testing.TB, turn *starhost.Turn, name, args string) starhost.ToolReply {
 	t.Helper()
-	reply, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c1", Name: name, Arguments: json.RawMessage(args)})
+	reply, err := turn.CallTool(context.Background(),
+		starhost.ToolCall{ID: "c1", Name: name, Arguments: json.RawMessage(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +92,18 @@ func contains(t testing.TB, what, text, part string) {
 
 // hook returns a hook that decides the same each time.
 func hook(event string, d starhost.Decision) starhost.Hook {
-	return starhost.Hook{Event: event, Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return d, nil }}
+	return starhost.Hook{Event: event,
+		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+			return d, nil
+		}}
 }
 
 // hookFunc returns a hook that decides by the event.
 func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) starhost.Hook {
-	return starhost.Hook{Event: event, Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-		return decide(e), nil
-	}}
+	return starhost.Hook{Event: event,
+		Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+			return decide(e), nil
+		}}
 }
 
 // says returns a hook that offers texts, one a firing, then nothing.
@@ -136,7 +141,8 @@ func echo() starhost.Plugin {
 
 // loader returns a fragment loader.
 func loader(prefix string, load func(arg string) (starhost.Context, error)) starhost.FragmentLoader {
-	return starhost.FragmentLoader{Prefix: prefix, Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) { return load(arg) }}
+	return starhost.FragmentLoader{Prefix: prefix,
+		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) { return load(arg) }}
 }
 
 // texts returns a context of one fragment a text.

@@ -243,7 +243,7 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.registry.Load()
-	next := old.clone(plugins)
+	next := old.clone()
 	good := make([]*Plugin, 0, len(plugins))
 	for i, p := range plugins {
 		p = p.clone()

@@ -28,7 +28,8 @@ func (h *Host) Hooks() []HookInfo {
 	var infos []HookInfo
 	for i := range r.hooksByEvent {
 		for _, k := range r.hooksByEvent[i].hooks {
-			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Pos: k.Pos})
+			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match,
+				Pos: k.Pos})
 		}
 	}
 	return infos

@@ -134,7 +134,8 @@ func TestHookOrder(t *testing.T) {
 		return h
 	}
 	h := newHost(t, starhost.Options{}, plugin("zeta", named("zeta 0", 0), named("zeta -5", -5)), plugin("alpha", named("alpha 1", 1), named("alpha 0 first", 0), named("alpha 0 second", 0)))
-	if err := h.Add(plugin("beta", named("beta 0", 0)), plugin("mid", hook("pre_send", starhost.Decision{}), hook("session_start", starhost.Decision{}))); err != nil {
+	if err := h.Add(plugin("beta", named("beta 0", 0)),
+		plugin("mid", hook("pre_send", starhost.Decision{}), hook("session_start", starhost.Decision{}))); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, h, starhost.Request{})

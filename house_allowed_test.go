@@ -22,7 +22,6 @@ var maxWords = map[string]int{
 
 // maxWidths allows a folder so many long lines.
 var maxWidths = map[string]int{
-	".":                 129,
 	"builtins":          58,
 	"builtins/call":     1,
 	"builtins/modules":  17,

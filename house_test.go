@@ -276,7 +276,8 @@ func goFiles(t *testing.T) []goFile {
 			if _, err := fs.Stat(root, path.Join(name, "go.mod")); name != "." && err == nil {
 				return fs.SkipDir
 			}
-			if name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") ||
+				d.Name() == "testdata" || d.Name() == "node_modules") {
 				return fs.SkipDir
 			}
 			return nil
@@ -302,7 +303,8 @@ func parseFile(t *testing.T, name string) goFile {
 	if folder == "." {
 		folder = ""
 	}
-	return goFile{name: name, folder: folder, test: strings.HasSuffix(name, "_test.go"), comment: parsed.Doc != nil, imports: importsOf(parsed)}
+	return goFile{name: name, folder: folder, test: strings.HasSuffix(name, "_test.go"), comment: parsed.Doc != nil,
+		imports: importsOf(parsed)}
 }
 
 func importsOf(f *ast.File) []string {

@@ -29,7 +29,9 @@ func drawContext(t *rapid.T, label string) starhost.Context {
 		c.Fragments = append(c.Fragments, f)
 	}
 	for range rapid.IntRange(0, 1).Draw(t, label+" attachments") {
-		c.Attachments = append(c.Attachments, fragments.Attachment{Content: someText.Draw(t, "bytes") + "x", Name: "n", Width: rapid.SampledFrom([]int{0, 1, 1 << 40}).Draw(t, "width"), Height: 1})
+		c.Attachments = append(c.Attachments,
+			fragments.Attachment{Content: someText.Draw(t, "bytes") + "x", Name: "n",
+				Width: rapid.SampledFrom([]int{0, 1, 1 << 40}).Draw(t, "width"), Height: 1})
 	}
 	return c
 }
@@ -40,7 +42,8 @@ func drawContext(t *rapid.T, label string) starhost.Context {
 func TestLawAppendOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opts := starhost.PromptOptions{
-			Render: rapid.SampledFrom([]fragments.Rendering{fragments.Plain, fragments.XML, fragments.Markdown}).Draw(t, "render"),
+			Render: rapid.SampledFrom([]fragments.Rendering{fragments.Plain, fragments.XML,
+				fragments.Markdown}).Draw(t, "render"),
 			Dedup:  rapid.SampledFrom([]starhost.Dedup{starhost.DedupSession, starhost.DedupPrompt}).Draw(t, "dedup"),
 			Budget: fragments.Budget{MaxBytes: rapid.SampledFrom([]int64{0, 5, 20}).Draw(t, "max_bytes"), MaxAttachments: rapid.IntRange(0, 2).Draw(t, "max_attachments")},
 		}
@@ -52,10 +55,14 @@ func TestLawAppendOnly(t *testing.T) {
 		}
 		p := plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: system}),
 			hookFunc("session_start", offer("session_start")), hookFunc("turn_start", offer("turn_start")), hookFunc("pre_llm_call", offer("pre_llm_call")))
-		p.Tools = []starhost.Tool{{Name: "tool", Description: "d", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-			return starhost.Result{ForLLM: someText.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "is_error"), Attachments: drawContext(t, "result").Attachments}, nil
-		}}}
-		p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) { return texts(arg), nil })}
+		p.Tools = []starhost.Tool{{Name: "tool", Description: "d",
+			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{ForLLM: someText.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "is_error"),
+					Attachments: drawContext(t, "result").Attachments}, nil
+			}}}
+		p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) {
+			return texts(arg), nil
+		})}
 		h := starhost.New(starhost.Options{Prompt: opts})
 		if err := h.Add(p); err != nil {
 			t.Fatal(err)
@@ -69,7 +76,9 @@ func runSession(t *rapid.T, s *starhost.Session) {
 	ctx := context.Background()
 	last := ""
 	for range rapid.IntRange(1, 4).Draw(t, "turns") {
-		r := starhost.Request{Text: someText.Draw(t, "words"), Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"ref:a", "ref:b", "none:x"}), 0, 2).Draw(t, "references")}
+		r := starhost.Request{Text: someText.Draw(t, "words"),
+			Fragments: rapid.SliceOfN(rapid.SampledFrom([]string{"ref:a", "ref:b", "none:x"}), 0, 2).Draw(t,
+				"references")}
 		turn, err := s.Begin(ctx, r)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +104,9 @@ func runSession(t *rapid.T, s *starhost.Session) {
 func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
 	reply := starhost.Reply{Content: someText.Draw(t, "reply")}
 	for range rapid.IntRange(0, 2).Draw(t, "calls") {
-		reply.ToolCalls = append(reply.ToolCalls, starhost.ToolCall{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id"), Name: rapid.SampledFrom([]string{"tool", "gone"}).Draw(t, "name")})
+		reply.ToolCalls = append(reply.ToolCalls,
+			starhost.ToolCall{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id"),
+				Name: rapid.SampledFrom([]string{"tool", "gone"}).Draw(t, "name")})
 	}
 	if err := turn.Reply(ctx, reply); err != nil {
 		t.Fatal(err)
@@ -137,17 +148,19 @@ func TestLawOffsetsAfterPreSend(t *testing.T) {
 		for i := range c.Fragments {
 			c.Fragments[i].Target = rapid.SampledFrom([]fragments.Target{fragments.Prompt, fragments.System}).Draw(t, "target")
 		}
-		err := h.Add(plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: c}), hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
-			list := slices.Clone(e.Messages.Items())
-			for i := range list {
-				list[i].Content = fragments.NewText(strings.Replace(list[i].Content.String(), old, replacement, 1))
-			}
-			return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"messages": starhost.NewList(list), "system": strings.Replace(e.System, old, replacement, 1)}}
-		})))
+		err := h.Add(plugin("p", hook("turn_start", starhost.Decision{Action: starhost.ActionContext, Context: c}),
+			hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
+				list := slices.Clone(e.Messages.Items())
+				for i := range list {
+					list[i].Content = fragments.NewText(strings.Replace(list[i].Content.String(), old, replacement, 1))
+				}
+				return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"messages": starhost.NewList(list), "system": strings.Replace(e.System, old, replacement, 1)}}
+			})))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(), starhost.Request{Text: someText.Draw(t, "words")})
+		p, err := h.NewSession(starhost.SessionConfig{}).Prompt(context.Background(),
+			starhost.Request{Text: someText.Draw(t, "words")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,17 +194,20 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 		ended[i] = make(chan struct{})
 	}
 	var seen []string
-	h := starhost.New(starhost.Options{Workers: len(order), Log: func(l starhost.LogLine) { seen = append(seen, l.Text) }})
-	err := h.Add(starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ref", Load: func(ctx context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
-		i := int(arg[0] - '0')
-		if at := slices.Index(order, i); at > 0 {
-			<-ended[order[at-1]]
-		}
-		defer close(ended[i])
-		lane := starhost.LaneOf(ctx)
-		lane.Logs = append(lane.Logs, starhost.LogLine{Text: arg + " in lane " + lane.Path()})
-		return contexts[i], nil
-	}}}})
+	h := starhost.New(starhost.Options{Workers: len(order), Log: func(l starhost.LogLine) {
+		seen = append(seen, l.Text)
+	}})
+	err := h.Add(starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ref",
+		Load: func(ctx context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+			i := int(arg[0] - '0')
+			if at := slices.Index(order, i); at > 0 {
+				<-ended[order[at-1]]
+			}
+			defer close(ended[i])
+			lane := starhost.LaneOf(ctx)
+			lane.Logs = append(lane.Logs, starhost.LogLine{Text: arg + " in lane " + lane.Path()})
+			return contexts[i], nil
+		}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +283,9 @@ func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 		ran = a.Text
 		return starhost.Result{ForLLM: "ran"}, err
 	}
-	h := starhost.New(starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }})
+	h := starhost.New(starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
+		return true, nil
+	}})
 	if err := h.Add(append([]starhost.Plugin{p}, plugins...)...); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +317,8 @@ func FuzzSchema(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer turn.End(context.Background())
-		if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(arguments)}); err != nil {
+		if _, err := turn.CallTool(context.Background(),
+			starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(arguments)}); err != nil {
 			t.Errorf("CallTool: %v", err)
 		}
 	})

@@ -74,7 +74,8 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 
 // Result says what the turn has come to so far.
 func (t *Turn) Result() *TurnResult {
-	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt, Turn: t}
+	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt,
+		Turn: t}
 	if t.completed {
 		r.Text = t.response
 	} else {
@@ -85,7 +86,9 @@ func (t *Turn) Result() *TurnResult {
 
 // isExternal reports whether the caller runs a tool.
 func (t *Turn) isExternal(c ToolCall) bool {
-	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool { return tool.Name == c.Name && tool.schema == nil })
+	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool {
+		return tool.Name == c.Name && tool.schema == nil
+	})
 }
 
 // runCalls runs what the last reply asks for, except for what the caller runs.
@@ -145,7 +148,8 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	if _, err := t.fire(ctx, e); err != nil {
 		return err
 	}
-	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response), ToolCalls: r.ToolCalls})
+	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response),
+		ToolCalls: r.ToolCalls})
 	t.requestedCalls = append(t.requestedCalls, r.ToolCalls...)
 	if len(r.ToolCalls) == 0 {
 		t.completed, t.response = true, e.Response

@@ -37,7 +37,10 @@ func (f modelFunc) Complete(ctx context.Context, p *starhost.Prompt) (starhost.R
 // handled returns a plugin with a tool whose result is the turn's final answer.
 func handled(r starhost.Result) starhost.Plugin {
 	r.Handled = true
-	return toolOf("final", starhost.Tool{Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return r, nil }})
+	return toolOf("final", starhost.Tool{
+		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+			return r, nil
+		}})
 }
 
 func TestTurn(t *testing.T) {
@@ -82,7 +85,8 @@ func TestTurn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "result", tt.want, starhost.TurnResult{Text: got.Text, Completed: got.Completed, Usage: got.Usage, Rounds: got.Rounds})
+			diff(t, "result", tt.want, starhost.TurnResult{Text: got.Text, Completed: got.Completed, Usage: got.Usage,
+				Rounds: got.Rounds})
 			if len(tt.replies) > 0 || len(got.Pending) > 0 {
 				t.Errorf("got %d replies left and %d calls pending, want none", len(tt.replies), len(got.Pending))
 			}
@@ -113,7 +117,8 @@ func TestMaxRounds(t *testing.T) {
 		t.Errorf("cache break: got %+v, want one because of the tools", b)
 	}
 	offered = nil
-	if _, err := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{}).Turn(context.Background(), starhost.Request{}, model); err != nil || len(offered) != 26 {
+	s = newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
+	if _, err := s.Turn(context.Background(), starhost.Request{}, model); err != nil || len(offered) != 26 {
 		t.Errorf("by default: got %d requests, %v, want 26", len(offered), err)
 	}
 }
@@ -189,7 +194,9 @@ func TestCutTurns(t *testing.T) {
 		messages []string
 	}{
 		{"the model fails", nil, func(func()) starhost.Model {
-			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) { return starhost.Reply{}, down })
+			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+				return starhost.Reply{}, down
+			})
 		}, "model m: 503", down, []string{"user: hi"}},
 		{"the model panics", nil, func(func()) starhost.Model {
 			return modelFunc(func(context.Context, *starhost.Prompt) (starhost.Reply, error) { panic("oh") })
@@ -200,10 +207,12 @@ func TestCutTurns(t *testing.T) {
 				return starhost.Reply{Content: "late"}, nil
 			})
 		}, "context canceled", context.Canceled, []string{"user: hi"}},
-		{"cancelled in a tool", []starhost.Plugin{toolOf("p", starhost.Tool{Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
-			turn.Session().Value("cancel", nil).(func())()
-			return starhost.Result{ForLLM: "late"}, nil
-		}})}, func(func()) starhost.Model { return &scripted{asks(`c1 page`, `c2 page`)} },
+		{"cancelled in a tool", []starhost.Plugin{toolOf("p",
+			starhost.Tool{
+				Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+					turn.Session().Value("cancel", nil).(func())()
+					return starhost.Result{ForLLM: "late"}, nil
+				}})}, func(func()) starhost.Model { return &scripted{asks(`c1 page`, `c2 page`)} },
 			"context canceled", context.Canceled, []string{"user: hi", "assistant: calling", "tool: not run: the turn ended", "tool: not run: the turn ended"}},
 		{"post_llm_call aborts", []starhost.Plugin{aborting("post_llm_call")}, func(func()) starhost.Model { return &scripted{{Content: "no"}} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi"}},
@@ -221,7 +230,8 @@ func TestCutTurns(t *testing.T) {
 				ended = append(ended, fmt.Sprint(e.UserMessage, " ", e.Completed))
 				return starhost.Decision{}
 			}))
-			s := newHost(t, starhost.Options{}, append(tt.plugins, echo(), watch)...).NewSession(starhost.SessionConfig{Model: "m"})
+			s := newHost(t, starhost.Options{},
+				append(tt.plugins, echo(), watch)...).NewSession(starhost.SessionConfig{Model: "m"})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			s.Value("cancel", func() any { return func() { cancel() } })
@@ -275,9 +285,10 @@ func TestApprovalTimeout(t *testing.T) {
 		"does not":     func(context.Context) error { <-release; return nil },
 		"says its own": func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("asking: %w", ctx.Err()) },
 	} {
-		h := newHost(t, starhost.Options{ApprovalTimeout: time.Millisecond, Approver: func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
-			return true, wait(ctx)
-		}}, mustAsk)
+		h := newHost(t, starhost.Options{ApprovalTimeout: time.Millisecond,
+			Approver: func(ctx context.Context, _ starhost.ApprovalRequest) (bool, error) {
+				return true, wait(ctx)
+			}}, mustAsk)
 		got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"x"}`)
 		diff(t, name, "denied by host: no approval within 1ms: tool echo asks for approval", got.Result.ForLLM)
 	}
@@ -286,20 +297,22 @@ func TestApprovalTimeout(t *testing.T) {
 // Handlers that call each other end at a depth, and tell the one that called.
 func TestDepth(t *testing.T) {
 	depth := 0
-	deep := toolOf("deep", starhost.Tool{Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
-		depth++
-		r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
-		return r.Result, err
-	}})
+	deep := toolOf("deep", starhost.Tool{
+		Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+			depth++
+			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"})
+			return r.Result, err
+		}})
 	loads := 0
-	deep.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "again", Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
-		loads++
-		got, err := turn.Load(ctx, []string{"again:" + arg})
-		if err != nil {
-			return starhost.Context{}, err
-		}
-		return got[0], nil
-	}}}
+	deep.FragmentLoaders = []starhost.FragmentLoader{{Prefix: "again",
+		Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
+			loads++
+			got, err := turn.Load(ctx, []string{"again:" + arg})
+			if err != nil {
+				return starhost.Context{}, err
+			}
+			return got[0], nil
+		}}}
 	turn := begin(t, newHost(t, starhost.Options{}, deep), starhost.Request{Fragments: []string{"again:x"}})
 	contains(t, "result", call(t, turn, "page", "{}").Result.ForLLM, "handlers call each other more than 8 deep")
 	diff(t, "calls", 9, depth)

@@ -23,7 +23,8 @@ func drawDecision(t *rapid.T, spec starhost.EventSpec) starhost.Decision {
 			changes = append(changes, starhost.Modify(arg, value))
 		}
 	}
-	return rapid.SampledFrom(append(changes, changes[0], starhost.TextContext(text), deny, askFor, approve, respond(text), abort)).Draw(t, "decision")
+	return rapid.SampledFrom(append(changes, changes[0], starhost.TextContext(text), deny, askFor, approve,
+		respond(text), abort)).Draw(t, "decision")
 }
 
 // drawPlugins draws plugins with hooks on every event, loaders, and a tool that

@@ -27,7 +27,9 @@ func TestProgress(t *testing.T) {
 			return err
 		})
 	}
-	if err := call(starhost.WithProgress(t.Context(), func(p starhost.Progress) { told = append(told, p) })); err != nil {
+	if err := call(starhost.WithProgress(t.Context(), func(p starhost.Progress) {
+		told = append(told, p)
+	})); err != nil {
 		t.Fatal(err)
 	}
 	if err := call(t.Context()); err != nil {
@@ -36,6 +38,8 @@ func TestProgress(t *testing.T) {
 	diff(t, "progress", []starhost.Progress{{Done: 1, Total: 2, Message: "half"}, {Done: 2, Total: 2}}, told)
 }
 
-func tool(name string, call func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error)) starhost.Tool {
+func tool(
+	name string, call func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error),
+) starhost.Tool {
 	return starhost.Tool{Name: name, Description: "A tool.", Call: call}
 }

@@ -194,7 +194,10 @@ func changerOf(out Outcome, target fragments.Target, content string) string {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
 		}
 		list, ok := d.Changes["messages"].(*Messages)
-		if ok && target == fragments.Prompt && !slices.ContainsFunc(list.Items(), func(m Message) bool { return strings.Contains(m.Content.String(), content) }) {
+		if ok && target == fragments.Prompt &&
+			!slices.ContainsFunc(list.Items(), func(m Message) bool {
+				return strings.Contains(m.Content.String(), content)
+			}) {
 			return fmt.Sprintf("%s (%s)", d.Plugin, d.Pos)
 		}
 	}

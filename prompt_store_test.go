@@ -18,7 +18,9 @@ func TestPromptsFillTheStore(t *testing.T) {
 		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"system": strings.ReplaceAll(e.System, "own", "***")}}
 	})
 	own := hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
-		return contextOf(fragments.Fragment{Content: "own", Target: fragments.System}, fragments.Fragment{Content: "for " + e.UserMessage}, fragments.Fragment{Content: strings.Repeat("large ", 50)})
+		return contextOf(fragments.Fragment{Content: "own", Target: fragments.System},
+			fragments.Fragment{Content: "for " + e.UserMessage}, fragments.Fragment{Content: strings.Repeat("large ",
+				50)})
 	})
 	h := newHost(t, starhost.Options{Fragments: s, Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 100}}}, plugin("p", blot, own))
 	session := h.NewSession(starhost.SessionConfig{})

@@ -17,8 +17,12 @@ import (
 // within an event in the order of hooks; then target and priority.
 func TestGatheringOrder(t *testing.T) {
 	p := plugin("p", says("pre_llm_call", "4"), says("turn_start", "3"), says("session_start", "2"),
-		hook("turn_start", contextOf(fragments.Fragment{Content: "first", Priority: -1}, fragments.Fragment{Content: "sys", Target: fragments.System}, fragments.Fragment{Content: "last", Priority: 9})))
-	p.FragmentLoaders = []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) { return texts(arg), nil })}
+		hook("turn_start", contextOf(fragments.Fragment{Content: "first", Priority: -1},
+			fragments.Fragment{Content: "sys", Target: fragments.System}, fragments.Fragment{Content: "last",
+				Priority: 9})))
+	p.FragmentLoaders = []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) {
+		return texts(arg), nil
+	})}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, plugin("a", says("pre_llm_call", "before 4"))), starhost.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
 	diff(t, "text", "first\n1\n\n2\n3\nbefore 4\n4\nlast\n?", got.Text.String())
 	diff(t, "system", "sys", got.System)
@@ -28,9 +32,10 @@ func TestGatheringOrder(t *testing.T) {
 }
 
 func TestProvenance(t *testing.T) {
-	p := starhost.Plugin{Name: "one", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(string) (starhost.Context, error) {
-		return starhost.Context{Fragments: []fragments.Fragment{{Content: "same", Source: "a.md", Plugin: "forged", Pinned: true}}}, nil
-	})}}
+	p := starhost.Plugin{Name: "one", FragmentLoaders: []starhost.FragmentLoader{loader("xx",
+		func(string) (starhost.Context, error) {
+			return starhost.Context{Fragments: []fragments.Fragment{{Content: "same", Source: "a.md", Plugin: "forged", Pinned: true}}}, nil
+		})}}
 	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, in(7, says("turn_start", "same"))), starhost.Request{Fragments: []string{"xx:"}}))
 	diff(t, "provenance", []fragments.Origin{{Source: "a.md", Plugin: "one"}, {Source: "turn_start", Plugin: "p7"}}, got.Fragments[0].Provenance())
 	diff(t, "place of the registration", "Go", got.Fragments[0].Pos)
@@ -72,7 +77,8 @@ func TestLaterRounds(t *testing.T) {
 	}
 	diff(t, "roles", []string{"user", "assistant", "tool", "user"}, got)
 	list, err := fragments.ParseXML(p.Text.String())
-	if err != nil || len(list) != 2 || list[0].Content != "two" || !strings.Contains(p.Text.String(), `index="2"`) || !strings.Contains(p.Text.String(), `index="3"`) {
+	if err != nil || len(list) != 2 || list[0].Content != "two" || !strings.Contains(p.Text.String(), `index="2"`) ||
+		!strings.Contains(p.Text.String(), `index="3"`) {
 		t.Errorf("text: got %q (%v), want documents 2 and 3", p.Text.String(), err)
 	}
 	if p.CacheBreak != nil {
@@ -219,7 +225,8 @@ func TestPreSend(t *testing.T) {
 	h := newHost(t, starhost.Options{},
 		in(1, hook("turn_start", contextOf(
 			fragments.Fragment{Content: "the secret", Source: "a"}, fragments.Fragment{Content: "plain", Source: "b"},
-			fragments.Fragment{Content: "my secret", Source: "c", Target: fragments.System}, fragments.Fragment{Content: "rules", Source: "d", Target: fragments.System}))),
+			fragments.Fragment{Content: "my secret", Source: "c",
+				Target: fragments.System}, fragments.Fragment{Content: "rules", Source: "d", Target: fragments.System}))),
 		in(2, hookFunc("pre_send", redact)))
 	s := h.NewSession(starhost.SessionConfig{})
 	p := ask(t, s, starhost.Request{Text: "tell secret"})
@@ -270,7 +277,8 @@ func TestCacheBreaks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var now step
-			h := newHost(t, starhost.Options{}, echo(), in(1, hookFunc("pre_send", func(*starhost.Event) starhost.Decision { return now.send })))
+			h := newHost(t, starhost.Options{}, echo(),
+				in(1, hookFunc("pre_send", func(*starhost.Event) starhost.Decision { return now.send })))
 			s := h.NewSession(starhost.SessionConfig{})
 			last := ""
 			for i, step := range tt.steps {
@@ -299,11 +307,14 @@ func TestRequestTools(t *testing.T) {
 	tools := []starhost.Tool{tool("a", "one", "{}"), tool("b", "two", `{"x":1}`)}
 	s := newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{})
 	for _, change := range []func(){
-		func() {}, func() {}, func() { tools[1].Parameters[5] = '2' }, func() { tools[0].Description = "new" }, func() { tools[1].Name = "c" },
+		func() {}, func() {}, func() {
+			tools[1].Parameters[5] = '2'
+		}, func() { tools[0].Description = "new" }, func() { tools[1].Name = "c" },
 		func() { tools = tools[1:] }, func() { tools = append(tools, tool("d", "three", "{}")) }, func() { slices.Reverse(tools) },
 	} {
 		change()
-		want := ask(t, newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{}), starhost.Request{Tools: tools}).Rendering()
+		want := ask(t, newHost(t, starhost.Options{}).NewSession(starhost.SessionConfig{}),
+			starhost.Request{Tools: tools}).Rendering()
 		got := ask(t, s, starhost.Request{Tools: tools, History: []starhost.Message{}}).Rendering()
 		diff(t, "rendering", want, got)
 	}
@@ -391,7 +402,8 @@ func TestToolAttachments(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) { return texts(arg), nil })}}
 	o := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
-	h := newHost(t, o, p, in(1, hook("turn_start", contextOf(fragments.Fragment{Content: "important"}, fragments.Fragment{Content: "less", Priority: 5}))))
+	h := newHost(t, o, p, in(1, hook("turn_start",
+		contextOf(fragments.Fragment{Content: "important"}, fragments.Fragment{Content: "less", Priority: 5}))))
 	got := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Fragments: []string{"xx:a"}})
 	diff(t, "statuses", []string{"a kept", "important kept", "less dropped"}, statuses(got))
 	diff(t, "reason", "all fragments are 14 bytes, limit 10 (max_bytes)", got.Fragments[2].Reason)
@@ -424,7 +436,8 @@ func TestHistory(t *testing.T) {
 	p := plugin("p", hook("turn_start", starhost.TextContext("fact")))
 	s := newHost(t, starhost.Options{}, p).NewSession(starhost.SessionConfig{})
 	first := ask(t, s, starhost.Request{Text: "a"})
-	kept := append(slices.Clone(first.Messages), starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText("well")})
+	kept := append(slices.Clone(first.Messages),
+		starhost.Message{Role: starhost.RoleAssistant, Content: fragments.NewText("well")})
 	png := fragments.Attachment{Content: "png"}
 	tests := []struct {
 		name    string

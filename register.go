@@ -13,7 +13,7 @@ import (
 
 // withPlugins returns a copy that has plugins added, not sorted yet.
 func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
-	next := r.clone(plugins)
+	next := r.clone()
 	for _, p := range plugins {
 		if err := next.add(p); err != nil {
 			return nil, err

@@ -213,9 +213,10 @@ func TestAvailable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			asked := 0
 			var logs []string
-			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }}, toolOf("p", starhost.Tool{
-				Available: func(context.Context, *starhost.Turn) (bool, error) { asked++; return tt.answer() },
-			}))
+			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }},
+				toolOf("p", starhost.Tool{
+					Available: func(context.Context, *starhost.Turn) (bool, error) { asked++; return tt.answer() },
+				}))
 			s := h.NewSession(starhost.SessionConfig{})
 			turn := beginIn(t, s, starhost.Request{})
 			diff(t, "trace", tt.trace, traced(turn))
@@ -237,11 +238,12 @@ func TestAvailable(t *testing.T) {
 func TestAvailableCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0
-	h := newHost(t, starhost.Options{}, toolOf("p", starhost.Tool{Available: func(context.Context, *starhost.Turn) (bool, error) {
-		asked++
-		cancel()
-		return true, nil
-	}}))
+	h := newHost(t, starhost.Options{}, toolOf("p",
+		starhost.Tool{Available: func(context.Context, *starhost.Turn) (bool, error) {
+			asked++
+			cancel()
+			return true, nil
+		}}))
 	s := h.NewSession(starhost.SessionConfig{})
 	if _, err := s.Begin(ctx, starhost.Request{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Begin: got %v, want context.Canceled", err)
@@ -255,7 +257,8 @@ func TestToolTimeout(t *testing.T) {
 		<-ctx.Done()
 		return starhost.Result{}, ctx.Err()
 	}
-	turn := begin(t, newHost(t, starhost.Options{}, toolOf("p", starhost.Tool{Timeout: time.Millisecond, Call: waits})), starhost.Request{})
+	turn := begin(t, newHost(t, starhost.Options{},
+		toolOf("p", starhost.Tool{Timeout: time.Millisecond, Call: waits})), starhost.Request{})
 	got := call(t, turn, "page", "{}").Result
 	diff(t, "result", starhost.Result{ForLLM: "tool page failed: no result within 1ms, its timeout", IsError: true}, got)
 
@@ -263,10 +266,12 @@ func TestToolTimeout(t *testing.T) {
 	diff(t, "in time", "from p", call(t, begin(t, h, starhost.Request{}), "page", "{}").Result.ForLLM)
 
 	ctx, cancel := context.WithCancel(context.Background())
-	h = newHost(t, starhost.Options{}, toolOf("p", starhost.Tool{Timeout: time.Hour, Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		cancel()
-		return waits(ctx, t, c)
-	}}))
+	h = newHost(t, starhost.Options{}, toolOf("p",
+		starhost.Tool{Timeout: time.Hour,
+			Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+				cancel()
+				return waits(ctx, t, c)
+			}}))
 	turn = begin(t, h, starhost.Request{})
 	if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: "page"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("CallTool of a cancelled turn: got %v, want context.Canceled", err)
@@ -280,12 +285,13 @@ func TestSkills(t *testing.T) {
 		many = append(many, fmt.Sprintf("f%03d", i))
 	}
 	skill := func(name, text string, files ...string) starhost.Skill {
-		return starhost.Skill{Name: name, Description: "About " + name + ".", Files: files, Pos: at("p.star", 3), Load: func(context.Context, *starhost.Turn) (string, error) {
-			if text == "" {
-				return "", errors.New("file is gone")
-			}
-			return text, nil
-		}}
+		return starhost.Skill{Name: name, Description: "About " + name + ".", Files: files, Pos: at("p.star", 3),
+			Load: func(context.Context, *starhost.Turn) (string, error) {
+				if text == "" {
+					return "", errors.New("file is gone")
+				}
+				return text, nil
+			}}
 	}
 	p := starhost.Plugin{Name: "p", Skills: []starhost.Skill{
 		skill("review", "# Review", "scripts/run.sh", "api.md"), skill("alone", "# Alone"), skill("gone", ""),
@@ -376,21 +382,26 @@ func TestEndpoint(t *testing.T) {
 func TestAddTwice(t *testing.T) {
 	p := starhost.Plugin{
 		Name: "twice",
-		Tools: []starhost.Tool{{Name: "t", Description: "T.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-			return starhost.Result{}, nil
-		}}},
-		Hooks: []starhost.Hook{{Event: "turn_start", Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-			return starhost.Decision{}, nil
-		}}},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff", Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
-			return starhost.Context{}, nil
-		}}},
-		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt", Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
-			return starhost.Template{}, nil
-		}}},
-		Commands: []starhost.Command{{Name: "c", Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
-			return starhost.Result{}, nil
-		}}},
+		Tools: []starhost.Tool{{Name: "t", Description: "T.",
+			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return starhost.Result{}, nil
+			}}},
+		Hooks: []starhost.Hook{{Event: "turn_start",
+			Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+				return starhost.Decision{}, nil
+			}}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "ff",
+			Load: func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+				return starhost.Context{}, nil
+			}}},
+		TemplateLoaders: []starhost.TemplateLoader{{Prefix: "tt",
+			Load: func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+				return starhost.Template{}, nil
+			}}},
+		Commands: []starhost.Command{{Name: "c",
+			Call: func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
+				return starhost.Result{}, nil
+			}}},
 		Skills:    []starhost.Skill{{Name: "s", Load: func(context.Context, *starhost.Turn) (string, error) { return "", nil }}},
 		Endpoints: []starhost.Endpoint{{Name: "e", BaseURL: "https://api.example.com", Models: []string{"m"}}},
 	}

@@ -54,27 +54,17 @@ func newRegistry(declared []EventSpec) *registry {
 }
 
 // clone returns a copy that plugins can be added to.
-func (r *registry) clone(plugins []*Plugin) *registry {
-	var tools, loaders int
-	for _, p := range plugins {
-		tools, loaders = tools+len(p.Tools), loaders+len(p.FragmentLoaders)
-	}
+func (r *registry) clone() *registry {
 	c := &registry{
-		plugins: slices.Grow(slices.Clone(r.plugins), len(plugins)), names: cloneWithRoom(r.names, len(plugins)), events: r.events, hooksByEvent: newEventHooks(r.events),
-		tools: cloneWithRoom(r.tools, tools), loaders: cloneWithRoom(r.loaders, loaders),
-		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills), endpoints: maps.Clone(r.endpoints),
+		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events,
+		hooksByEvent: newEventHooks(r.events), tools: maps.Clone(r.tools), loaders: maps.Clone(r.loaders),
+		templates: maps.Clone(r.templates), commands: maps.Clone(r.commands), skills: maps.Clone(r.skills),
+		endpoints: maps.Clone(r.endpoints),
 	}
 	for i := range r.hooksByEvent {
 		old := &r.hooksByEvent[i]
 		c.hooksByEvent[i].hooks, c.hooksByEvent[i].hasMatch = slices.Clone(old.hooks), old.hasMatch
 	}
-	return c
-}
-
-// cloneWithRoom returns a copy of a map that has room for more.
-func cloneWithRoom[V any](m map[string]V, more int) map[string]V {
-	c := make(map[string]V, len(m)+more)
-	maps.Copy(c, m)
 	return c
 }
 
@@ -86,7 +76,8 @@ func (r *registry) sort() {
 	}
 	for i := range r.hooksByEvent {
 		slices.SortStableFunc(r.hooksByEvent[i].hooks, func(a, b *Hook) int {
-			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin)) // then as registered
+			// Hooks that are equal in both stay in the order of their registration.
+			return cmp.Or(cmp.Compare(a.Priority, b.Priority), strings.Compare(a.plugin, b.plugin))
 		})
 	}
 }

@@ -38,7 +38,8 @@ func TestRestricted(t *testing.T) {
 			p.Name, p.Restricted, p.Hooks = "p1", true, []starhost.Hook{hook(tt.event, tt.decision)}
 			var logs []string
 			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Text) }}, p)
-			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign, Arguments: json.RawMessage(`{"text":"id"}`), UserMessage: "hi"}
+			e := &starhost.Event{Name: tt.event, Tool: tt.tool, Foreign: tt.foreign,
+				Arguments: json.RawMessage(`{"text":"id"}`), UserMessage: "hi"}
 			out, err := h.Fire(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +49,8 @@ func TestRestricted(t *testing.T) {
 				t.Errorf("decision: got %q, want %q", got, tt.want)
 			}
 			refused := strings.Contains(tt.want, "failed") || tt.want == " "
-			if refused != (len(logs) > 0) || refused && (string(e.Arguments) != `{"text":"id"}` || e.UserMessage != "hi" || e.Result.ForLLM != "") {
+			if refused != (len(logs) > 0) || refused &&
+				(string(e.Arguments) != `{"text":"id"}` || e.UserMessage != "hi" || e.Result.ForLLM != "") {
 				t.Errorf("got logs %q and event %+v", logs, e)
 			}
 		})

@@ -62,7 +62,8 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	}
 	defer func() { s.slot <- struct{}{} }()
 	saved := SavedSession{
-		Turns: s.turns, Base: s.turnsBeforeReset, Asides: s.asides, Started: s.started, Completed: s.completed, Interrupted: s.interrupted,
+		Turns: s.turns, Base: s.turnsBeforeReset, Asides: s.asides, Started: s.started,
+		Completed: s.completed, Interrupted: s.interrupted,
 		Offer: len(s.unsentContext) > 0, Documents: s.documents, System: s.system.ownText,
 	}
 	for _, c := range s.startContext {

@@ -42,7 +42,8 @@ func TestLawSavedSession(t *testing.T) {
 			for range 6 {
 				c := drawContext(t, event)
 				for i := range c.Fragments {
-					c.Fragments[i].Target = rapid.SampledFrom([]fragments.Target{fragments.Prompt, fragments.System}).Draw(t, "target")
+					c.Fragments[i].Target = rapid.SampledFrom([]fragments.Target{fragments.Prompt,
+						fragments.System}).Draw(t, "target")
 				}
 				offers[event] = append(offers[event], c)
 			}

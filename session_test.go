@@ -19,7 +19,8 @@ func TestSessionConfig(t *testing.T) {
 		platforms = append(platforms, e.SessionID+" "+e.Platform+" "+e.Model)
 		return starhost.Decision{}
 	})))
-	first, second := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{ID: "mine", Platform: "cli", Model: "m", Seed: 7})
+	first, second := h.NewSession(starhost.SessionConfig{}), h.NewSession(starhost.SessionConfig{ID: "mine",
+		Platform: "cli", Model: "m", Seed: 7})
 	for range 2 {
 		ask(t, first, starhost.Request{})
 		ask(t, second, starhost.Request{})
@@ -158,7 +159,9 @@ func TestAddWhileATurnRuns(t *testing.T) {
 
 // Many sessions of one host, while plugins are added. Under the race detector.
 func TestConcurrentSessions(t *testing.T) {
-	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, nil }, Log: func(starhost.LogLine) {}}, echo(),
+	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
+		return true, nil
+	}, Log: func(starhost.LogLine) {}}, echo(),
 		in(1, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			return starhost.TextContext(fmt.Sprint(e.SessionID, e.Messages.Len()))
 		})),
@@ -181,11 +184,14 @@ func TestConcurrentSessions(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if p, err := turn.Prompt(context.Background()); err != nil || p.SharedPrefix == 0 && turn.Number() > 1 {
+					if p, err := turn.Prompt(context.Background()); err != nil || p.SharedPrefix == 0 &&
+						turn.Number() > 1 {
 						t.Errorf("prompt %d: got %v, shared %v", turn.Number(), err, p)
 					}
 					turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "echo"}}})
-					if _, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
+					if _, err := turn.CallTool(context.Background(),
+						starhost.ToolCall{ID: "c", Name: "echo",
+							Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
 						t.Error(err)
 					}
 					turn.End(context.Background())
@@ -233,10 +239,11 @@ func TestNowOfEvents(t *testing.T) {
 	var seen []string
 	see := func(what string, turn *starhost.Turn) { seen = append(seen, what+turn.Now().Format(" 04:05")) }
 	on := func(event string) starhost.Hook {
-		return starhost.Hook{Event: event, Call: func(_ context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-			see(e.Name, turn)
-			return starhost.Decision{}, nil
-		}}
+		return starhost.Hook{Event: event,
+			Call: func(_ context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+				see(e.Name, turn)
+				return starhost.Decision{}, nil
+			}}
 	}
 	nested := on("pre_tool_call")
 	nested.Call = func(ctx context.Context, turn *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
@@ -247,11 +254,12 @@ func TestNowOfEvents(t *testing.T) {
 		see("outer", turn)
 		return starhost.Decision{}, nil
 	}
-	tool := starhost.Tool{Name: "x", Description: "d", Call: func(_ context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
-		see("tool", turn)
-		see("tool", turn)
-		return starhost.Result{}, nil
-	}}
+	tool := starhost.Tool{Name: "x", Description: "d",
+		Call: func(_ context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
+			see("tool", turn)
+			see("tool", turn)
+			return starhost.Result{}, nil
+		}}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
 	p := plugin("p", on("turn_start"), on("turn_start"), nested, on("pre_command"))

@@ -101,7 +101,9 @@ func (s *systemText) addOrigins(set *fragments.Set) {
 	for i := range s.parts {
 		p := &s.parts[i]
 		if r := rows[p.id]; r != nil {
-			fresh := slices.DeleteFunc(r.Provenance(), func(o fragments.Origin) bool { return slices.Contains(p.origins, o) })
+			fresh := slices.DeleteFunc(r.Provenance(), func(o fragments.Origin) bool {
+				return slices.Contains(p.origins, o)
+			})
 			p.origins = slices.Concat(p.origins, fresh)
 		}
 	}

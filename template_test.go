@@ -90,7 +90,9 @@ func TestTemplateInATurn(t *testing.T) {
 		Tools:       []string{"e*"}, Options: json.RawMessage(`{"t":0,"n":1}`), Defaults: map[string]string{"how": "brief"},
 	}
 	p := templates("tmpl", tm)
-	p.FragmentLoaders = []starhost.FragmentLoader{loader("own", func(arg string) (starhost.Context, error) { return texts("own " + arg), nil })}
+	p.FragmentLoaders = []starhost.FragmentLoader{loader("own", func(arg string) (starhost.Context, error) {
+		return texts("own " + arg), nil
+	})}
 	other := echo()
 	other.Name, other.Tools[0].Name, other.Tools[0].Pos = "other", "page", at("other.star", 1)
 	var seen []string

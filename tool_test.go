@@ -42,9 +42,10 @@ func in(priority int, h starhost.Hook) starhost.Plugin {
 }
 
 func failing(event string, mode starhost.FailMode) starhost.Hook {
-	return starhost.Hook{Event: event, OnError: mode, Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-		return starhost.Decision{}, errors.New("division by zero")
-	}}
+	return starhost.Hook{Event: event, OnError: mode,
+		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+			return starhost.Decision{}, errors.New("division by zero")
+		}}
 }
 
 // ticking returns a clock that goes on by a second each time.
@@ -88,7 +89,8 @@ func TestCombining(t *testing.T) {
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
 		{"deny of the last of five wins", echo(), []starhost.Plugin{
-			in(1, hook(pre, starhost.Decision{})), in(2, hook(pre, args(`{"text":"changed"}`))), in(3, hook(pre, askFor)), in(4, hook(pre, starhost.Decision{})), in(5, hook(pre, deny)),
+			in(1, hook(pre, starhost.Decision{})), in(2, hook(pre, args(`{"text":"changed"}`))), in(3,
+				hook(pre, askFor)), in(4, hook(pre, starhost.Decision{})), in(5, hook(pre, deny)),
 		}, yes, "denied by p5: no"},
 		{"the first deny is told", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Deny("first"))), in(2, hook(pre, starhost.Deny("second")))}, nil, "denied by p1: first"},
 		{"deny before respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, deny))}, nil, "denied by p3: no"},
@@ -106,12 +108,13 @@ func TestCombining(t *testing.T) {
 		{"and may ask", echo(), []starhost.Plugin{in(1, refusing("prod", askFor)), in(2, hook(pre, args(`{"text":"prod"}`)))}, no, "denied by host: not approved: sure?"},
 		{"but its change does not count any more", echo(), []starhost.Plugin{in(1, refusing("prod", args(`{"text":"late"}`))), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, `{"text":"prod"}`},
 		{"and a guard that fails then denies", echo(), []starhost.Plugin{
-			in(1, starhost.Hook{Event: pre, Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
-				if strings.Contains(string(e.Arguments), "prod") {
-					return starhost.Decision{}, errors.New("key error")
-				}
-				return starhost.Decision{}, nil
-			}}),
+			in(1, starhost.Hook{Event: pre,
+				Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
+					if strings.Contains(string(e.Arguments), "prod") {
+						return starhost.Decision{}, errors.New("key error")
+					}
+					return starhost.Decision{}, nil
+				}}),
 			in(2, hook(pre, args(`{"text":"prod"}`))),
 		}, nil, "denied by p1: the guard of p1 failed: key error"},
 		{"a guard after the change is not asked again", echo(), []starhost.Plugin{in(1, hook(pre, args(`{"text":"prod"}`))), in(2, onceAllowed())}, nil, `{"text":"prod"}`},
@@ -161,9 +164,11 @@ func TestCombining(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{Approver: tt.approver}, append([]starhost.Plugin{tt.tools}, tt.plugins...)...)
+			h := newHost(t, starhost.Options{Approver: tt.approver},
+				append([]starhost.Plugin{tt.tools}, tt.plugins...)...)
 			turn := begin(t, h, starhost.Request{})
-			reply, err := turn.CallTool(context.Background(), starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"hi"}`)})
+			reply, err := turn.CallTool(context.Background(),
+				starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"hi"}`)})
 			got := reply.Result.ForLLM
 			var aborted *starhost.AbortError
 			if errors.As(err, &aborted) {
@@ -172,7 +177,8 @@ func TestCombining(t *testing.T) {
 				t.Fatal(err)
 			}
 			diff(t, "what the model is told", tt.want, got)
-			if denied := strings.HasPrefix(tt.want, "denied"); denied != (reply.Denied != nil) || denied && !reply.Result.IsError {
+			if denied := strings.HasPrefix(tt.want, "denied"); denied != (reply.Denied != nil) || denied &&
+				!reply.Result.IsError {
 				t.Errorf("denied: got %v, is_error %v, want %v", reply.Denied, reply.Result.IsError, denied)
 			}
 		})
@@ -243,7 +249,9 @@ func onceAllowed() starhost.Hook {
 
 func TestTraceOfACall(t *testing.T) {
 	var logged []string
-	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text) }}, echo(),
+	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
+		logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text)
+	}}, echo(),
 		in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"text":"prod"}`))), in(3, failing(pre, starhost.FailSkip)))
 	turn := begin(t, h, starhost.Request{})
 	call(t, turn, "echo", `{"text":"hi"}`)
@@ -303,7 +311,11 @@ func TestValidation(t *testing.T) {
 			p := echo()
 			p.Tools[0].Parameters = json.RawMessage(tt.schema)
 			fired := false
-			h := newHost(t, starhost.Options{}, p, plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision { fired = true; return starhost.Decision{} })))
+			h := newHost(t, starhost.Options{}, p,
+				plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision {
+					fired = true
+					return starhost.Decision{}
+				})))
 			got := call(t, begin(t, h, starhost.Request{}), "echo", tt.args)
 			if tt.want == "" {
 				if got.Result.IsError {
@@ -332,7 +344,11 @@ func manyProblems() string {
 
 func TestUnknownTool(t *testing.T) {
 	fired := false
-	h := newHost(t, starhost.Options{}, echo(), plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision { fired = true; return starhost.Decision{} })))
+	h := newHost(t, starhost.Options{}, echo(),
+		plugin("watch", hookFunc(pre, func(*starhost.Event) starhost.Decision {
+			fired = true
+			return starhost.Decision{}
+		})))
 	got := call(t, begin(t, h, starhost.Request{}), "ehco", "{}").Result
 	diff(t, "result", starhost.Result{ForLLM: `unknown tool "ehco" (did you mean echo?)`, IsError: true}, got)
 	if fired {
@@ -357,9 +373,15 @@ func TestFailingTools(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := echo()
-			p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) { return tt.call() }
+			p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+				return tt.call()
+			}
 			var seen starhost.Event
-			turn := begin(t, newHost(t, starhost.Options{}, p, plugin("watch", hookFunc(post, func(e *starhost.Event) starhost.Decision { seen = *e; return starhost.Decision{} }))), starhost.Request{})
+			turn := begin(t, newHost(t, starhost.Options{}, p,
+				plugin("watch", hookFunc(post, func(e *starhost.Event) starhost.Decision {
+					seen = *e
+					return starhost.Decision{}
+				}))), starhost.Request{})
 			got := call(t, turn, "echo", `{"text":""}`)
 			diff(t, "result", starhost.Result{ForLLM: tt.want, IsError: true}, got.Result)
 			var failure *starhost.HandlerError
@@ -372,8 +394,10 @@ func TestFailingTools(t *testing.T) {
 		})
 	}
 	var p *starhost.PanicError
-	turn := begin(t, newHost(t, starhost.Options{}, in(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
-	if errs := prompt(t, turn).Errors; len(errs) != 1 || !errors.As(errs[0], &p) || !strings.Contains(string(p.Stack), "tool_test.go") {
+	turn := begin(t, newHost(t, starhost.Options{},
+		in(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
+	if errs := prompt(t, turn).Errors; len(errs) != 1 || !errors.As(errs[0], &p) ||
+		!strings.Contains(string(p.Stack), "tool_test.go") {
 		t.Errorf("errors: got %v, want a *PanicError with the stack", errs)
 	}
 }
@@ -399,11 +423,12 @@ func TestPostToolCallPipeline(t *testing.T) {
 func TestNestedCalls(t *testing.T) {
 	var lanes []string
 	p := echo()
-	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.", Call: func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
-		lanes = append(lanes, starhost.LaneOf(ctx).Path())
-		r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
-		return r.Result, err
-	}})
+	p.Tools = append(p.Tools, starhost.Tool{Name: "outer", Description: "Calls echo.",
+		Call: func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
+			lanes = append(lanes, starhost.LaneOf(ctx).Path())
+			r, err := turn.CallTool(ctx, starhost.ToolCall{Name: "echo", Arguments: json.RawMessage(`{"text":"inner"}`)})
+			return r.Result, err
+		}})
 	inner := p.Tools[0].Call
 	p.Tools[0].Call = func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
 		lanes = append(lanes, starhost.LaneOf(ctx).Path())
@@ -418,7 +443,8 @@ func TestNestedCalls(t *testing.T) {
 
 	turn = begin(t, newHost(t, starhost.Options{}, p, in(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), starhost.Request{})
 	var aborted *starhost.AbortError
-	if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "outer"}); !errors.As(err, &aborted) || aborted.Plugin != "p1" {
+	if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "outer"}); !errors.As(err, &aborted) ||
+		aborted.Plugin != "p1" {
 		t.Errorf("outer: got %v, want the abort of p1", err)
 	}
 }
@@ -429,25 +455,34 @@ func TestCancelledCalls(t *testing.T) {
 		wrap func(cancel func()) starhost.Plugin
 	}{
 		{"in a hook", func(cancel func()) starhost.Plugin {
-			return in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision { cancel(); return starhost.Decision{} }))
+			return in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision {
+				cancel()
+				return starhost.Decision{}
+			}))
 		}},
 		{"in a failing hook", func(cancel func()) starhost.Plugin {
-			return in(1, starhost.Hook{Event: pre, Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
-				cancel()
-				return starhost.Decision{}, ctx.Err()
-			}})
+			return in(1, starhost.Hook{Event: pre,
+				Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
+					cancel()
+					return starhost.Decision{}, ctx.Err()
+				}})
 		}},
 		{"while approving", func(cancel func()) starhost.Plugin { return in(1, hook(pre, askFor)) }},
 		{"while asked to approve", func(cancel func()) starhost.Plugin {
 			p := in(1, hook(pre, askFor))
-			p.Hooks = append(p.Hooks, hookFunc(approval, func(*starhost.Event) starhost.Decision { cancel(); return approve }))
+			p.Hooks = append(p.Hooks, hookFunc(approval, func(*starhost.Event) starhost.Decision {
+				cancel()
+				return approve
+			}))
 			return p
 		}},
 		{"in the tool", func(cancel func()) starhost.Plugin {
-			return starhost.Plugin{Name: "p1", Tools: []starhost.Tool{{Name: "other", Description: "d", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-				cancel()
-				return starhost.Result{}, nil
-			}}}}
+			return starhost.Plugin{Name: "p1",
+				Tools: []starhost.Tool{{Name: "other", Description: "d",
+					Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+						cancel()
+						return starhost.Result{}, nil
+					}}}}
 		}},
 	}
 	for _, tt := range tests {
@@ -460,11 +495,13 @@ func TestCancelledCalls(t *testing.T) {
 			if len(p.Tools) > 0 {
 				name, args = "other", "{}"
 			}
-			turn := begin(t, newHost(t, starhost.Options{Approver: approver}, echo(), p, plugin("late", hookFunc(post, func(*starhost.Event) starhost.Decision {
-				t.Error("a hook ran after the turn was cancelled")
-				return starhost.Decision{}
-			}))), starhost.Request{})
-			if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: name, Arguments: json.RawMessage(args)}); !errors.Is(err, context.Canceled) {
+			turn := begin(t, newHost(t, starhost.Options{Approver: approver}, echo(), p,
+				plugin("late", hookFunc(post, func(*starhost.Event) starhost.Decision {
+					t.Error("a hook ran after the turn was cancelled")
+					return starhost.Decision{}
+				}))), starhost.Request{})
+			if _, err := turn.CallTool(ctx, starhost.ToolCall{Name: name,
+				Arguments: json.RawMessage(args)}); !errors.Is(err, context.Canceled) {
 				t.Errorf("CallTool: got %v, want context.Canceled", err)
 			}
 		})
@@ -475,7 +512,10 @@ func TestApprovalRequest(t *testing.T) {
 	var got starhost.ApprovalRequest
 	p := echo()
 	p.Tools[0].Approval = starhost.ApprovalAsk
-	h := newHost(t, starhost.Options{Approver: func(_ context.Context, r starhost.ApprovalRequest) (bool, error) { got = r; return true, nil }},
+	h := newHost(t, starhost.Options{Approver: func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
+		got = r
+		return true, nil
+	}},
 		p, in(1, hook(pre, askFor)), in(2, hook(pre, args(`{"text":"final"}`))))
 	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
 	diff(t, "request", starhost.ApprovalRequest{
@@ -492,9 +532,10 @@ func TestLawOffer(t *testing.T) {
 		denied := rapid.SliceOf(rapid.SampledFrom(append(names, "none"))).Draw(t, "denied")
 		p := starhost.Plugin{Name: "p"}
 		for _, name := range names {
-			p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "Does it.", Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-				return starhost.Result{}, nil
-			}})
+			p.Tools = append(p.Tools, starhost.Tool{Name: name, Description: "Does it.",
+				Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+					return starhost.Result{}, nil
+				}})
 		}
 		h := starhost.New(starhost.Options{Tools: starhost.ToolFilter{Deny: denied}})
 		if err := h.Add(p); err != nil {

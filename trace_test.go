@@ -21,13 +21,14 @@ func TestTraceReaders(t *testing.T) {
 		h := starhost.New(starhost.Options{})
 		var said int
 		for i := range rapid.IntRange(1, 4).Draw(t, "hooks") {
-			hook := starhost.Hook{Event: "pre_llm_call", Pos: at("p.star", i+1), Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
-				said++
-				if said%7 == 0 {
-					return starhost.Decision{}, errors.New("broken")
-				}
-				return decisions[said%len(decisions)], nil
-			}}
+			hook := starhost.Hook{Event: "pre_llm_call", Pos: at("p.star", i+1),
+				Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+					said++
+					if said%7 == 0 {
+						return starhost.Decision{}, errors.New("broken")
+					}
+					return decisions[said%len(decisions)], nil
+				}}
 			if err := h.Add(starhost.Plugin{Name: fmt.Sprintf("p%d", i), Hooks: []starhost.Hook{hook}}); err != nil {
 				t.Fatal(err)
 			}

@@ -81,8 +81,9 @@ type Turn struct {
 // newEvent returns an event with everything filled in that is known at any time.
 func (t *Turn) newEvent(name string) *Event {
 	return &Event{
-		Name: name, SessionID: t.session.config.ID, UserMessage: t.words, IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
-		Model: t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
+		Name: name, SessionID: t.session.config.ID, UserMessage: t.words,
+		IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
+		Model:       t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
 		Arguments: emptyObject,
 	}
 }

@@ -44,7 +44,9 @@ func TestWarnMode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs []string
-			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text) }}, tt.plugins...)
+			h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
+				logs = append(logs, l.Plugin+" "+l.Level+" "+l.Text)
+			}}, tt.plugins...)
 			turn := begin(t, h, starhost.Request{Text: "x"})
 			prompt(t, turn)
 			diff(t, "result", tt.want, call(t, turn, "echo", `{"text":"x"}`).Result.ForLLM)

@@ -157,7 +157,8 @@ func connect(t *testing.T, s *mcp.Server, o *sdk.ClientOptions) *sdk.ClientSessi
 // serve serves plugins to a client.
 func serve(t *testing.T, plugins ...starhost.Plugin) *sdk.ClientSession {
 	t.Helper()
-	return connect(t, mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, plugins...)), mcp.Options{}), nil)
+	return connect(t, mcp.NewServer(starhost.NewLiveHost(newHost(t, starhost.Options{}, plugins...)), mcp.Options{}),
+		nil)
 }
 
 // call calls a tool and returns its answer as JSON.
