@@ -130,7 +130,8 @@ func joinTexts(sep string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 
-// takeAbort turns a plugin's abort into a verdict that blocks. It returns every other error.
+// takeAbort turns a plugin's abort into a verdict that blocks. It returns any other error
+// unchanged.
 func (v *verdict) takeAbort(err error) error {
 	if aborted, ok := errors.AsType[*starhost.AbortError](err); ok {
 		v.block, v.stop, v.reason = true, true, aborted.Reason

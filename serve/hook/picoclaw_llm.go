@@ -88,7 +88,7 @@ func (p *picoConn) closeSessions(ctx context.Context) {
 func (s *picoSession) closeSession(ctx context.Context) {
 	s.endTurn(ctx)
 	if s.session != nil {
-		_ = s.session.Close(ctx) // an error can change no answer any more
+		_ = s.session.Close(ctx) // an error cannot change an answer now
 	}
 }
 

@@ -171,8 +171,9 @@ func TestServePanics(t *testing.T) {
 }
 
 // TestServeApprovals checks that approve_tool uses the decision of before_tool: it refuses a call
-// that before_tool denied, and a call with the arguments from before a plugin changed them. If
-// PicoClaw sends approvals alone, approve_tool asks the guards, which cannot change the call.
+// that before_tool denied. If plugins changed the arguments of a call, it refuses the original
+// call. If PicoClaw sends approvals alone, approve_tool asks the guards, which cannot change the
+// call.
 func TestServeApprovals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	asked := 0

@@ -31,8 +31,8 @@ func (s *session) recordFragments(rows []*fragments.Row) {
 }
 
 // addStored adds stored fragments to the last page of a list of resources: fragments with a name,
-// and fragments of the client's own prompts. The list omits fragments of other clients, because
-// they are private to a client that knows the id.
+// and fragments of the client's own prompts. The list omits the fragments of other clients'
+// prompts: only a client that knows their ids may read them.
 func (s *Server) addStored(
 	ctx context.Context, ss *sdk.ServerSession, list *sdk.ListResourcesResult,
 ) (sdk.Result, error) {
