@@ -13,10 +13,7 @@ var maxWords = map[string]int{
 	"cmd/starhost":      43,
 	"cmd/starhost/lint": 1,
 	"docs":              90,
-	"e2e":               3,
 	"loader":            115,
-	"model/anthropic":   5,
-	"scripts":           1,
 	"starlark":          156,
 }
 

@@ -1,6 +1,6 @@
-// Package e2e runs the program as others' clients do: the conformance scenarios of
-// the Model Context Protocol, its inspector and its JavaScript client. They come from
-// npm, pinned; without npm the tests are skipped.
+// Package e2e tests the program with clients of other projects: the conformance scenarios of
+// the Model Context Protocol, its inspector and its JavaScript client. npm installs pinned
+// versions of them; without npm the tests are skipped.
 package e2e
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// plugin is what is served.
+// plugin is the plugin that is served.
 const plugin = "conformance.star"
 
-// clients installs the clients, if they are not there as they should be, and returns
-// the Node program that they run on.
+// clients installs the clients if they are missing or of another version, and returns the path
+// of the Node program for them.
 func clients(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short: the clients of others are not run")
+		t.Skip("-short: clients of other projects do not run")
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		t.Skip("npm is not installed: the clients of others come from there")
+		t.Skip("npm is not installed: it installs the clients")
 	}
-	node, _ := filepath.Abs("node_modules/node/bin/node") // of this folder
+	node, _ := filepath.Abs("node_modules/node/bin/node") // the pinned Node
 	want, _ := os.ReadFile("package-lock.json")
 	if got, _ := os.ReadFile("node_modules/.starhost"); len(want) > 0 && bytes.Equal(got, want) {
 		return node
@@ -48,7 +48,7 @@ func clients(t *testing.T) string {
 	return node
 }
 
-// build returns the program.
+// build builds the program and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "starhost")
@@ -64,7 +64,7 @@ func serve(t *testing.T, program string) string {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := exec.CommandContext(ctx, program, "serve", "--no-config", plugin, "--mcp", "127.0.0.1:0")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	said, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -73,9 +73,9 @@ func serve(t *testing.T, program string) string {
 	}
 	t.Cleanup(func() {
 		stop()
-		_ = cmd.Wait() // it was told to end
+		_ = cmd.Wait() // an error: the test killed it
 	})
-	for lines := bufio.NewScanner(said); lines.Scan(); {
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		if _, url, ok := strings.Cut(lines.Text(), "serving MCP at "); ok {
 			return url
 		}
@@ -84,8 +84,7 @@ func serve(t *testing.T, program string) string {
 	return ""
 }
 
-// run runs a program with the clients' Node first in the path, and returns what it
-// printed.
+// run runs a program with the clients' Node first in the path, and returns its output.
 func run(t *testing.T, node, program string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -94,8 +93,8 @@ func run(t *testing.T, node, program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestConformance runs all scenarios. Those of expected-failures.yml must fail, all
-// others pass.
+// TestConformance runs all scenarios. The scenarios of expected-failures.yml must fail, and all
+// others must pass.
 func TestConformance(t *testing.T) {
 	node := clients(t)
 	out, err := run(t, node, node, "node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
@@ -108,7 +107,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestClient has the official JavaScript client list and call over both transports.
+// TestClient lets the official JavaScript client list and call over both transports.
 func TestClient(t *testing.T) {
 	node, program := clients(t), build(t)
 	want, err := os.ReadFile("client.want")
@@ -135,7 +134,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestInspector has the inspector list and call over both transports.
+// TestInspector lets the inspector list and call over both transports.
 func TestInspector(t *testing.T) {
 	node, program := clients(t), build(t)
 	targets := map[string][]string{

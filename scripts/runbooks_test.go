@@ -30,8 +30,8 @@ import (
 	"github.com/starhost/starhost/report"
 )
 
-// realData holds the 117 runbooks of the Prometheus operator project, which are
-// no part of this repository.
+// realData is a folder with the 117 runbooks of the Prometheus operator project, which are not
+// in this repository.
 const realData = "../../shared/data"
 
 // copyPlugin offers the same files as the plugin runbooks.
@@ -71,7 +71,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// hash notes what sha256sum says of each runbook as it is on the disk.
+// hash records the output of sha256sum for each runbook on the disk.
 func (d *desk) hash(t *testing.T) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(realData), "runbooks", func(path string, entry fs.DirEntry, err error) error {
@@ -133,7 +133,7 @@ func ask(t *testing.T, host *starhost.Host, refs ...string) *starhost.Prompt {
 	return p
 }
 
-// offered returns the rows of what came from references, by their sources.
+// offered returns the rows that come from references, by their sources.
 func offered(p *starhost.Prompt) map[string]*fragments.Row {
 	rows := map[string]*fragments.Row{}
 	for _, r := range p.Fragments {
@@ -189,7 +189,7 @@ func TestRealRequestBodies(t *testing.T) {
 	tests := []struct {
 		name string
 		body func(*starhost.Prompt) ([]byte, error)
-		want any // messages
+		want any // the messages
 	}{
 		{"openai", openai.Body, []any{
 			map[string]any{"role": "system", "content": p.System},
@@ -225,9 +225,9 @@ func TestRealRequestBodies(t *testing.T) {
 	}
 }
 
-// TestRealRunbooksAreDeterministic builds one prompt 50 times, on one and two
-// processors, with loaders that run one, two or eight at a time and start in both
-// orders: nothing that anybody can see of it differs.
+// TestRealRunbooksAreDeterministic builds one prompt 50 times, on one and two processors, with
+// one, two or eight loaders at a time that start in both orders. All visible parts must be
+// equal.
 func TestRealRunbooksAreDeterministic(t *testing.T) {
 	d := newDesk(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -250,8 +250,8 @@ func TestRealRunbooksAreDeterministic(t *testing.T) {
 	}
 }
 
-// visible returns all that a prompt shows: what is sent, in each form, and the
-// report as text and as JSON.
+// visible returns all visible parts of a prompt: the request in each form, and the report as
+// text and as JSON.
 func visible(t *testing.T, p *starhost.Prompt) string {
 	t.Helper()
 	rows, err := json.Marshal([]any{p.Fragments, p.Attachments, p.Tools, p.Hooks, p.Given, p.SavedBytes})

@@ -33,8 +33,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestTogether shows that the plugins fit together without a config, and that
-// each says what it is and who cares for it.
+// TestTogether shows that the plugins do not conflict without a config, and that each has a
+// description and an author.
 func TestTogether(t *testing.T) {
 	set, err := loader.Load(t.Context(), loader.Options{Args: []string{"."}})
 	if err != nil {
@@ -56,8 +56,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestBadPattern shows that redaction with a pattern that is none is not loaded,
-// so that nobody believes that it cleans.
+// TestBadPattern shows that the plugin redact does not load with an invalid pattern, so that no
+// user believes that it redacts.
 func TestBadPattern(t *testing.T) {
 	config, _, err := loader.ParseConfig("starhost.toml", ".", []byte("[plugin.redact]\nextra = { customer = \"C-([0-9]\" }\n"))
 	if err != nil {
@@ -77,7 +77,7 @@ func TestBadPattern(t *testing.T) {
 	}
 }
 
-// write writes a file of a test, with the folders that it is in.
+// write writes a file of a test, and makes its folders.
 func write(t *testing.T, file, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -1,8 +1,7 @@
-// Package anthropic speaks to endpoints that understand Anthropic's Messages.
+// Package anthropic writes requests for endpoints of Anthropic's Messages interface.
 //
-// [Body] writes a prompt as the body of such a request. It is a function of the
-// prompt alone: the same prompt gives the same bytes. Nothing here opens a
-// connection.
+// [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
+// the same prompt gives the same bytes. This package opens no connections.
 package anthropic
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// What stands in the body of a prompt that names no model, or whose options have
-// no max_tokens: the interface requires both.
+// The body of a prompt without a model, or without max_tokens in its options, has these values,
+// because the interface requires both.
 const (
 	DefaultModel     = "claude-sonnet-4-5"
 	DefaultMaxTokens = 4096
@@ -31,19 +30,19 @@ type message struct {
 	Content []block `json:"content"`
 }
 
-// A block is a piece of a message's content; Type says which fields are set.
+// A block is a piece of a message's content. Type determines which fields are set.
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
 
-	Source *source `json:"source,omitempty"` // of an image or document
-	Title  string  `json:"title,omitempty"`  // of a document
+	Source *source `json:"source,omitempty"` // in an image or document
+	Title  string  `json:"title,omitempty"`  // in a document
 
-	ID    string          `json:"id,omitempty"` // of a tool_use
+	ID    string          `json:"id,omitempty"` // in a tool_use
 	Name  string          `json:"name,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
 
-	ToolUseID string  `json:"tool_use_id,omitempty"` // of a tool_result
+	ToolUseID string  `json:"tool_use_id,omitempty"` // in a tool_result
 	Content   []block `json:"content,omitempty"`
 	IsError   bool    `json:"is_error,omitempty"`
 }
@@ -62,9 +61,9 @@ type tool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// Body returns the body of a Messages request for p, as compact JSON with sorted
-// keys. The prompt's options are merged in. The error names an attachment of a
-// type that a message cannot carry, or an option that the prompt itself sets.
+// Body returns the body of a Messages request for p, as compact JSON with sorted keys,
+// including the prompt's options. It returns an error for an attachment of a type that a
+// message cannot contain, and for an option that the prompt itself sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
 	messages, err := messagesOf(p.Messages)
 	if err != nil {
@@ -86,7 +85,7 @@ func Body(p *starhost.Prompt) ([]byte, error) {
 	return encode(body)
 }
 
-// mergeOptions adds options to body. None may replace what the prompt says.
+// mergeOptions adds options to body. An option that the prompt itself sets is an error.
 func mergeOptions(body map[string]any, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
@@ -129,8 +128,8 @@ func toolsOf(list []starhost.Tool) []tool {
 	return tools
 }
 
-// messagesOf returns the conversation. Answers of tools are user messages here,
-// and what one side says in a row is one message.
+// messagesOf returns the conversation. A tool's result becomes a user message, and consecutive
+// messages of one role become one message, because the interface requires both.
 func messagesOf(list []starhost.Message) ([]message, error) {
 	var out []message
 	for i := range list {
@@ -138,7 +137,7 @@ func messagesOf(list []starhost.Message) ([]message, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case len(blocks) == 0: // the interface refuses empty text
+		case len(blocks) == 0: // the interface refuses an empty message
 		case len(out) > 0 && out[len(out)-1].Role == role:
 			last := &out[len(out)-1]
 			last.Content = append(last.Content, blocks...)
@@ -152,7 +151,7 @@ func messagesOf(list []starhost.Message) ([]message, error) {
 	return out, nil
 }
 
-// blocksOf returns what a message says, and who says it.
+// blocksOf returns the role and the content of a message.
 func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
 	if m.Content.Len() > 0 {
 		blocks = append(blocks, block{Type: "text", Text: m.Content.String()})
@@ -178,7 +177,7 @@ func blocksOf(m *starhost.Message) (role string, blocks []block, err error) {
 	return starhost.RoleUser, []block{answer}, nil
 }
 
-// blockOf returns what carries an attachment.
+// blockOf returns the block that contains an attachment.
 func blockOf(a *fragments.Attachment) (block, error) {
 	switch a.Type {
 	case "image/gif", "image/jpeg", "image/png", "image/webp":
@@ -200,7 +199,7 @@ func sourceOf(a *fragments.Attachment) *source {
 	return &source{Type: "base64", MediaType: a.Type, Data: base64.StdEncoding.EncodeToString([]byte(a.Content))}
 }
 
-// isText reports whether an attachment can be sent as it is read.
+// isText reports whether an attachment can be sent as text.
 func isText(a *fragments.Attachment) bool {
 	switch a.Type {
 	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":

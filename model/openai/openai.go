@@ -1,9 +1,8 @@
-// Package openai speaks to endpoints that understand OpenAI's Chat Completions,
-// which most providers and local servers do.
+// Package openai writes requests for endpoints of OpenAI's Chat Completions, an interface that
+// most providers and local servers have.
 //
-// [Body] writes a prompt as the body of such a request. It is a function of the
-// prompt alone: the same prompt gives the same bytes. Nothing here opens a
-// connection.
+// [Body] writes a prompt as the body of such a request. It is a function of the prompt alone:
+// the same prompt gives the same bytes. This package opens no connections.
 package openai
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// DefaultModel stands in the body of a prompt that names no model.
+// DefaultModel is the model in the body of a prompt that names none.
 const DefaultModel = "gpt-5-mini"
 
 // A message is one entry of "messages".
@@ -30,7 +29,7 @@ type message struct {
 	CallID    string     `json:"tool_call_id,omitempty"`
 }
 
-// A part is a piece of a message's content; Type says which field is set.
+// A part is a piece of a message's content. Type determines which field is set.
 type part struct {
 	Type  string    `json:"type"`
 	Text  string    `json:"text,omitempty"`
@@ -75,10 +74,9 @@ type toolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// Body returns the body of a Chat Completions request for p, as compact JSON with
-// sorted keys. The prompt's options are merged in. The error names an attachment
-// of a type that a message cannot carry, or an option that the prompt itself
-// sets.
+// Body returns the body of a Chat Completions request for p, as compact JSON with sorted keys,
+// including the prompt's options. It returns an error for an attachment of a type that a
+// message cannot contain, and for an option that the prompt itself sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
 	messages, err := messagesOf(p)
 	if err != nil {
@@ -97,7 +95,7 @@ func Body(p *starhost.Prompt) ([]byte, error) {
 	return encode(body)
 }
 
-// mergeOptions adds options to body. None may replace what the prompt says.
+// mergeOptions adds options to body. An option that the prompt itself sets is an error.
 func mergeOptions(body map[string]any, options json.RawMessage) error {
 	if len(options) == 0 {
 		return nil
@@ -140,14 +138,14 @@ func toolsOf(list []starhost.Tool) []tool {
 	return tools
 }
 
-// messagesOf returns the conversation. A tool's message is text alone, so what
-// tools attached follows their answers in a user message.
+// messagesOf returns the conversation. A tool's message can contain only text, so a user
+// message with the tools' attachments follows their results.
 func messagesOf(p *starhost.Prompt) ([]message, error) {
 	var out []message
 	if p.System != "" {
 		out = append(out, message{Role: "system", Content: p.System})
 	}
-	var attached []part // by tools, since the last message that is none
+	var attached []part // by tools, since the last message of another role
 	flush := func() {
 		if len(attached) > 0 {
 			out = append(out, message{Role: "user", Content: attached})
@@ -173,7 +171,7 @@ func messagesOf(p *starhost.Prompt) ([]message, error) {
 	return out, nil
 }
 
-// content returns text with parts behind it, or the text alone if there are none.
+// content returns text and parts, or only the text if there are no parts.
 func content(text string, parts []part) any {
 	if len(parts) == 0 {
 		return text
@@ -208,13 +206,13 @@ func partsOf(list []fragments.Attachment) ([]part, error) {
 	return parts, nil
 }
 
-// imageTypes are the pictures that a message can carry.
+// imageTypes are the pictures that a message can contain.
 var imageTypes = []string{"image/gif", "image/jpeg", "image/png", "image/webp"}
 
-// audioFormats are the sounds that a message can carry, by type.
+// audioFormats are the sounds that a message can contain, by type.
 var audioFormats = map[string]string{"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
-// partOf returns what carries an attachment.
+// partOf returns the part that contains an attachment.
 func partOf(a *fragments.Attachment) (part, error) {
 	format := audioFormats[a.Type]
 	switch {
@@ -232,8 +230,7 @@ func partOf(a *fragments.Attachment) (part, error) {
 	return part{}, fmt.Errorf("attachment %s: got type %q, want a GIF, JPEG, PNG or WebP image, PDF, WAV, MP3, or text that is not empty: Chat Completions carry nothing else", nameOf(a), a.Type)
 }
 
-// address returns the URL under which a model reads an attachment: its own, or
-// one that holds the bytes.
+// address returns the URL of an attachment, or a data URL with its bytes.
 func address(a *fragments.Attachment) string {
 	if a.URL != "" {
 		return a.URL
@@ -241,7 +238,7 @@ func address(a *fragments.Attachment) string {
 	return "data:" + a.Type + ";base64," + base64.StdEncoding.EncodeToString([]byte(a.Content))
 }
 
-// isText reports whether an attachment can be sent as it is read.
+// isText reports whether an attachment can be sent as text.
 func isText(a *fragments.Attachment) bool {
 	switch a.Type {
 	case "application/json", "application/xml", "application/yaml", "application/toml", "application/x-ndjson":
