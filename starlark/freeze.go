@@ -9,45 +9,43 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Holder is a host's value that holds others. The freeze check follows them;
-// a host's value that is no Holder counts as one value without parts.
+// A Container is a host's value that contains other values. The freeze check follows them. It
+// counts any other host's value as one value without parts.
 type Container interface {
 	starlark.Value
-	// Held returns the values that Freeze reaches directly.
+	// Parts returns the values that Freeze reaches directly.
 	Parts() []starlark.Value
 }
 
-// A Texts is a host's value that holds texts and nothing else. It says how long they
-// are, so that nobody has to follow them.
+// A TextValue is a host's value that contains texts and no other values. The freeze check and the
+// text walk ask for its length instead of following its parts.
 type TextValue interface {
 	starlark.Value
-	// TextBytes returns the length of all of them together.
+	// TextBytes returns the length of all its texts together.
 	TextBytes() int
 }
 
-// freeze freezes the globals of a file and the values kept besides, after it
-// has made sure that Freeze ends soon.
-func freeze(file string, globals starlark.StringDict, kept []starlark.Value) error {
+// freeze freezes the globals of a file and the extra values, after a check that Freeze ends soon.
+func freeze(file string, globals starlark.StringDict, extra []starlark.Value) error {
 	c := freezeCheck{pos: Pos{File: file}}
 	for _, name := range globals.Keys() {
 		if err := c.walk(globals[name], 1); err != nil {
 			return err
 		}
 	}
-	for _, v := range kept {
+	for _, v := range extra {
 		if err := c.walk(v, 1); err != nil {
 			return err
 		}
 	}
 	globals.Freeze()
-	for _, v := range kept {
+	for _, v := range extra {
 		v.Freeze()
 	}
 	return nil
 }
 
-// checkResult makes sure that what a function returned can be frozen, stored and
-// converted.
+// checkResult checks that starhost can freeze, store and convert the result of a function.
 func (w *worker) checkResult(v starlark.Value) error {
 	if isAtom(v) {
 		return nil
@@ -56,15 +54,14 @@ func (w *worker) checkResult(v starlark.Value) error {
 	return c.walk(v, 1)
 }
 
-// A freezeCheck visits values the way Freeze does. Lists, dicts and sets know
-// that they are frozen, and are visited once. Tuples, functions, structs and
-// bound methods do not: Freeze visits them once for each way that leads to them,
-// which can be more than there are atoms, and never ends in a function that
+// A freezeCheck visits values as Freeze does. Freeze visits lists, dicts and sets once, because
+// they store whether they are frozen. It visits tuples, functions, structs and bound methods once
+// for each path to them, which can take exponential time, and it never ends on a function that
 // captures itself.
 type freezeCheck struct {
-	pos    Pos // of what is checked
+	pos    Pos // position for errors
 	nodes  int
-	first  starlark.Value // that is seen: most results are one list
+	first  starlark.Value // the first visited value; most results are one list, which needs no map
 	seen   map[starlark.Value]bool
 	active map[*starlark.Function]bool
 }
@@ -107,7 +104,7 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 	return nil
 }
 
-// walkOnce visits the parts of a value that knows when it is frozen.
+// walkOnce visits the parts of a list, dict or set, unless they were visited before.
 func (c *freezeCheck) walkOnce(v starlark.Value, parts func() error) error {
 	switch {
 	case c.first == nil:
@@ -177,7 +174,7 @@ func (e *freezeError) Error() string {
 	return fmt.Sprintf("function %s captures itself; it cannot be frozen", e.fn.Name())
 }
 
-// Place is where the function is defined.
+// Place returns the position of the function's definition.
 func (e *freezeError) Place() syntax.Position { return e.fn.Position() }
 
 func (e *freezeError) Code() string { return limitKinds["freeze"].code }

@@ -8,9 +8,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A helper does the work of an operation that the rewriter took out of the
-// script. Its name starts with "$", so that no script can spell it, or is that
-// of the method it stands for in error messages.
+// A helper does the work of an operation that the rewriter replaced. Its name starts with "$", so
+// that no script can spell it. The helper of a method has the method's name, because errors show
+// it.
 type helper struct {
 	name string
 	run  func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
@@ -29,8 +29,8 @@ func (h *helper) CallInternal(
 	return h.run(th, args, kwargs)
 }
 
-// helpers are all helpers by the name that rewritten source calls them by:
-// those of operators, and one for each method name of a core type.
+// helpers has all helpers by the names that rewritten source uses: those of operators and other
+// syntax, and one for each name of a method of a core type.
 var helpers = sync.OnceValue(func() starlark.StringDict {
 	m := make(starlark.StringDict, 128)
 	for name, do := range syntaxHelpers {
@@ -50,7 +50,7 @@ var helpers = sync.OnceValue(func() starlark.StringDict {
 	return m
 })
 
-// guardedOps are the binary operators whose work can exceed their instruction.
+// guardedOps are the binary operators that can do more work than their instruction pays for.
 var guardedOps = []syntax.Token{
 	syntax.PLUS, syntax.MINUS, syntax.STAR, syntax.SLASHSLASH, syntax.PERCENT,
 	syntax.AMP, syntax.PIPE, syntax.CIRCUMFLEX, syntax.LTLT, syntax.GTGT,
@@ -58,10 +58,10 @@ var guardedOps = []syntax.Token{
 
 var comparisonOps = []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE}
 
-// operation is the code of a helper.
+// An operation is the code of a helper.
 type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 
-// syntaxHelpers are the helpers that stand for syntax other than an operator.
+// syntaxHelpers has the helpers of syntax other than binary operators.
 var syntaxHelpers = map[string]operation{
 	"$neg":      negate,
 	"$~":        complement,
@@ -127,26 +127,26 @@ func compareHelper(op syntax.Token) operation {
 	}
 }
 
-// payFrame pays for the frame of a large function, and for the dict of its
-// **kwargs: enter(steps, bytes).
+// payFrame is the helper enter(steps, bytes). It charges for the frame of a large function, and for
+// the dict of its **kwargs.
 func payFrame(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	steps, _ := args[0].(starlark.Int).Uint64()
 	bytes, _ := args[1].(starlark.Int).Uint64()
 	return starlark.None, workerOf(th).charge("call", steps, bytes)
 }
 
-// payStarArgs pays for the elements of *args in a call.
+// payStarArgs charges for the elements of *args in a call.
 func payStarArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[0], workerOf(th).payElements(starArg, args[0])
 }
 
-// payKeywordArgs pays for the entries of **kwargs in a call.
+// payKeywordArgs charges for the entries of **kwargs in a call.
 func payKeywordArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	n := starlark.Len(args[0])
 	if n <= 0 {
 		return args[0], nil
 	}
-	// The callee looks each name up among its parameters, one after the other.
+	// The called function compares each name with its parameters, one after the other.
 	w := workerOf(th)
 	if err := w.charge(keywordArg.op, multiplyClamped(uint64(n), maxParams/16), 0); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func payKeywordArgs(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple
 		return nil, err
 	}
 	return args[0], w.forEach(keywordArg.op, elementVisit, args[0], func(k starlark.Value) error {
-		if n := starlark.Len(k); n > maxErrorText { // the error of a function that has no such parameter
+		if n := starlark.Len(k); n > maxErrorText { // the error of a function without such a parameter quotes the name
 			if err := w.charge(keywordArg.op, 0, multiplyClamped(uint64(n), 4)); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// guardHostValue returns value with all functions in it made to pay cost.
+// guardHostValue returns a copy of value in which every function charges cost.
 func guardHostValue(name string, value starlark.Value, cost Cost) (starlark.Value, error) {
 	switch v := value.(type) {
 	case *starlarkstruct.Module:
@@ -30,7 +30,7 @@ func guardHostValue(name string, value starlark.Value, cost Cost) (starlark.Valu
 	return value, nil
 }
 
-// guardHostFunc makes fn pay before it works, and keeps its panics from the process.
+// guardHostFunc returns a function that charges cost, calls fn and recovers its panics.
 func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 	return starlark.NewBuiltin(fn.Name(), func(
 		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
@@ -48,7 +48,7 @@ func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 	})
 }
 
-// payHost charges a call of a host's function before it works.
+// payHost charges for a call of a host's function, before it works.
 func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	if cost.BytesPerArgByte == 0 {
 		return w.charge(op, cost.Steps, 0)
@@ -60,7 +60,7 @@ func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []sta
 	return w.charge(op, addClamped(cost.Steps, textBytes.steps(n)), multiplyClamped(n, cost.BytesPerArgByte))
 }
 
-// argsTextSize bounds the length of the text of all arguments.
+// argsTextSize returns an upper bound of the length of the text of all arguments.
 func (w *worker) argsTextSize(op string, args starlark.Tuple, kwargs []starlark.Tuple) (uint64, error) {
 	size, _, err := w.argSizes(op, false, args.Elements())
 	if err != nil {
@@ -76,13 +76,13 @@ func (w *worker) argsTextSize(op string, args starlark.Tuple, kwargs []starlark.
 	return size, nil
 }
 
-// payHostResult walks what a host's function returned, so that a value which holds
-// another many times is paid for as often.
+// payHostResult charges for the result of a host's function. If the result contains another value
+// several times, the charge counts it as often.
 func (w *worker) payHostResult(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	if texts, ok := v.(TextValue); ok { // as the walk does, which is not worth it for one value
+	if texts, ok := v.(TextValue); ok { // the same charges as those of the walk, without its setup
 		if err := w.payAs(op, quotedByteScan, uint64(texts.TextBytes())); err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (w *worker) payHostResult(op string, v starlark.Value) error {
 	return err
 }
 
-// payHostOperands walks the values if one of them stands for a list or dict: the host's
-// code for their operators takes time by what all of them hold.
+// payHostOperands charges for the size of the values if one of them stands for a list or dict,
+// because the host's code for its operators may read all of them.
 func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 	if !slices.ContainsFunc(values, isHost) {
 		return nil
@@ -106,8 +106,8 @@ func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 	return nil
 }
 
-// callHostMethod is a call of a method of a host's value. It has no cost of its own:
-// it pays by the length of its receiver, and for what it returns.
+// callHostMethod calls a method of a host's value. Methods declare no cost, so it charges by the
+// length of the receiver, and for the result.
 func (w *worker) callHostMethod(
 	b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (_ starlark.Value, err error) {
@@ -123,7 +123,7 @@ func (w *worker) callHostMethod(
 	return v, w.payHostResult(b.Name(), v)
 }
 
-// payNestedCall pays for a call that goes from one plugin to another.
+// payNestedCall charges for a call from one plugin to another.
 func (w *worker) payNestedCall(op string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	n, err := w.argsTextSize(op, args, kwargs)
 	if err != nil {
@@ -132,8 +132,8 @@ func (w *worker) payNestedCall(op string, args starlark.Tuple, kwargs []starlark
 	return w.charge(op, addClamped(nestedSteps, textBytes.steps(n)), n)
 }
 
-// payResult pays for what a handler returned: the host will convert it, each part
-// as often as it is met. No text is read for that.
+// payResult charges for the result of a handler, which the host will convert: a part that occurs
+// several times counts as often. It does not read strings.
 func (w *worker) payResult(v starlark.Value) error {
 	n, err := w.resultSize("result", v)
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *worker) payResult(v starlark.Value) error {
 	return w.charge("result", textBytes.steps(n), n)
 }
 
-// resultSize bounds the length of v as the host writes it.
+// resultSize returns an upper bound of the length of v as the host writes it.
 func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
 	if isAtom(v) {
 		return w.argSize(op, false, v)
@@ -150,8 +150,8 @@ func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
 	return w.walk(textWalk{w: w, op: op, byteSize: maxQuoted}, v)
 }
 
-// checkEnv refuses functions in the environment of one file: they are given with
-// their cost to Define.
+// checkEnv refuses functions in the environment of a file, because they have no cost. The host must
+// give them to Define.
 func checkEnv(file string, env starlark.StringDict) error {
 	for _, name := range env.Keys() {
 		switch env[name].(type) {

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// readIndex is x[y].
+// readIndex is the helper of x[y].
 func readIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return getIndex(th, args[0], args[1])
 }
@@ -36,8 +36,8 @@ func getIndex(th *starlark.Thread, x, y starlark.Value) (starlark.Value, error) 
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", x.Type(), y.Type())
 }
 
-// missingKey is the error for a key that a mapping does not have. The text of the key
-// is bounded.
+// missingKey returns the error for a key that is not in a mapping. It quotes a bounded part of the
+// key.
 func (w *worker) missingKey(x, key starlark.Value) error {
 	n, err := w.textSize("[]", key)
 	if err != nil {
@@ -49,7 +49,7 @@ func (w *worker) missingKey(x, key starlark.Value) error {
 	return fmt.Errorf("key %v not in %s", key, x.Type())
 }
 
-// elementIndex returns the element of x that y counts, from the end if negative.
+// elementIndex returns the index of the element x[y]. A negative y counts from the end.
 func elementIndex(x starlark.Indexable, y starlark.Value) (int, error) {
 	n := x.Len()
 	i, err := starlark.AsInt32(y)
@@ -73,8 +73,8 @@ func checkIndex(x starlark.Value, i, n int) (int, error) {
 	return 0, fmt.Errorf("%s index %d out of range [%d:%d]", x.Type(), from, -n, n-1)
 }
 
-// assignIndex is x[k] = v, with its operands in the order of their evaluation:
-// v, x, k.
+// assignIndex is the helper of x[k] = v. Its arguments have the order in which the interpreter
+// evaluates them: v, x, k.
 func assignIndex(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return starlark.None, setIndex(th, args[1], args[2], args[0])
 }
@@ -102,7 +102,7 @@ func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 	return fmt.Errorf("%s value does not support item assignment", x.Type())
 }
 
-// readSlice is x[lo:hi:step].
+// readSlice is the helper of x[lo:hi:step].
 func readSlice(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
@@ -128,7 +128,7 @@ func readSlice(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (st
 	return x.Slice(start, end, step), nil
 }
 
-// copyElements returns the elements of a slice, in a backing array of just their size.
+// copyElements returns the elements of a slice, in an array of exactly their number.
 func copyElements(x sequence, start, end, step int) []starlark.Value {
 	n := (max(end-start, start-end) + max(step, -step) - 1) / max(step, -step)
 	out := make([]starlark.Value, n)
@@ -152,8 +152,8 @@ func sliceStep(v starlark.Value) (int, error) {
 	return step, nil
 }
 
-// sliceBounds returns the bounds as the interpreter makes them: counted from the
-// end when negative, and clamped.
+// sliceBounds returns the bounds that the interpreter computes: negative ones count from the end,
+// and all are clamped.
 func sliceBounds(lo, hi starlark.Value, n, step int) (start, end int, err error) {
 	least, most := 0, n
 	start, end = 0, n
@@ -188,14 +188,14 @@ func sliceIndex(v starlark.Value, n, none int) (int, error) {
 	return i, nil
 }
 
-// paySlice pays for a slice of known bounds.
+// paySlice charges for a slice whose bounds are clamped.
 func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
 	width := uint64(max(step, -step))
 	count := (uint64(max(end-start, start-end)) + width - 1) / width
 	switch x.(type) {
 	case starlark.String, starlark.Bytes:
 		if step == 1 {
-			return w.pay(sliceText, 0) // shares the bytes
+			return w.pay(sliceText, 0) // the slice shares the bytes of x
 		}
 		return w.pay(sliceText, count)
 	case *starlark.List, starlark.Tuple:
@@ -207,8 +207,8 @@ func (w *worker) paySlice(x starlark.Sliceable, start, end, step int) error {
 	return w.pay(sliceList, count)
 }
 
-// checkStride refuses a slice of a range whose stride the interpreter would
-// compute with overflow. An overflow to zero is a panic there.
+// checkStride refuses a slice of a range if its stride would overflow in the interpreter, which
+// panics if the stride becomes zero.
 func (w *worker) checkStride(x starlark.Sliceable, step int) error {
 	const most = 1 << 53
 	stride := uint64(1)
@@ -225,8 +225,8 @@ func (w *worker) checkStride(x starlark.Sliceable, step int) error {
 	return nil
 }
 
-// checkShortStride bounds the step alone: the stride of a range of one element
-// or none is only in its text.
+// checkShortStride checks the stride of a slice of a range with at most one element. Such a range
+// shows its stride only in its text.
 func (w *worker) checkShortStride(x starlark.Sliceable, step int) error {
 	var a, b, stride int64
 	if n, _ := fmt.Sscanf(x.String(), "range(%d, %d, %d)", &a, &b, &stride); n < 3 {
@@ -238,16 +238,16 @@ func (w *worker) checkShortStride(x starlark.Sliceable, step int) error {
 	return nil
 }
 
-// A place is an evaluated x[y] or x.f of an augmented assignment, with the value
-// that stands there.
+// An augmentTarget is the evaluated target x[y] or x.f of an augmented assignment, with its current
+// value.
 type augmentTarget struct {
 	helper
-	x, y  starlark.Value // y is nil for a field
+	x, y  starlark.Value // y is nil if the target is a field
 	field string
 	value starlark.Value
 }
 
-// readElementTarget is the first half of x[y] op= z: the operands, and what x[y] is.
+// readElementTarget is the first half of x[y] op= z: it evaluates x[y].
 func readElementTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, err := getIndex(th, args[0], args[1])
 	if err != nil {
@@ -256,7 +256,7 @@ func readElementTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tu
 	return &augmentTarget{x: args[0], y: args[1], value: v}, nil
 }
 
-// readFieldTarget is the first half of x.f op= z.
+// readFieldTarget is the first half of x.f op= z: it evaluates x.f.
 func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	field := string(args[1].(starlark.String))
 	v, err := getAttr(args[0], field)
@@ -266,7 +266,7 @@ func readFieldTarget(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tupl
 	return &augmentTarget{x: args[0], field: field, value: v}, nil
 }
 
-// assignAugmented is the second half: augment("+=", place, z).
+// assignAugmented is the second half: augment("+=", target, z) computes and assigns the new value.
 func assignAugmented(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	p := args[1].(*augmentTarget)
 	z, err := computeAugmented(th, string(args[0].(starlark.String)), p.value, args[2])
@@ -290,7 +290,7 @@ func computeAugmented(th *starlark.Thread, op string, x, y starlark.Value) (star
 	return applyInPlace(th, token, x, y)
 }
 
-// augmentedOps has the operator of each augmented assignment.
+// augmentedOps maps an augmented assignment to its operator.
 var augmentedOps = map[string]syntax.Token{
 	"+=": syntax.PLUS, "-=": syntax.MINUS, "*=": syntax.STAR, "/=": syntax.SLASH,
 	"//=": syntax.SLASHSLASH, "%=": syntax.PERCENT, "&=": syntax.AMP, "|=": syntax.PIPE,

@@ -6,29 +6,28 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// A kind says what is known of the value of an expression before it runs. An
-// operation on numbers that are known to be small needs no guard: its
-// instruction pays for it. Each kind includes those above it.
+// An intKind says how large the value of an expression can be, as the rewriter proves it before the
+// program runs. An operation on small integers needs no guard, because its instruction pays for it.
+// A value of a later kind is also of the kinds before it.
 type intKind int
 
 const (
 	anyValue intKind = iota
-	// integer is an int, of any size that guarded operations let it have.
+	// anyInt is an int of any size that guarded operations produce.
 	anyInt
-	// tame is a sum of at most as many terms as the run has steps: some 200 bits.
+	// boundedSum is a sum with at most one term for each step of the run: some 200 bits.
 	boundedSum
-	// term is a product of at most two small integers.
+	// smallProduct is a product of at most two small integers.
 	smallProduct
 	// smallInt fits 64 bits.
 	smallInt
 )
 
-// intKinds has the kind of the variables of one function. Those that are not in it
-// are unknown.
+// intKinds has the kinds of the variables of one function. Other variables may have any value.
 type intKinds map[string]intKind
 
-// findIntKinds returns what is known of the variables that body binds: each is as
-// small as the largest that is ever assigned to it. Parameters can be anything.
+// findIntKinds returns the kinds of the variables that body binds. A variable gets the widest kind
+// of all values that the body assigns to it. Parameters may have any value.
 func (r *rewriter) findIntKinds(body []syntax.Stmt, params []syntax.Expr) intKinds {
 	b := &bindings{r: r}
 	if b.collect(body); len(b.values) == 0 {
@@ -41,7 +40,7 @@ func (r *rewriter) findIntKinds(body []syntax.Stmt, params []syntax.Expr) intKin
 		taken[name] = true
 	}
 	for _, v := range b.values {
-		b.intKinds[v.name] = smallInt // until shown otherwise
+		b.intKinds[v.name] = smallInt // the loop below lowers it
 	}
 	for name := range taken {
 		delete(b.intKinds, name)
@@ -54,31 +53,31 @@ func (r *rewriter) findIntKinds(body []syntax.Stmt, params []syntax.Expr) intKin
 	return intKinds{}
 }
 
-// Bounds of what is spent on finding small numbers, in rounds over the assignments
-// of a function and in levels of an expression.
+// These bound the search for small integers: passes over the assignments of a function, and levels
+// of an expression.
 const (
 	maxRounds = 16
 	maxLevels = 12
 )
 
-// bindings are all assignments to the variables of one function.
+// bindings has all assignments to the variables of one function.
 type bindings struct {
 	r *rewriter
 	intKinds
 	values []binding
-	opaque map[string]bool // assigned to in a way that tells nothing
+	opaque map[string]bool // variables that are assigned in a way that the rewriter cannot follow
 }
 
-// A binding is one assignment to a variable: of a value, or of what op makes of
-// it and a value. Loop variables over a range are small.
+// A binding is one assignment to a variable, plain or augmented. The variable of a loop over a
+// range is small, so it needs no value.
 type binding struct {
 	name  string
-	op    syntax.Token // EQ, or that of an augmented assignment
+	op    syntax.Token // EQ, or the token of an augmented assignment
 	value syntax.Expr  // nil for a loop variable
 }
 
-// lowerKinds lowers each variable to the kinds of what is assigned to it, and reports
-// whether any changed.
+// lowerKinds lowers the kind of each variable to those of its assigned values. It reports whether a
+// kind changed.
 func (b *bindings) lowerKinds() bool {
 	changed := false
 	for _, v := range b.values {
@@ -152,7 +151,7 @@ func (b *bindings) addAssignment(s *syntax.AssignStmt) {
 	}
 }
 
-// addLoop is for vars in x.
+// addLoop adds the variables of a loop: for vars in x.
 func (b *bindings) addLoop(vars, x syntax.Expr) {
 	if id, ok := loopCounter(b.r, vars, x); ok {
 		b.values = append(b.values, binding{name: id.Name})
@@ -164,7 +163,7 @@ func (b *bindings) addLoop(vars, x syntax.Expr) {
 	b.markOpaque(vars)
 }
 
-// loopCounter returns the variable of a loop that a range or enumerate counts.
+// loopCounter returns the variable that counts in a loop over range or enumerate.
 func loopCounter(r *rewriter, vars, x syntax.Expr) (*syntax.Ident, bool) {
 	if r.isCall(x, "range") {
 		id, ok := unparen(vars).(*syntax.Ident)
@@ -184,8 +183,7 @@ func (b *bindings) markOpaque(e syntax.Expr) {
 	starnames.AddTarget(b.opaque, e)
 }
 
-// insideComprehension returns what is known inside a comprehension, whose variables hide those
-// outside.
+// insideComprehension returns the kinds inside a comprehension, whose variables hide those outside.
 func (n intKinds) insideComprehension(r *rewriter, e *syntax.Comprehension) intKinds {
 	hidden := map[string]bool{}
 	counted := map[string]int{}
@@ -220,7 +218,7 @@ func (n intKinds) insideComprehension(r *rewriter, e *syntax.Comprehension) intK
 	return inner
 }
 
-// isCall reports whether e calls the universe's function of that name.
+// isCall reports whether e calls the function of that name of the universe.
 func (r *rewriter) isCall(e syntax.Expr, name string) bool {
 	c, ok := e.(*syntax.CallExpr)
 	if !ok {
@@ -230,10 +228,10 @@ func (r *rewriter) isCall(e syntax.Expr, name string) bool {
 	return ok && id.Name == name && !r.isShadowed(name)
 }
 
-// kind returns what is known of e.
+// kind returns the kind of e.
 func (n intKinds) kind(r *rewriter, e syntax.Expr) intKind { return n.kindWithin(r, e, maxLevels) }
 
-// kindWithin is kind with a bound of the levels of e that it looks at.
+// kindWithin returns the kind of e after a search of so many levels.
 func (n intKinds) kindWithin(r *rewriter, e syntax.Expr, levels int) intKind {
 	if levels == 0 {
 		return anyValue
@@ -263,7 +261,7 @@ func (n intKinds) kindWithin(r *rewriter, e syntax.Expr, levels int) intKind {
 	return anyValue
 }
 
-// combineKinds returns what is known of x op y.
+// combineKinds returns the kind of x op y.
 func combineKinds(op syntax.Token, x, y intKind) intKind {
 	if x == anyValue || y == anyValue {
 		return anyValue
@@ -317,21 +315,21 @@ func (n intKinds) isNativeAugment(r *rewriter, s *syntax.AssignStmt) bool {
 	return r.isNative(&syntax.BinaryExpr{X: s.LHS, Op: op, Y: s.RHS}) && !areLiterals(s.LHS, s.RHS)
 }
 
-// areLiterals reports whether the compiler adds x and y itself.
+// areLiterals reports whether x and y are literals, which the compiler adds.
 func areLiterals(x, y syntax.Expr) bool {
 	_, ok := unparen(x).(*syntax.Literal)
 	_, ok2 := unparen(y).(*syntax.Literal)
 	return ok && ok2
 }
 
-// isFloat reports whether e is a floating-point literal: what it is combined with
-// is a number, or an error.
+// isFloat reports whether e is a floating-point literal. An operation with it yields a float or an
+// error, so it is small.
 func isFloat(e syntax.Expr) bool {
 	lit, ok := unparen(e).(*syntax.Literal)
 	return ok && lit.Token == syntax.FLOAT
 }
 
-// isConst reports whether comparing e with anything is one small step.
+// isConst reports whether a comparison of e with any value is one small step.
 func (r *rewriter) isConst(e syntax.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *syntax.Literal:

@@ -9,12 +9,12 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxPlainSize is the most bytes for which memory is taken before it is known whether
-// interpolatePlain can do the work.
+// maxPlainSize is the largest result for which interpolatePlain allocates memory. It allocates
+// before it can tell whether it supports the format.
 const maxPlainSize = 64 << 10
 
-// interpolate is format % arg, paid for. Texts and small integers, which is what most
-// conversions are of, are put in here; the rest is the interpreter's work.
+// interpolate evaluates format % arg and charges for it. It formats strings and small integers
+// itself, because most conversions are of these, and leaves the rest to the interpreter.
 func (w *worker) interpolate(format starlark.String, arg starlark.Value) (starlark.Value, error) {
 	size, err := w.boundConversions(string(format), arg)
 	if err != nil {
@@ -32,9 +32,9 @@ func (w *worker) interpolate(format starlark.String, arg starlark.Value) (starla
 	return starlark.Binary(syntax.PERCENT, format, arg)
 }
 
-// interpolatePlain is format % arg, of at most size bytes, where each conversion is %s of a
-// string or %s or %d of a small integer, and there is one for each. It reports false
-// for all else, which includes all errors.
+// interpolatePlain evaluates format % arg if each conversion is %s of a string, or %s or %d of a
+// small integer, and their number fits. size is an upper bound of the result. It reports false for
+// anything else, also for errors.
 func interpolatePlain(format string, arg starlark.Value, size int) (string, bool) {
 	args, several := arg.(starlark.Tuple)
 	if !several {
@@ -70,7 +70,7 @@ func interpolatePlain(format string, arg starlark.Value, size int) (string, bool
 	return b.String(), len(args) == 0
 }
 
-// boundConversions bounds the length of all that stands for conversions.
+// boundConversions returns an upper bound of the length of all converted values together.
 func (w *worker) boundConversions(format string, arg starlark.Value) (uint64, error) {
 	quoted := strings.Contains(format, "%r")
 	if t, ok := arg.(starlark.Tuple); ok {
@@ -97,8 +97,8 @@ func (w *worker) boundConversions(format string, arg starlark.Value) (uint64, er
 	return multiplyClamped(longest, uint64(strings.Count(format, "%"))), nil
 }
 
-// takesWholeArg reports whether a conversion takes the argument itself, and not an
-// entry of it by name.
+// takesWholeArg reports whether a conversion of format takes the argument itself, not an entry of
+// it by name.
 func takesWholeArg(format string) bool {
 	for i := strings.IndexByte(format, '%'); i >= 0 && i+1 < len(format); {
 		if c := format[i+1]; c != '(' && c != '%' {
@@ -113,8 +113,8 @@ func takesWholeArg(format string) bool {
 	return false
 }
 
-// argSizes bounds the lengths of several values in a formatted text: their sum
-// and the greatest.
+// argSizes returns upper bounds for the lengths of values in a formatted text: their sum and the
+// greatest.
 func (w *worker) argSizes(op string, quoted bool, values iter.Seq[starlark.Value]) (sum, longest uint64, err error) {
 	for v := range values {
 		n, err := w.argSize(op, quoted, v)
@@ -126,8 +126,8 @@ func (w *worker) argSizes(op string, quoted bool, values iter.Seq[starlark.Value
 	return sum, longest, nil
 }
 
-// argSize bounds the length of v in a formatted text, where a string stands as
-// it is unless it is quoted.
+// argSize returns an upper bound for the length of v in a formatted text. A string has quotes only
+// if quoted is true.
 func (w *worker) argSize(op string, quoted bool, v starlark.Value) (uint64, error) {
 	if s, ok := v.(starlark.String); ok && !quoted {
 		return uint64(len(s)), nil

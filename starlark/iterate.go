@@ -4,8 +4,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// payElements pays for taking all elements of v at once. A range can claim any
-// number of elements, and strings' codepoints are counted on the way.
+// payElements charges for all elements of v at once. If v has no length, payElements counts its
+// elements and charges for each.
 func (w *worker) payElements(p *price, v starlark.Value) error {
 	n := starlark.Len(v)
 	if n >= 0 {
@@ -13,7 +13,7 @@ func (w *worker) payElements(p *price, v starlark.Value) error {
 	}
 	iter := starlark.Iterate(v)
 	if iter == nil {
-		return nil // the operation reports it
+		return nil // the operation reports the error
 	}
 	defer iter.Done()
 	var x starlark.Value
@@ -25,7 +25,8 @@ func (w *worker) payElements(p *price, v starlark.Value) error {
 	return nil
 }
 
-// paySequence pays for n elements, if there can be that many.
+// paySequence charges for n elements, and refuses numbers that no operation can handle. A range can
+// claim any number of elements.
 func (w *worker) paySequence(p *price, n uint64) error {
 	if n > maxSequence {
 		return w.stopAtLimit("memory", p.op, multiplyClamped(n, max(p.bytes, 8)), w.budget.maxAlloc, w.budget.alloc)
@@ -33,8 +34,8 @@ func (w *worker) paySequence(p *price, n uint64) error {
 	return w.pay(p, n)
 }
 
-// forEach calls f with the elements of v, and pays for each before. What is no
-// iterable has no elements.
+// forEach charges for each element of v and then calls f with it. A value that is not iterable has
+// no elements.
 func (w *worker) forEach(op string, p *price, v starlark.Value, f func(starlark.Value) error) error {
 	iter := starlark.Iterate(v)
 	if iter == nil {
@@ -53,7 +54,7 @@ func (w *worker) forEach(op string, p *price, v starlark.Value, f func(starlark.
 	return nil
 }
 
-// collect returns the elements of v, paid for.
+// collect returns the elements of v and charges for them.
 func (w *worker) collect(p *price, v starlark.Value) ([]starlark.Value, error) {
 	n := starlark.Len(v)
 	if n < 0 {
@@ -80,8 +81,8 @@ func (w *worker) collect(p *price, v starlark.Value) ([]starlark.Value, error) {
 	return xs, nil
 }
 
-// borrowElements is collect for who only reads: a list or a tuple stays where it is, and costs
-// the same.
+// borrowElements returns the elements of v to a caller that only reads them. It charges as collect
+// does, but does not copy a list or a tuple.
 func (w *worker) borrowElements(p *price, v starlark.Value) (sequence, error) {
 	switch v := v.(type) {
 	case *starlark.List:

@@ -5,8 +5,8 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// newJSONModule returns a module json like the interpreter's own. Its functions pay
-// as they go, for what they read and for what they make.
+// newJSONModule returns a replacement for the interpreter's module json. Its functions charge for
+// their input and output while they work.
 func newJSONModule() *starlarkstruct.Module {
 	m := starlark.StringDict{}
 	for name, run := range map[string]guardedFunc{

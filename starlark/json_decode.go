@@ -10,7 +10,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// decodeJSON is json.decode(text, default=...).
+// decodeJSON implements json.decode(text, default=...).
 func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var text string
 	var fallback starlark.Value
@@ -71,7 +71,7 @@ func (d *jsonDecoder) peekByte() (byte, error) {
 	return d.s[d.i], nil
 }
 
-// jsonConstants are the values that have names.
+// jsonConstants are the literals null, true and false.
 var jsonConstants = []struct {
 	text  string
 	value starlark.Value
@@ -112,7 +112,7 @@ func (d *jsonDecoder) readNested(parse func() (starlark.Value, error)) (starlark
 	return v, err
 }
 
-// readString reads a string. What is more than plain characters is left to Go.
+// readString reads a string. It leaves escapes and non-ASCII text to Go's decoder.
 func (d *jsonDecoder) readString() (starlark.Value, error) {
 	plain := true
 	for j := d.i + 1; j < len(d.s); j++ {
@@ -250,7 +250,7 @@ func (d *jsonDecoder) readNumber() (starlark.Value, error) {
 	return d.readInteger(num, invalid)
 }
 
-// readInteger reads an integer; the time for a long one is more than linear.
+// readInteger reads an integer. A long one takes more than linear time, so it costs more.
 func (d *jsonDecoder) readInteger(num string, invalid error) (starlark.Value, error) {
 	if len(num) < 19 {
 		n, err := strconv.ParseInt(num, 10, 64)

@@ -13,7 +13,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// encodeJSON is json.encode(x).
+// encodeJSON implements json.encode(x).
 func encodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var x starlark.Value
 	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &x); err != nil {
@@ -26,18 +26,18 @@ func encodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	return starlark.String(e.buf), e.pay()
 }
 
-// A jsonEncoder appends the text of values, and pays for it piece by piece.
+// A jsonEncoder appends the text of values, and charges for it piece by piece.
 type jsonEncoder struct {
 	w          *worker
 	op         string
 	buf        []byte
-	paidBytes  int // bytes of buf
+	paidBytes  int // bytes of buf that are charged
 	depth      int
-	openValues []any    // identities of the values that are being written
-	path       []string // to the value that failed, innermost first
+	openValues []any    // identities of the values that enclose the current one
+	path       []string // path to the failed value, innermost step first
 }
 
-// addPath is an error with the path to the value that caused it.
+// addPath adds the path of the failed value to its error.
 func (e *jsonEncoder) addPath(err error) error {
 	if e.w.stopCause != nil {
 		return err
@@ -46,7 +46,7 @@ func (e *jsonEncoder) addPath(err error) error {
 	return fmt.Errorf("%s: %s", e.op, strings.Join(append(e.path, err.Error()), ": "))
 }
 
-// pay charges for the text since the last time.
+// pay charges for the text that was appended since the last charge.
 func (e *jsonEncoder) pay() error {
 	n := uint64(len(e.buf) - e.paidBytes)
 	e.paidBytes = len(e.buf)
@@ -87,7 +87,7 @@ func (e *jsonEncoder) writeValue(v starlark.Value) error {
 	return e.writeNested(v)
 }
 
-// writeInteger writes an integer; the time for a long one is more than linear.
+// writeInteger writes an integer. A long one takes more than linear time, so it costs more.
 func (e *jsonEncoder) writeInteger(v starlark.Int) error {
 	if !isSmallInt(v) {
 		if err := e.w.payAtomText(e.op, v); err != nil {
@@ -98,7 +98,7 @@ func (e *jsonEncoder) writeInteger(v starlark.Int) error {
 	return nil
 }
 
-// writeString writes a string. One that is long is paid for before it is copied.
+// writeString writes a string. It charges for a long string before it copies it.
 func (e *jsonEncoder) writeString(s string) error {
 	if len(s) > 4096 {
 		if err := e.w.payAs(e.op, jsonText, uint64(len(s))); err != nil {
@@ -124,7 +124,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// writeNested writes a value with parts, unless it is a part of itself.
+// writeNested writes a value with parts. It refuses a value that contains itself.
 func (e *jsonEncoder) writeNested(v starlark.Value) error {
 	if e.depth++; e.depth > maxDepth {
 		return e.w.stopAtLimit("depth", e.op, uint64(e.depth), maxDepth, 0)
@@ -148,7 +148,8 @@ func (e *jsonEncoder) writeNested(v starlark.Value) error {
 	return fmt.Errorf("cannot encode %s as JSON", v.Type())
 }
 
-// identity returns what a value that can be inside itself is known by, or nil.
+// identity returns a comparable identity of a value that can contain itself, or nil for other
+// values.
 func identity(v starlark.Value) any {
 	switch v := v.(type) {
 	case *starlark.List, *starlark.Dict:
@@ -161,7 +162,7 @@ func identity(v starlark.Value) any {
 	return nil
 }
 
-// extendPath adds a step to the path of a failure.
+// extendPath adds a step to the path of the failed value.
 func (e *jsonEncoder) extendPath(err error, format string, args ...any) error {
 	if e.w.stopCause == nil {
 		e.path = append(e.path, cut(fmt.Sprintf(format, args...), maxIdentifier))
@@ -198,7 +199,7 @@ func (e *jsonEncoder) writeMapping(m starlark.IterableMapping) error {
 	return nil
 }
 
-// payKeys pays for sorting by keys that may be long and alike.
+// payKeys charges for sorting long keys, because they may have long common prefixes.
 func (e *jsonEncoder) payKeys(items []starlark.Tuple) error {
 	long := uint64(0)
 	for _, item := range items {
@@ -237,7 +238,7 @@ func (e *jsonEncoder) writeSequence(xs starlark.Iterable) error {
 	return nil
 }
 
-// writeFields writes a struct, or what is like one.
+// writeFields writes a struct, or a host's value with attributes.
 func (e *jsonEncoder) writeFields(s starlark.HasAttrs) error {
 	names := slices.Sorted(slices.Values(s.AttrNames()))
 	e.buf = append(e.buf, '{')
@@ -257,14 +258,14 @@ func (e *jsonEncoder) writeFields(s starlark.HasAttrs) error {
 	return nil
 }
 
-// readIndentArgs reads the keyword arguments of the functions that indent.
+// readIndentArgs reads the keyword arguments prefix and indent.
 func readIndentArgs(name string, kwargs []starlark.Tuple) (prefix, indent string, err error) {
 	indent = "\t"
 	err = starlark.UnpackArgs(name, nil, kwargs, "prefix?", &prefix, "indent?", &indent)
 	return prefix, indent, err
 }
 
-// encodeIndentedJSON is json.encode_indent(x, *, prefix="", indent="\t").
+// encodeIndentedJSON implements json.encode_indent(x, *, prefix="", indent="\t").
 func encodeIndentedJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	prefix, indent, err := readIndentArgs(name, kwargs)
 	if err != nil {
@@ -277,7 +278,7 @@ func encodeIndentedJSON(w *worker, name string, args starlark.Tuple, kwargs []st
 	return indentText(w, name, string(text.(starlark.String)), prefix, indent)
 }
 
-// indentJSON is json.indent(text, *, prefix="", indent="\t").
+// indentJSON implements json.indent(text, *, prefix="", indent="\t").
 func indentJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	prefix, indent, err := readIndentArgs(name, kwargs)
 	if err != nil {
@@ -301,8 +302,8 @@ func indentText(w *worker, name, text, prefix, indent string) (starlark.Value, e
 	return starlark.String(b.String()), nil
 }
 
-// payIndent pays for the text with every line as deep as it will be. Brackets
-// inside strings count too: a bound is enough.
+// payIndent charges for the indented text. It also counts brackets inside strings, because an upper
+// bound is enough.
 func (w *worker) payIndent(name, text, prefix, indent string) error {
 	depth, deepest, size := uint64(0), uint64(0), uint64(len(text))
 	for i := range len(text) {

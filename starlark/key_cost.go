@@ -8,14 +8,14 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// payKey pays for hashing v, and for comparing it with an equal key.
+// payKey charges for hashing v, and for one comparison with an equal key.
 func (w *worker) payKey(op string, v starlark.Value) error {
 	_, err := w.payWeighedKey(op, v)
 	return err
 }
 
-// payWeighedKey is payKey, and returns how many values a comparison of v with another
-// key of the same hash looks at.
+// payWeighedKey charges as payKey does. It returns the weight of the key: the number of values that
+// a comparison with another key of the same hash may read.
 func (w *worker) payWeighedKey(op string, v starlark.Value) (weight uint64, err error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -45,8 +45,8 @@ type keyWalk struct {
 	w            *worker
 	op           string
 	depth        int
-	nodes, bytes uint64 // not yet charged
-	total        uint64 // nodes charged
+	nodes, bytes uint64 // visited since the last charge
+	total        uint64 // nodes that are charged
 }
 
 func (k *keyWalk) visit(v starlark.Value) error {
@@ -92,13 +92,12 @@ func (k *keyWalk) visitParts(values iter.Seq[starlark.Value]) error {
 	return nil
 }
 
-// payKeys pays for hashing every element of v again, as bulk operations on dicts
-// and sets do.
+// payKeys charges for hashing every element of v again, as bulk operations on dicts and sets do.
 func (w *worker) payKeys(op string, v starlark.Value) error {
 	return w.forEach(op, elementVisit, v, func(k starlark.Value) error { return w.payKey(op, k) })
 }
 
-// setKey inserts into a dict that the script built, and pays.
+// setKey inserts an entry into a dict of the script, and charges for it.
 func (w *worker) setKey(op string, d *starlark.Dict, k, v starlark.Value) error {
 	weight, err := w.payWeighedKey(op, k)
 	if err != nil {
@@ -111,7 +110,7 @@ func (w *worker) setKey(op string, d *starlark.Dict, k, v starlark.Value) error 
 	return w.watchGrowth(op, d, k, n, weight)
 }
 
-// addKey inserts into a set that the script built, and pays.
+// addKey inserts an element into a set of the script, and charges for it.
 func (w *worker) addKey(op string, s *starlark.Set, k starlark.Value) error {
 	weight, err := w.payWeighedKey(op, k)
 	if err != nil {
@@ -130,7 +129,8 @@ type table interface {
 	Len() int
 }
 
-// watchGrowth watches a table that had n entries before k was put into it.
+// watchGrowth charges for the collisions of k, which was inserted into a table of n entries. Small
+// tables cost nothing.
 func (w *worker) watchGrowth(op string, t table, k starlark.Value, n int, weight uint64) error {
 	if t.Len() == n || n < watchedLen && weight < heavyWeight {
 		return nil
@@ -138,9 +138,9 @@ func (w *worker) watchGrowth(op string, t table, k starlark.Value, n int, weight
 	return w.chargeCollisions(op, t, k, n, weight)
 }
 
-// Tables below watchedLen entries are not watched unless their keys are heavy,
-// those below largeLen with few counters. seeded is the length from which
-// strings have a hash that no script can aim at.
+// A table of fewer than watchedLen entries costs nothing extra unless its keys are heavy. A table
+// of fewer than largeLen entries has a small sketch. The hash of a string of seededLen bytes or
+// more differs in each process, so no script can aim at it.
 const (
 	watchedLen  = 64
 	largeLen    = 1024
@@ -148,17 +148,17 @@ const (
 	seededLen   = 12
 )
 
-// A sketch counts how many keys of one table share the low bits of their hash,
-// which makes a chain in the table, and how many share all of it, which makes
-// each lookup compare them all.
+// A sketch counts the keys of one table by hash. chains counts the keys that share the low bits,
+// and so a chain in the table. hashes counts the keys that share all bits, because each lookup
+// compares all of these.
 type sketch struct {
 	chains, hashes []uint16
 	total          uint64
 }
 
-// chargeCollisions charges for a key that was put into a table of n entries when its hash
-// collides with more keys than chance explains. The price grows so fast that the
-// lookups of what can be built are cheap enough to go unwatched.
+// chargeCollisions charges for a key that was inserted into a table of n entries, if more keys
+// share its hash than chance explains. The charge grows with the square of their number. So a
+// script cannot afford a table whose later lookups, which cost nothing extra, are slow.
 func (w *worker) chargeCollisions(op string, t starlark.Value, k starlark.Value, n int, weight uint64) error {
 	if s, ok := k.(starlark.String); ok && len(s) >= seededLen {
 		return nil
@@ -185,7 +185,7 @@ func (w *worker) chargeCollisions(op string, t starlark.Value, k starlark.Value,
 	return w.payAs(op, keyCollision, steps)
 }
 
-// increment adds one to a counter and returns it.
+// increment adds one to a counter and returns the result.
 func increment(counts []uint16, i uint32) uint64 {
 	if counts[i] < math.MaxUint16 {
 		counts[i]++
@@ -193,7 +193,7 @@ func increment(counts []uint16, i uint32) uint64 {
 	return uint64(counts[i])
 }
 
-// sketchOf returns the counters of a table of n entries.
+// sketchOf returns the sketch of a table of n entries, and makes one if there is none.
 func (w *worker) sketchOf(t starlark.Value, n int) (*sketch, error) {
 	size := smallSketch
 	if n >= largeLen {
@@ -222,8 +222,8 @@ const (
 	largeSketch = 4096
 )
 
-// recordPeak notes the length of a table before entries are taken out of it: the
-// table itself keeps its size, and clearing it again takes as long.
+// recordPeak records the length of a table before entries are removed. The table does not shrink,
+// so clearing it takes time by its greatest length.
 func (w *worker) recordPeak(t table) {
 	if n := t.Len(); n >= watchedLen && n > w.peaks[t] {
 		if w.peaks == nil {

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Limits bound one evaluation of a file or one call of a handler. A zero field
-// means that of [DefaultLimits].
+// Limits bound one evaluation of a file or one call of a handler. A zero field means the value of
+// [DefaultLimits].
 type Limits struct {
-	// Steps is the most interpreter steps, as Thread.Steps counts them, with the
-	// charges of guarded operations added. A runaway file fails alike on every machine.
+	// Steps is the largest number of interpreter steps, as Thread.Steps counts them, with the
+	// charges of guarded operations. A runaway file stops at the same step on every machine.
 	Steps uint64
-	// Memory is the most bytes that guarded operations may allocate; what is freed
-	// is not given back.
+	// Memory is the largest number of bytes that guarded operations may allocate. Freed memory is
+	// not credited.
 	Memory uint64
-	// Timeout is the most wall-clock time, effects and nested calls not counted.
-	// It is a backstop: reaching it is an error wrapping
-	// context.DeadlineExceeded, never a shorter result.
+	// Timeout is the longest time on the wall clock, without effects and nested calls. It is a
+	// backstop: a run that reaches it fails with an error wrapping context.DeadlineExceeded, and
+	// returns no partial result.
 	Timeout time.Duration
-	// Source is the most bytes of one source file.
+	// Source is the largest size of one source file in bytes.
 	Source int64
-	// Output is the most bytes that one evaluation or call may print.
+	// Output is the largest number of bytes that one evaluation or call may print.
 	Output int64
-	// Raised says what raises a limit, by the name that a [LimitError] has for it, where
-	// that is not what the error names by itself.
+	// Settings names the setting that raises a limit, for errors. Its keys are the values of
+	// [LimitError].Limit. If a key is missing, the error names the setting of the sandbox.
 	Settings map[string]string
 }
 
-// DefaultLimits returns the limits of an evaluation that sets none.
+// DefaultLimits returns the limits of a sandbox whose options set none.
 func DefaultLimits() Limits {
 	return Limits{
 		Steps:   1_000_000,
@@ -40,7 +40,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// withDefaults returns l with the zero fields of l taken from d.
+// withDefaults returns l with its zero fields replaced by those of d.
 func (l Limits) withDefaults(d Limits) Limits {
 	return Limits{
 		Steps:    cmp.Or(l.Steps, d.Steps),
@@ -48,41 +48,40 @@ func (l Limits) withDefaults(d Limits) Limits {
 		Timeout:  cmp.Or(l.Timeout, d.Timeout),
 		Source:   cmp.Or(l.Source, d.Source),
 		Output:   cmp.Or(l.Output, d.Output),
-		Settings: raised(l, d),
+		Settings: chooseSettings(l, d),
 	}
 }
 
-// raised returns what raises the limits of l, and of d where l has none.
-func raised(l, d Limits) map[string]string {
+// chooseSettings returns the settings of l, or those of d if l has none.
+func chooseSettings(l, d Limits) map[string]string {
 	if l.Settings == nil {
 		return d.Settings
 	}
 	return l.Settings
 }
 
-// Limits that no setting changes. They keep Go's own stack and the running
-// time of the compiler small, whatever the budget.
+// No setting changes these limits. They keep Go's stack and the compiler's running time small.
 const (
-	maxNesting    = 8       // calls that cross plugins inside one another
-	maxBits       = 65_536  // of one integer
-	maxDepth      = 256     // of a value that is printed, hashed or encoded
-	maxTreeDepth  = 800     // of the syntax tree, elif arms and left spines counted
-	maxParams     = 128     // of one function
-	maxFunctions  = 2_000   // of one file
+	maxNesting    = 8       // depth of calls from plugin to plugin
+	maxBits       = 65_536  // bits of an integer
+	maxDepth      = 256     // levels of a value that is printed, hashed or encoded
+	maxTreeDepth  = 800     // levels of the syntax tree, with elif branches and left operands
+	maxParams     = 128     // parameters of a function
+	maxFunctions  = 2_000   // functions in a file
 	maxLoads      = 64      // load statements of one file
 	maxIdentifier = 128     // bytes of one name
-	maxErrorText  = 1 << 10 // bytes of a value quoted in an error
+	maxErrorText  = 1 << 10 // bytes of a quoted value in an error
 	freezeNodes   = 100_000 // values of a module, or of a result
-	freezeDepth   = 512     // of a module's values, or of a result
-	maxSequence   = 1 << 32 // elements that one operation may ask for
-	tickSteps     = 10_000  // between two looks at the clock
+	freezeDepth   = 512     // levels of a module's values, or of a result
+	maxSequence   = 1 << 32 // elements of one operation
+	tickSteps     = 10_000  // steps between two checks of the clock
 )
 
-// A limit names one of the limits that a run can reach.
+// A limitKind describes one of the limits that a run can reach.
 type limitKind struct {
 	code    string
 	unit    string
-	setting string // what raises it; "" when nothing does
+	setting string // the setting that raises it; "" if there is none
 }
 
 var limitKinds = map[string]limitKind{
@@ -98,23 +97,22 @@ var limitKinds = map[string]limitKind{
 	"depth":        {"E0409", "levels", ""},
 }
 
-// A LimitError says which limit stopped a script, and where. It is reached
-// with errors.As through [*Error].
+// A LimitError says which limit stopped a script, and its position. Callers find it with errors.As
+// in an [*Error].
 type LimitError struct {
 	Limit string // steps, memory, time, output, nesting, integer size, source, syntax, freeze or depth
-	Op    string // the operation or the thing that was too much, such as "*" or "json.decode"
-	Need  uint64 // what the operation would have brought the total to
+	Op    string // the operation or thing that exceeded the limit, such as "*" or "json.decode"
+	Need  uint64 // the total that the operation would have reached
 	Max   uint64 // the limit
-	Used  uint64 // of it, before the operation
-	Pos   Pos    // where the script stopped
+	Used  uint64 // the total before the operation
+	Pos   Pos    // the position where the script stopped
 	Func  string // the function that was running
 
-	shared  bool   // the limit is the caller's, not one of the nested call alone
-	setting string // what raises it, if not what limits says
+	shared  bool   // the limit is the caller's, not a lower one of the nested call
+	setting string // the setting that raises it, if not that of its kind
 }
 
-// wholeScript is the Op of a limit that no single operation reached, but all of them
-// together.
+// wholeScript is the Op of a limit that all operations together reached.
 const wholeScript = "the script"
 
 func (e *LimitError) Error() string {
@@ -137,8 +135,8 @@ func (e *LimitError) Error() string {
 // Code returns the error code that explains the limit.
 func (e *LimitError) Code() string { return limitKinds[e.Limit].code }
 
-// Unwrap makes the wall clock's limit an ordinary deadline for callers that
-// test for one. It is the only limit whose place differs between two runs.
+// Unwrap returns context.DeadlineExceeded for the wall clock's limit, so that callers can test for
+// it. No other limit has a position that differs between two runs.
 func (e *LimitError) Unwrap() error {
 	if e.Limit == "time" {
 		return context.DeadlineExceeded

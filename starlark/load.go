@@ -9,14 +9,14 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A loader evaluates the files of one Run, each once.
+// A loader evaluates the files of one Run, each file once.
 type loader struct {
 	Exec
-	modules   map[string]starlark.StringDict // of the files that were evaluated, by name
-	evaluated []string                       // their names, in the order in which they ended
+	modules   map[string]starlark.StringDict // globals of the evaluated files, by name
+	evaluated []string                       // names of the evaluated files, in the order in which they ended
 }
 
-// runFile evaluates f and everything it loads.
+// runFile evaluates f and all files that it loads.
 func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	defer w.recoverPanic(&err)
 	if err := checkEnv(f.name, e.Env); err != nil {
@@ -27,11 +27,11 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var kept []starlark.Value
+	var extra []starlark.Value
 	if e.ExtraValues != nil {
-		kept = e.ExtraValues()
+		extra = e.ExtraValues()
 	}
-	if err := freeze(f.name, globals, kept); err != nil {
+	if err := freeze(f.name, globals, extra); err != nil {
 		return nil, err
 	}
 	return &Module{
@@ -39,8 +39,8 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 	}, nil
 }
 
-// mergeNames returns the names of both, those of over first. It is base itself
-// when there is nothing to add.
+// mergeNames returns the names of both. If both have a name, over wins. It returns base itself if
+// over is empty.
 func mergeNames(base, over starlark.StringDict) starlark.StringDict {
 	if len(over) == 0 {
 		return base
@@ -55,7 +55,7 @@ func mergeNames(base, over starlark.StringDict) starlark.StringDict {
 	return env
 }
 
-// evaluateFile runs the top level of f. The globals are not frozen yet.
+// evaluateFile runs the top level of f. It does not freeze the globals.
 func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 	if w.loader.Check != nil {
 		if err := w.loader.Check(f); err != nil {
@@ -81,7 +81,7 @@ func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// program returns the program of f with the names that it can use.
+// program returns the program of f and its environment.
 func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error) {
 	c, l, path := w.sandbox.coverage, w.loader, f.name
 	if c != nil && l.CoveragePath != nil {
@@ -99,7 +99,7 @@ func (w *worker) program(f *File) (*starlark.Program, starlark.StringDict, error
 	return p.Program, p.env(w.sandbox.env, l.Env, probes), nil
 }
 
-// loadFile runs a load statement of the file that is being evaluated.
+// loadFile executes a load statement of the current file.
 func (w *worker) loadFile(label string) (starlark.StringDict, error) {
 	if len(w.fileStack) == 0 || w.loader.Load == nil {
 		return nil, errors.New("there is nothing to load from here")
@@ -132,8 +132,8 @@ func (w *worker) loadFile(label string) (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// locateInModule gives the failure of a loaded file its place in that file, unless
-// the interpreter did: the frames of both files are on one stack.
+// locateInModule adds the position in a loaded file to its error. An interpreter's error needs
+// none, because its stack has the frames of both files.
 func (s *Sandbox) locateInModule(err error) error {
 	var eval *starlark.EvalError
 	if errors.As(err, &eval) {

@@ -9,7 +9,7 @@ import (
 
 // ---- methods of strings ----
 
-// testAffix is s.startswith and s.endswith.
+// testAffix implements s.startswith and s.endswith.
 func testAffix(c *call) (starlark.Value, error) {
 	affix, ok := c.arg(0).(starlark.String)
 	if !ok || len(c.args) != 1 || len(c.kwargs) > 0 || len(affix) > smallText {
@@ -24,7 +24,7 @@ func testAffix(c *call) (starlark.Value, error) {
 	return starlark.Bool(strings.HasSuffix(c.text(), string(affix))), nil
 }
 
-// stripSpace is s.strip.
+// stripSpace implements s.strip.
 func stripSpace(c *call) (starlark.Value, error) {
 	if err := c.method.payFor(c); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func stripSpace(c *call) (starlark.Value, error) {
 	return starlark.String(strings.TrimSpace(c.text())), nil
 }
 
-// lowerText is s.lower.
+// lowerText implements s.lower.
 func lowerText(c *call) (starlark.Value, error) {
 	if err := c.method.payFor(c); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func lowerText(c *call) (starlark.Value, error) {
 	return starlark.String(strings.ToLower(c.text())), nil
 }
 
-// joinTexts is s.join: the lengths are added up before anything is joined. The strings are
-// read where they are, so that a column of a conversation is joined without a copy.
+// joinTexts implements s.join. It adds up the lengths before it joins. It reads a list in place, so
+// that joining a column of a conversation copies no list.
 func joinTexts(c *call) (starlark.Value, error) {
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
 		return c.callStock()
@@ -88,7 +88,7 @@ func joinTexts(c *call) (starlark.Value, error) {
 
 func appendElement(c *call) (starlark.Value, error) { return c.callStock() }
 
-// findInList is xs.index, with paid comparisons.
+// findInList implements xs.index, and charges for each comparison.
 func findInList(c *call) (starlark.Value, error) {
 	xs := c.recv.(*starlark.List)
 	if len(c.args) < 1 || len(c.args) > 3 || len(c.kwargs) > 0 {
@@ -108,7 +108,7 @@ func findInList(c *call) (starlark.Value, error) {
 	return starlark.MakeInt(i), nil
 }
 
-// clampBounds clamps optional bounds to [0:n], as methods of lists take them.
+// clampBounds clamps optional bounds to [0:n], as the methods of lists do.
 func clampBounds(lo, hi starlark.Value, n int) (start, end int, err error) {
 	for _, v := range []*starlark.Value{&lo, &hi} {
 		if *v == nil {
@@ -118,7 +118,7 @@ func clampBounds(lo, hi starlark.Value, n int) (start, end int, err error) {
 	return sliceBounds(lo, hi, n, 1)
 }
 
-// nameError puts the method's name in front of an error, unless the run is stopped.
+// nameError adds the method's name to an error, unless the run is stopped.
 func (c *call) nameError(err error) error {
 	if c.w.stopCause != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *call) nameError(err error) error {
 	return c.errorf("%v", err)
 }
 
-// removeFromList is xs.remove, with paid comparisons.
+// removeFromList implements xs.remove, and charges for each comparison.
 func removeFromList(c *call) (starlark.Value, error) {
 	xs := c.recv.(*starlark.List)
 	if len(c.args) != 1 || len(c.kwargs) > 0 {
@@ -151,7 +151,7 @@ func removeFromList(c *call) (starlark.Value, error) {
 
 // ---- methods of dicts and sets ----
 
-// lookUpKey is a method that looks up its first argument, and may take it out.
+// lookUpKey implements a method that looks up its first argument and may remove it.
 func lookUpKey(c *call) (starlark.Value, error) {
 	if k := c.arg(0); k != nil {
 		if err := c.w.payKey(c.name, k); err != nil {
@@ -162,7 +162,7 @@ func lookUpKey(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// insertKey is a method that puts its first argument in.
+// insertKey implements a method that inserts its first argument.
 func insertKey(c *call) (starlark.Value, error) {
 	k := c.arg(0)
 	if k == nil {
@@ -181,7 +181,7 @@ func insertKey(c *call) (starlark.Value, error) {
 	return v, c.w.watchGrowth(c.name, t, k, n, weight)
 }
 
-// clearTable is d.clear and s.clear, which go over the whole table.
+// clearTable implements d.clear and s.clear, which visit the whole table.
 func clearTable(c *call) (starlark.Value, error) {
 	t := c.recv.(table)
 	c.w.recordPeak(t)
@@ -191,7 +191,7 @@ func clearTable(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// getFromDict is d.get.
+// getFromDict implements d.get.
 func getFromDict(c *call) (starlark.Value, error) {
 	if len(c.args) < 1 || len(c.args) > 2 || len(c.kwargs) > 0 {
 		return c.callStock()
@@ -211,8 +211,7 @@ func getFromDict(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// popFirstKey is d.popitem and s.pop, which look for the first entry in the chain
-// that its key hashes to.
+// popFirstKey implements d.popitem and s.pop, which look up the first entry by its hash.
 func popFirstKey(c *call) (starlark.Value, error) {
 	c.w.recordPeak(c.recv.(table))
 	iter := starlark.Iterate(c.recv)
@@ -227,7 +226,7 @@ func popFirstKey(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// updateDictMethod is d.update.
+// updateDictMethod implements d.update.
 func updateDictMethod(c *call) (starlark.Value, error) {
 	if len(c.args) > 1 {
 		return c.callStock()
@@ -238,8 +237,8 @@ func updateDictMethod(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// combineSets is a method that takes other iterables: their elements are hashed,
-// and those of the set are hashed again when it is copied.
+// combineSets implements the methods of sets that take other iterables. They hash the elements of
+// these, and a copy of the set hashes its own elements again.
 func combineSets(c *call) (starlark.Value, error) {
 	s := c.recv.(*starlark.Set)
 	if c.method.units != nil {
@@ -270,8 +269,8 @@ func combineSets(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// collectKeys takes the elements of v, each paid for as a key of a new table. It
-// returns nil for what is no iterable, and for sets, which stay as they are.
+// collectKeys charges for each element of v as a key of a new table. If v has no length, it
+// returns the elements; otherwise it returns nil, and the method iterates over v itself.
 func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error) {
 	if _, ok := v.(starlark.Iterable); !ok {
 		return nil, nil
@@ -290,10 +289,10 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 	return keys, err
 }
 
-// errStopEarly ends an iteration whose result is known.
+// errStopEarly ends an iteration when its result is certain.
 var errStopEarly = errors.New("enough")
 
-// testSubset is s.issubset(xs). The interpreter's allocates by the size of the
+// testSubset implements s.issubset(xs). The interpreter's method allocates by the size of the
 // table, which does not shrink with the set.
 func testSubset(c *call) (starlark.Value, error) {
 	var xs starlark.Iterable

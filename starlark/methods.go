@@ -7,17 +7,17 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A method is a method of a core type and what a call of it costs. The work is
-// done by the interpreter's own method, after units were counted and paid for,
-// unless do says how it is done here.
+// A method is a row of the table of methods: the code and the price of a method of a core type. A
+// call counts and charges its units, and then calls the interpreter's method. If run is set, run
+// does all of this.
 type method struct {
 	price
-	// units counts the work of a call; nil counts nothing.
+	// units counts the units of a call before it works. Nil counts nothing.
 	units func(c *call) (uint64, error)
-	// do works and pays as it goes. It is set where something is compared, hashed
-	// or looked up, and where the interpreter's method is needlessly slow.
+	// run does the work and charges for it. It is set for methods that compare, hash or look up
+	// values, and for methods that are slow in the interpreter.
 	run func(c *call) (starlark.Value, error)
-	// note says in words what a method without a price of its own pays, or why nothing.
+	// note describes the price in words, for methods whose price is not in this row.
 	note string
 
 	value *starlark.Builtin // the method as a value, without its receiver
@@ -33,10 +33,10 @@ type call struct {
 	kwargs []starlark.Tuple
 }
 
-// text is the receiver of a method of strings.
+// text returns the receiver of a method of strings.
 func (c *call) text() string { return string(c.recv.(starlark.String)) }
 
-// arg returns the i-th argument, or nil.
+// arg returns argument i, or nil.
 func (c *call) arg(i int) starlark.Value {
 	if i < len(c.args) {
 		return c.args[i]
@@ -44,24 +44,24 @@ func (c *call) arg(i int) starlark.Value {
 	return nil
 }
 
-// stringArg returns the i-th argument if it is a string, or "".
+// stringArg returns argument i if it is a string, or "".
 func (c *call) stringArg(i int) string {
 	s, _ := c.arg(i).(starlark.String)
 	return string(s)
 }
 
-// callStock lets the interpreter's own method work.
+// callStock calls the interpreter's own method.
 func (c *call) callStock() (starlark.Value, error) {
 	return stockMethod(c.recv, c.name).CallInternal(&c.w.thread, c.args, c.kwargs)
 }
 
-// errorf is an error in the name of the method.
+// errorf returns an error that begins with the method's name.
 func (c *call) errorf(format string, args ...any) error {
 	return fmt.Errorf(c.name+": "+format, args...)
 }
 
-// methodOf returns the row of a method, or nil when recv is of no core type or
-// has no such method.
+// methodOf returns the row of a method. It returns nil if recv is not of a core type or has no such
+// method.
 func methodOf(recv starlark.Value, name string) *method {
 	switch recv.(type) {
 	case starlark.String, starlark.Bytes, *starlark.List, *starlark.Dict, *starlark.Set:
@@ -70,8 +70,8 @@ func methodOf(recv starlark.Value, name string) *method {
 	return nil
 }
 
-// call pays for and does one call. The worker holds the call, so that it needs no
-// memory of its own; one inside another, through a value of the host, has some.
+// call charges for a call of the method and executes it. It uses the call struct of the worker, so
+// that it allocates nothing. A call inside another one allocates its own.
 func (m *method) call(
 	w *worker, name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
@@ -95,7 +95,7 @@ func (m *method) perform(c *call) (starlark.Value, error) {
 	return c.callStock()
 }
 
-// payFor charges the units of a call.
+// payFor charges for the units of a call.
 func (m *method) payFor(c *call) error {
 	if m.units == nil {
 		return nil
@@ -107,8 +107,8 @@ func (m *method) payFor(c *call) error {
 	return c.w.payAs(c.name, &m.price, n)
 }
 
-// methodHelpers returns the helper of each method name, which finds the type of
-// its receiver when it is called. It also makes the methods as values.
+// methodHelpers returns a helper for each method name. A helper finds the type of its receiver when
+// it is called. methodHelpers also makes the bound method of each row.
 func methodHelpers() map[string]operation {
 	m := make(map[string]operation, 64)
 	for _, rows := range methods {
@@ -125,7 +125,8 @@ func methodHelpers() map[string]operation {
 	return m
 }
 
-// methodHelper is recv.name(args), called with the receiver first.
+// methodHelper returns the helper of recv.name(args). The receiver is the first argument of the
+// helper.
 func methodHelper(name string) operation {
 	rows := [...]*method{
 		methods["string"][name], methods["list"][name], methods["dict"][name], methods["set"][name], methods["bytes"][name],
@@ -152,7 +153,7 @@ func methodHelper(name string) operation {
 	}
 }
 
-// appendHelper is xs.append(x), for a list without more ado.
+// appendHelper returns the helper of xs.append(x), with a short path for lists.
 func appendHelper(other operation) operation {
 	return func(th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if l, ok := args[0].(*starlark.List); ok && len(args) == 2 && len(kwargs) == 0 {
@@ -184,13 +185,13 @@ func callMember(
 	return w.callHostMethod(b, args, kwargs)
 }
 
-// ---- units of work ----
+// ---- functions that count units ----
 
 // countReceiver counts the elements, entries or bytes of the receiver.
 func countReceiver(c *call) (uint64, error) { return uint64(starlark.Len(c.recv)), nil }
 
-// countScan counts the bytes that a search looks at, which for a long needle that
-// nearly matches can be many times the text.
+// countScan counts the bytes that a search reads. A long needle that nearly matches in many places
+// makes the search read the text many times.
 func countScan(c *call) (uint64, error) {
 	n, m := uint64(len(c.text())), uint64(len(c.stringArg(0)))
 	if n <= smallText {
@@ -199,14 +200,13 @@ func countScan(c *call) (uint64, error) {
 	return multiplyClamped(n, 1+min(m, n)/64), nil
 }
 
-// countBackwardScan is scan for a search from the end, which goes byte by byte.
+// countBackwardScan counts as countScan does, for a search from the end, which reads byte by byte.
 func countBackwardScan(c *call) (uint64, error) {
 	n, err := countScan(c)
 	return multiplyClamped(n, 8), err
 }
 
-// countAffixes counts the bytes compared with a prefix or suffix, or with each of a
-// tuple of them.
+// countAffixes counts the compared bytes of a prefix or suffix, or of each one in a tuple.
 func countAffixes(c *call) (uint64, error) {
 	n := len(c.text())
 	if t, ok := c.arg(0).(starlark.Tuple); ok {
@@ -220,7 +220,7 @@ func countAffixes(c *call) (uint64, error) {
 	return uint64(min(len(c.stringArg(0)), n)), nil
 }
 
-// countStripped counts the bytes of the receiver by the size of the cut set.
+// countStripped counts the bytes of the receiver, weighted by the size of the cutset.
 func countStripped(c *call) (uint64, error) {
 	n := uint64(len(c.text()))
 	if n <= smallText/2 {
@@ -229,8 +229,8 @@ func countStripped(c *call) (uint64, error) {
 	return multiplyClamped(n, 1+uint64(len(c.stringArg(0)))/8), nil
 }
 
-// countReplaced counts the bytes of the result, after it paid for the search and for
-// each place that is replaced.
+// countReplaced counts the bytes of the result. It charges for the search and for each replaced
+// place first.
 func countReplaced(c *call) (uint64, error) {
 	s, from, to := c.text(), c.stringArg(0), c.stringArg(1)
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
@@ -243,8 +243,8 @@ func countReplaced(c *call) (uint64, error) {
 	return addClamped(uint64(len(s)), multiplyClamped(n, uint64(len(to)))), nil
 }
 
-// countPieces counts what a split yields, after it paid for the search. It lowers a
-// maximum that can have no effect: rsplit makes room for it first.
+// countPieces counts the pieces of a split. It charges for the search first. It lowers a maximum
+// that has no effect, because rsplit allocates by its maximum.
 func countPieces(c *call) (uint64, error) {
 	s := c.text()
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
@@ -273,8 +273,7 @@ func countLines(c *call) (uint64, error) {
 	return uint64(strings.Count(s, "\n")) + 1, nil
 }
 
-// payArgElements counts what the argument yields; the price is charged on the way
-// when that is not known.
+// payArgElements charges for the elements of the argument. It returns no units.
 func payArgElements(c *call) (uint64, error) {
 	if c.arg(0) == nil {
 		return 0, nil
@@ -282,7 +281,7 @@ func payArgElements(c *call) (uint64, error) {
 	return 0, c.w.payElements(listGrowth, c.arg(0))
 }
 
-// countMoved counts the elements behind the one that list.pop takes out.
+// countMoved counts the elements that list.pop may move.
 func countMoved(c *call) (uint64, error) {
 	if len(c.args) == 0 {
 		return 0, nil
@@ -290,11 +289,11 @@ func countMoved(c *call) (uint64, error) {
 	return countReceiver(c)
 }
 
-// countFormatted bounds the bytes of the result of string.format.
+// countFormatted returns an upper bound for the length of the result of string.format.
 func countFormatted(c *call) (uint64, error) {
 	format := c.text()
 	fields := uint64(strings.Count(format, "{"))
-	// Each field looks its name up among the keywords, one after the other.
+	// Each field compares its name with the keyword arguments, one after the other.
 	if err := c.w.pay(formatField, multiplyClamped(fields, uint64(len(c.kwargs)))); err != nil {
 		return 0, err
 	}
@@ -311,7 +310,7 @@ func countFormatted(c *call) (uint64, error) {
 		sum, longest = addClamped(sum, n), max(longest, n)
 	}
 	if strings.Contains(format, "{}") && len(c.kwargs) == 0 {
-		return addClamped(uint64(len(format)), sum), nil // each argument once, in order
+		return addClamped(uint64(len(format)), sum), nil // each argument occurs once
 	}
 	return addClamped(uint64(len(format)), multiplyClamped(longest, fields)), nil
 }

@@ -8,19 +8,19 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A link ties the context that a host's function gets to the run that called
-// it, so that a Call made with that context is nested in the run.
+// A link connects a context of a host's function to the run that called the function, so that a
+// Call with this context is nested in the run.
 type link struct {
-	mu     sync.Mutex // held during a nested call: there is one at a time
-	parent *worker    // nil once the run has ended
+	mu     sync.Mutex // locked during a nested call, so that there is one at a time
+	parent *worker    // nil when the run has ended
 	ctx    context.Context
-	start  time.Time // of the nested call
+	start  time.Time // start of the nested call
 }
 
 type linkKey struct{}
 
-// Context returns the context of the run on th. A Call with it is nested in the
-// run: it shares the budget, and counts towards the nesting depth.
+// Context returns the context of the run on th. A Call with it is nested in the run: it spends the
+// run's budget and adds a level of nesting.
 func (s *Sandbox) Context(th *starlark.Thread) context.Context {
 	w := workerOf(th)
 	if w.link == nil {
@@ -30,15 +30,15 @@ func (s *Sandbox) Context(th *starlark.Thread) context.Context {
 	return w.link.ctx
 }
 
-// detach ends the life of a link with its run: contexts that were kept make
-// ordinary calls from now on.
+// detach separates a link from its run, which has ended. Calls with a stored context are ordinary
+// calls afterwards.
 func (l *link) detach() {
 	l.mu.Lock()
 	l.parent = nil
 	l.mu.Unlock()
 }
 
-// beginNested nests w in the run of l, which stays locked until part.
+// beginNested nests w in the run of l. The link stays locked until endNested.
 func (w *worker) beginNested(l *link) error {
 	l.mu.Lock()
 	p := l.parent
@@ -60,13 +60,13 @@ func (w *worker) beginNested(l *link) error {
 	return nil
 }
 
-// endNested hands the spent budget back to the run that w is nested in. A limit of
-// that run which the nested call reached stops it too.
+// endNested returns the spending of w to the run that it is nested in. If the nested call reached a
+// limit of that run, that run stops too.
 func (w *worker) endNested() {
 	p := w.parent
 	p.thread.Steps = w.thread.Steps
 	p.budget.copySpent(&w.budget)
-	p.profiled = Usage{p.thread.Steps, p.budget.alloc} // the nested call's own profile has it
+	p.profiled = Usage{p.thread.Steps, p.budget.alloc} // the profile has counted the nested call
 	if e, ok := w.stopCause.(*LimitError); ok && e.shared {
 		p.stop(e)
 	}
