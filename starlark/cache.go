@@ -18,7 +18,7 @@ type Cache struct {
 	mu       sync.Mutex
 	items    map[cacheKey][]byte           // encoded notes and programs that this process used
 	programs map[cacheKey]*compiledProgram // the same programs, ready to run
-	size     int                           // of both, in bytes of items or of source
+	size     int                           // bytes of all items and of the programs' sources
 	unsaved  bool                          // whether Save has something to write
 
 	dir       string                  // folder of the file; "" in memory

@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// addSmall adds sign*y to x when both are small integers.
+// addSmall returns x + sign*y if both are small integers, and reports whether they are.
 func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
 	i, ok := x.(starlark.Int)
 	if !ok {
@@ -31,7 +31,7 @@ func addSmall(x, y starlark.Value, sign int64) (starlark.Value, bool) {
 	return starlark.MakeInt64(a + sign*b), true
 }
 
-// applyBinary is x op y, paid for.
+// applyBinary is the helper of x op y.
 func applyBinary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if format, ok := x.(starlark.String); ok && op == syntax.PERCENT {
 		return workerOf(th).interpolate(format, y)
@@ -42,8 +42,8 @@ func applyBinary(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (sta
 	return starlark.Binary(op, x, y)
 }
 
-// payBinary pays for x op y by the kind of x. What has no price here is one
-// small step, or an error of the interpreter.
+// payBinary charges for x op y by the type of x. An operation without a case here is one small
+// step, or an error of the interpreter.
 func (w *worker) payBinary(op syntax.Token, x, y starlark.Value) error {
 	switch x := x.(type) {
 	case starlark.Int:
@@ -86,8 +86,8 @@ func (w *worker) payInteger(op syntax.Token, x starlark.Int, y starlark.Value) e
 	return nil
 }
 
-// payIntegers pays for an operation on integers that may be long, and keeps its
-// result within maxBits.
+// payIntegers charges for an operation on integers that may be long. It refuses a result of more
+// than maxBits bits.
 func (w *worker) payIntegers(op syntax.Token, x, y starlark.Int) error {
 	bits := max(bitLen(x), bitLen(y)) + 1
 	switch op {
@@ -103,7 +103,7 @@ func (w *worker) payIntegers(op syntax.Token, x, y starlark.Int) error {
 	case syntax.LTLT:
 		n, ok := y.Uint64()
 		if !ok || n >= 512 {
-			return nil // the interpreter refuses it
+			return nil // the interpreter returns the error
 		}
 		bits = bitLen(x) + n
 	case syntax.GTGT:
@@ -156,7 +156,7 @@ func (w *worker) paySequences(op syntax.Token, x, y starlark.Value) error {
 	return w.payHostOperands(op.String(), y)
 }
 
-// payRepeat pays for v * n. Counts that the interpreter refuses are left to it.
+// payRepeat charges for v * n. It leaves counts that the interpreter refuses to the interpreter.
 func (w *worker) payRepeat(v starlark.Value, n starlark.Int) error {
 	count, ok := n.Int64()
 	if !ok || count < 1 || count >= 1<<30 {
@@ -177,8 +177,8 @@ func (w *worker) payRepeat(v starlark.Value, n starlark.Int) error {
 	return w.pay(p, size)
 }
 
-// payUnion pays for an operator of two dicts or two sets: both are hashed again,
-// and the result can hold all entries of both.
+// payUnion charges for an operator of two dicts or two sets. The operator hashes both again, and
+// its result may contain all entries of both.
 func (w *worker) payUnion(op syntax.Token, x, y starlark.Value) error {
 	if err := w.payAs(op.String(), newTable, 1); err != nil {
 		return err
@@ -193,8 +193,7 @@ func (w *worker) payUnion(op syntax.Token, x, y starlark.Value) error {
 	return w.payChains(op.String(), x, y)
 }
 
-// payChains pays for the collisions that inserting the keys of all tables into
-// a new one will meet.
+// payChains charges for the collisions of an insertion of all keys of the tables into a new table.
 func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	total := 0
 	for _, t := range tables {
@@ -203,7 +202,7 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	if total < watchedLen {
 		return nil
 	}
-	fresh := new(starlark.List) // stands for the table that does not exist yet
+	fresh := new(starlark.List) // stands for the new table, which does not exist yet
 	for _, t := range tables {
 		err := w.forEach(op, noCharge, t, func(k starlark.Value) error {
 			return w.chargeCollisions(op, fresh, k, total, 1)
@@ -216,7 +215,7 @@ func (w *worker) payChains(op string, tables ...starlark.Value) error {
 	return nil
 }
 
-// applyInPlace is x op= y for a list or a dict, which change.
+// applyInPlace is the helper of x op= y. It changes a list or a dict in place.
 func applyInPlace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	w := workerOf(th)
 	switch x := x.(type) {
@@ -232,7 +231,7 @@ func applyInPlace(th *starlark.Thread, op syntax.Token, x, y starlark.Value) (st
 	return applyBinary(th, op, x, y)
 }
 
-// extendList appends the elements of y to a list, as += does.
+// extendList appends the elements of y to a list: x += y.
 func (w *worker) extendList(x *starlark.List, y starlark.Value) error {
 	if err := w.payElements(listGrowth, y); err != nil {
 		return err
@@ -243,7 +242,7 @@ func (w *worker) extendList(x *starlark.List, y starlark.Value) error {
 	return nil
 }
 
-// mergeInto puts the entries of y into x, as |= does.
+// mergeInto inserts the entries of y into x: x |= y.
 func (w *worker) mergeInto(x, y *starlark.Dict) error {
 	if err := w.payAs("|=", newEntry, uint64(y.Len())); err != nil {
 		return err
@@ -268,12 +267,12 @@ func stockMethod(recv starlark.Value, name string) *starlark.Builtin {
 	return v.(*starlark.Builtin)
 }
 
-// negate is -x.
+// negate is the helper of -x.
 func negate(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return applyUnary(th, syntax.MINUS, args[0])
 }
 
-// complement is ~x.
+// complement is the helper of ~x.
 func complement(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return applyUnary(th, syntax.TILDE, args[0])
 }
@@ -287,7 +286,7 @@ func applyUnary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlar
 	return starlark.Unary(op, x)
 }
 
-// testIn is x in y.
+// testIn is the helper of x in y.
 func testIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(ok), err
@@ -330,7 +329,7 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 	return bool(v.Truth()), nil
 }
 
-// indexOf returns where x stands among the elements of y, or -1.
+// indexOf returns the index of x among the elements of y, or -1.
 func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int) (int, error) {
 	scalar := isScalar(x)
 	for i := start; i < end; i++ {
@@ -355,8 +354,8 @@ func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int
 	return -1, nil
 }
 
-// payScan pays for looking for needle in n bytes of text. The search is linear
-// but for needles that nearly match in many places.
+// payScan charges for a search of needle in n bytes of text. The search takes linear time, except
+// for needles that nearly match in many places.
 func (w *worker) payScan(op string, n int, needle starlark.Value) error {
 	if n <= smallText {
 		return nil

@@ -9,26 +9,23 @@ import (
 	"sync"
 )
 
-// A Profile says which lines spend the steps and bytes of runs, and who called
-// them. It counts what the budget counts, so it is exact, and the same every time:
-// the samples of a run add up to its [Usage]. A run that is profiled stops at each
-// of its instructions, and takes several times as long. The zero value is ready; it
-// is safe for concurrent use.
+// A Profile counts the steps and bytes of runs by line and stack. It counts everything that the
+// budget counts, so it is exact and repeatable: the samples of a run add up to its [Usage]. A run
+// with a profile stops at each instruction and takes several times as long. The zero value is
+// ready. It is safe for concurrent use.
 type Profile struct {
 	mu     sync.Mutex
 	stacks map[string]*stackUsage
 }
 
-// A stackUsage counts the steps and bytes of one line that was reached through one stack.
+// A stackUsage has the steps and bytes of one line, if runs reached it through one stack.
 type stackUsage struct {
-	// Stack has the innermost call first. A nested call is inside of the call
-	// that made it.
+	// Stack has the innermost call first. A nested call follows the call that made it.
 	Stack        []Frame
 	Steps, Bytes uint64
 }
 
-// samples returns what was spent so far, sorted by their stacks from the outermost
-// call on.
+// samples returns the counts so far, sorted by their stacks from the outermost call on.
 func (p *Profile) samples() []stackUsage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +53,7 @@ func compareFrames(a, b Frame) int {
 	)
 }
 
-// tickInterval returns how many steps a run of s makes between two looks at what it does.
+// tickInterval returns the number of steps between two ticks of a run.
 func (s *Sandbox) tickInterval() uint64 {
 	if s.profile != nil {
 		return 1
@@ -64,9 +61,8 @@ func (s *Sandbox) tickInterval() uint64 {
 	return tickSteps
 }
 
-// addSample counts what w has spent since the last look at the place where it is now. The
-// interpreter looks before each instruction, when the place is still that of the one
-// before it.
+// addSample counts the spending of w since the last sample, for the current stack. The interpreter
+// ticks before each instruction, when the stack is still that of the previous instruction.
 func (p *Profile) addSample(w *worker) {
 	if w.thread.CallStackDepth() > 0 {
 		w.profileStack = w.appendStack(w.profileStack[:0])
@@ -95,7 +91,7 @@ func (p *Profile) add(way []Frame, spent Usage) {
 	s.Bytes += spent.Bytes
 }
 
-// stackKey tells two ways apart.
+// stackKey returns a text that is different for different stacks.
 func stackKey(way []Frame) string {
 	var key []byte
 	for _, f := range way {
@@ -109,8 +105,8 @@ func stackKey(way []Frame) string {
 	return string(key)
 }
 
-// appendStack adds the calls under way to list, innermost first, without the helpers of
-// rewritten source, and by lines: a profile has no columns.
+// appendStack appends the active calls to list, innermost first. It omits helpers, and columns,
+// which a profile does not show.
 func (w *worker) appendStack(list []Frame) []Frame {
 	for i := range w.thread.CallStackDepth() {
 		f := w.thread.CallFrame(i)

@@ -13,12 +13,12 @@ import (
 type compiledProgram struct {
 	*starlark.Program
 	uses  []string    // predeclared names that the program uses, sorted
-	sites *probeSites // what its probes count, or nil
+	sites *probeSites // places of its probes; nil without coverage
 }
 
-// env returns the names that the program uses, those of extra first. Functions refer to
-// their environment for good, so it has no other names. It may be base, which all programs
-// share.
+// env returns the names that the program uses; those of extra have priority. It contains no other
+// names, because functions refer to their environment as long as they live. It may be base, which
+// all programs share.
 func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.StringDict {
 	if len(extra)+len(probes) == 0 {
 		return base
@@ -35,8 +35,8 @@ func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.
 	return env
 }
 
-// Prepare compiles f for a later Run whose environment has these names. It reports no
-// errors, because the Run does.
+// Prepare compiles f for a later Run whose environment has these names. It ignores errors, because
+// the Run reports them.
 func (s *Sandbox) Prepare(f *File, names ...string) {
 	var err error
 	defer recoverPanicAt(&err, Pos{File: f.name})
@@ -47,8 +47,8 @@ func (s *Sandbox) Prepare(f *File, names ...string) {
 	_, err = s.program(f, extra, s.coverage != nil)
 }
 
-// program returns the program of f for the defined names and those of extra, with probes
-// if it is to be covered.
+// program returns the program of f for the defined names and those of extra. If covered is true,
+// the program has probes.
 func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*compiledProgram, error) {
 	names := s.namesKey() + " " + strings.Join(extra.Keys(), " ")
 	if covered {

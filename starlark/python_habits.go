@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// A habit is something that is right in Python and an error here. It is known by
-// the message that upstream gives and, where that is not enough, the line.
+// A habit is a construct that is right in Python and an error here. The interpreter's message
+// identifies it, sometimes together with the source line.
 type habit struct {
-	msg, line string // regular expressions; an empty one matches
+	msg, line string // regular expressions; an empty one matches everything
 	help      string
 }
 
-// habits are tried in order: the first that matches helps.
+// The first habit that matches gives the help.
 var habits = []habit{
 	{`^got string literal, want`, `\b[fF]['"]`, `Starlark has no f-strings; write "%s is %d" % (name, n) or "{} is {}".format(name, n)`},
 	{`^got string literal, want`, `^\s*print\s+['"]`, `print is a function; write print("...")`},
@@ -54,7 +54,7 @@ var habits = []habit{
 	{`^unknown binary op: (string \+ \w+|\w+ \+ string)`, ``, `convert first: "n = " + str(n)`},
 }
 
-// habitPatterns makes the expressions on the first error, not at start-up.
+// habitPatterns compiles the expressions at the first error instead of at start-up.
 var habitPatterns = sync.OnceValue(func() [][2]*regexp.Regexp {
 	list := make([][2]*regexp.Regexp, len(habits))
 	for i, h := range habits {
@@ -63,7 +63,7 @@ var habitPatterns = sync.OnceValue(func() [][2]*regexp.Regexp {
 	return list
 })
 
-// helpFor returns what Starlark has instead of what the line tries, or "".
+// helpFor returns the help of the first habit that matches, or "".
 func helpFor(msg, line string) string {
 	for i, re := range habitPatterns() {
 		if re[0].MatchString(msg) && re[1].MatchString(line) {

@@ -14,58 +14,57 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// replName is the file that positions in a REPL name. Its lines are those that
-// were read.
+// replName is the file in the positions of a REPL's input. Its lines are the lines that the REPL
+// has read.
 const replName = "repl"
 
-// replDialect is the language of a REPL: what a load statement binds is there
-// in later statements too.
+// replDialect is the language of a REPL. Names that a load statement binds are visible in later
+// statements.
 var replDialect = func() syntax.FileOptions {
 	o := dialect
 	o.LoadBindsGlobally = true
 	return o
 }()
 
-// A REPL evaluates what a person types, statement by statement: [REPL.Read], then
-// [REPL.Run]. Each statement has a budget of its own. What it binds later ones see
-// and may bind again; a function keeps seeing what was bound when it was defined.
-// Nothing is frozen. A REPL is used by one goroutine at a time.
+// A REPL evaluates the input of a person, statement by statement: [REPL.Read], then [REPL.Run].
+// Each statement has its own budget. Later statements see its bindings and may replace them, but a
+// function continues to use the values from the time of its definition. The REPL freezes no values.
+// Only one goroutine may use it at a time.
 type REPL struct {
-	// Load is what load statements ask, as in [Exec]; nil refuses them.
+	// Load resolves load statements, as in [Exec]; nil refuses all loads.
 	Load func(from, label string) (name string, src []byte, err error)
 
 	sandbox     *Sandbox
 	nextLine    func(more bool) (string, error)
-	names       starlark.StringDict // over the defined ones
-	modules     []*Module           // that it uses
-	lines       []byte              // of all lines that were read
-	pendingLine string              // a line that was read and belongs to the next statement
+	names       starlark.StringDict // names of earlier statements, which hide the defined ones
+	modules     []*Module           // modules given to Use, for the source lines of errors
+	lines       []byte              // all lines so far
+	pendingLine string              // the first line of the next statement, if the REPL has already read it
 }
 
-// REPL returns a REPL that reads lines with next, with or without their ends; more
-// says that a statement goes on. The end is [io.EOF].
+// REPL returns a REPL that reads lines with next. The lines may end with a newline or without. The
+// argument more is true if a statement continues. next returns [io.EOF] at the end of the input.
 func (s *Sandbox) REPL(next func(more bool) (string, error)) *REPL {
 	return &REPL{sandbox: s, nextLine: next, names: starlark.StringDict{}}
 }
 
-// Use gives the statements to come the names that m's file has, over those they
-// have, but not what it loads.
+// Use adds the names of a module to the names of later statements: its environment and its globals,
+// but not the names that it loads.
 func (r *REPL) Use(m *Module) {
 	r.modules = append(r.modules, m)
 	r.Set(m.env)
 	r.Set(m.Globals)
 }
 
-// Set gives the statements to come names, over those they have. No function of the
-// host is among them: those are given with their cost to [Sandbox.Define].
+// Set adds names for later statements, and replaces names of the same spelling. The values contain
+// no functions of the host, because these need a cost: [Sandbox.Define].
 func (r *REPL) Set(names starlark.StringDict) { maps.Copy(r.names, names) }
 
-// An Input is what is evaluated at once: a block with all its lines, or the
-// statements on one line; of a blank line nothing.
+// An Input is the source that one Run evaluates: a block, the statements on one line, or an empty
+// line.
 type Input struct{ file *File }
 
-// Callee returns the name of the function if the input is a call of one and
-// nothing else, else "".
+// Callee returns the name of the called function if the input consists of one call, or else "".
 func (in *Input) Callee() string {
 	stmts := in.file.tree.Stmts
 	if len(stmts) != 1 {
@@ -85,7 +84,7 @@ func (in *Input) Callee() string {
 	return ""
 }
 
-// Mentions reports whether a name stands anywhere in the input.
+// Mentions reports whether the input contains an identifier.
 func (in *Input) Mentions(name string) bool {
 	found := false
 	syntax.Walk(in.file.tree, func(n syntax.Node) bool {
@@ -99,16 +98,16 @@ func (in *Input) Mentions(name string) bool {
 // Text returns the lines of the input.
 func (in *Input) Text() string { return strings.TrimLeft(string(in.file.src), "\n") }
 
-// Read reads one input. A block ends at a blank line, or before a line that is
-// not indented. The error is an [*Error], of what cannot be parsed, or that of
-// next; after either the next line begins anew.
+// Read reads one input. A block ends at a blank line, or before a line that is not indented. The
+// error is an [*Error] if the input has a syntax error, or else the error of next. After an error,
+// the next line begins a new input.
 func (r *REPL) Read() (*Input, error) {
 	begin := len(r.lines)
 	stopped := r.readStatement()
 	if stopped != nil && !(stopped == io.EOF && len(r.lines) > begin) {
 		return nil, stopped
 	}
-	// What came before is left out, but its lines count.
+	// Blank lines replace the earlier input, so that positions have the right line numbers.
 	above := strings.Repeat("\n", strings.Count(string(r.lines[:begin]), "\n"))
 	f, err := r.sandbox.parseUncached(replName, []byte(above+string(r.lines[begin:])))
 	if err != nil {
@@ -117,8 +116,8 @@ func (r *REPL) Read() (*Input, error) {
 	return &Input{f}, nil
 }
 
-// readStatement reads lines until they make up a statement, or cannot be the
-// beginning of one. The error is that of next.
+// readStatement reads lines until they form a statement or cannot begin one. The error is that of
+// next.
 func (r *REPL) readStatement() (stopped error) {
 	begin, last := len(r.lines), len(r.lines)
 	f, _ := r.sandbox.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
@@ -130,7 +129,7 @@ func (r *REPL) readStatement() (stopped error) {
 		last = len(r.lines)
 		r.lines = append(r.lines, line...)
 		if int64(len(r.lines)-begin) > r.sandbox.limits.Source {
-			return nil, io.EOF // whoever parses it says so
+			return nil, io.EOF // the parser reports the limit later
 		}
 		return []byte(line), nil
 	})
@@ -141,7 +140,7 @@ func (r *REPL) readStatement() (stopped error) {
 	return stopped
 }
 
-// isBlock reports whether a statement takes a line behind it to end it.
+// isBlock reports whether the next line ends the statement, as with def, if and for.
 func isBlock(f *syntax.File) bool {
 	if len(f.Stmts) != 1 {
 		return false
@@ -153,7 +152,7 @@ func isBlock(f *syntax.File) bool {
 	return false
 }
 
-// readLine returns the next line with its end.
+// readLine returns the next line with a newline.
 func (r *REPL) readLine(more bool) (string, error) {
 	if r.pendingLine != "" {
 		line := r.pendingLine
@@ -179,9 +178,9 @@ func (r *REPL) source(file string) string {
 	return text
 }
 
-// Run evaluates an input. It returns the text of its value, as repr gives it, if
-// its last statement is an expression that is not None, else "". What it bound
-// before an error stays. The error is an [*Error], or nil.
+// Run evaluates an input. If its last statement is an expression other than None, Run returns its
+// value as repr formats it, or else "". If there is an error, earlier bindings of the input remain.
+// The error is an [*Error], or nil.
 func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, err error) {
 	w, err := r.sandbox.startRun(ctx)
 	if err != nil {
@@ -195,13 +194,14 @@ func (r *REPL) Run(ctx context.Context, in *Input) (value string, usage Usage, e
 	return value, usage, nil
 }
 
-// runInput runs an input, and returns the text of its value.
+// runInput evaluates an input and formats its value.
 func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 	defer w.recoverPanic(&err)
 	if len(f.tree.Stmts) == 0 {
 		return "", nil
 	}
-	if f, err = w.sandbox.parseUncached(f.name, f.src); err != nil { // the tree is the Input's
+	// The rewriter must not change the tree of the Input.
+	if f, err = w.sandbox.parseUncached(f.name, f.src); err != nil {
 		return "", err
 	}
 	f, names := r.bindNames(f)
@@ -223,9 +223,9 @@ func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 	return w.formatResult(globals[exprResult])
 }
 
-// bindNames returns f with its last expression assigned to exprResult, and the names
-// that it binds bound to what they are now: x += 1 goes on from there. The names
-// are those that the result may use.
+// bindNames returns a copy of f that assigns its last expression to exprResult. The copy first
+// binds each name that f binds to its current value, so that x += 1 works on an earlier x. The
+// names that it returns are the environment of the copy.
 func (r *REPL) bindNames(f *File) (*File, starlark.StringDict) {
 	tree, names := *f.tree, maps.Clone(r.names)
 	tree.Options = &replDialect
@@ -246,7 +246,7 @@ func (r *REPL) bindNames(f *File) (*File, starlark.StringDict) {
 	return &File{name: f.name, src: f.src, tree: &tree}, names
 }
 
-// formatResult returns the text of a value that is shown: of None none.
+// formatResult formats the value of an input. It returns "" for None.
 func (w *worker) formatResult(v starlark.Value) (string, error) {
 	if v == nil || v == starlark.None {
 		return "", nil
@@ -254,7 +254,7 @@ func (w *worker) formatResult(v starlark.Value) (string, error) {
 	return w.repr(v)
 }
 
-// repr returns the text of a value. It is paid for as that of repr and print.
+// repr formats a value, and charges as the functions repr and print do.
 func (w *worker) repr(v starlark.Value) (string, error) {
 	text, err := starlark.Call(&w.thread, universe()["repr"], starlark.Tuple{v}, nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Complete returns where in text the name at its end begins, and what the name
-// may become, sorted. Behind a dot these are members, if what stands before it
-// is made of names alone: nothing is called.
+// Complete completes the name at the end of text. It returns the offset where the name begins, and
+// its sorted completions. After a dot, these are the members of a value, if the text before the dot
+// consists of names and dots alone, because Complete calls no function.
 func (r *REPL) Complete(text string) (begin int, names []string) {
 	path := text[pathBegin(text):]
 	owner, part, dotted := cutLast(path)
@@ -35,7 +35,7 @@ func (r *REPL) Complete(text string) (begin int, names []string) {
 	return begin, names
 }
 
-// pathBegin returns where the names and dots at the end of text begin.
+// pathBegin returns the offset of the names and dots at the end of text.
 func pathBegin(text string) int {
 	end := len(text)
 	for end > 0 {
@@ -57,7 +57,7 @@ func cutLast(path string) (owner, part string, dotted bool) {
 	return path[:i], path[i+1:], true
 }
 
-// visibleNames returns all names that a statement may use.
+// visibleNames returns the names that a statement may use.
 func (r *REPL) visibleNames() []string {
 	var names []string
 	for _, env := range []starlark.StringDict{r.sandbox.env, r.names} {
@@ -71,7 +71,7 @@ func (r *REPL) visibleNames() []string {
 	return slices.Compact(names)
 }
 
-// resolvePath returns what a path of names stands for, or nil.
+// resolvePath returns the value of a path of names, or nil.
 func (r *REPL) resolvePath(path string) starlark.Value {
 	first, rest, more := strings.Cut(path, ".")
 	v := r.names[first]

@@ -10,14 +10,12 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// rewrite changes a tree so that every operation that can amplify is a call of a
-// helper, which pays before it works. What the tree was before is lost, also beside an
-// error.
+// rewrite changes a tree so that every operation that can amplify becomes a call of a helper, which
+// charges before it works. The tree is unusable afterwards if rewrite returns an error.
 //
-// The calls take the places of the operators they stand for, so that errors have
-// the positions that they would have had. What is left alone is known to be
-// small: see int_kinds.go. Where sites is not nil, the tree gets probes, too, and sites
-// what they count.
+// Each call has the position of the operator that it replaces, so that errors have the same
+// positions as in the interpreter. Operations without a helper are certainly small: see
+// int_kinds.go. If sites is not nil, rewrite also adds probes, and records their places in sites.
 func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSites) error {
 	bound := starnames.Bound(f)
 	r := &rewriter{
@@ -34,28 +32,28 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSit
 
 // A rewriter has the state of one rewrite.
 type rewriter struct {
-	isShadowed  func(name string) bool // a name of the universe that the file redefines
-	kinds       intKinds               // of the function that is being rewritten
-	nodes       int                    // statements and expressions so far
-	temporaries int                    // temporaries so far
+	isShadowed  func(name string) bool // the file redefines a name of the universe
+	kinds       intKinds               // kinds of the variables of the current function
+	nodes       int                    // number of statements and expressions so far
+	temporaries int                    // number of temporary variables so far
 
-	topLevelControl bool            // statements outside of functions may be conditional
-	functionDepth   int             // around the statement, and
-	assignedGlobals map[string]bool // names that statements outside of functions assigned to so far
+	topLevelControl bool            // the file may have if and for at the top level
+	functionDepth   int             // number of functions around the current statement
+	assignedGlobals map[string]bool // names that top-level statements have assigned
 
-	helperGlobals map[string]string // helpers, with the globals that they are bound to, and
-	helperOrder   []string          // the order of their first use
-	err           error             // the first of what cannot be rewritten
+	helperGlobals map[string]string // globals of the helpers, by the names of the helpers
+	helperOrder   []string          // names of the helpers in the order of their first use
+	err           error             // the first error
 
-	sites *probeSites // what probes count, or nil
+	sites *probeSites // places of probes; nil without coverage
 }
 
-// largeBody is the number of nodes from which a function pays for its frame, which
-// is cleared at every call.
+// largeBody is the number of nodes from which a function pays for its frame, because the
+// interpreter clears the frame at every call.
 const largeBody = 256
 
-// bindHelpers binds the helpers that the file uses to globals at its start. A global is
-// an element of an array, a predeclared name an entry of a map.
+// bindHelpers assigns the helpers that the file uses to globals, at the start of the file. The
+// interpreter reads a global from an array, but a predeclared name from a map.
 func (r *rewriter) bindHelpers(stmts []syntax.Stmt) []syntax.Stmt {
 	if len(r.helperOrder) == 0 {
 		return stmts
@@ -68,7 +66,7 @@ func (r *rewriter) bindHelpers(stmts []syntax.Stmt) []syntax.Stmt {
 	return append(head, stmts...)
 }
 
-// useHelper is the global that a helper is bound to.
+// useHelper returns the global of a helper, and records that the file needs it.
 func (r *rewriter) useHelper(pos syntax.Position, name string) *syntax.Ident {
 	global, ok := r.helperGlobals[name]
 	if !ok {
@@ -79,7 +77,7 @@ func (r *rewriter) useHelper(pos syntax.Position, name string) *syntax.Ident {
 	return ident(pos, global)
 }
 
-// callHelper is a call of a helper.
+// callHelper returns a call of a helper.
 func (r *rewriter) callHelper(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallExpr {
 	return &syntax.CallExpr{Fn: r.useHelper(pos, name), Lparen: pos, Args: args, Rparen: pos}
 }
@@ -116,7 +114,7 @@ func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
 	return out
 }
 
-// stmt appends what s becomes to out.
+// stmt appends the statements that replace s to out.
 func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	r.nodes++
 	switch s := s.(type) {
@@ -141,11 +139,11 @@ func (r *rewriter) stmt(out []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	case *syntax.DefStmt:
 		r.def(s)
 	}
-	return append(out, s) // break, continue, pass, load as they are
+	return append(out, s) // break, continue, pass and load stay
 }
 
-// returnValue is what a function returns: nil in place of None, which is an instruction as
-// well, and looks for no name.
+// returnValue returns the operand of a return statement: nil if e is None, because a return without
+// an operand needs no lookup of the name.
 func (r *rewriter) returnValue(e syntax.Expr) syntax.Expr {
 	if id, ok := e.(*syntax.Ident); ok && id.Name == "None" && !r.isShadowed("None") {
 		return nil
@@ -173,7 +171,8 @@ func (r *rewriter) def(s *syntax.DefStmt) {
 	}
 }
 
-// frameCharge is what a function calls first to pay for its frame, or nil.
+// frameCharge returns the call with which a function pays for its frame, or nil if the frame is
+// small.
 func (r *rewriter) frameCharge(pos syntax.Position, nodes int, params []syntax.Expr) syntax.Expr {
 	steps, bytes := 0, 0
 	if nodes > largeBody {
@@ -190,7 +189,7 @@ func (r *rewriter) frameCharge(pos syntax.Position, nodes int, params []syntax.E
 	return r.callHelper(pos, "$enter", intLiteral(pos, steps), intLiteral(pos, bytes))
 }
 
-// afterDoc puts s at the start of a body, behind its doc string.
+// afterDoc inserts s at the start of a body, after its doc string.
 func afterDoc(body []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 	at := 0
 	if e, ok := body[0].(*syntax.ExprStmt); ok {
@@ -206,7 +205,7 @@ func afterDoc(body []syntax.Stmt, s syntax.Stmt) []syntax.Stmt {
 
 func (r *rewriter) params(list []syntax.Expr) {
 	saved := r.sites
-	r.sites = nil // the def counts its defaults
+	r.sites = nil // defaults count with the def
 	defer func() { r.sites = saved }()
 	for _, p := range list {
 		switch p := p.(type) {
@@ -224,9 +223,9 @@ func (r *rewriter) params(list []syntax.Expr) {
 
 // ---- assignments ----
 
-// declareGlobal makes a global of a name that a file assigns to with an operator
-// before all else. The assignment that replaces it would else find a predeclared
-// name of that spelling on its right side. A statement that never runs is enough.
+// declareGlobal makes a name a global, if the first statement that assigns it is augmented (x +=
+// 1). The rewriter turns the statement into an assignment, and its right side would find a
+// predeclared name x otherwise. A binding in a statement that never runs is enough.
 func (r *rewriter) declareGlobal(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt {
 	id, ok := unparen(s.LHS).(*syntax.Ident)
 	if !ok || r.functionDepth > 0 || r.assignedGlobals[id.Name] || !r.topLevelControl {
@@ -253,7 +252,7 @@ func (r *rewriter) augmentStmt(s *syntax.AssignStmt) syntax.Stmt {
 		ref := r.callHelper(lhs.Dot, "$fref", r.expr(lhs.X), stringLiteral(lhs.Dot, lhs.Name.Name))
 		return r.augmentTarget(s, ref)
 	}
-	return s // the resolver refuses it
+	return s // the resolver reports the error
 }
 
 func (r *rewriter) augmentTarget(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
@@ -273,14 +272,14 @@ func (r *rewriter) assign(out []syntax.Stmt, s *syntax.AssignStmt) []syntax.Stmt
 	return append(append(out, s), stores...)
 }
 
-// storeStmt is x[k] = v as a call.
+// storeStmt returns the call that replaces x[k] = v.
 func (r *rewriter) storeStmt(x *syntax.IndexExpr, v syntax.Expr) syntax.Stmt {
 	return &syntax.ExprStmt{X: r.callHelper(x.Lbrack, "$setindex", v, r.expr(x.X), r.expr(x.Y))}
 }
 
-// target rewrites an assignment's target. When it assigns to an element, all its
-// leaves become temporaries, and the stores that follow in their order are
-// returned beside it.
+// target rewrites the target of an assignment. If the target contains an element x[k], temporaries
+// replace all its leaves, and target returns statements that assign the temporaries to the leaves
+// in order.
 func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
 	if !hasIndex(e) {
 		return r.plainTarget(e), nil
@@ -301,7 +300,7 @@ func (r *rewriter) target(e syntax.Expr) (syntax.Expr, []syntax.Stmt) {
 
 func (r *rewriter) plainTarget(e syntax.Expr) syntax.Expr { return r.leaves(e, r.plainLeaf) }
 
-// plainLeaf rewrites a name or a field that is assigned to.
+// plainLeaf rewrites an assigned name or field.
 func (r *rewriter) plainLeaf(e syntax.Expr) syntax.Expr {
 	if d, ok := e.(*syntax.DotExpr); ok {
 		d.X = r.expr(d.X)
@@ -310,7 +309,7 @@ func (r *rewriter) plainLeaf(e syntax.Expr) syntax.Expr {
 	return r.expr(e)
 }
 
-// leaves applies f to all that a target assigns to.
+// leaves replaces each leaf of a target by the result of f.
 func (r *rewriter) leaves(e syntax.Expr, f func(syntax.Expr) syntax.Expr) syntax.Expr {
 	each := func(list []syntax.Expr) {
 		for i, x := range list {
@@ -331,7 +330,7 @@ func (r *rewriter) leaves(e syntax.Expr, f func(syntax.Expr) syntax.Expr) syntax
 	return f(e)
 }
 
-// hasIndex reports whether a target assigns to an element of a value.
+// hasIndex reports whether a target contains an element x[k].
 func hasIndex(e syntax.Expr) bool {
 	switch e := unparen(e).(type) {
 	case *syntax.IndexExpr:
@@ -372,7 +371,7 @@ func (r *rewriter) exprs(list []syntax.Expr) []syntax.Expr {
 	return list
 }
 
-// expr returns what e becomes.
+// expr returns the expression that replaces e.
 func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	r.nodes++
 	switch e := e.(type) {
@@ -403,7 +402,7 @@ func (r *rewriter) expr(e syntax.Expr) syntax.Expr {
 	case *syntax.CallExpr:
 		return r.call(e)
 	}
-	return e // also names and literals
+	return e // names and literals stay
 }
 
 func (r *rewriter) unary(e *syntax.UnaryExpr) syntax.Expr {
@@ -473,7 +472,7 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) syntax.Expr {
 	for _, clause := range e.Clauses {
 		switch c := clause.(type) {
 		case *syntax.ForClause:
-			c.X = r.expr(c.X) // the first in the scope outside
+			c.X = r.expr(c.X) // the first clause belongs to the outer scope
 			r.kinds = inner
 			if hasIndex(c.Vars) {
 				r.refuse(c.For, "a comprehension cannot assign to an element; use a name")
@@ -518,7 +517,7 @@ func (r *rewriter) slice(e *syntax.SliceExpr) syntax.Expr {
 	return r.callHelper(e.Lbrack, "$slice", r.expr(e.X), part(e.Lo), part(e.Hi), part(e.Step))
 }
 
-// noneExpr is None, also in a file that has a variable of that name.
+// noneExpr returns the value None, also in a file with a variable of that name.
 func (r *rewriter) noneExpr(pos syntax.Position) syntax.Expr {
 	if !r.isShadowed("None") {
 		return ident(pos, "None")
@@ -542,7 +541,7 @@ func (r *rewriter) call(e *syntax.CallExpr) syntax.Expr {
 	return e
 }
 
-// arg rewrites an argument of a call, and counts the positional ones.
+// arg rewrites an argument of a call. It counts positional arguments.
 func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 	switch a := a.(type) {
 	case *syntax.BinaryExpr:
@@ -560,5 +559,5 @@ func (r *rewriter) arg(a syntax.Expr, positional *int) syntax.Expr {
 	return r.expr(a)
 }
 
-// spreadHelpers are the helpers of *args and **kwargs in a call.
+// spreadHelpers has the helpers of *args and **kwargs in a call.
 var spreadHelpers = map[syntax.Token]string{syntax.STAR: "$star", syntax.STARSTAR: "$kwstar"}

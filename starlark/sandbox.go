@@ -1,15 +1,13 @@
-// Package starlark evaluates Starlark source that nobody has to trust.
+// Package starlark evaluates Starlark source that needs no trust.
 //
-// A [Sandbox] runs files and calls their functions over the stock interpreter
-// of go.starlark.net, in this process, under limits that hold: the syntax tree
-// is rewritten before it is compiled, so that every operation that can amplify
-// pays for its work before it does it, from the budget of its run. A script
-// that asks for too much gets a [LimitError] with its place, at the same step
-// on every machine. See docs/sandbox.md for the rules and the measurements.
+// A [Sandbox] runs files and calls their functions in this process, with the stock interpreter of
+// go.starlark.net. It rewrites the syntax tree before it compiles a file, so that every operation
+// that can amplify charges the budget of its run before it works. A script that exceeds a limit
+// gets a [LimitError] with its position, at the same step on every machine. See docs/sandbox.md for
+// the rules and the measurements, and cost.go for the prices.
 //
-// The package imports upstream only. It knows nothing of tools, hooks or
-// prompts: what a script can say beyond the language arrives through
-// [Sandbox.Define].
+// The package imports upstream's packages and internal ones only. It does not know tools, hooks or
+// prompts: [Sandbox.Define] adds names beyond the language.
 package starlark
 
 import (
@@ -24,79 +22,76 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A Cost is what one call of a host's function pays before it works. It is an
-// alias, so that packages that may not import this one can declare the same.
+// A Cost is the charge for one call of a host's function before it works. It is an alias, so that
+// packages that may not import this one can declare the same type.
 type Cost = struct {
-	// Steps of every call.
+	// Steps is the charge for each call.
 	Steps uint64
-	// BytesPerArgByte is the memory charged for each byte of the arguments' text.
+	// BytesPerArgByte is the memory that is charged for each byte of the arguments' text.
 	BytesPerArgByte uint64
 }
 
-// Usage is what a run used of its budget, nested calls included.
+// Usage is the spending of a run, including its nested calls.
 type Usage = struct{ Steps, Bytes uint64 }
 
-// An Allowance is the most that one call may spend, where its caller has less to give than the
-// limits of the sandbox. It is an alias as [Cost] is.
+// An Allowance lowers the limits of one call, for a caller that has less left than the limits of
+// the sandbox. It is an alias for the reason that [Cost] gives.
 type Allowance = struct {
-	Steps   uint64 // zero means the sandbox's limit
-	Setting string // what raises it, for the error of a call that needs more
+	Steps   uint64 // 0 means the sandbox's limit
+	Setting string // the setting that raises Steps, for errors
 }
 
 // Options configure a [Sandbox]. The zero value works.
 type Options struct {
-	// Limits of every run.
+	// Limits apply to every run.
 	Limits Limits
-	// Print receives what scripts print; nil discards it. It is called on the
-	// goroutine of the run.
+	// Print receives the output of scripts; nil discards it. The goroutine of the run calls it.
 	Print func(ctx context.Context, pos Pos, text string)
-	// Cache remembers what became of files; nil remembers nothing.
+	// Cache stores compiled programs; nil means a new cache in memory.
 	Cache *Cache
-	// Coverage counts what runs reach of the files that they evaluate; nil counts
-	// nothing, and costs nothing.
+	// Coverage counts the statements that runs execute; nil counts nothing and costs nothing.
 	Coverage *Coverage
-	// Profile counts what lines spend; nil counts nothing, and costs nothing.
+	// Profile counts the spending of lines; nil counts nothing and costs nothing.
 	Profile *Profile
 }
 
-// A Sandbox evaluates files against one set of defined names. Once all names
-// are defined it may be used by many goroutines at the same time.
+// A Sandbox evaluates files with one set of defined names. After the last Define, many goroutines
+// may use it at the same time.
 type Sandbox struct {
 	limits Limits
 	print  func(ctx context.Context, pos Pos, text string)
 	*sharedState
 }
 
-// A world is what a sandbox and those share that [Sandbox.WithLimits] derives from it.
+// A sharedState belongs to a sandbox and to all that [Sandbox.WithLimits] derived from it.
 type sharedState struct {
 	*vocabulary
 	sources  sources
-	coverage *Coverage // or nil
+	coverage *Coverage // nil counts nothing
 	cache    *Cache
-	profile  *Profile // or nil
+	profile  *Profile // nil counts nothing
 }
 
-// A vocabulary is what all sandboxes share that have the same names.
+// A vocabulary is shared by all sandboxes with the same names.
 type vocabulary struct {
-	dialect syntax.FileOptions  // of all files
-	env     starlark.StringDict // predeclared in every file
-	defined map[string]bool     // names given to Define, also dotted ones
+	dialect syntax.FileOptions  // the language of all files
+	env     starlark.StringDict // names that every file can use
+	defined map[string]bool     // names given to Define, including dotted ones
 	keyOnce sync.Once
-	key     string // of the defined names
+	key     string // digest of the defined names
 }
 
-// namesCapacity is for how many names maps are made, those of a host included.
+// namesCapacity is the capacity of maps of names. It includes the names of a typical host.
 const namesCapacity = 256
 
-// New returns a sandbox with the language's own names only.
+// New returns a sandbox with the names of the language only.
 func New(opts Options) *Sandbox {
 	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, namesCapacity)}
 	v.defined["json"] = true
 	return v.sandbox(opts)
 }
 
-// With returns a sandbox with the names of s, all of which are defined, that shares
-// nothing else with it.
+// With returns a sandbox with the names of s, after the last Define. The two share nothing else.
 func (s *Sandbox) With(opts Options) *Sandbox { return s.vocabulary.sandbox(opts) }
 
 func (v *vocabulary) sandbox(opts Options) *Sandbox {
@@ -110,8 +105,8 @@ func (v *vocabulary) sandbox(opts Options) *Sandbox {
 	}
 }
 
-// guardedNames returns what every file has: the guarded universe, the module json,
-// and the helpers that rewritten source calls.
+// guardedNames returns the names of the language: the guarded universe, the module json, and the
+// helpers of rewritten source.
 func guardedNames() starlark.StringDict {
 	env := make(starlark.StringDict, namesCapacity)
 	maps.Copy(env, universe())
@@ -120,16 +115,15 @@ func guardedNames() starlark.StringDict {
 	return env
 }
 
-// WithLimits returns a sandbox with the same names and the limits of l; its
-// zero fields keep those of s. The two share everything else.
+// WithLimits returns a sandbox with the same names and the limits l. The zero fields of l mean the
+// limits of s. The two share everything else.
 func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 	return &Sandbox{limits: l.withDefaults(s.limits), print: s.print, sharedState: s.sharedState}
 }
 
-// Define predeclares name in every file. A dotted name, such as "text.wrap",
-// becomes a member of the module that its first part names. It is an error to
-// define a name twice, or a function without a cost. All names are defined
-// before the first file is parsed.
+// Define predeclares name in every file. A dotted name, such as "text.wrap", becomes a member of a
+// module. Define returns an error if the name exists, or if a function has no cost. All calls of
+// Define come before the first Parse.
 func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	if s.defined[name] {
 		return fmt.Errorf("%s is already defined", name)
@@ -153,7 +147,7 @@ func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	return nil
 }
 
-// module returns the module of that name, which it defines on first use.
+// module returns the module of that name, and defines it at the first use.
 func (s *Sandbox) module(name string) (*starlarkstruct.Module, error) {
 	if !s.defined[name] {
 		s.defined[name] = true
@@ -166,41 +160,42 @@ func (s *Sandbox) module(name string) (*starlarkstruct.Module, error) {
 	return m, nil
 }
 
-// Names returns the names that every file can use, sorted.
+// Names returns the sorted names that every file can use.
 func (s *Sandbox) Names() []string {
 	return s.scopeNames(&syntax.File{}, nil)
 }
 
-// A Module is a file that was evaluated, with all it loaded. Its values are frozen.
+// A Module is an evaluated file, with all files that it loaded. Its values are frozen.
 type Module struct {
 	Name    string
 	Globals starlark.StringDict
-	Files   []string // names of the files that were evaluated, in the order in which they ended
+	Files   []string // names of the evaluated files, in the order in which they ended
 
-	env     starlark.StringDict // what its Exec gave it
-	sources *sources            // of its sandbox
+	env     starlark.StringDict // environment of the file, from its Exec
+	sources *sources            // sources of its sandbox
 }
 
 // An Exec says how one file is evaluated. The zero value works.
 type Exec struct {
-	// Env holds names of this file and the files it loads alone, over the defined ones.
+	// Env has names for this file and the files that it loads. They hide defined names.
 	Env starlark.StringDict
-	// Load resolves the label of a load statement in the file named from. The
-	// name it returns identifies the file: each is evaluated once in a Run. Nobody
-	// may change src from then on. nil refuses all loads.
+	// Load resolves the label of a load statement in the file from. The returned name identifies a
+	// file, and a Run evaluates each file once. Load's caller reads src later, so src must not
+	// change. Nil refuses all loads.
 	Load func(from, label string) (name string, src []byte, err error)
-	// Check is asked about every file before it is evaluated, also the loaded ones.
+	// Check inspects every file before its evaluation, including loaded files. An error refuses the
+	// file.
 	Check func(*File) error
-	// Covers returns the path under which [Options.Coverage] counts a file, "" for one
-	// that it leaves out. Nil means the file's name.
+	// CoveragePath returns the path under which [Options.Coverage] counts a file, or "" to omit it.
+	// Nil means the file's name.
 	CoveragePath func(name string) (path string)
-	// Kept returns values besides the globals that outlive the evaluation, such
-	// as handlers that were registered. They are frozen with the globals.
+	// ExtraValues returns values besides the globals that outlive the evaluation, such as
+	// registered handlers. Run freezes them with the globals.
 	ExtraValues func() []starlark.Value
 }
 
-// Run evaluates f, and freezes its globals and what [Exec.Kept] returns. The
-// error is an [*Error], or nil.
+// Run evaluates f, and freezes its globals and the result of [Exec.ExtraValues]. The error is an
+// [*Error], or nil.
 func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, error) {
 	w, err := s.startRun(ctx)
 	if err != nil {
@@ -214,17 +209,16 @@ func (s *Sandbox) Run(ctx context.Context, f *File, e Exec) (*Module, Usage, err
 	return m, usage, nil
 }
 
-// Call calls fn, a function of a module that Run returned. A ctx that comes from
-// [Sandbox.Context] makes it part of the run that is under way there: it
-// spends that run's budget, down to the lower of both limits. The result is
-// fit to be frozen, stored and converted. The error is an [*Error], or nil.
+// Call calls fn, a function of a module that Run returned. If ctx comes from [Sandbox.Context], the
+// call is nested in the run of that context: it spends the run's budget, and the lower limits of
+// both apply. Starhost can freeze, store and convert the result. The error is an [*Error], or nil.
 func (s *Sandbox) Call(
 	ctx context.Context, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, Usage, error) {
 	return s.CallWithin(ctx, Allowance{}, fn, args, kwargs)
 }
 
-// CallWithin is Call with a part of the budget.
+// CallWithin calls fn as Call does, within an allowance.
 func (s *Sandbox) CallWithin(
 	ctx context.Context, most Allowance, fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, Usage, error) {
@@ -243,5 +237,5 @@ func (s *Sandbox) CallWithin(
 	return v, usage, nil
 }
 
-// locate is [Locate] with the sources of all files that s parsed.
+// locate calls [Locate] with the sources of all files that s has parsed.
 func (s *Sandbox) locate(err error) error { return Locate(err, s.sources.text) }

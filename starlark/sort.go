@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// anyOrAll is any and all: it looks at elements until the answer is known.
+// anyOrAll implements any and all. It reads elements until the result is certain.
 func anyOrAll(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var xs starlark.Iterable
 	if err := starlark.UnpackPositionalArgs(name, args, kwargs, 1, &xs); err != nil {
@@ -30,7 +30,7 @@ func anyOrAll(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	return nil, err
 }
 
-// minOrMax is min and max.
+// minOrMax implements min and max.
 func minOrMax(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("%s requires at least one positional argument", name)
@@ -75,7 +75,7 @@ func minOrMax(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tup
 	return best, err
 }
 
-// applyKey applies an optional key function.
+// applyKey calls an optional key function.
 func (w *worker) applyKey(key starlark.Callable, x starlark.Value) (starlark.Value, error) {
 	if key == nil {
 		return x, nil
@@ -83,7 +83,7 @@ func (w *worker) applyKey(key starlark.Callable, x starlark.Value) (starlark.Val
 	return starlark.Call(&w.thread, key, starlark.Tuple{x}, nil)
 }
 
-// prefixError puts a name in front of an error, unless the run is stopped.
+// prefixError puts the name of a function before an error, unless the run is stopped.
 func (w *worker) prefixError(name string, err error) error {
 	if w.stopCause != nil {
 		return err
@@ -91,7 +91,7 @@ func (w *worker) prefixError(name string, err error) error {
 	return fmt.Errorf("%s: %v", name, err)
 }
 
-// sortValues is the function: a stable sort with paid comparisons.
+// sortValues implements sorted with a stable sort, and charges for each comparison.
 func sortValues(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var xs starlark.Iterable
 	var key starlark.Callable
@@ -144,9 +144,9 @@ func logarithm(n int) uint64 {
 	return lg
 }
 
-// A sortable sorts values by keys, which may be the values themselves. Like the
-// interpreter's it goes on after an error and reports the last; when the run is
-// stopped it calls everything sorted, so that the sort ends.
+// A keyedSort sorts values by keys, which may be the values themselves. Like the interpreter's, it
+// continues after an error and reports the last one. When the run is stopped, it treats all values
+// as sorted, so that the sort ends.
 type keyedSort struct {
 	w            *worker
 	values, keys []starlark.Value

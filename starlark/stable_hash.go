@@ -5,10 +5,10 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// stableHash is the interpreter's hash of a key, but for strings of seeded length.
-// Their hash differs from process to process: no script can aim at it, and a
-// count of it would not repeat. Inside a tuple they are constants that a script
-// can put beside what does collide, so that they need some hash that repeats.
+// stableHash returns the interpreter's hash of a key, except for long strings. The hash of a long
+// string differs in each process, so a charge that depends on it would not repeat. Here such
+// strings have a hash that repeats, because a script can put them into tuples beside elements that
+// collide.
 func stableHash(k starlark.Value) uint32 {
 	switch k := k.(type) {
 	case starlark.String:
@@ -31,15 +31,15 @@ func stableHash(k starlark.Value) uint32 {
 		}
 		return x
 	}
-	h, _ := k.Hash() // what cannot be hashed is in no table
+	h, _ := k.Hash() // no table has a key that cannot be hashed
 	return h
 }
 
-// hashedEnd bounds how much of each end of a long string counts.
+// hashedEnd is the number of bytes that count at each end of a long string.
 const hashedEnd = 128
 
-// textHash is FNV-1a, as the interpreter has it for short strings, of the ends of
-// a string.
+// textHash returns the FNV-1a hash of the two ends of a string. The interpreter uses the same hash
+// for short strings.
 func textHash(s string) uint32 {
 	h := uint32(2166136261)
 	for i := 0; i < len(s); i++ {

@@ -31,22 +31,22 @@ func words(x starlark.Int) uint64 {
 	return (bitLen(x) + 63) / 64
 }
 
-// A textWalk visits the expanded tree of a value, as str, repr and json do:
-// what hangs in many places is visited in each. It charges a step for each
-// value as it goes, and adds up a bound of the text's length.
+// A textWalk visits the expanded tree of a value, as str, repr and json do: it visits a shared part
+// once for each place. It charges a step for each value, and computes an upper bound of the text's
+// length.
 type textWalk struct {
 	w     *worker
 	op    string
 	depth int
-	nodes uint64 // visited and not yet charged
+	nodes uint64 // visited since the last charge
 	size  uint64 // bytes of text
 	path  []starlark.Value
-	// unread is what a byte of a string counts for where nothing is printed, so that
-	// no string is read; 0: what the byte is between quotes.
+	// byteSize is the number of bytes for one byte of a string, if the text is not printed, so that
+	// the walk reads no string. 0 means the size between quotes.
 	byteSize uint64
 }
 
-// textSize returns a bound of the length of v's text, and pays for the walk.
+// textSize returns an upper bound of the length of v's text, and charges for the walk.
 func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	if n, ok := plainSize(v); ok {
 		return n, w.payAtomText(op, v)
@@ -54,7 +54,7 @@ func (w *worker) textSize(op string, v starlark.Value) (uint64, error) {
 	return w.walk(textWalk{w: w, op: op}, v)
 }
 
-// walk visits v, and returns the size that it came to.
+// walk visits v and returns the size of its text.
 func (w *worker) walk(t textWalk, v starlark.Value) (uint64, error) {
 	if err := t.visit(v); err != nil {
 		return 0, err
@@ -62,8 +62,8 @@ func (w *worker) walk(t textWalk, v starlark.Value) (uint64, error) {
 	return t.size, w.payAs(t.op, textNode, t.nodes)
 }
 
-// payAtomText pays for what the text of a value without parts costs beside its
-// length: a long integer takes more than linear time, a string is quoted.
+// payAtomText charges for the text of a value without parts, in addition to its length. A long
+// integer takes more than linear time, and strings are quoted.
 func (w *worker) payAtomText(op string, v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.Int:
@@ -83,7 +83,7 @@ func (w *worker) payAtomText(op string, v starlark.Value) error {
 // maxQuoted is the most bytes that one byte becomes between quotes: "\xff".
 const maxQuoted = 4
 
-// quotedSize bounds the length of s between quotes, without them.
+// quotedSize returns an upper bound of the length of s in quotes, without the quotes.
 func quotedSize(s string) uint64 {
 	n := uint64(len(s))
 	for i := range len(s) {
@@ -103,7 +103,7 @@ func isAtom(v starlark.Value) bool {
 	return false
 }
 
-// noneSize is the size of None, True and False: of the longest of them.
+// noneSize is the size of the longest text of None, True and False.
 const noneSize = 5
 
 // plainSize returns the length of the text of a value without parts.
@@ -123,7 +123,7 @@ func plainSize(v starlark.Value) (uint64, bool) {
 	return 0, false
 }
 
-// plainSize is that of the text which the walk is about.
+// plainSize returns the length of the text of a value without parts, for this walk.
 func (t *textWalk) plainSize(v starlark.Value) (uint64, bool) {
 	if s, ok := v.(starlark.String); ok && t.byteSize > 0 {
 		return 2 + multiplyClamped(uint64(len(s)), t.byteSize), true
@@ -131,8 +131,8 @@ func (t *textWalk) plainSize(v starlark.Value) (uint64, bool) {
 	return plainSize(v)
 }
 
-// chargeVisited charges for the values visited so far, and stops a text that has
-// outgrown the memory that is left.
+// chargeVisited charges for the visited values. It stops the run if the text is larger than the
+// remaining memory.
 func (t *textWalk) chargeVisited() error {
 	b := &t.w.budget
 	if t.size > b.maxAlloc-b.alloc {
@@ -165,7 +165,7 @@ func (t *textWalk) visit(v starlark.Value) error {
 	return err
 }
 
-// visitParts visits what v holds. A list or dict inside itself prints as "...".
+// visitParts visits the parts of v. A list or dict inside itself prints as "...".
 func (t *textWalk) visitParts(v starlark.Value) error {
 	switch v := v.(type) {
 	case starlark.Tuple:
@@ -223,9 +223,8 @@ func (t *textWalk) visitFields(s *starlarkstruct.Struct) error {
 	return nil
 }
 
-// visitHostValue counts a value of the host, or one of the interpreter's that yields
-// elements when asked to. What it holds or yields is in its text; of what does
-// neither, the text itself is made to see how long it is.
+// visitHostValue visits a value of the host, or an iterable of the interpreter. It visits the parts
+// or elements of the value. If there are none, it makes the text of the value and takes its length.
 func (t *textWalk) visitHostValue(v starlark.Value) error {
 	t.size += 64
 	if v.Type() == "range" {
@@ -235,8 +234,8 @@ func (t *textWalk) visitHostValue(v starlark.Value) error {
 	case TextValue:
 		return t.addTexts(uint64(v.TextBytes()))
 	case Container:
-		// It prints what it holds anew: that a list around it is being printed is not
-		// seen there, so that a cycle through it ends at the depth alone.
+		// The container prints its parts in a new call, which does not see the lists around it. So
+		// a cycle through it ends at the depth limit.
 		path := t.path
 		t.path = nil
 		err := t.visitElements(slices.Values(v.Parts()))
@@ -256,8 +255,7 @@ func (t *textWalk) visitHostValue(v starlark.Value) error {
 	return t.chargeVisited()
 }
 
-// addTexts counts n bytes of texts that a value of the host holds: it prints them between
-// quotes, and hands them on as they are.
+// addTexts adds n bytes of texts of a host's value. The value prints them with quotes.
 func (t *textWalk) addTexts(n uint64) error {
 	if t.byteSize == 0 {
 		n = multiplyClamped(n, maxQuoted)
@@ -266,7 +264,7 @@ func (t *textWalk) addTexts(n uint64) error {
 	return t.w.payAs(t.op, quotedByteScan, n)
 }
 
-// iterateElements ranges over the elements of v.
+// iterateElements returns an iterator over the elements of v.
 func iterateElements(v starlark.Iterable) iter.Seq[starlark.Value] {
 	return func(yield func(starlark.Value) bool) {
 		iter := v.Iterate()
@@ -277,7 +275,7 @@ func iterateElements(v starlark.Iterable) iter.Seq[starlark.Value] {
 	}
 }
 
-// visitOnce visits the parts of v unless they are being visited already.
+// visitOnce visits the parts of v, unless v is inside itself.
 func (t *textWalk) visitOnce(v starlark.Value, parts func() error) error {
 	if slices.Contains(t.path, v) {
 		t.size += 5

@@ -6,22 +6,21 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// checkTree refuses a tree that would cost the resolver, the compiler or the
-// interpreter more than its size suggests. It runs before anything else that
-// recurses on the tree: those recurse without a limit.
+// checkTree refuses a tree that would cost the resolver, the compiler or the interpreter more than
+// its size suggests. It runs before all other recursive code, which has no limit of depth.
 func checkTree(f *syntax.File) error {
 	c := treeCheck{}
 	syntax.Walk(f, c.visit)
 	return c.err
 }
 
-// A treeCheck counts what the static limits bound.
+// A treeCheck counts the things that static limits bound.
 type treeCheck struct {
 	depth, functions, loads int
-	err                     error // the first that was found
+	err                     error // the first error
 }
 
-// visit is called before the children of n, and with nil after them.
+// visit implements the callback of syntax.Walk, which passes nil after the children of a node.
 func (c *treeCheck) visit(n syntax.Node) bool {
 	if n == nil {
 		c.depth--
@@ -73,9 +72,8 @@ func (c *treeCheck) checkFunction(pos syntax.Position, params []syntax.Expr) {
 	}
 }
 
-// checkLoadedName checks a name in a load statement. It is written as a string, which
-// the parser takes as it is: a name that no script can spell elsewhere, such as
-// one of a helper, must not be bound this way.
+// checkLoadedName checks a name in a load statement. The parser accepts any string there, but a
+// load must not bind a name that no script can spell, such as that of a helper.
 func (c *treeCheck) checkLoadedName(id *syntax.Ident) {
 	if !isIdentifier(id.Name) && c.err == nil {
 		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quoteShort(id.Name) + " is not a name", Code: "E0103"}
@@ -88,7 +86,7 @@ func (c *treeCheck) refuse(pos syntax.Position, what string, need, max int) {
 	}
 }
 
-// nodePos returns a place in n without a walk down its left side.
+// nodePos returns a position in n, without a walk down its left operands.
 func nodePos(n syntax.Node) syntax.Position {
 	switch n := n.(type) {
 	case *syntax.BinaryExpr:

@@ -12,13 +12,13 @@ import (
 	"github.com/starhost/starhost/internal/starnames"
 )
 
-// maxHints bounds how many undefined names of a file get a suggestion: each is
-// compared with every name in scope.
+// maxHints is the number of undefined names of a file that get a suggestion. Each is compared with
+// every name in scope.
 const maxHints = 8
 
-// undefinedNameErrors returns the errors of a resolved tree whose unknown names the
-// resolver was told to take for predeclared ones. The resolver's own errors
-// would compare any number of unknown names with any number of known ones.
+// undefinedNameErrors returns errors for the undefined names of a resolved tree. The resolver
+// accepted them as predeclared names, because its own errors compare each undefined name with all
+// others, which takes quadratic time.
 func undefinedNameErrors(f *syntax.File, known func(name string) bool, candidates []string) error {
 	var errs resolve.ErrorList
 	syntax.Walk(f, func(n syntax.Node) bool {
@@ -39,7 +39,7 @@ func undefinedNameErrors(f *syntax.File, known func(name string) bool, candidate
 	return errs
 }
 
-// scopeNames returns all names that a file can use or binds itself, sorted.
+// scopeNames returns the sorted names that a file can use, including its own.
 func (s *Sandbox) scopeNames(f *syntax.File, extra starlark.StringDict) []string {
 	names := starnames.Bound(f)
 	for _, env := range []starlark.StringDict{s.env, extra, universe()} {

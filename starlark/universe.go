@@ -10,13 +10,14 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// A function is one of the universe's, and what a call of it costs.
+// A function is a row of the table of functions: the code and the price of a function of the
+// universe.
 type function struct {
 	// pay charges for a call before the interpreter's own function works.
 	pay payFunc
-	// do works here instead, and pays as it goes.
+	// run works instead of the interpreter's function, and charges for it.
 	run  guardedFunc
-	note string // what it pays in words, or why nothing
+	note string // the price in words
 }
 
 type (
@@ -26,8 +27,8 @@ type (
 	payFunc = func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error
 )
 
-// universe is the guarded universe. Predeclared names win over the
-// interpreter's own, so that no script reaches an unguarded one.
+// universe is the guarded universe. Predeclared names hide the names of the interpreter, so that no
+// script reaches an unguarded function.
 var universe = sync.OnceValue(func() starlark.StringDict {
 	m := make(starlark.StringDict, len(functions))
 	for name, f := range functions {
@@ -45,7 +46,7 @@ var universe = sync.OnceValue(func() starlark.StringDict {
 	return m
 })
 
-// payThenCall returns a function that charges with pay, and then calls the interpreter's own.
+// payThenCall returns a function that calls pay, and then the interpreter's own function.
 func payThenCall(pay payFunc, stock *starlark.Builtin) guardedFunc {
 	return func(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if err := pay(w, name, args, kwargs); err != nil {
@@ -84,7 +85,7 @@ func payInt(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	return nil
 }
 
-// payCopy pays for a new list or tuple of the argument's elements.
+// payCopy charges for a new list or tuple with the elements of the argument.
 func payCopy(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	p := elementCopy.named(name)
 	if x := operand(args, nil, 0, ""); x != nil {
@@ -106,8 +107,8 @@ func payEnumerate(w *worker, name string, args starlark.Tuple, _ []starlark.Tupl
 	return w.payElements(enumeratedItem, x)
 }
 
-// makeRange is range, but for ranges whose length or stride the interpreter
-// would compute with overflow.
+// makeRange implements range. It refuses ranges whose length or stride would overflow in the
+// interpreter.
 func makeRange(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var first, second int
 	step := 1
@@ -136,7 +137,7 @@ func payZip(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	if known {
 		return w.paySequence(zipRow, multiplyClamped(rows, 1+uint64(len(args))/2))
 	}
-	// Without lengths the rows end with the shortest: count the longest.
+	// An argument without a length may end the rows, so payElements counts its elements.
 	for _, a := range args {
 		if n := starlark.Len(a); n < 0 {
 			p := *zipItem
@@ -158,7 +159,7 @@ func payBytesFunc(w *worker, name string, args starlark.Tuple, _ []starlark.Tupl
 	}
 }
 
-// payText pays for the text of the arguments: of strings, the bytes as they are.
+// payText charges for the text of the arguments. Strings have no quotes in it.
 func payText(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	size := uint64(0)
 	for _, a := range args {
@@ -167,7 +168,7 @@ func payText(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 			return err
 		}
 		if s, ok := a.(starlark.Bytes); ok {
-			n = 3 * uint64(len(s)) // each bad byte becomes U+FFFD
+			n = 3 * uint64(len(s)) // each invalid byte becomes U+FFFD
 		}
 		size = addClamped(size, n)
 	}
@@ -175,7 +176,7 @@ func payText(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		size = addClamped(size, multiplyClamped(uint64(len(sep)), uint64(len(args))))
 	}
 	if _, whole := operand(args, nil, 0, "").(starlark.String); whole && name == "str" {
-		return nil // the string itself
+		return nil // str returns the string itself
 	}
 	return w.payAs(name, textBytes, size)
 }
@@ -192,7 +193,7 @@ func payRepr(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 	return w.payAs(name, textBytes, n)
 }
 
-// payFloat pays for reading a number, or for converting a long integer.
+// payFloat charges for parsing a number, or for converting a long integer.
 func payFloat(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	switch x := operand(args, nil, 0, "").(type) {
 	case starlark.String:
@@ -203,7 +204,7 @@ func payFloat(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) e
 	return nil
 }
 
-// payParseInt pays for reading an integer, which takes longer than linear time.
+// payParseInt charges for parsing an integer, which takes more than linear time.
 func payParseInt(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	switch x := operand(args, kwargs, 0, "x").(type) {
 	case starlark.String:
@@ -227,7 +228,7 @@ func payHash(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 	return nil
 }
 
-// payOrd pays for the error, which counts the code points of a long string.
+// payOrd charges for the error, which counts the code points of a long string.
 func payOrd(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(starlark.String); ok && len(s) > smallText {
 		return w.pay(ordError, uint64(len(s)))
@@ -243,8 +244,8 @@ func payDir(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 	return w.pay(dirName, n)
 }
 
-// payAttrName pays for looking an attribute up, and for saying that it is not there,
-// which takes the names of all others.
+// payAttrName charges for an attribute lookup. It also charges for the error of a missing
+// attribute, which compares all names.
 func payAttrName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	if s, ok := operand(args, nil, 0, "").(*starlarkstruct.Struct); ok && s.Len() > 16 {
 		if err := w.payAs(name, structField, uint64(s.Len())); err != nil {
@@ -257,7 +258,7 @@ func payAttrName(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple
 	return nil
 }
 
-// getAttrFunc is the function, with methods of core types that pay.
+// getAttrFunc implements getattr. Methods of core types that it returns are guarded.
 func getAttrFunc(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if err := payAttrName(w, name, args, kwargs); err != nil {
 		return nil, err
@@ -269,7 +270,7 @@ func getAttrFunc(w *worker, name string, args starlark.Tuple, kwargs []starlark.
 	return w.guardMethod(v)
 }
 
-// typeOf is type(x). A host's value may say which type it stands for.
+// typeOf implements type(x). A host's value may name the type that it stands for.
 func typeOf(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 1 && len(kwargs) == 0 {
 		if s, ok := args[0].(interface{ StandsFor() string }); ok {

@@ -10,51 +10,50 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// A worker is a thread with what a run needs around it. Workers are pooled: a
-// run takes one in enter and gives it back in leave, unless it ended badly.
+// A worker is an interpreter thread with the state of a run. Workers are pooled: startRun takes one
+// from the pool, and endRun puts it back unless a panic broke it.
 type worker struct {
-	thread starlark.Thread // first, as workerOf relies on
-	name   [8]byte         // of the thread, which nobody changes
-	call   call            // of a method that is under way; there is none between runs
+	thread starlark.Thread // must be first: see workerOf
+	name   [8]byte         // bytes of thread.Name; never changes
+	call   call            // the active call of a method; zero between runs
 	run
 }
 
-// A run is the part of a worker that is new with every Run and Call.
+// A run is the part of a worker that belongs to one Run or Call.
 type run struct {
 	sandbox *Sandbox
 	ctx     context.Context
 	budget  budget
-	parent  *worker // that made the nested call, or nil
-	depth   int     // of nested calls
-	link    *link   // what Context handed out, or nil
+	parent  *worker // the run of the caller if the call is nested, or nil
+	depth   int     // nesting depth
+	link    *link   // link of the context that Context returned, or nil
 
-	calledFunc starlark.Callable // the function whose result is looked at, or nil
+	calledFunc starlark.Callable // the function whose result is checked, or nil
 
-	// deadline is zero until the first tick: a short run never asks for the time.
+	// deadline is zero until the first tick, because short runs need not read the clock.
 	deadline time.Time
 	nextTick uint64 // the step of the next tick
 
-	sketches   map[starlark.Value]*sketch // of the tables that grew in this run
-	lastTable  starlark.Value             // that was inserted into, and its sketch
+	sketches   map[starlark.Value]*sketch // sketches of the tables that grew in this run
+	lastTable  starlark.Value             // the table of the last insertion; lastSketch is its sketch
 	peaks      map[starlark.Value]int     // greatest lengths of tables that shrank
 	lastSketch *sketch
 
-	loader    *loader  // of a Run; nil in a Call
-	fileStack []string // being evaluated, the outermost first
+	loader    *loader  // loader of a Run; nil in a Call
+	fileStack []string // names of the files under evaluation, the outermost first
 	stopCause error    // why the thread was cancelled: a limit, or the context's error
-	panicked  bool     // a panic passed through: the thread must not be used again
+	panicked  bool     // a panic occurred, so the thread must not be used again
 
-	profiled     Usage   // what a profile has counted
-	profileStack []Frame // to where it was spent last
+	profiled     Usage   // spending that the profile has counted
+	profileStack []Frame // stack of the last sample
 }
 
 // threadName is the name of the threads of workers.
 const threadName = "starhost"
 
-// workerOf returns the worker that a thread is a part of, or nil if it is none's: the name
-// of a worker's thread lies in the worker, behind the thread, where that of another thread
-// never lies, also if it is the same string. All that is paid for asks this first: a look
-// into the thread's locals would be a quarter of what it costs.
+// workerOf recovers the worker that embeds th, or returns nil if th is another thread. newWorker
+// stores the bytes of th.Name in worker.name, so comparing addresses identifies our threads. Every
+// charge calls it; a thread local would cost four times as much.
 func workerOf(th *starlark.Thread) *worker {
 	name := uintptr(unsafe.Pointer(unsafe.StringData(th.Name)))
 	if name != uintptr(unsafe.Pointer(th))+unsafe.Offsetof(worker{}.name) {
@@ -65,7 +64,7 @@ func workerOf(th *starlark.Thread) *worker {
 
 var workerPool = sync.Pool{New: func() any { return newWorker() }}
 
-// newWorker makes a thread. No other function does.
+// newWorker makes a worker. No other function does.
 func newWorker() *worker {
 	w := new(worker)
 	copy(w.name[:], threadName)
@@ -76,7 +75,7 @@ func newWorker() *worker {
 	return w
 }
 
-// reset makes a used worker as good as new.
+// reset clears a used worker for the next run.
 func (w *worker) reset() {
 	if w.stopCause != nil {
 		w.thread.Uncancel()
@@ -85,7 +84,7 @@ func (w *worker) reset() {
 	w.thread.Steps = 0
 }
 
-// startRun starts a run, as a part of the one that ctx comes from if there is one.
+// startRun starts a run. If ctx comes from another run, the new run is nested in that one.
 func (s *Sandbox) startRun(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (s *Sandbox) startRun(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-// lowerSteps lowers the steps of a run that has just begun to those of most.
+// lowerSteps lowers the step limit of a new run to that of most.
 func (w *worker) lowerSteps(most Allowance) {
 	if n := addClamped(w.budget.startSteps, multiplyClamped(most.Steps, w.sandbox.stepRate())); n < w.budget.maxSteps {
 		w.budget.maxSteps, w.budget.ownSteps, w.budget.stepSetting = n, true, most.Setting
@@ -115,12 +114,12 @@ func (w *worker) lowerSteps(most Allowance) {
 	}
 }
 
-// endRun ends a run. It returns what the run used, and err or what stopped it.
+// endRun ends a run. It returns the spending of the run, and the cause of its stop, or else err.
 func (w *worker) endRun(err error) (Usage, error) {
 	if w.stopCause != nil {
 		err = stopError{err, w.stopCause}
 	}
-	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the one too many did not run
+	w.thread.Steps = min(w.thread.Steps, w.budget.maxSteps) // the step above the limit did not run
 	usage := Usage{
 		Steps: (w.thread.Steps - w.budget.startSteps) / w.sandbox.stepRate(),
 		Bytes: w.budget.alloc - w.budget.startAlloc,
@@ -142,9 +141,8 @@ func (w *worker) endRun(err error) (Usage, error) {
 	return usage, err
 }
 
-// tick is called by the interpreter when the run may be over: its steps are
-// spent, or it is time to look at the clock. Looking here, and not with a timer
-// of each run, no late signal can hit the next run of the thread.
+// The interpreter calls tick when the run has spent its steps, or when it is time to check the
+// clock. A timer for each run could fire late and hit the next run of the thread; tick cannot.
 func (w *worker) tick() {
 	if p := w.sandbox.profile; p != nil {
 		p.addSample(w)
@@ -156,7 +154,7 @@ func (w *worker) tick() {
 	w.checkClock()
 }
 
-// checkClock stops the run if its time is over.
+// checkClock stops the run if its context has ended or its time is over.
 func (w *worker) checkClock() {
 	now := time.Now()
 	switch {
@@ -174,14 +172,14 @@ func (w *worker) checkClock() {
 	w.setNextTick()
 }
 
-// setNextTick sets the step at which the interpreter calls tick: it does so before that step.
+// setNextTick sets the step before which the interpreter calls tick.
 func (w *worker) setNextTick() {
 	w.nextTick = min(w.thread.Steps+w.sandbox.tickInterval(), addClamped(w.budget.maxSteps, 1))
 	w.thread.SetMaxExecutionSteps(w.nextTick)
 }
 
-// stop cancels the run for good: what swallows the error of an operation
-// meets the cancelled thread at its next instruction.
+// stop cancels the run for good. If an operation swallows the error, the next instruction fails,
+// because the thread is cancelled.
 func (w *worker) stop(cause error) {
 	if w.stopCause == nil {
 		w.stopCause = cause
@@ -189,7 +187,7 @@ func (w *worker) stop(cause error) {
 	w.thread.Cancel(w.stopCause.Error())
 }
 
-// callFunc calls fn with a recovered panic as an error.
+// callFunc calls fn, and returns a panic as an error.
 func (w *worker) callFunc(
 	fn starlark.Callable, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (v starlark.Value, err error) {
@@ -204,7 +202,7 @@ func (w *worker) callFunc(
 		return nil, err
 	}
 	w.calledFunc = fn
-	if v == starlark.None { // as most handlers return: there is nothing to look at
+	if v == starlark.None { // the usual result, which needs no check
 		return v, w.charge("result", 0, noneSize)
 	}
 	if err := w.checkResult(v); err != nil {
@@ -213,7 +211,7 @@ func (w *worker) callFunc(
 	return v, w.payResult(v)
 }
 
-// calledFuncPos returns the place of the function whose result is looked at.
+// calledFuncPos returns the position of the function whose result is checked.
 func (w *worker) calledFuncPos() Pos {
 	if f, ok := w.calledFunc.(*starlark.Function); ok {
 		return posOf(f.Position())
@@ -221,8 +219,8 @@ func (w *worker) calledFuncPos() Pos {
 	return Pos{}
 }
 
-// recoverPanic turns a panic into an InternalError with the place of the script.
-// It is deferred.
+// recoverPanic turns a panic into an InternalError with the position of the script. It must be
+// deferred.
 func (w *worker) recoverPanic(err *error) {
 	p := recover()
 	if p == nil {
@@ -232,7 +230,7 @@ func (w *worker) recoverPanic(err *error) {
 	*err = &InternalError{Pos: callerPos(&w.thread), Value: p, Stack: debug.Stack()}
 }
 
-// callerPos returns the place of the innermost frame of Starlark code.
+// callerPos returns the position of the innermost frame of Starlark code.
 func callerPos(th *starlark.Thread) Pos {
 	for i := range th.CallStackDepth() {
 		if p := th.CallFrame(i).Pos; p.Line > 0 {
@@ -242,14 +240,14 @@ func callerPos(th *starlark.Thread) Pos {
 	return Pos{}
 }
 
-// printText hands on what a script prints, while the run may.
+// printText passes the output of a script to the host, within the output limit.
 func (w *worker) printText(text string) {
 	if w.payOutput(text) && w.sandbox.print != nil {
 		w.sandbox.print(w.ctx, callerPos(&w.thread), text)
 	}
 }
 
-// payOutput pays for a line of output, and reports whether the run may print it.
+// payOutput charges for a line of output, and reports whether the run may print it.
 func (w *worker) payOutput(text string) bool {
 	n := w.budget.output + uint64(len(text)) + 1
 	if n > w.budget.maxOutput {
@@ -260,9 +258,9 @@ func (w *worker) payOutput(text string) bool {
 	return true
 }
 
-// Charge pays for work that a host's function is about to do: steps, at 10 to 20
-// ns each, and bytes that it allocates. An error must be returned at once. A function that works
-// for long pays in pieces: only between them can the clock or the context stop it.
+// Charge charges for work that a host's function is about to do: steps, of 10 to 100 ns each, and
+// allocated bytes. The function must return an error at once. A function that works for long should
+// charge in pieces, because only Charge checks the clock and the context.
 func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) error {
 	w := workerOf(th)
 	if err := w.charge(op, steps, bytes); err != nil {
@@ -275,8 +273,8 @@ func (s *Sandbox) Charge(th *starlark.Thread, op string, steps, bytes uint64) er
 	return nil
 }
 
-// CurrentFile returns the file whose top level is being evaluated on th, and
-// whether it is one that another file loads. The file is "" in a Call.
+// CurrentFile returns the file whose top level th is evaluating, and whether another file loads it.
+// The file is "" in a Call.
 func (s *Sandbox) CurrentFile(th *starlark.Thread) (file string, module bool) {
 	files := workerOf(th).fileStack
 	if len(files) == 0 {
@@ -285,13 +283,13 @@ func (s *Sandbox) CurrentFile(th *starlark.Thread) (file string, module bool) {
 	return files[len(files)-1], len(files) > 1
 }
 
-// Pause stops the run's wall clock until goOn is called, as during an effect that has a
-// deadline of its own.
+// Pause stops the wall clock of the run until the caller calls goOn, for example during an effect
+// with its own deadline.
 func (s *Sandbox) Pause(th *starlark.Thread) (goOn func()) {
 	w := workerOf(th)
 	start, deadline := time.Now(), w.deadline
 	return func() {
-		w.deadline = deadline // nested calls have moved it as well
+		w.deadline = deadline // nested calls have moved the deadline as well
 		w.extendDeadline(start)
 	}
 }
