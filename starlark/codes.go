@@ -89,21 +89,24 @@ func containsAll(s string, texts []string) bool {
 var codes = []Code{
 	{
 		"E0101", "the source is not Starlark",
-		`The file does not follow the grammar. Starlark is a small Python: what it lacks (f-strings, classes, try, import, while, is, **) is a
-syntax error, and the help line says what to write instead.`,
+		`The file does not follow the grammar. Starlark is a small Python. The parts that it
+lacks (f-strings, classes, try, import, while, is, **) are syntax errors, and the help line shows
+the Starlark way.`,
 		"name = \"x\"\ngreeting = f\"hello {name}\"\n",
 		"name = \"x\"\ngreeting = \"hello %s\" % name\n",
 	},
 	{
 		"E0102", "a name is not defined",
-		`Nothing of that name is built in, predeclared, loaded or assigned in the file. Look for a typo: near names are suggested.`,
+		`No name of this spelling is built in, predeclared, loaded or assigned in the file. Look for a typo:
+the message suggests similar names.`,
 		"names = [\"a\"]\ncount = len(nmaes)\n",
 		"names = [\"a\"]\ncount = len(names)\n",
 	},
 	{
 		"E0103", "a load statement cannot be followed",
-		`load("lib/x.star", "name") binds names of another file of the same folder, load("@lib//x.star", "name") those of a library in the
-configuration. The file must exist, must not load itself in a circle, and must bind the name; names that start with _ are private.`,
+		`load("lib/x.star", "name") binds names of another file of the same folder, load("@lib//x.star",
+"name") those of a library in the configuration. The file must exist, must not load itself in a
+circle, and must bind the name; names that begin with _ are private.`,
 		"load(\"lib/missing.star\", \"shorten\")\n",
 		"def shorten(s):\n    return s[:80]\n",
 	},
@@ -115,64 +118,72 @@ configuration. The file must exist, must not load itself in a circle, and must b
 	},
 	{
 		"E0105", "a variable is used in the wrong place",
-		`A function that assigns to a name has its own variable of that name, also before the assignment; and names that a file loads cannot
-be assigned again.`,
+		`A function that assigns to a name has its own variable of that name, also before the assignment. Names
+that a file loads cannot be assigned again.`,
 		"total = 1\n\ndef add(n):\n    total = total + n\n    return total\n\nadd(2)\n",
 		"total = 1\n\ndef add(n):\n    return total + n\n\nadd(2)\n",
 	},
 	{
 		"E0106", "a frozen value cannot change",
-		`When a file ends, its globals and all values that registered functions keep are frozen, so that calls can run at the same time
-without seeing each other. A loaded file is frozen for the file that loads it. Return a new value instead, or keep state through the host.`,
+		`When a file ends, starhost freezes its globals and all values that registered functions refer to, so
+that calls can run at the same time without seeing each other. It freezes a loaded file before the
+file that loads it continues. Return a new value instead, or store state through the host.`,
 		"seen = []\n\ndef handle():\n    seen.append(1)\n",
 		"seen = []\n\ndef handle():\n    return seen + [1]\n",
 	},
 	{
 		"E0107", "a function calls itself",
-		`Starlark has no recursion, direct or through other functions: every program ends. Keep a list of what is left to do, and loop.`,
+		`Starlark has no recursion, direct or through other functions: every program ends. Loop over a list
+of the work that is left.`,
 		"def count(n):\n    return 0 if n == 0 else 1 + count(n - 1)\n\ncount(3)\n",
 		"def count(n):\n    return len(range(n))\n\ncount(3)\n",
 	},
 	{
 		"E0110", "evaluation failed",
-		`An operation got values it does not work on, a key or index does not exist, or the script called fail. The message says which.`,
+		`An operation got values that it does not support, a key or index does not exist, or the script
+called fail. The message says which of these it was.`,
 		"port = {\"http\": 80}[\"https\"]\n",
 		"port = {\"http\": 80}.get(\"https\", 443)\n",
 	},
 	{
 		"E0111", "internal error",
-		`A panic inside the host was caught. It is a bug of the host, not of the script; please report it with the script.`,
+		`starhost recovered a panic. This is a bug of the host, not of the script; please report it with the
+script.`,
 		"", "",
 	},
 	{
 		"E0401", "too many steps",
-		`A run may take a fixed number of interpreter steps (1,000,000 unless set otherwise); operations on large values count for more. Look
-for a loop that does not end or does the same work again, or raise [limits] steps or --max-steps.`,
+		`A run may take a fixed number of interpreter steps (1,000,000 unless set otherwise); operations on
+large values count for more. Look for a loop that does not end or does the same work again, or raise
+[limits] steps or --max-steps.`,
 		"n = 0\nfor i in range(1 << 40):\n    n += 1\n",
 		"n = 0\nfor i in range(1 << 10):\n    n += 1\n",
 	},
 	{
 		"E0402", "too much memory",
-		`A run may allocate a fixed number of bytes (64 MiB unless set otherwise); what is dropped is not given back. Build less, or raise
-[limits] memory or --max-memory.`,
+		`A run may allocate a fixed number of bytes (64 MiB unless set otherwise); freed memory is not
+credited. Build less, or raise [limits] memory or --max-memory.`,
 		"s = \"x\" * (1 << 29)\n",
 		"s = \"x\" * (1 << 10)\n",
 	},
 	{
 		"E0403", "out of time",
-		`A run may take a fixed time on the clock (2 s unless set otherwise), effects not counted. Steps and memory run out first on any
-ordinary machine, so look for what else keeps it busy, or raise [limits] timeout or --timeout.`,
+		`A run may take a fixed time on the clock (2 s unless set otherwise), effects not counted. Steps and
+memory run out first on any ordinary machine, so look for another program that keeps it busy, or
+raise [limits] timeout or --timeout.`,
 		"", "",
 	},
 	{
 		"E0404", "too much output",
-		`A run may print a fixed number of bytes (1 MiB unless set otherwise). Print less, or raise [limits] output.`,
+		`A run may print a fixed number of bytes (1 MiB unless set otherwise). Print less, or raise [limits]
+output.`,
 		"for i in range(100000):\n    print(\"line\", i, \"of a very long report\")\n",
 		"for i in range(10):\n    print(\"line\", i)\n",
 	},
 	{
 		"E0405", "too many nested calls",
-		`Calls from plugin to plugin, as when a tool calls another tool, may nest 8 deep. Two tools probably call each other.`,
+		`Calls from plugin to plugin, as when a tool calls another tool, may nest 8 deep. Two tools probably
+call each other.`,
 		"", "",
 	},
 	{
@@ -183,15 +194,17 @@ ordinary machine, so look for what else keeps it busy, or raise [limits] timeout
 	},
 	{
 		"E0407", "the source is too big or too deep",
-		`A file may have 256 KiB (unless set otherwise), 2,000 functions, 64 load statements, 128 parameters a function, names of 128 bytes, and
-nest 800 deep. Split it into library files, and move data into data files.`,
+		`A file may have 256 KiB (unless set otherwise), 2,000 functions, 64 load statements, 128 parameters
+a function, names of 128 bytes, and nest 800 deep. Split it into library files, and move data into
+data files.`,
 		"x = " + strings.Repeat("-", 900) + "1\n",
 		"x = -1\n",
 	},
 	{
 		"E0408", "values cannot be frozen",
-		`What a file keeps, and what a function returns, must be a bounded tree: at most 100,000 values, nested at most 512 deep, without a
-function that captures itself. Define such a function at the top level, where it sees itself as a global.`,
+		`The globals of a file, and the result of a function, must be a bounded tree: at most 100,000 values,
+nested at most 512 deep, without a function that captures itself. Define such a function at the top
+level, where it sees itself as a global.`,
 		"def outer():\n    def f():\n        return f\n    return f\n\nx = outer()\n",
 		"def f():\n    return f\n\nx = f\n",
 	},
@@ -203,7 +216,7 @@ function that captures itself. Define such a function at the top level, where it
 	},
 	{
 		"E0410", "the run was stopped",
-		`Whoever asked for the run gave up: it was interrupted, or a deadline outside the script passed.`,
+		`The caller of the run gave up: an interrupt, or a deadline outside of the script, stopped it.`,
 		"", "",
 	},
 }
