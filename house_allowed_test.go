@@ -26,7 +26,6 @@ var maxWidths = map[string]int{
 	"cmd/starhost/lint": 0,
 	"docs":              114,
 	"loader":            36,
-	"starlark":          3,
 }
 
 // maxUndocumented allows a folder so many exported names without a doc comment.
