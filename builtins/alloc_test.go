@@ -15,10 +15,10 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// The host allocates two things for a hook beside what its script does: its lane, and the
-// record of the call, which is its context too. The trace grows as it doubles. A hook that
-// adds a text takes the event's list of decisions, the fragment, and the copy of it that the
-// host signs. Each list that it takes costs a func value, which asks for the shared view.
+// The host makes two allocations for a hook in addition to those of its script: the lane, and
+// the call, which is also its context. The trace grows by doubling. A hook that adds a text
+// also allocates the event's list of decisions, the fragment, and the host's signed copy of it.
+// Each list among its arguments costs the func value that asks for the shared view.
 func TestHookAllocations(t *testing.T) {
 	want := map[string]float64{"noop": 2, "standard": 7, "columns": 7}
 	for _, hook := range benchHooks {
@@ -39,7 +39,7 @@ func TestHookAllocations(t *testing.T) {
 	}
 }
 
-// A hook costs the same however long the conversation is that it does not read.
+// A hook allocates the same for a conversation of any length that it does not read.
 func TestHookAllocationsConstant(t *testing.T) {
 	for _, def := range []string{"lambda: None", "lambda messages: None", "lambda messages, tools, model: model", "lambda messages: messages.last()[\"role\"]"} {
 		l := script{src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
@@ -52,11 +52,11 @@ func TestHookAllocationsConstant(t *testing.T) {
 	}
 }
 
-// spending is what one call allocates.
+// An allocation is the memory of one call.
 type spending struct{ allocs, bytes uint64 }
 
-// spent returns what a call of the script's hook allocates, after the first one,
-// which makes the event's views.
+// measureHook returns the allocation of a call of the script's hook. It ignores the first call,
+// which builds the event's views.
 func (l *loaded) spent(t *testing.T, e *starhost.Event) spending {
 	t.Helper()
 	const runs = 100
@@ -69,7 +69,7 @@ func (l *loaded) spent(t *testing.T, e *starhost.Event) spending {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
 	call()
-	least := spending{math.MaxUint64, math.MaxUint64} // others may allocate meanwhile
+	least := spending{math.MaxUint64, math.MaxUint64} // other goroutines may allocate meanwhile
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

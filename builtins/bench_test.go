@@ -11,8 +11,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// benchHooks are hooks of pre_llm_call: one that does nothing, and the standard
-// one of comparisons between hosts, which reads five roles and three names.
+// benchHooks are hooks of pre_llm_call: an empty one, and the standard hook of comparisons
+// between hosts, which reads five roles and three names.
 var benchHooks = []struct {
 	name, def string
 	args      []string
@@ -28,8 +28,7 @@ def hook(messages, tools):
 `, []string{"messages", "tools"}},
 }
 
-// benchEvent is a pre_llm_call with so many messages of so many bytes, and three
-// tools.
+// benchEvent returns a pre_llm_call with three tools and the given number and size of messages.
 func benchEvent(messages, size int) *starhost.Event {
 	list := make([]starhost.Message, messages)
 	for i := range list {
@@ -39,9 +38,8 @@ func benchEvent(messages, size int) *starhost.Event {
 	return &starhost.Event{Name: "pre_llm_call", Messages: starhost.NewList(list), Tools: starhost.NewList(tools), Model: "m1", UserMessage: "hi"}
 }
 
-// BenchmarkHook measures a hook as the host fires it, the Go func that is
-// registered for it, and the bare call of the same compiled function by the
-// interpreter, which is what a host cannot go below.
+// BenchmarkHook measures a hook at three levels: fired by the host, as a registered Go
+// function, and as a bare call by the interpreter. No host can be faster than the last.
 func BenchmarkHook(b *testing.B) {
 	for _, hook := range benchHooks {
 		l := script{src: hook.def + "\nregister_hook(\"pre_llm_call\", hook)\n", endless: true}.mustLoad(b)
@@ -71,8 +69,8 @@ func BenchmarkHook(b *testing.B) {
 	}
 }
 
-// inTurns runs work over and over, a new turn every thousand times, as a turn
-// keeps a trace of all that happened in it.
+// inTurns repeats work, with a new turn every thousand times, because a turn stores a trace of
+// its events.
 func (l *loaded) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 	s := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"})
 	var turn *starhost.Turn
@@ -94,9 +92,8 @@ func (l *loaded) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 	}
 }
 
-// raw runs work with a call of the script's first handler by the interpreter
-// alone, on a thread of the sandbox that stays the same, with arguments that
-// were made before.
+// raw passes work a function that calls the script's first handler by the interpreter alone.
+// All calls use the same thread of the sandbox and the same arguments.
 func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(call func() error)) {
 	t.Helper()
 	fn := l.rec.Handlers()[0].(*starlark.Function)
@@ -120,9 +117,10 @@ func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(c
 	}
 }
 
-// assembly is a host of ten plugins, each with a hook and a loader of five fragments
-// of 4 KiB, of which 40 of 50 differ. A loader makes its texts for each call, or returns
-// texts that its plugin made when it was loaded. refs returns references to all loaders.
+// assembly returns a host of ten plugins, each with a hook and a loader of five fragments of 4
+// KiB. 40 of the 50 fragments differ. A loader creates its texts in each call, or with made
+// returns texts that its plugin created when it was loaded. refs returns references to all
+// loaders.
 func assembly(t testing.TB, made bool) (h *starhost.Host, refs func(arg string) []string) {
 	t.Helper()
 	text := "TEXTS[i]"
@@ -153,8 +151,8 @@ register_hook("pre_llm_call", lambda messages: "remember %d")
 	}
 }
 
-// BenchmarkAssembly builds first prompts of sessions: of texts that no prompt had before,
-// of texts that loaders make again, and of texts that plugins made once.
+// BenchmarkAssembly builds first prompts of sessions: with new texts, with texts that the
+// loaders create again, and with texts that the plugins created once.
 func BenchmarkAssembly(b *testing.B) {
 	for _, name := range []string{"new", "again", "held"} {
 		b.Run(name, func(b *testing.B) {

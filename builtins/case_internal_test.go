@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What says itself is what its JSON reads as.
+// Law: if survivesJSON reports true, reading the object's JSON returns an equal object.
 func TestLawSaysItself(t *testing.T) {
 	value := rapid.Custom(func(t *rapid.T) starlark.Value {
 		return rapid.SampledFrom([]starlark.Value{

@@ -15,7 +15,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A driver runs steps on one session.
+// A driver runs the steps of a case in one session.
 type driver struct {
 	session  *starhost.Session
 	turn     *starhost.Turn
@@ -63,7 +63,7 @@ func (d *driver) LoadFragments(ctx context.Context, ref string) (starhost.Contex
 	return got[0], nil
 }
 
-// A scripted model gives replies in their order.
+// scripted is a model that returns its replies in their order.
 type scripted []starhost.Reply
 
 func (m *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
@@ -101,7 +101,7 @@ func (d *driver) Advance(_ context.Context, by time.Duration) error {
 	return nil
 }
 
-// underTest is the plugin that the cases of the tests are about.
+// underTest is the plugin that the cases of these tests run against.
 const underTest = `
 def echo(text, name = ""):
     """Echoes."""
@@ -152,7 +152,7 @@ func TestCaseExamples(t *testing.T) {
 	for _, e := range builtins.CaseTable(nil, nil) {
 		t.Run(e.Name, func(t *testing.T) {
 			example := e.Example
-			if e.Name == "load_fragments" { // the loader under test offers more
+			if e.Name == "load_fragments" { // the example is for a plugin with fewer fragments
 				example = `assert_eq([type(f) for f in load_fragments("runbook:checkout")], ["fragment", "attachment"])`
 			}
 			if _, err := play(t, example); err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A workload is a call of a builtin whose work grows with n, the size of what the
-// set-up makes.
+// A workload is a call of a builtin. Its work grows with n, because the set-up creates
+// arguments whose size grows with n.
 type workload struct{ name, setup, expr string }
 
-// workloads has one for each entry of the table that does more than a few steps.
+// workloads has a row for each entry of the table whose work is not constant.
 var workloads = []workload{
 	{"fail", "s = [0] * n", "assert_fails(lambda: fail(s), '')"},
 	{"fragment", "s = 'x' * n", "fragment(s)"},
@@ -81,8 +81,8 @@ var workloads = []workload{
 	{"time.parse_duration", "s = '1ns' * n", "time.parse_duration(s)"},
 }
 
-// constant names the entries whose work is the same whatever they are given, and
-// says why; those of json and of the language are the evaluator's, and priced there.
+// constant gives the reason for each entry whose work does not depend on its arguments. The
+// evaluator prices json and the language, and tests these prices itself.
 var constant = map[string]string{
 	"plugin":                   "its arguments are read before the file runs",
 	"register_tool":            "testdata/hostile/register",
@@ -103,7 +103,7 @@ var constant = map[string]string{
 	"time.is_valid_timezone":   "looks a name up",
 }
 
-// TestEveryBuiltinHasAWorkload: whoever adds an entry says what its work grows with.
+// TestEveryBuiltinHasAWorkload makes the author of an entry state what its work depends on.
 func TestEveryBuiltinHasAWorkload(t *testing.T) {
 	for _, e := range builtins.Table(starlark.New(starlark.Options{})) {
 		if e.Value == nil || e.Signature == "" || strings.HasPrefix(e.Name, "math.") {
@@ -116,11 +116,11 @@ func TestEveryBuiltinHasAWorkload(t *testing.T) {
 	}
 }
 
-// evalBytes is what it takes to evaluate the call of a function.
+// evalBytes is the memory that evaluating a call needs without the builtin.
 const evalBytes = 32 << 10
 
-// TestBytesArePaidFor is the law of prices: what a call allocates is paid for, up to
-// a factor and to what its steps may allocate.
+// TestBytesArePaidFor checks the law of prices: a call pays for the memory that it allocates,
+// up to a factor and to the memory that its steps may allocate.
 func TestBytesArePaidFor(t *testing.T) {
 	for _, w := range workloads {
 		t.Run(w.name+" "+w.expr, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestBytesArePaidFor(t *testing.T) {
 	}
 }
 
-// TestChargesGrowWithTheWork makes the work of each call four times as large: what it
-// pays must follow.
+// TestChargesGrowWithTheWork quadruples the work of each call and checks that the charge grows
+// too.
 func TestChargesGrowWithTheWork(t *testing.T) {
 	for _, w := range workloads {
 		t.Run(w.name+" "+w.expr, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestChargesGrowWithTheWork(t *testing.T) {
 	}
 }
 
-// spend makes the call for a size, and returns what it allocated beside what it paid:
-// the least of a few times, as pools are emptied now and then.
+// spend runs the call for a size and returns the memory that it allocated and what it paid. It
+// takes the least of several runs, because the runtime may empty pools in between.
 func (w workload) spend(t testing.TB, n int) (uint64, starlark.Usage) {
 	t.Helper()
 	call := w.prepare(t, n)
@@ -179,7 +179,7 @@ func (w workload) prepare(t testing.TB, n int) func() starlark.Usage {
 	}
 }
 
-// define gives box all that plugins can say, and evaluates a file.
+// define defines the vocabulary in box and evaluates a file.
 func define(t testing.TB, box *starlark.Sandbox, src string) *starlark.Module {
 	t.Helper()
 	entries := builtins.Table(box)
@@ -207,8 +207,8 @@ func define(t testing.TB, box *starlark.Sandbox, src string) *starlark.Module {
 	return m
 }
 
-// TestSearchesStop: whatever the steps allow, the clock and the context stop a search that would
-// take minutes.
+// TestSearchesStop checks that the clock and the context stop a search that would take minutes,
+// even if it has enough steps.
 func TestSearchesStop(t *testing.T) {
 	for _, expr := range []string{
 		"re.search(p, s)", "re.match(p, s)", "re.fullmatch(p, s)", "re.findall(p, s)", "re.finditer(p, s)", "re.split(p, s)", "re.sub(p, '', s)",

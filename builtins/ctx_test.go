@@ -13,7 +13,7 @@ import (
 
 var workspace = map[string]string{"runbooks/a.md": "A", "runbooks/b.md": "B", "data.bin": "\xff\x00", "secret.md": "S"}
 
-// inTool runs body in a tool with ctx, and returns its result.
+// inTool runs body in the handler of a tool with ctx, and returns the tool's reply.
 func inTool(t *testing.T, s script, body string) starhost.ToolReply {
 	t.Helper()
 	s.src += "\ndef t(ctx):\n    \"T.\"\n    " + strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n    ") + "\n\nregister_tool(t)\n"
@@ -117,7 +117,7 @@ register_tool(t)
 	if diff := cmp.Diff(want, append(l.rec.Logs(), l.logs...)); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
 	}
-	builtins.PrintTo(t.Context(), "x", 1, 1, "nobody listens") // must not fail
+	builtins.PrintTo(t.Context(), "x", 1, 1, "nobody listens") // without a call there is no log; it must not panic
 }
 
 func TestLogLimits(t *testing.T) {
@@ -146,7 +146,7 @@ func TestLogLimits(t *testing.T) {
 	}
 }
 
-// TestStateIsThePluginsOwn: by session, and not seen by other sessions.
+// TestStateIsThePluginsOwn checks that each session of a plugin has its own state.
 func TestStateIsThePluginsOwn(t *testing.T) {
 	l := script{src: `
 def count(ctx):
@@ -171,7 +171,7 @@ register_tool(count)
 	}
 }
 
-// TestDrawsRepeat: the same turn draws the same again.
+// TestDrawsRepeat checks that the same turn draws the same numbers and UUIDs.
 func TestDrawsRepeat(t *testing.T) {
 	draw := func() string {
 		return inTool(t, script{}, `return [ctx.uuid(), ctx.random(1 << 40), ctx.random(1 << 40)]`).Result.ForLLM
@@ -181,7 +181,7 @@ func TestDrawsRepeat(t *testing.T) {
 	}
 }
 
-// TestSteps: what a handler spends is in its lane.
+// TestSteps checks that the lane counts the handler's steps.
 func TestSteps(t *testing.T) {
 	reply := inTool(t, script{}, "x = [i for i in range(1000)]\nreturn len(x)")
 	if reply.Steps < 1000 {
@@ -236,7 +236,7 @@ func TestAttachment(t *testing.T) {
 		name string
 		s    script
 		body string
-		want string // the result, or the end of the error
+		want string // the result, or the end of the error text
 	}{
 		{"own file", folder, `a = attachment(path = "own.txt"); return [str(a.content), a.name, a.type, a.url, a.width, a.height]`, `["own","own.txt","text/plain","",0,0]`},
 		{"own file before the workspace's", folder, `return str(attachment(path = "runbooks/a.md").content)`, "mine"},
@@ -273,7 +273,7 @@ func TestAttachment(t *testing.T) {
 	}
 }
 
-// TestValues: equality and printing of what builtins make.
+// TestValues checks how values of builtins compare and print.
 func TestValues(t *testing.T) {
 	script{src: `
 f = fragment("a", source = "a.md")
@@ -322,7 +322,7 @@ register_tool(t)
 `}.mustLoad(t)
 }
 
-// TestStandIns: a view written into JSON is what it stands for.
+// TestStandInsAreJSON checks that views become JSON as lists and dicts do.
 func TestStandInsAreJSON(t *testing.T) {
 	l := script{src: `
 def check(messages, tools):
@@ -342,7 +342,7 @@ register_hook("pre_llm_call", check)
 	}
 }
 
-// A time is no JSON, and the message says what to write instead.
+// TestTimesAreNoJSON checks that the error for a time in JSON suggests a remedy.
 func TestTimesAreNoJSON(t *testing.T) {
 	for expr, want := range map[string]string{
 		`json.encode([time.hour])`:     "json.encode: at list index 0: cannot encode time.duration as JSON (str(x) for text)",

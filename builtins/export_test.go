@@ -1,4 +1,4 @@
 package builtins
 
-// ArgumentValue is what handlers get for an argument of an event.
+// ArgumentValue converts an argument of an event for handlers.
 var ArgumentValue = argumentValue

@@ -51,8 +51,8 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 	return e
 }
 
-// TestEveryArgument fires every event at a handler that names all arguments, and
-// at one that takes them with **kwargs.
+// TestEveryArgument fires every event at a handler that names all arguments, and at a handler
+// with **kwargs.
 func TestEveryArgument(t *testing.T) {
 	for _, spec := range starhost.Events() {
 		t.Run(spec.Name, func(t *testing.T) {
@@ -70,7 +70,7 @@ def rest(ctx, %[4]s, **kwargs):
 register_hook(%[1]q, named)
 register_hook(%[1]q, rest)
 `, spec.Name, strings.Join(spec.Args, ", "), strings.Join(pairs, ", "), spec.Args[0])}.mustLoad(t)
-			l.turn(t, starhost.Request{}) // so that session_start is over
+			l.turn(t, starhost.Request{}) // ends session_start
 			l.logs = nil
 			if _, errs := l.fire(t, fullEvent(t, spec)); len(errs) > 0 {
 				t.Fatal(errs)
@@ -88,8 +88,8 @@ register_hook(%[1]q, rest)
 	}
 }
 
-// fireOne loads a plugin whose handler has the given body, fires one full event,
-// and returns what it decided and how it failed.
+// fireOne loads a plugin whose handler has the given body, fires one full event, and returns
+// the outcome and the error.
 func fireOne(t *testing.T, event, params, body string) (starhost.Outcome, string) {
 	t.Helper()
 	l := script{src: fmt.Sprintf("def handler(%s):\n    %s\n\nregister_hook(%q, handler)\n", params, strings.ReplaceAll(body, "\n", "\n    "), event)}.mustLoad(t)
@@ -152,7 +152,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestRespond answers the plugin's own tool.
+// TestRespond responds to calls of the plugin's own tool.
 func TestRespond(t *testing.T) {
 	l := script{src: `
 def page():
@@ -239,7 +239,7 @@ func TestHandlerFailures(t *testing.T) {
 	}
 }
 
-// TestContext: what a hook or a loader may add to a prompt.
+// TestContext checks which values a hook or a loader may add to a prompt.
 func TestContext(t *testing.T) {
 	type part struct{ Content, Source, Target string }
 	tests := []struct {
@@ -352,7 +352,7 @@ func TestToolResults(t *testing.T) {
 	}
 }
 
-// TestToolArguments: how JSON arguments reach parameters.
+// TestToolArguments checks how JSON arguments reach parameters.
 func TestToolArguments(t *testing.T) {
 	l := script{src: `
 SCHEMA = {
@@ -392,7 +392,7 @@ register_tool(derived)
 		{"some", `{"n":5.0}`, `["ctx",5,[],null,1.0,"own"]`},
 		{"some", `{"n":5,"list":[1.0,2],"deep":{"n":3.0,"x":4.0,"z":5.0},"f":6,"unused":"u","extra":1}`, `["ctx",5,[1,2],{"n":3,"x":4.0,"z":5.0},6,"own"]`},
 		{"rest", `{"x-y":"a","n":1e2,"extra":2.0}`, `[100,{"x-y":"a","extra":2.0}]`},
-		{"rest", `{"n":1}`, `[1,{}]`}, // nothing of the call before
+		{"rest", `{"n":1}`, `[1,{}]`}, // nothing remains from the call before
 		{"derived", `{"count":2.0}`, `[2,0.5]`},
 		{"derived", `{"count":123456789012345678901234567890,"ratio":3}`, `[123456789012345678901234567890,3]`},
 	}
@@ -405,8 +405,8 @@ register_tool(derived)
 	}
 }
 
-// TestHandlersTogether: sessions in parallel call the same handlers, and each call returns
-// its own result.
+// TestHandlersTogether checks that parallel sessions, which call the same handlers, each get
+// their own results.
 func TestHandlersTogether(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "docs"), 0o755), os.WriteFile(filepath.Join(dir, "docs/a.md"), []byte("A"), 0o644)); err != nil {

@@ -22,23 +22,23 @@ import (
 // A script is a plugin under test. The zero value is an empty single file.
 type script struct {
 	src       string
-	modules   map[string]string // that it may load
-	files     map[string]string // of its own folder; nil for a single file
+	modules   map[string]string // modules that the script may load
+	files     map[string]string // the plugin's folder; nil for a single file
 	workspace map[string]string
-	granted   []string // beside what it declares; nil grants what it declares
+	granted   []string // grants besides the declared permissions; nil grants the declared ones
 	settings  []builtins.Setting
-	answers   string            // to effects that go out, a JSON line each; "" for none
-	env       map[string]string // variables, and the values of secrets
-	others    []starhost.Plugin // that are in the host as well
+	answers   string            // JSON lines that answer outgoing effects; "" for none
+	env       map[string]string // variables and values of secrets
+	others    []starhost.Plugin // other plugins in the host
 	events    []starhost.EventSpec
 	dryRun    bool
-	cases     bool   // it can say what cases can
-	dir       string // on disk, in place of workspace
-	journal   bool   // effects are recorded
-	endless   bool   // its limits are such that nothing reaches them
+	cases     bool   // the vocabulary of cases is available
+	dir       string // a folder on disk instead of workspace
+	journal   bool   // the host records effects
+	endless   bool   // no limit is in reach
 }
 
-// A loaded is a script in a host of its own.
+// A loadedScript is a script in a separate host.
 type loaded struct {
 	*starhost.Host
 	plugin *starhost.Plugin
@@ -47,12 +47,12 @@ type loaded struct {
 	box    *starlark.Sandbox
 	logs   []starhost.LogLine
 
-	entries []string // of the journal
+	entries []string // lines of the journal
 }
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// load evaluates the script and adds what it registered to a new host.
+// load evaluates the script and adds its registrations to a new host.
 func (s script) load(t testing.TB) (*loaded, error) {
 	t.Helper()
 	var limits starlark.Limits
@@ -130,7 +130,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	return l, l.Add(append(s.others, *l.plugin)...)
 }
 
-// world returns what the script may reach, but for its permissions.
+// world returns the effects that the script can reach, without its permissions.
 func (s script) world(t testing.TB) *effects.World {
 	t.Helper()
 	lookup := func(name string) (string, bool) {
@@ -164,7 +164,7 @@ func (s script) world(t testing.TB) *effects.World {
 	return w
 }
 
-// locate is what a program does with an error that has a place.
+// locate adds the source line to an error with a place, as programs do.
 func locate(err error, src string) error {
 	return starlark.Locate(err, func(string) string { return src })
 }
@@ -200,7 +200,7 @@ func (s script) mustLoad(t testing.TB) *loaded {
 	return l
 }
 
-// turn begins a turn of a new session, which ends with the test.
+// turn begins a turn of a new session. The session ends with the test.
 func (l *loaded) turn(t testing.TB, r starhost.Request) *starhost.Turn {
 	t.Helper()
 	turn, err := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(t.Context(), r)
@@ -221,7 +221,7 @@ func (l *loaded) call(t testing.TB, name, args string) starhost.ToolReply {
 	return reply
 }
 
-// fire fires an event and returns the outcome, and the failures of handlers.
+// fire fires an event and returns the outcome and the errors of handlers.
 func (l *loaded) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []error) {
 	t.Helper()
 	turn := l.turn(t, starhost.Request{})
@@ -243,7 +243,7 @@ func memory(t testing.TB, files map[string]string) afero.Fs {
 	return fsys
 }
 
-// own is a plugin's folder in memory.
+// An ownFolder is a plugin's folder in memory.
 type own map[string]string
 
 func (o own) Read(name string) ([]byte, error) {
@@ -282,7 +282,7 @@ func (o own) Exists(name string) (bool, error) {
 	return ok, nil
 }
 
-// goHook is a hook of a Go program that always decides the same.
+// goHook returns a hook of a Go program that always returns the same decision.
 func goHook(d starhost.Decision) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 	return func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) { return d, nil }
 }

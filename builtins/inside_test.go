@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestInside: what is evaluated inside of a plugin has its ctx and config, and
-// registers nothing.
+// TestInside checks that an expression inside a plugin sees its ctx and config, and cannot
+// register.
 func TestInside(t *testing.T) {
 	l, err := script{src: "plugin(config = {\"team\": \"ops\"})\n"}.load(t)
 	if err != nil {

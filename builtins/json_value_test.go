@@ -20,7 +20,7 @@ type freeRuntime struct{ call.Runtime }
 
 func (freeRuntime) Charge(*starlark.Thread, string, uint64, uint64) error { return nil }
 
-// runFree executes source, which sees all modules, and returns its globals.
+// runFree executes source with all modules and returns its globals.
 func runFree(source string) (starlark.StringDict, error) {
 	opts := &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
 	return starlark.ExecFileOptions(opts, &starlark.Thread{Name: "test"}, "x.star", source, Modules(Table(freeRuntime{})))
@@ -112,12 +112,12 @@ func TestAppendJSONErrors(t *testing.T) {
 	}
 }
 
-// A jsonMapView stands for a host's view of a mapping.
+// A jsonMapView imitates a host's view of a mapping.
 type jsonMapView struct{ *starlark.Dict }
 
 func (jsonMapView) Type() string { return "view" }
 
-// A jsonListView stands for a host's view of a list.
+// A jsonListView imitates a host's view of a list.
 type jsonListView struct{ starlark.Tuple }
 
 func (jsonListView) Type() string { return "view" }
@@ -184,7 +184,7 @@ func TestFromJSONErrors(t *testing.T) {
 	}
 }
 
-// Keys of one hash would make a dict quadratic.
+// Keys with equal hashes would make a dict take quadratic time.
 func TestFromJSONRefusesAFlood(t *testing.T) {
 	var b strings.Builder
 	for i, n := 0, 0; n < 1400; i++ {
@@ -211,7 +211,7 @@ func TestFromJSONTakesManyKeys(t *testing.T) {
 	}
 }
 
-// jsonValues generates values that JSON can say, up to depth levels deep.
+// jsonValues generates values that JSON can express, up to depth levels deep.
 func jsonValues(depth int) *rapid.Generator[starlark.Value] {
 	scalar := rapid.OneOf(
 		rapid.Just[starlark.Value](starlark.None),
@@ -228,14 +228,14 @@ func jsonValues(depth int) *rapid.Generator[starlark.Value] {
 	dict := rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z"é]{0,6}`), inner, 0, 4), func(m map[string]starlark.Value) starlark.Value {
 		d := new(starlark.Dict)
 		for k, v := range m {
-			d.SetKey(starlark.String(k), v) // in any order
+			d.SetKey(starlark.String(k), v) // in random order
 		}
 		return d
 	})
 	return rapid.OneOf(scalar, list, dict)
 }
 
-// Law: what is written is read back as the same value, keys in the same order.
+// Law: reading the written text returns the same value, with keys in the same order.
 func TestJSONRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := jsonValues(3).Draw(t, "value")
@@ -253,8 +253,8 @@ func TestJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: what is read is valid JSON, what encoding/json reads, and reads the same after it
-// was written.
+// Law: fromJSON accepts only valid JSON, agrees with encoding/json, and reads the written value
+// as the same value.
 func FuzzFromJSON(f *testing.F) {
 	f.Add([]byte(`{"a": [1, 2.5, "x\n", null], "b": -12345678901234567890}`))
 	f.Add([]byte("[\"\xff\", 1e5, {}]"))
@@ -277,7 +277,7 @@ func FuzzFromJSON(f *testing.F) {
 		}
 		var want, got any
 		if json.Unmarshal(raw, &want) != nil {
-			return // an int too large for it
+			return // encoding/json cannot hold such an int
 		}
 		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: got %v, %v, want %v", raw, got, err, want)

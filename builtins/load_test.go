@@ -105,7 +105,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestCaptures: which functions in loops are traps, and which are not.
+// TestCaptures checks which functions in loops capture a variable of the loop.
 func TestCaptures(t *testing.T) {
 	const reg = `, name = n, description = "x")`
 	tests := []struct {
@@ -147,7 +147,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// TestShadowing: names that a file binds itself are not the vocabulary's.
+// TestShadowing checks that a file may define the names of builtins for itself.
 func TestShadowing(t *testing.T) {
 	script{src: `
 def deny(reason):
@@ -184,8 +184,8 @@ register_tool(late)
 	}
 }
 
-// TestRegisteredByHelper: a module's function may register, and the place is that
-// in plugin.star.
+// TestRegisteredByHelper checks that a function of a module may register, and that the
+// registration's place is in plugin.star.
 func TestRegisteredByHelper(t *testing.T) {
 	l := script{
 		src:     "load(\"lib.star\", \"offer\")\n\noffer(\"page\")\n",
@@ -199,7 +199,7 @@ func TestRegisteredByHelper(t *testing.T) {
 	}
 }
 
-// TestRegistrations shows what a plugin becomes.
+// TestRegistrations checks the starhost.Plugin that a file's registrations produce.
 func TestRegistrations(t *testing.T) {
 	l := script{src: `
 def page(team):
@@ -269,7 +269,7 @@ register_hook("pre_llm_call", lambda ctx, messages: [str(messages.last()), ctx.s
 	wg.Wait()
 }
 
-// TestCalledWithoutHost: a tool's func is an ordinary one.
+// TestCalledWithoutHost checks that a tool's Go function works without a host.
 func TestCalledWithoutHost(t *testing.T) {
 	l := script{src: "register_tool(lambda: 'called', name = 'x', description = 'X.')"}.mustLoad(t)
 	r, err := l.plugin.Tools[0].Call(t.Context(), nil, starhost.ToolCall{})

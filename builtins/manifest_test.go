@@ -19,7 +19,7 @@ func manifest(t *testing.T, src string) (*builtins.Manifest, error) {
 	return readTwice(t, f)
 }
 
-// readTwice reads a manifest from its file and then from the file's note: both are one.
+// readTwice reads a manifest from its file and then from its encoded form, and compares both.
 func readTwice(t *testing.T, f *starlark.File) (*builtins.Manifest, error) {
 	t.Helper()
 	m, err := builtins.ReadManifest(f)
@@ -29,14 +29,14 @@ func readTwice(t *testing.T, f *starlark.File) (*builtins.Manifest, error) {
 	return m, err
 }
 
-// said returns what a manifest says.
+// manifestTexts returns the fields of a manifest.
 func said(m *builtins.Manifest, err error) []any {
 	if err != nil {
 		return []any{err.Error()}
 	}
 	return []any{
 		m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(),
-		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // which is frozen
+		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // fails, because the dict is frozen
 	}
 }
 
@@ -92,7 +92,8 @@ func TestReadManifestDefaults(t *testing.T) {
 	}
 }
 
-// TestParameterNamedPlugin: an event offers an argument of that name.
+// TestParameterNamedPlugin checks that a handler may have a parameter plugin, because events
+// offer such an argument.
 func TestParameterNamedPlugin(t *testing.T) {
 	m, err := manifest(t, "plugin(version = \"2\")\n\ndef guard(tool, plugin):\n    return [plugin for plugin in [1]]")
 	if err != nil {
@@ -146,7 +147,7 @@ func TestReadManifestErrors(t *testing.T) {
 	}
 }
 
-// TestPermissionsAreChecked: the wording is that of package effects.
+// TestPermissionsAreChecked checks that the error is that of package effects.
 func TestPermissionsAreChecked(t *testing.T) {
 	_, err := manifest(t, `plugin(permissions = ["fs.raed:x"])`)
 	if codeOf(err) != "E0502" {
@@ -159,7 +160,7 @@ func TestConfigure(t *testing.T) {
 	tests := []struct {
 		name     string
 		settings []builtins.Setting
-		want     string // or the error
+		want     string // the config or the error
 	}{
 		{"defaults", nil, `config(any = None, list = ["a"], map = {}, max = 200, on = True, ratio = 1.0, team = "checkout")`},
 		{"each type", []builtins.Setting{
@@ -213,8 +214,8 @@ config.list.append(1)`}.load(t)
 	}
 }
 
-// FuzzReadManifest: any file that parses is read without a panic, the second time as
-// the first, and a config that is read says the same when it is printed and read again.
+// FuzzReadManifest checks that reading any file does not panic, that a second reading gives the
+// same result, and that parsing a printed config returns the same config.
 func FuzzReadManifest(f *testing.F) {
 	f.Add(`plugin(version = "1", config = {"a": [1, -2.5, True, None, {"k": "v"}]})`)
 	f.Add("for x in [1]:\n    register_tool(lambda: x)\n    def f(y = x): deny(1)")
@@ -236,7 +237,7 @@ func FuzzReadManifest(f *testing.F) {
 		}
 		again, err := box.Parse("again.star", []byte("plugin(config = "+m.Config.String()+")"))
 		if err != nil {
-			return // such as inf: the text of a float that no literal spells
+			return // no literal exists for floats such as inf
 		}
 		n, err := builtins.ReadManifest(again)
 		if err != nil {

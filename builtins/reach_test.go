@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// wide is a script that may do everything.
+// wide is a script with all permissions.
 var wide = script{
 	src: `plugin(permissions = ["fs.read:**", "fs.write:reports/**", "store", "env:*", "secret:*", "http:GET,HEAD,POST,PUT pager.internal",
     "exec:kubectl **", "tool:*", "fragment:greeting"])
@@ -21,7 +21,7 @@ var wide = script{
 	others:    exampleWorld.others,
 }
 
-// answering is wide with answers of its own.
+// answering returns wide with other answers.
 func answering(lines ...string) script {
 	s := wide
 	s.answers = strings.Join(lines, "\n")
@@ -140,7 +140,8 @@ assert_fails(lambda: ctx.fs.write("reports/a.md", ctx.secret("SHORT")), "got sec
 	}
 }
 
-// TestStoreOutlivesSessions: unlike the state.
+// TestStoreOutlivesSessions checks that values in ctx.store outlive the session, unlike those
+// in ctx.state.
 func TestStoreOutlivesSessions(t *testing.T) {
 	s := wide
 	s.src += `
@@ -219,7 +220,7 @@ register_tool(caller)
 	}
 }
 
-// TestLoadersOnlyRead calls each member of ctx that writes in a loader.
+// TestLoadersOnlyRead calls every writing member of ctx in a loader.
 func TestLoadersOnlyRead(t *testing.T) {
 	calls := map[string]string{
 		`ctx.state.set("k", 1)`: "E0509", `ctx.state.delete("k")`: "E0509", `ctx.store.set("k", 1)`: "E0509", `ctx.store.delete("k")`: "E0509",
@@ -241,7 +242,8 @@ func TestLoadersOnlyRead(t *testing.T) {
 	}
 }
 
-// TestDryRun: what would outlive the session is noted and not done.
+// TestDryRun checks that a dry run logs effects that would outlive the session, and does not
+// run them.
 func TestDryRun(t *testing.T) {
 	s := answering()
 	s.dryRun = true
@@ -271,8 +273,8 @@ register_tool(t)
 	}
 }
 
-// TestEffectsGoThroughTheWorld: each member of ctx that asks for something outside
-// of its plugin is written down.
+// TestEffectsGoThroughTheWorld checks that the journal records every member of ctx that reaches
+// outside the plugin.
 func TestEffectsGoThroughTheWorld(t *testing.T) {
 	s := wide
 	s.src += `

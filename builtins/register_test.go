@@ -258,7 +258,7 @@ register_model("local", "http://localhost:11434/v1", "tiny", api = "anthropic")
 	}
 }
 
-// TestRegistrationErrors: what is wrong with a registration is said at its place.
+// TestRegistrationErrors checks the text and the place of errors in registrations.
 func TestRegistrationErrors(t *testing.T) {
 	tests := []struct{ src, code, want string }{
 		{`register_tool(lambda: 1, name = "a", description = "A.", timeout = "5")`, "E0201", `register_tool: for parameter "timeout": got string, want a number of seconds`},
@@ -332,8 +332,8 @@ func TestRegistrationErrors(t *testing.T) {
 	}
 }
 
-// TestRegistrationsAreBounded: a plugin registers a thousand things, of whatever
-// kinds; the next one is an error at its place.
+// TestRegistrationsAreBounded checks that a plugin can register 1,000 things of all kinds
+// together, and that the next one is an error with its place.
 func TestRegistrationsAreBounded(t *testing.T) {
 	const thousand = `
 def f(ctx):
@@ -359,8 +359,7 @@ for i in range(250):
 	}
 }
 
-// TestAppEvents: events that the program declares are checked and converted as the
-// host's own are.
+// TestAppEvents checks that the program's events are checked and converted as the host's are.
 func TestAppEvents(t *testing.T) {
 	s := script{events: []starhost.EventSpec{{
 		Name: "app.deploy", Args: []string{"service", "replicas"}, Modify: []string{"replicas"}, Guard: true,
@@ -402,7 +401,7 @@ register_hook("app.deploy", guard)
 	}
 }
 
-// TestTemplateValueIsKept: a template that is a global is not changed by using it.
+// TestTemplateValueIsKept checks that using a template does not change a global value.
 func TestTemplateValueIsKept(t *testing.T) {
 	l := leaky(`
 T = template(prompt = "p", attachments = [attachment(content = ECHO)])

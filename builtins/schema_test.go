@@ -84,8 +84,8 @@ func TestDerivedSchemaErrors(t *testing.T) {
 	}
 }
 
-// TestDerivedSchemaIsTaken: a host accepts each derived schema, also if it checks the schema
-// when the tool is added.
+// TestDerivedSchemaIsTaken checks that a host accepts each derived schema, both with and
+// without checking it when the tool is added.
 func TestDerivedSchemaIsTaken(t *testing.T) {
 	kinds := []string{"string", "integer", "number", "boolean", "object", "array"}
 	value := rapid.OneOf(
@@ -93,7 +93,7 @@ func TestDerivedSchemaIsTaken(t *testing.T) {
 		rapid.Map(rapid.StringMatching(`[a-z"é\\\\{]{0,6}`), func(s string) string { return fmt.Sprintf("=%q", s) }),
 		rapid.Map(rapid.IntRange(0, 90), func(n int) string { return "=" + strings.Repeat("[", n) + "1" + strings.Repeat("]", n) }),
 		rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return fmt.Sprintf("='x'*%d", n) }),
-		rapid.Just("='é'[:1]"), // no UTF-8
+		rapid.Just("='é'[:1]"), // not UTF-8
 	)
 	typ := rapid.Custom(func(t *rapid.T) string {
 		depth := rapid.SampledFrom([]int{0, 0, 1, 2, 30, 59, 60, 61, 62, 63}).Draw(t, "depth")

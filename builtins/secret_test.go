@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestSecretsDoNotLeak tries every way in which a value can be looked at.
+// TestSecretsDoNotLeak tries all ways in which a plugin could read a secret.
 func TestSecretsDoNotLeak(t *testing.T) {
 	reply := inTool(t, wide, `
 s = ctx.secret("PAGER_TOKEN")
@@ -88,7 +88,7 @@ print(s, [b])
 	}
 }
 
-// TestSecretBounds: what is joined is bounded, as joining pays nothing.
+// TestSecretBounds checks the limits of joined secrets, because joining is free of charge.
 func TestSecretBounds(t *testing.T) {
 	reply := inTool(t, wide, `
 def grow(s, text, times):
@@ -107,8 +107,7 @@ assert_fails(lambda: [s + s + s + s][0] + grow(s, s, 61), "parts")
 	}
 }
 
-// leaky is a plugin whose effects say a secret, as a server that echoes would if
-// its replies were not looked at.
+// leaky returns a script whose effects repeat a secret, as a server that echoes requests does.
 func leaky(src string) script {
 	s := wide
 	s.src += `
@@ -123,8 +122,8 @@ def know(ctx):
 
 const shown = "<secret PAGER_TOKEN>"
 
-// TestResultsAreRedacted: what handlers return has no secret in it before it gets
-// an identity.
+// TestResultsAreRedacted checks that values of handlers lose secrets before they get an
+// identity.
 func TestResultsAreRedacted(t *testing.T) {
 	l := leaky(`
 def tool(ctx, how = ""):
@@ -186,7 +185,7 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 		}
 		all = append(all, reply.Result)
 		if reply.Err != nil {
-			at, ok := errors.AsType[*starlark.Error](reply.Err) // it keeps its place
+			at, ok := errors.AsType[*starlark.Error](reply.Err) // the error still has its place
 			if !ok || at.Code != "E0110" || at.Pos.String() != "test.star:16:18" || !strings.Contains(at.Detail(), "\n      |                  ^\n") || !strings.Contains(at.Msg, shown) {
 				t.Errorf("the error is %v [%s]", reply.Err, codeOf(reply.Err))
 			}
@@ -229,7 +228,8 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 	}
 }
 
-// TestRedactedErrorsKeepTheirMeaning: what is tested for is still found.
+// TestRedactedErrorsKeepTheirMeaning checks that callers can still test for the cause of a
+// redacted error.
 func TestRedactedErrorsKeepTheirMeaning(t *testing.T) {
 	s := leaky(`
 def caller(ctx):

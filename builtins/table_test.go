@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// exampleWorld is what the examples of the table may rely on.
+// exampleWorld is the world that the examples of the table run in.
 var exampleWorld = script{
 	files: map[string]string{
 		"data/teams.txt": "checkout\n", "skills/triage/checklist.md": "- Look.",
@@ -41,13 +41,13 @@ var exampleWorld = script{
 	}},
 }
 
-// examplePermissions are those of all examples.
+// examplePermissions declares the permissions that the examples need.
 const examplePermissions = `plugin(permissions = ["fs.read:runbooks/**", "fs.read:reports/*", "fs.write:reports/*", "store", "env:*", "secret:PAGER_TOKEN@pager.internal",
     "http:GET,HEAD,POST pager.internal", "exec:kubectl get **", "tool:echo", "fragment:greeting"])
 `
 
-// TestExamples runs the example of every entry in a plugin, the tool "example" if
-// it registers one, and its hooks with a prompt.
+// TestExamples runs the example of every entry in a plugin. It calls the tool "example" if the
+// example registers one, and fires its hooks with a prompt.
 func TestExamples(t *testing.T) {
 	for _, e := range builtins.Table(nil) {
 		t.Run(e.Name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestTable checks what readers of the table rely on.
+// TestTable checks the rules that readers of the table depend on.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range append(builtins.Table(nil), builtins.CaseTable(nil, nil)...) {
@@ -106,8 +106,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestCodes runs the examples of every code: the bad one meets it, the good one
-// does not.
+// TestCodes runs the examples of every code: the bad one returns the code, the good one works.
 func TestCodes(t *testing.T) {
 	last := ""
 	for _, c := range builtins.Codes() {
@@ -129,8 +128,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// meet loads a plugin and calls everything that it registers. It returns the
-// first error.
+// meet loads a plugin, calls everything that it registers and returns the first error.
 func meet(t *testing.T, src string) error {
 	l, err := script{src: src}.load(t)
 	if err != nil {

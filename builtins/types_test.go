@@ -13,8 +13,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// TestTypes: every name that is not Python's own has a type that fits its
-// signature, and no type is left of a name that is gone.
+// TestTypes checks that every name has a type that fits its signature, unless Python has the
+// same name, and that every type belongs to a name.
 func TestTypes(t *testing.T) {
 	known := map[string]bool{}
 	language := map[string]bool{}
@@ -54,7 +54,8 @@ func TestSplitParams(t *testing.T) {
 	}
 }
 
-// TestArgs: every argument of every event is described, and in a name of Python.
+// TestArgs checks that every argument of every event has a description and a name that Python
+// accepts.
 func TestArgs(t *testing.T) {
 	for _, event := range starhost.Events() {
 		for _, arg := range event.Args {
@@ -70,7 +71,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestClasses holds the classes for editors against the values' own names.
+// TestClasses compares the classes for editors with the attributes of the values.
 func TestClasses(t *testing.T) {
 	attributes := regexp.MustCompile(`(?m)^    (?:def )?([a-z]\w*)[:(]`)
 	declared := map[string][]string{}

@@ -156,7 +156,8 @@ assert_fails(lambda: type(1, 2), "got 2 arguments, want exactly 1")
 	}
 }
 
-// TestChangedMessages: views that pre_send gives back keep what a dict cannot say.
+// TestChangedMessages checks that views which pre_send returns retain the parts that dicts
+// lack.
 func TestChangedMessages(t *testing.T) {
 	unexported := cmpopts.IgnoreUnexported(starhost.Message{})
 	tests := []struct {
@@ -174,7 +175,7 @@ func TestChangedMessages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := "def change(messages):\n    " + tt.body + "\n\nregister_hook(\"pre_send\", change)"
 			e := request()
-			if tt.name == "dicts" { // arguments that are no JSON are text in a dict
+			if tt.name == "dicts" { // a dict shows invalid arguments as text
 				list := append([]starhost.Message{}, conversation...)
 				list[1].ToolCalls = list[1].ToolCalls[:1]
 				e.Messages = starhost.NewList(list)
@@ -192,7 +193,7 @@ func TestChangedMessages(t *testing.T) {
 	}
 }
 
-// TestViewsOfNothing: an event without lists offers empty ones.
+// TestViewsOfNothing checks that an event without lists offers empty lists.
 func TestViewsOfNothing(t *testing.T) {
 	l := script{src: `
 def check(messages, tools, fragments, options):

@@ -58,7 +58,7 @@ func TestCSVErrors(t *testing.T) {
 	})
 }
 
-// Names that share a hash make each row's dict slow, and are paid for.
+// Column names that share a hash make each row's dict slow, so csv.decode charges for them.
 func TestCSVPaysForCollidingColumns(t *testing.T) {
 	steps := func(same bool) uint64 {
 		var names []string
@@ -80,7 +80,7 @@ func TestCSVPaysForCollidingColumns(t *testing.T) {
 	}
 }
 
-// Law: what is written is read back, as strings.
+// Law: decoding the encoded text returns the same rows, as strings.
 func TestCSVRoundTrip(t *testing.T) {
 	cell := rapid.Map(rapid.StringMatching("[a,;\"\n \t\ufeffé\\\\.]{0,5}"), func(s string) starlark.Value { return starlark.String(s) })
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +93,7 @@ func TestCSVRoundTrip(t *testing.T) {
 	})
 }
 
-// checkUndone reports it when expr, which does something to x and undoes it, is not x.
+// checkUndone reports an error if expr, which converts x and back, does not return x.
 func checkUndone(t rapid.TB, expr string, x starlark.Value) {
 	t.Helper()
 	got, err := modEval(&modRuntime{}, expr, x)
@@ -105,7 +105,7 @@ func checkUndone(t rapid.TB, expr string, x starlark.Value) {
 	}
 }
 
-// Law: what was read is read again from what is written of it.
+// Law: decoding, encoding and decoding returns the same rows.
 func FuzzCSVDecode(f *testing.F) {
 	f.Add("a,b\n1,\"2\n3\"\n", ",", true)
 	f.Add("a;\"b\"\"\"\r\n\n;\n", ";", false)
@@ -119,7 +119,7 @@ func FuzzCSVDecode(f *testing.F) {
 			return
 		}
 		if starlark.Len(v) == 0 || strings.Contains(v.String(), `\r\n`) {
-			return // without rows there is no header; a break within a cell is \n
+			return // no rows means no header; a line break in a cell becomes \n
 		}
 		args[0] = v
 		again, err := modEval(&modRuntime{}, `csv.decode(csv.encode(x, delimiter = y[0]), delimiter = y[0], header = y[1])`, args...)

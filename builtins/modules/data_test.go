@@ -179,7 +179,7 @@ func TestTOMLErrors(t *testing.T) {
 	})
 }
 
-// What contains itself, or contains one value many times, ends by depth or budget.
+// A value that contains itself, or one value many times, ends at the depth or at the budget.
 func TestDataRefusesDepthAndCycles(t *testing.T) {
 	const source = `
 x = {"a": 1}
@@ -215,7 +215,7 @@ for _ in range(%d):
 	}
 }
 
-// Ints that the parsers would take long for are refused or paid for.
+// The modules refuse or charge for ints that the parsers would take long to convert.
 func TestDataLongInts(t *testing.T) {
 	x := starlark.MakeInt(1).Lsh(100_000)
 	if _, err := modEval(&modRuntime{}, `yaml.encode([x])`, x); err == nil || err.Error() != "yaml.encode: x: at [0]: got an int of 100001 bits, want 65536 at most" {
@@ -223,7 +223,7 @@ func TestDataLongInts(t *testing.T) {
 	}
 }
 
-// Keys of one hash would make a dict quadratic.
+// Keys with equal hashes would make a dict take quadratic time.
 func TestDataRefusesAFlood(t *testing.T) {
 	var ints, words []string
 	for i := range 2000 {
@@ -250,7 +250,8 @@ func TestDataRefusesAFlood(t *testing.T) {
 	}
 }
 
-// What TOML's parser does for each key depends on the keys around it, and is paid for.
+// The work of TOML's parser for a key depends on the keys around it, so the module charges for
+// it.
 func TestTOMLPaysForLongKeys(t *testing.T) {
 	long := strings.Repeat("k", 1000)
 	tests := []struct {
@@ -281,7 +282,7 @@ func TestTOMLPaysForLongKeys(t *testing.T) {
 	}
 }
 
-// dataValues generates values that JSON and YAML can say, up to depth levels deep.
+// dataValues generates values that JSON and YAML can express, up to depth levels deep.
 func dataValues(depth int) *rapid.Generator[starlark.Value] {
 	scalar := rapid.OneOf(
 		rapid.Just[starlark.Value](starlark.None),
@@ -298,14 +299,14 @@ func dataValues(depth int) *rapid.Generator[starlark.Value] {
 	dict := rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z"é]{0,6}`), inner, 0, 4), func(m map[string]starlark.Value) starlark.Value {
 		d := new(starlark.Dict)
 		for k, v := range m {
-			d.SetKey(starlark.String(k), v) // in any order
+			d.SetKey(starlark.String(k), v) // in random order
 		}
 		return d
 	})
 	return rapid.OneOf(scalar, list, dict)
 }
 
-// Law: what YAML writes is read back as the same value, keys in the same order.
+// Law: decoding the encoded YAML returns the same value, with keys in the same order.
 func TestYAMLRoundTrip(t *testing.T) {
 	text := rapid.Map(rapid.StringMatching("[ab1:#|>'\"?\\[{&*!%,\n\r\t .é\u0085\u2028\ufeff\x01~-]{0,8}"), func(s string) starlark.Value { return starlark.String(s) })
 	values := rapid.OneOf(dataValues(3), text, rapid.Map(rapid.SliceOfN(text, 0, 3), func(v []starlark.Value) starlark.Value { return starlark.NewList(v) }))
@@ -319,7 +320,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	})
 }
 
-// forTOML returns v without what TOML cannot say.
+// forTOML returns v without the parts that TOML cannot express.
 func forTOML(v starlark.Value) starlark.Value {
 	switch v := v.(type) {
 	case starlark.Int:
@@ -342,7 +343,7 @@ func forTOML(v starlark.Value) starlark.Value {
 	return v
 }
 
-// Law: what TOML writes is read back as the same value.
+// Law: decoding the encoded TOML returns the same value.
 func TestTOMLRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := forTOML(dataValues(3).Draw(t, "value"))
@@ -359,7 +360,7 @@ func TestTOMLRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: what was read is read again from what is written of it, in the same order.
+// Law: decoding, encoding and decoding returns the same value, with keys in the same order.
 func FuzzYAMLDecode(f *testing.F) {
 	f.Add("a: &x [1, 2.5, 'é', null]\nb: {<<: {c: *x}, d: |\n  e\n }\n")
 	f.Add("- ? long\n  : - \"\\x41\"\n- !!str 1\n--- >+\n a\n\n")
@@ -378,7 +379,7 @@ func FuzzYAMLDecode(f *testing.F) {
 	})
 }
 
-// Law: what was read is read again from what is written of it.
+// Law: decoding, encoding and decoding returns the same value.
 func FuzzTOMLDecode(f *testing.F) {
 	f.Add("a = 1\n[b.'c']\nd = [\"\"\"x\"\"\"\", { e = 1979-05-27 }]\n[[f]]\n[[f.g]]\n")
 	f.Add("a.b.\"c\\n\" = -0x1\n x = [[], [{}], 07:32:00]#")

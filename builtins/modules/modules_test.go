@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A modRuntime counts what the modules charge; over a maximum it refuses. They
-// use nothing else of a runtime.
+// A modRuntime counts the charges of modules, and refuses charges over a maximum. Modules use
+// no other method of a runtime.
 type modRuntime struct {
 	call.Runtime
 	steps, bytes       uint64
@@ -42,7 +42,7 @@ func modAllEntries(rt call.Runtime) []call.Entry {
 	return all
 }
 
-// modEnv returns the modules as a script sees them, and assert_eq.
+// modEnv returns the environment of a script: the modules and assert_eq.
 func modEnv(rt call.Runtime) starlark.StringDict {
 	env := starlark.StringDict{"assert_eq": starlark.NewBuiltin("assert_eq", modAssertEq)}
 	for _, e := range modAllEntries(rt) {
@@ -78,8 +78,7 @@ func modRun(rt call.Runtime, source string) (starlark.StringDict, error) {
 	return starlark.ExecFileOptions(opts, &starlark.Thread{Name: "test"}, "x.star", source, modEnv(rt))
 }
 
-// modEval returns the value of one expression, in which x is bound to args[0], y
-// to args[1].
+// modEval returns the value of an expression, in which x is args[0] and y is args[1].
 func modEval(rt call.Runtime, expr string, args ...starlark.Value) (starlark.Value, error) {
 	env := modEnv(rt)
 	for i, v := range args {
@@ -88,7 +87,7 @@ func modEval(rt call.Runtime, expr string, args ...starlark.Value) (starlark.Val
 	return starlark.EvalOptions(&syntax.FileOptions{Set: true}, &starlark.Thread{Name: "test"}, "x.star", expr, env)
 }
 
-// modErrors runs each expression and compares what it says with the wanted text.
+// modErrors evaluates each expression and compares its error with the wanted text.
 func modErrors(t *testing.T, tests []struct{ expr, want string }) {
 	t.Helper()
 	for _, tt := range tests {
@@ -104,7 +103,7 @@ func modErrors(t *testing.T, tests []struct{ expr, want string }) {
 	}
 }
 
-// modAsserts runs each source, which asserts by itself.
+// modAsserts runs each source. The sources call assert_eq.
 func modAsserts(t *testing.T, tests []struct{ name, source string }) {
 	t.Helper()
 	for _, tt := range tests {
@@ -142,10 +141,10 @@ func TestModuleEntries(t *testing.T) {
 	}
 }
 
-// Each function pays at least a step, and its error reaches the caller.
+// Each function pays at least one step, and returns the error of a payment.
 func TestModulesPay(t *testing.T) {
 	for _, e := range modAllEntries(nil) {
-		if e.Signature == "" || strings.HasPrefix(e.Name, "math.") { // constant work: the flat cost is all
+		if e.Signature == "" || strings.HasPrefix(e.Name, "math.") { // their work is constant, so they pay only the flat cost
 			continue
 		}
 		t.Run(e.Name, func(t *testing.T) {
@@ -165,7 +164,7 @@ func TestModulesPay(t *testing.T) {
 	}
 }
 
-// What a module returns was paid for: bytes charged are not fewer than bytes made.
+// A module charges for at least as many bytes as its result has.
 func TestModulesPayForOutput(t *testing.T) {
 	tests := []struct{ expr string }{
 		{`text.indent("a\n" * 1000, "-" * 100)`},
@@ -207,7 +206,7 @@ func TestModulesPayForOutput(t *testing.T) {
 	}
 }
 
-// modSize is about what v takes in memory.
+// modSize estimates the memory of v.
 func modSize(v starlark.Value) uint64 {
 	switch v := v.(type) {
 	case starlark.String:
@@ -215,7 +214,7 @@ func modSize(v starlark.Value) uint64 {
 	case *starlarkstruct.Struct:
 		n := uint64(64)
 		for _, f := range v.Entries() {
-			n += modSize(f) - uint64(len(f.String())) + 32 // its text is the source's
+			n += modSize(f) - uint64(len(f.String())) + 32 // the text itself belongs to the source
 		}
 		return n
 	case starlark.Iterable:
@@ -279,7 +278,7 @@ func TestModulesAreConstantWithoutRuntime(t *testing.T) {
 	}
 }
 
-// Law: base64.decode undoes base64.encode, in every variant.
+// Law: base64.decode reverses base64.encode, in every variant.
 func TestBase64RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := starlark.Bytes(rapid.SliceOf(rapid.Byte()).Draw(t, "data"))

@@ -98,8 +98,7 @@ func TestREErrors(t *testing.T) {
 	})
 }
 
-// A hint's example must be one that the parser refuses: a rule that RE2 learns
-// is a hint to delete.
+// The parser refuses the example of each hint. If RE2 learns the syntax, the hint must go.
 func TestREHintsAreNeeded(t *testing.T) {
 	for _, h := range reHints {
 		if _, err := compileRE("a"+h.begins+"b)", reAnywhere); err == nil {
@@ -119,7 +118,7 @@ func TestREMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if real := len(prog.Inst) - 2; got < real || got > 3*real+2 { // without fail and match
+		if real := len(prog.Inst) - 2; got < real || got > 3*real+2 { // the instructions fail and match do not count
 			t.Errorf("%q: measured %d instructions, compiled to %d", source, got, real)
 		}
 	}
@@ -173,7 +172,7 @@ func TestRECacheIsShared(t *testing.T) {
 	wg.Wait()
 }
 
-// What a search costs does not tell whether the pattern was kept.
+// A search charges the same whether the cache has its pattern or not.
 func TestREPriceIsTheSameKeptOrNot(t *testing.T) {
 	rt := &modRuntime{}
 	env := modEnv(rt)
@@ -190,7 +189,7 @@ func TestREPriceIsTheSameKeptOrNot(t *testing.T) {
 	}
 }
 
-// Law: one search after another finds what package regexp finds at one go.
+// Law: searching match by match finds the same matches as package regexp.
 func TestREAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := rapid.OneOf(
@@ -216,7 +215,7 @@ func TestREAll(t *testing.T) {
 	})
 }
 
-// Law: nothing panics, and replacing each match by itself changes nothing.
+// Law: no pattern panics, and replacing each match by itself changes nothing.
 func FuzzRESub(f *testing.F) {
 	f.Add(`(\w+)@(?P<host>\w+)`, `\2 of \g<host>`, "me@home")
 	f.Add("", `\g<0>`, "é\xff")
@@ -237,8 +236,8 @@ func FuzzRESub(f *testing.F) {
 	})
 }
 
-// Law: a match at the start is the first match if that begins at the start, and
-// a match of the whole text matches from its start to its end.
+// Law: re.match finds the first match if that begins at the start of the text, and re.fullmatch
+// finds a match from start to end.
 func FuzzREAnchors(f *testing.F) {
 	f.Add("a|ab", "ab")
 	f.Add(`\Qa)`, "a)")

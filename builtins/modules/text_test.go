@@ -82,8 +82,7 @@ func TestTextErrors(t *testing.T) {
 	})
 }
 
-// Law: no line is wider than the width, no word is lost, and lines are as full
-// as they can be.
+// Law: no line is wider than the width, no word is lost, and each line is as full as possible.
 func FuzzTextWrap(f *testing.F) {
 	f.Add("check the queue, then page", 10)
 	f.Add("a\n\n\nb  c\td", 1)
@@ -113,8 +112,7 @@ func FuzzTextWrap(f *testing.F) {
 	})
 }
 
-// Law: a fenced block ends with its own fence and nowhere before, so that the
-// text can be read back.
+// Law: a fenced block ends at its own fence and not before, so that readers get the same text.
 func FuzzTextFence(f *testing.F) {
 	f.Add("x = 1", "python")
 	f.Add("```\n````\n", "")
@@ -143,7 +141,7 @@ func FuzzTextFence(f *testing.F) {
 	})
 }
 
-// Law: a truncated text fits, begins as the text does, and ends with the suffix.
+// Law: a truncated text fits, begins like the text, and ends with the suffix.
 func TestTextTruncateLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
@@ -163,7 +161,7 @@ func TestTextTruncateLaw(t *testing.T) {
 	})
 }
 
-// Law: a table has as many unescaped "|" in each line as any other.
+// Law: all lines of a table have the same number of unescaped "|".
 func TestTextMarkdownTableLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cell := rapid.StringMatching(`[a|\\\n\r ]{0,6}`)
@@ -188,7 +186,7 @@ func TestTextMarkdownTableLaw(t *testing.T) {
 	})
 }
 
-// bars counts the "|" that no backslash escapes.
+// bars counts the "|" without a backslash in front.
 func bars(line string) int {
 	n := 0
 	for i := 0; i < len(line); i++ {
@@ -202,7 +200,7 @@ func bars(line string) int {
 	return n
 }
 
-// Law: titles and bodies hold all of the text but white space and hashes.
+// Law: titles and bodies together contain the whole text without white space and hashes.
 func FuzzTextSplitSections(f *testing.F) {
 	f.Add("intro\n# Fix\nRestart it.\n```\n# no\n```\n## Verify ##\n")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -224,7 +222,7 @@ func letters(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), ""), "#", "")
 }
 
-// Law: a float written without digits reads back as the same float.
+// Law: a float that is formatted without digits parses as the same float.
 func TestTextFormatNumberRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "x")

@@ -138,7 +138,7 @@ func TestZonesCanBeRead(t *testing.T) {
 	}
 }
 
-// A machine whose database says something else is not asked.
+// The module does not read the machine's zone database, even if it differs.
 func TestZonesAreEmbedded(t *testing.T) {
 	r, err := zoneFiles()["Asia/Tokyo"].Open()
 	if err != nil {
@@ -159,7 +159,7 @@ func TestZonesAreEmbedded(t *testing.T) {
 	}
 }
 
-// What text says does not depend on the zone that the machine is in.
+// The results do not depend on the machine's zone.
 func TestTimeIgnoresTheLocalZone(t *testing.T) {
 	const expr = `[str(t) for t in [time.parse_time("2026-07-01T00:00:00+09:00"), time.from_timestamp(0), time.time(2026), ` +
 		`time.parse_time("2026 +0900 JST", "2006 -0700 MST")]] + [time.parse_time("2026-07-01T00:00:00+09:00").format("MST")]`
@@ -183,7 +183,7 @@ func TestTimeIgnoresTheLocalZone(t *testing.T) {
 	}
 }
 
-// Law: what str spells is read back, in all zones with whole minutes.
+// Law: parsing the text of a time returns the same time, in all zones with whole minutes.
 func TestTimeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sec := rapid.Int64Range(0, 250_000_000_000).Draw(t, "sec")
@@ -203,7 +203,8 @@ func TestTimeRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: a duration is what its text says, and sums undo differences.
+// Law: parsing the text of a duration returns the same duration, and adding reverses
+// subtracting.
 func TestDurationRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := Duration(rapid.Int64().Draw(t, "x"))
@@ -219,7 +220,7 @@ func TestDurationRoundTrip(t *testing.T) {
 	})
 }
 
-// Law: no text and no layout make a time that str and parse_time disagree about.
+// Law: parse_time reads the text that str writes, whatever text and layout made the time.
 func FuzzParseTime(f *testing.F) {
 	f.Add("2026-03-04T05:06:07.000000001-08:00", time.RFC3339)
 	f.Add("Mon Jan _2 2026 CET", "Mon Jan _2 2006 MST")
@@ -233,7 +234,7 @@ func FuzzParseTime(f *testing.F) {
 			return
 		}
 		if _, offset := v.(timeValue).t.Zone(); offset%60 != 0 || offset >= 24*3600 || offset <= -24*3600 {
-			return // RFC 3339 has whole minutes only
+			return // RFC 3339 only has whole minutes
 		}
 		again, err := modEval(&modRuntime{}, `time.parse_time(str(x))`, v)
 		if equal, cmpErr := starlark.Equal(v, again); err != nil || cmpErr != nil || !equal {
