@@ -43,9 +43,9 @@ func TestHookAllocations(t *testing.T) {
 func TestHookAllocationsConstant(t *testing.T) {
 	for _, def := range []string{"lambda: None", "lambda messages: None", "lambda messages, tools, model: model", "lambda messages: messages.last()[\"role\"]"} {
 		l := script{src: fmt.Sprintf("register_hook(\"pre_llm_call\", %s)\n", def)}.mustLoad(t)
-		small := l.spent(t, benchEvent(5, 1<<10))
+		small := l.measureHook(t, benchEvent(5, 1<<10))
 		for _, e := range []*starhost.Event{benchEvent(5, 1<<20), benchEvent(500, 1<<10)} {
-			if got := l.spent(t, e); got != small {
+			if got := l.measureHook(t, e); got != small {
 				t.Errorf("%s: got %+v for %d messages, want %+v", def, got, e.Messages.Len(), small)
 			}
 		}
@@ -53,11 +53,11 @@ func TestHookAllocationsConstant(t *testing.T) {
 }
 
 // An allocation is the memory of one call.
-type spending struct{ allocs, bytes uint64 }
+type allocation struct{ allocs, bytes uint64 }
 
 // measureHook returns the allocation of a call of the script's hook. It ignores the first call,
 // which builds the event's views.
-func (l *loaded) spent(t *testing.T, e *starhost.Event) spending {
+func (l *loadedScript) measureHook(t *testing.T, e *starhost.Event) allocation {
 	t.Helper()
 	const runs = 100
 	turn := l.turn(t, starhost.Request{})
@@ -69,7 +69,7 @@ func (l *loaded) spent(t *testing.T, e *starhost.Event) spending {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
 	call()
-	least := spending{math.MaxUint64, math.MaxUint64} // other goroutines may allocate meanwhile
+	least := allocation{math.MaxUint64, math.MaxUint64} // other goroutines may allocate meanwhile
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

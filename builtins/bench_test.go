@@ -71,7 +71,7 @@ func BenchmarkHook(b *testing.B) {
 
 // inTurns repeats work, with a new turn every thousand times, because a turn stores a trace of
 // its events.
-func (l *loaded) inTurns(b *testing.B, work func(*starhost.Turn) error) {
+func (l *loadedScript) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 	s := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"})
 	var turn *starhost.Turn
 	n := 0
@@ -94,7 +94,7 @@ func (l *loaded) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 
 // raw passes work a function that calls the script's first handler by the interpreter alone.
 // All calls use the same thread of the sandbox and the same arguments.
-func (l *loaded) raw(t testing.TB, e *starhost.Event, args []string, work func(call func() error)) {
+func (l *loadedScript) raw(t testing.TB, e *starhost.Event, args []string, work func(call func() error)) {
 	t.Helper()
 	fn := l.rec.Handlers()[0].(*starlark.Function)
 	var values starlark.Tuple

@@ -8,7 +8,7 @@ import (
 )
 
 // Law: if survivesJSON reports true, reading the object's JSON returns an equal object.
-func TestLawSaysItself(t *testing.T) {
+func TestLawSurvivesJSON(t *testing.T) {
 	value := rapid.Custom(func(t *rapid.T) starlark.Value {
 		return rapid.SampledFrom([]starlark.Value{
 			starlark.None, starlark.True, starlark.MakeInt64(rapid.Int64().Draw(t, "int")), starlark.MakeUint64(rapid.Uint64().Draw(t, "uint")),

@@ -63,10 +63,10 @@ func (d *driver) LoadFragments(ctx context.Context, ref string) (starhost.Contex
 	return got[0], nil
 }
 
-// scripted is a model that returns its replies in their order.
-type scripted []starhost.Reply
+// scriptedModel is a model that returns its replies in their order.
+type scriptedModel []starhost.Reply
 
-func (m *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (m *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
 	if len(*m) == 0 {
 		return starhost.Reply{}, errors.New("the model has said all")
 	}
@@ -80,7 +80,7 @@ func (d *driver) Turn(ctx context.Context, r starhost.Request, replies []starhos
 		d.turn.End(ctx)
 		d.turn = nil
 	}
-	return d.session.Turn(ctx, r, (*scripted)(&replies))
+	return d.session.Turn(ctx, r, (*scriptedModel)(&replies))
 }
 
 func (d *driver) Command(ctx context.Context, line string) (starhost.CommandReply, error) {

@@ -13,8 +13,8 @@ import (
 
 var workspace = map[string]string{"runbooks/a.md": "A", "runbooks/b.md": "B", "data.bin": "\xff\x00", "secret.md": "S"}
 
-// inTool runs body in the handler of a tool with ctx, and returns the tool's reply.
-func inTool(t *testing.T, s script, body string) starhost.ToolReply {
+// runInTool runs body in the handler of a tool with ctx, and returns the tool's reply.
+func runInTool(t *testing.T, s script, body string) starhost.ToolReply {
 	t.Helper()
 	s.src += "\ndef t(ctx):\n    \"T.\"\n    " + strings.ReplaceAll(strings.TrimSpace(body), "\n", "\n    ") + "\n\nregister_tool(t)\n"
 	return s.mustLoad(t).call(t, "t", "")
@@ -25,7 +25,7 @@ func TestCtx(t *testing.T) {
 		src:       `plugin(permissions = ["fs.read:runbooks/**", "fs.read:data.bin"], config = {"team": "checkout"})`,
 		workspace: workspace,
 	}
-	reply := inTool(t, s, `
+	reply := runInTool(t, s, `
 assert_eq((ctx.session, ctx.turn, ctx.plugin, ctx.now), ("s1", 1, "test", "2026-01-02T03:04:05Z"))
 assert_eq(ctx.config, config)
 assert_eq(ctx.config.team, "checkout")
@@ -174,7 +174,7 @@ register_tool(count)
 // TestDrawsRepeat checks that the same turn draws the same numbers and UUIDs.
 func TestDrawsRepeat(t *testing.T) {
 	draw := func() string {
-		return inTool(t, script{}, `return [ctx.uuid(), ctx.random(1 << 40), ctx.random(1 << 40)]`).Result.ForLLM
+		return runInTool(t, script{}, `return [ctx.uuid(), ctx.random(1 << 40), ctx.random(1 << 40)]`).Result.ForLLM
 	}
 	if a, b := draw(), draw(); a != b {
 		t.Errorf("got %s, then %s", a, b)
@@ -183,7 +183,7 @@ func TestDrawsRepeat(t *testing.T) {
 
 // TestSteps checks that the lane counts the handler's steps.
 func TestSteps(t *testing.T) {
-	reply := inTool(t, script{}, "x = [i for i in range(1000)]\nreturn len(x)")
+	reply := runInTool(t, script{}, "x = [i for i in range(1000)]\nreturn len(x)")
 	if reply.Steps < 1000 {
 		t.Errorf("got %d steps, want more than 1000", reply.Steps)
 	}
@@ -207,7 +207,7 @@ assert_fails(lambda: files.read_bytes(1), "got int, want string")
 assert_fails(lambda: files.glob(1), "got int, want string")
 assert_fails(lambda: files.exists(1), "got int, want string")
 `
-	if reply := inTool(t, s, `assert_eq(files.read("data/a.txt"), A)`); reply.Err != nil {
+	if reply := runInTool(t, s, `assert_eq(files.read("data/a.txt"), A)`); reply.Err != nil {
 		t.Error(reply.Err)
 	}
 	single := "test.star is a single file and has no folder: make it test/plugin.star"
@@ -257,7 +257,7 @@ func TestAttachment(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			reply := inTool(t, tt.s, strings.ReplaceAll(tt.body, "; return", "\nreturn"))
+			reply := runInTool(t, tt.s, strings.ReplaceAll(tt.body, "; return", "\nreturn"))
 			got := reply.Result.ForLLM
 			if reply.Err != nil {
 				got = reply.Err.Error()

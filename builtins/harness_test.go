@@ -39,7 +39,7 @@ type script struct {
 }
 
 // A loadedScript is a script in a separate host.
-type loaded struct {
+type loadedScript struct {
 	*starhost.Host
 	plugin *starhost.Plugin
 	world  *effects.World
@@ -53,7 +53,7 @@ type loaded struct {
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // load evaluates the script and adds its registrations to a new host.
-func (s script) load(t testing.TB) (*loaded, error) {
+func (s script) load(t testing.TB) (*loadedScript, error) {
 	t.Helper()
 	var limits starlark.Limits
 	if s.endless {
@@ -102,7 +102,7 @@ func (s script) load(t testing.TB) (*loaded, error) {
 	if s.granted == nil {
 		world.Granted = world.Declared
 	}
-	l := &loaded{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world, box: box}
+	l := &loadedScript{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world, box: box}
 	l.rec = builtins.Record(l.plugin, box, world, config, s.events...)
 	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
 		Env: l.rec.Env(), Check: func(f *starlark.File) error { return l.rec.Check(f) }, ExtraValues: l.rec.Handlers,
@@ -138,7 +138,7 @@ func (s script) world(t testing.TB) *effects.World {
 		return value, ok
 	}
 	w := &effects.World{
-		Plugin: "test", Workspace: effects.NewFiles(memory(t, s.workspace), effects.FileOptions{}),
+		Plugin: "test", Workspace: effects.NewFiles(memoryFS(t, s.workspace), effects.FileOptions{}),
 		Env: lookup, Secrets: effects.NewSecrets(effects.SecretOptions{LookupEnv: lookup}), Store: &effects.MemoryKV{},
 	}
 	if s.dir != "" {
@@ -149,7 +149,7 @@ func (s script) world(t testing.TB) *effects.World {
 		t.Cleanup(func() { w.Workspace.Close() })
 	}
 	if s.files != nil {
-		w.Own = own(s.files)
+		w.Own = ownFolder(s.files)
 	}
 	if s.answers != "" {
 		answers, err := effects.ReadAnswers("effects.jsonl", []byte(s.answers))
@@ -191,7 +191,7 @@ func helpOf(err error) string {
 	return ""
 }
 
-func (s script) mustLoad(t testing.TB) *loaded {
+func (s script) mustLoad(t testing.TB) *loadedScript {
 	t.Helper()
 	l, err := s.load(t)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s script) mustLoad(t testing.TB) *loaded {
 }
 
 // turn begins a turn of a new session. The session ends with the test.
-func (l *loaded) turn(t testing.TB, r starhost.Request) *starhost.Turn {
+func (l *loadedScript) turn(t testing.TB, r starhost.Request) *starhost.Turn {
 	t.Helper()
 	turn, err := l.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(t.Context(), r)
 	if err != nil {
@@ -212,7 +212,7 @@ func (l *loaded) turn(t testing.TB, r starhost.Request) *starhost.Turn {
 }
 
 // call calls a tool with JSON arguments.
-func (l *loaded) call(t testing.TB, name, args string) starhost.ToolReply {
+func (l *loadedScript) call(t testing.TB, name, args string) starhost.ToolReply {
 	t.Helper()
 	reply, err := l.turn(t, starhost.Request{}).CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: []byte(args)})
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *loaded) call(t testing.TB, name, args string) starhost.ToolReply {
 }
 
 // fire fires an event and returns the outcome and the errors of handlers.
-func (l *loaded) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []error) {
+func (l *loadedScript) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []error) {
 	t.Helper()
 	turn := l.turn(t, starhost.Request{})
 	out, err := turn.Fire(t.Context(), e)
@@ -232,7 +232,7 @@ func (l *loaded) fire(t testing.TB, e *starhost.Event) (starhost.Outcome, []erro
 	return out, turn.Errors()
 }
 
-func memory(t testing.TB, files map[string]string) afero.Fs {
+func memoryFS(t testing.TB, files map[string]string) afero.Fs {
 	t.Helper()
 	fsys := afero.NewMemMapFs()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -244,9 +244,9 @@ func memory(t testing.TB, files map[string]string) afero.Fs {
 }
 
 // An ownFolder is a plugin's folder in memory.
-type own map[string]string
+type ownFolder map[string]string
 
-func (o own) Read(name string) ([]byte, error) {
+func (o ownFolder) Read(name string) ([]byte, error) {
 	text, ok := o[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -254,7 +254,7 @@ func (o own) Read(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func (o own) Glob(pattern string) ([]string, error) {
+func (o ownFolder) Glob(pattern string) ([]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if dir, all := strings.CutSuffix(pattern, "**"); all {
@@ -274,7 +274,7 @@ func (o own) Glob(pattern string) ([]string, error) {
 	return names, nil
 }
 
-func (o own) Exists(name string) (bool, error) {
+func (o ownFolder) Exists(name string) (bool, error) {
 	if strings.HasPrefix(name, "..") {
 		return false, fs.ErrInvalid
 	}

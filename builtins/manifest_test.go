@@ -23,14 +23,14 @@ func manifest(t *testing.T, src string) (*builtins.Manifest, error) {
 func readTwice(t *testing.T, f *starlark.File) (*builtins.Manifest, error) {
 	t.Helper()
 	m, err := builtins.ReadManifest(f)
-	if diff := cmp.Diff(said(m, err), said(builtins.ReadManifest(f))); diff != "" {
+	if diff := cmp.Diff(manifestTexts(m, err), manifestTexts(builtins.ReadManifest(f))); diff != "" {
 		t.Errorf("of one file ReadManifest returned two things (-first +again):\n%s", diff)
 	}
 	return m, err
 }
 
 // manifestTexts returns the fields of a manifest.
-func said(m *builtins.Manifest, err error) []any {
+func manifestTexts(m *builtins.Manifest, err error) []any {
 	if err != nil {
 		return []any{err.Error()}
 	}
@@ -63,7 +63,7 @@ plugin(
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := said(m, nil)[:10]
+	got := manifestTexts(m, nil)[:10]
 	want := []any{1, "oncall", "1.0.0", "checkout-oncall", "Runbooks and facts for the checkout team.",
 		[]string{"fs.read:runbooks/**"}, []string{"PAGER"}, []string{"policy>=1.2"},
 		`{"team": "checkout", "max": -200, "ratio": 1.5, "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}}`, "oncall/plugin.star:9:1"}

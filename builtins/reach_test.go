@@ -21,15 +21,15 @@ var wide = script{
 	others:    exampleWorld.others,
 }
 
-// answering returns wide with other answers.
-func answering(lines ...string) script {
+// wideWithAnswers returns wide with other answers.
+func wideWithAnswers(lines ...string) script {
 	s := wide
 	s.answers = strings.Join(lines, "\n")
 	return s
 }
 
 func TestHTTP(t *testing.T) {
-	s := answering(
+	s := wideWithAnswers(
 		`{"http.get":{"url":"https://pager.internal/a?n=1&team=check+out","headers":{"Accept":"text/plain"}},"reply":{"status":404,"headers":{"content-type":"text/plain","x-n":"1"},"body":"no"}}`,
 		`{"http.get":{"url":"https://pager.internal/bytes"},"reply":{"status":200,"body":{"base64":"/wBh"}}}`,
 		`{"http.get":{"url":"https://pager.internal/auth","auth":{"user":"ada","password":"<secret PAGER_TOKEN>"}},"reply":{"status":200,"body":"[1, 2.5, {\"a\": null}]"}}`,
@@ -38,7 +38,7 @@ func TestHTTP(t *testing.T) {
 		`{"http.request":{"method":"PUT","url":"https://pager.internal/put","body":"{}"},"reply":{"status":204,"body":""}}`,
 		`{"http.get":{"url":"https://pager.internal/down"},"error":{"message":"no answer from pager.internal","code":"E0511"}}`,
 	)
-	reply := inTool(t, s, `
+	reply := runInTool(t, s, `
 r = ctx.http.get("https://pager.internal/a", params = {"team": "check out", "n": 1}, headers = {"Accept": "text/plain"}, timeout = 2.5)
 assert_eq((r.status, r.headers, r.text, r.body), (404, {"content-type": "text/plain", "x-n": "1"}, "no", b"no"))
 assert_eq((str(r), type(r), bool(r), dir(r)), ("<response 404 2 B>", "response", True, ["body", "headers", "json", "status", "text"]))
@@ -85,11 +85,11 @@ assert_fails(lambda: ctx.http.get("https://pager.internal", headers = {"Authoriz
 }
 
 func TestExec(t *testing.T) {
-	s := answering(
+	s := wideWithAnswers(
 		`{"exec":{"argv":["kubectl","get"],"stdin":"in <secret PAGER_TOKEN>","env":{"N":"1","TOKEN":"<secret SHORT>"}},"reply":{"code":3,"stdout":{"base64":"b3X/"},"stderr":"err"}}`,
 		`{"exec":{"argv":["kubectl","version"]},"reply":{"code":0,"stdout":"1","stderr":""}}`,
 	)
-	reply := inTool(t, s, `
+	reply := runInTool(t, s, `
 out = ctx.exec(["kubectl", "get"], stdin = "in " + ctx.secret("PAGER_TOKEN"), env = {"TOKEN": ctx.secret("SHORT"), "N": 1}, timeout = 5)
 assert_eq((out.code, out.stdout, out.stderr), (3, "ou\uFFFD", "err"))
 assert_eq(ctx.exec(("kubectl", "version")).stdout, "1")
@@ -108,7 +108,7 @@ assert_fails(lambda: ctx.exec(), "missing argument for argv")
 }
 
 func TestEnvStoreAndFiles(t *testing.T) {
-	reply := inTool(t, wide, `
+	reply := runInTool(t, wide, `
 assert_eq((ctx.env("REGION"), ctx.env("ZONE")), ("eu-1", None))
 assert_fails(lambda: ctx.env(1), "got int, want string")
 assert_fails(lambda: ctx.secret(1), "got int, want string")
@@ -135,7 +135,7 @@ assert_fails(lambda: ctx.fs.write("reports/a.md", ctx.secret("SHORT")), "got sec
 	if reply.Err != nil {
 		t.Fatal(reply.Err)
 	}
-	if reply := inTool(t, script{}, `ctx.store.keys()`); reply.Err == nil || codeOf(reply.Err) != "E0501" {
+	if reply := runInTool(t, script{}, `ctx.store.keys()`); reply.Err == nil || codeOf(reply.Err) != "E0501" {
 		t.Errorf("without a permission: got %v", reply.Err)
 	}
 }
@@ -178,7 +178,7 @@ register_tool(lambda: "x", name = "stop", description = "Stops.")
 def deny_me():
     return "ran"
 `
-	reply := inTool(t, s, `
+	reply := runInTool(t, s, `
 r = ctx.tools.call("echo", text = "hi")
 assert_eq((r.output, r.is_error, [a.name for a in r.attachments]), ("hi", False, ["a.txt"]))
 assert_eq(ctx.tools.call(name = "echo", text = "hi").output, "hi")
@@ -245,7 +245,7 @@ func TestLoadersOnlyRead(t *testing.T) {
 // TestDryRun checks that a dry run logs effects that would outlive the session, and does not
 // run them.
 func TestDryRun(t *testing.T) {
-	s := answering()
+	s := wideWithAnswers()
 	s.dryRun = true
 	s.src += `
 def t(ctx):

@@ -401,8 +401,8 @@ register_hook("app.deploy", guard)
 	}
 }
 
-// TestTemplateValueIsKept checks that using a template does not change a global value.
-func TestTemplateValueIsKept(t *testing.T) {
+// TestTemplateValueStays checks that using a template does not change a global value.
+func TestTemplateValueStays(t *testing.T) {
 	l := leaky(`
 T = template(prompt = "p", attachments = [attachment(content = ECHO)])
 register_template_loader("tpl", lambda ctx, arg: [know(ctx), T][1])

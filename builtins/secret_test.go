@@ -13,7 +13,7 @@ import (
 
 // TestSecretsDoNotLeak tries all ways in which a plugin could read a secret.
 func TestSecretsDoNotLeak(t *testing.T) {
-	reply := inTool(t, wide, `
+	reply := runInTool(t, wide, `
 s = ctx.secret("PAGER_TOKEN")
 b = "Bearer " + s + "!"
 assert_eq((type(s), type(b), bool(s)), ("secret", "secret", True))
@@ -81,7 +81,7 @@ print(s, [b])
 		`return ctx.secret("PAGER_TOKEN")`, `return [ctx.secret("PAGER_TOKEN")]`, `return "x" + ctx.secret("PAGER_TOKEN")`, `fail(ctx.secret("PAGER_TOKEN"))`,
 		`return str(ctx.secret("PAGER_TOKEN"))`, `return ctx.secret("PAGER_TOKEN").x`, `{}[ctx.secret("PAGER_TOKEN")]`,
 	} {
-		reply := inTool(t, wide, body)
+		reply := runInTool(t, wide, body)
 		if all := reply.Result.ForLLM; strings.Contains(all, "correct horse") {
 			t.Errorf("%s: got %s", body, all)
 		}
@@ -90,7 +90,7 @@ print(s, [b])
 
 // TestSecretBounds checks the limits of joined secrets, because joining is free of charge.
 func TestSecretBounds(t *testing.T) {
-	reply := inTool(t, wide, `
+	reply := runInTool(t, wide, `
 def grow(s, text, times):
     for _ in range(times):
         s = s + text

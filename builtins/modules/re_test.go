@@ -173,7 +173,7 @@ func TestRECacheIsShared(t *testing.T) {
 }
 
 // A search charges the same whether the cache has its pattern or not.
-func TestREPriceIsTheSameKeptOrNot(t *testing.T) {
+func TestREPriceIgnoresTheCache(t *testing.T) {
 	rt := &modRuntime{}
 	env := modEnv(rt)
 	var prices [2]modRuntime
