@@ -167,8 +167,8 @@ register_hook("pre_tool_call", lambda: respond({"cached": True}))
 	}
 }
 
-// TestLongFragments: a fragment of a sum is that of the text, whether the host knows it or
-// not, and whether there is a host.
+// TestLongFragments checks the contents of long fragments, made when the plugin is loaded and
+// in a call, with and without a host.
 func TestLongFragments(t *testing.T) {
 	l := script{src: `
 BODY = "x" * 2000
