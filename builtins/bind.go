@@ -42,7 +42,7 @@ func signatureOf(c call.Call, r *Recorder, arg string, handler starlark.Callable
 	}
 	if trap, ok := r.captures[posOf(fn.Position())]; ok {
 		return nil, c.Fail("E0309", "%s: %s uses %s, which the loop at %s binds: called later, each of them sees the last value", arg, fn.Name(), trap.Name, trap.Loop).
-			Way(fmt.Sprintf("a default keeps the value of now: write _%s = %s among the parameters, and _%s in the body", trap.Name, trap.Name, trap.Name))
+			Way(fmt.Sprintf("a default stores the current value: write _%s = %s among the parameters, and _%s in the body", trap.Name, trap.Name, trap.Name))
 	}
 	if fn.HasVarargs() {
 		return nil, c.Fail("E0307", "%s: %s has *args, but arguments arrive by name: use **kwargs", arg, fn.Name())

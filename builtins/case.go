@@ -48,9 +48,9 @@ func CaseTable(rt call.Runtime, d CaseDriver) []call.Entry {
 			Name:   "prompt",
 			Params: "text, " + requestParams,
 			Doc: `Begins a turn with the user's words and builds its prompt.
-fragments and system_fragments are references, tools are globs on the names of what
-is offered, template is a reference with params for its parameters. Returns what was built: .text, .system, .messages, .tools, .fragments,
-.attachments, .model and .bytes.`,
+fragments and system_fragments are references, tools are globs on the names of offered
+tools, template is a reference with params for its parameters. Returns the prompt: .text,
+.system, .messages, .tools, .fragments, .attachments, .model and .bytes.`,
 			Example: `p = prompt("Why is checkout slow?", fragments = ["runbook:checkout"])
 assert_contains(p.text, "Why is checkout slow?")
 assert_eq(p.fragments.sources, ["runbook:checkout"])`,
@@ -59,9 +59,10 @@ assert_eq(p.fragments.sources, ["runbook:checkout"])`,
 		{
 			Name: "turn", Params: "text, model_replies=[], " + requestParams,
 			Doc: `Runs a whole turn: prompts, tool calls, up to the final answer.
-model_replies is what the model answers, an element a round: a string, tool_call(...), or
-a list of these; all are used. The other arguments are those of prompt. Returns .text, the
-answer, .completed, .rounds, and .calls with what call_tool returns of each, and .name.`,
+model_replies lists the model's replies, one for each round: a string, tool_call(...), or
+a list of these; the turn must use all. The other arguments are as for prompt. Returns .text,
+the answer, .completed, .rounds, and .calls, each with .name and the fields that call_tool
+returns.`,
 			Example: `t = turn("Say hi.", model_replies = [[tool_call("echo", text = "hi")], "I said it."])
 assert_eq((t.text, t.completed, t.rounds), ("I said it.", True, 2))
 assert_eq([(c.name, c.output) for c in t.calls], [("echo", "hi")])`,
@@ -83,16 +84,16 @@ Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the fina
 		},
 		{
 			Name: "fire", Params: "event, **arguments",
-			Doc: `Fires one event by hand.
-One of a program, app.*, is declared in the case's section events.jsonl. Returns what its handlers decided together: .action, .reason, .changes, .result,
-.context, and .decisions with a struct(plugin, action, reason) for each handler
-that decided something.`,
+			Doc: `Fires one event.
+The case's section events.jsonl declares events of a program, app.*. Returns the common
+decision of the handlers: .action, .reason, .changes, .result, .context, and .decisions with
+a struct(plugin, action, reason) for each handler that made a decision.`,
 			Example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseFire(c, d) },
 		},
 		{
 			Name: "command", Params: "line",
-			Doc: `Runs a command, as the user would who types the line.
+			Doc: `Runs a command, as if the user typed the line.
 Returns .name, .args, and the other fields that call_tool returns.`,
 			Example: `assert_eq(command("/greet Ada").output, "Hello Ada.")`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
@@ -113,19 +114,19 @@ the other fields of template(...).`,
 		},
 		{
 			Name: "advance", Params: "seconds=0, minutes=0, hours=0, days=0",
-			Doc:     "Moves the time that handlers see forward, from the next turn on.",
+			Doc:     "Moves the clock that handlers see forward, from the next turn on.",
 			Example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseAdvance(c, d) },
 		},
 		{
 			Name: "assert_eq", Params: "got, want",
-			Doc:     "Fails the case unless the two values are equal.\nWhat stands for a list or a dict equals one with the same members.",
+			Doc:     "Fails the case unless the two values are equal.\nA view, such as messages, equals a list or a dict with the same members.",
 			Example: `assert_eq(1 + 1, 2)`,
 			Func:    assertEq,
 		},
 		{
 			Name: "assert_contains", Params: "text, part",
-			Doc: "Fails the case unless part is in text, as the operator in says.",
+			Doc: "Fails the case unless text contains part: unless part in text is True.",
 			Example: `assert_contains("a runbook", "book")
 assert_contains([1, 2], 2)
 assert_eq("book" in "a runbook", True)`,
@@ -133,7 +134,7 @@ assert_eq("book" in "a runbook", True)`,
 		},
 		{
 			Name: "assert_fails", Params: "fn, text",
-			Doc: "Fails the case unless calling fn fails with a message that has text in it.\nReturns the message.",
+			Doc: "Fails the case unless fn() fails with a message that contains text.\nReturns the message.",
 			Example: `assert_fails(lambda: fail("no ticket"), "ticket")
 assert_eq(assert_fails(lambda: fail("no ticket"), ""), "fail: no ticket")`,
 			Func: assertFails,

@@ -16,41 +16,41 @@ var codes = []Code{
 	},
 	{
 		Code: "E0202", Title: "value out of range",
-		Text: "An argument has the right type, and a value that means nothing here.",
+		Text: "An argument has the right type, but not a valid value.",
 		Bad:  `fragment("text", target = "sytem")`,
 		Good: `fragment("text", target = "system")`,
 	},
 	{
 		Code: "E0203", Title: "unknown argument",
-		Text: "A builtin has no argument of that name. The message suggests the one that is spelt like it.",
+		Text: "A builtin has no argument of that name. The message suggests one with a similar name.",
 		Bad:  `fragment("text", sorce = "a.md")`,
 		Good: `fragment("text", source = "a.md")`,
 	},
 	{
 		Code: "E0204", Title: "not a JSON value",
-		Text: "What goes to the model, into a log or into the state is JSON: None, True, False, numbers, strings, lists, dicts with string keys and structs of these. The message gives the path to what is none.",
+		Text: "Values for the model, a log or the state must be JSON: None, True, False, numbers, strings, lists, dicts with string keys and structs of these. The message gives the path to the value that is not.",
 		Bad:  `result({"when": [1, len]})`,
 		Good: `result({"when": [1, 2]})`,
 	},
 	{
 		Code: "E0301", Title: "fail(...) was called",
-		Text: "The plugin ended the call itself. In a tool that is an ordinary way to say that it did not work: the model reads the message. Anywhere else it counts as a failure of the handler.",
+		Text: "The plugin ended the call itself. In a tool this is an ordinary way to report a failure: the model reads the message. In other handlers it counts as an error of the handler.",
 		Bad:  `fail("no data")`,
 		Good: `print("no data")`,
 	},
 	{
 		Code: "E0302", Title: "plugin(...) cannot be read",
-		Text: "plugin(...) is read from the text of the file before anything runs. So it stands once, as a statement of its own at the top level, before any registration, and its arguments are literals given by name.",
+		Text: "starhost reads plugin(...) from the text of the file before the file runs. So a file contains it at most once, as a separate statement at the top level before any registration, and its arguments are literals by name.",
 		Bad:  `plugin(version = "1." + str(2))`,
 		Good: `plugin(version = "1.2")`,
 	},
 	{
 		Code: "E0303", Title: "wrong setting",
-		Text: "The configuration sets something for a plugin that the plugin does not declare in plugin(config = {...}), or with another type than the default's. The message begins with the place in the configuration.",
+		Text: "The configuration has a setting that the plugin does not declare in plugin(config = {...}), or a value of another type than the default's. The message begins with the place in the configuration.",
 	},
 	{
 		Code: "E0304", Title: "registration at the wrong time",
-		Text: "Registrations happen while plugin.star is evaluated. A handler cannot register, and neither can a module while it is being loaded; a function of a module may, when plugin.star calls it.",
+		Text: "A plugin can register only while plugin.star is evaluated. A handler cannot register, and neither can a module while it is being loaded. A function of a module can register if plugin.star calls it.",
 		Bad: `def handler():
     """Registers too late."""
     register_hook("turn_start", lambda: None)
@@ -65,7 +65,7 @@ register_hook("turn_start", lambda: None)`,
 	},
 	{
 		Code: "E0305", Title: "registered twice",
-		Text: "Two registrations of one plugin have the same name. The message shows where the first one is.",
+		Text: "Two registrations of one plugin have the same name. The message gives the place of the first one.",
 		Bad: `register_fragment_loader("runbook", lambda arg: arg)
 register_fragment_loader("runbook", lambda arg: arg)`,
 		Good: `register_fragment_loader("runbook", lambda arg: arg)
@@ -73,13 +73,13 @@ register_fragment_loader("policy", lambda arg: arg)`,
 	},
 	{
 		Code: "E0306", Title: "unknown event",
-		Text: "No event has that name. The message suggests the one that is meant, also for the names of other systems.",
+		Text: "No event has that name. The message suggests a similar one, also for the names that other systems use.",
 		Bad:  `register_hook("before_llm", lambda user_message: None)`,
 		Good: `register_hook("pre_llm_call", lambda user_message: None)`,
 	},
 	{
 		Code: "E0307", Title: "handler with the wrong parameters",
-		Text: "A tool or hook names the arguments that it wants among those on offer; ctx is always one of them. A loader takes (arg) or (ctx, arg). A parameter whose name begins with _ is the handler's own and has a default. A handler is a def or a lambda, and a tool made of a lambda needs a name.",
+		Text: "The parameters of a tool or hook name offered arguments; ctx is always offered. A loader takes (arg) or (ctx, arg). A parameter whose name begins with _ is private and needs a default. A handler is a def or a lambda, and a tool whose handler is a lambda needs a name.",
 		Bad:  `register_hook("turn_start", lambda user_mesage: None)`,
 		Good: `register_hook("turn_start", lambda user_message: None)`,
 	},
@@ -105,7 +105,7 @@ register_tool(page)`,
 	},
 	{
 		Code: "E0309", Title: "handler captures a loop variable",
-		Text: "A function that stands in a loop and uses what the loop binds sees the last value when it is called after the loop: all of them do. A default is evaluated at once and keeps each value.",
+		Text: "A function in a loop that uses the loop's variable sees the variable's last value when it is called after the loop, as all functions of the loop do. A default is evaluated at once, so it stores the current value.",
 		Bad: `for level in ["low", "high"]:
     register_tool(lambda: level, name = level, description = "A level.")`,
 		Good: `for level in ["low", "high"]:
@@ -113,7 +113,7 @@ register_tool(page)`,
 	},
 	{
 		Code: "E0310", Title: "decision without return",
-		Text: "deny(...) and its kin make a value; the handler decides by returning it. As a statement of its own it does nothing.",
+		Text: "deny(...), ask(...) and the like return a value; the handler decides by returning that value. As a separate statement, the call does nothing.",
 		Bad: `def guard(tool):
     deny("not today")
 
@@ -125,7 +125,7 @@ register_hook("pre_tool_call", guard)`,
 	},
 	{
 		Code: "E0311", Title: "decision was lost",
-		Text: "A handler of an event that guards made a decision and returned None. That is a failure of the handler, which denies: a guard that forgets its return must not let the call pass.",
+		Text: "A handler of a guarding event made a decision and returned None. This counts as an error of the handler, which denies the call, because a guard that forgets its return must not let the call pass.",
 		Bad: `def guard(tool):
     verdict = deny("not today")
 
@@ -137,18 +137,18 @@ register_hook("pre_tool_call", guard)`,
 register_hook("pre_tool_call", guard)`,
 	},
 	{
-		Code: "E0312", Title: "handler returned a value of no use",
+		Code: "E0312", Title: "unsupported return value",
 		Text: "A tool returns a string, a JSON value, None, an attachment or result(...). A loader returns a string, a fragment, an attachment, a list of these or None; a hook one of these or a decision, as its event allows.",
 		Bad:  `register_hook("turn_start", lambda: 42)`,
 		Good: `register_hook("turn_start", lambda: "The answer is 42.")`,
 	},
 	{
 		Code: "E0313", Title: "error that quoted a secret",
-		Text: "The message of an error, or what it shows of the plugin, had the value of a secret in it. The secret's name stands there instead.",
+		Text: "The message of an error, or the source line that it shows, contained the value of a secret. It shows the secret's name instead.",
 	},
 	{
 		Code: "E0316", Title: "file of the plugin cannot be read",
-		Text: "files and attachment(path = ...) read the plugin's own folder. A plugin that is a single file has none: NAME.star becomes NAME/plugin.star, with its files beside it. Text is UTF-8; an attachment has a size limit.",
+		Text: "files and attachment(path = ...) read the plugin's own folder. A plugin that is a single file has none: move NAME.star to NAME/plugin.star, with its files beside it. Text must be UTF-8, and an attachment has a size limit.",
 		Bad:  `TEAMS = files.read("teams.txt").splitlines() # in a plugin that is a single file`,
 		Good: `TEAMS = ["checkout", "search"]`,
 	},
@@ -169,15 +169,15 @@ register_tool(quiet)`,
 	},
 	{
 		Code: "E0318", Title: "assertion of a case failed",
-		Text: "assert_eq, assert_contains or assert_fails of a golden case did not hold.",
+		Text: "assert_eq, assert_contains or assert_fails failed in a golden case.",
 	},
 	{
 		Code: "E0319", Title: "step of a case failed",
-		Text: "A step of a golden case could not be done: an unknown event, a reference that nothing resolves.",
+		Text: "A step of a golden case failed: for example, because of an unknown event or a reference that no loader resolves.",
 	},
 	{
 		Code: "E0320", Title: "too much registered",
-		Text: "A plugin registers at most 1,000 tools, hooks, loaders, commands, skills and models together. One tool with an argument does what many of one kind do.",
+		Text: "A plugin registers at most 1,000 tools, hooks, loaders, commands, skills and models together. One tool with an argument can replace many tools of one kind.",
 		Bad: `def page(ctx):
     """Pages a team."""
 

@@ -104,27 +104,28 @@ var ctxMembers = []ctxMember{
 	{name: "config", doc: "The plugin's settings: the same value as config.",
 		example: `assert_eq(ctx.config, config)`,
 		get:     func(h *handlerCall) (starlark.Value, error) { return h.rec.config, nil }},
-	{name: "now", doc: "The time of the event, as RFC 3339 text in UTC.\nAll handlers of one event get the same value; a tool call has its own.",
+	{name: "now", doc: "The time of the event, as RFC 3339 text in UTC.\nAll handlers of one event get the same value; each tool call has a separate one.",
 		example: `assert_eq(ctx.now[10], "T")
 assert_eq(ctx.now[-1], "Z")`,
 		get: ctxNow},
 	{name: "log", params: "level, msg, **fields",
 		doc: `Writes a line to the host's log, with fields by name.
-level is "debug", "info", "warn" or "error"; fields are JSON values. A call of a
-handler may write 1,000 lines of 256 KiB together. What is
-not UTF-8 becomes U+FFFD. print(...) is ctx.log("info", ...), and drops what is over.`,
+level is "debug", "info", "warn" or "error"; fields are JSON values. A call of a handler may
+write 1,000 lines with 256 KiB together. Bytes that are not UTF-8 become U+FFFD. print(...) is
+ctx.log("info", ...), but drops lines over the limit.`,
 		example: `assert_eq(ctx.log("info", "restarted", service = "checkout"), None)`,
 		call:    ctxLog},
 	{name: "progress", params: `done, total=0, message=""`,
-		doc: `Tells whoever waits for the call how far it has come: done of total.
-Numbers count in any unit, and done grows; a total of 0 is not known. The message is
-for people. MCP clients that ask for progress are told; it changes nothing.`,
+		doc: `Reports the call's progress to its caller: done of total.
+The numbers have any unit, and done grows; 0 stands for an unknown total. The message is for
+people. starhost passes reports on to MCP clients that ask for progress. They do not change the
+call.`,
 		example: `assert_eq(ctx.progress(1, 3, "restarting checkout"), None)`,
 		call:    ctxProgress},
 	{name: "random", params: "n",
 		doc: `Draws an int from 0 up to n - 1.
-It is derived from session, turn, plugin and call, so that the same turn draws the
-same again. Whoever knows these can predict it: it is not for keys.`,
+It depends only on session, turn, plugin and call, so that a repeated turn draws the same
+number. Anyone who has these can predict it, so do not use it for keys.`,
 		example: `assert_eq(ctx.random(1), 0)
 assert_eq(ctx.random(6) < 6, True)`,
 		call: ctxRandom},
@@ -132,57 +133,58 @@ assert_eq(ctx.random(6) < 6, True)`,
 		example: `assert_eq(len(ctx.uuid()), 36)`,
 		call:    ctxUUID},
 	{name: "state.get", params: "key, default=None",
-		doc:     "Returns what the plugin keeps in this session under a key, or the default.\nThe value is a new one each time.",
+		doc:     "Returns the value that the plugin stored in this session under a key, or the default.\nEach call returns a new copy.",
 		example: "assert_eq(ctx.state.get(\"seen\", []), [])",
 		call:    sessionState.getValue},
 	{name: "state.set", params: "key, value",
-		doc: `Keeps a JSON value under a key, for this plugin and session.
-All keys and values of a plugin may take 1 MiB in a session, and end with it.`,
+		doc: `Stores a JSON value under a key, for this plugin and session.
+All keys and values of a plugin may have 1 MiB together in a session, and are deleted with
+it.`,
 		example: `ctx.state.set("seen", ["checkout"])
 assert_eq(ctx.state.get("seen"), ["checkout"])`,
 		call: sessionState.setValue},
 	{name: "state.delete", params: "key",
-		doc: "Forgets a key, and returns whether it was there.",
+		doc: "Deletes a key, and reports whether it existed.",
 		example: `ctx.state.set("seen", 1)
 assert_eq(ctx.state.delete("seen"), True)
 assert_eq(ctx.state.delete("seen"), False)`,
 		call: sessionState.deleteValue},
 	{name: "state.keys",
-		doc: "Returns the keys that are kept, sorted.",
+		doc: "Returns the stored keys, sorted.",
 		example: `ctx.state.set("b", 1)
 ctx.state.set("a", 2)
 assert_eq(ctx.state.keys(), ["a", "b"])`,
 		call: sessionState.listKeys},
 	{name: "store.get", params: "key, default=None",
-		doc: `Returns what the plugin keeps across sessions under a key, or the default.
-The value is a new one each time. Needs the permission store, as all of ctx.store.`,
+		doc: `Returns the value that the plugin stored across sessions under a key, or the default.
+Each call returns a new copy. All members of ctx.store need the permission store.`,
 		example: "assert_eq(ctx.store.get(\"seen\", []), [])",
 		call:    pluginStore.getValue},
 	{name: "store.set", params: "key, value",
-		doc: `Keeps a JSON value under a key, for this plugin, across sessions.
+		doc: `Stores a JSON value under a key, for this plugin, across sessions.
 A key has at most 512 bytes, a value 1 MiB.`,
 		example: `ctx.store.set("seen", ["checkout"])
 assert_eq(ctx.store.get("seen"), ["checkout"])`,
 		call: pluginStore.setValue},
 	{name: "store.delete", params: "key",
-		doc: "Forgets a key, and returns whether it was there.",
+		doc: "Deletes a key, and reports whether it existed.",
 		example: `ctx.store.set("seen", 1)
 assert_eq(ctx.store.delete("seen"), True)`,
 		call: pluginStore.deleteValue},
 	{name: "store.keys",
-		doc:     "Returns the keys that are kept, sorted.",
+		doc:     "Returns the stored keys, sorted.",
 		example: `assert_eq(ctx.store.keys(), [])`,
 		call:    pluginStore.listKeys},
 	{name: "env", params: "name",
 		doc: `Returns an environment variable, or None if it is not set.
-Needs the permission env:NAME. What must stay secret is for ctx.secret.`,
+Needs the permission env:NAME. Use ctx.secret for secrets.`,
 		example: `assert_eq(ctx.env("REGION"), "eu-1")
 assert_eq(ctx.env("ZONE") or "a", "a")`,
 		call: ctxEnv},
 	{name: "secret", params: "name",
-		doc: `Returns a secret, which can be sent where it belongs and read by nobody.
-It is joined with strings by +, and goes into headers, params and auth of ctx.http and
-env and stdin of ctx.exec, nowhere else; printed it is "<secret NAME>". Needs the
+		doc: `Returns a secret, which a plugin can send but not read.
+The operator + joins it with strings. It is valid only in headers, params and auth of ctx.http
+and in env and stdin of ctx.exec; it prints as "<secret NAME>". Needs the
 permission secret:NAME, or secret:NAME@HOST for requests to one host.`,
 		example: `token = "Bearer " + ctx.secret("PAGER_TOKEN")
 assert_eq(str(token), "Bearer <secret PAGER_TOKEN>")
@@ -190,8 +192,8 @@ assert_fails(lambda: json.encode(token), "secret")`,
 		call: ctxSecret},
 	{name: "http.get", params: httpParams,
 		doc: `Sends a GET request, and returns the response whatever its status.
-params are added to the URL; auth is a pair (user, password); timeout is in seconds, 30
-without it. A response has .status, .headers (names in lower case), .text, .body (bytes)
+params are added to the URL; auth is a pair (user, password); timeout is in seconds, by default
+30. A response has .status, .headers (names in lower case), .text, .body (bytes)
 and .json(). Redirects are followed, each under the plugin's permissions. Needs the
 permission http:HOST, or http:[METHODS ]HOST[:PORT][/PATH*].`,
 		example: `reply = ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"},
@@ -201,38 +203,37 @@ assert_eq(reply.json()["name"], "Ada")`,
 		call: sendRequest("GET")},
 	{name: "http.post", params: httpBodyParams,
 		doc: `Sends a POST request with a body, text or bytes, or with a value as JSON.
-It is as ctx.http.get beside that. Needs the permission http:POST HOST.`,
+All else is as in ctx.http.get. Needs the permission http:POST HOST.`,
 		example: `reply = ctx.http.post("https://pager.internal/page", json = {"team": "checkout"})
 assert_eq((reply.status, reply.text), (201, "paged"))`,
 		call: sendRequest("POST")},
 	{name: "http.request", params: "method, " + httpBodyParams,
 		doc: `Sends a request with any method.
-It is as ctx.http.post beside that. Loaders only send GET and HEAD.`,
+All else is as in ctx.http.post. Loaders can only send GET and HEAD.`,
 		example: `reply = ctx.http.request("HEAD", "https://pager.internal/oncall")
 assert_eq(reply.headers["content-type"], "application/json")`,
 		call: sendRequest("")},
 	{name: "exec", params: `argv, stdin="", env={}, timeout=None`,
-		doc: `Runs a program and waits for its end, whatever its code.
-argv is a list: there is no shell. The program is looked for in a fixed PATH and gets a
-clean environment with env added; timeout is in seconds, 30 without it, and kills all that
-the program started. Returns .stdout, .stderr, at most 1 MiB of text each, and .code.
+		doc: `Runs a program and waits for its end, whatever its exit code.
+argv is a list: there is no shell. starhost searches the program in a fixed PATH and gives it a
+clean environment with env added. timeout is in seconds, by default 30; it kills the program
+and all that it started. Returns .stdout and .stderr, at most 1 MiB of text each, and .code.
 Needs the permission exec:ARGV.`,
 		example: `out = ctx.exec(["kubectl", "get", "pods"])
 assert_eq((out.code, out.stdout), (0, "checkout-1\n"))`,
 		call: ctxExec},
 	{name: "tools.call", params: "name, **arguments",
 		doc: `Calls a tool as the model would: schema, hooks, approval and limits included.
-Returns .output, the text that the model would read, .is_error and .attachments; that a
-hook denied the call is an is_error as well. Calls nest at most 8 deep and share the
-caller's budget. Needs the permission tool:NAME.`,
+Returns .output, the text that the model would read, .is_error and .attachments. A call that a
+hook denied is an is_error too. Calls nest at most 8 deep and share the caller's budget. Needs the permission tool:NAME.`,
 		example: `reply = ctx.tools.call("echo", text = "hi")
 assert_eq((reply.output, reply.is_error), ("hi", False))`,
 		call: toolsCall},
 	{name: "fragments.get", params: "ref",
 		doc: `Resolves a reference, and returns its fragments and attachments as a list.
-Needs the permission fragment:PREFIX, and fragment:sha256 for sha256:ID and for an alias,
-which stand for what earlier prompts kept; files and URLs are read with the plugin's own
-permissions.`,
+Needs the permission fragment:PREFIX. sha256:ID and aliases, which stand for stored contents of
+earlier prompts, need fragment:sha256. Files and URLs need the plugin's permissions for
+them.`,
 		example: `assert_eq([f.content for f in ctx.fragments.get("greeting:Ada")], ["Hello Ada."])`,
 		call:    fragmentsGet},
 	{name: "fs.read", params: "path",
@@ -246,8 +247,8 @@ path is relative to the workspace, with "/". Needs the permission fs.read:GLOB.`
 		call:    fsReadBytes},
 	{name: "fs.glob", params: "pattern",
 		doc: `Returns the files of the workspace that match, sorted by the bytes of the path.
-"*" matches within a name, "**" any folders; names that begin with a dot match only
-where the pattern spells the dot. Files that the plugin may not read are left out.`,
+"*" matches within a name, "**" any folders. Names that begin with a dot match only if the
+pattern contains the dot. The list omits files that the plugin may not read.`,
 		example: `assert_eq(ctx.fs.glob("runbooks/*.md"), ["runbooks/checkout.md"])`,
 		call:    fsGlob},
 	{name: "fs.exists", params: "path",
@@ -260,8 +261,8 @@ where the pattern spells the dot. Files that the plugin may not read are left ou
 		call:    fsStat},
 	{name: "fs.write", params: "path, content",
 		doc: `Writes a file of the workspace, text or bytes: the whole of it or nothing.
-Folders on the way are made. Config, plugins and names that begin with a dot are never
-written, unless the permission spells the dot. Needs the permission fs.write:GLOB.`,
+It creates missing folders. It never writes config, plugins and names that begin with a dot,
+unless the permission contains the dot. Needs the permission fs.write:GLOB.`,
 		example: `ctx.fs.write("reports/today.md", "All is well.")
 assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 		call: fsWrite},
@@ -271,9 +272,9 @@ assert_eq(ctx.fs.read("reports/today.md"), "All is well.")`,
 func ctxEntries() []call.Entry {
 	entries := []call.Entry{{
 		Name: "ctx",
-		Doc: `Everything that crosses the wall, for a handler with a parameter of that name.
-A handler without it is a pure function of its arguments. In loaders, members that
-write are errors, as loaders run beside each other.`,
+		Doc: `Effects outside the plugin, for a handler with a parameter of that name.
+A handler without it is a pure function of its arguments. Loaders cannot use members that
+write, because loaders run in parallel.`,
 		Example: "def example(ctx):\n    \"An example.\"\n    assert_eq(type(ctx), \"ctx\")\n\nregister_tool(example)",
 	}}
 	for _, m := range ctxMembers {

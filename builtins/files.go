@@ -18,9 +18,8 @@ func filesModule(rt call.Runtime) []call.Entry {
 		{
 			Name: "read", Params: "path",
 			Doc: `Returns the text of a file in the plugin's own folder.
-path is relative to the folder, with "/". A plugin's bytes are read once: what is
-read later is what was there when it was loaded. A plugin that is a single file has
-no folder.`,
+path is relative to the folder, with "/". Reading later returns the content from the time when
+the plugin was loaded. A plugin that is a single file has no folder.`,
 			Example: `assert_eq(files.read("data/teams.txt"), "checkout\n")`,
 			Func:    filesRead,
 		},
@@ -33,8 +32,8 @@ no folder.`,
 		{
 			Name: "glob", Params: "pattern",
 			Doc: `Returns the files of the plugin's own folder that match, sorted by the bytes of the path.
-"*" matches within a name, "**" any folders; names that begin with a dot match only
-where the pattern spells the dot.`,
+"*" matches within a name, "**" any folders. Names that begin with a dot match only if the
+pattern contains the dot.`,
 			Example: `assert_eq(files.glob("data/*.txt"), ["data/teams.txt"])`,
 			Func:    filesGlob,
 		},

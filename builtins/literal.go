@@ -29,7 +29,7 @@ func findPlugin(f *syntax.File) (*syntax.CallExpr, error) {
 		start, _ := expr.Span()
 		switch {
 		case !slices.ContainsFunc(f.Stmts, func(s syntax.Stmt) bool { return callOf(s, "plugin") == expr }):
-			return nil, call.Errorf("E0302", "plugin: must be a statement of its own at the top level: it is read without running the file").At(start)
+			return nil, call.Errorf("E0302", "plugin: must be a separate statement at the top level: it is read without running the file").At(start)
 		case i > 0:
 			first, _ := calls[0].Span()
 			return nil, call.Errorf("E0302", "plugin: is already called at %s", posOf(first)).At(start)

@@ -74,7 +74,7 @@ func TestLoadErrors(t *testing.T) {
 		{"lambda in a loop", "for n in [\"a\", \"b\"]:\n    register_tool(lambda: n, name = n, description = \"x\")", "E0309",
 			`test.star:2:18: register_tool: handler: lambda uses n, which the loop at test.star:1:1 binds: called later, each of them sees the last value`},
 		{"lost decision", "def guard(tool):\n    deny(\"no\")\n\nregister_hook(\"pre_tool_call\", guard)", "E0310",
-			`test.star:2:5: deny(...) decides nothing as a statement of its own: write return deny(...)`},
+			`test.star:2:5: deny(...) decides nothing as a separate statement: write return deny(...)`},
 		{"plugin after a registration", "register_hook(\"turn_start\", lambda: None)\nplugin()", "E0302",
 			`test.star:2:7: plugin: must stand before the first registration`},
 		{"registration in a module", `load("lib.star", "x")`, "E0304",
@@ -82,7 +82,7 @@ func TestLoadErrors(t *testing.T) {
 		{"plugin in a module", `load("meta.star", "x")`, "E0304",
 			`test/meta.star:1:7: plugin: got a registration while test/meta.star is being loaded as a module: put it into a function that plugin.star calls`},
 		{"lost decision in a module", `load("lost.star", "x")`, "E0310",
-			`test/lost.star:2:5: ask(...) decides nothing as a statement of its own: write return ask(...)`},
+			`test/lost.star:2:5: ask(...) decides nothing as a separate statement: write return ask(...)`},
 	}
 	modules := map[string]string{
 		"lib.star":  "register_hook(\"turn_start\", lambda: None)\nx = 1",

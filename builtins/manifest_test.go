@@ -108,9 +108,9 @@ func TestReadManifestErrors(t *testing.T) {
 	literal := "plugin: want a literal (a string, a number, True, False, None, a list or a dict of these): it is read without running the file"
 	tests := []struct{ name, src, want string }{
 		{"two", "plugin()\nplugin()", "2:1: plugin: is already called at oncall/plugin.star:1:1"},
-		{"in a function", "def f():\n    plugin()", "2:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
-		{"in an expression", "x = plugin()", "1:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
-		{"in an if", "if True:\n    plugin()", "2:5: plugin: must be a statement of its own at the top level: it is read without running the file"},
+		{"in a function", "def f():\n    plugin()", "2:5: plugin: must be a separate statement at the top level: it is read without running the file"},
+		{"in an expression", "x = plugin()", "1:5: plugin: must be a separate statement at the top level: it is read without running the file"},
+		{"in an if", "if True:\n    plugin()", "2:5: plugin: must be a separate statement at the top level: it is read without running the file"},
 		{"by place", `plugin("x")`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
 		{"splat", `plugin(**{})`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
 		{"twice one name", `plugin(name = "a", name = "b")`, `1:20: plugin: name is given twice`},

@@ -252,7 +252,7 @@ func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 	if err == nil {
 		return nil
 	}
-	return r.cleanError(call.Errorf("E0312", "%s returned a value of no use here: %v", fn.Name(), err).At(fn.Position()))
+	return r.cleanError(call.Errorf("E0312", "%s: unsupported return value: %v", fn.Name(), err).At(fn.Position()))
 }
 
 // registerHook implements

@@ -53,7 +53,7 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 	for _, err := range turn.Errors() {
 		failures = append(failures, err.Error())
 	}
-	wantFailures := []string{"test.star:10:64: fail: no idea", "lambda returned a value of no use here: got int, want True or False"}
+	wantFailures := []string{"test.star:10:64: fail: no idea", "lambda: unsupported return value: got int, want True or False"}
 	if diff := cmp.Diff(wantFailures, failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -109,7 +109,7 @@ register_hook("post_command", lambda command, args, result: modify(result = resu
 		{"/deliver late", starhost.Result{ForLLM: "denied by test: not today", IsError: true}},
 		{"/plain", starhost.Result{ForLLM: `{"a":1}`}},
 		{"/odd", starhost.Result{ForLLM: `["args","full_args"]`}},
-		{"/bad", starhost.Result{ForLLM: "command bad failed: lambda returned a value of no use here: got the decision deny, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", IsError: true}},
+		{"/bad", starhost.Result{ForLLM: "command bad failed: lambda: unsupported return value: got the decision deny, want a result: decisions are for hooks; a tool says fail(...) or result(..., is_error = True)", IsError: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.line, func(t *testing.T) {

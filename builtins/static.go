@@ -60,7 +60,7 @@ func checkDecisions(f *syntax.File) error {
 		case *syntax.ExprStmt:
 			if name := droppedDecision(n); name != "" && err == nil && !starnames.Bound(f)[name] {
 				start, _ := n.Span()
-				err = call.Errorf("E0310", "%s(...) decides nothing as a statement of its own: write return %s(...)", name, name).At(start)
+				err = call.Errorf("E0310", "%s(...) decides nothing as a separate statement: write return %s(...)", name, name).At(start)
 			}
 			return false
 		case syntax.Expr: // expressions contain no statements

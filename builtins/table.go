@@ -15,16 +15,16 @@ import (
 // caller needs only the descriptions.
 func Topics(rt call.Runtime) []call.Topic {
 	topics := []call.Topic{
-		{Name: "Registrations", Doc: "What a plugin says of itself and offers.", Entries: entriesOf(rt, registrations)},
-		{Name: "Values", Doc: "What handlers return beside text.", Entries: entriesOf(rt, values)},
-		{Name: "Decisions", Doc: "What hooks return to decide. Which of them an event accepts is listed with the event.", Entries: entriesOf(rt, decisions)},
-		{Name: "Settings", Doc: "What the operator can set.", Entries: []call.Entry{configEntry}},
-		{Name: "ctx", Doc: "Everything that crosses the wall. A handler that wants it has a parameter of that name.", Entries: ctxEntries()},
-		{Name: "Arguments", Doc: "Arguments of events that are more than plain values.", Entries: viewEntries},
+		{Name: "Registrations", Doc: "Functions that describe the plugin and register its handlers.", Entries: entriesOf(rt, registrations)},
+		{Name: "Values", Doc: "Values that handlers return, besides text.", Entries: entriesOf(rt, values)},
+		{Name: "Decisions", Doc: "Values that hooks return to decide. The reference of each event lists those that it accepts.", Entries: entriesOf(rt, decisions)},
+		{Name: "Settings", Doc: "Values that the operator sets.", Entries: []call.Entry{configEntry}},
+		{Name: "ctx", Doc: "Effects outside the plugin. A handler that needs them has a parameter ctx.", Entries: ctxEntries()},
+		{Name: "Arguments", Doc: "Arguments of events that are views of the request's parts.", Entries: viewEntries},
 		{Name: "files", Doc: "The files of the plugin's own folder, also while it is loaded.", Module: true, Entries: filesModule(rt)},
 	}
 	topics = append(topics, modules.Topics(rt)...)
-	return append(topics, call.Topic{Name: "Language", Doc: "What Starlark itself has.", Entries: languageEntries(rt)})
+	return append(topics, call.Topic{Name: "Language", Doc: "Names of Starlark itself.", Entries: languageEntries(rt)})
 }
 
 // Table returns the entries of all topics, in their order.

@@ -9,12 +9,12 @@ import (
 var registrations = []call.Member{
 	{
 		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
-		Doc: `Says what the plugin is and what it needs.
-It may stand once, as a statement at the top level before any registration, and
-takes literals only: it is read without running the file. permissions declares
-effects, which the operator grants. config holds settings with their defaults, whose
-types are the types; requires_env names environment variables without which the
-plugin is not loaded.`,
+		Doc: `Describes the plugin and its needs.
+A file calls it at most once, as a statement at the top level before any registration, with
+literals only, because starhost reads it without running the file. permissions declares
+effects, which the operator grants. config maps settings to their defaults, which also give
+their types; requires_env names environment variables without which the plugin is not
+loaded.`,
 		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,
 		Func: declarePlugin,
@@ -22,17 +22,16 @@ assert_eq(config.team, "checkout")`,
 	{
 		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
 		Doc: `Offers a function to the model.
-The name is the function's, behind "TOOLSET_" if a toolset is given; a name that is given
-stands as it is. The description
-is the first paragraph of the docstring. parameters is a JSON Schema; without one it
-is derived: a default makes a parameter optional and gives its type, lines
-"name (type): text" under "Args:" in the docstring describe it, with the types
-string, integer, number, boolean, object and array of TYPE, and one of "a", "b" for an
-enum. The function returns a string, a JSON value, None, an attachment or result(...).
-timeout is the most seconds of one call. approval = "ask" wants a person's yes before
-each call. available, a function of (ctx) or of nothing, says True or False when a
-session starts. roles limit the tool to sessions that have one of them. override = True
-takes the place of another plugin's tool, with the grant override:NAME.`,
+Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
+Without description, it has the first paragraph of the docstring. parameters is a JSON Schema.
+Without one, starhost derives it: a default makes a parameter optional and gives its type, and
+lines "name (type): text" under "Args:" in the docstring describe parameters. The types are
+string, integer, number, boolean, object and array of TYPE, and one of "a", "b" makes an enum.
+The function returns a string, a JSON value, None, an attachment or result(...).
+timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
+available, a function of (ctx) or without parameters, returns True or False when a session
+starts. roles limits the tool to sessions with one of these roles. override = True replaces
+another plugin's tool, with the grant override:NAME.`,
 		Example: `def greet(name, times = 1):
     """Greets somebody.
 
@@ -49,11 +48,10 @@ register_tool(greet)`,
 	{
 		Name: "register_hook", Params: "event, handler, priority=0, match=None, on_error=None",
 		Doc: `Calls a function whenever an event fires.
-The function names the arguments that it wants, among those that the event offers;
-ctx is always on offer. Lower priorities run first. match holds globs on the tool's
-or the command's name. on_error = "skip", "deny" or "abort" says what a failure of the
-function means. Events whose names begin with "app." are those that the program
-declares.`,
+The function's parameters name the arguments that it needs. Each event offers some; all offer
+ctx. Lower priorities run first. match is a glob, or a list of globs, on the name of the tool or
+the command. on_error is the effect of an error in the function: "skip", "deny" or "abort". The
+program declares the events whose names begin with "app.".`,
 		Example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):
         return deny("restarts in prod need a change ticket")
@@ -66,8 +64,8 @@ register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")`,
 		Name: "register_fragment_loader", Params: "prefix, handler, description=None",
 		Doc: `Resolves references of the form prefix:arg.
 The function takes (arg) or (ctx, arg), under any names, and returns a string, a
-fragment, an attachment, or a list of these. Loaders of one prompt run beside each
-other, so ctx only reads.`,
+fragment, an attachment, or a list of these. Loaders of one prompt run in parallel, so
+ctx can only read.`,
 		Example: `def runbook(service):
     return fragment("Runbook of %s." % service, source = "%s.md" % service)
 
@@ -77,9 +75,9 @@ register_fragment_loader("runbook", runbook)`,
 	},
 	{
 		Name: "register_template_loader", Params: "prefix, handler",
-		Doc: `Makes templates from references of the form prefix:arg.
-The function takes (arg) or (ctx, arg), under any names, and returns template(...).
-ctx only reads.`,
+		Doc: `Returns templates for references of the form prefix:arg.
+The function takes (arg) or (ctx, arg), under any names, and returns template(...). ctx can
+only read.`,
 		Example: `def review(language):
     return template(prompt = "Review this $what in %s:" % language, defaults = {"what": "change"})
 
@@ -90,9 +88,9 @@ register_template_loader("review", review)`,
 	{
 		Name: "register_command", Params: "name, handler, description=None, aliases=[], complete=None",
 		Doc: `Offers a command to the user: /name in a session, starhost command NAME.
-The function may name ctx, args, the words as a shell splits them, and full_args, the
-line as typed. What it returns is for the user: a string, a value or result(...).
-complete takes (typed) or (ctx, typed) and returns what the arguments may become.`,
+The function's parameters may be ctx, args, the words as a shell splits them, and full_args,
+the text behind the name. It returns a string, a value or result(...) for the user. complete
+takes (typed) or (ctx, typed) and returns completions of the arguments.`,
 		Example: `def deliver(args):
     """Delivers to a team."""
     return "delivered to " + ", ".join(args)
@@ -105,18 +103,18 @@ register_command("deliver", deliver, aliases = ["ship"], complete = lambda typed
 		Name: "register_skill", Params: "path, name=None, description=None",
 		Doc: `Offers a text that is loaded on demand: skill:PLUGIN:NAME.
 path is a SKILL.md in the plugin's own folder. Its front matter, between two lines "---",
-has name and description, where these are not given here. The plugin's other skills and
-the files beside it are listed in front of the text.`,
+supplies name and description if the call does not. starhost lists the plugin's other skills
+and the files beside the SKILL.md in front of the text.`,
 		Example: `register_skill("skills/triage/SKILL.md")
 assert_eq(files.glob("skills/*/*.md"), ["skills/triage/SKILL.md", "skills/triage/checklist.md"])`,
 		Func: registerSkill, Whole: true,
 	},
 	{
 		Name: "register_model", Params: `name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None`,
-		Doc: `Offers an endpoint where language models answer, as data: NAME/MODEL.
-models are their names, the first one the default; api is the form of requests, "openai"
+		Doc: `Offers the models of an endpoint as NAME/MODEL.
+models lists their names; the first one is the default. api is the format of requests, "openai"
 or "anthropic"; api_key is the name of a secret. Without the permissions http:HOST and
-secret:NAME it is listed as unavailable.`,
+secret:NAME, starhost lists the endpoint as unavailable.`,
 		Example: `MODELS = ["small", "large"]
 register_model("internal", "https://llm.internal/v1", MODELS, api_key = "LLM_KEY", default_model = "large")
 assert_eq(len(MODELS), 2)`,
@@ -129,9 +127,8 @@ var values = []call.Member{
 	{
 		Name: "fragment", Params: `content, source="", target="prompt", priority=0, title=""`,
 		Doc: `A piece of text for the prompt.
-Two fragments with the same content are one. source says where it comes from, in
-reports; target is "prompt" or "system"; lower priorities come first and are the last
-to be dropped.`,
+Two fragments with the same content count as one. Reports show source as the origin. target is
+"prompt" or "system". Lower priorities come first and are dropped last.`,
 		Example: `f = fragment("Check the gateway.", source = "checkout.md", priority = 5)
 assert_eq(f.content, "Check the gateway.")
 assert_eq((f.target, f.priority), ("prompt", 5))`,
@@ -140,9 +137,9 @@ assert_eq((f.target, f.priority), ("prompt", 5))`,
 	{
 		Name: "attachment", Params: "content=None, path=None, url=None, type=None, name=None",
 		Doc: `Data other than text for the prompt: exactly one of content, path and url.
-content is bytes or a string; path a file of the plugin's own folder, or in a handler
-one of the workspace that the plugin may read; url is passed on to the model. type is
-a MIME type, found from the bytes where it is not given. A content may have 8 MiB.`,
+content is bytes or a string. path is a file of the plugin's own folder or, in a handler, a
+file of the workspace that the plugin may read. The model fetches url itself. type is a MIME
+type; without it, starhost detects it from the bytes. A content has at most 8 MiB.`,
 		Example: `a = attachment(content = "a,b\n1,2\n", type = "text/csv", name = "table.csv")
 assert_eq((a.type, a.name), ("text/csv", "table.csv"))
 assert_eq(attachment(url = "https://example.com/dash.png").name, "dash.png")`,
@@ -150,10 +147,10 @@ assert_eq(attachment(url = "https://example.com/dash.png").name, "dash.png")`,
 	},
 	{
 		Name: "result", Params: `for_llm, for_user="", silent=False, is_error=False, attachments=[], handled=False`,
-		Doc: `What a tool returns where text is not enough.
-for_llm is what the model reads: a string, or a value that becomes JSON. for_user is
-shown to the user beside it; silent: nothing of it is shown; is_error: the call failed;
-handled: it is the turn's final answer, no further request is made.`,
+		Doc: `A tool's result with more than text.
+The model reads for_llm, a string or a value that becomes JSON. The user also sees for_user.
+silent shows nothing of the result to the user. is_error marks a failed call. handled makes
+the result the turn's final answer, without a further request.`,
 		Example: `r = result("2 pods restarted", for_user = "done", handled = True)
 assert_eq((r.for_llm, r.is_error, r.handled), ("2 pods restarted", False, True))
 assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
@@ -161,11 +158,11 @@ assert_eq(result({"pods": 2}).for_llm, '{"pods":2}')`,
 	},
 	{
 		Name: "template", Params: `prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={}`,
-		Doc: `What a request starts from.
-prompt and system name parameters as $name or ${name}, $$ is a dollar; $input is the
-user's own words, which follow a prompt that does not name them. defaults are values of
-parameters; those that are missing are listed together. fragments and system_fragments
-are references, resolved with the plugin's own permissions. tools are globs on names.`,
+		Doc: `The start of a request.
+prompt and system contain parameters as $name or ${name}; $$ is a dollar. $input stands for the
+user's words; a prompt without $input ends with them. defaults gives values of parameters. An
+error lists all missing parameters. fragments and system_fragments are references, which
+starhost resolves with the plugin's permissions. tools are globs on names.`,
 		Example: `t = template(prompt = "Summarise $what.", system = "Be brief.", defaults = {"what": "the incident"})
 assert_eq(t.prompt, "Summarise $what.")
 assert_eq(t.defaults, {"what": "the incident"})`,
@@ -178,8 +175,8 @@ var decisions = []call.Member{
 	{
 		Name: "deny", Params: "reason",
 		Doc: `Decides that the call does not run, whatever other hooks say.
-The reason reaches the user, the model and the log. A decision counts when the
-handler returns it.`,
+The reason reaches the user, the model and the log. A decision only counts if the handler
+returns it.`,
 		Example: `def guard(tool):
     return deny("not in prod")
 
@@ -211,8 +208,8 @@ register_hook("approve_tool_call", trust)`,
 	{
 		Name: "respond", Params: "result",
 		Doc: `Answers the call instead of the tool.
-A plugin responds for its own tools, for others with the grant respond:TOOL. The first
-one wins.`,
+A plugin may respond for its own tools, and for others with the grant respond:TOOL. The first
+response wins.`,
 		Example: `def cached(tool, arguments):
     return respond("42")
 
@@ -223,8 +220,8 @@ register_hook("pre_tool_call", cached)`,
 	{
 		Name: "modify", Params: "**changes",
 		Doc: `Replaces arguments of the event by name.
-Each handler sees what the one before left. arguments replaces the whole; which
-arguments can be changed is listed with the event.`,
+Each handler sees the changes of the handlers before it. arguments = ... replaces all arguments
+of a tool. The reference of each event lists the arguments that hooks can change.`,
 		Example: `def shorter(arguments):
     return modify(arguments = dict(arguments, limit = 10))
 
@@ -248,8 +245,7 @@ register_hook("turn_start", stop)`,
 var configEntry = call.Entry{
 	Name: "config",
 	Doc: `The plugin's settings: a struct with the keys that plugin(config = ...) declares.
-Each is the declared default, unless the operator set another value under
-[plugin.NAME].`,
+Each has its declared default unless the operator sets another value under [plugin.NAME].`,
 	Example: `plugin(config = {"max_lines": 200})
 assert_eq(config.max_lines, 200)`,
 }

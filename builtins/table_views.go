@@ -9,11 +9,11 @@ var viewEntries = []call.Entry{
 		Name: "messages",
 		Doc: `The conversation, for hooks that name it: a list of dicts that cannot be changed.
 messages.roles and messages.contents are lists of one field; messages.last(role=None)
-is the last message, of a role if one is given, or None. A message m has the keys
-role and content, and where they say something tool_calls, tool_call_id, name and
-is_error; all are attributes too, and so is m.attachments. m.replace(content = "...")
-and m | {"content": "..."} are a changed message that keeps its attachments, which a
-dict made of it does not.`,
+is the last message, of a role if one is given, or None. A message m has the keys role and
+content and, unless they are empty, tool_calls, tool_call_id, name and is_error; all are
+attributes too, and so is m.attachments. m.replace(content = "...") and
+m | {"content": "..."} return a changed message with the same attachments, but dict(m) loses
+them.`,
 		Example: `def example(messages):
     m = messages.last("user")
     assert_eq(m.content, m["content"])
@@ -26,8 +26,8 @@ register_hook("pre_llm_call", example)`,
 		Name: "tools",
 		Doc: `The tools on offer, for hooks that name them: a list of dicts that cannot be changed.
 tools.names is the list of their names. A tool has the keys name, description and
-parameters, a JSON Schema, and plugin where one registered it; all are attributes
-too. modify(tools = ...) takes tools or names.`,
+parameters, a JSON Schema, and plugin if a plugin registered it; all are attributes too.
+modify(tools = ...) takes tools or names.`,
 		Example: `def example(tools):
     assert_eq(tools.names, [t.name for t in tools])
 

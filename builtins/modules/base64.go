@@ -15,8 +15,7 @@ func base64Module(rt call.Runtime) []call.Entry {
 		{
 			Name: "encode", Params: "data, url=False, pad=True",
 			Doc: `Encodes a string or bytes as base64 text.
-url=True uses "-" and "_" instead of "+" and "/"; pad=False leaves out the "=" at
-the end. The text has no line breaks.`,
+url=True uses "-" and "_" instead of "+" and "/"; pad=False omits the "=" at the end. The text has no line breaks.`,
 			Example: `assert_eq(base64.encode("hi"), "aGk=")
 assert_eq(base64.encode(b"\xfb\xff"), "+/8=")
 assert_eq(base64.encode(b"\xfb\xff", url = True, pad = False), "-_8")`,
@@ -25,7 +24,7 @@ assert_eq(base64.encode(b"\xfb\xff", url = True, pad = False), "-_8")`,
 		{
 			Name: "decode", Params: "text, url=False",
 			Doc: `Decodes base64 text, a string or bytes, to bytes.
-The "=" at the end may be missing, and line breaks do not count; anything else
+The "=" at the end may be missing, and line breaks do not count; any other character
 outside the alphabet is an error. str(...) makes a string of UTF-8 bytes.`,
 			Example: `assert_eq(base64.decode("aGk="), b"hi")
 assert_eq(str(base64.decode("aGk")), "hi")

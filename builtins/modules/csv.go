@@ -22,7 +22,7 @@ func csvModule(rt call.Runtime) []call.Entry {
 			Doc: `Reads comma-separated values and returns a list of rows.
 The first row names the columns, and each other row is a dict of strings; it has as many
 cells as there are columns. With header=False each row is a list of strings, of any length.
-A cell in double quotes may hold delimiters, line breaks and, doubled, quotes. Empty lines
+A cell in double quotes may contain delimiters, line breaks and doubled quotes. Empty lines
 and a byte order mark are skipped; a line break within a cell is "\n". delimiter is one
 character: ";" and "\t" are common.`,
 			Example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
@@ -34,8 +34,8 @@ assert_eq(csv.decode("a;\"b;c\"\nd;e", header = False, delimiter = ";"), [["a", 
 			Doc: `Writes rows as comma-separated values, each on a line that ends with "\n".
 All rows are lists or tuples of cells, or all are dicts; then the first line names the
 columns, in the order in which their keys first appear, and cells that a row lacks are
-empty. Cells are strings, numbers, bools or None (empty), and are quoted where they must
-be. What is read back are strings.`,
+empty. Cells are strings, numbers, bools or None (empty), quoted if necessary. Reading the
+text returns all cells as strings.`,
 			Example: `assert_eq(csv.encode([["a", 1], ["b,c", None]]), "a,1\n\"b,c\",\n")
 assert_eq(csv.encode([{"id": 1}, {"id": 2, "up": True}]), "id,up\n1,\n2,True\n")`,
 			Func: csvEncode,

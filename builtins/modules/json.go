@@ -19,22 +19,22 @@ assert_eq(json.encode(struct(ok = True)), '{"ok":true}')`,
 		{
 			Name: "encode_indent", Params: `x, prefix="", indent="\t"`,
 			Doc: `Encodes a value as JSON text, one member a line.
-Each line but the first starts with prefix, then indent once a level; both are
-given by name. The rest is as json.encode.`,
+Each line except the first starts with prefix, then indent once for each level; both are
+given by name. The rest is as in json.encode.`,
 			Example: `assert_eq(json.encode_indent({"a": [1]}, indent = "  "), '{\n  "a": [\n    1\n  ]\n}')`,
 		},
 		{
 			Name: "decode", Params: "x, default=None",
 			Doc: `Decodes JSON text to None, bool, int, float, string, list and dict.
-A number with a point or an exponent is a float, any other an int of any size. Of
-a key that stands twice the last value counts. Without a default, text that is not
-JSON is an error; with one, the default is returned.`,
+A number with a point or an exponent is a float, any other an int of any size. If a key
+stands twice, the last value counts. Text that is not JSON returns the default, or is an
+error without one.`,
 			Example: `assert_eq(json.decode('{"a": [1, 2.5, null]}'), {"a": [1, 2.5, None]})
 assert_eq(json.decode("oops", default = {}), {})`,
 		},
 		{
 			Name: "indent", Params: `text, prefix="", indent="\t"`,
-			Doc: `Sets JSON text in lines, one member each.
+			Doc: `Formats JSON text with one member on each line.
 The order of keys and the spelling of numbers stay. prefix and indent are given by
 name, as for json.encode_indent.`,
 			Example: `assert_eq(json.indent('{"b":1,"a":2}', indent = " "), '{\n "b": 1,\n "a": 2\n}')`,

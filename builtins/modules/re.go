@@ -21,16 +21,17 @@ func reModule(rt call.Runtime) []call.Entry {
 		{
 			Name: "search", Params: "pattern, text",
 			Doc: `Returns the first match of the pattern anywhere in the text, or None.
-Patterns are RE2's, as Python's but without lookaround and backreferences. Flags
-stand in front: (?i) no case, (?m) ^ and $ at lines, (?s) . takes newlines. \d, \w
-and \s are ASCII, $ is the very end of the text. Write patterns as raw strings.
+Patterns have the syntax of RE2: as in Python, but without lookaround and backreferences. Flags
+stand in front: (?i) ignores case, (?m) lets ^ and $ match at lines, (?s) lets . match
+newlines. \d, \w and \s are ASCII, and $ is the very end of the text. Write patterns as raw
+strings.
 
-A match m has m.group(0) (all of it), m.group(1) or m.group("name") (a group, None
-if it took no part), m.groups(), m.groupdict(), m.start(0), m.end(0) and m.span(0);
-positions index the string as text[a:b] does. Patterns are kept compiled, so there
-is no re.compile; one has at most 4096 bytes and 100 groups. A search costs steps by
-the length of the text times that of the pattern; text in front of the letters that a
-pattern begins with, as in "token=\S+", is nearly free.`,
+A match m has m.group(0) (the whole match), m.group(1) or m.group("name") (a group, None if it
+did not match), m.groups(), m.groupdict(), m.start(0), m.end(0) and m.span(0). Positions are
+indexes as in text[a:b]. The module caches compiled patterns, so there is no re.compile. A
+pattern has at most 4096 bytes and 100 groups. The steps of a search grow with the length of the
+text times the length of the pattern. If a pattern begins with letters, as in "token=\S+", text
+in front of them is nearly free.`,
 			Example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
 assert_eq(m.group(0), "checkout-12")
 assert_eq(m.group("service"), "checkout")
@@ -43,7 +44,7 @@ assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
 		{
 			Name: "match", Params: "pattern, text",
 			Doc: `Returns the match of the pattern at the start of the text, or None.
-re.search tells what a pattern and a match are.`,
+re.search describes patterns and matches.`,
 			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
 assert_eq(re.match(r"\d+", "apples 12"), None)`,
 			Func: re.first(reAtStart),
@@ -51,17 +52,17 @@ assert_eq(re.match(r"\d+", "apples 12"), None)`,
 		{
 			Name: "fullmatch", Params: "pattern, text",
 			Doc: `Returns the match if the pattern matches the whole text, or None.
-re.search tells what a pattern and a match are.`,
+re.search describes patterns and matches.`,
 			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
 assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
 			Func: re.first(reWhole),
 		},
 		{
 			Name: "findall", Params: "pattern, text",
-			Doc: `Returns a list of all matches from left to right, none within another.
+			Doc: `Returns a list of all matches from left to right, which do not overlap.
 Without groups its items are strings; with one group, that group's text; with more,
-tuples of all groups. A group that took no part is "". An empty match right behind
-another does not count.`,
+tuples of all groups. A group that did not match is "". An empty match right behind another
+does not count.`,
 			Example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
 assert_eq(re.findall(r"(\w+)=(\w+)", "a=1 b=2"), [("a", "1"), ("b", "2")])`,
 			Func: re.findall,
@@ -76,7 +77,7 @@ An empty match right behind another does not count.`,
 		{
 			Name: "split", Params: "pattern, text, maxsplit=0",
 			Doc: `Splits the text at the matches of the pattern and returns the pieces.
-What groups matched stands between the pieces (None for a group that took no part).
+The texts of groups stand between the pieces (None for a group that did not match).
 maxsplit, if not 0, is the most splits; the rest of the text is the last piece.`,
 			Example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
 assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
@@ -87,7 +88,7 @@ assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
 			Doc: `Replaces the matches of the pattern and returns the new text.
 repl is a string, in which \1 or \g<1> is a group, \g<name> a named one, \g<0> the
 whole match and \\ a backslash; or a function that gets the match and returns a
-string. A group that took no part is "". count, if not 0, is the most replacements.`,
+string. A group that did not match is "". count, if not 0, is the most replacements.`,
 			Example: `assert_eq(re.sub(r"token=\S+", "token=***", "GET /?token=abc ok"), "GET /?token=*** ok")
 assert_eq(re.sub(r"(\w+)@(\w+)", r"\2 of \1", "me@home"), "home of me")
 assert_eq(re.sub(r"\d+", lambda m: str(int(m.group()) * 2), "1 and 20"), "2 and 40")
@@ -97,7 +98,7 @@ assert_eq(re.sub("a", "b", "aaa", count = 2), "bba")`,
 		{
 			Name: "escape", Params: "text",
 			Doc: `Returns a pattern that matches exactly the text.
-Use it to put what a user wrote into a pattern.`,
+Use it to put a user's text into a pattern.`,
 			Example: `assert_eq(re.escape("a.b"), r"a\.b")
 assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
 			Func: reEscape,

@@ -248,7 +248,7 @@ func explainRE(source string, err error) error {
 // A reCache stores the patterns of the latest searches. Goroutines may share it.
 type reCache struct {
 	mu     sync.Mutex
-	byKey  map[reKey]*list.Element // of *reCacheEntry
+	byKey  map[reKey]*list.Element // the values are *reCacheEntry
 	recent list.List               // the latest use is first
 	weight int
 }

@@ -12,10 +12,10 @@ import (
 func structModule(rt call.Runtime) []call.Entry {
 	return []call.Entry{call.Member{
 		Name: "struct", Params: "**fields",
-		Doc: `Makes an immutable value with the given fields.
+		Doc: `Returns an immutable value with the given fields.
 s.name reads a field and dir(s) lists their names. Two structs are equal when
-their fields are, and a + b has the fields of both, b's winning. Fields print, and
-become JSON, in the order of their names.`,
+their fields are. a + b has the fields of both; if both have a field, b's counts. Printing and
+JSON sort the fields by name.`,
 		Example: `s = struct(name = "checkout", tier = 1)
 assert_eq(s.name, "checkout")
 assert_eq(s, struct(tier = 1, name = "checkout"))

@@ -26,7 +26,7 @@ func textModule(rt call.Runtime) []call.Entry {
 		{
 			Name: "dedent", Params: "text",
 			Doc: `Removes the white space that all lines begin with.
-Lines of nothing but white space do not count and become empty. Tabs and spaces are
+Lines with only white space do not count and become empty. Tabs and spaces are
 different.`,
 			Example: `assert_eq(text.dedent("  a\n    b\n\n  c"), "a\n  b\n\nc")`,
 			Func:    textDedent,
@@ -34,7 +34,7 @@ different.`,
 		{
 			Name: "indent", Params: "text, prefix",
 			Doc: `Puts prefix in front of each line.
-Lines of nothing but white space stay as they are.`,
+Lines with only white space stay as they are.`,
 			Example: `assert_eq(text.indent("a\n\nb", "> "), "> a\n\n> b")`,
 			Func:    textIndent,
 		},
@@ -42,8 +42,8 @@ Lines of nothing but white space stay as they are.`,
 			Name: "wrap", Params: "text, width=80",
 			Doc: `Breaks text into a list of lines of at most width characters.
 Lines break at white space, which becomes one space; a word that is too long is cut.
-Paragraphs, which blank lines part, stay apart by one empty line. So that the items
-of a Markdown list do not run together, wrap them one by one.`,
+One empty line separates paragraphs, which begin after blank lines. Wrap the items of a
+Markdown list one by one, because they would run together.`,
 			Example: `assert_eq(text.wrap("check the  queue, then page", width = 12), ["check the", "queue, then", "page"])
 assert_eq("\n".join(text.wrap("one\n\n\ntwo", 10)), "one\n\ntwo")`,
 			Func: textWrap,
@@ -60,7 +60,7 @@ assert_eq(text.truncate("abc", 6), "abc")`,
 		},
 		{
 			Name: "fence", Params: `text, lang=""`,
-			Doc: `Makes a fenced Markdown code block of text.
+			Doc: `Returns text as a fenced Markdown code block.
 The fence has three backticks, or one more than the longest run of backticks in the
 text, so that no text can end its block. lang stands behind the opening fence.`,
 			Example: "assert_eq(text.fence(\"x = 1\", lang = \"python\"), \"```python\\nx = 1\\n```\")\n" +
@@ -70,8 +70,8 @@ text, so that no text can end its block. lang stands behind the opening fence.`,
 		{
 			Name: "pad", Params: `text, width, align="left"`,
 			Doc: `Adds spaces until text has width characters.
-align is where the text stands: left, right or center. Longer text is returned as it
-is. With text.format_number it is what "%8.2f" is elsewhere.`,
+align is the text's place: left, right or center. Longer text stays as it is. Together with
+text.format_number it does the work of "%8.2f" in other languages.`,
 			Example: `assert_eq(text.pad("ab", 4) + "|", "ab  |")
 assert_eq(text.pad(text.format_number(3.14159, 2), 8, align = "right"), "    3.14")
 assert_eq(text.pad("ab", 5, align = "center"), " ab  ")`,
@@ -80,11 +80,10 @@ assert_eq(text.pad("ab", 5, align = "center"), " ab  ")`,
 		{
 			Name: "format_number", Params: `x, digits=None, sep=""`,
 			Doc: `Writes an int or float in decimal digits, never with an exponent.
-digits is how many stand after the point (0 to 100); without it an int has none and a
-float as many as it takes to read back the same float. What is cut off rounds the
-exact value of the float to the nearest, a half to the even digit: 2.5 is "2", and
-2.675, a little less in binary, is "2.67". sep groups the digits before the point by
-three. Infinities and nan are +inf, -inf and nan.`,
+digits is the number of digits after the point (0 to 100). Without it, an int has none and a
+float as many as reading the same float needs. The result is the number nearest to the float's
+exact value, and for a half the even digit: 2.5 is "2", and 2.675, a little less in binary, is
+"2.67". sep groups the digits before the point by three. Infinities and nan are +inf, -inf and nan.`,
 			Example: `assert_eq(text.format_number(1234567.891, 2, sep = ","), "1,234,567.89")
 assert_eq(text.format_number(1234567, sep = "_"), "1_234_567")
 assert_eq(text.format_number(0.1), "0.1")
@@ -93,12 +92,12 @@ assert_eq(text.format_number(5, 2), "5.00")`,
 		},
 		{
 			Name: "markdown_table", Params: "rows, header=None",
-			Doc: `Makes a Markdown table of rows.
-A row is a list or tuple of cells, or a dict. Without a header the first row is it;
-rows that are dicts have their keys, in the order in which they first appear. A header
-given for dicts picks the columns. Cells are strings, numbers, bools or None (empty);
+			Doc: `Returns rows as a Markdown table.
+A row is a list or tuple of cells, or a dict. Without header, the first row is the header; for
+dicts it has their keys, in the order in which they first appear. For dicts, header selects the
+columns. Cells are strings, numbers, bools or None (empty);
 "|" is escaped and a line break becomes <br>. Short rows are filled up, a row with more
-cells than the header is an error. No rows and no header make "".`,
+cells than the header is an error. Without rows and header the table is "".`,
 			Example: `assert_eq(text.markdown_table([["web", 3], ["db", None]], header = ["service", "errors"]),
     "| service | errors |\n| --- | --- |\n| web | 3 |\n| db |  |")
 assert_eq(text.markdown_table([{"id": 1, "up": True}]), "| id | up |\n| --- | --- |\n| 1 | True |")`,
@@ -107,10 +106,10 @@ assert_eq(text.markdown_table([{"id": 1, "up": True}]), "| id | up |\n| --- | --
 		{
 			Name: "split_sections", Params: "text",
 			Doc: `Splits Markdown at its headings and returns a list of sections.
-A section s has s.level (1 to 6), s.title and s.body: what stands between this heading
-and the next of any level, without blank lines around it. Text in front of the first
-heading is a section of level 0 without title. Headings are those that begin with "#";
-one in a fenced code block is none.`,
+A section s has s.level (1 to 6), s.title and s.body: the text between this heading and the
+next of any level, without blank lines around it. Text in front of the first heading is a
+section of level 0 without title. A heading begins with "#" and is not in a fenced code
+block.`,
 			Example: `doc = "intro\n# Fix\nRestart it.\n## Verify\nLook."
 assert_eq([(s.level, s.title, s.body) for s in text.split_sections(doc)],
     [(0, "", "intro"), (1, "Fix", "Restart it."), (2, "Verify", "Look.")])`,

@@ -21,15 +21,15 @@ func timeModule(rt call.Runtime) []call.Entry {
 			Name: "parse_time", Params: `x, format="2006-01-02T15:04:05Z07:00", location="UTC"`,
 			Doc: `Reads a time from text and returns it.
 There is no now: ctx.now is the time of the event, for time.parse_time(ctx.now).
-format shows how Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST)
-would be written; the default is RFC 3339. location is the zone of a text that names
+format is the text of Monday, January 2, 15:04:05 of the year 2006 in the zone -0700 (MST);
+the default is RFC 3339. location is the zone of a text that names
 no offset: "UTC" or a name such as "Europe/Berlin" of the IANA database, which is part of
 the program and the same on every machine.
 
 A time t has t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond, t.unix
 (seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo").
-str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration,
-t - t is one. Times are those of the years 0 to 9999.`,
+str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration, and t - t
+is a duration. The years are 0 to 9999.`,
 			Example: `t = time.parse_time("2026-03-29T00:30:00Z")
 berlin = t.in_location("Europe/Berlin")
 assert_eq(str(berlin), "2026-03-29T01:30:00+01:00")
@@ -41,8 +41,8 @@ assert_eq(berlin == t, True)`,
 		{
 			Name: "time", Params: `year, month=1, day=1, hour=0, minute=0, second=0, nanosecond=0, location="UTC"`,
 			Doc: `Returns the time of a date and a clock in a zone.
-What is too large or too small carries over, so that day=0 is the last day of the month
-before. time.parse_time tells what a time has.`,
+Values that are too large or too small carry over, so day=0 is the last day of the month
+before. time.parse_time describes times.`,
 			Example: `assert_eq(str(time.time(2026, 2, 29, hour = 12)), "2026-03-01T12:00:00Z")
 assert_eq(time.time(2026, 7, 1, location = "America/New_York").hour, 0)
 assert_eq(str(time.time(2026, 7, 1, location = "America/New_York")), "2026-07-01T00:00:00-04:00")`,
@@ -50,13 +50,13 @@ assert_eq(str(time.time(2026, 7, 1, location = "America/New_York")), "2026-07-01
 		},
 		{
 			Name: "from_timestamp", Params: "sec, nsec=0",
-			Doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time tells what a time has.",
+			Doc:     "Returns the time, in UTC, so many seconds and nanoseconds after the start of 1970.\ntime.parse_time describes times.",
 			Example: `assert_eq(str(time.from_timestamp(1700000000)), "2023-11-14T22:13:20Z")`,
 			Func:    fromTimestamp,
 		},
 		{
 			Name: "is_valid_timezone", Params: "loc",
-			Doc: "Reports whether a name is \"UTC\" or that of a zone of the embedded IANA database.",
+			Doc: "Reports whether loc is \"UTC\" or the name of a zone in the embedded IANA database.",
 			Example: `assert_eq(time.is_valid_timezone("Europe/Berlin"), True)
 assert_eq(time.is_valid_timezone("Europe/Berln"), False)`,
 			Func: isValidTimezone,
@@ -66,8 +66,8 @@ assert_eq(time.is_valid_timezone("Europe/Berln"), False)`,
 			Doc: `Reads a duration such as "1h30m", "-1.5s" or "300ms"; units are h, m, s, ms, us and ns.
 A duration d has d.hours, d.minutes and d.seconds, which are floats, and the ints
 d.milliseconds, d.microseconds and d.nanoseconds. d + d, d - d, d * 2, d / 2 (rounded down
-to nanoseconds), d / d (a float) and d // d (an int, rounded down) work, and so does adding
-one to a time. str(d) is what parse_duration reads. A duration has at most 292 years.`,
+to nanoseconds), d / d (a float) and d // d (an int, rounded down) work, and so does adding a
+duration to a time. parse_duration can read str(d). A duration has at most 292 years.`,
 			Example: `d = time.parse_duration("1h30m")
 assert_eq(d.minutes, 90.0)
 assert_eq(str(d / 4), "22m30s")
@@ -79,7 +79,7 @@ assert_eq(d > 80 * time.minute, True)`,
 	for _, unit := range durationUnits {
 		members = append(members, call.Member{
 			Name: unit.name, Value: Duration(unit.d),
-			Doc:     "The duration of one " + unit.name + ".\ntime.parse_duration tells what a duration has.",
+			Doc:     "The duration of one " + unit.name + ".\ntime.parse_duration describes durations.",
 			Example: fmt.Sprintf(`assert_eq(str(2 * time.%s), "%s")`, unit.name, 2*unit.d),
 		})
 	}
@@ -127,7 +127,7 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	}
 	for i := range len(layout) - 1 {
 		if b := layout[i+1] | 0x20; layout[i] == '%' && 'a' <= b && b <= 'z' {
-			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not known here)", errtext.Quote(layout), layout[i:i+2])
+			return fmt.Errorf("got %s, want an example such as 2006-01-02 15:04:05 (%s of other languages is not supported here)", errtext.Quote(layout), layout[i:i+2])
 		}
 	}
 	*l = layoutArg(layout)

@@ -41,8 +41,8 @@ assert_eq(toml.decode(doc), {"name": "checkout", "since": "2024-05-01", "owners"
 		{
 			Name: "encode", Params: "x",
 			Doc: `Writes a dict, or a struct, as TOML text.
-Keys are strings and stand in the dict's order, but for TOML's own: tables come behind the
-values beside them. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,
+Keys are strings and stand in the dict's order, except that tables follow the other values
+of their dict, as TOML requires. Values are bools, ints of 64 bits, floats, strings, lists, tuples, sets,
 dicts and structs; TOML has no None. toml.decode reads the same value.`,
 			Example: `assert_eq(toml.encode({"limits": {"steps": 1000}, "name": "web", "ports": [80, 443]}),
     "name = \"web\"\nports = [80, 443]\n\n[limits]\nsteps = 1000\n")`,

@@ -25,14 +25,14 @@ func yamlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "yaml", []call.Member{
 		{
 			Name: "decode", Params: "text",
-			Doc: `Reads a YAML document and returns what it says.
-It is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null are what they
-look like; yes, on and dates are strings; so is anything in quotes. Mappings are dicts in
-their order, with keys that are no lists or mappings; a key that stands twice is an error.
-An alias such as *base is a copy, and <<: *base adds what the mapping does not say itself.
+			Doc: `Reads a YAML document and returns its value.
+The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null have their
+types; yes, on, dates and everything in quotes are strings. Mappings become dicts in their order;
+keys are no lists or mappings, and a key that stands twice is an error.
+An alias such as *base is a copy, and <<: *base adds the entries whose keys the mapping lacks.
 Tags other than !!str, !!int, !!float, !!bool, !!seq, !!map and !!null are errors. A text
-has at most 100000 values, aliases counted each time, nested 64 levels deep. Empty text
-is None.`,
+has at most 100000 values, nested at most 64 levels deep; each use of an alias counts. Empty
+text is None.`,
 			Example: `doc = """
 service: checkout
 tier: 1
@@ -45,8 +45,8 @@ assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})
 		},
 		{
 			Name: "decode_all", Params: "text",
-			Doc: `Reads all documents of a YAML text, which --- parts, and returns their list.
-yaml.decode tells how each is read.`,
+			Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
+yaml.decode describes how it reads them.`,
 			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
 			Func:    yamlDecodeAll,
 		},
@@ -54,8 +54,8 @@ yaml.decode tells how each is read.`,
 			Name: "encode", Params: "x",
 			Doc: `Writes a value as a YAML document that ends with a line break.
 None, bool, int, float, string, list, tuple, set, dict and struct can be written; keys stand
-in the dict's order, and are no lists or dicts. Text of several lines becomes a block, and
-strings are quoted where any YAML reader could see something else, such as "yes" or "1.0".
+in the dict's order, and are no lists or dicts. Text of several lines becomes a block. Strings
+that some YAML reader could take for another type, such as "yes" or "1.0", get quotes.
 yaml.decode reads the same value.`,
 			Example: `assert_eq(yaml.encode({"name": "web", "ports": [80, 443], "note": "a\nb\n", "on": "yes"}),
     "name: web\nports:\n  - 80\n  - 443\nnote: |\n  a\n  b\n\"on\": \"yes\"\n")`,
