@@ -13,7 +13,6 @@ var maxWords = map[string]int{
 	"cmd/starhost":      43,
 	"cmd/starhost/lint": 1,
 	"docs":              90,
-	"loader":            115,
 	"starlark":          156,
 }
 
@@ -25,7 +24,6 @@ var maxWidths = map[string]int{
 	"cmd/starhost":      25,
 	"cmd/starhost/lint": 0,
 	"docs":              114,
-	"loader":            36,
 }
 
 // maxUndocumented allows a folder so many exported names without a doc comment.

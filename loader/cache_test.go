@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// writeMany writes plugins of all fates: those that load, share a library, require each
-// other, print, conflict, fail in each phase.
+// writeMany writes plugins that load, share a library, require each other, print, conflict, and
+// fail in each phase.
 func writeMany(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func writeMany(t *testing.T) string {
 	return dir
 }
 
-// everything is all that a Load tells.
+// everything returns the complete outcome of a Load as text.
 func everything(t *testing.T, dir string, o loader.Options) string {
 	t.Helper()
 	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[libraries]\nlib = \"lib\"\n[grants]\n"))
@@ -84,8 +84,8 @@ func everything(t *testing.T, dir string, o loader.Options) string {
 	return b.String()
 }
 
-// TestLoadSame loads plugins with one worker and without a cache, and with several, and
-// with caches that know nothing and all: nothing that can be seen differs.
+// TestLoadSame loads plugins with one worker and without a cache, with several workers, and with
+// empty and full caches: the outcome is the same.
 func TestLoadSame(t *testing.T) {
 	dir, folder := writeMany(t), filepath.Join(t.TempDir(), "cache")
 	open := func() *starlark.Cache {

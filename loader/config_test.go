@@ -21,8 +21,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// tree writes the files of a txtar archive into a new folder; a file named
-// "NAME -> TARGET" is a link, one named "NAME/" an empty folder.
+// tree writes the files of a txtar archive into a new folder. A file named "NAME -> TARGET" becomes
+// a link, and "NAME/" an empty folder.
 func tree(t testing.TB, archive string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// env is an environment of the names and values given.
+// env returns an environment with the given names and values.
 func env(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -78,7 +78,7 @@ func parseTexts[T interface{ String() string }](list []T) string {
 	return b.String()
 }
 
-// parse returns the operator's own config, in the folder /ops.
+// parse returns the config of an operator in the folder /ops.
 func parse(t *testing.T, src string) *loader.Config {
 	t.Helper()
 	c, warnings, err := loader.ParseConfig("config.toml", "/ops", []byte(src))
@@ -88,7 +88,7 @@ func parse(t *testing.T, src string) *loader.Config {
 	return c
 }
 
-// full is the example of the command line's page: each key there is.
+// full is the example in the documentation, with each key.
 const full = `
 [plugins]
 paths = ["plugins", "/srv/plugins"]
@@ -202,7 +202,8 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 
 func TestConfigDefaults(t *testing.T) {
 	c := parse(t, "")
-	limits := loader.LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second, Source: 256 << 10, Output: 1 << 20}
+	limits := loader.LimitsConfig{Steps: 1_000_000, Memory: 64 << 20, Timeout: 2 * time.Second}
+	limits.Source, limits.Output = 256<<10, 1<<20
 	if diff := gocmp.Diff(limits, c.Limits); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
@@ -267,7 +268,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// Layers: the user's file, then the project's, then the environment.
+// layered has the user's file and a project's file.
 const layered = `
 -- home/.config/starhost/config.toml --
 [plugins]
@@ -362,7 +363,10 @@ func TestLayers(t *testing.T) {
 	if diff := gocmp.Diff(wantPaths, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
-	got := []any{c.Limits, c.Prompt.MaxBytes, c.Model.Default, c.Store.URL, c.Plugins.Required, c.Grants["oncall"], c.Plugin["policy"] == nil}
+	got := []any{
+		c.Limits, c.Prompt.MaxBytes, c.Model.Default, c.Store.URL,
+		c.Plugins.Required, c.Grants["oncall"], c.Plugin["policy"] == nil,
+	}
 	wantValues := []any{
 		loader.LimitsConfig{Steps: 500, Memory: 64 << 20, Timeout: 2 * time.Second, Source: 256 << 10, Output: 1 << 20}, int64(16 << 20), "env/model", "sqlite:",
 		[]string{"policy", "other"}, []string{"store"}, true,
@@ -501,8 +505,8 @@ func TestPluginLimitOverTheHosts(t *testing.T) {
 	}
 }
 
-// The [limits] of an untrusted project never change those of the user's plugins, and those of its
-// own plugins only down, whatever it says.
+// The [limits] of an untrusted project never change the limits of the user's plugins, and only
+// lower the limits of the project's plugins.
 func TestProjectOnlyLowersLimits(t *testing.T) {
 	home := tree(t, "-- .config/starhost/config.toml --\n[limits]\nsteps = 1000\nmemory = 1000\ntimeout = \"1s\"\n")
 	repo := tree(t, "-- starhost.toml --\n")
@@ -520,7 +524,10 @@ func TestProjectOnlyLowersLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		user := loader.LimitsConfig{Steps: 1000, Memory: 1000, Timeout: time.Second, Source: 256 << 10, Output: 1 << 20}
-		own := loader.LimitsConfig{Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout), Source: min(256<<10, source), Output: min(1<<20, output)}
+		own := loader.LimitsConfig{
+			Steps: min(1000, uint64(steps)), Memory: min(1000, uint64(memory)), Timeout: min(time.Second, timeout),
+			Source: min(256<<10, source), Output: min(1<<20, output),
+		}
 		for s, want := range map[*loader.Source]loader.LimitsConfig{
 			{Name: "argument"}: user,
 			{Name: "named", Place: loader.Place{File: "config.toml"}}: user,
@@ -624,13 +631,16 @@ func TestLoadConfigErrors(t *testing.T) {
 			if err != nil {
 				t.Fatalf("an untrusted project: got %v, want a warning", err)
 			}
-			if _, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, Strict: true}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			_, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: dir, Strict: true})
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("strict: got %v, want %s", err, test.want)
 			}
 			if c.Limits.Steps != 1_000_000 || c.Plugin["a"] != nil || len(c.Plugins.Paths) > 0 {
 				t.Errorf("got a part of the config: %+v", c)
 			}
-			if len(warnings) != 1 || !strings.HasPrefix(warnings[0].String(), test.want) || !strings.HasSuffix(warnings[0].Msg, ": this config is ignored, because the project is not trusted") {
+			const ignored = ": this config is ignored, because the project is not trusted"
+			if len(warnings) != 1 || !strings.HasPrefix(warnings[0].String(), test.want) ||
+				!strings.HasSuffix(warnings[0].Msg, ignored) {
 				t.Errorf("warnings: got %v", warnings)
 			}
 			if _, _, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir, File: "starhost.toml"}); err == nil && test.name != "paths" {
@@ -692,7 +702,7 @@ func TestCodesAreDocumentedAndTrue(t *testing.T) {
 			last = c.Code
 			bad := c.Bad
 			switch c.Code {
-			case "E0608": // too large to write down
+			case "E0608": // its example is too large
 				bad = strings.Repeat("#", 1<<20+1)
 			case "E0613", "E0614": // see TestTrustIsInTheBytes, TestTrustNeeds
 				return
@@ -707,7 +717,7 @@ func TestCodesAreDocumentedAndTrue(t *testing.T) {
 	}
 }
 
-// outcome runs an example of a code and returns the first code it fails with.
+// outcome runs an example of a code and returns the code of the first failure.
 func outcome(t *testing.T, example string) string {
 	t.Helper()
 	var err error
@@ -752,8 +762,8 @@ func loadHere(t *testing.T, dir string) error {
 	return set.Err()
 }
 
-// The law: a config is read or refused at a place in the file, never more; what
-// is read gives plugins JSON-able values only.
+// The law: the loader reads a config, or refuses it at a place in the file. Plugins get only values
+// that JSON can express.
 func FuzzParseConfig(f *testing.F) {
 	f.Add(full)
 	f.Add("[plugin.a]\nb = [nan]\n[limits]\nmemory = \"1 KiB\"")

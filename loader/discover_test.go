@@ -17,8 +17,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// discover finds plugins at paths relative to dir and returns what was found
-// and what is wrong, a line each.
+// discover finds plugins at paths relative to dir and returns a line for each plugin and error.
 func discover(dir string, args ...string) string {
 	var paths []loader.Path
 	for _, arg := range args {
@@ -119,7 +118,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// source returns the one plugin of a new folder.
+// source returns the only plugin of a new folder.
 func source(t testing.TB, archive, arg string) (*loader.Source, string) {
 	t.Helper()
 	dir := tree(t, archive)
@@ -392,8 +391,8 @@ func TestSourceIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// The law: whatever a folder of plugins holds and however it is named, what is
-// found is sorted, unique, of a valid name and readable.
+// The law: for any names and contents of a folder, the plugins that Discover finds are sorted,
+// unique and readable, and have valid names.
 func TestDiscoverLaw(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp("", "discover")
@@ -405,7 +404,7 @@ func TestDiscoverLaw(t *testing.T) {
 		for _, file := range rapid.SliceOfDistinct(name, rapid.ID).Draw(r, "files") {
 			path := filepath.Join(dir, file)
 			if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
-				_ = os.WriteFile(path, []byte("x"), 0o644) // a name that is taken stays as it is
+				_ = os.WriteFile(path, []byte("x"), 0o644) // an existing name stays as it is
 			}
 		}
 		found, errs := loader.Discover([]loader.Path{loader.NewPath(dir, "."), loader.NewPath(dir, ".")}, 0)
@@ -425,7 +424,7 @@ func TestDiscoverLaw(t *testing.T) {
 	})
 }
 
-// The law: no name or pattern, however strange, shows anything of outside.
+// The law: no name or pattern gives access to files outside of the folder.
 func FuzzSourceStaysInside(f *testing.F) {
 	for _, seed := range []string{"../secret.md", "outside.md", "link/../../secret.md", "**", "{..,*}/*", "./*", "*/../*", "\\../x", "..\\x"} {
 		f.Add(seed)

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// TestLoadNeedsRequiredPlugins: a program that takes no notice of the set does not run without a
-// required guard.
+// TestLoadNeedsRequiredPlugins: a program that ignores the set does not run without a required
+// guard.
 func TestLoadNeedsRequiredPlugins(t *testing.T) {
 	const config = "-- config.toml --\n[plugins]\npaths = [\"p\"]\nrequired = [\"freeze\"]\n"
 	tests := []struct{ name, files, want string }{
@@ -36,7 +36,8 @@ func TestLoadNeedsRequiredPlugins(t *testing.T) {
 				t.Fatalf("got set %v, error %v, want a set and error %q", set, err, tt.want)
 			}
 			set.Close()
-			if set, err = loader.Load(t.Context(), loader.Options{Config: c, Dir: dir, AllowMissing: true}); err != nil {
+			set, err = loader.Load(t.Context(), loader.Options{Config: c, Dir: dir, AllowMissing: true})
+			if err != nil {
 				t.Fatalf("AllowMissing: got %v", err)
 			}
 			set.Close()
@@ -67,7 +68,7 @@ func TestLoadNeedsRequiredPlugins(t *testing.T) {
 func TestLostGuards(t *testing.T) {
 	const hook, broken = `register_hook("pre_tool_call", lambda: None)`, "\nbroken\n"
 	tests := []struct {
-		name, files, args, want string // want: a line of each guard, its name, its events, its error's code
+		name, files, args, want string // want has a line for each guard: name, events, code of the error
 	}{
 		{"a guard", "-- p/a.star --\n" + hook + broken, "", "a pre_tool_call E0102\n"},
 		{"a guard that loads", "-- p/a.star --\n" + hook + "\n", "", ""},
@@ -120,7 +121,8 @@ func TestLostGuards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: dir, Args: strings.Fields(tt.args), AllowMissing: true})
+			args := strings.Fields(tt.args)
+			set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: dir, Args: args, AllowMissing: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestKeysAreAll: every setting is described, once.
+// TestKeysAreAll: the reference describes each setting once.
 func TestKeysAreAll(t *testing.T) {
 	described := map[*setting]bool{}
 	for _, k := range keyDocs {

@@ -9,7 +9,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestKeys holds the reference of the config against the config.
+// TestKeys compares the reference of the config with the config.
 func TestKeys(t *testing.T) {
 	builtIn := parseConfig(t, "")
 	for _, k := range loader.Keys() {
@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the example changes nothing: %s", k.Example)
 			}
 			if k.Default == "" || strings.Contains(k.Name, "NAME") {
-				return // a table that is not there has no values
+				return // an absent table has no values
 			}
 			if !same(builtIn, parseConfig(t, k.Name+" = "+k.Default)) {
 				t.Errorf("%s is not the built-in value", k.Default)

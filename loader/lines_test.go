@@ -74,8 +74,8 @@ func TestLineOfNearestTable(t *testing.T) {
 	}
 }
 
-// The law: each key that the parser decodes, and no other, has a line, and the
-// line is in the text and names the key or is quoted. Text that is no TOML ends.
+// The law: each key that the parser decodes, and no other, has a line. The line is in the text and
+// names the key or is quoted. findLines also ends for text that is no TOML.
 func FuzzFindLines(f *testing.F) {
 	for _, seed := range []string{
 		"a = 1\n[b.c]\nd = [{e = 1}, [2]]\n", "a.b.c = {d = 1, e.f = \"}\"}\r\n", "[[a]]\nb = '''\n'''\n", "\"a\\u0062\" = \"\\\"\" # x",
@@ -109,7 +109,7 @@ func FuzzFindLines(f *testing.F) {
 	})
 }
 
-// collect adds all keys of a table that are no deeper than lines are kept.
+// collect adds all keys of a table with at most maxKeyParts parts.
 func collect(keys map[string]bool, table []string, v any) {
 	if len(table) > maxKeyParts {
 		return

@@ -19,8 +19,8 @@ import (
 	"github.com/starhost/starhost/starlark"
 )
 
-// A loadTest is one load of the plugins in the folder of an archive, whose
-// config.toml is the operator's config.
+// A loadTest is one load of the plugins in the folder of an archive. The archive's config.toml is
+// the operator's config.
 type loadTest struct {
 	dir     string
 	options loader.Options
@@ -29,8 +29,8 @@ type loadTest struct {
 	err     error
 }
 
-// loads loads the plugins at the paths, those of the config if there are none.
-// Arguments with dashes are --set and --grant, each with its value.
+// loads loads the plugins at the paths, or the plugins of the config if there are none. Arguments
+// with dashes are --set and --grant, each with its value.
 func loads(t *testing.T, archive string, args ...string) *loadTest {
 	t.Helper()
 	l := &loadTest{dir: tree(t, archive)}
@@ -44,7 +44,8 @@ func loads(t *testing.T, archive string, args ...string) *loadTest {
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("config: got %v and %v", err, warnings)
 	}
-	l.options = loader.Options{Config: c, Dir: l.dir, AllowMissing: true, LookupEnv: func(name string) (string, bool) { return "", name == "HOME" }}
+	lookup := func(name string) (string, bool) { return "", name == "HOME" }
+	l.options = loader.Options{Config: c, Dir: l.dir, AllowMissing: true, LookupEnv: lookup}
 	l.options.Host.Log = func(line starhost.LogLine) {
 		l.logs = append(l.logs, fmt.Sprintf("%s: %s: %s: %s", line.Pos, line.Plugin, line.Level, line.Text))
 	}
@@ -67,8 +68,8 @@ func loads(t *testing.T, archive string, args ...string) *loadTest {
 	return l
 }
 
-// report is all that came of a load: a line each plugin, then problems, warnings,
-// what is missing, logs.
+// report returns the outcome of a load: a line for each plugin, then problems, warnings, the
+// missing plugin and logs.
 func (l *loadTest) report() string {
 	if l.err != nil {
 		return detail(l.err)
@@ -95,7 +96,7 @@ func (l *loadTest) report() string {
 	return b.String()
 }
 
-// detail shows an error as the command line does.
+// detail returns the text that the command line prints for an error.
 func detail(err error) string {
 	var located *starlark.Error
 	if errors.As(err, &located) {
@@ -306,7 +307,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// fragment loads a reference and returns its text, or why there is none.
+// fragment loads a reference and returns its text or the error.
 func (l *loadTest) fragment(t *testing.T, ref string) string {
 	t.Helper()
 	session := l.set.Host.NewSession(starhost.SessionConfig{})
@@ -337,7 +338,7 @@ func TestGrantsThatAreReported(t *testing.T) {
 }
 
 func TestRequires(t *testing.T) {
-	// plugins are one a word: NAME VERSION REQUIREMENT...
+	// plugins writes plugins, one for each item "NAME VERSION REQUIREMENT...".
 	files := func(plugins ...string) string {
 		var b strings.Builder
 		for _, p := range plugins {
@@ -395,8 +396,8 @@ func TestRequires(t *testing.T) {
 	}
 }
 
-// The digest is that of the lines of sha256sum, of what was read while loading,
-// libraries included.
+// The digest is the SHA-256 of the lines that sha256sum prints for the files that a load reads,
+// with libraries.
 func TestDigest(t *testing.T) {
 	l := loads(t, "-- config.toml --\n[libraries]\nlib = \"lib\"\n-- a/plugin.star --\nload(\"x.star\", \"x\")\nload(\"@lib//y.star\", \"y\")\nfiles.read(\"z.md\")\n"+
 		"-- a/x.star --\nx = 1\n-- a/z.md --\nz\n-- a/unread.md --\n-- lib/y.star --\ny = 1\n", "a")
@@ -414,7 +415,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// A plugin sees the bytes that were loaded, whatever becomes of the file.
+// A plugin sees the bytes that Load read, also after the file changed.
 func TestFilesAreReadOnce(t *testing.T) {
 	l := loads(t, "-- a/plugin.star --\nfiles.read(\"x.md\")\nregister_fragment_loader(\"own\", lambda arg: files.read(arg))\n-- a/x.md --\nfirst\n", "a")
 	write(t, filepath.Join(l.dir, "a", "x.md"), "second\n")
@@ -461,8 +462,7 @@ func TestLoadInAMissingFolder(t *testing.T) {
 	}
 }
 
-// The law: what loads, fails and is registered does not depend on the order of
-// maps or on the time of day.
+// The law: the outcome of a load depends neither on the order of maps nor on the time of day.
 func TestLoadIsRepeatable(t *testing.T) {
 	const files = "-- config.toml --\n[libraries]\na = \"a\"\nb = \"b\"\n[plugin.x]\np = 1\nq = 2\nr = 3\n[plugin.y]\nz = 1\n[grants]\nx = [\"store\"]\n" +
 		"-- plugins/x.star --\nload(\"@a//m.star\", \"m\")\nload(\"@b//m.star\", n = \"m\")\nplugin(config = {\"p\": 0, \"q\": 0, \"r\": 0})\nprint(dir(config), m, n)\n" + page +
@@ -484,7 +484,7 @@ func TestLoadIsRepeatable(t *testing.T) {
 	}
 }
 
-// Sources may be shared by several hosts that are loaded and used at once.
+// Several hosts may load and use the same sources at the same time.
 func TestLoadSharesSources(t *testing.T) {
 	l := loads(t, "-- p/a/plugin.star --\nregister_fragment_loader(\"own\", lambda arg: files.read(arg))\n-- p/a/x.md --\nx\n-- p/b.star --\n", "p")
 	found, _ := loader.Discover([]loader.Path{loader.NewPath(l.dir, "p")}, 0)
@@ -507,7 +507,7 @@ func TestLoadSharesSources(t *testing.T) {
 	}
 }
 
-// mode = "warn" lets a policy be rolled out: its denials are logged alone.
+// With mode = "warn" starhost only logs the denials of a policy.
 func TestWarnMode(t *testing.T) {
 	const files = "-- p/a.star --\n" + page + "-- p/policy.star --\nregister_hook(\"pre_tool_call\", lambda: deny(\"not today\"))\n"
 	tests := []struct{ name, config, want string }{
@@ -538,8 +538,8 @@ func TestWarnMode(t *testing.T) {
 	}
 }
 
-// The law: whatever plugins require, each is loaded after those it requires, and
-// those fail, and only those, whose requirements lead into a cycle.
+// The law: each plugin loads after the plugins that it requires. A plugin fails if and only if its
+// requirements lead into a cycle.
 func TestRequiresLaw(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	rapid.Check(t, func(r *rapid.T) {
@@ -571,8 +571,8 @@ func TestRequiresLaw(t *testing.T) {
 	})
 }
 
-// leadsIntoCycle tells whether a walk from name, which came along path, can return
-// to where it was.
+// leadsIntoCycle reports whether a walk from name, which came along path, can return to a plugin
+// that it visited.
 func leadsIntoCycle(requires map[string][]string, name string, path []string) bool {
 	if slices.Contains(path, name) {
 		return true

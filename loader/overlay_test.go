@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestReplace: what an editor holds counts instead of the file, for the plugin and
-// for what it loads.
+// TestReplace: the text of an editor replaces the file, for the plugin and for the files that it
+// loads.
 func TestReplace(t *testing.T) {
 	dir := tree(t, "-- a/plugin.star --\nx = 1\n-- a/lib.star --\ny = 1\n")
 	sources, errs := loader.Discover([]loader.Path{loader.NewPath(dir, "a")}, 0)

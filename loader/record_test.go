@@ -9,14 +9,14 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// gossip is a model that says a secret.
+// gossip is a model whose answer contains a secret.
 type gossip string
 
 func (g gossip) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
 	return starhost.Reply{Content: "The token is " + string(g) + "."}, nil
 }
 
-// What the model says is written down without the values of secrets.
+// The record has the text of the model without the values of secrets.
 func TestRecordHasNoSecret(t *testing.T) {
 	const secret = `s3cret "quoted" value`
 	dir := tree(t, "-- a.star --\nplugin(permissions = [\"secret:TOKEN\"])\n")
@@ -34,7 +34,8 @@ func TestRecordHasNoSecret(t *testing.T) {
 		t.Fatal(err, set.Err())
 	}
 	defer set.Close()
-	if _, err := set.Host.NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{Text: "?"}, gossip(secret)); err != nil {
+	session := set.Host.NewSession(starhost.SessionConfig{})
+	if _, err := session.Turn(t.Context(), starhost.Request{Text: "?"}, gossip(secret)); err != nil {
 		t.Fatal(err)
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], `"content":"The token is <secret TOKEN>."`) {

@@ -19,14 +19,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// registered is all that a plugin registered, its funcs left out.
+// writeFile writes a file and makes its folder.
+func writeFile(file, text string) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
+}
+
+// registered returns the registrations of a plugin as text, without funcs.
 func registered(p *starhost.Plugin) string {
 	if p == nil {
 		return "nothing\n"
 	}
 	var b strings.Builder
 	for _, t := range p.Tools {
-		fmt.Fprintln(&b, "tool", t.Name, t.Description, string(t.Parameters), t.Toolset, t.Approval, t.Timeout, t.Roles, t.Available != nil, t.Override, t.Pos)
+		fmt.Fprintln(&b, "tool", t.Name, t.Description, string(t.Parameters), t.Toolset, t.Approval, t.Timeout, t.Roles,
+			t.Available != nil, t.Override, t.Pos)
 	}
 	for _, h := range p.Hooks {
 		fmt.Fprintln(&b, "hook", h.Event, h.Priority, h.Match, h.OnError, h.Pure, h.Pos)
@@ -54,7 +60,7 @@ func registered(p *starhost.Plugin) string {
 	return b.String()
 }
 
-// loaded is all that a Load tells, and what the plugins' tools then say.
+// loaded returns the outcome of a Load and the results of the plugins' tools as text.
 func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (string, error) {
 	var b strings.Builder
 	o.Cache = cache
@@ -66,7 +72,8 @@ func loaded(ctx context.Context, o loader.Options, cache *starlark.Cache) (strin
 	defer set.Close()
 	for i := range set.Plugins {
 		p := &set.Plugins[i]
-		fmt.Fprintln(&b, p.Name, p.Version, p.Description, p.Owner, p.Mode, p.Path, p.Status, p.Digest, p.Steps, p.Bytes, p.Declared, p.Granted)
+		fmt.Fprintln(&b, p.Name, p.Version, p.Description, p.Owner, p.Mode, p.Path, p.Status, p.Digest, p.Steps,
+			p.Bytes, p.Declared, p.Granted)
 		b.WriteString(registered(p.Registered))
 		if p.Err != nil {
 			fmt.Fprintln(&b, detail(p.Err))
@@ -106,7 +113,7 @@ func TestCachedSame(t *testing.T) {
 	many := writeMany(t)
 	write := func(name, text string) {
 		file := filepath.Join(many, "plugins", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		if err := writeFile(file, text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,8 +162,8 @@ func TestCachedSame(t *testing.T) {
 	}
 }
 
-// lookingSource is a plugin that reads, lists, misses and loads files while it is
-// evaluated, and says what it found.
+// lookingSource is a plugin that reads, lists, misses and loads files during its evaluation, and
+// prints the results.
 const lookingSource = `load("lib/own.star", "own")
 load("@shared//far.star", "far")
 
@@ -184,7 +191,7 @@ func TestCachedEdits(t *testing.T) {
 		defer os.RemoveAll(dir)
 		write := func(name, text string) {
 			file := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			if err := writeFile(file, text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,7 +215,7 @@ func TestCachedEdits(t *testing.T) {
 			"file that is read if it is there": func() { write("plugins/looking/data/extra", text.Draw(t, "extra")) },
 			"files that go": func() {
 				for _, name := range []string{"late.md", "extra", "b.txt"} {
-					os.Remove(filepath.Join(dir, "plugins/looking/data", name)) // perhaps it is not there
+					os.Remove(filepath.Join(dir, "plugins/looking/data", name)) // it may not exist
 				}
 			},
 			"plugin": func() { write("plugins/looking/plugin.star", lookingSource+"\ny = "+text.Draw(t, "y")+"\n") },
@@ -289,7 +296,7 @@ func TestCachedLater(t *testing.T) {
 			"p/lib.star":    "result = " + result + "\n",
 		} {
 			file := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			if err := writeFile(file, text); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// settingValue is what a config shows: a line each setting, with its place.
-func settingValue(c *loader.Config) string {
+// shownSettings returns a line for each setting of a config, with its place.
+func shownSettings(c *loader.Config) string {
 	var b strings.Builder
 	for _, s := range c.Settings() {
 		b.WriteString(s.String())
@@ -50,7 +50,7 @@ tools.deny = []
 model.default = ""
 store.url = "sqlite:"
 `
-	if diff := gocmp.Diff(want, settingValue(parse(t, ""))); diff != "" {
+	if diff := gocmp.Diff(want, shownSettings(parse(t, ""))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -97,19 +97,19 @@ mcp.github.approval = "auto"  # config.toml:48
 mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:50
 mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:51
 `
-	if diff := gocmp.Diff(want, settingValue(parse(t, full))); diff != "" {
+	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
 
 func TestSettingsHidePasswords(t *testing.T) {
-	got := settingValue(parse(t, "[store]\nurl = \"postgres://me:hunter2@db/x\"\n"))
+	got := shownSettings(parse(t, "[store]\nurl = \"postgres://me:hunter2@db/x\"\n"))
 	if !strings.Contains(got, `store.url = "postgres://me:xxxxx@db/x"`) {
 		t.Errorf("got %s", got)
 	}
 }
 
-// The law: what a config shows is TOML that means the same config.
+// The law: the settings of a config are TOML that parses to the same config.
 func TestSettingsAreAConfig(t *testing.T) {
 	odd := "[plugin.a]\n\"odd key\" = \"\\\"\\\\\\u007f<&>é\\n\\u2028\"\nf = 1e300\ng = 3.0\nh = -0.0\nempty = {}\nlist = []\nzero = 0\ndeep = { \"a.b\" = [ { c = [1.5] } ] }\n[plugin.\"with.dot\"]\nx = 1\n"
 	for _, src := range []string{"", full, odd} {
@@ -119,7 +119,9 @@ func TestSettingsAreAConfig(t *testing.T) {
 			text.WriteString(s.String() + "\n")
 		}
 		second := parse(t, text.String())
-		opts := gocmp.Options{cmpopts.IgnoreUnexported(loader.Config{}), cmpopts.IgnoreTypes(loader.Place{}), cmpopts.EquateEmpty()}
+		opts := gocmp.Options{
+			cmpopts.IgnoreUnexported(loader.Config{}), cmpopts.IgnoreTypes(loader.Place{}), cmpopts.EquateEmpty(),
+		}
 		if diff := gocmp.Diff(first, second, opts); diff != "" {
 			t.Errorf("config (-want +got):\n%s", diff)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// project is a repository whose config wants more than a stranger's may have, and
-// an operator with a config and plugins of their own.
+// project is a repository whose config makes settings that need trust, and an operator with a
+// separate config and plugins.
 const project = `
 -- home/.config/starhost/config.toml --
 [plugins]
@@ -60,7 +60,7 @@ a
 -- repo/plugins/oncall/link -> data --
 `
 
-// A trustTest is one operator in the project.
+// A trustTest has an operator in the project.
 type trustTest struct {
 	*testing.T
 	dir string
@@ -163,7 +163,9 @@ func TestTrust(t *testing.T) {
 	if got := c.LimitsOf(&loader.Source{Name: "mine", Project: true}).Steps; got != 900_000 {
 		t.Errorf("steps of the project's plugins: got %d", got)
 	}
-	// Each side's grants are for its own plugins, whatever their names are.
+	// The grants of the operator and of the project apply only to their own plugins, even if the
+	// names are
+	// equal.
 	if _, got := p.load(); got != "policy loaded store\nmine loaded \noncall loaded fs.read:notes/**\n" {
 		t.Errorf("grants: got %s", got)
 	}
@@ -179,7 +181,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Whatever changes of what was trusted, the trust is gone and the difference shown.
+// If a trusted file changes in any way, the project is untrusted and Plan shows the difference.
 func TestTrustEndsWithAChange(t *testing.T) {
 	edit := func(name, text string) func(*trustTest) {
 		return func(t *trustTest) { write(t, t.path("repo/"+name), text) }
@@ -257,7 +259,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 	}
 }
 
-// What changes between the look at the files and their use is not used.
+// starhost does not use a file that changes between its check and its use.
 func TestTrustIsInTheBytes(t *testing.T) {
 	tests := []struct{ name, file, want string }{
 		{"a plugin", "repo/plugins/oncall/plugin.star", "oncall/plugin.star: the file is not as it was when its project was trusted (starhost trust shows the difference)"},
@@ -305,7 +307,7 @@ func TestTrustIsInTheBytes(t *testing.T) {
 	}
 }
 
-// A folder that is trusted as such may change, and keeps to its own plugins.
+// A folder that is trusted as a path may change. Its settings apply only to its own plugins.
 func TestTrustPath(t *testing.T) {
 	p := newTrustTest(t)
 	p.trust(true)
@@ -396,7 +398,7 @@ func TestTrustFile(t *testing.T) {
 	}
 }
 
-// A file that says who is trusted and cannot be relied on trusts nobody.
+// If the list of trusted projects is damaged or others may write it, no project is trusted.
 func TestTrustFileThatIsBroken(t *testing.T) {
 	const shown = "~/.local/state/starhost/trust.json: "
 	tests := []struct {
@@ -479,7 +481,7 @@ func TestTrustNeeds(t *testing.T) {
 	}
 }
 
-// A plugin's own folder may be the project's, with its repository in it.
+// The folder of a plugin may be the project's folder, with its repository in it.
 func TestTrustProjectThatIsAPlugin(t *testing.T) {
 	dir := tree(t, "-- oncall/.git/HEAD --\n-- oncall/starhost.toml --\n[plugins]\npaths = [\".\"]\n[grants]\noncall = [\"store\"]\n-- oncall/plugin.star --\n")
 	p := &trustTest{t, dir, loader.TrustOptions{Dir: filepath.Join(dir, "oncall"), Getenv: env("HOME", dir)}}
@@ -490,7 +492,7 @@ func TestTrustProjectThatIsAPlugin(t *testing.T) {
 	}
 }
 
-// What would be too much to look at at each start cannot be trusted by its bytes.
+// A project that is too large to hash at each start cannot be trusted by its bytes.
 func TestTrustIsBounded(t *testing.T) {
 	p := newTrustTest(t)
 	file := p.path("repo/plugins/oncall/data/big")

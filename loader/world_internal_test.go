@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/effects"
 )
 
-// grants parses permissions that are separated by blanks.
+// grants parses permissions with blanks between them.
 func grants(t *testing.T, texts string) effects.Grants {
 	t.Helper()
 	g, err := effects.ParseGrants(strings.Fields(texts))
@@ -56,8 +56,7 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
-// What decides what plugins are is protected where it lies in the workspace,
-// whatever it is called.
+// Configs, plugins and libraries in the workspace are protected, whatever their names are.
 func TestProtected(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for _, name := range []string{"plugins/a/plugin.star", "b.star", "lib/x.star", "shared/y.star", "ops.toml", outside + "/c.star"} {
