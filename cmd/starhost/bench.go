@@ -33,11 +33,11 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench [PATH...]",
 		Short: "Measure what plugins cost",
 		Long: `Measure what plugins cost: loading all of them, each hook, the loader of each
-reference, merging what the references give, and a whole prompt. Steps and bytes are
-what evaluation is charged, the same everywhere; times are this machine's.
+reference, merging the loaded fragments, and a whole prompt. Steps and bytes are the
+charges of evaluation, equal on all machines; times are this machine's.
 
-Handlers run many times, so nothing leaves the machine: http, exec and what writes
-are not done. -F gobench is what benchstat reads.`,
+Handlers run many times, so http, exec and effects that write do not run. benchstat
+reads -F gobench.`,
 		Example: `  starhost bench plugins -f runbook:checkout --time 20ms
   starhost bench plugins --time 20ms --count 5 -F gobench | benchstat -`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.bench(cmd.Context(), &f, paths) },

@@ -21,10 +21,10 @@ func (a *app) commandCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "command NAME [ARG...]",
 		Short: "Run a plugin's command",
-		Long: `Run a command that a plugin registers, as /NAME does in a conversation, in a session
-of its own. The plugins are those that the config names, else ./plugins or ./*.star.
-Flags come before NAME: what follows it is the command's. What the command does
-outside of its plugin is done, as far as it is granted.
+		Long: `Run a command that a plugin registers, as /NAME does in a conversation, in a new
+session. starhost loads the plugins that the config names, else ./plugins or ./*.star.
+Flags come before NAME: everything after NAME belongs to the command. The effects of
+the command run, as far as they are granted.
 
 The exit code is 1 if the command was denied, or says that it failed.`,
 		Example: `  starhost command page checkout

@@ -24,8 +24,8 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show what holds after all layers of the config, as TOML",
 		Long: `Show what holds after all layers: built-in, the user's file, the project's, the
-environment. The result is a config itself; what is a comment in it holds as well,
-for plugins of the project alone.`,
+environment. The result is a valid config. The settings in its comments hold, too, but
+only for plugins of the project.`,
 		Example: `  starhost config show
   starhost config show --origin`,
 		Args: noArguments,

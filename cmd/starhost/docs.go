@@ -67,7 +67,7 @@ type reference struct {
 func wholeReference() reference {
 	steps := call.Topic{
 		Name:    "Golden cases",
-		Doc:     "What case.star of a golden case can say beside all that plugins can.",
+		Doc:     "Functions for case.star of a golden case, which can also use everything that plugins can.",
 		Entries: builtins.CaseTable(nil, nil),
 	}
 	return reference{

@@ -5,10 +5,13 @@ import (
 	"embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -61,17 +64,28 @@ func topicsBody(r reference, modules bool) string {
 		if t.Module != modules {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, escapeMarkdown(t.Doc))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.Name, wrapProse(escapeMarkdown(t.Doc)))
 		rows := [][]string{{"name", "what it does"}}
 		for _, e := range t.Entries {
 			rows = append(rows, []string{"`" + e.Name + "`", tableCell(firstLine(e.Doc))})
 		}
 		b.WriteString(contentsTable(rows))
 		for _, e := range t.Entries {
-			fmt.Fprintf(&b, "\n### `%s`\n\n%s\n%s", signature(e), escapeMarkdown(strings.TrimSpace(e.Doc)), codeBlock(e.Example))
+			prose := wrapProse(escapeMarkdown(strings.TrimSpace(e.Doc)))
+			fmt.Fprintf(&b, "\n%s\n%s\n%s", entryHeading(e), prose, codeBlock(e.Example))
 		}
 	}
 	return b.String()
+}
+
+// entryHeading returns the heading of a builtin: its signature, or its name above a long
+// signature.
+func entryHeading(e call.Entry) string {
+	heading := "### `" + signature(e) + "`\n"
+	if utf8.RuneCountInString(heading) > maxColumns {
+		heading = "### `" + e.Name + "`\n\n```text\n" + signature(e) + "\n```\n"
+	}
+	return heading
 }
 
 func eventsBody(r reference) string {
@@ -94,11 +108,12 @@ func eventSection(e starhost.EventSpec) string {
 	}
 	match := matchDoc(e)
 	if match != "" {
-		match = " `match` holds " + match + "."
+		match = " `match` takes " + match + "."
 	}
 	returns := cmp.Or(codeSpans(allowedReturns(e)...), "nothing")
-	return fmt.Sprintf("\n## %s\n\nFires when: %s. Handlers may return %s. A failure of a handler %s.%s\n\n%s",
-		e.Name, escapeMarkdown(e.Fires), returns, failureDoc(e), match, markdownTable(rows))
+	text := fmt.Sprintf("Fires when: %s. Handlers may return %s. A failure of a handler %s.%s",
+		escapeMarkdown(e.Fires), returns, failureDoc(e), match)
+	return fmt.Sprintf("\n## %s\n\n%s\n\n%s", e.Name, wrapProse(text), markdownTable(rows))
 }
 
 func permissionsBody(r reference) string {
@@ -157,7 +172,8 @@ func errorsBody(r reference) string {
 }
 
 func codeSection(c starlark.Code) string {
-	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, escapeMarkdown(c.Title), escapeMarkdown(strings.TrimSpace(c.Text)))
+	prose := wrapProse(escapeMarkdown(strings.TrimSpace(c.Text)))
+	text := fmt.Sprintf("\n## %s: %s\n\n%s\n", c.Code, escapeMarkdown(c.Title), prose)
 	if c.Bad != "" {
 		text += "\nFails:\n" + codeBlock(c.Bad) + "\nWorks:\n" + codeBlock(c.Good)
 	}
@@ -202,6 +218,63 @@ func codeBlock(example string) string {
 	}
 	return ""
 }
+
+// maxColumns is the most columns of prose in a page.
+const maxColumns = 96
+
+// wrapProse breaks the paragraphs and list items of a Markdown text that have lines longer
+// than maxColumns.
+func wrapProse(text string) string {
+	var out []string
+	var block []string
+	flush := func() {
+		if slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > maxColumns }) {
+			block = wrapBlock(block)
+		}
+		out, block = append(out, block...), nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.HasPrefix(trimmed, "- ") {
+			flush()
+		}
+		block = append(block, line)
+	}
+	flush()
+	return strings.Join(out, "\n")
+}
+
+// wrapBlock breaks the lines of a paragraph or item anew. It indents the lines of an item
+// after the first.
+func wrapBlock(block []string) []string {
+	indent := block[0][:len(block[0])-len(strings.TrimLeft(block[0], " "))]
+	next := indent
+	if strings.HasPrefix(block[0], indent+"- ") {
+		next += "  "
+	}
+	lines := []string{indent}
+	width := len(indent)
+	for i, word := range strings.Fields(strings.Join(block, " ")) {
+		columns := utf8.RuneCountInString(word)
+		last := &lines[len(lines)-1]
+		switch {
+		case i == 0:
+			*last += word
+			width += columns
+		case width+1+columns > maxColumns && !startsList().MatchString(word):
+			lines = append(lines, next+word)
+			width = len(next) + columns
+		default:
+			*last += " " + word
+			width += 1 + columns
+		}
+	}
+	return lines
+}
+
+// startsList matches a word that begins a list, a heading or a quote if a line begins with
+// it.
+var startsList = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+*#>]|\d+[.)])`) })
 
 // codeSpans returns texts as code, separated by commas, without empty texts.
 func codeSpans(texts ...string) string {

@@ -12,8 +12,8 @@ import (
 
 // stubsHead begins the stubs. Python has no load statement, so the stubs declare a function.
 // Editors do not see the names that load binds.
-const stubsHead = `# What plugins can say, for editors that check Starlark as Python: Pyright reads it
-# from __builtins__.pyi in the project's folder. Written by starhost docs --format pyi.
+const stubsHead = `# The names that plugins can use, for editors that check Starlark as Python: Pyright reads
+# them from __builtins__.pyi in the project's folder. Written by starhost docs --format pyi.
 #
 # The parameters of handlers have types where a comment behind the def gives them:
 #     def runbook(ctx, service):
@@ -27,7 +27,7 @@ def load(file: str, *names: str, **aliases: str) -> None:
 
 `
 
-const eventsHead = "# Events: what their handlers may name, each of them ctx: Ctx as well, and return.\n"
+const eventsHead = "# Events: the parameters and results of their handlers. Each handler may also name ctx: Ctx.\n"
 
 // printDocsStubs prints Python's type stubs of the builtins, and the events as comments. It
 // returns an error for a name that stubs cannot declare.

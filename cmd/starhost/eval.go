@@ -38,18 +38,18 @@ func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use:   "eval [PATH...]",
-		Short: "Show what the model would be told",
-		Long: `Show what the model would be told: load the plugins at the paths, assemble the
-prompt, print a report and the prompt. No model is called.
+		Short: "Show the prompt that the model would get",
+		Long: `Show the prompt that the model would get: load the plugins at the paths, assemble
+the prompt, print a report and the prompt. No model is called.
 
 Without a prompt, call or fire it prints what the plugins register. A PATH is a
 .star file, a plugin folder, or a folder of plugins; none means what the config
 names, else ./plugins or ./*.star.
 
-What plugins may read, they read. What would outlive the run (exec, fs.write, http
-beyond GET, store.set) is done with --allow-effects alone; without, the report lists
-it. --record writes every effect to a journal. --replay runs the same again without
-any effect, byte for byte, and says where the plugins do something else.`,
+Plugins read what their permissions allow. Effects that outlive the run (exec,
+fs.write, http beyond GET, store.set) need --allow-effects; without it, the report
+lists them. --record writes every effect to a journal. --replay runs the journal
+again, byte for byte, without any effect, and reports where plugins act differently.`,
 		Example: `  starhost eval oncall.star
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
@@ -72,12 +72,12 @@ any effect, byte for byte, and says where the plugins do something else.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
 	flags.BoolVar(&f.explain, "explain", false, "show each step: who added, changed and dropped what, and what it cost")
 	flags.StringVar(&f.against, "against", "", "compare with an earlier -F json in `FILE`: where would a prompt cache break?")
-	flags.BoolVar(&f.allowEffects, "allow-effects", false, "do what outlives the run as well: exec, fs.write, http beyond GET, store.set")
+	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the run, too: exec, fs.write, http beyond GET, store.set")
 	flags.StringVar(&f.record, "record", "", "write a journal of the run to `FILE`")
-	flags.StringVar(&f.replay, "replay", "", "run again what the journal in `FILE` has, without effects")
+	flags.StringVar(&f.replay, "replay", "", "run the journal in `FILE` again, without effects")
 	flags.BoolVar(&f.watch, "watch", false, "do it again when a file changes, until ctrl-C")
 	flags.StringVar(&f.profile, "profile", "", "write where plugins spend steps and bytes to `FILE`, and the host time to FILE.host, for go tool pprof")
-	flags.BoolVar(&f.timings, "timings", false, "say on standard error how long it took")
+	flags.BoolVar(&f.timings, "timings", false, "print on standard error how long it took")
 	a.completeEval(cmd, &f)
 	return cmd
 }

@@ -36,7 +36,8 @@ folder, of which all .star files are formatted, those of libraries too, and the
 case.star of golden/*.txtar; none means what the config names, else ./plugins or
 ./*.star; - filters standard input.
 
-What does not parse is reported and left alone. --check and --diff write nothing.`,
+Files that do not parse are reported and stay as they are. --check and --diff write
+nothing.`,
 		Example: `  starhost fmt plugins
   starhost fmt --check --diff plugins
   starhost fmt - < oncall.star`,
@@ -321,7 +322,7 @@ func plainQuotes(spelling string) string {
 // formatCodes explain the codes that only fmt reports.
 var formatCodes = []starlark.Code{
 	{Code: "E0711", Title: "a file that the formatter cannot keep",
-		Text: "The file is good Starlark, and has something that the formatter does not know or would spell in a way that Starlark does not read. " +
+		Text: "The file is valid Starlark, but has something that the formatter does not know or would write in a way that Starlark cannot read. " +
 			"The file stays as it is. Write that part in another way: bytes have no literal in Bazel's Starlark.",
 		Bad:  "MAGIC = b\"PNG\"\n",
 		Good: "MAGIC = bytes(\"PNG\")\n"},

@@ -41,9 +41,9 @@ func (a *app) hookCommand() *cobra.Command {
 context to its prompts and guard its tools. The agent runs this command: --print-config
 prints what to paste into its settings.
 
-claude-code, copilot and hermes run it for each event: what ctx.state keeps, and what a
-session was told already, is in the XDG state folder between two events. picoclaw keeps
-it running.
+claude-code, copilot and hermes run it for each event. Between two events, the XDG
+state folder has ctx.state and the texts that the session has already received.
+picoclaw runs it once for all events.
 
 If plugins give no answer within 4.5 s, or starhost cannot read the event, it refuses the event.
 If a guard does not load, or the config or this command line has a mistake, starhost refuses all

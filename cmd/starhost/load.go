@@ -34,7 +34,7 @@ func (f *loadFlags) add(cmd *cobra.Command) {
 	flags.Var(&f.maxSteps, "max-steps", "most interpreter `STEPS` of a load and of each call (default 1000000)")
 	flags.Var(&f.maxMemory, "max-memory", "most memory of a load and of each call, a `SIZE` such as 64MiB (default 64MiB)")
 	flags.Var(&f.timeout, "timeout", "most `TIME` of a load and of each call (default 2s)")
-	flags.StringVar(&f.now, "now", "", "what ctx.now is: `TIME` as 2026-01-01T00:00:00Z (default the clock)")
+	flags.StringVar(&f.now, "now", "", "`TIME` of ctx.now, as 2026-01-01T00:00:00Z (default the clock)")
 	flags.BoolVar(&f.strict, "strict", false, "warnings are errors")
 }
 

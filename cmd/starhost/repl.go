@@ -36,17 +36,17 @@ func (a *app) replCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repl [PATH...]",
 		Short: "Try plugins at a prompt",
-		Long: `Try plugins at a prompt: load those at the paths, and evaluate what is typed, line
-by line, each under the limits. There is all that a plugin's file can say, all steps
-of a golden case (prompt, call_tool, fire and the others), what one of the plugins
-has at its top level, and its ctx.
+		Long: `Try plugins at a prompt: load those at the paths, and evaluate each line that you
+type, under the limits. A line can use everything that a plugin's file can use, all
+steps of a golden case (prompt, call_tool, fire and the others), the names at the top
+level of one plugin, and its ctx.
 
 A block ends at a blank line. Tab completes names, the arrows bring back earlier
-lines, also those of earlier sessions. Ctrl-C cuts what runs; exit or ctrl-D ends.
-What is piped in is evaluated in the same way.
+lines, also from earlier sessions. Ctrl-C stops the running line; exit or ctrl-D ends.
+repl evaluates piped input in the same way.
 
-What plugins may read, they read. What would outlive the session is done with
---allow-effects alone; without, it is said.`,
+Plugins read what their permissions allow. Effects that outlive the session need
+--allow-effects; without it, repl prints them.`,
 		Example: `  starhost repl oncall.star
   starhost repl plugins --as oncall`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.repl(cmd.Context(), &f, paths) },
@@ -55,7 +55,7 @@ What plugins may read, they read. What would outlive the session is done with
 	flags := cmd.Flags()
 	flags.StringVar(&f.as, "as", "", "the `PLUGIN` whose names and ctx are at hand (default the first)")
 	flags.Uint64Var(&f.seed, "seed", 0, "`NUMBER` that ctx.random and ctx.uuid start from")
-	flags.BoolVar(&f.allowEffects, "allow-effects", false, "do what outlives the session as well: exec, fs.write, http beyond GET, store.set")
+	flags.BoolVar(&f.allowEffects, "allow-effects", false, "run effects that outlive the session, too: exec, fs.write, http beyond GET, store.set")
 	return cmd
 }
 

@@ -61,7 +61,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 func (a *app) emptyCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starhost",
-		Short:         "Plugins that decide what a language model is told, and what it may do",
+		Short:         "Plugins that decide what a language model reads, and what it may do",
 		Args:          a.refuseArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -74,7 +74,7 @@ func (a *app) emptyCommand() *cobra.Command {
 	f.StringVarP(&a.dir, "directory", "C", "", "act as if started in this `DIR`")
 	f.StringVarP(&a.config, "config", "c", "", "read this config `FILE` instead of the user's and the project's")
 	f.BoolVar(&a.noConfig, "no-config", false, "read no config file")
-	f.BoolVar(&a.noCache, "no-cache", false, "do not use or keep compiled plugins")
+	f.BoolVar(&a.noCache, "no-cache", false, "neither use nor store compiled plugins")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "show no warnings and logs")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "show debug logs")
 	f.StringVarP(&a.output, "output", "o", "", "write the result to `FILE`")

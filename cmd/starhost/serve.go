@@ -36,16 +36,17 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve plugins to clients of the Model Context Protocol: one on standard input and
 output, or any number over HTTP at ADDR, as 127.0.0.1:8080; the protocol is at /mcp.
 Clients get the tools, the fragment loaders as resources and as the tool load_fragment,
-commands and templates as prompts. Hooks guard each call. What plugins do outside is
-done, as far as it is granted.
+commands and templates as prompts. Hooks guard each call. The effects of plugins run,
+as far as they are granted.
 
 An address that others reach needs --token-file: the file holds a token of 16 bytes or
 more, which clients send as "Authorization: Bearer TOKEN". Without one, only programs
 of this machine are answered, and no web page.
 
-With --watch, and at a hangup signal, plugins are loaded anew. Those that cannot be
-loaded are reported, and the old ones stay; calls under way end on what they began with.
-Without a plugin that the config requires, nothing is served.`,
+With --watch, and at a hangup signal, serve loads the plugins again. If one cannot be
+loaded, serve reports it and continues with the old ones. Running calls end with the
+plugins that they began with. Without a plugin that the config requires, nothing is
+served.`,
 		Example: `  starhost serve plugins --mcp stdio
   starhost serve --mcp stdio --watch`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.serve(cmd.Context(), &f, paths) },
@@ -53,7 +54,7 @@ Without a plugin that the config requires, nothing is served.`,
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.mcp, "mcp", "", "serve the Model Context Protocol: `stdio|ADDR`")
-	flags.BoolVar(&f.watch, "watch", false, "load plugins anew whenever a file changes")
+	flags.BoolVar(&f.watch, "watch", false, "load plugins again whenever a file changes")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that clients must send")
 	return cmd
 }

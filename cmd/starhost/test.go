@@ -37,12 +37,12 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.test(cmd.Context(), &f, paths) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.update, "update", false, "rewrite what the cases want, and show the difference")
-	flags.BoolVar(&f.prune, "prune", false, "remove what is unused: files, variables, effects and events that nothing asked for, cases whose plugin is gone")
+	flags.BoolVar(&f.update, "update", false, "rewrite the expected output of the cases, and show the difference")
+	flags.BoolVar(&f.prune, "prune", false, "remove unused files, variables, effects and events, and cases whose plugin is gone")
 	flags.BoolVar(&f.record, "record", false, "run the cases with the effects that they have, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
-	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, and what changes from run to run goes unseen")
+	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "stop at the first case that fails")
 	flags.BoolVar(&f.allowEmpty, "allow-empty", false, "exit with 0 if there are no cases")
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")

@@ -21,9 +21,9 @@ func (a *app) trustCommand() *cobra.Command {
 		Use:   "trust",
 		Short: "Show what a project's config wants, and let it",
 		Long: `Show what would hold if the project of the nearest starhost.toml were trusted:
-grants, libraries, secrets, servers, higher limits. Trust is in the files as they are
-now, the config and all of its plugins and libraries; a change asks again and shows
-the difference. Cloning a repository never gives its plugins anything.`,
+grants, libraries, secrets, servers, higher limits. Trust covers the files as they are
+now: the config and all of its plugins and libraries. After a change, trust asks again
+and shows the difference. Cloning a repository never gives its plugins anything.`,
 		Example: `  starhost trust --yes
   starhost trust --path --yes
   starhost trust --list`,
@@ -42,7 +42,7 @@ the difference. Cloning a repository never gives its plugins anything.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.path, "path", false, "trust the folder whatever its files are: for one of your own, while you edit it")
+	flags.BoolVar(&f.path, "path", false, "trust the folder whatever its files are: for your own folder, while you edit it")
 	flags.BoolVar(&f.list, "list", false, "list what is trusted")
 	flags.BoolVar(&f.revoke, "revoke", false, "trust the project no longer")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")

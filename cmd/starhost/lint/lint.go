@@ -345,6 +345,6 @@ func unreachable(f *file) {
 
 func uninitialized(f *file) {
 	for _, id := range f.unsetReads {
-		f.warn(id, "%s may have no value here: give it one on every way", id.Name)
+		f.warn(id, "%s may be unset here: assign it on every path", id.Name)
 	}
 }

@@ -99,16 +99,16 @@ func TestFile(t *testing.T) {
 			"16:9 unreachable: nothing reaches this statement"}},
 
 		{"uninitialized", "def _f(x):\n    if x:\n        y = 1\n    print(y, y)\n    z = z + 1\n    for v in x:\n        w = v\n    return [w for u in v]\n", []string{
-			"5:11 uninitialized: y may have no value here: give it one on every way",
-			"6:9 uninitialized: z may have no value here: give it one on every way",
-			"9:13 uninitialized: w may have no value here: give it one on every way",
-			"9:24 uninitialized: v may have no value here: give it one on every way"}},
+			"5:11 uninitialized: y may be unset here: assign it on every path",
+			"6:9 uninitialized: z may be unset here: assign it on every path",
+			"9:13 uninitialized: w may be unset here: assign it on every path",
+			"9:24 uninitialized: v may be unset here: assign it on every path"}},
 		{"initialized", "def _f(x):\n    if x:\n        y = 1\n    elif x == None:\n        return 0\n    else:\n        y = 2\n    for a, b in x:\n        if a:\n            continue\n        c = b\n        print(c)\n    g = lambda: h\n    h = y\n    return g() + h\n", nil},
 		{"parameters have a value", "def f(a, b = 1, *c, **d):\n    a, b, c, d = b, c, d, a\n    return [a, b, c, d]\n", nil},
 		{"uninitialized at the top level", "if True:\n    a = 1\nb = a\nprint(c)\nc = 1\nd += 1\n\ndef f():\n    return e\n\ne = 1\n", []string{
-			"4:5 uninitialized: a may have no value here: give it one on every way",
-			"5:7 uninitialized: c may have no value here: give it one on every way",
-			"7:1 uninitialized: d may have no value here: give it one on every way"}},
+			"4:5 uninitialized: a may be unset here: assign it on every path",
+			"5:7 uninitialized: c may be unset here: assign it on every path",
+			"7:1 uninitialized: d may be unset here: assign it on every path"}},
 
 		{"docstrings", "def long():\n    a = 1\n    if a:\n        a = 2\n    for _ in []:\n        a = 3\n    return a\n\ndef _private():\n    a = 1\n    a = 2\n    a = 3\n    a = 4\n    a = 5\n    return a\n\ndef empty():\n    \"\"\"\n    Text.\n    \"\"\"\n", []string{
 			"2:1 function-docstring: function long has no docstring",
