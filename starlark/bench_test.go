@@ -13,8 +13,8 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// benchScripts are pairs of a name and a file with a function main. The first is
-// a hook as plugins write it, the others one kind of work each.
+// benchScripts are pairs of a name and a file with a function main. The first is a typical hook;
+// each of the others does one kind of work.
 var benchScripts = []struct{ name, src string }{
 	{"prompt hook", `
 TEMPLATE = "You are {name}. Tools: {tools}."
@@ -171,7 +171,7 @@ def main():
 `},
 }
 
-// benchMain returns the function main of a script and a thread to call it on.
+// benchMain returns the function main of a script, and a thread for its calls.
 func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlark.Thread) {
 	t.Helper()
 	env := starlark.StringDict{"json": sjson.Module, "struct": starlark.NewBuiltin("struct", starlarkstruct.Make)}
@@ -183,7 +183,7 @@ func benchMain(t testing.TB, src string, guarded bool) (starlark.Value, *starlar
 		}
 		return globals["main"], th
 	}
-	delete(env, "json") // a sandbox has its own
+	delete(env, "json") // a sandbox has its own module json
 	s := New(Options{})
 	defineAll(t, s, env)
 	_, m, err := evalIn(s, src, Exec{})
@@ -230,8 +230,8 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkOverheadTable measures both sides in turns, so that a busy machine
-// slows both, and prints the table of docs/sandbox.md.
+// BenchmarkOverheadTable measures both sides in turns, so that another program slows down both. It
+// prints the table of docs/sandbox.md.
 func BenchmarkOverheadTable(b *testing.B) {
 	product, n := 1.0, 0
 	for b.Loop() {
@@ -247,8 +247,8 @@ func BenchmarkOverheadTable(b *testing.B) {
 	b.ReportMetric(mean, "x-stock")
 }
 
-// overhead returns the time of the guarded side by that of the stock side, from
-// the fastest of several turns each.
+// overhead returns the ratio of the guarded time to that of the plain interpreter. Each is the
+// fastest of several turns.
 func overhead(b *testing.B, src string) float64 {
 	const turns = 15
 	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
@@ -270,7 +270,7 @@ func overhead(b *testing.B, src string) float64 {
 	return float64(best[1]) / float64(best[0])
 }
 
-// BenchmarkCall is the path of every hook: a trivial function, with all set-up.
+// BenchmarkCall measures the path of every hook: a call of a trivial function, with all set-up.
 func BenchmarkCall(b *testing.B) {
 	s, m, err := runText(b, "def f(): return None\n", Exec{})
 	if err != nil {
@@ -285,7 +285,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// benchPlugin is a plugin of about that many lines.
+// benchPlugin returns a plugin of about that many lines.
 func benchPlugin(lines int) string {
 	var b strings.Builder
 	for i := range lines / 13 {
@@ -306,7 +306,7 @@ def hook_%d(ctx, limit = %d):
 	return b.String()
 }
 
-// BenchmarkLoad is a plugin's way from source to frozen globals.
+// BenchmarkLoad measures the loading of a plugin, from its source to frozen globals.
 func BenchmarkLoad(b *testing.B) {
 	for _, lines := range []int{100, 2000} {
 		src := benchPlugin(lines)

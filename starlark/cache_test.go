@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cached is a small program that uses what a cache must keep: helpers, a name of its
-// own, a library, a docstring and places.
+// cached is a small program with everything that a cache stores: helpers, a defined name, a
+// library, a docstring and positions.
 const cached = `load("lib.star", "double")
 
 def f(x = config):
@@ -29,17 +29,17 @@ def f(x = config):
 y = f()
 `
 
-// told is everything that can be seen of a run.
-type told struct {
-	Globals string
-	Usage   Usage
-	Err     string
-	Note    string
-	Known   bool // whether the note was remembered
+// A runResult has all observable results of a run.
+type runResult struct {
+	Globals   string
+	Usage     Usage
+	Err       string
+	Note      string
+	NoteFound bool // whether the cache had the note
 }
 
 // runCached runs src with a cache.
-func runCached(t *testing.T, c *Cache, src string) (got told) {
+func runCached(t *testing.T, c *Cache, src string) (got runResult) {
 	t.Helper()
 	s := New(Options{Cache: c})
 	load := func(from, label string) (string, []byte, error) {
@@ -47,9 +47,9 @@ func runCached(t *testing.T, c *Cache, src string) (got told) {
 	}
 	f, err := s.Parse("f.star", []byte(src))
 	if err == nil {
-		got.Known = true
+		got.NoteFound = true
 		note, err := f.Note("statements", func(f *syntax.File) ([]byte, error) {
-			got.Known = false
+			got.NoteFound = false
 			return fmt.Append(nil, len(f.Stmts)), nil
 		})
 		if err != nil {
@@ -77,7 +77,7 @@ func runCached(t *testing.T, c *Cache, src string) (got told) {
 	return got
 }
 
-// openCache opens a cache that must be usable.
+// openCache opens a cache, and fails the test if it is not on disk.
 func openCache(t *testing.T, dir string) *Cache {
 	t.Helper()
 	c, err := OpenCache(dir)
@@ -87,8 +87,8 @@ func openCache(t *testing.T, dir string) *Cache {
 	return c
 }
 
-// TestCacheChangesNothing runs files without a cache, and with one that is empty, that has
-// them, and that was written and read. The results are the same.
+// TestCacheChangesNothing runs files without a cache, with an empty cache, with a filled one, and
+// with one read from disk. The results are the same.
 func TestCacheChangesNothing(t *testing.T) {
 	tests := []struct{ name, src string }{
 		{"good", cached},
@@ -106,7 +106,7 @@ func TestCacheChangesNothing(t *testing.T) {
 			c := openCache(t, dir)
 			for _, when := range []string{"new", "remembered"} {
 				got := runCached(t, c, tt.src)
-				got.Known = false
+				got.NoteFound = false
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-without +with):\n%s", when, diff)
 				}
@@ -115,10 +115,10 @@ func TestCacheChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := runCached(t, openCache(t, dir), tt.src)
-			if got.Known != (want.Note != "") {
-				t.Errorf("the note comes from the file: got %v, want %v", got.Known, want.Note != "")
+			if got.NoteFound != (want.Note != "") {
+				t.Errorf("the note comes from the file: got %v, want %v", got.NoteFound, want.Note != "")
 			}
-			got.Known = false
+			got.NoteFound = false
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("written and read (-without +with):\n%s", diff)
 			}
@@ -126,7 +126,7 @@ func TestCacheChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCacheTells shows what makes a file another one.
+// TestCacheTells checks which changes of a file give it a new key.
 func TestCacheTells(t *testing.T) {
 	c := &Cache{}
 	define := func(names ...string) *Sandbox {
@@ -165,8 +165,8 @@ func TestCacheTells(t *testing.T) {
 	}
 }
 
-// TestCacheSpoilt changes each byte of the file, and cuts it at many: the cache ignores what is
-// wrong and writes a good file.
+// TestCacheSpoilt changes each byte of the file, and truncates it at many places. The cache ignores
+// damaged items and writes a good file.
 func TestCacheSpoilt(t *testing.T) {
 	const small = "x = config + 1\n"
 	want := runCached(t, nil, small)
@@ -193,7 +193,7 @@ func TestCacheSpoilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := runCached(t, c, small)
-		got.Known = false
+		got.NoteFound = false
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s (-without +with):\n%s", what, diff)
 		}
@@ -214,7 +214,7 @@ func TestCacheSpoilt(t *testing.T) {
 	}
 }
 
-// TestCacheFolder shows which folders are used.
+// TestCacheFolder checks which folders the cache accepts.
 func TestCacheFolder(t *testing.T) {
 	tests := []struct {
 		name string
@@ -253,7 +253,7 @@ func TestCacheFolder(t *testing.T) {
 	}
 }
 
-// TestCacheGone takes the folder away while it is used.
+// TestCacheGone removes the folder of an open cache.
 func TestCacheGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c := openCache(t, dir)
@@ -268,7 +268,7 @@ func TestCacheGone(t *testing.T) {
 	}
 }
 
-// TestCacheLinks puts a link in the place of the file: the cache replaces it and does not
+// TestCacheLinks replaces the file by a symbolic link. The cache replaces the link and does not
 // follow it.
 func TestCacheLinks(t *testing.T) {
 	outside, dir := filepath.Join(t.TempDir(), "outside"), filepath.Join(t.TempDir(), "cache")
@@ -285,7 +285,7 @@ func TestCacheLinks(t *testing.T) {
 	if err := c.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if got := runCached(t, openCache(t, dir), cached); !got.Known {
+	if got := runCached(t, openCache(t, dir), cached); !got.NoteFound {
 		t.Error("nothing was stored")
 	}
 	if data, err := os.ReadFile(outside); err != nil || !cmp.Equal(data, make([]byte, 32)) {
@@ -293,8 +293,8 @@ func TestCacheLinks(t *testing.T) {
 	}
 }
 
-// TestCacheManyAtOnce lets many caches share a folder, as processes do: each finds what
-// it wrote or nothing, and what the last ones learned is there in the end.
+// TestCacheManyAtOnce lets many caches share a folder, as processes do. Each finds complete items
+// or nothing, and the file contains the items of the last ones in the end.
 func TestCacheManyAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	want := runCached(t, nil, cached)
@@ -309,7 +309,7 @@ func TestCacheManyAtOnce(t *testing.T) {
 				}
 				runCached(t, c, fmt.Sprintf("x = %d\n", i*10+n))
 				got := runCached(t, c, cached)
-				got.Known = false
+				got.NoteFound = false
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-without +with):\n%s", diff)
 				}
@@ -320,7 +320,7 @@ func TestCacheManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := runCached(t, openCache(t, dir), cached); !got.Known {
+	if got := runCached(t, openCache(t, dir), cached); !got.NoteFound {
 		t.Error("nothing was remembered")
 	}
 	entries, err := os.ReadDir(dir)
@@ -338,7 +338,7 @@ func TestCacheShared(t *testing.T) {
 		wg.Go(func() {
 			for range 10 {
 				got := runCached(t, c, cached)
-				got.Known = false
+				got.NoteFound = false
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-without +with):\n%s", diff)
 				}
@@ -348,7 +348,7 @@ func TestCacheShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCacheForgets shows that what is not met again is forgotten.
+// TestCacheForgets checks that a cache drops items when it is full.
 func TestCacheForgets(t *testing.T) {
 	c := &Cache{}
 	large := fmt.Sprintf("x = '%0200000d'\n", 1)
@@ -356,23 +356,23 @@ func TestCacheForgets(t *testing.T) {
 	for i := range 200 { // 40 MB
 		runCached(t, c, large+fmt.Sprint("y = ", i, "\n"))
 	}
-	if runCached(t, c, cached).Known {
+	if runCached(t, c, cached).NoteFound {
 		t.Error("the first file of 40 MB of files is remembered")
 	}
-	if !runCached(t, c, large+"y = 199\n").Known {
+	if !runCached(t, c, large+"y = 199\n").NoteFound {
 		t.Error("the last file is not remembered")
 	}
 }
 
-// TestCacheForeign changes the build of the file, replaces the file by others, and gives it to
-// another user: the cache ignores it and writes a good one.
+// TestCacheForeign changes the build id of the file, replaces the file, and gives it to another
+// user. The cache ignores it and writes a good one.
 func TestCacheForeign(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	file := filepath.Join(dir, cacheFile)
 	write := func() []byte {
 		t.Helper()
 		c := openCache(t, dir)
-		if got := runCached(t, c, cached); got.Known {
+		if got := runCached(t, c, cached); got.NoteFound {
 			t.Error("got items of a foreign file")
 		}
 		if err := c.Save(); err != nil {
@@ -410,7 +410,8 @@ func TestCacheForeign(t *testing.T) {
 	})
 }
 
-// TestCacheForged stores bytes that are no program, with their SHA-256: nothing panics.
+// TestCacheForged stores bytes that are no program, with a correct SHA-256. The cache compiles the
+// file and does not panic.
 func TestCacheForged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	rapid.Check(t, func(r *rapid.T) {
@@ -438,8 +439,8 @@ func TestCacheForged(t *testing.T) {
 	})
 }
 
-// FuzzCacheFile reads any bytes behind the head of a file: starhost does not panic, and verified
-// items survive being written.
+// FuzzCacheFile parses any bytes after the head of a file. The parser does not panic, and verified
+// items survive a write.
 func FuzzCacheFile(f *testing.F) {
 	key := cacheKey{1}
 	f.Add(encodeItems(map[cacheKey][]byte{key: []byte("note"), {2}: nil}, nil)[len(cacheHead()):])
@@ -465,7 +466,7 @@ func FuzzCacheFile(f *testing.F) {
 	})
 }
 
-// TestCacheBound fills the file: it prefers the items that the process used.
+// TestCacheBound fills the file. Items that the process used have priority.
 func TestCacheBound(t *testing.T) {
 	used, others := map[cacheKey][]byte{}, map[cacheKey]storedItem{}
 	data := make([]byte, 1<<20)
@@ -486,7 +487,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// TestSaveOnce replaces the file only if there is something new, and does not lose old items.
+// TestSaveOnce checks that Save replaces the file only for new items, and preserves old items.
 func TestSaveOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c := openCache(t, dir)

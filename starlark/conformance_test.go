@@ -33,8 +33,7 @@ func upstream(t testing.TB, folder ...string) string {
 	return filepath.Join(append([]string{strings.TrimSpace(string(out))}, folder...)...)
 }
 
-// A chunk is a part of an upstream test file with the errors that its comments
-// expect, by line.
+// A chunk is a part of an upstream test file, with the expected errors of its comments by line.
 type chunk struct {
 	src    string
 	expect map[int]*regexp.Regexp
@@ -71,8 +70,8 @@ func optionsOf(src string) syntax.FileOptions {
 	}
 }
 
-// conformanceFiles are the files of upstream's TestExecFile but proto.star: the
-// protobuf module is no part of any host of ours.
+// conformanceFiles are the files of upstream's TestExecFile, except proto.star, because no host of
+// ours has the protobuf module.
 var conformanceFiles = []string{
 	"assign.star", "bool.star", "builtins.star", "bytes.star", "control.star", "dict.star", "float.star", "function.star", "int.star",
 	"json.star", "list.star", "math.star", "misc.star", "set.star", "string.star", "time.star", "tuple.star", "recursion.star",
@@ -97,10 +96,10 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// testChunk runs one chunk guarded and compares its failures with what it expects.
+// testChunk runs one chunk with guards, and compares its failures with the expected ones.
 func testChunk(t *testing.T, name, assert string, c chunk) {
 	r := &reporter{file: name}
-	s := New(Options{Limits: Limits{Timeout: time.Minute}}) // a busy machine is no failure
+	s := New(Options{Limits: Limits{Timeout: time.Minute}}) // a slow machine must not fail the test
 	s.dialect = optionsOf(c.src)
 	defineAll(t, s, r.env())
 	f, err := s.Parse(name, []byte(c.src))
@@ -114,7 +113,7 @@ func testChunk(t *testing.T, name, assert string, c chunk) {
 			return "lib/" + label, []byte(fmt.Sprintf("%s = %s_", module, module)), nil
 		}})
 	}
-	r.failed(err)
+	r.addError(err)
 	for _, line := range slices.Sorted(maps.Keys(r.got)) {
 		want := c.expect[line]
 		delete(c.expect, line)
@@ -128,7 +127,7 @@ func testChunk(t *testing.T, name, assert string, c chunk) {
 	}
 }
 
-// A reporter takes the failures of a chunk, by line of its file.
+// A reporter collects the failures of a chunk, by line of its file.
 type reporter struct {
 	file string
 	got  map[int]string
@@ -141,8 +140,8 @@ func (r *reporter) add(line int, msg string) {
 	r.got[line] += msg
 }
 
-// failed takes the error that ended the chunk.
-func (r *reporter) failed(err error) {
+// addError records the error that ended the chunk.
+func (r *reporter) addError(err error) {
 	var e *Error
 	if !errors.As(err, &e) {
 		return
@@ -156,7 +155,7 @@ func (r *reporter) failed(err error) {
 	r.add(e.Pos.Line, e.Msg)
 }
 
-// env has what assert.star and the chunks need of their host.
+// env returns the names that assert.star and the chunks need.
 func (r *reporter) env() starlark.StringDict {
 	return starlark.StringDict{
 		"error": builtin("error", func(th *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
@@ -204,7 +203,7 @@ func str(v starlark.Value) string {
 	return v.String()
 }
 
-// fibonacci is an iterable without a length and without an end.
+// fibonacci is an endless iterable without a length.
 type fibonacci struct{}
 
 func (fibonacci) Freeze()                    {}
@@ -223,7 +222,7 @@ func (it *fibonacciIterator) Next(p *starlark.Value) bool {
 	return true
 }
 
-// hasFields is a value whose fields can be set.
+// hasFields is a value with fields that a script can set.
 type hasFields struct {
 	attrs  starlark.StringDict
 	frozen bool
@@ -249,7 +248,7 @@ func (h *hasFields) SetField(name string, v starlark.Value) error {
 	return nil
 }
 
-// Binary makes list += hasfields 42.
+// Binary implements list += hasfields, which yields 42.
 func (h *hasFields) Binary(op syntax.Token, y starlark.Value, _ starlark.Side) (starlark.Value, error) {
 	if _, ok := y.(*starlark.List); ok && op == syntax.PLUS {
 		return starlark.MakeInt(42), nil

@@ -58,7 +58,7 @@ func TestEveryFunctionHasAPrice(t *testing.T) {
 	}
 }
 
-// nodePrices says for each node of the syntax what pays for its work.
+// nodePrices names, for each node of the syntax, the charge for its work.
 var nodePrices = map[string]string{
 	"File":          "free: its statements pay",
 	"AssignStmt":    "$setindex, $i+= and the like, $aug; a name costs its instruction",
@@ -115,8 +115,7 @@ func TestEverySyntaxNodeHasAPrice(t *testing.T) {
 	}
 }
 
-// operationsToPrice are expressions whose work grows with n, the size of what
-// the set-up makes.
+// operationsToPrice are expressions whose work grows with n. The set-up makes values of size n.
 var operationsToPrice = []struct{ name, setup, expr string }{
 	{"string +", "s = 'x' * n", "s + s"},
 	{"string *", "", "'x' * n"},
@@ -175,8 +174,8 @@ var operationsToPrice = []struct{ name, setup, expr string }{
 	{"dir", "s = struct(**{'a%d' % i: i for i in range(n // 16)})", "dir(s)"},
 }
 
-// TestBytesArePaidFor states the law of the cost table: what an operation
-// allocates is paid for, up to a factor and to what its instructions may allocate.
+// TestBytesArePaidFor states the law of the cost table: a run is charged for the bytes that it
+// allocates, up to a factor and a constant for each instruction.
 func TestBytesArePaidFor(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -184,7 +183,7 @@ func TestBytesArePaidFor(t *testing.T) {
 	for _, op := range operationsToPrice {
 		t.Run(op.name, func(t *testing.T) {
 			for _, n := range []int{4096, 8192, 16384} {
-				real, usage := allocated(t, op.setup, op.expr, n)
+				real, usage := measureAllocations(t, op.setup, op.expr, n)
 				if limit := 3*usage.Bytes/2 + 72*usage.Steps + 4096; real > limit {
 					t.Errorf("n = %d: allocated %d bytes, paid for %d and %d steps", n, real, usage.Bytes, usage.Steps)
 				}
@@ -193,14 +192,13 @@ func TestBytesArePaidFor(t *testing.T) {
 	}
 }
 
-// TestStepsGrowWithTheWork doubles the work of each operation: what it is charged
-// must follow.
+// TestStepsGrowWithTheWork doubles the work of each operation. The charges must grow with it.
 func TestStepsGrowWithTheWork(t *testing.T) {
 	for _, op := range operationsToPrice {
 		t.Run(op.name, func(t *testing.T) {
-			_, small := allocated(t, op.setup, op.expr, 16384)
-			_, large := allocated(t, op.setup, op.expr, 32768)
-			// Some operations pay in bytes alone; most in both.
+			_, small := measureAllocations(t, op.setup, op.expr, 16384)
+			_, large := measureAllocations(t, op.setup, op.expr, 32768)
+			// Some operations cost bytes alone; most cost both.
 			if 2*large.Steps < 3*small.Steps && 2*large.Bytes < 3*small.Bytes {
 				t.Errorf("charged %v for n, %v for 2n", small, large)
 			}
@@ -208,9 +206,9 @@ func TestStepsGrowWithTheWork(t *testing.T) {
 	}
 }
 
-// allocated evaluates expr over a set-up of size n, and returns what it really
-// allocated beside what it paid for.
-func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
+// measureAllocations evaluates expr with a set-up of size n. It returns the bytes that Go
+// allocated, and the charges.
+func measureAllocations(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 	t.Helper()
 	s := New(Options{Limits: Limits{Steps: 100_000_000, Memory: 1 << 32, Timeout: time.Minute}})
 	defineAll(t, s, starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make)})
@@ -227,7 +225,7 @@ func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 		}
 		return usage
 	}
-	call() // fills the pools
+	call() // fills the pools of workers
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	usage := call()
@@ -235,8 +233,7 @@ func allocated(t *testing.T, setup, expr string, n int) (uint64, Usage) {
 	return after.TotalAlloc - before.TotalAlloc, usage
 }
 
-// BenchmarkPrices reports the time of a charged step, which the cost table keeps
-// at 10 to 100 ns.
+// BenchmarkPrices reports the time of a charged step. The cost table aims at 10 to 100 ns.
 func BenchmarkPrices(b *testing.B) {
 	for _, op := range operationsToPrice {
 		b.Run(strings.ReplaceAll(op.name, " ", "_"), func(b *testing.B) {
@@ -258,8 +255,8 @@ func BenchmarkPrices(b *testing.B) {
 	}
 }
 
-// TestJoinInPlace: what is read where it stands gives the same, at the same price, as
-// what is copied first.
+// TestJoinInPlace checks that join has the same result and price for a list, which it reads in
+// place, and for a set, which it copies.
 func TestJoinInPlace(t *testing.T) {
 	for _, words := range []string{"[]", "['a']", "['a', 'b', '']", "['abc' * 100, 'd' * 1000]", "['a', 1]"} {
 		type outcome struct {
@@ -275,7 +272,7 @@ func TestJoinInPlace(t *testing.T) {
 			v, usage, err := s.Call(t.Context(), m.Globals["run"].(starlark.Callable), nil, nil)
 			return outcome{fmt.Sprint(v, err), usage}
 		}
-		want := join("set") // which is collected
+		want := join("set") // join copies a set
 		for _, kind := range []string{"list", "tuple"} {
 			if got := join(kind); got != want {
 				t.Errorf("%s(%s): got %v, want %v", kind, words, got, want)
@@ -284,7 +281,7 @@ func TestJoinInPlace(t *testing.T) {
 	}
 }
 
-// TestSteps: work that is not divided costs what dividing it by the price says.
+// TestSteps checks the short path of price.steps against a division.
 func TestSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		per := rapid.SampledFrom([]float64{0.25, 0.5, 1, 3, 7.3, 16, 128}).Draw(t, "per")

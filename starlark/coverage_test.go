@@ -14,8 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// coverageOf runs src, and shows what was counted: the lines with their counts, then
-// the conditions.
+// coverageOf runs src and formats the coverage: the lines with their counts, then the conditions.
 func coverageOf(t *testing.T, src string) string {
 	t.Helper()
 	c := &Coverage{}
@@ -76,8 +75,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageOfCalls: what handlers reach counts, also of files that were loaded,
-// and from many goroutines.
+// TestCoverageOfCalls checks that calls of handlers count, also in loaded files and from many
+// goroutines.
 func TestCoverageOfCalls(t *testing.T) {
 	c := &Coverage{}
 	s := New(Options{Coverage: c})
@@ -113,8 +112,8 @@ func TestCoverageOfCalls(t *testing.T) {
 	}
 }
 
-// TestCoverageOfOneFileTwice: evaluations of one text add up; those of another text
-// under its path have other lines, and are not counted.
+// TestCoverageOfOneFileTwice evaluates one text twice, which adds up, and another text under the
+// same path, which does not count.
 func TestCoverageOfOneFileTwice(t *testing.T) {
 	c := &Coverage{}
 	for _, src := range []string{"x = 1\n", "x = 1\n", "\n\ny = 2\n"} {
@@ -128,9 +127,9 @@ func TestCoverageOfOneFileTwice(t *testing.T) {
 	}
 }
 
-// traced runs src and returns its outputs, effects, errors, payments and values, and the steps of
+// traceRun runs src and returns its outputs, effects, errors, usage and values, and the steps of
 // the longest run.
-func traced(src string, limits Limits, c *Coverage) (trace string, steps uint64) {
+func traceRun(src string, limits Limits, c *Coverage) (trace string, steps uint64) {
 	var out strings.Builder
 	printLine := func(_ context.Context, pos Pos, text string) { fmt.Fprintf(&out, "%v %s\n", pos, text) }
 	s := New(Options{Limits: limits, Coverage: c, Print: printLine})
@@ -181,21 +180,21 @@ func traced(src string, limits Limits, c *Coverage) (trace string, steps uint64)
 	return out.String(), steps
 }
 
-// sameWithCoverage fails if coverage changes the trace of src, or if src fails with coverage at a
-// limit of steps that is just enough without it.
+// sameWithCoverage fails if coverage changes the trace of src. It also fails if src needs more than
+// its exact number of steps under coverage.
 func sameWithCoverage(t rapid.TB, src string) {
 	t.Helper()
 	limits := Limits{Memory: 8 << 20, Timeout: time.Minute}
-	plain, steps := traced(src, limits, nil)
+	plain, steps := traceRun(src, limits, nil)
 	limits.Steps = steps
-	covered, _ := traced(src, limits, &Coverage{})
+	covered, _ := traceRun(src, limits, &Coverage{})
 	if diff := cmp.Diff(plain, covered); diff != "" {
 		t.Fatalf("limit of %d steps: coverage changes (-without +with):\n%s\n%s", steps, diff, src)
 	}
 }
 
-// scriptsOfAllKinds have every statement in every place that a probe could disturb, and those
-// that grow most by it.
+// scriptsOfAllKinds have every statement in every place that a probe could disturb, and the
+// statements with the most probes for their steps.
 var scriptsOfAllKinds = []string{
 	"x = 1\n",
 	"1\n'doc'\n",
@@ -231,7 +230,7 @@ var scriptsOfAllKinds = []string{
 	"def f(n):\n  x = 'x'\n  for i in range(n):\n    x = x + x if i else x * 2\n  return len(x)\ndef main(): return f(40)\n",
 	"x = 0\nwhile x < 5:\n  if x == 3:\n    x = 9\n    continue\n  x += 1\n",
 	"def main(x = 1):\n" + strings.Repeat("  if x: pass\n", 300),
-	"def main():\n  " + strings.Repeat("x = [1, 2] if True else [3]\n  ", 70) + "return x\n", // pays for its frame
+	"def main():\n  " + strings.Repeat("x = [1, 2] if True else [3]\n  ", 70) + "return x\n", // a function that pays for its frame
 }
 
 func TestCoverageChangesNoValue(t *testing.T) {
@@ -251,8 +250,7 @@ func TestCoverageChangesNoValueOfRandomPrograms(t *testing.T) {
 	})
 }
 
-// TestCoverageBoundsSteps runs a loop without end: coverage raises the limit of its steps and
-// does not lift it.
+// TestCoverageBoundsSteps runs an endless loop under coverage, which must still reach a limit.
 func TestCoverageBoundsSteps(t *testing.T) {
 	s := New(Options{Coverage: new(Coverage), Limits: Limits{Steps: 1000}})
 	_, _, err := evalIn(s, "for x in range(1 << 40):\n    pass\n", Exec{})
@@ -261,8 +259,9 @@ func TestCoverageBoundsSteps(t *testing.T) {
 	}
 }
 
-// TestCoverageRaisesAllowances calls a function whose caller allows just the steps that it needs
-// without coverage. The usage, which counts against the limit of an event, does not grow either.
+// TestCoverageRaisesAllowances calls a function with an allowance of exactly the steps that it
+// needs without coverage. The usage, which counts against the limit of an event, does not grow
+// either.
 func TestCoverageRaisesAllowances(t *testing.T) {
 	const src = "def f(x = 1):\n    for i in range(100):\n        if x: pass\n"
 	call := func(c *Coverage, steps uint64) (Usage, error) {
@@ -283,7 +282,8 @@ func TestCoverageRaisesAllowances(t *testing.T) {
 	}
 }
 
-// A file that nothing reaches is in the report; what was counted of one stays.
+// TestExpect checks that the report has a file that no run reaches, and that AddFile preserves
+// counts.
 func TestExpect(t *testing.T) {
 	c := &Coverage{}
 	box := New(Options{Coverage: c})

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables in docs/sandbox.md")
 
-// TestDocsHaveThePrices keeps the tables of docs/sandbox.md to those of the code.
+// TestDocsHaveThePrices checks that the tables of docs/sandbox.md are those of the code.
 func TestDocsHaveThePrices(t *testing.T) {
 	const path, begin, end = "../docs/sandbox.md", "<!-- prices -->\n", "<!-- /prices -->"
 	page, err := os.ReadFile(path)

@@ -70,7 +70,7 @@ func TestCodes(t *testing.T) {
 				t.Error("codes are not in order")
 			}
 			if c.Bad == "" {
-				return // no file can show it
+				return // the file does not exist on disk
 			}
 			var e *Error
 			if err := run(c.Bad); !errors.As(err, &e) || e.Code != c.Code {
@@ -210,7 +210,7 @@ func TestSourceText(t *testing.T) {
 	}
 }
 
-// A redacted error keeps its place, its caret and what a limit says.
+// TestRedacted checks that a redacted error preserves its position, its caret and its limit.
 func TestRedacted(t *testing.T) {
 	hide := func(text string) string { return strings.ReplaceAll(text, "hunter22", "<the secret>") }
 	src := "def f():\n    x = \"hunter22\" + 1\nf()\n"

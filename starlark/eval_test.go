@@ -63,7 +63,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestEvalIsGuarded: an expression spends a budget as files and handlers do.
+// TestEvalIsGuarded checks that an expression spends a budget as files and handlers do.
 func TestEvalIsGuarded(t *testing.T) {
 	s, m, err := runText(t, evalModule, Exec{})
 	if err != nil {
@@ -89,8 +89,8 @@ func TestEvalIsGuarded(t *testing.T) {
 	}
 }
 
-// TestEvalSharesItsModule: expressions beside each other disturb neither the module
-// nor one another.
+// TestEvalSharesItsModule checks that concurrent expressions change neither the module nor each
+// other.
 func TestEvalSharesItsModule(t *testing.T) {
 	s, m, err := runText(t, evalModule, Exec{})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// addSeeds gives a fuzz test files of all kinds to start from.
+// addSeeds adds files of all kinds to the corpus of a fuzz test.
 func addSeeds(f *testing.F) {
 	for _, list := range [][]string{sameExamples, backtraceExamples} {
 		for _, src := range list {
@@ -33,8 +33,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// FuzzRun: whatever a file holds, evaluating it ends, soon, with values or with an
-// *Error that has a code, and never with a panic.
+// FuzzRun states a law for any file: its evaluation ends soon, with values or with an *Error that
+// has a code, and without a panic.
 func FuzzRun(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -54,8 +54,8 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// FuzzRewrite: what parses is rewritten to what compiles, or fails to compile as
-// the file itself does; nothing that amplifies is left.
+// FuzzRewrite states a law for any file that parses: the rewritten file compiles, or fails to
+// compile as the file itself does. No operation that amplifies is without a guard.
 func FuzzRewrite(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -66,11 +66,11 @@ func FuzzRewrite(f *testing.F) {
 		}
 		tree := file.Syntax()
 		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
-			return // a comprehension that assigns to elements
+			return // a comprehension cannot assign to elements
 		}
 		all := func(string) bool { return true }
 		_, guarded := starlark.FileProgram(tree, all)
-		if left := unguarded(tree); guarded == nil && len(left) > 0 { // what does not compile never runs
+		if left := unguardedOps(tree); guarded == nil && len(left) > 0 { // a file that does not compile never runs
 			t.Errorf("left unguarded: %v", left)
 		}
 		options := dialect
@@ -85,8 +85,8 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// FuzzSameAsStock: a small program has the same globals, or fails with the same
-// message, as in the plain interpreter, unless a limit stops it.
+// FuzzSameAsStock states a law for small programs: they have the same globals or fail with the same
+// message as in the plain interpreter, unless a limit stops them.
 func FuzzSameAsStock(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -99,8 +99,8 @@ func FuzzSameAsStock(f *testing.F) {
 		}
 		_, m, err := evalIn(s, src, Exec{})
 		var e *Error
-		if errors.As(err, &e) && strings.HasPrefix(e.Code, "E04") || err != nil && accepted(nil, err) {
-			return // stock may not survive this
+		if errors.As(err, &e) && strings.HasPrefix(e.Code, "E04") || err != nil && isAccepted(nil, err) {
+			return // the plain interpreter may crash on this
 		}
 		want, stock := stockSmall(src)
 		switch {
@@ -109,7 +109,7 @@ func FuzzSameAsStock(f *testing.F) {
 				t.Errorf("stock fails with %q, guarded with %q", stock, err)
 			}
 		case stock != nil || err != nil:
-			if !accepted(stock, err) {
+			if !isAccepted(stock, err) {
 				t.Errorf("stock: %v, guarded: %v", stock, err)
 			}
 		case want.String() != m.Globals.String():
@@ -118,9 +118,8 @@ func FuzzSameAsStock(f *testing.F) {
 	})
 }
 
-// tooMuch reports whether a source is of no use to the comparison: it could bring
-// the plain interpreter down, which has no limits but its steps.
-// rsplit allocates by its maximum.
+// tooMuch reports whether the plain interpreter might crash on a source, so that a comparison is
+// impossible. For example, rsplit allocates by its maximum.
 func tooMuch(src string) bool {
 	return len(src) > 2000 || strings.Contains(src, "load(") || strings.Contains(src, "rsplit")
 }
@@ -142,7 +141,7 @@ func normalised(src string) string {
 	return string(text)
 }
 
-// sameFailure compares messages, without places and suggestions.
+// sameFailure compares messages without positions and suggestions.
 func sameFailure(stock, guarded error) bool {
 	var e *Error
 	if !errors.As(guarded, &e) {
@@ -154,7 +153,7 @@ func sameFailure(stock, guarded error) bool {
 	var eval *starlark.EvalError
 	switch {
 	case errors.As(stock, &list), errors.As(stock, &syntaxErr):
-		return true // which of several is first may differ
+		return true // either of several errors may be first
 	case errors.As(stock, &eval):
 		msg = eval.Msg
 	}
@@ -162,23 +161,23 @@ func sameFailure(stock, guarded error) bool {
 		s, _, _ = strings.Cut(s, " (did you mean")
 		return s
 	}
-	return plain(cut(msg, maxMessage)) == plain(e.Msg) || accepted(stock, guarded)
+	return plain(cut(msg, maxMessage)) == plain(e.Msg) || isAccepted(stock, guarded)
 }
 
-// accepted are the differences that docs/sandbox.md lists.
-func accepted(stock, guarded error) bool {
+// isAccepted reports whether docs/sandbox.md lists a difference.
+func isAccepted(stock, guarded error) bool {
 	for _, err := range []error{stock, guarded} {
 		if err == nil {
 			continue
 		}
 		for _, text := range []string{
-			"panic",                       // stock's own
-			"cannot assign to an element", // a comprehension's target
-			"want a range of less than",   // overflow in stock
-			"too large to count from",     // overflow in stock
-			"captures itself",             // fatal in stock
-			"field or method",             // after the arguments here, before them there
-			"too many steps",              // the helpers' steps differ
+			"panic",                       // the plain interpreter alone
+			"cannot assign to an element", // in the target of a comprehension
+			"want a range of less than",   // stock overflows
+			"too large to count from",     // stock overflows
+			"captures itself",             // stock crashes
+			"field or method",             // here after the arguments, in stock before them
+			"too many steps",              // helpers take other steps
 			"source holds a NUL", "not UTF-8", "fail: ",
 		} {
 			if strings.Contains(err.Error(), text) {
@@ -189,8 +188,8 @@ func accepted(stock, guarded error) bool {
 	return false
 }
 
-// FuzzJSON: what json.encode writes, json.decode reads back; and it reads nothing
-// that it cannot write again.
+// FuzzJSON states a law: json.decode reads everything that json.encode writes, and json.encode can
+// write everything that json.decode reads.
 func FuzzJSON(f *testing.F) {
 	for _, text := range []string{`{"a":[1,2.5,null,true,"x\u00e9"]}`, `[]`, `-1`, `"`, `[1,]`, `{"a":1,"a":2}`, `1e400`, `12345678901234567890123`} {
 		f.Add(text)

@@ -14,8 +14,8 @@ import (
 
 func init() { starlark.HostilePlugin = hostilePlugin }
 
-// hostilePlugin loads a plugin as a program does, with a clock that is too slow to
-// end it, and uses all that it registers in one turn.
+// hostilePlugin loads a plugin as a program does, with a very long timeout, and calls all its
+// registrations in one turn.
 func hostilePlugin(path string) (starlark.Usage, error) {
 	ctx, dir := context.Background(), filepath.Dir(path)
 	config, _, err := loader.ParseConfig("starhost.toml", dir, []byte("[limits]\ntimeout = \"15s\"\n"))
@@ -35,8 +35,8 @@ func hostilePlugin(path string) (starlark.Usage, error) {
 	return usage, useAll(ctx, set.Host, p.Registered)
 }
 
-// useAll begins a turn, calls each tool, command and loader of p, and fires the event
-// of each hook. It returns the first failure.
+// useAll begins a turn, calls each tool, command and loader of p, and fires the event of each hook.
+// It returns the first failure.
 func useAll(ctx context.Context, h *starhost.Host, p *starhost.Plugin) error {
 	turn, err := h.NewSession(starhost.SessionConfig{ID: "s1", Model: "m1"}).Begin(ctx, starhost.Request{Text: "hi"})
 	if err != nil {
@@ -80,7 +80,7 @@ func useAll(ctx context.Context, h *starhost.Host, p *starhost.Plugin) error {
 	return firstOf(turn.Errors()...)
 }
 
-// firstOf returns the first error that is one.
+// firstOf returns the first error that is not nil.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

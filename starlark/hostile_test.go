@@ -23,15 +23,15 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// Hostile files run in a process each, so that one that escapes is seen and
-// does not end the test.
+// hostileEnv names a hostile file for a child process. Each hostile file runs in its own process,
+// so that the test survives and reports a crash.
 const hostileEnv = "STARHOST_HOSTILE_FILE"
 
-// HostilePlugin, where it is set, loads a hostile file as a plugin and calls what it
-// registers. Files that need more than the language are run by it.
+// HostilePlugin loads a hostile file as a plugin and calls its registrations. Another test package
+// sets it, for files that need more than the language.
 var HostilePlugin func(path string) (Usage, error)
 
-// hostilePluginEnv is set in processes that use HostilePlugin.
+// hostilePluginEnv is set in child processes that use HostilePlugin.
 const hostilePluginEnv = "STARHOST_HOSTILE_PLUGIN"
 
 func TestMain(m *testing.M) {
@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An outcome is how a hostile file ended.
+// An outcome says how a hostile file ended.
 type outcome struct {
-	Class   string // the limit, "error" or "completed"
+	Class   string // a limit, "error" or "completed"
 	Error   string
 	Pos     string
 	Steps   uint64
@@ -52,7 +52,7 @@ type outcome struct {
 	MiB     int
 }
 
-// hostileSandbox has what the files use beyond the language.
+// hostileSandbox returns a sandbox with the names that the files use beyond the language.
 func hostileSandbox() *Sandbox {
 	s := New(Options{Limits: Limits{Timeout: 8 * time.Second}})
 	s.dialect.While = true
@@ -68,7 +68,7 @@ func hostileChild(path string) {
 	info, err := os.Stat(path)
 	var text []byte
 	if err == nil {
-		// As a host does: what is too large is not read.
+		// A host does not read a file that is too large, either.
 		text = make([]byte, min(info.Size(), DefaultLimits().Source+1))
 		var f *os.File
 		if f, err = os.Open(path); err == nil {
@@ -90,7 +90,7 @@ func hostileChild(path string) {
 	json.NewEncoder(os.Stdout).Encode(o)
 }
 
-// peakMiB returns the most memory that the process ever held.
+// peakMiB returns the peak memory of the process.
 func peakMiB() int {
 	status, _ := os.ReadFile("/proc/self/status")
 	m := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
@@ -113,7 +113,7 @@ func runHostile(src string) (usage Usage, err error) {
 	return usage, err
 }
 
-// outcomeOf says how a file ended with err.
+// outcomeOf returns the outcome of a file that ended with err.
 func outcomeOf(usage Usage, err error) outcome {
 	o := outcome{Class: "completed", Steps: usage.Steps}
 	var limit *LimitError
@@ -136,8 +136,8 @@ func outcomeOf(usage Usage, err error) outcome {
 	return o
 }
 
-// callHandlers calls the function handle of a file that has one, as a host would
-// with what a plugin registered.
+// callHandlers calls the function handle of a file, if it has one, as a host calls registered
+// functions.
 func callHandlers(s *Sandbox, m *Module, usage *Usage) error {
 	handle, ok := m.Globals["handle"].(starlark.Callable)
 	if !ok {
@@ -154,7 +154,7 @@ var (
 	macroNest = regexp.MustCompile(`@@NEST\((\d+),("(?:[^"\\]|\\.)*")\)@@`)
 )
 
-// expandMacros writes out what testdata/hostile/README.md abbreviates.
+// expandMacros expands the abbreviations of testdata/hostile/README.md.
 func expandMacros(src string) string {
 	src = macroRep.ReplaceAllStringFunc(src, func(m string) string {
 		g := macroRep.FindStringSubmatch(m)
@@ -199,7 +199,7 @@ func hostileFiles(t testing.TB, dir string) []string {
 	return paths
 }
 
-// runChild runs one file in a process of its own.
+// runChild runs one file in a child process.
 func runChild(t testing.TB, path string, env ...string) outcome {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -212,8 +212,8 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	// The Go runtime alone reserves up to 6 GiB of address space; what is used is
-	// measured, as MiB.
+	// The Go runtime alone reserves up to 6 GiB of address space, so this bounds the address space
+	// only roughly. The test measures the used memory as MiB.
 	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 8388608; exec "$0"`, os.Args[0])
 	cmd.Env = append(append(os.Environ(), hostileEnv+"="+path), env...)
 	out, err := cmd.Output()
@@ -228,8 +228,8 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	return o
 }
 
-// hostileMiB bounds the memory of a process that runs a hostile file. Its time is
-// logged: how long half a second takes depends on what else the machine does.
+// hostileMiB bounds the memory of a process that runs a hostile file. The test logs its time but
+// does not bound it, because other programs slow it down.
 const hostileMiB = 160
 
 func testHostile(t *testing.T, dir string, env ...string) {
@@ -254,8 +254,7 @@ func testHostile(t *testing.T, dir string, env ...string) {
 	}
 }
 
-// mayComplete reports whether a file says that its attack may simply come to
-// nothing.
+// mayComplete reports whether a file declares that its attack may have no effect.
 func mayComplete(path string) bool {
 	text, _ := os.ReadFile(path)
 	expect := regexp.MustCompile(`(?m)^# expect:.*`).FindString(string(text))
@@ -264,8 +263,7 @@ func mayComplete(path string) bool {
 
 func TestHostileFiles(t *testing.T) { testHostile(t, "testdata/hostile") }
 
-// TestHostilePlugins runs attacks on what plugins can say beyond the language, with
-// everything that they can say.
+// TestHostilePlugins runs attacks on the vocabulary of plugins.
 func TestHostilePlugins(t *testing.T) {
 	testHostile(t, "../builtins/testdata/hostile", hostilePluginEnv+"=1")
 }
@@ -278,8 +276,8 @@ func TestSharedHostileFiles(t *testing.T) {
 	testHostile(t, dir)
 }
 
-// TestHostileFilesRepeat: how a file ends, where, with what text and after how many
-// steps depends on the file alone.
+// TestHostileFilesRepeat checks that the class, place, text and steps of an outcome depend on the
+// file alone.
 func TestHostileFilesRepeat(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("several processes for each file")

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInterpolate compares format % arg with the interpreter's: text and error.
+// TestInterpolate compares the result or error of format % arg with the interpreter's.
 func TestInterpolate(t *testing.T) {
 	values := []starlark.Value{
 		starlark.String(""), starlark.String("é%d"), starlark.String(strings.Repeat("long ", 200)),
@@ -28,15 +28,15 @@ func TestInterpolate(t *testing.T) {
 			arg = args[0]
 		}
 		want, wantErr := starlark.Binary(syntax.PERCENT, format, arg)
-		got, err := interpolated(format, arg)
+		got, err := interpolateIn(format, arg)
 		if errorText(err) != errorText(wantErr) || err == nil && got != want {
 			t.Errorf("%q %% %v: got %v (%v), want %v (%v)", format, arg, got, err, want, wantErr)
 		}
 	})
 }
 
-// interpolated is format % arg in a run with much memory.
-func interpolated(format starlark.String, arg starlark.Value) (starlark.Value, error) {
+// interpolateIn evaluates format % arg in a run with much memory.
+func interpolateIn(format starlark.String, arg starlark.Value) (starlark.Value, error) {
 	w, err := New(Options{}).startRun(context.Background())
 	if err != nil {
 		return nil, err

@@ -41,8 +41,8 @@ func TestLimitErrorSaysWhatWhereAndHowMuch(t *testing.T) {
 	}
 }
 
-// TestLimitsOfResultsHaveAPlace: what a handler returned is looked at when it has
-// ended, and reported at its definition.
+// TestLimitsOfResultsHaveAPlace checks that the error of a result has the position of the handler's
+// definition, because the handler has ended.
 func TestLimitsOfResultsHaveAPlace(t *testing.T) {
 	s, m, err := runText(t, "x = 1\ndef f():\n    x = [1]\n    for _ in range(40):\n        x = [x, x]\n    return x\n", Exec{})
 	if err != nil {
@@ -54,8 +54,8 @@ func TestLimitsOfResultsHaveAPlace(t *testing.T) {
 	}
 }
 
-// TestLimitOfStepsIsTheMost: a run may take as many steps as its limit says, and one
-// that needs one more is told so.
+// TestLimitOfStepsIsTheMost checks that a run may take exactly the steps of its limit, and that one
+// step more is an error.
 func TestLimitOfStepsIsTheMost(t *testing.T) {
 	const src = "x = 0\nfor i in range(30000):\n    x += i\n"
 	with := func(limit uint64) (uint64, error) {
@@ -77,8 +77,8 @@ func TestLimitOfStepsIsTheMost(t *testing.T) {
 	}
 }
 
-// TestLimitSaysWhoseItIs: the error names what raises the limit that holds, which of
-// a nested call may be the caller's.
+// TestLimitSaysWhoseItIs checks that the error names the setting of the limit that applies, which
+// may be the caller's in a nested call.
 func TestLimitSaysWhoseItIs(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -109,8 +109,8 @@ func TestLimitSaysWhoseItIs(t *testing.T) {
 	}
 }
 
-// TestNothingSwallowsALimit: places that take an error for an answer meet the
-// stopped run at the next step.
+// TestNothingSwallowsALimit runs operations that treat an error as a result. The run stops at the
+// next step.
 func TestNothingSwallowsALimit(t *testing.T) {
 	for _, src := range []string{
 		"x = json.decode('[' * 300 + ']' * 300, default = 1)\n",
@@ -161,7 +161,7 @@ func TestTimeout(t *testing.T) {
 		t.Errorf("a call of a context that is over: got %v, want context.Canceled", err)
 	}
 
-	// A stopped thread does not stop the next run.
+	// A stopped thread must not stop the next run.
 	if _, _, err := evalIn(s, "x = [i for i in range(1000)]", Exec{}); err != nil {
 		t.Error(err)
 	}
@@ -199,7 +199,7 @@ func TestWithLimits(t *testing.T) {
 	}
 }
 
-// TestWith: names are shared, limits, texts and what is printed are not.
+// TestWith checks that sandboxes share names, but not limits, texts and output.
 func TestWith(t *testing.T) {
 	s := New(Options{})
 	defineAll(t, s, starlark.StringDict{"answer": starlark.MakeInt(42)})
@@ -220,8 +220,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// TestNestedLimits: a nested call that spends the caller's budget stops both, one
-// that reaches a lower limit of its own is an error that the caller may survive.
+// TestNestedLimits checks two nested calls: one that spends the caller's budget stops both, and one
+// that reaches its own lower limit fails with an error that the caller may survive.
 func TestNestedLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -251,8 +251,8 @@ func TestNestedLimits(t *testing.T) {
 	}
 }
 
-// TestAllowance: a call may have less than the limits of the sandbox. Its own limit is the lower of
-// the two, also in a nested call, and the error says what raises it.
+// TestAllowance checks a call with less than the limits of the sandbox. The lower of the two limits
+// applies, also in a nested call, and the error names its setting.
 func TestAllowance(t *testing.T) {
 	s := New(Options{Limits: Limits{Steps: 100_000}})
 	var loop starlark.Callable
@@ -288,8 +288,8 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// TestKeptContextIsNoPartOfAnEndedRun: a context that outlives its run makes calls
-// of its own.
+// TestKeptContextIsNoPartOfAnEndedRun checks that calls with the context of an ended run have
+// separate budgets.
 func TestKeptContextIsNoPartOfAnEndedRun(t *testing.T) {
 	s := New(Options{})
 	var kept context.Context
@@ -369,13 +369,13 @@ func TestFile(t *testing.T) {
 		t.Error("two callers got the same tree")
 	}
 	if f, err = New(Options{}).Parse("no-file.star", nil); err != nil || len(f.Syntax().Stmts) != 0 {
-		t.Errorf("no text: got %v", err) // it is no name of a file to read
+		t.Errorf("no text: got %v", err) // a nil source is an empty file
 	}
 }
 
-// TestRewritingIsNotSeen: what a script can find out about itself is as it wrote it.
+// TestRewritingIsNotSeen checks that a script cannot observe the rewriter.
 func TestRewritingIsNotSeen(t *testing.T) {
-	body := strings.Repeat("    x = x + [x]\n", 200) // a body that pays for its frame
+	body := strings.Repeat("    x = x + [x]\n", 200) // a function that pays for its frame
 	src := "def f(x, *a, **k):\n    \"\"\"The doc string.\"\"\"\n" + body + "    return x\ng = lambda **k: 1\ny = [str(f), repr(f), type(f), dir(f), str(g), str('a'.join), str(len), hasattr(f, 'x')]\n"
 	_, m, err := runText(t, src, Exec{})
 	if err != nil {
@@ -428,13 +428,13 @@ func TestHostValuesStandForCoreTypes(t *testing.T) {
 	}
 }
 
-// A box holds a value of a script.
-type box struct {
+// A valueBox contains a value of a script.
+type valueBox struct {
 	starlark.Value
 	held starlark.Value
 }
 
-func (b box) Parts() []starlark.Value { return []starlark.Value{b.held} }
+func (b valueBox) Parts() []starlark.Value { return []starlark.Value{b.held} }
 
 func TestFreezeCheck(t *testing.T) {
 	var deep starlark.Value = starlark.None
@@ -447,7 +447,7 @@ func TestFreezeCheck(t *testing.T) {
 	}
 	var shared starlark.Value = starlark.None
 	for range 30 {
-		shared = starlark.NewList([]starlark.Value{shared, shared}) // knows that it is frozen
+		shared = starlark.NewList([]starlark.Value{shared, shared}) // a list, which freezes once
 	}
 	cyclic := starlark.NewDict(1)
 	if err := cyclic.SetKey(starlark.String("self"), cyclic); err != nil {
@@ -464,7 +464,7 @@ func TestFreezeCheck(t *testing.T) {
 		{"deep tuple", deep, "freeze limit exceeded: \"nesting of values\" needs 513 values, limit 512"},
 		{"many tuples", dag, "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
 		{"in a struct", starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"a": dag}), "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
-		{"in a host's value", box{starlark.None, dag}, "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
+		{"in a host's value", valueBox{starlark.None, dag}, "freeze limit exceeded: \"number of values\" needs 100001 values, limit 100000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -487,20 +487,20 @@ func TestLocateWithoutSandbox(t *testing.T) {
 	if e.Error() != "some cause" || e.Code != "E0110" || e.Detail() != "some cause [E0110]\n  help: starhost docs E0110\n" {
 		t.Errorf("got %#v", e)
 	}
-	coded := Locate(fmt.Errorf("outside: %w", &explained{}), func(string) string { return "a\nb\n" })
+	coded := Locate(fmt.Errorf("outside: %w", &codedError{}), func(string) string { return "a\nb\n" })
 	want := "g.star:2:1: outside: it broke [E0999]\n    2 | b\n      | ^\n  help: mend it\n  help: starhost docs E0999\n"
 	if diff := cmp.Diff(want, coded.Detail()); diff != "" {
 		t.Errorf("Detail (-want +got):\n%s", diff)
 	}
 }
 
-// explained is an error of a builtin that knows its code, place and help.
-type explained struct{}
+// A codedError is an error of a builtin with a code, a place and a help text.
+type codedError struct{}
 
-func (*explained) Error() string { return "it broke" }
-func (*explained) Code() string  { return "E0999" }
-func (*explained) Help() string  { return "mend it" }
-func (*explained) Place() syntax.Position {
+func (*codedError) Error() string { return "it broke" }
+func (*codedError) Code() string  { return "E0999" }
+func (*codedError) Help() string  { return "mend it" }
+func (*codedError) Place() syntax.Position {
 	file := "g.star"
 	return syntax.MakePosition(&file, 2, 1)
 }

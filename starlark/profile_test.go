@@ -22,8 +22,8 @@ A = outer(30)
 B = "x" * 1000
 `
 
-// TestProfile: what lines spend adds up to what runs used, names who called them, and
-// is the same every time.
+// TestProfile checks that the samples of all lines add up to the usage of the runs, name the
+// callers, and repeat.
 func TestProfile(t *testing.T) {
 	run := func(p *Profile) Usage {
 		t.Helper()
@@ -74,8 +74,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfileOfNestedCalls: a nested call is inside of the call that made it, and its
-// steps count once.
+// TestProfileOfNestedCalls checks that the stack of a nested call contains the calling run, and
+// that its steps count once.
 func TestProfileOfNestedCalls(t *testing.T) {
 	var p Profile
 	box := New(Options{Profile: &p})

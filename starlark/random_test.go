@@ -10,16 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A program writes random statements over variables of a few types. Half of its
-// arithmetic is of the kind that int_kinds.go leaves without guards; now and then a
-// type is wrong.
+// A program generates random statements over variables of a few types. The rewriter leaves half of
+// its arithmetic without guards (see int_kinds.go). Now and then a type is wrong.
 type program struct {
 	t     *rapid.T
 	b     strings.Builder
 	depth int
 }
 
-// Variables and leaves by type. a and b are parameters: nothing is known of them.
+// These are variables and leaves by type. The rewriter must expect any value in a and b, which are
+// parameters.
 var (
 	varsOf = map[string][]string{
 		"int": {"a", "b", "c", "i", "n"}, "string": {"s", "u"}, "list": {"xs", "ys"}, "dict": {"d"}, "bool": {"ok"},
@@ -75,7 +75,7 @@ func (p *program) block(format string, args ...any) {
 	p.depth--
 }
 
-// expr returns an expression of a type, or rarely of another.
+// expr returns an expression of a type, or sometimes of another type.
 func (p *program) expr(typ string, depth int) string {
 	if rapid.IntRange(0, 60).Draw(p.t, "wrong") == 60 {
 		typ = p.pick("type", types)
@@ -112,7 +112,8 @@ func (p *program) expr(typ string, depth int) string {
 	return fmt.Sprintf("(%s %s %s)", sub(of), op, sub(of))
 }
 
-// TestRandomProgramsAreThoseOfStock: a program means the same guarded and not.
+// TestRandomProgramsAreThoseOfStock checks that random programs have the same results with guards
+// and without.
 func TestRandomProgramsAreThoseOfStock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &program{t: t}

@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// linesOf returns what reads the lines of a text, and then gives an error.
+// linesOf returns a function that returns the lines of a text, and then an error.
 func linesOf(text string, end error) func(bool) (string, error) {
 	lines := strings.SplitAfter(text, "\n")
 	return func(bool) (string, error) {
@@ -25,7 +25,7 @@ func linesOf(text string, end error) func(bool) (string, error) {
 	}
 }
 
-// session evaluates all lines of a text, and returns what a terminal would show.
+// session evaluates all lines of a text, and returns the text that a terminal would show.
 func session(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
@@ -55,7 +55,7 @@ func session(t *testing.T, text string) string {
 	}
 }
 
-// filesOf is a Load function over files by name.
+// filesOf returns a Load function for files by name.
 func filesOf(files map[string]string) func(from, label string) (string, []byte, error) {
 	return func(from, label string) (string, []byte, error) {
 		src, ok := files[label]
@@ -139,8 +139,8 @@ func TestREPL(t *testing.T) {
 	}
 }
 
-// TestREPLLimits: each statement has a budget of its own, that of what it shows
-// included, and a statement that is stopped ends nothing.
+// TestREPLLimits checks that each statement has its own budget, which includes formatting its
+// value, and that the REPL continues after a stopped statement.
 func TestREPLLimits(t *testing.T) {
 	for _, stmt := range []string{
 		"[x for x in range(1000000)]",
@@ -192,7 +192,7 @@ func TestREPLStops(t *testing.T) {
 	}
 }
 
-// TestREPLUse: a module's names are at hand, and its errors show its lines.
+// TestREPLUse checks that statements see the names of a module, and that errors quote its lines.
 func TestREPLUse(t *testing.T) {
 	_, m, err := runText(t, "LIMIT = 3\ndef bad(x):\n    return x // 0\n", Exec{Env: starlark.StringDict{"config": starlark.String("c")}})
 	if err != nil {
@@ -291,7 +291,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// FuzzREPL: no lines make a REPL panic or hang, and it reads all of them.
+// FuzzREPL states a law for any lines: the REPL reads all of them, and does not panic or hang.
 func FuzzREPL(f *testing.F) {
 	f.Add("x = 1\nx += 2\ndef f():\n  return x\nf()\n[\n1]\n")
 	f.Add("if 1:\n 2\nelse:\n 3\n'''\n")

@@ -43,7 +43,7 @@ func guardedRun(t testing.TB, src string) (starlark.StringDict, error) {
 	return m.Globals, nil
 }
 
-// backtraceExamples fail in stock and guarded, at the same places.
+// backtraceExamples fail at the same positions in stock and with guards.
 var backtraceExamples = []string{
 	"def f(a, b):\n    return 1 + a + b\ndef g():\n    return f(2, 'x')\ng()",
 	"x = [1]\ny = 'k'\nz = x[y]",
@@ -126,7 +126,7 @@ var backtraceExamples = []string{
 	"def f():\n  y = x\n  x = 1\nf()",
 }
 
-// backtrace describes a failure of the interpreter, without helpers.
+// backtrace formats the stack of an interpreter's error, without helpers.
 func backtrace(err error) string {
 	var e *starlark.EvalError
 	if !errors.As(err, &e) {
@@ -143,10 +143,10 @@ func backtrace(err error) string {
 
 func TestBacktracesAreThoseOfStock(t *testing.T) {
 	moved := map[string]bool{
-		// A slice fails at its bracket; stock reports the last of its operands.
+		// With guards, a slice fails at its bracket; stock reports the last operand.
 		"s = 'abc'\nn = 'x'\ns[n:]": true,
-		// A method that does not exist is reported at the parenthesis of its call,
-		// after the arguments were evaluated; stock reports the point, before.
+		// With guards, a missing method fails at the parenthesis of its call, after the arguments;
+		// stock reports the point, before the arguments.
 		"x = [1]\nx.nosuch(1)": true,
 		"x = [1]\nx.keys(1)":   true,
 	}
@@ -163,7 +163,7 @@ func TestBacktracesAreThoseOfStock(t *testing.T) {
 	}
 }
 
-// sameExamples have the same values in stock and guarded.
+// sameExamples have the same values in stock and with guards.
 var sameExamples = []string{
 	"a = [1, 2, 3]\na[1] += 5\na[0], b = 7, a[0]\n",
 	"i = 0\na = [5, 6]\ni, a[i] = 1, 9\n",
@@ -192,7 +192,7 @@ var sameExamples = []string{
 	"x = (lambda a, b = 2: a + b)(1)\ny = [f(2) for f in [lambda v: v + 1]]\nz = (lambda *a, **k: (a, k))(1, b = 2)\n",
 	"x = 1 if 2 > 1 else 3\ny = not 1 in [1]\nz = 1 and 2 or 3\n",
 	"None_ = 3\nx = 'abc'[1:]\n",
-	"x = str(0)" + strings.Repeat(" + str(1) + 'b'", 100) + "\n", // more than one call takes
+	"x = str(0)" + strings.Repeat(" + str(1) + 'b'", 100) + "\n", // more terms than one call takes
 }
 
 func TestValuesAreThoseOfStock(t *testing.T) {
@@ -213,9 +213,9 @@ func TestValuesAreThoseOfStock(t *testing.T) {
 	}
 }
 
-// unguarded returns the operations of a rewritten tree that can amplify, but for
-// those whose operands are known to be small.
-func unguarded(f *syntax.File) []string {
+// unguardedOps returns the operations of a rewritten tree that can amplify. It omits operations on
+// small numbers.
+func unguardedOps(f *syntax.File) []string {
 	var list []string
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -230,7 +230,7 @@ func unguarded(f *syntax.File) []string {
 			}
 		case *syntax.AssignStmt:
 			if _, ok := n.LHS.(*syntax.DotExpr); ok {
-				return false // a field that is assigned to
+				return false // an assigned field
 			}
 			switch n.Op {
 			case syntax.EQ, syntax.PLUS_EQ, syntax.MINUS_EQ, syntax.STAR_EQ,
@@ -254,16 +254,16 @@ func TestNothingIsLeftUnguarded(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		before := unguarded(f.Syntax())
+		before := unguardedOps(f.Syntax())
 		tree := f.Syntax()
 		if err := rewrite(tree, func(string) bool { return false }, nil); err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue
 		}
-		if left := unguarded(tree); len(left) > 0 {
+		if left := unguardedOps(tree); len(left) > 0 {
 			t.Errorf("%q: left unguarded: %v", src, left)
 		}
-		if diff := cmp.Diff(before, unguarded(f.Syntax())); diff != "" {
+		if diff := cmp.Diff(before, unguardedOps(f.Syntax())); diff != "" {
 			t.Errorf("%q: the file's own tree was changed (-want +got):\n%s", src, diff)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// runText evaluates src as f.star, with a few functions of a host.
+// runText evaluates src as f.star, with a few host functions.
 func runText(t testing.TB, src string, e Exec) (*Sandbox, *Module, error) {
 	t.Helper()
 	s := New(Options{})
@@ -39,7 +39,7 @@ func defineAll(t testing.TB, s *Sandbox, env starlark.StringDict) {
 	}
 }
 
-// files is a Load function over file contents by name.
+// files returns a Load function for file contents by name.
 func files(m map[string]string) func(from, label string) (string, []byte, error) {
 	return func(from, label string) (string, []byte, error) {
 		src, ok := m[label]
@@ -97,7 +97,7 @@ func TestLoad(t *testing.T) {
 		name  string
 		src   string
 		files map[string]string
-		want  string // of the global x, or the error
+		want  string // value of the global x, or the error
 	}{
 		{"a name", `load("a.star", "x")` + "\ny = x", map[string]string{"a.star": "x = 1"}, ""},
 		{"each file once", `load("a.star", "x"); load("b.star", "y")`, map[string]string{"a.star": "x = []", "b.star": `load("a.star", "x"); y = x`}, ""},

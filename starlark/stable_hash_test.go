@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keys generates hashable values without strings of seeded length.
+// keys generates hashable values without long strings, whose hash is random.
 func keys() *rapid.Generator[starlark.Value] {
 	return rapid.Custom(func(t *rapid.T) starlark.Value {
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
@@ -28,8 +28,8 @@ func keys() *rapid.Generator[starlark.Value] {
 	})
 }
 
-// TestStableHash: without long strings it is the interpreter's hash, so that what
-// collides there collides here.
+// TestStableHash compares the hash with the interpreter's for keys without long strings, so that
+// both have the same collisions.
 func TestStableHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := keys().Draw(t, "key")

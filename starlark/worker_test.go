@@ -7,7 +7,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// TestWorkerOf: a thread is known by being a part of its worker, whatever others call theirs.
+// TestWorkerOf checks that workerOf recognises the thread of a worker, and no other thread of the
+// same name.
 func TestWorkerOf(t *testing.T) {
 	w, err := New(Options{}).startRun(context.Background())
 	if err != nil {
