@@ -32,10 +32,14 @@ def hook(messages, tools):
 func benchEvent(messages, size int) *starhost.Event {
 	list := make([]starhost.Message, messages)
 	for i := range list {
-		list[i] = starhost.Message{Role: []string{starhost.RoleUser, starhost.RoleAssistant}[i%2], Content: fragments.NewText(strings.Repeat("x", size))}
+		role := []string{starhost.RoleUser, starhost.RoleAssistant}[i%2]
+		list[i] = starhost.Message{Role: role, Content: fragments.NewText(strings.Repeat("x", size))}
 	}
 	tools := []starhost.Tool{{Name: "page"}, {Name: "restart"}, {Name: "search"}}
-	return &starhost.Event{Name: "pre_llm_call", Messages: starhost.NewList(list), Tools: starhost.NewList(tools), Model: "m1", UserMessage: "hi"}
+	return &starhost.Event{
+		Name: "pre_llm_call", Model: "m1", UserMessage: "hi",
+		Messages: starhost.NewList(list), Tools: starhost.NewList(tools),
+	}
 }
 
 // BenchmarkHook measures a hook at three levels: fired by the host, as a registered Go
@@ -105,7 +109,9 @@ func (l *loadedScript) raw(t testing.TB, e *starhost.Event, args []string, work 
 		}
 		values = append(values, v)
 	}
-	inside := starlark.NewBuiltin("raw", func(th *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	inside := starlark.NewBuiltin("raw", func(
+		th *starlark.Thread, _ *starlark.Builtin, _ starlark.Tuple, _ []starlark.Tuple,
+	) (starlark.Value, error) {
 		work(func() error {
 			_, err := starlark.Call(th, fn, values, nil)
 			return err
@@ -163,7 +169,8 @@ func BenchmarkAssembly(b *testing.B) {
 				if name == "new" {
 					n++
 				}
-				if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(b.Context(), starhost.Request{Text: "Why?", Fragments: refs(fmt.Sprint(n))}); err != nil {
+				r := starhost.Request{Text: "Why?", Fragments: refs(fmt.Sprint(n))}
+				if _, err := h.NewSession(starhost.SessionConfig{}).Prompt(b.Context(), r); err != nil {
 					b.Fatal(err)
 				}
 			}

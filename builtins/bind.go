@@ -92,7 +92,9 @@ func (s *signature) takesArgument(name string) bool {
 func checkNames(c call.Call, s *signature, what string, offered []string) error {
 	for _, p := range s.namedParams() {
 		if !slices.Contains(offered, p.name) {
-			return c.Fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s", s.arg, what, p.name, near.DidYouMean(p.name, append(slices.Clone(offered), ctxName)), strings.Join(offered, ", ")).
+			hint := near.DidYouMean(p.name, append(slices.Clone(offered), ctxName))
+			return c.Fail("E0307", "%s: %s offers no %q%s; it offers ctx, %s",
+				s.arg, what, p.name, hint, strings.Join(offered, ", ")).
 				Way("a parameter that is only for a default begins with _")
 		}
 	}
@@ -101,7 +103,9 @@ func checkNames(c call.Call, s *signature, what string, offered []string) error 
 
 // keywordArguments returns the keyword arguments of a call, in the order of names: ctx, the
 // arguments that the parameters name and, with **kwargs, all other names.
-func (s *signature) keywordArguments(h *handlerCall, names []string, get func(name string) (starlark.Value, error)) ([]starlark.Tuple, error) {
+func (s *signature) keywordArguments(
+	h *handlerCall, names []string, get func(name string) (starlark.Value, error),
+) ([]starlark.Tuple, error) {
 	var kwargs []starlark.Tuple
 	if s.takesArgument(ctxName) {
 		kwargs = append(kwargs, starlark.Tuple{starlark.String(ctxName), h.ctx()})
@@ -131,7 +135,8 @@ func (s *signature) arranger(spec *starhost.EventSpec) eventArguments {
 		}
 	}
 	return func(h *handlerCall, e *starhost.Event) (starlark.Tuple, []starlark.Tuple, error) {
-		kwargs, err := s.keywordArguments(h, spec.Args, func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) })
+		get := func(name string) (starlark.Value, error) { return argumentValue(e.Arg(name)) }
+		kwargs, err := s.keywordArguments(h, spec.Args, get)
 		return nil, kwargs, err
 	}
 }
@@ -157,7 +162,9 @@ func (s *signature) fieldGetters() (fields []func(*starhost.Event) any, ok bool)
 
 // positionalArguments returns the arguments of a call by position. Passing by name would have
 // the same effect, but takes more allocations.
-func positionalArguments(h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any) (starlark.Tuple, error) {
+func positionalArguments(
+	h *handlerCall, e *starhost.Event, fields []func(*starhost.Event) any,
+) (starlark.Tuple, error) {
 	args := h.argBuffer[:0]
 	for _, field := range fields {
 		if field == nil {
@@ -182,7 +189,9 @@ type positionalHandler struct {
 
 // readPositionalHandler reads the parameters of a handler that takes args arguments (1 or 0) by
 // position, and optionally ctx in front of them.
-func readPositionalHandler(c call.Call, r *Recorder, arg string, handler starlark.Callable, args int) (*positionalHandler, error) {
+func readPositionalHandler(
+	c call.Call, r *Recorder, arg string, handler starlark.Callable, args int,
+) (*positionalHandler, error) {
 	s, err := signatureOf(c, r, arg, handler)
 	if err != nil {
 		return nil, err
@@ -208,11 +217,16 @@ func readPositionalHandler(c call.Call, r *Recorder, arg string, handler starlar
 // another parameter without a default follows.
 func (s *signature) takesContextFirst(places []param) bool {
 	first, last := places[0], places[len(places)-1]
-	return s.fn.NumKwonlyParams() == 0 && first.value == nil && (first.name == ctxName || len(places) > 1 && last.value == nil)
+	if s.fn.NumKwonlyParams() > 0 || first.value != nil {
+		return false
+	}
+	return first.name == ctxName || len(places) > 1 && last.value == nil
 }
 
 // call calls the handler for a turn. A handler without arguments ignores arg.
-func (p *positionalHandler) call(ctx context.Context, r *Recorder, t *starhost.Turn, arg string) (starlark.Value, error) {
+func (p *positionalHandler) call(
+	ctx context.Context, r *Recorder, t *starhost.Turn, arg string,
+) (starlark.Value, error) {
 	h := r.begin(ctx, t)
 	args := h.argBuffer[:0]
 	if p.ctx {

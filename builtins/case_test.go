@@ -87,7 +87,9 @@ func (d *driver) Command(ctx context.Context, line string) (starhost.CommandRepl
 	return d.current(ctx).Command(ctx, line)
 }
 
-func (d *driver) RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error) {
+func (d *driver) RenderTemplate(
+	ctx context.Context, ref, input string, params map[string]string,
+) (starhost.Template, error) {
 	tm, err := d.current(ctx).LoadTemplate(ctx, ref)
 	if err != nil {
 		return tm, err

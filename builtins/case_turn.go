@@ -126,7 +126,9 @@ func caseTurn(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) { return d.Turn(ctx, r, replies) })
+	result, err := runStep(c, func(ctx context.Context) (*starhost.TurnResult, error) {
+		return d.Turn(ctx, r, replies)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,9 @@ func replyValue(reply *starhost.ToolReply, arguments starlark.Value) starlark.Va
 
 // replyStruct converts a result to a struct of the given kind. denied is the decision that
 // denied the call, or nil; name and arguments say which call.
-func replyStruct(r *starhost.Result, denied *starhost.Decision, name string, kind starlark.String, arguments starlark.Value) starlark.Value {
+func replyStruct(
+	r *starhost.Result, denied *starhost.Decision, name string, kind starlark.String, arguments starlark.Value,
+) starlark.Value {
 	reason := ""
 	if denied != nil {
 		reason = denied.Reason
@@ -187,6 +191,8 @@ func caseTemplate(c call.Call, d CaseDriver) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	tm, err := runStep(c, func(ctx context.Context) (starhost.Template, error) { return d.RenderTemplate(ctx, ref, input, params) })
+	tm, err := runStep(c, func(ctx context.Context) (starhost.Template, error) {
+		return d.RenderTemplate(ctx, ref, input, params)
+	})
 	return &templateValue{tm}, err
 }

@@ -61,7 +61,9 @@ func (v *ctxValue) Attr(name string) (starlark.Value, error) {
 func (v *ctxValue) method(m ctxMember) starlark.Value {
 	full := "ctx." + m.name
 	h := v.call
-	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(full, func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
 		c := call.Call{Runtime: h.rec.rt, Thread: th, Name: full, Args: args, Kwargs: kwargs}
 		if err := c.Pay(1, 64); err != nil {
 			return nil, err

@@ -23,7 +23,8 @@ const (
 //
 //	ctx.http.get(url, params={}, headers={}, auth=None, timeout=None)
 //	ctx.http.post(url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
-//	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None, timeout=None)
+//	ctx.http.request(method, url, body=None, json=None, params={}, headers={}, auth=None,
+//	                 timeout=None)
 func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, error) {
 	return func(c call.Call, h *handlerCall) (starlark.Value, error) {
 		var (
@@ -44,7 +45,8 @@ func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, e
 		if err := c.Bind(append(pairs, "params??", &params, "headers??", &headers, "auth??", &auth, "timeout??", &timeout)...); err != nil {
 			return nil, err
 		}
-		r.Params, r.Headers, r.Auth, r.Body, r.Timeout = params, headers, auth.Auth, string(body), time.Duration(timeout)
+		r.Params, r.Headers, r.Auth = params, headers, auth.Auth
+		r.Body, r.Timeout = string(body), time.Duration(timeout)
 		if data != nil {
 			var err error
 			if r.JSON, err = encodeJSON(c, "json", data); err != nil {
@@ -54,11 +56,14 @@ func sendRequest(method string) func(call.Call, *handlerCall) (starlark.Value, e
 		if err := c.Pay(20+len(r.Body)/64, len(r.Body)); err != nil {
 			return nil, err
 		}
-		reply, err := runEffect(c, func(ctx context.Context) (effects.Response, error) { return h.rec.world.Fetch(ctx, r) })
+		reply, err := runEffect(c, func(ctx context.Context) (effects.Response, error) {
+			return h.rec.world.Fetch(ctx, r)
+		})
 		if err != nil {
 			return nil, err
 		}
-		return &responseValue{rt: c.Runtime, r: reply, text: asText(reply.Body)}, c.Pay(4+len(reply.Body)/32, 512+2*len(reply.Body))
+		v := &responseValue{rt: c.Runtime, r: reply, text: asText(reply.Body)}
+		return v, c.Pay(4+len(reply.Body)/32, 512+2*len(reply.Body))
 	}
 }
 

@@ -21,7 +21,8 @@ func ctxProgress(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err := c.Pay(progressSteps, len(message)); err != nil {
 		return nil, err
 	}
-	starhost.Progress{Done: float64(done), Total: float64(total), Message: h.rec.world.Redact(message)}.Report(c.Runtime.Context(c.Thread))
+	p := starhost.Progress{Done: float64(done), Total: float64(total), Message: h.rec.world.Redact(message)}
+	p.Report(c.Runtime.Context(c.Thread))
 	return starlark.None, nil
 }
 

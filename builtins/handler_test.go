@@ -409,7 +409,11 @@ register_tool(derived)
 // their own results.
 func TestHandlersTogether(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "docs"), 0o755), os.WriteFile(filepath.Join(dir, "docs/a.md"), []byte("A"), 0o644)); err != nil {
+	err := errors.Join(
+		os.Mkdir(filepath.Join(dir, "docs"), 0o755),
+		os.WriteFile(filepath.Join(dir, "docs/a.md"), []byte("A"), 0o644),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	l := script{dir: dir, src: `

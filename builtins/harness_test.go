@@ -59,9 +59,10 @@ func (s script) load(t testing.TB) (*loadedScript, error) {
 	if s.endless {
 		limits = starlark.Limits{Steps: math.MaxUint64 / 2, Memory: math.MaxUint64 / 2, Timeout: time.Hour}
 	}
-	box := starlark.New(starlark.Options{Limits: limits, Print: func(ctx context.Context, pos starlark.Pos, text string) {
+	printTo := func(ctx context.Context, pos starlark.Pos, text string) {
 		builtins.PrintTo(ctx, pos.File, pos.Line, pos.Col, text)
-	}})
+	}
+	box := starlark.New(starlark.Options{Limits: limits, Print: printTo})
 	entries := builtins.Table(box)
 	for _, e := range builtins.CaseTable(box, nil) {
 		if s.cases || strings.HasPrefix(e.Name, "assert_") {
@@ -214,7 +215,8 @@ func (l *loadedScript) turn(t testing.TB, r starhost.Request) *starhost.Turn {
 // call calls a tool with JSON arguments.
 func (l *loadedScript) call(t testing.TB, name, args string) starhost.ToolReply {
 	t.Helper()
-	reply, err := l.turn(t, starhost.Request{}).CallTool(t.Context(), starhost.ToolCall{ID: "1", Name: name, Arguments: []byte(args)})
+	c := starhost.ToolCall{ID: "1", Name: name, Arguments: []byte(args)}
+	reply, err := l.turn(t, starhost.Request{}).CallTool(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

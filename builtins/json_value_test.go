@@ -107,7 +107,8 @@ func TestAppendJSONErrors(t *testing.T) {
 	if _, err := appendJSON(nil, starlark.Tuple{nil}); err == nil || err.Error() != "at [0]: got nothing, want a JSON value" {
 		t.Errorf("a tuple of nothing: %v", err)
 	}
-	if _, err := appendJSON(nil, starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"a": starlark.Bytes("")})); err == nil {
+	noJSON := starlarkstruct.FromStringDict(starlarkstruct.Default, starlark.StringDict{"a": starlark.Bytes("")})
+	if _, err := appendJSON(nil, noJSON); err == nil {
 		t.Error("bytes in a struct: got no error")
 	}
 }
@@ -216,7 +217,9 @@ func jsonValues(depth int) *rapid.Generator[starlark.Value] {
 	scalar := rapid.OneOf(
 		rapid.Just[starlark.Value](starlark.None),
 		rapid.Map(rapid.Bool(), func(b bool) starlark.Value { return starlark.Bool(b) }),
-		rapid.Map(rapid.Int64(), func(i int64) starlark.Value { return starlark.MakeInt64(i).Mul(starlark.MakeInt64(i)) }),
+		rapid.Map(rapid.Int64(), func(i int64) starlark.Value {
+			return starlark.MakeInt64(i).Mul(starlark.MakeInt64(i))
+		}),
 		rapid.Map(rapid.Float64Range(-1e308, 1e308), func(f float64) starlark.Value { return starlark.Float(f) }),
 		rapid.Map(rapid.String(), func(s string) starlark.Value { return starlark.String(strings.ToValidUTF8(s, "")) }),
 	)
@@ -224,8 +227,11 @@ func jsonValues(depth int) *rapid.Generator[starlark.Value] {
 		return scalar
 	}
 	inner := jsonValues(depth - 1)
-	list := rapid.Map(rapid.SliceOfN(inner, 0, 4), func(v []starlark.Value) starlark.Value { return starlark.NewList(v) })
-	dict := rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z"é]{0,6}`), inner, 0, 4), func(m map[string]starlark.Value) starlark.Value {
+	list := rapid.Map(rapid.SliceOfN(inner, 0, 4), func(v []starlark.Value) starlark.Value {
+		return starlark.NewList(v)
+	})
+	keys := rapid.StringMatching(`[a-z"é]{0,6}`)
+	dict := rapid.Map(rapid.MapOfN(keys, inner, 0, 4), func(m map[string]starlark.Value) starlark.Value {
 		d := new(starlark.Dict)
 		for k, v := range m {
 			d.SetKey(starlark.String(k), v) // in random order

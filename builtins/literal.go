@@ -68,7 +68,9 @@ func literal(x syntax.Expr) (starlark.Value, error) {
 	case *syntax.ParenExpr:
 		return literal(x.X)
 	case *syntax.UnaryExpr:
-		if lit, ok := x.X.(*syntax.Literal); ok && (x.Op == syntax.MINUS || x.Op == syntax.PLUS) && lit.Token != syntax.STRING && lit.Token != syntax.BYTES {
+		lit, ok := x.X.(*syntax.Literal)
+		signed := x.Op == syntax.MINUS || x.Op == syntax.PLUS
+		if ok && signed && lit.Token != syntax.STRING && lit.Token != syntax.BYTES {
 			return starlark.Unary(x.Op, literalValue(lit.Value))
 		}
 	case *syntax.ListExpr:

@@ -35,7 +35,8 @@ func manifestTexts(m *builtins.Manifest, err error) []any {
 		return []any{err.Error()}
 	}
 	return []any{
-		m.API, m.Name, m.Version, m.Owner, m.Description, m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(),
+		m.API, m.Name, m.Version, m.Owner, m.Description,
+		m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(),
 		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // fails, because the dict is frozen
 	}
 }

@@ -28,7 +28,9 @@ type Recorder struct {
 // Record returns a Recorder that adds to p. Handlers reach the effects of w and the settings of
 // config, which [Manifest.Configure] returned. declared are the program's own events, as in
 // starhost.Options.AppEvents.
-func Record(p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec) *Recorder {
+func Record(
+	p *starhost.Plugin, rt call.Runtime, w *effects.World, config starlark.Value, declared ...starhost.EventSpec,
+) *Recorder {
 	r := &Recorder{plugin: p, rt: rt, world: w, config: config, declared: declared, names: map[registeredName]starhost.Pos{}}
 	r.evaluation = &handlerCall{rec: r, logs: new(logBook)}
 	return r

@@ -55,7 +55,8 @@ func startRegistration(c call.Call, lists ...listArg) (*Recorder, error) {
 		return nil, err
 	}
 	p := r.plugin
-	n := len(p.Tools) + len(p.Hooks) + len(p.FragmentLoaders) + len(p.TemplateLoaders) + len(p.Commands) + len(p.Skills) + len(p.Endpoints)
+	n := len(p.Tools) + len(p.Hooks) + len(p.FragmentLoaders) + len(p.TemplateLoaders) +
+		len(p.Commands) + len(p.Skills) + len(p.Endpoints)
 	if n >= maxRegistrations {
 		return nil, c.Fail("E0320", "got registration %d of the plugin, want at most %d of all kinds", n+1, maxRegistrations)
 	}
@@ -111,8 +112,8 @@ func (s *seconds) Unpack(v starlark.Value) error {
 
 // registerTool implements
 //
-//	register_tool(handler, name=None, description=None, parameters=None, toolset=None, timeout=None,
-//	              approval="auto", available=None, roles=None, override=False)
+//	register_tool(handler, name=None, description=None, parameters=None, toolset=None,
+//	              timeout=None, approval="auto", available=None, roles=None, override=False)
 func registerTool(c call.Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
@@ -165,7 +166,9 @@ func registerTool(c call.Call) (starlark.Value, error) {
 
 // availability returns the Go function that asks a plugin's handler whether a tool is
 // available.
-func availability(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn) (bool, error), error) {
+func availability(
+	c call.Call, r *Recorder, handler starlark.Callable,
+) (func(context.Context, *starhost.Turn) (bool, error), error) {
 	p, err := readPositionalHandler(c, r, "available", handler, 0)
 	if err != nil {
 		return nil, err
@@ -197,7 +200,9 @@ func defaultToolName(c call.Call, fn *starlark.Function, toolset string) (string
 }
 
 // toolCall returns the Go function that calls a tool's handler.
-func (r *Recorder) toolCall(sig *signature, shape *shape) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
+func (r *Recorder) toolCall(
+	sig *signature, shape *shape,
+) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
 		h := r.begin(ctx, t)
 		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
@@ -296,7 +301,9 @@ func registerHook(c call.Call) (starlark.Value, error) {
 }
 
 // hookCall returns the Go function that calls a hook's handler.
-func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+func (r *Recorder) hookCall(
+	spec *starhost.EventSpec, sig *signature,
+) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
 		h := r.begin(ctx, t)
@@ -313,7 +320,9 @@ func (r *Recorder) hookCall(spec *starhost.EventSpec, sig *signature) func(conte
 			return d, nil
 		}
 		if nothing {
-			return d, call.Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s", sig.fn.Name(), h.lastDecision.action, h.lastDecision.place, h.lastDecision).At(sig.fn.Position())
+			last := h.lastDecision
+			return d, call.Errorf("E0311", "%s made the decision %s at %s and returned None: write return %s",
+				sig.fn.Name(), last.action, last.place, last).At(sig.fn.Position())
 		}
 		err = toDecision(spec, v, &d)
 		r.cleanDecision(&d)
@@ -355,7 +364,9 @@ func registerFragmentLoader(c call.Call) (starlark.Value, error) {
 }
 
 // loaderCall returns the Go function that calls a fragment loader's handler.
-func (r *Recorder) loaderCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
+func (r *Recorder) loaderCall(
+	p *positionalHandler,
+) func(context.Context, *starhost.Turn, string) (starhost.Context, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Context, error) {
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {

@@ -55,7 +55,9 @@ func registerCommand(c call.Call) (starlark.Value, error) {
 }
 
 // commandCall returns the Go function that calls a command's handler.
-func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
+func (r *Recorder) commandCall(
+	sig *signature,
+) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
 		h := r.begin(ctx, t)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
@@ -73,7 +75,9 @@ func (r *Recorder) commandCall(sig *signature) func(context.Context, *starhost.T
 }
 
 // completion returns the Go function that calls a handler to complete a command's arguments.
-func completion(c call.Call, r *Recorder, handler starlark.Callable) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
+func completion(
+	c call.Call, r *Recorder, handler starlark.Callable,
+) (func(context.Context, *starhost.Turn, string) ([]string, error), error) {
 	p, err := readPositionalHandler(c, r, "complete", handler, 1)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // registerModel implements
 //
-//	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={}, default_model=None)
+//	register_model(name, base_url, models, api="openai", api_key=None, aliases=[], headers={},
+//	               default_model=None)
 func registerModel(c call.Call) (starlark.Value, error) {
 	var (
 		e               starhost.Endpoint

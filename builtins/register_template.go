@@ -47,7 +47,9 @@ func registerTemplateLoader(c call.Call) (starlark.Value, error) {
 }
 
 // templateCall returns the Go function that calls a template loader's handler.
-func (r *Recorder) templateCall(p *positionalHandler) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
+func (r *Recorder) templateCall(
+	p *positionalHandler,
+) func(context.Context, *starhost.Turn, string) (starhost.Template, error) {
 	return func(ctx context.Context, t *starhost.Turn, arg string) (starhost.Template, error) {
 		v, err := p.call(ctx, r, t, arg)
 		if err != nil {
@@ -116,7 +118,8 @@ func (v *templateValue) CompareSameType(op syntax.Token, y starlark.Value, depth
 
 // makeTemplate implements
 //
-//	template(prompt="", system="", model=None, fragments=[], system_fragments=[], attachments=[], tools=[], options={}, defaults={})
+//	template(prompt="", system="", model=None, fragments=[], system_fragments=[],
+//	         attachments=[], tools=[], options={}, defaults={})
 func makeTemplate(c call.Call) (starlark.Value, error) {
 	var (
 		t                 starhost.Template

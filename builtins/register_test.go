@@ -27,7 +27,11 @@ register_tool(recall, name = "broken", available = lambda: fail("no idea"))
 `}.mustLoad(t)
 	got := l.plugin.Tools[0]
 	want := starhost.Tool{Name: "memory_recall", Description: "Recalls.", Toolset: "memory", Timeout: 1500 * time.Millisecond, Approval: "ask", Roles: []string{"admin", "ops"}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(starhost.Tool{}), cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos")); diff != "" {
+	opts := []cmp.Option{
+		cmpopts.IgnoreUnexported(starhost.Tool{}),
+		cmpopts.IgnoreFields(starhost.Tool{}, "Parameters", "Available", "Call", "Pos"),
+	}
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Errorf("tool (-want +got):\n%s", diff)
 	}
 	if got := l.plugin.Tools[1]; got.Timeout != time.Minute || got.Name != "minute" {
@@ -185,7 +189,8 @@ assert_eq(template(defaults = None, options = None, fragments = None).defaults, 
 		"stolen:x": "plugin test has no permission fs.read:a.md",
 	} {
 		session := l.NewSession(starhost.SessionConfig{})
-		if _, err := session.Prompt(t.Context(), starhost.Request{Template: ref}); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := session.Prompt(t.Context(), starhost.Request{Template: ref})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)
 		}
 	}
@@ -253,7 +258,11 @@ register_model("local", "http://localhost:11434/v1", "tiny", api = "anthropic")
 			Unavailable: `plugin test has no permission http:http://localhost:11434: add "http:http://localhost:11434" to plugin(permissions = [...]); ` +
 				`add to [grants] of your config: test = ["http:http://localhost:11434"] (or --grant test=http:http://localhost:11434)`},
 	}
-	if diff := cmp.Diff(want, l.Endpoints(), cmpopts.IgnoreFields(starhost.Endpoint{}, "Pos"), cmpopts.IgnoreUnexported(starhost.Endpoint{}), cmpopts.EquateEmpty()); diff != "" {
+	opts := []cmp.Option{
+		cmpopts.IgnoreFields(starhost.Endpoint{}, "Pos"), cmpopts.IgnoreUnexported(starhost.Endpoint{}),
+		cmpopts.EquateEmpty(),
+	}
+	if diff := cmp.Diff(want, l.Endpoints(), opts...); diff != "" {
 		t.Errorf("endpoints (-want +got):\n%s", diff)
 	}
 }
@@ -319,7 +328,9 @@ func TestRegistrationErrors(t *testing.T) {
 	}
 	for _, tt := range skills {
 		s := script{src: `register_skill("SKILL.md")`, files: map[string]string{"SKILL.md": tt.file}}
-		if _, err := s.load(t); err == nil || !strings.Contains(err.Error(), "register_skill: path: SKILL.md") || !strings.Contains(err.Error(), tt.want) {
+		_, err := s.load(t)
+		if err == nil || !strings.Contains(err.Error(), "register_skill: path: SKILL.md") ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.30q: got %v, want %q", tt.file, err, tt.want)
 		}
 	}
@@ -375,7 +386,8 @@ register_hook("app.deploy", guard)
 `
 	l := s.mustLoad(t)
 	fire := func(n string) starhost.Outcome {
-		e, err := starhost.NewEvent("app.deploy", map[string]json.RawMessage{"service": json.RawMessage(`"checkout"`), "replicas": json.RawMessage(n)}, s.events...)
+		args := map[string]json.RawMessage{"service": json.RawMessage(`"checkout"`), "replicas": json.RawMessage(n)}
+		e, err := starhost.NewEvent("app.deploy", args, s.events...)
 		if err != nil {
 			t.Fatal(err)
 		}

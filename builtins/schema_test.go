@@ -116,7 +116,8 @@ func TestDerivedSchemaIsTaken(t *testing.T) {
 			return
 		}
 		checked++
-		tool := starhost.Tool{Name: "t", Description: "T.", Parameters: l.plugin.Tools[0].Parameters, Call: l.plugin.Tools[0].Call}
+		first := l.plugin.Tools[0]
+		tool := starhost.Tool{Name: "t", Description: "T.", Parameters: first.Parameters, Call: first.Call}
 		if err := starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "again", Tools: []starhost.Tool{tool}}); err != nil {
 			rt.Fatalf("%s: %v", tool.Parameters, err)
 		}

@@ -185,10 +185,7 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 		}
 		all = append(all, reply.Result)
 		if reply.Err != nil {
-			at, ok := errors.AsType[*starlark.Error](reply.Err) // the error still has its place
-			if !ok || at.Code != "E0110" || at.Pos.String() != "test.star:16:18" || !strings.Contains(at.Detail(), "\n      |                  ^\n") || !strings.Contains(at.Msg, shown) {
-				t.Errorf("the error is %v [%s]", reply.Err, codeOf(reply.Err))
-			}
+			at := checkRedactedPlace(t, reply.Err)
 			all = append(all, at.Detail(), reply.Err.Error(), reply.Err.(*starhost.HandlerError).Traceback())
 		}
 	}
@@ -226,6 +223,22 @@ register_command("run", run, complete = lambda ctx, typed: [know(ctx), [ECHO]][1
 	if diff := cmp.Diff([]string{shown}, completed); diff != "" {
 		t.Errorf("completion (-want +got):\n%s", diff)
 	}
+}
+
+// checkRedactedPlace checks that a redacted error still has its place and source line, and
+// returns it.
+func checkRedactedPlace(t *testing.T, err error) *starlark.Error {
+	t.Helper()
+	at, ok := errors.AsType[*starlark.Error](err)
+	if !ok {
+		t.Fatalf("got %v, want an error with a place", err)
+	}
+	mark := "\n      |                  ^\n"
+	if at.Code != "E0110" || at.Pos.String() != "test.star:16:18" ||
+		!strings.Contains(at.Detail(), mark) || !strings.Contains(at.Msg, shown) {
+		t.Errorf("the error is %v [%s]", err, codeOf(err))
+	}
+	return at
 }
 
 // TestRedactedErrorsKeepTheirMeaning checks that callers can still test for the cause of a

@@ -35,7 +35,9 @@ var exampleWorld = script{
 				return starhost.Result{ForLLM: args.Text, IsError: args.Text == "", Attachments: []fragments.Attachment{{Content: "a", Name: "a.txt"}}}, err
 			},
 		}},
-		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "greeting", Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) {
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "greeting", Load: func(
+			_ context.Context, _ *starhost.Turn, arg string,
+		) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "Hello " + arg + "."}}}, nil
 		}}},
 	}},

@@ -83,7 +83,8 @@ func TestClasses(t *testing.T) {
 		slices.Sort(declared[name])
 	}
 	own := func(names, inherited []string) []string {
-		return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(inherited, n) })))
+		rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(inherited, n) })
+		return slices.Sorted(slices.Values(rest))
 	}
 	message := &view[starhost.Message]{kind: &messageKind}
 	tool := &view[starhost.Tool]{kind: &toolKind}

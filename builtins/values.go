@@ -145,7 +145,8 @@ func makeFragment(c call.Call) (starlark.Value, error) {
 
 // setTarget sets a fragment's target.
 func setTarget(c call.Call, f *fragments.Fragment, target string) (err error) {
-	f.Target, err = fragments.ParseTarget(target[:min(len(target), errtext.MaxText)]) // the parser's error quotes its whole argument
+	start := target[:min(len(target), errtext.MaxText)] // the parser's error quotes its whole argument
+	f.Target, err = fragments.ParseTarget(start)
 	if err != nil {
 		return c.Fail("E0202", "target: got %s, want \"prompt\" or \"system\"%s", errtext.Quote(target), near.DidYouMean(target, []string{"prompt", "system"}))
 	}

@@ -219,7 +219,9 @@ func (v *view[T]) Attr(name string) (starlark.Value, error) {
 // its work.
 func method(recv starlark.Value, name string, fn call.Func) starlark.Value {
 	full := recv.Type() + "." + name
-	return starlark.NewBuiltin(full, func(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(full, func(
+		th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
 		return fn(call.Call{Thread: th, Name: full, Args: args, Kwargs: kwargs})
 	}).BindReceiver(recv)
 }
@@ -252,7 +254,8 @@ func newListView[T any](kind *viewKind[T], items []T) *listView[T] {
 		views[i].kind, views[i].item = kind, &items[i]
 		elems[i] = &views[i]
 	}
-	return &listView[T]{kind: kind, items: items, list: freeze(starlark.NewList(elems)), columns: make([]column, len(kind.columns))}
+	list := freeze(starlark.NewList(elems))
+	return &listView[T]{kind: kind, items: items, list: list, columns: make([]column, len(kind.columns))}
 }
 
 func (l *listView[T]) StandsFor() string          { return "list" }

@@ -24,8 +24,10 @@ func request() *starhost.Event {
 		Messages: starhost.NewList(conversation),
 		Tools:    starhost.NewList([]starhost.Tool{{Name: "b", Description: "B.", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "a", Description: "A."}}),
 		Fragments: starhost.NewList([]fragments.Row{{
-			Fragment: &fragments.Fragment{Content: "c", Source: "c.md", Plugin: "p", Title: "T", Priority: 3, Target: fragments.System},
-			ID:       fragments.Sum("c"), Status: fragments.Kept, Place: 1, Offset: 4, Length: 1,
+			Fragment: &fragments.Fragment{
+				Content: "c", Source: "c.md", Plugin: "p", Title: "T", Priority: 3, Target: fragments.System,
+			},
+			ID: fragments.Sum("c"), Status: fragments.Kept, Place: 1, Offset: 4, Length: 1,
 		}}),
 	}
 }

@@ -63,7 +63,9 @@ func (m Member) Entry(rt Runtime, name string) Entry {
 
 // NewBuiltin returns the Starlark function that calls fn.
 func NewBuiltin(rt Runtime, name string, fn Func) *starlark.Builtin {
-	return starlark.NewBuiltin(name, func(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(name, func(
+		th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+	) (starlark.Value, error) {
 		return fn(Call{Runtime: rt, Thread: th, Name: b.Name(), Args: args, Kwargs: kwargs})
 	})
 }

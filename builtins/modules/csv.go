@@ -269,7 +269,8 @@ func (t *csvTable) writeRow(out *strings.Builder, cells []string, delimiter stri
 func csvCell(text, delimiter string) string {
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(text)
-	if strings.ContainsAny(text, "\"\r\n") || strings.Contains(text, delimiter) || unicode.IsSpace(first) || unicode.IsSpace(last) || first == '\ufeff' {
+	ends := unicode.IsSpace(first) || unicode.IsSpace(last) || first == '\ufeff'
+	if ends || strings.ContainsAny(text, "\"\r\n") || strings.Contains(text, delimiter) {
 		return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
 	return text

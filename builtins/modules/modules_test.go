@@ -36,7 +36,11 @@ func (r *modRuntime) Charge(_ *starlark.Thread, op string, steps, bytes uint64) 
 // modAllEntries returns the entries of all modules.
 func modAllEntries(rt call.Runtime) []call.Entry {
 	var all []call.Entry
-	for _, module := range []func(call.Runtime) []call.Entry{mathModule, timeModule, reModule, textModule, yamlModule, tomlModule, csvModule, base64Module, hashModule, structModule} {
+	modules := []func(call.Runtime) []call.Entry{
+		mathModule, timeModule, reModule, textModule, yamlModule,
+		tomlModule, csvModule, base64Module, hashModule, structModule,
+	}
+	for _, module := range modules {
 		all = append(all, module(rt)...)
 	}
 	return all
@@ -61,7 +65,9 @@ func modEnv(rt call.Runtime) starlark.StringDict {
 	return env
 }
 
-func modAssertEq(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func modAssertEq(
+	_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
+) (starlark.Value, error) {
 	var got, want starlark.Value
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "got", &got, "want", &want); err != nil {
 		return nil, err

@@ -103,7 +103,8 @@ func FuzzTextWrap(f *testing.F) {
 				t.Errorf("line %d: %q would fit behind %q", i, word, lines[i-1])
 			}
 		}
-		if got, want := strings.Join(lines, ""), strings.Join(strings.Fields(text), ""); strings.ReplaceAll(got, " ", "") != want {
+		got, want := strings.Join(lines, ""), strings.Join(strings.Fields(text), "")
+		if strings.ReplaceAll(got, " ", "") != want {
 			t.Errorf("got words %q, want %q", got, want)
 		}
 		if bound := min(len(text), 2*(len(text)/width+strings.Count(text, "\n"))) + 2; len(lines) > bound {
@@ -155,7 +156,8 @@ func TestTextTruncateLaw(t *testing.T) {
 			return
 		}
 		kept, found := strings.CutSuffix(got, "…")
-		if !found || len(got) > most || len(got) < most-utf8.UTFMax+1 || !strings.HasPrefix(text, kept) || !utf8.ValidString(got) {
+		fits := found && len(got) <= most && len(got) > most-utf8.UTFMax
+		if !fits || !strings.HasPrefix(text, kept) || !utf8.ValidString(got) {
 			t.Fatalf("got %q", got)
 		}
 	})
@@ -168,7 +170,8 @@ func TestTextMarkdownTableLaw(t *testing.T) {
 		rows := rapid.SliceOfN(rapid.SliceOfN(cell, 3, 3), 1, 4).Draw(t, "rows")
 		var list []starlark.Value
 		for _, row := range rows {
-			list = append(list, starlark.Tuple{starlark.String(row[0]), starlark.String(row[1]), starlark.String(row[2])})
+			cells := starlark.Tuple{starlark.String(row[0]), starlark.String(row[1]), starlark.String(row[2])}
+			list = append(list, cells)
 		}
 		v, err := modEval(&modRuntime{}, "text.markdown_table(x)", starlark.NewList(list))
 		if err != nil {

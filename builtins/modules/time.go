@@ -178,7 +178,10 @@ func timeErrorText(err error, x, layout string) string {
 // the offset 0 as a guess. It also returns the zone's name.
 func unresolvedZone(t time.Time, loc *time.Location, layout string) (name string, guessed bool) {
 	name, offset := t.Zone()
-	return name, offset == 0 && name != "" && name != "GMT" && t.Location() != loc && t.Location() != time.UTC && !strings.Contains(layout, "07")
+	if offset != 0 || t.Location() == loc || t.Location() == time.UTC {
+		return name, false
+	}
+	return name, name != "" && name != "GMT" && !strings.Contains(layout, "07")
 }
 
 // newTime implements
@@ -199,7 +202,8 @@ func newTime(c call.Call) (starlark.Value, error) {
 	if year < 0 || year > 9999 {
 		return nil, c.Fail("E0202", "year: got %d, want 0 to 9999", year)
 	}
-	return timeOf(c, time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location))
+	t := time.Date(int(year), time.Month(month), int(day), int(hour), int(min), int(sec), int(ns), zone.Location)
+	return timeOf(c, t)
 }
 
 // A timePart is an argument such as a number of hours. It is small enough that no sum of parts

@@ -143,7 +143,8 @@ func (t timeValue) Binary(op syntax.Token, y starlark.Value, side starlark.Side)
 			return makeTime(t.rt, t.t.Add(time.Duration(y)))
 		}
 		if op == syntax.MINUS && side == starlark.Left {
-			return makeTime(t.rt, t.t.Add(-time.Duration(y/2)).Add(-time.Duration(y-y/2))) // two steps, because the shortest duration has no opposite
+			half := time.Duration(y / 2) // two steps, because the shortest duration has no opposite
+			return makeTime(t.rt, t.t.Add(-half).Add(half-time.Duration(y)))
 		}
 	case timeValue:
 		if op == syntax.MINUS {

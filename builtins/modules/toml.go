@@ -81,7 +81,8 @@ func tomlErrorText(err error) string {
 	if !errors.As(err, &e) {
 		return errtext.Cut(err.Error())
 	}
-	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message)) // without the column, because it is sometimes off by a line
+	// Without the column, because it is sometimes off by a line.
+	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message))
 }
 
 // A tomlOrder is the position of a key in its table, and the order of the keys below it. The

@@ -149,7 +149,8 @@ func findUnsupportedYAML(text string) (line int, why string) {
 			switch {
 			case r == utf8.RuneError && !strings.HasPrefix(l[i:], "\ufffd"):
 				return line, "got bytes that are not UTF-8"
-			case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, 0x80 <= r && r < 0xa0 && r != 0x85, r == 0xfffe, r == 0xffff:
+			case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0x7f, 0x80 <= r && r < 0xa0 && r != 0x85,
+				r == 0xfffe, r == 0xffff:
 				return line, fmt.Sprintf("got the control character %U", r)
 			}
 		}

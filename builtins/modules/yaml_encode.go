@@ -222,7 +222,11 @@ func (w *yamlWriter) block(s string, indent int) {
 // see.
 func yamlIsBlock(s string) bool {
 	lines := strings.Count(s, "\n")
-	if lines == 0 || strings.Contains("\n\t ", s[:1]) || strings.Contains(s, " \n") || strings.Contains(s, "\t\n") || strings.HasSuffix(s, " ") || strings.HasSuffix(s, "\t") {
+	if lines == 0 || strings.Contains("\n\t ", s[:1]) {
+		return false
+	}
+	last := s[len(s)-1]
+	if last == ' ' || last == '\t' || strings.Contains(s, " \n") || strings.Contains(s, "\t\n") {
 		return false
 	}
 	for _, r := range s {
@@ -243,7 +247,10 @@ func yamlIsPlain(s string) bool {
 	if first, _ := utf8.DecodeRuneInString(s); first != '_' && first != '/' && !unicode.IsLetter(first) {
 		return false
 	}
-	if slices.Contains(yamlOldWords, strings.ToLower(s)) || strings.Contains(s, ": ") || strings.Contains(s, " #") || strings.HasSuffix(s, ":") || strings.HasSuffix(s, " ") {
+	if slices.Contains(yamlOldWords, strings.ToLower(s)) || strings.HasSuffix(s, ":") || strings.HasSuffix(s, " ") {
+		return false
+	}
+	if strings.Contains(s, ": ") || strings.Contains(s, " #") {
 		return false
 	}
 	return !strings.ContainsFunc(s, func(r rune) bool { return !isPrintable(r) || r == unicode.ReplacementChar })
