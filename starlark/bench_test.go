@@ -237,7 +237,7 @@ func BenchmarkOverheadTable(b *testing.B) {
 	for b.Loop() {
 		product, n = 1, 0
 		for _, s := range benchScripts {
-			ratio := overhead(b, s.src)
+			ratio := measureOverhead(b, s.src)
 			b.Logf("| %s | %.2f |", s.name, ratio)
 			product, n = product*ratio, n+1
 		}
@@ -247,9 +247,9 @@ func BenchmarkOverheadTable(b *testing.B) {
 	b.ReportMetric(mean, "x-stock")
 }
 
-// overhead returns the ratio of the guarded time to that of the plain interpreter. Each is the
+// measureOverhead returns the guarded time divided by the time of the plain interpreter. Each is the
 // fastest of several turns.
-func overhead(b *testing.B, src string) float64 {
+func measureOverhead(b *testing.B, src string) float64 {
 	const turns = 15
 	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
 	mains, threads := [2]starlark.Value{}, [2]*starlark.Thread{}
@@ -330,7 +330,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/stock", lines), func(b *testing.B) {
 			b.SetBytes(int64(len(src)))
 			for b.Loop() {
-				if _, err := stockRun(src); err != nil {
+				if _, err := runStock(src); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -77,8 +77,8 @@ func (w *worker) payAs(op string, p *price, n uint64) error {
 	return w.charge(op, p.steps(n), addClamped(multiplyClamped(n, p.bytes), p.fixed))
 }
 
-// named returns a copy of p whose errors name the operation op.
-func (p price) named(op string) *price {
+// withOp returns a copy of p whose errors name the operation op.
+func (p price) withOp(op string) *price {
 	p.op = op
 	return &p
 }
@@ -102,7 +102,7 @@ func (w *worker) limitError(name, op string, need, max, used uint64) *LimitError
 	e := &LimitError{
 		Limit: name, Op: op, Need: need, Max: max, Used: used, Pos: cmp.Or(callerPos(&w.thread), w.calledFuncPos()),
 	}
-	e.shared = w.sharesLimit(name)
+	e.fromCaller = w.sharesLimit(name)
 	owner := w.limitOwner(name)
 	e.setting = owner.sandbox.limits.Settings[name]
 	if name == "steps" {

@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cached is a small program with everything that a cache stores: helpers, a defined name, a
+// cachedSource is a small program with everything that a cache stores: helpers, a defined name, a
 // library, a docstring and positions.
-const cached = `load("lib.star", "double")
+const cachedSource = `load("lib.star", "double")
 
 def f(x = config):
     "Adds."
@@ -91,7 +91,7 @@ func openCache(t *testing.T, dir string) *Cache {
 // with one read from disk. The results are the same.
 func TestCacheChangesNothing(t *testing.T) {
 	tests := []struct{ name, src string }{
-		{"good", cached},
+		{"good", cachedSource},
 		{"empty", ""},
 		{"syntax", "x = = 1\n"},
 		{"undefined", "x = configg\n"},
@@ -242,7 +242,7 @@ func TestCacheFolder(t *testing.T) {
 				t.Errorf("OpenCache: got %s, want %s", got, want)
 			}
 			for range 2 {
-				if got := runCached(t, c, cached); got.Globals == "" {
+				if got := runCached(t, c, cachedSource); got.Globals == "" {
 					t.Errorf("the cache does not work: %+v", got)
 				}
 			}
@@ -257,7 +257,7 @@ func TestCacheFolder(t *testing.T) {
 func TestCacheGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	c := openCache(t, dir)
-	if got := runCached(t, c, cached); got.Globals == "" {
+	if got := runCached(t, c, cachedSource); got.Globals == "" {
 		t.Errorf("the cache does not work: %+v", got)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -281,11 +281,11 @@ func TestCacheLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := openCache(t, dir)
-	runCached(t, c, cached)
+	runCached(t, c, cachedSource)
 	if err := c.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if got := runCached(t, openCache(t, dir), cached); !got.NoteFound {
+	if got := runCached(t, openCache(t, dir), cachedSource); !got.NoteFound {
 		t.Error("nothing was stored")
 	}
 	if data, err := os.ReadFile(outside); err != nil || !cmp.Equal(data, make([]byte, 32)) {
@@ -297,7 +297,7 @@ func TestCacheLinks(t *testing.T) {
 // or nothing, and the file contains the items of the last ones in the end.
 func TestCacheManyAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
-	want := runCached(t, nil, cached)
+	want := runCached(t, nil, cachedSource)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -308,7 +308,7 @@ func TestCacheManyAtOnce(t *testing.T) {
 					return
 				}
 				runCached(t, c, fmt.Sprintf("x = %d\n", i*10+n))
-				got := runCached(t, c, cached)
+				got := runCached(t, c, cachedSource)
 				got.NoteFound = false
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-without +with):\n%s", diff)
@@ -320,7 +320,7 @@ func TestCacheManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := runCached(t, openCache(t, dir), cached); !got.NoteFound {
+	if got := runCached(t, openCache(t, dir), cachedSource); !got.NoteFound {
 		t.Error("nothing was remembered")
 	}
 	entries, err := os.ReadDir(dir)
@@ -332,12 +332,12 @@ func TestCacheManyAtOnce(t *testing.T) {
 // TestCacheShared uses one cache from many goroutines.
 func TestCacheShared(t *testing.T) {
 	c := &Cache{}
-	want := runCached(t, nil, cached)
+	want := runCached(t, nil, cachedSource)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 10 {
-				got := runCached(t, c, cached)
+				got := runCached(t, c, cachedSource)
 				got.NoteFound = false
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-without +with):\n%s", diff)
@@ -352,11 +352,11 @@ func TestCacheShared(t *testing.T) {
 func TestCacheForgets(t *testing.T) {
 	c := &Cache{}
 	large := fmt.Sprintf("x = '%0200000d'\n", 1)
-	runCached(t, c, cached)
+	runCached(t, c, cachedSource)
 	for i := range 200 { // 40 MB
 		runCached(t, c, large+fmt.Sprint("y = ", i, "\n"))
 	}
-	if runCached(t, c, cached).NoteFound {
+	if runCached(t, c, cachedSource).NoteFound {
 		t.Error("the first file of 40 MB of files is remembered")
 	}
 	if !runCached(t, c, large+"y = 199\n").NoteFound {
@@ -372,7 +372,7 @@ func TestCacheForeign(t *testing.T) {
 	write := func() []byte {
 		t.Helper()
 		c := openCache(t, dir)
-		if got := runCached(t, c, cached); got.NoteFound {
+		if got := runCached(t, c, cachedSource); got.NoteFound {
 			t.Error("got items of a foreign file")
 		}
 		if err := c.Save(); err != nil {

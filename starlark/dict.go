@@ -20,7 +20,7 @@ func makeSet(w *worker, name string, args starlark.Tuple, kwargs []starlark.Tupl
 		return s, nil
 	}
 	if n := starlark.Len(xs); n >= 0 {
-		if err := w.paySequence(newEntry.named(name), uint64(n)); err != nil {
+		if err := w.paySequence(newEntry.withOp(name), uint64(n)); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +78,7 @@ func (w *worker) updateDict(d *starlark.Dict, op string, args starlark.Tuple, kw
 }
 
 func (w *worker) updatePairs(d *starlark.Dict, op string, v starlark.Value) error {
-	entry := newEntry.named(op)
+	entry := newEntry.withOp(op)
 	if m, ok := v.(starlark.IterableMapping); ok {
 		if err := w.paySequence(entry, uint64(max(starlark.Len(m), 0))); err != nil {
 			return err

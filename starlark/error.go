@@ -152,7 +152,7 @@ type InternalError struct {
 }
 
 func (e *InternalError) Error() string {
-	return cut(fmt.Sprintf("internal error: %v; this is a bug of the host", e.Value), maxMessage)
+	return clip(fmt.Sprintf("internal error: %v; this is a bug of the host", e.Value), maxMessage)
 }
 
 // Code returns the error code that explains internal errors.
@@ -168,8 +168,8 @@ func recoverPanicAt(err *error, pos Pos) {
 // A stopError combines the interpreter's report of a stopped run, which has the position, with the
 // cause of the stop.
 type stopError struct {
-	reported error // nil if the script ended before it noticed the stop
-	cause    error
+	report error // nil if the script ended before it noticed the stop
+	cause  error
 }
 
 func (e stopError) Error() string { return e.cause.Error() }
@@ -189,7 +189,7 @@ func Locate(err error, src func(file string) string) *Error {
 	var stop stopError
 	if errors.As(err, &stop) {
 		e.cause = stop.cause
-		err = stop.reported
+		err = stop.report
 		e.takeFrames(err)
 		e.Msg = stop.cause.Error()
 	} else {
@@ -199,7 +199,7 @@ func Locate(err error, src func(file string) string) *Error {
 	if e.Code == "" {
 		e.Code = codeOf(e.cause, e.Msg)
 	}
-	e.Msg = cut(strings.ToValidUTF8(e.Msg, "\ufffd"), maxMessage)
+	e.Msg = clip(strings.ToValidUTF8(e.Msg, "\ufffd"), maxMessage)
 	e.fillSource(src)
 	if e.Help == "" {
 		e.Help = helpFor(e.Msg, e.Source)
@@ -300,7 +300,7 @@ func furtherErrors(list resolve.ErrorList) []*Error {
 		if i == maxAlso {
 			return append(rest, &Error{Msg: fmt.Sprintf("%d more", len(list)-1-i), Code: codeOfName(list[0].Msg)})
 		}
-		rest = append(rest, &Error{Pos: posOf(e.Pos), Msg: cut(e.Msg, maxSource), Code: codeOfName(e.Msg)})
+		rest = append(rest, &Error{Pos: posOf(e.Pos), Msg: clip(e.Msg, maxSource), Code: codeOfName(e.Msg)})
 	}
 	return rest
 }
@@ -338,11 +338,11 @@ func clipAround(line string, n int) (string, int) {
 	for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) {
 		start++
 	}
-	return cutBytes(line[start:], maxSource), utf8.RuneCountInString(line[start:max(at, start)])
+	return clipBytes(line[start:], maxSource), utf8.RuneCountInString(line[start:max(at, start)])
 }
 
-// cutBytes returns the first n bytes of s, without an incomplete code point at the end.
-func cutBytes(s string, n int) string {
+// clipBytes returns the first n bytes of s, without an incomplete code point at the end.
+func clipBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -352,16 +352,16 @@ func cutBytes(s string, n int) string {
 	return s[:n]
 }
 
-// cut returns the first n bytes of s. If s is longer, its length follows.
-func cut(s string, n int) string {
+// clip returns the first n bytes of s. If s is longer, its length follows.
+func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return fmt.Sprintf("%s... (%d bytes)", cutBytes(s, n), len(s))
+	return fmt.Sprintf("%s... (%d bytes)", clipBytes(s, n), len(s))
 }
 
 // quoteShort quotes s for an error, and cuts it to the length of an identifier.
-func quoteShort(s string) string { return strconv.Quote(cut(s, maxIdentifier)) }
+func quoteShort(s string) string { return strconv.Quote(clip(s, maxIdentifier)) }
 
 // isIdentifier reports whether a script can use s as a name.
 func isIdentifier(s string) bool {

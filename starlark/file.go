@@ -158,7 +158,7 @@ func posAt(name string, src []byte, i int) Pos {
 func (s *Sandbox) compile(
 	f *File, extra starlark.StringDict, sites *probeSites,
 ) (_ *starlark.Program, uses []string, err error) {
-	hosted := func(name string) bool { return s.defined[name] || extra.Has(name) }
+	hosted := func(name string) bool { return s.definedNames[name] || extra.Has(name) }
 	tree, err := f.takeTree()
 	if err != nil {
 		return nil, nil, err

@@ -59,11 +59,11 @@ func (w *worker) checkResult(v starlark.Value) error {
 // for each path to them, which can take exponential time, and it never ends on a function that
 // captures itself.
 type freezeCheck struct {
-	pos    Pos // position for errors
-	nodes  int
-	first  starlark.Value // the first visited value; most results are one list, which needs no map
-	seen   map[starlark.Value]bool
-	active map[*starlark.Function]bool
+	pos         Pos // position for errors
+	nodes       int
+	firstValue  starlark.Value // the first visited value; most results are one list, which needs no map
+	seenValues  map[starlark.Value]bool
+	activeFuncs map[*starlark.Function]bool
 }
 
 func (c *freezeCheck) walk(v starlark.Value, depth int) error {
@@ -107,15 +107,15 @@ func (c *freezeCheck) walk(v starlark.Value, depth int) error {
 // walkOnce visits the parts of a list, dict or set, unless they were visited before.
 func (c *freezeCheck) walkOnce(v starlark.Value, parts func() error) error {
 	switch {
-	case c.first == nil:
-		c.first = v
+	case c.firstValue == nil:
+		c.firstValue = v
 		return parts()
-	case c.first == v, c.seen[v]:
+	case c.firstValue == v, c.seenValues[v]:
 		return nil
-	case c.seen == nil:
-		c.seen = map[starlark.Value]bool{}
+	case c.seenValues == nil:
+		c.seenValues = map[starlark.Value]bool{}
 	}
-	c.seen[v] = true
+	c.seenValues[v] = true
 	return parts()
 }
 
@@ -142,14 +142,14 @@ func (c *freezeCheck) walkEntries(d *starlark.Dict, depth int) error {
 
 // walkFunction visits the defaults and the captured variables of fn.
 func (c *freezeCheck) walkFunction(fn *starlark.Function, depth int) error {
-	if c.active[fn] {
+	if c.activeFuncs[fn] {
 		return &freezeError{fn}
 	}
-	if c.active == nil {
-		c.active = map[*starlark.Function]bool{}
+	if c.activeFuncs == nil {
+		c.activeFuncs = map[*starlark.Function]bool{}
 	}
-	c.active[fn] = true
-	defer delete(c.active, fn)
+	c.activeFuncs[fn] = true
+	defer delete(c.activeFuncs, fn)
 	for i := range fn.NumParams() {
 		if x := fn.ParamDefault(i); x != nil {
 			if err := c.walk(x, depth+1); err != nil {

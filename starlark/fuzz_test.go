@@ -130,10 +130,10 @@ func stockSmall(src string) (globals starlark.StringDict, err error) {
 			err = errors.New("panic")
 		}
 	}()
-	return stockRun(normalised(src))
+	return runStock(normaliseString(src))
 }
 
-func normalised(src string) string {
+func normaliseString(src string) string {
 	text, err := normaliseText("f.star", []byte(src))
 	if err != nil {
 		return "fail()"
@@ -161,7 +161,7 @@ func sameFailure(stock, guarded error) bool {
 		s, _, _ = strings.Cut(s, " (did you mean")
 		return s
 	}
-	return plain(cut(msg, maxMessage)) == plain(e.Msg) || isAccepted(stock, guarded)
+	return plain(clip(msg, maxMessage)) == plain(e.Msg) || isAccepted(stock, guarded)
 }
 
 // isAccepted reports whether docs/sandbox.md lists a difference.

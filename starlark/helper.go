@@ -65,8 +65,8 @@ type operation = func(th *starlark.Thread, args starlark.Tuple, kwargs []starlar
 var syntaxHelpers = map[string]operation{
 	"$neg":      negate,
 	"$~":        complement,
-	"$in":       testIn,
-	"$not in":   testNotIn,
+	"$in":       applyIn,
+	"$not in":   applyNotIn,
 	"$index":    readIndex,
 	"$setindex": assignIndex,
 	"$slice":    readSlice,

@@ -44,7 +44,7 @@ func guardHostFunc(fn starlark.Callable, cost Cost) *starlark.Builtin {
 		if err != nil {
 			return nil, err
 		}
-		return v, w.payHostResult(fn.Name(), v)
+		return v, w.payHostValue(fn.Name(), v)
 	})
 }
 
@@ -76,9 +76,9 @@ func (w *worker) argsTextSize(op string, args starlark.Tuple, kwargs []starlark.
 	return size, nil
 }
 
-// payHostResult charges for the result of a host's function. If the result contains another value
-// several times, the charge counts it as often.
-func (w *worker) payHostResult(op string, v starlark.Value) error {
+// payHostValue charges for the parts of a value that the host's code returned or reads. A part that
+// occurs several times counts as often.
+func (w *worker) payHostValue(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 		return nil
 	}
 	for _, v := range values {
-		if err := w.payHostResult(op, v); err != nil {
+		if err := w.payHostValue(op, v); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func (w *worker) callHostMethod(
 	if err != nil {
 		return nil, err
 	}
-	return v, w.payHostResult(b.Name(), v)
+	return v, w.payHostValue(b.Name(), v)
 }
 
 // payNestedCall charges for a call from one plugin to another.

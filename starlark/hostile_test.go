@@ -158,13 +158,13 @@ var (
 func expandMacros(src string) string {
 	src = macroRep.ReplaceAllStringFunc(src, func(m string) string {
 		g := macroRep.FindStringSubmatch(m)
-		return strings.Repeat(unquoted(g[2]), atoi(g[1]))
+		return strings.Repeat(unquoteString(g[2]), atoi(g[1]))
 	})
 	src = macroSeq.ReplaceAllStringFunc(src, func(m string) string {
 		g := macroSeq.FindStringSubmatch(m)
 		var b strings.Builder
 		for i := range atoi(g[2]) {
-			b.WriteString(strings.ReplaceAll(unquoted(g[3]), "%d", strconv.Itoa(atoi(g[1])+i)))
+			b.WriteString(strings.ReplaceAll(unquoteString(g[3]), "%d", strconv.Itoa(atoi(g[1])+i)))
 		}
 		return b.String()
 	})
@@ -173,7 +173,7 @@ func expandMacros(src string) string {
 		var b strings.Builder
 		n := atoi(g[1])
 		for i := range n {
-			b.WriteString(strings.Repeat(" ", i) + unquoted(g[2]) + "\n")
+			b.WriteString(strings.Repeat(" ", i) + unquoteString(g[2]) + "\n")
 		}
 		b.WriteString(strings.Repeat(" ", n) + "pass\n")
 		return b.String()
@@ -185,7 +185,7 @@ func atoi(s string) int {
 	return n
 }
 
-func unquoted(s string) string {
+func unquoteString(s string) string {
 	t, _ := strconv.Unquote(s)
 	return t
 }
@@ -221,7 +221,7 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	if err != nil || json.Unmarshal(out, &o) != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			out = append(out, cut(string(exit.Stderr), 1000)...)
+			out = append(out, clip(string(exit.Stderr), 1000)...)
 		}
 		t.Errorf("%s: the process was lost: %v: %s", path, err, out)
 	}
@@ -243,7 +243,7 @@ func testHostile(t *testing.T, dir string, env ...string) {
 			if t.Failed() {
 				return
 			}
-			t.Logf("%s %.3f s, %d MiB, %d steps: %s", o.Class, o.Seconds, o.MiB, o.Steps, cut(o.Error, 200))
+			t.Logf("%s %.3f s, %d MiB, %d steps: %s", o.Class, o.Seconds, o.MiB, o.Steps, clip(o.Error, 200))
 			switch {
 			case o.Class == "panic", o.Class == "time", o.Class == "completed" && !mayComplete(path):
 				t.Errorf("got %q, want a limit or an error: %s", o.Class, o.Error)

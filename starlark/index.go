@@ -54,7 +54,7 @@ func elementIndex(x starlark.Indexable, y starlark.Value) (int, error) {
 	n := x.Len()
 	i, err := starlark.AsInt32(y)
 	if err != nil {
-		return 0, fmt.Errorf("%s index: %s", x.Type(), cut(err.Error(), maxErrorText))
+		return 0, fmt.Errorf("%s index: %s", x.Type(), clip(err.Error(), maxErrorText))
 	}
 	return checkIndex(x, i, n)
 }
@@ -92,7 +92,7 @@ func setIndex(th *starlark.Thread, x, y, z starlark.Value) error {
 		n := x.Len()
 		i, err := starlark.AsInt32(y)
 		if err != nil {
-			return errors.New(cut(err.Error(), maxErrorText))
+			return errors.New(clip(err.Error(), maxErrorText))
 		}
 		if i, err = checkIndex(x, i, n); err != nil {
 			return err
@@ -144,7 +144,7 @@ func sliceStep(v starlark.Value) (int, error) {
 	}
 	step, err := starlark.AsInt32(v)
 	if err != nil {
-		return 0, fmt.Errorf("invalid slice step: %s", cut(err.Error(), maxErrorText))
+		return 0, fmt.Errorf("invalid slice step: %s", clip(err.Error(), maxErrorText))
 	}
 	if step == 0 {
 		return 0, errors.New("zero is not a valid slice step")
@@ -180,7 +180,7 @@ func sliceIndex(v starlark.Value, n, none int) (int, error) {
 	}
 	i, err := starlark.AsInt32(v)
 	if err != nil {
-		return 0, errors.New(cut(err.Error(), maxErrorText))
+		return 0, errors.New(clip(err.Error(), maxErrorText))
 	}
 	if i < 0 {
 		i += n

@@ -33,7 +33,7 @@ func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	case fallback != nil:
 		return fallback, nil
 	}
-	return nil, fmt.Errorf("%s: at offset %d, %s", name, d.i, cut(err.Error(), maxErrorText))
+	return nil, fmt.Errorf("%s: at offset %d, %s", name, d.i, clip(err.Error(), maxErrorText))
 }
 
 // A jsonDecoder reads one text.
@@ -236,7 +236,7 @@ func (d *jsonDecoder) readNumber() (starlark.Value, error) {
 	num := d.s[d.i:j]
 	d.i = j
 	digits := strings.TrimPrefix(num, "-")
-	invalid := fmt.Errorf("invalid number: %s", cut(num, maxIdentifier))
+	invalid := fmt.Errorf("invalid number: %s", clip(num, maxIdentifier))
 	if digits == "" || digits[0] == '0' && len(digits) > 1 && isDigit(digits[1]) {
 		return nil, invalid
 	}

@@ -165,13 +165,13 @@ func identity(v starlark.Value) any {
 // extendPath adds a step to the path of the failed value.
 func (e *jsonEncoder) extendPath(err error, format string, args ...any) error {
 	if e.w.stopCause == nil {
-		e.path = append(e.path, cut(fmt.Sprintf(format, args...), maxIdentifier))
+		e.path = append(e.path, clip(fmt.Sprintf(format, args...), maxIdentifier))
 	}
 	return err
 }
 
 func (e *jsonEncoder) writeMapping(m starlark.IterableMapping) error {
-	if err := e.w.payElements(jsonEntry.named(e.op), m); err != nil {
+	if err := e.w.payElements(jsonEntry.withOp(e.op), m); err != nil {
 		return err
 	}
 	items := m.Items()

@@ -108,8 +108,8 @@ type LimitError struct {
 	Pos   Pos    // the position where the script stopped
 	Func  string // the function that was running
 
-	shared  bool   // the limit is the caller's, not a lower one of the nested call
-	setting string // the setting that raises it, if not that of its kind
+	fromCaller bool   // the limit is the caller's, not a lower one of the nested call
+	setting    string // the setting that raises it, if not that of its kind
 }
 
 // wholeScript is the Op of a limit that all operations together reached.

@@ -31,7 +31,7 @@ func TestLimitErrorSaysWhatWhereAndHowMuch(t *testing.T) {
 		Limit: "memory", Op: "*", Need: 1<<27 + 48, Max: 64 << 20, Pos: Pos{"f.star", 2, 16}, Func: "f",
 	}
 	got := *limitOf(t, err)
-	got.shared = false
+	got.fromCaller = false
 	if got != *want {
 		t.Errorf("got %+v, want %+v", got, *want)
 	}
@@ -431,10 +431,10 @@ func TestHostValuesStandForCoreTypes(t *testing.T) {
 // A valueBox contains a value of a script.
 type valueBox struct {
 	starlark.Value
-	held starlark.Value
+	value starlark.Value
 }
 
-func (b valueBox) Parts() []starlark.Value { return []starlark.Value{b.held} }
+func (b valueBox) Parts() []starlark.Value { return []starlark.Value{b.value} }
 
 func TestFreezeCheck(t *testing.T) {
 	var deep starlark.Value = starlark.None

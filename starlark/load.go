@@ -12,8 +12,8 @@ import (
 // A loader evaluates the files of one Run, each file once.
 type loader struct {
 	Exec
-	modules   map[string]starlark.StringDict // globals of the evaluated files, by name
-	evaluated []string                       // names of the evaluated files, in the order in which they ended
+	modules        map[string]starlark.StringDict // globals of the evaluated files, by name
+	evaluatedFiles []string                       // names of the evaluated files, in the order in which they ended
 }
 
 // runFile evaluates f and all files that it loads.
@@ -35,7 +35,7 @@ func (w *worker) runFile(f *File, e Exec) (_ *Module, err error) {
 		return nil, err
 	}
 	return &Module{
-		Name: f.name, Globals: globals, Files: w.loader.evaluated, env: e.Env, sources: &w.sandbox.sources,
+		Name: f.name, Globals: globals, Files: w.loader.evaluatedFiles, env: e.Env, sources: &w.sandbox.sources,
 	}, nil
 }
 
@@ -77,7 +77,7 @@ func (w *worker) evaluateFile(f *File) (starlark.StringDict, error) {
 			delete(globals, name)
 		}
 	}
-	w.loader.evaluated = append(w.loader.evaluated, f.name)
+	w.loader.evaluatedFiles = append(w.loader.evaluatedFiles, f.name)
 	return globals, nil
 }
 

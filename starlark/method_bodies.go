@@ -9,8 +9,8 @@ import (
 
 // ---- methods of strings ----
 
-// testAffix implements s.startswith and s.endswith.
-func testAffix(c *call) (starlark.Value, error) {
+// matchAffix implements s.startswith and s.endswith.
+func matchAffix(c *call) (starlark.Value, error) {
 	affix, ok := c.arg(0).(starlark.String)
 	if !ok || len(c.args) != 1 || len(c.kwargs) > 0 || len(affix) > smallText {
 		if err := c.method.payFor(c); err != nil {
@@ -276,7 +276,7 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 		return nil, nil
 	}
 	if n := starlark.Len(v); n >= 0 {
-		if err := w.paySequence(newEntry.named(op), uint64(n)); err != nil {
+		if err := w.paySequence(newEntry.withOp(op), uint64(n)); err != nil {
 			return nil, err
 		}
 		return nil, w.forEach(op, noCharge, v, func(k starlark.Value) error { return w.payKey(op, k) })
@@ -292,9 +292,9 @@ func (w *worker) collectKeys(op string, v starlark.Value) (starlark.Value, error
 // errStopEarly ends an iteration when its result is certain.
 var errStopEarly = errors.New("enough")
 
-// testSubset implements s.issubset(xs). The interpreter's method allocates by the size of the
+// applySubset implements s.issubset(xs). The interpreter's method allocates by the size of the
 // table, which does not shrink with the set.
-func testSubset(c *call) (starlark.Value, error) {
+func applySubset(c *call) (starlark.Value, error) {
 	var xs starlark.Iterable
 	if err := starlark.UnpackPositionalArgs(c.name, c.args, c.kwargs, 1, &xs); err != nil {
 		return nil, err

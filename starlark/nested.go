@@ -66,8 +66,8 @@ func (w *worker) endNested() {
 	p := w.parent
 	p.thread.Steps = w.thread.Steps
 	p.budget.copySpent(&w.budget)
-	p.profiled = Usage{p.thread.Steps, p.budget.alloc} // the profile has counted the nested call
-	if e, ok := w.stopCause.(*LimitError); ok && e.shared {
+	p.profiledUsage = Usage{p.thread.Steps, p.budget.alloc} // the profile has counted the nested call
+	if e, ok := w.stopCause.(*LimitError); ok && e.fromCaller {
 		p.stop(e)
 	}
 	p.extendDeadline(p.link.start)

@@ -286,13 +286,13 @@ func applyUnary(th *starlark.Thread, op syntax.Token, x starlark.Value) (starlar
 	return starlark.Unary(op, x)
 }
 
-// testIn is the helper of x in y.
-func testIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+// applyIn is the helper of x in y.
+func applyIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(ok), err
 }
 
-func testNotIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+func applyNotIn(th *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	ok, err := workerOf(th).contains(args[0], args[1])
 	return starlark.Bool(!ok), err
 }

@@ -68,8 +68,8 @@ func (p *Profile) addSample(w *worker) {
 		w.profileStack = w.appendStack(w.profileStack[:0])
 	}
 	now := Usage{Steps: w.thread.Steps, Bytes: w.budget.alloc}
-	spent := Usage{now.Steps - w.profiled.Steps, now.Bytes - w.profiled.Bytes}
-	w.profiled = now
+	spent := Usage{now.Steps - w.profiledUsage.Steps, now.Bytes - w.profiledUsage.Bytes}
+	w.profiledUsage = now
 	if spent != (Usage{}) {
 		p.add(w.profileStack, spent)
 	}

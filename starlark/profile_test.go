@@ -7,7 +7,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-const profiled = `
+const profiledSource = `
 def inner(x):
     y = [i * i for i in range(x)]
     return str(y)
@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 	run := func(p *Profile) Usage {
 		t.Helper()
 		box := New(Options{Profile: p})
-		f, err := box.Parse("a.star", []byte(profiled))
+		f, err := box.Parse("a.star", []byte(profiledSource))
 		if err != nil {
 			t.Fatal(err)
 		}

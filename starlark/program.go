@@ -72,8 +72,8 @@ func (s *Sandbox) program(f *File, extra starlark.StringDict, covered bool) (*co
 // namesKey returns a digest of the defined names.
 func (v *vocabulary) namesKey() string {
 	v.keyOnce.Do(func() {
-		names := make([]string, 0, len(v.defined))
-		for name := range v.defined {
+		names := make([]string, 0, len(v.definedNames))
+		for name := range v.definedNames {
 			names = append(names, name)
 		}
 		slices.Sort(names)

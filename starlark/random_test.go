@@ -128,7 +128,7 @@ func TestRandomProgramsAreThoseOfStock(t *testing.T) {
 		if errors.As(err, &e) && strings.HasPrefix(e.Code, "E04") {
 			return
 		}
-		want, stock := stockRun(src)
+		want, stock := runStock(src)
 		switch {
 		case (stock == nil) != (err == nil):
 			t.Fatalf("stock: %v, guarded: %v\n%s", stock, err, src)

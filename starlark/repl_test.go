@@ -25,8 +25,8 @@ func linesOf(text string, end error) func(bool) (string, error) {
 	}
 }
 
-// session evaluates all lines of a text, and returns the text that a terminal would show.
-func session(t *testing.T, text string) string {
+// runSession evaluates all lines of a text, and returns the text that a terminal would show.
+func runSession(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
 	s := New(Options{
@@ -132,7 +132,7 @@ func TestREPL(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, session(t, tt.text)); diff != "" {
+			if diff := cmp.Diff(tt.want, runSession(t, tt.text)); diff != "" {
 				t.Errorf("REPL (-want +got):\n%s", diff)
 			}
 		})
@@ -150,17 +150,17 @@ func TestREPLLimits(t *testing.T) {
 		"x = [1]; [x := 1]; 1" + strings.Repeat(" ", 2000),
 		"$before.x",
 	} {
-		got := session(t, "x = 1\n"+stmt+"\nx + 1\n")
+		got := runSession(t, "x = 1\n"+stmt+"\nx + 1\n")
 		if !strings.Contains(got, "help: starhost docs") || !strings.HasSuffix(got, "\n2\n") {
 			t.Errorf("%.40s: got %q, want an error, and then 2", stmt, got)
 		}
 	}
 	half := "x = [i for i in range(700)]\n"
-	if got := session(t, strings.Repeat(half, 10)); got != "" {
+	if got := runSession(t, strings.Repeat(half, 10)); got != "" {
 		t.Errorf("got %q from ten statements of half a budget each", got)
 	}
 	doubling := "x = [1]\n" + strings.Repeat("x = [x, x]\n", 60) + "x\n"
-	if got := session(t, doubling); !strings.Contains(got, "limit exceeded") {
+	if got := runSession(t, doubling); !strings.Contains(got, "limit exceeded") {
 		t.Errorf("got %.100q, want a limit: the text of the value has 2^60 parts", got)
 	}
 }

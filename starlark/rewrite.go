@@ -247,15 +247,15 @@ func (r *rewriter) augmentStmt(s *syntax.AssignStmt) syntax.Stmt {
 		return assign(s.OpPos, ident(lhs.NamePos, lhs.Name), call)
 	case *syntax.IndexExpr:
 		ref := r.callHelper(lhs.Lbrack, "$ref", r.expr(lhs.X), r.expr(lhs.Y))
-		return r.augmentTarget(s, ref)
+		return r.augmentTargetStmt(s, ref)
 	case *syntax.DotExpr:
 		ref := r.callHelper(lhs.Dot, "$fref", r.expr(lhs.X), stringLiteral(lhs.Dot, lhs.Name.Name))
-		return r.augmentTarget(s, ref)
+		return r.augmentTargetStmt(s, ref)
 	}
 	return s // the resolver reports the error
 }
 
-func (r *rewriter) augmentTarget(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
+func (r *rewriter) augmentTargetStmt(s *syntax.AssignStmt, ref syntax.Expr) syntax.Stmt {
 	return &syntax.ExprStmt{X: r.callHelper(s.OpPos, "$aug", stringLiteral(s.OpPos, s.Op.String()), ref, r.expr(s.RHS))}
 }
 

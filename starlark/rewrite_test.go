@@ -22,8 +22,8 @@ func stockOptions() *syntax.FileOptions {
 	return &o
 }
 
-// stockRun evaluates src without guards.
-func stockRun(src string) (starlark.StringDict, error) {
+// runStock evaluates src without guards.
+func runStock(src string) (starlark.StringDict, error) {
 	th := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	th.SetMaxExecutionSteps(1_000_000)
 	return starlark.ExecFileOptions(stockOptions(), th, "f.star", src, starlark.StringDict{
@@ -32,8 +32,8 @@ func stockRun(src string) (starlark.StringDict, error) {
 	})
 }
 
-// guardedRun evaluates src with guards.
-func guardedRun(t testing.TB, src string) (starlark.StringDict, error) {
+// runGuarded evaluates src with guards.
+func runGuarded(t testing.TB, src string) (starlark.StringDict, error) {
 	s := New(Options{})
 	defineAll(t, s, starlark.StringDict{"struct": starlark.NewBuiltin("struct", starlarkstruct.Make)})
 	_, m, err := evalIn(s, src, Exec{})
@@ -151,12 +151,12 @@ func TestBacktracesAreThoseOfStock(t *testing.T) {
 		"x = [1]\nx.keys(1)":   true,
 	}
 	for _, src := range backtraceExamples {
-		_, err := stockRun(src)
+		_, err := runStock(src)
 		if err == nil {
 			t.Errorf("%q: stock does not fail", src)
 			continue
 		}
-		_, guarded := guardedRun(t, src)
+		_, guarded := runGuarded(t, src)
 		if diff := cmp.Diff(backtrace(err), backtrace(guarded)); diff != "" && !moved[src] {
 			t.Errorf("%q: backtrace (-stock +guarded):\n%s", src, diff)
 		}
@@ -197,12 +197,12 @@ var sameExamples = []string{
 
 func TestValuesAreThoseOfStock(t *testing.T) {
 	for _, src := range sameExamples {
-		want, err := stockRun(src)
+		want, err := runStock(src)
 		if err != nil {
 			t.Errorf("%q: stock: %v", src, err)
 			continue
 		}
-		got, err := guardedRun(t, src)
+		got, err := runGuarded(t, src)
 		if err != nil {
 			t.Errorf("%q: guarded: %v", src, err)
 			continue

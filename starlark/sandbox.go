@@ -74,11 +74,11 @@ type sharedState struct {
 
 // A vocabulary is shared by all sandboxes with the same names.
 type vocabulary struct {
-	dialect syntax.FileOptions  // the language of all files
-	env     starlark.StringDict // names that every file can use
-	defined map[string]bool     // names given to Define, including dotted ones
-	keyOnce sync.Once
-	key     string // digest of the defined names
+	dialect      syntax.FileOptions  // the language of all files
+	env          starlark.StringDict // names that every file can use
+	definedNames map[string]bool     // names given to Define, including dotted ones
+	keyOnce      sync.Once
+	key          string // digest of the defined names
 }
 
 // namesCapacity is the capacity of maps of names. It includes the names of a typical host.
@@ -86,8 +86,8 @@ const namesCapacity = 256
 
 // New returns a sandbox with the names of the language only.
 func New(opts Options) *Sandbox {
-	v := &vocabulary{dialect: dialect, env: guardedNames(), defined: make(map[string]bool, namesCapacity)}
-	v.defined["json"] = true
+	v := &vocabulary{dialect: dialect, env: guardedNames(), definedNames: make(map[string]bool, namesCapacity)}
+	v.definedNames["json"] = true
 	return v.sandbox(opts)
 }
 
@@ -125,7 +125,7 @@ func (s *Sandbox) WithLimits(l Limits) *Sandbox {
 // module. Define returns an error if the name exists, or if a function has no cost. All calls of
 // Define come before the first Parse.
 func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
-	if s.defined[name] {
+	if s.definedNames[name] {
 		return fmt.Errorf("%s is already defined", name)
 	}
 	value, err := guardHostValue(name, value, cost)
@@ -134,7 +134,7 @@ func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	}
 	module, member, dotted := strings.Cut(name, ".")
 	if !dotted {
-		s.defined[name] = true
+		s.definedNames[name] = true
 		s.env[name] = value
 		return nil
 	}
@@ -142,15 +142,15 @@ func (s *Sandbox) Define(name string, value starlark.Value, cost Cost) error {
 	if err != nil {
 		return err
 	}
-	s.defined[name] = true
+	s.definedNames[name] = true
 	m.Members[member] = value
 	return nil
 }
 
 // module returns the module of that name, and defines it at the first use.
 func (s *Sandbox) module(name string) (*starlarkstruct.Module, error) {
-	if !s.defined[name] {
-		s.defined[name] = true
+	if !s.definedNames[name] {
+		s.definedNames[name] = true
 		s.env[name] = &starlarkstruct.Module{Name: name, Members: starlark.StringDict{}}
 	}
 	m, ok := s.env[name].(*starlarkstruct.Module)

@@ -87,7 +87,7 @@ func payInt(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) err
 
 // payCopy charges for a new list or tuple with the elements of the argument.
 func payCopy(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
-	p := elementCopy.named(name)
+	p := elementCopy.withOp(name)
 	if x := operand(args, nil, 0, ""); x != nil {
 		return w.payElements(p, x)
 	}
@@ -265,7 +265,7 @@ func getAttrFunc(w *worker, name string, args starlark.Tuple, kwargs []starlark.
 	}
 	v, err := starlark.Universe["getattr"].(*starlark.Builtin).CallInternal(&w.thread, args, kwargs)
 	if err != nil {
-		return nil, errors.New(cut(err.Error(), maxErrorText))
+		return nil, errors.New(clip(err.Error(), maxErrorText))
 	}
 	return w.guardMethod(v)
 }

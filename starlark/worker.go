@@ -44,8 +44,8 @@ type run struct {
 	stopCause error    // why the thread was cancelled: a limit, or the context's error
 	panicked  bool     // a panic occurred, so the thread must not be used again
 
-	profiled     Usage   // spending that the profile has counted
-	profileStack []Frame // stack of the last sample
+	profiledUsage Usage   // spending that the profile has counted
+	profileStack  []Frame // stack of the last sample
 }
 
 // threadName is the name of the threads of workers.
@@ -101,7 +101,7 @@ func (s *Sandbox) startRun(ctx context.Context) (*worker, error) {
 			return nil, err
 		}
 	}
-	w.profiled.Steps, w.profiled.Bytes = w.thread.Steps, b.alloc
+	w.profiledUsage.Steps, w.profiledUsage.Bytes = w.thread.Steps, b.alloc
 	w.setNextTick()
 	return w, nil
 }
