@@ -247,8 +247,8 @@ func BenchmarkOverheadTable(b *testing.B) {
 	b.ReportMetric(mean, "x-stock")
 }
 
-// measureOverhead returns the guarded time divided by the time of the plain interpreter. Each is the
-// fastest of several turns.
+// measureOverhead returns the guarded time divided by the time of the plain interpreter. Each of
+// the two is the fastest of several turns.
 func measureOverhead(b *testing.B, src string) float64 {
 	const turns = 15
 	best := [2]time.Duration{math.MaxInt64, math.MaxInt64}
