@@ -17,13 +17,12 @@ import (
 
 const agentsPage = "../../docs/agents.md"
 
-// agentBlock is a block of docs/agents.md: its language, what stands behind that, and
-// its text.
+// agentBlock matches a block of docs/agents.md: its language, the text behind the language, and
+// its lines.
 var agentBlock = regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$")
 
-// TestAgentsPage: a block that names a command is what the command prints, shell
-// blocks run, and the rest is what it says to be. With -update it writes what the
-// commands print.
+// TestAgentsPage compares each block that names a command with the command's output, runs the
+// shell blocks, and checks the language of the others. With -update it writes the output.
 func TestAgentsPage(t *testing.T) {
 	src, err := os.ReadFile(agentsPage)
 	if err != nil {
@@ -62,7 +61,7 @@ func TestAgentsPage(t *testing.T) {
 	}
 }
 
-// runLine runs a command line of ours, and returns what it prints.
+// runLine runs a command line of starhost and returns its output.
 func runLine(t *testing.T, line string) string {
 	t.Helper()
 	var out, stderr bytes.Buffer
@@ -73,7 +72,7 @@ func runLine(t *testing.T, line string) string {
 	return out.String()
 }
 
-// splitLine splits a command line at spaces that stand in no quotes.
+// splitLine splits a command line at spaces outside of quotes.
 func splitLine(line string) []string {
 	var words []string
 	for _, m := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|\S+`).FindAllString(line, -1) {
@@ -82,7 +81,7 @@ func splitLine(line string) []string {
 	return words
 }
 
-// checkBlock checks that a text is of its language.
+// checkBlock checks that a text is valid in its language.
 func checkBlock(t *testing.T, language, text string) {
 	t.Helper()
 	check := map[string]func([]byte) error{
@@ -98,7 +97,7 @@ func checkBlock(t *testing.T, language, text string) {
 	}
 }
 
-// nekoSDK stands for the part of N.E.K.O's SDK that the page's plugin uses.
+// nekoSDK replaces the part of N.E.K.O's SDK that the page's plugin uses.
 const nekoSDK = `
 import asyncio, sys, types
 
@@ -127,8 +126,7 @@ async def main():
 asyncio.run(main())
 `
 
-// TestAgentsNeko runs the page's plugin for N.E.K.O against its SDK, as far as it is
-// used.
+// TestAgentsNeko runs the page's plugin for N.E.K.O against nekoSDK.
 func TestAgentsNeko(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -37,8 +37,8 @@ func TestGoName(t *testing.T) {
 	}
 }
 
-// TestMeasure: a sample has one operation at least, its numbers are in order, and
-// turns do not grow without end.
+// TestMeasure checks that a sample has at least one operation and ordered numbers, and that a
+// turn has a limited number of operations.
 func TestMeasure(t *testing.T) {
 	set := &loader.Set{Host: starhost.New(starhost.Options{}), Config: &loader.Config{}}
 	b := &bencher{app: &app{}, flags: &benchFlags{time: 1}, set: set}

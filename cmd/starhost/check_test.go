@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestShipped: the plugins that ship are formatted and have no findings.
+// TestShipped checks that the plugins that ship are formatted and have no findings.
 func TestShipped(t *testing.T) {
 	for _, args := range [][]string{
 		{"fmt", "--check", "../../scripts", "../../golden/testdata", "../../golden/plugins"},
@@ -24,7 +24,7 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestLintCodes: every warning has a code of its own.
+// TestLintCodes checks that each warning has its own code.
 func TestLintCodes(t *testing.T) {
 	var got []string
 	for _, warning := range lint.Warnings() {
@@ -39,7 +39,7 @@ func TestLintCodes(t *testing.T) {
 	}
 }
 
-// TestOwner finds the plugin that a file of an editor belongs to.
+// TestOwner finds the plugin of a file that an editor shows.
 func TestOwner(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/oncall/plugin.star": "", "plugins/oncall/lib/text.star": "", "plugins/policy.star": ""})

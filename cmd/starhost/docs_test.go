@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost/loader"
 )
 
-// TestDocs: the pages below docs are what docs --format md prints. With -update it
-// writes them.
+// TestDocs compares the pages in docs with the output of docs --format md. With -update it
+// writes the pages.
 func TestDocs(t *testing.T) {
 	r := wholeReference()
 	for _, p := range docsPages {
@@ -39,7 +39,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestDocsIndex: the index names every page, and its commands are those there are.
+// TestDocsIndex checks that the index links to every page, and that its commands run.
 func TestDocsIndex(t *testing.T) {
 	src, err := os.ReadFile("../../docs/README.md")
 	if err != nil {
@@ -69,8 +69,8 @@ func runDocs(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestDocsExamples executes what the pages show and no other test does: the blocks
-// of the intros, permissions, and the example config.
+// TestDocsExamples executes the examples that no other test executes: the blocks of the
+// introductions, the permissions and the example config.
 func TestDocsExamples(t *testing.T) {
 	parseConfig := func(t *testing.T, src string) {
 		t.Helper()
@@ -115,15 +115,15 @@ func blocksOf(page string) []block {
 	return blocks
 }
 
-// notHere says why examples of effects cannot show their code in this test.
+// notHere gives the reasons why some codes of effects cannot occur in this test.
 var notHere = map[string]string{
 	"E0511": "needs a network",
 	"E0515": "needs a case with effects.jsonl",
 	"E0517": "needs a case with effects.jsonl",
 }
 
-// TestEffectsExamples: the bad example of each code of effects meets it, the good
-// one does not.
+// TestEffectsExamples checks that the bad example of each code of effects fails with the code,
+// and that the good example does not.
 func TestEffectsExamples(t *testing.T) {
 	for _, c := range effects.Codes() {
 		t.Run(c.Code, func(t *testing.T) {
@@ -133,23 +133,23 @@ func TestEffectsExamples(t *testing.T) {
 			if stderr := tryEffect(t, c.Bad, "--allow-effects"); !strings.Contains(stderr, "["+c.Code+"]") {
 				t.Errorf("the bad example does not fail with it:\n%s", stderr)
 			}
-			if stderr := tryEffect(t, c.Good); stderr != "" && !strings.Contains(stderr, "[E0511]") { // nobody answers here
+			if stderr := tryEffect(t, c.Good); stderr != "" && !strings.Contains(stderr, "[E0511]") { // no server answers
 				t.Errorf("the good example fails:\n%s", stderr)
 			}
 		})
 	}
 }
 
-// permitted are the permissions of an example that is an expression.
+// permitted are the permissions of examples that are expressions.
 var permitted = []string{"fs.read:**", "fs.write:**", "http:http://127.0.0.1", "exec:kubectl **", "exec:./deploy.sh", "secret:PAGER_*", "store"}
 
 // sameQuestion is the journal that examples replay.
 const sameQuestion = `{"journal":1,"session":"session-1","turn":1,"seed":0,"input":{"prompt":true,"request":{"text":"The same question"},"session":{"platform":"cli"}}}
 `
 
-// tryEffect runs an example in a workspace with files, on a host without a store: a
-// command line, a plugin whose loader is asked for a.md, or an expression that may do
-// what is permitted. It returns the diagnostics.
+// tryEffect runs an example in a workspace with files, on a host without a store. The example
+// is a command line, a plugin whose loader gets a.md, or an expression with the permissions
+// above. It returns the diagnostics.
 func tryEffect(t *testing.T, example string, flags ...string) string {
 	t.Setenv("PAGER_TOKEN", "a token of the pager")
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func tryEffect(t *testing.T, example string, flags ...string) string {
 	return diagnostics.String()
 }
 
-// TestDocsOfEveryName: each format explains each name that it can.
+// TestDocsOfEveryName explains each name in each format that can show it.
 func TestDocsOfEveryName(t *testing.T) {
 	whole := wholeReference()
 	for _, name := range topics() {
@@ -199,8 +199,8 @@ func TestDocsOfEveryName(t *testing.T) {
 	}
 }
 
-// TestStubs: the stubs declare what is not Python's own, once, and no parameter
-// without a default stands behind one that has one.
+// TestStubs checks that the stubs declare each name once, without Python's own names, and that
+// parameters with defaults come last.
 func TestStubs(t *testing.T) {
 	stubs := runDocs(t, "docs", "-F", "pyi")
 	for _, e := range wholeReference().entries() {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// editorBlocks returns what docs/editors.md says to put into files: of one file all
-// blocks, one after another.
+// editorBlocks returns the files that docs/editors.md describes. The blocks of one file are
+// joined.
 func editorBlocks(t *testing.T) map[string]string {
 	t.Helper()
 	src, err := os.ReadFile("../../docs/editors.md")
@@ -41,8 +41,8 @@ def page(team):
 register_tool(page,name = "page")
 `
 
-// TestEditorsPyright: the typed plugin of the page is right, and Pyright, where it is
-// installed, knows from the stubs what it and the starter say.
+// TestEditorsPyright checks the page's typed plugin. If Pyright is installed, it must
+// understand the plugin and the starter from the stubs.
 func TestEditorsPyright(t *testing.T) {
 	const name = "plugins/runbook.star"
 	typed := editorBlocks(t)[name]
@@ -66,14 +66,14 @@ func TestEditorsPyright(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), pyright, "runbook.py", "starter.py", "wrong.py")
 	cmd.Dir = dir
-	out, _ := cmd.CombinedOutput() // it fails for what is wrong
+	out, _ := cmd.CombinedOutput() // Pyright fails if it finds mistakes
 	if stderr := string(out); !strings.Contains(stderr, "wrong.py:2:10 - error: ") || !strings.Contains(stderr, "\n1 error, ") {
 		t.Errorf("got %s, want one error, of wrong.py", stderr)
 	}
 }
 
-// TestEditorsVSCode: the settings are JSON, and the problem matcher finds what check
-// prints.
+// TestEditorsVSCode checks that the settings are JSON and that the problem matcher finds the
+// output of check.
 func TestEditorsVSCode(t *testing.T) {
 	files := editorBlocks(t)
 	var settings struct {
@@ -100,7 +100,8 @@ func TestEditorsVSCode(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"plugins/page.star": wrongPlugin})
 	task := tasks.Tasks[0]
 	var out, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, task.Args...), nil, &out, &stderr); code != exitPlugin || task.Command != "starhost" {
+	code := run(t.Context(), append([]string{"-C", dir}, task.Args...), nil, &out, &stderr)
+	if code != exitPlugin || task.Command != "starhost" {
 		t.Fatalf("%s: got exit code %d, want %d\n%s", task.Command, code, exitPlugin, stderr.String())
 	}
 	p := task.ProblemMatcher.Pattern
@@ -120,8 +121,8 @@ func TestEditorsVSCode(t *testing.T) {
 	}
 }
 
-// TestEditorsNeovim: init.lua shows mistakes of a text that is not saved, and formats
-// it when it is written.
+// TestEditorsNeovim checks that init.lua shows mistakes in an unsaved text and formats it when
+// it is written.
 func TestEditorsNeovim(t *testing.T) {
 	nvim, err := exec.LookPath("nvim")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// turnPlugin is a plugin whose turn needs the network, the environment, a secret, a
-// program, files and what it keeps.
+// turnPlugin is a plugin whose turn needs the network, the environment, a secret, a program,
+// files and state.
 const turnPlugin = `plugin(permissions = ["http:GET,POST http://127.0.0.1:*", "secret:PAGER_TOKEN", "env:REGION", "exec:cat", "fs.read:notes/*", "fs.write:out/*", "store"])
 
 def on_call(ctx, team):
@@ -46,7 +46,7 @@ register_hook("pre_llm_call", facts)
 register_hook("post_tool_call", lambda ctx, result, duration_ms: ctx.log("info", "took", kept = ctx.state.keys()))
 `
 
-// pager is a server that says back what it is sent, the secret among it.
+// pager returns a server that answers with the request, including the secret.
 func pager(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -68,7 +68,7 @@ func pager(t *testing.T) *httptest.Server {
 // A machine is a folder to run the program in.
 type machine struct{ dir string }
 
-// run runs the program and returns what it printed, and its diagnostics.
+// run runs the program and returns its result and its diagnostics.
 func (m machine) run(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -79,10 +79,10 @@ func (m machine) run(t *testing.T, code int, args ...string) (stdout, stderr str
 	return out.String(), errs.String()
 }
 
-// TestReplayElsewhere records a turn that uses the network, the environment, a
-// secret, a program, files and state. In another folder, without the server, the
-// files, the variables and the secret, it is the same again, byte for byte; and the
-// journal holds no secret, in any of its forms.
+// TestReplayElsewhere records a turn that uses the network, the environment, a secret, a
+// program, files and state. The replay runs in another folder, without the server, the files,
+// the variables and the secret, and must be equal byte for byte. The journal must not contain
+// the secret in any form.
 func TestReplayElsewhere(t *testing.T) {
 	const secret = `p4ger/"token"+1234`
 	server := pager(t)
@@ -115,7 +115,7 @@ func TestReplayElsewhere(t *testing.T) {
 	}
 
 	server.Close()
-	os.Unsetenv("PAGER_TOKEN") // t.Setenv brings back what was there before
+	os.Unsetenv("PAGER_TOKEN") // t.Setenv restores it at the end
 	os.Unsetenv("REGION")
 	for format, want := range recorded {
 		got, stderr := away.run(t, exitOK, append(args, "-F", format, "--replay", journal+format)...)
@@ -132,8 +132,8 @@ func TestReplayElsewhere(t *testing.T) {
 	checkJournal(t, journal+"json", secret)
 }
 
-// checkJournal checks that only its owner can read a journal, and that it and its
-// parts hold no form of a secret.
+// checkJournal checks that only its owner can read a journal, and that no part of it contains a
+// form of a secret.
 func checkJournal(t *testing.T, file, secret string) {
 	t.Helper()
 	info, err := os.Stat(file)
@@ -156,12 +156,13 @@ func checkJournal(t *testing.T, file, secret string) {
 	}
 }
 
-// secretForms returns ways in which programs write a secret.
+// secretForms returns the forms in which programs write a secret.
 func secretForms(secret string) []string {
-	quoted, _ := json.Marshal(secret) // strings always marshal
+	quoted, _ := json.Marshal(secret) // no error: strings always marshal
 	again, _ := json.Marshal(string(quoted))
 	return []string{
-		secret, strings.Trim(string(quoted), `"`), strings.Trim(string(again), `"`), url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
+		secret, strings.Trim(string(quoted), `"`), strings.Trim(string(again), `"`),
+		url.QueryEscape(secret), url.PathEscape(secret), hex.EncodeToString([]byte(secret)),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("bot:" + secret)),
 		base64.URLEncoding.EncodeToString([]byte("bot:" + secret)), base64.StdEncoding.EncodeToString([]byte("token " + secret)),
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestProfile: the library of pprof reads both files, and the plugins' one says where
-// the steps of the report went.
+// TestProfile checks that pprof's library reads both files, and that the plugins' profile names
+// the most expensive line.
 func TestProfile(t *testing.T) {
 	dir := t.TempDir()
 	plugin := filepath.Join(dir, "p.star")

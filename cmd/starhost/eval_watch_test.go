@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A tap passes on each text that is written to it.
+// A tap is a writer that sends each text to a channel.
 type tap chan string
 
 func (t tap) Write(p []byte) (int, error) {
@@ -16,7 +16,7 @@ func (t tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// next returns what is written next that says something.
+// next returns the next text that is not empty.
 func (t tap) next() string {
 	for text := range t {
 		if text != "" {
@@ -26,8 +26,8 @@ func (t tap) next() string {
 	return ""
 }
 
-// TestWatch: a change of a plugin, of the config or of a file that a flag names
-// makes a new result; a set that cannot be loaded is reported and leaves no result.
+// TestWatch checks that a change of a plugin, of the config or of a file that a flag names
+// makes a new result. If plugins cannot be loaded, eval reports it and prints no result.
 func TestWatch(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func TestWatch(t *testing.T) {
 		"plugins/a.star": hook("one"), "plugins/b/plugin.star": "load(\"lib/x.star\", \"x\")\n" + hook("two"), "plugins/b/lib/x.star": "x = 1\n",
 		"starhost.toml": "", "prompt.md": "Why?",
 	})
-	out, stderr := make(tap, 100), make(tap, 100) // more than are written
+	out, stderr := make(tap, 100), make(tap, 100) // with space for all texts
 	ctx, stop := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
@@ -50,7 +50,7 @@ func TestWatch(t *testing.T) {
 	}
 	write := func(name, text string) {
 		t.Helper()
-		// As editors do: another file, which takes the name.
+		// Like an editor, write another file and rename it.
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.WriteFile(file+"~", []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchNothing: where there is nothing to load, there is nothing to watch.
+// TestWatchNothing checks that eval ends if there is nothing to load and so nothing to watch.
 func TestWatchNothing(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	m := machine{t.TempDir()}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exampleFiles are what the examples of all commands work on.
+// exampleFiles are the files for the examples of all commands.
 var exampleFiles = map[string]string{
 	"starhost.toml": "[plugins]\npaths = [\"plugins\"]\n",
 	"oncall.star":   exampleLoader,
@@ -41,8 +41,8 @@ call_tool("restart_pods", cluster = "prod-1")
 const exampleLoader = `register_fragment_loader("runbook", lambda arg: "Read the runbook of %s." % arg)
 `
 
-// TestExamples: every command has two examples or more in its help, and they work.
-// What stands behind a pipe is another program's; < and > are files.
+// TestExamples checks that the help of every command has at least two examples, and runs them.
+// It ignores programs behind a pipe, and treats < and > as files.
 func TestExamples(t *testing.T) {
 	root := (&app{}).rootCommand(nil)
 	for _, cmd := range allCommands(root) {
@@ -58,7 +58,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// allCommands returns the commands below one that users see.
+// allCommands returns the visible commands below a command.
 func allCommands(cmd *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, c := range cmd.Commands() {
@@ -69,7 +69,7 @@ func allCommands(cmd *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// runExample runs one line of an example in a folder of its own.
+// runExample runs one line of an example in a new folder.
 func runExample(t *testing.T, line string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +93,8 @@ func runExample(t *testing.T, line string) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
+	args = append([]string{"-C", dir}, args[1:]...)
+	if code := run(t.Context(), args, bytes.NewReader(stdin), &stderr, &stderr); code != exitOK {
 		t.Errorf("%s: exit code %d\n%s", line, code, stderr.String())
 	}
 }

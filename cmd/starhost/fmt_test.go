@@ -38,8 +38,8 @@ func TestFormatSource(t *testing.T) {
 	}
 }
 
-// FuzzFormat: what is formatted once is formatted; comments and strings stay, as
-// many and as they were.
+// FuzzFormat checks that formatting twice changes nothing more, and that all comments and
+// strings remain.
 func FuzzFormat(f *testing.F) {
 	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(file, ".star") {
@@ -69,8 +69,8 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// TestCommentsStay: every comment of the plugins here is there when they are
-// formatted from a text without any blank lines.
+// TestCommentsStay formats our plugins from texts without blank lines, and checks that every
+// comment remains.
 func TestCommentsStay(t *testing.T) {
 	files, err := filepath.Glob("../../scripts/*/*.star")
 	if err != nil || len(files) == 0 {
@@ -111,8 +111,8 @@ func comments(t *testing.T, src string) []string {
 	return list
 }
 
-// TestReplaceFile: the mode stays and a link stays one; where nothing can be
-// written, the file stays as it is and nothing lies beside it.
+// TestReplaceFile checks that a file's mode and a link remain. If writing fails, the file must
+// stay as it was, without a temporary file beside it.
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.star"), filepath.Join(dir, "b.star")
@@ -135,7 +135,7 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// TestFmtInterrupted: an interrupt leaves every file as it was, or formatted.
+// TestFmtInterrupted checks that an interrupt leaves every file either as it was or formatted.
 func TestFmtInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": "x=1"})
@@ -150,8 +150,8 @@ func TestFmtInterrupted(t *testing.T) {
 	}
 }
 
-// TestCatchSignals: from the moment that a command writes files, signals do not stop it
-// in the middle; one that only reads does not wait for them.
+// TestCatchSignals checks that commands catch signals before they write files, and that
+// commands that only read do not spend time on it.
 func TestCatchSignals(t *testing.T) {
 	t.Setenv("CI", "")
 	for args, want := range map[string]bool{
@@ -162,7 +162,9 @@ func TestCatchSignals(t *testing.T) {
 		dir := t.TempDir()
 		writeFiles(t, dir, map[string]string{"a.star": "x = 1\n", "starhost.toml": ""})
 		caught := false
-		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{catchSignals: func() { caught = true }, prepareRun: func() {}})
+		ctx := context.WithValue(t.Context(), processKey{}, &processSetup{
+			catchSignals: func() { caught = true }, prepareRun: func() {},
+		})
 		var stderr strings.Builder
 		run(ctx, append([]string{"-C", dir}, strings.Fields(args)...), strings.NewReader(""), &stderr, &stderr)
 		if caught != want {
@@ -171,7 +173,7 @@ func TestCatchSignals(t *testing.T) {
 	}
 }
 
-// TestFmtCases: of golden cases the steps are formatted, and every other byte stays.
+// TestFmtCases checks that fmt formats the steps of golden cases and changes no other byte.
 func TestFmtCases(t *testing.T) {
 	const head = "Prose,  as it is.\n-- plugins/q.star --\nx=1\n-- case.star --\n"
 	const tail = "-- want --\n== call_tool  x\n-- workspace/a.star --\r\ny=2"

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFullDisk: on a full disk each command that writes says so in one line, and
-// leaves what was there as it was.
+// TestFullDisk checks that each command that writes reports a full disk in one line, and leaves
+// existing files as they were.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -29,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 	for err == nil {
 		_, err = filler.Write(make([]byte, 4096))
 	}
-	filler.Close() // it is full
+	filler.Close() // the disk is full
 	for _, tt := range []struct {
 		want string
 		args []string

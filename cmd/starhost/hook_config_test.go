@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagSamples give each kind of flag two values: what the caller writes and what a second run must
-// get. A relative path comes back absolute.
+// flagSamples has two values for each kind of flag: the value that the user writes, and the
+// value that a second run must get. A relative path becomes absolute.
 var flagSamples = map[string][]string{
 	"bool": {"true"}, "string": {"it's"}, "stringArray": {"a.b=it's \"x\" $HOME\n", "--c"},
 	"size": {"64MiB"}, "span": {"1m"}, "steps": {"5"}, "uint64": {"7"},
 }
 
-// TestPrintConfigFlags gives hook every flag that it has, and asks the printed command line for the
-// same values: so a new flag cannot be missing there.
+// TestPrintConfigFlags gives hook every flag that it has, and checks that the printed command
+// line has the same values. So a new flag cannot be missing there.
 func TestPrintConfigFlags(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -79,7 +79,7 @@ func TestPrintConfigFlags(t *testing.T) {
 	}
 }
 
-// hookFlagsOf returns the flags of a new hook command, with those of the program.
+// hookFlagsOf returns all flags of a new hook command, including the program's.
 func hookFlagsOf(t *testing.T) *pflag.FlagSet {
 	t.Helper()
 	cmd, _, err := new(app).rootCommand([]string{"hook"}).Find([]string{"hook"})

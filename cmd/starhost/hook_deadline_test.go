@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// callEvents are an agent's event of a tool call, and its answer if starhost refuses.
+// callEvents has an event of a tool call for each agent, and the agent's form of a refusal.
 var callEvents = []struct {
 	agent, event string
 	code         int
@@ -26,7 +26,9 @@ var callEvents = []struct {
 }
 
 // hookIn runs hook in a folder with a deadline, and returns what it wrote and how long it took.
-func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string) (stdout, stderr string, code int, took time.Duration) {
+func hookIn(
+	t *testing.T, dir string, deadline time.Duration, stdin io.Reader, args ...string,
+) (stdout, stderr string, code int, took time.Duration) {
 	t.Helper()
 	t.Setenv("HOME", filepath.Join(dir, "home"))
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
@@ -38,7 +40,7 @@ func hookIn(t *testing.T, dir string, deadline time.Duration, stdin io.Reader, a
 	return out.String(), errs.String(), code, took
 }
 
-// runInTime runs the program and returns how long it took. If the program does not end long after
+// runInTime runs the program and returns the time that it took. If the program runs long after
 // its deadline, the test fails with the stacks of all goroutines, which show the reason.
 func runInTime(t *testing.T, a *app, args []string) (code int, took time.Duration) {
 	t.Helper()
@@ -55,8 +57,8 @@ func runInTime(t *testing.T, a *app, args []string) (code int, took time.Duratio
 	}
 }
 
-// The agent gets its refusal in time, whatever takes too long: a handler, loading, standard input, or
-// the lock of the session. Events that guards cannot refuse pass.
+// TestHookDeadline checks that the agent gets its refusal in time if a handler, loading,
+// standard input or the session's lock takes too long. Events that guards cannot refuse pass.
 func TestHookDeadline(t *testing.T) {
 	const deadline = 300 * time.Millisecond
 	dir := t.TempDir()
@@ -77,7 +79,7 @@ func TestHookDeadline(t *testing.T) {
 		defer unlock()
 	}
 	forever := []string{"--timeout", "1h", "--max-steps", "1000000000000000"}
-	endless, end := io.Pipe() // nobody writes
+	endless, end := io.Pipe() // without a writer
 	defer end.Close()
 	for _, c := range callEvents {
 		for what, args := range map[string][]string{
@@ -88,14 +90,14 @@ func TestHookDeadline(t *testing.T) {
 			want := c.code
 			if what == "standard input" {
 				if stdin = endless; c.agent == "copilot" {
-					want = 0 // no event is read, so any code could deny something else
+					want = 0 // no event was read, so any code could deny something else
 				}
 			}
 			out, stderr, code, took := hookIn(t, dir, deadline, stdin, append([]string{c.agent}, args...)...)
 			if code != want || !strings.Contains(out, c.out) || !strings.Contains(out+stderr, "no answer within 300ms") || took < deadline {
 				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, stderr)
 			}
-			if took > 10*time.Second { // a loaded machine
+			if took > 10*time.Second { // a busy machine may need some seconds
 				t.Errorf("%s: %s: the answer took %v", c.agent, what, took)
 			}
 		}
@@ -111,12 +113,12 @@ func TestHookDeadline(t *testing.T) {
 	}
 }
 
-// An endless reader has no end, and no event.
+// An endlessReader is input without an end and without an event.
 type endlessReader struct{}
 
 func (endlessReader) Read(b []byte) (int, error) { return copy(b, strings.Repeat(" ", len(b))), nil }
 
-// Input that cannot be read is refused, without and with --fail-closed.
+// TestHookUnreadable checks that hook refuses unreadable input, with and without --fail-closed.
 func TestHookUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"p.star": "register_hook(\"pre_tool_call\", lambda: None)\n"})
@@ -127,23 +129,27 @@ func TestHookUnreadable(t *testing.T) {
 		}
 		inputs := map[string]io.Reader{"over 16 MiB": endlessReader{}, "broken": io.MultiReader(strings.NewReader(c.event[:40]), brokenReader{})}
 		for what, text := range map[string]string{
-			"nothing": "", "half": c.event[:len(c.event)-1], "more": c.event + "{}", "deep": strings.Replace(c.event, "{}", strings.Repeat("[", 11_000)+strings.Repeat("]", 11_000), 1),
+			"nothing": "", "half": c.event[:len(c.event)-1], "more": c.event + "{}",
+			"deep": strings.Replace(c.event, "{}", strings.Repeat("[", 11_000)+strings.Repeat("]", 11_000), 1),
 		} {
 			inputs[what] = strings.NewReader(text)
 		}
 		for what, stdin := range inputs {
-			if out, stderr, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star"); got != code || !strings.Contains(out, c.out) {
+			out, stderr, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star")
+			if got != code || !strings.Contains(out, c.out) {
 				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, got, out, stderr)
 			}
 		}
-		if out, stderr, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "--fail-closed", "p.star"); got != 0 || out != "" || stderr != "" {
+		out, stderr, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "--fail-closed", "p.star")
+		if got != 0 || out != "" || stderr != "" {
 			t.Errorf("%s: a plain event: got code %d, %q, %q", c.agent, got, out, stderr)
 		}
 		unknown := `{"session_id":"s","hook_event_name":"BeforeTool"}`
 		if _, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "p.star"); got != 0 {
 			t.Errorf("%s: an unknown event: got code %d, want 0", c.agent, got)
 		}
-		if out, _, got, _ := hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "--fail-closed", "p.star"); got != code || !strings.Contains(out, c.out) {
+		out, _, got, _ = hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "--fail-closed", "p.star")
+		if got != code || !strings.Contains(out, c.out) {
 			t.Errorf("%s: an unknown event with --fail-closed: got code %d, %q", c.agent, got, out)
 		}
 	}
@@ -153,15 +159,18 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// A denial stays a denial if the state of the session cannot be read or stored: a plugin that fills
-// it, a folder that others can read, a file that is no session, no folder at all.
+// TestHookStateFails checks that a denial stays a denial if the session's state cannot be read
+// or stored: a plugin fills it, others can read its folder, a file is no session, there is no
+// folder.
 func TestHookStateFails(t *testing.T) {
 	plugin := "def deny_all(ctx):\n    ctx.state.set(\"k\", \"x\" * 1048500)\n    return deny(\"no\")\n\nregister_hook(\"pre_tool_call\", deny_all)\n"
 	for _, c := range callEvents {
 		for what, spoil := range map[string]func(states string) error{
-			"full":        func(string) error { return nil },
-			"mode 0755":   func(states string) error { return os.Chmod(states, 0o755) },
-			"no folder":   func(states string) error { return errors.Join(os.RemoveAll(states), os.WriteFile(states, nil, 0o600)) },
+			"full":      func(string) error { return nil },
+			"mode 0755": func(states string) error { return os.Chmod(states, 0o755) },
+			"no folder": func(states string) error {
+				return errors.Join(os.RemoveAll(states), os.WriteFile(states, nil, 0o600))
+			},
 			"corrupt":     func(states string) error { return spoilFiles(states, "x") },
 			"another one": func(states string) error { return spoilFiles(states, `{"starhost_session":9}`) },
 		} {
@@ -172,14 +181,15 @@ func TestHookStateFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, stderr, code, _ := hookIn(t, dir, time.Minute, strings.NewReader(c.event), c.agent, "p.star")
-			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out, "denied by p: no") || !strings.Contains(stderr, "hook: ") {
+			denied := strings.Contains(out, c.out) && strings.Contains(out, "denied by p: no")
+			if code != c.code || !denied || !strings.Contains(stderr, "hook: ") {
 				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, code, out, stderr)
 			}
 		}
 	}
 }
 
-// spoilFiles gives all sessions another content.
+// spoilFiles replaces the contents of all session files.
 func spoilFiles(states, text string) error {
 	names, err := filepath.Glob(filepath.Join(states, "*.json"))
 	for _, name := range names {
@@ -193,8 +203,8 @@ type stuckWriter struct{ release chan struct{} }
 
 func (w stuckWriter) Write(b []byte) (int, error) { <-w.release; return len(b), nil }
 
-// If the agent cannot get an answer that it must have, the exit code blocks. A reader of standard
-// output or standard error that does not read keeps hook from nothing.
+// TestHookOutputFails checks that the exit code blocks if the agent cannot get a necessary
+// answer. A reader of standard output or standard error that does not read must not delay hook.
 func TestHookOutputFails(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
@@ -214,7 +224,8 @@ func TestHookOutputFails(t *testing.T) {
 		{"ask.star", failing{}, io.Discard}, {"change.star", failing{}, io.Discard}, {"abort.star", failing{}, io.Discard}, {"log.star", failing{}, failing{}},
 		{"log.star", io.Discard, stuck}, {"log.star", stuck, io.Discard},
 	} {
-		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv, deadline: 3 * time.Second}
+		a := &app{stdin: strings.NewReader(event), stdout: tt.stdout, stderr: tt.stderr, getenv: os.Getenv}
+		a.deadline = 3 * time.Second
 		code, took := runInTime(t, a, []string{"-C", dir, "hook", "claude-code", "-v", tt.plugin})
 		if code != 2 || took > 20*time.Second {
 			t.Errorf("%s to %T, %T: got code %d after %v, want 2", tt.plugin, tt.stdout, tt.stderr, code, took)

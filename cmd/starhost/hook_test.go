@@ -13,20 +13,18 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestHooks replays the recorded exchanges of golden/hooks. A file says in prose
-// what it shows; its files are the folder that the agent works in, and `exchange` is
-// the record:
+// TestHooks replays the recorded exchanges of golden/hooks. The prose of a record says what it
+// shows. Its files are the folder of the agent, and its file exchange has these lines:
 //
-//	$ starhost hook AGENT ...  the command of what follows
-//	> LINE                     what the agent sends
-//	< LINE                     what it is answered on standard output
-//	! LINE                     what stands on standard error
+//	$ starhost hook AGENT ...  the command for the lines below
+//	> LINE                     the agent sends the line
+//	< LINE                     starhost answers on standard output
+//	! LINE                     starhost writes to standard error
 //	= CODE                     the exit code, if it is not 0
 //
-// Of an agent that keeps the command running all lines up to the next command go to
-// one process, and an answer stands below the line with its id. `> ` without an end
-// of the line, \ at its end, is a line that is cut off. With -update what comes back
-// is written.
+// If an agent keeps the command running, all lines up to the next command go to one process,
+// and an answer stands below the line with its id. A line `> ` with \ at its end is sent
+// without its end. With -update the test writes the actual answers.
 func TestHooks(t *testing.T) {
 	files, err := filepath.Glob("../../golden/hooks/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -57,7 +55,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A record is one file of exchanges, and the folder that it plays in.
+// A record is one file of exchanges, and the folder in which it is replayed.
 type record struct {
 	t    *testing.T
 	dir  string
@@ -86,7 +84,7 @@ func newRecord(t *testing.T, archive *txtar.Archive) *record {
 	return r
 }
 
-// replay sends what the record sends, and returns the record of that.
+// replay sends the lines of the record, and returns the record with the actual answers.
 func (r *record) replay() string {
 	var command string
 	var sent []string
@@ -104,7 +102,7 @@ func (r *record) replay() string {
 	return r.out.String()
 }
 
-// send gives lines to a command, all of them or each to one of its own.
+// send sends lines to a command: all to one process, or each to a separate process.
 func (r *record) send(command string, lines []string) {
 	if command == "" {
 		return
@@ -123,7 +121,7 @@ func (r *record) send(command string, lines []string) {
 	}
 }
 
-// sendAll gives all lines to one process.
+// sendAll sends all lines to one process.
 func (r *record) sendAll(command string, lines []string) {
 	in := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\\\n", "")
 	out, stderr, code := r.run(command, in)
@@ -166,7 +164,7 @@ func (r *record) run(command, in string) (stdout, stderr string, code int) {
 	return hide.Replace(out.String()), hide.Replace(errs.String()), code
 }
 
-// lines adds lines to the record, each with a mark.
+// lines adds lines with a mark to the record.
 func (r *record) lines(mark, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(&r.out, "%s %s\n", mark, strings.TrimSuffix(line, "\n"))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzDecodeJSON: what is wrong in a text is told with its place, and what is right is
-// what the library reads.
+// FuzzDecodeJSON checks that mistakes have a place, and that valid texts decode as
+// encoding/json decodes them.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, text := range []string{
 		`{"messages":[{"role":"user","content":"hi","tool_calls":[{"id":"1","name":"x","arguments":{"a":[1]}}]}]}`,

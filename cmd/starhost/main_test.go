@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in golden/cli")
 
-// TestMain keeps compiled plugins nowhere but where a test says.
+// TestMain turns off the cache of compiled plugins, except where a test sets its folder.
 func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("STARHOST_CACHE"); !set {
 		os.Setenv("STARHOST_CACHE", noCacheValue)
@@ -32,32 +32,29 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"starhost": main})
 }
 
-// TestCLI runs the scripts in golden/cli. Beside testscript's own commands they
-// have:
+// TestCLI runs the scripts in golden/cli. They have the commands of testscript, and:
 //
 //	exit CODE COMMAND…  runs a command, which must end with this exit code
 //	write FILE "TEXT"   writes a Go string, for bytes that a script cannot show
 //	sparse FILE BYTES   makes a file that big
 //	image FILE W H      makes a PNG
 //
-// and the condition [root], which tells that no file is unreadable.
-//
-// The scripts share compiled plugins, while they run at the same time.
+// The condition [root] holds if the user can read every file. The scripts run at the same time
+// and share one cache of compiled plugins.
 func TestCLI(t *testing.T) {
 	p := cliParams(filepath.Join(t.TempDir(), "cache"))
 	p.Dir = "../../golden/cli"
 	testscript.Run(t, p)
 }
 
-// TestCLIWithoutCache runs scripts of commands that load plugins without a cache: they
-// print the same.
+// TestCLIWithoutCache runs the scripts that load plugins without a cache. Their output must be
+// the same.
 func TestCLIWithoutCache(t *testing.T) { testscript.Run(t, loadingScripts(t, noCacheValue)) }
 
-// TestCLIKnown runs these scripts again and again: plugins that were loaded before, as
-// those of the second time, are not evaluated before something of them is called.
-func TestCLIKnown(t *testing.T) {
+// TestCLICached runs these scripts twice with one cache on disk, which is empty at first.
+func TestCLICached(t *testing.T) {
 	p := loadingScripts(t, filepath.Join(t.TempDir(), "cache"))
-	for _, when := range []string{"new", "known"} {
+	for _, when := range []string{"empty", "filled"} {
 		t.Run(when, func(t *testing.T) { testscript.Run(t, p) })
 	}
 }
@@ -91,7 +88,7 @@ func cliParams(cache string) testscript.Params {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")
 			env.Setenv("STARHOST_CACHE", cache)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each process of a race build waits a second
 			return nil
 		},
 	}
@@ -145,11 +142,11 @@ func cmdImage(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }
 
-// TestRunOddFlags: whatever is typed, the program ends with one of its exit codes,
-// says something, and never has a bug.
+// TestRunOddFlags checks that the program ends with one of its exit codes and a message, and
+// without a bug, for any arguments.
 func TestRunOddFlags(t *testing.T) {
 	dir := t.TempDir()
-	t.Chdir(dir) // some commands write
+	t.Chdir(dir) // because some commands write files
 	if err := os.WriteFile(dir+"/a.star", []byte(`register_hook("pre_llm_call", lambda: "hi")`), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -176,9 +173,9 @@ func TestRunOddFlags(t *testing.T) {
 	})
 }
 
-// TestAssembled: where no pre_send hook changes anything, what --explain takes for
-// the request before it is the request.
-func TestAssembled(t *testing.T) {
+// TestMergedPrompt checks that --explain shows the actual request if no pre_send hook changes
+// it.
+func TestMergedPrompt(t *testing.T) {
 	const plugin = `
 register_hook("session_start", lambda: [fragment(" Be careful. ", target = "system"), fragment("  ", target = "system")])
 register_hook("turn_start", lambda user_message: modify(user_message = user_message.upper()))
@@ -210,7 +207,8 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 				}
 				defer e.set.Close()
 				system, messages := mergedPrompt(&e)
-				if diff := cmp.Diff([]string{e.prompt.System, messagesText(e.prompt.Messages)}, []string{system, messages}); diff != "" {
+				want := []string{e.prompt.System, messagesText(e.prompt.Messages)}
+				if diff := cmp.Diff(want, []string{system, messages}); diff != "" {
 					t.Errorf("assembled (-want +got):\n%s", diff)
 				}
 			})
@@ -218,7 +216,7 @@ register_fragment_loader("note", lambda arg: [arg, "ends\n"])
 	}
 }
 
-// TestWriteError: a result that cannot be written is not lost silently.
+// TestWriteError checks that the program reports a result that it cannot write.
 func TestWriteError(t *testing.T) {
 	var diagnostics bytes.Buffer
 	code := run(t.Context(), []string{"version"}, nil, brokenWriter{}, &diagnostics)
@@ -231,7 +229,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
-// TestPanic: a panic of the program itself ends it with exit code 70, located.
+// TestPanic checks that a panic of the program ends it with exit code 70 and a stack.
 func TestPanic(t *testing.T) {
 	var out, diagnostics bytes.Buffer
 	stdin := readerFunc(func([]byte) (int, error) { panic("boom") })
@@ -246,7 +244,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestCodes: every code is explained once, and its examples do what they say.
+// TestCodes checks that every code is explained once and that its examples fail and work.
 func TestCodes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range allCodes() {
@@ -270,7 +268,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestCodesExplained: every code that a golden shows is one that docs explains.
+// TestCodesExplained checks that docs explains every code in a golden.
 func TestCodesExplained(t *testing.T) {
 	files, err := filepath.Glob("../../golden/cli/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -290,8 +288,8 @@ func TestCodesExplained(t *testing.T) {
 	}
 }
 
-// try runs an example: a command line, a config, or a plugin that is asked for a
-// prompt. It returns the diagnostics.
+// try runs an example, which is a command line, a config, or a plugin that assembles a prompt.
+// It returns the diagnostics.
 func try(t *testing.T, example string) string {
 	return tryWith(t, []string{"eval", "-p", "hi"}, example)
 }
@@ -307,8 +305,8 @@ func commandOf(code string) []string {
 	return []string{"eval", "-p", "hi"}
 }
 
-// tryWith is try with another command for the plugin. Where findings are a command's
-// result, it returns them too.
+// tryWith is try with another command for the plugin. If the result of a command consists of
+// findings, tryWith returns it too.
 func tryWith(t *testing.T, args []string, example string) string {
 	dir := t.TempDir()
 	files := map[string]string{
@@ -343,7 +341,7 @@ func tryWith(t *testing.T, args []string, example string) string {
 	var out, stderr bytes.Buffer
 	run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &stderr)
 	if args[0] != "eval" {
-		return stderr.String() + out.String() // findings are the result
+		return stderr.String() + out.String() // findings are a result
 	}
 	return stderr.String()
 }
@@ -352,7 +350,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
+		err := os.MkdirAll(filepath.Dir(file), 0o777)
+		if err = errors.Join(err, os.WriteFile(file, []byte(text), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A stopper ends a server as soon as it says that it serves.
+// A stopper is standard error that stops a server once it reports its address.
 type stopper struct {
 	bytes.Buffer
 	stop func()
@@ -24,8 +24,8 @@ func (s *stopper) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TestMCPPage runs the commands of docs/mcp.md, at ports of their own, and loads its
-// plugin and its config.
+// TestMCPPage runs the commands of docs/mcp.md at free ports, and loads the page's plugin and
+// config.
 func TestMCPPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/mcp.md")
 	if err != nil {
@@ -44,13 +44,15 @@ func TestMCPPage(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			stderr := &stopper{stop: stop}
-			if code := run(ctx, append([]string{"-C", dir}, args[1:]...), strings.NewReader(""), io.Discard, stderr); code != exitOK {
+			args = append([]string{"-C", dir}, args[1:]...)
+			if code := run(ctx, args, strings.NewReader(""), io.Discard, stderr); code != exitOK {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 		})
 	}
 	var stderr bytes.Buffer
-	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &stderr, &stderr); code != exitOK || !strings.Contains(stderr.String(), "mcp.tickets.url") {
+	code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", "page.toml"}, nil, &stderr, &stderr)
+	if code != exitOK || !strings.Contains(stderr.String(), "mcp.tickets.url") {
 		t.Errorf("config: exit code %d\n%s", code, stderr.String())
 	}
 	stderr.Reset()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestNewPlugin: each kind of plugin works as it is written, under names of all
-// lengths: the commands of its README and the next one that is told, its cases,
-// check with all there is, and fmt.
+// TestNewPlugin checks that each kind of plugin works as written, under short and long names.
+// It runs the commands of the README, the printed next command, the golden cases, check and
+// fmt.
 func TestNewPlugin(t *testing.T) {
 	names := []string{"ab", "my-plugin_2", strings.Repeat("x", maxNewName)}
 	for _, s := range starters {
@@ -37,8 +37,8 @@ func TestNewPlugin(t *testing.T) {
 	}
 }
 
-// TestNewPluginsTogether: plugins of one kind live in one host, whatever they are
-// called.
+// TestNewPluginsTogether checks that new plugins of one kind do not clash, whatever their
+// names.
 func TestNewPluginsTogether(t *testing.T) {
 	for _, s := range starters {
 		dir := t.TempDir()
@@ -48,11 +48,12 @@ func TestNewPluginsTogether(t *testing.T) {
 	}
 }
 
-// runs runs a command that must succeed, and returns what it prints.
+// runs runs a command that must succeed, and returns its output.
 func runs(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
-	if code := run(t.Context(), append([]string{"-C", dir}, args...), strings.NewReader(""), &out, &diagnostics); code != exitOK {
+	all := append([]string{"-C", dir}, args...)
+	if code := run(t.Context(), all, strings.NewReader(""), &out, &diagnostics); code != exitOK {
 		t.Errorf("starhost %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), diagnostics.String())
 	}
 	return out.String()

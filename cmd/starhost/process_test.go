@@ -53,7 +53,7 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// TestPrepareRun: only commands that run plugins prepare for a long run.
+// TestPrepareRun checks that exactly the commands that run plugins call prepareRun.
 func TestPrepareRun(t *testing.T) {
 	for args, want := range map[string]bool{
 		"version": false, "docs": false, "config": false, "eval a.star": true, "list": true, "test a.star": true, "check a.star": true,

@@ -15,7 +15,7 @@ import (
 
 const readme = "../../README.md"
 
-// notRun are the README's commands that this test cannot run: it is one of them.
+// notRun are commands of the README that this test does not run, because it is one of them.
 var notRun = []string{"go test ./..."}
 
 // TestREADME runs every block of the README: it writes the files, compares the output of each
@@ -39,13 +39,13 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// A readmeRun is one reading of the README, with a folder for its files.
+// A readmeRun is one pass over the README, with a folder for its files.
 type readmeRun struct {
 	t   *testing.T
 	dir string
 }
 
-// blocks returns the README with the output of each command as it is now.
+// blocks returns the README with the current output of each command.
 func (r *readmeRun) blocks(src string) string {
 	var out strings.Builder
 	for {
@@ -64,7 +64,7 @@ func (r *readmeRun) blocks(src string) string {
 	}
 }
 
-// block does what a block is for, and returns its body as it should be.
+// block handles one block by its kind, and returns its expected body.
 func (r *readmeRun) block(info, body string) string {
 	kind, file, _ := strings.Cut(info, " ")
 	switch {
@@ -119,14 +119,14 @@ func (r *readmeRun) command(line string) string {
 		}
 		args = args[:n-2]
 	}
-	r.t.Setenv("CI", "") // a reader's terminal, where --update is welcome
+	r.t.Setenv("CI", "") // like the terminal of a reader, so that --update is allowed
 	r.t.Setenv("XDG_STATE_HOME", filepath.Join(r.dir, "state"))
 	var both bytes.Buffer
 	run(context.Background(), append([]string{"-C", dir}, args[1:]...), bytes.NewReader(stdin), &both, &both)
 	return strings.TrimRight(both.String(), "\n") + "\n"
 }
 
-// words splits a command line at spaces, and knows both kinds of quotes.
+// words splits a command line at spaces outside of both kinds of quotes.
 func words(t *testing.T, line string) []string {
 	var list []string
 	for line = strings.TrimSpace(line); line != ""; line = strings.TrimLeft(line, " ") {
@@ -162,7 +162,7 @@ func (r *readmeRun) example(body string) {
 	r.t.Errorf("README.md: this Go code is not part of any example_test.go:\n%s", body)
 }
 
-// unindented returns text without the white space at the beginning of lines.
+// unindented returns text without white space at the beginning of lines.
 func unindented(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// keyboard returns a terminal on which the keys are pressed, and what it shows.
+// keyboard returns a terminal that reads the keys, and a buffer of its output.
 func keyboard(keys string) (*terminal, *bytes.Buffer) {
 	var screen bytes.Buffer
 	return &terminal{
@@ -43,7 +43,7 @@ func TestTerminal(t *testing.T) {
 	tests := []struct {
 		name, keys string
 		lines      []string
-		end        error // of the line behind them
+		end        error // the error behind the lines
 	}{
 		{"lines", "1\r2\r\x04", []string{"1", "2"}, io.EOF},
 		{"history", "first\r" + up + "!\r" + up + up + "\r\x04", []string{"first", "first!", "first"}, io.EOF},
@@ -71,7 +71,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalGoesOn: after ctrl-C a new line begins, and the history is there.
+// TestTerminalGoesOn checks that a new line begins after ctrl-C, and that the history remains.
 func TestTerminalGoesOn(t *testing.T) {
 	term, screen := keyboard("one\rtw\x03\x1b[A\r")
 	if line, err := term.readLine(false); line != "one" || err != nil {
@@ -88,7 +88,7 @@ func TestTerminalGoesOn(t *testing.T) {
 	}
 }
 
-// TestTerminalShowsCandidates: what cannot be decided is shown.
+// TestTerminalShowsCandidates checks that tab shows the candidates if there are several.
 func TestTerminalShowsCandidates(t *testing.T) {
 	term, screen := keyboard("page\t\r")
 	if line, err := term.readLine(false); line != "page" || err != nil {
@@ -127,7 +127,8 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff(h.lines, again.lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
-	if got, want := []string{again.At(0), again.At(1), again.At(again.Len() - 1)}, []string{"again", "line 1004", "line 6"}; !cmp.Equal(got, want) || again.Len() != maxHistory {
+	got, want := []string{again.At(0), again.At(1), again.At(again.Len() - 1)}, []string{"again", "line 1004", "line 6"}
+	if !cmp.Equal(got, want) || again.Len() != maxHistory {
 		t.Errorf("got %v and %d lines, want %v and %d", got, again.Len(), want, maxHistory)
 	}
 	info, err := os.Stat(h.file)
@@ -139,7 +140,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// replIn runs repl on lines, without limits.
+// replIn runs repl on lines without limits.
 func replIn(t *testing.T, ctx context.Context, lines io.Reader, out io.Writer) (code int, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -150,7 +151,7 @@ func replIn(t *testing.T, ctx context.Context, lines io.Reader, out io.Writer) (
 	return code, diagnostics.String()
 }
 
-// A when does something when a word is written to it.
+// A when is a writer that calls a function when a word is written.
 type when struct {
 	word string
 	do   func()
@@ -167,7 +168,7 @@ func (w *when) Write(p []byte) (int, error) {
 
 const forever = "print(\"started\"); [x for x in range(1 << 40) if x < 0]\n"
 
-// TestREPLEnds: what ends the program's context ends the session, wherever it is.
+// TestREPLEnds checks that the end of the program's context ends the session in every state.
 func TestREPLEnds(t *testing.T) {
 	for name, line := range map[string]string{"running": forever, "waiting": "print(\"started\")\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +185,7 @@ func TestREPLEnds(t *testing.T) {
 	}
 }
 
-// TestREPLBrokenPipe: without anybody who reads there is no session.
+// TestREPLBrokenPipe checks that a session ends if its output is closed.
 func TestREPLBrokenPipe(t *testing.T) {
 	code, stderr := replIn(t, t.Context(), strings.NewReader("1\n2\n3\n"), brokenPipe{})
 	if want := "standard output: broken pipe [E0708]\n  help: starhost docs E0708\n"; code != exitFile || stderr != want {

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestREPLCut: ctrl-C cuts the line that runs, and the session goes on.
+// TestREPLCut checks that ctrl-C stops the running line and the session continues.
 func TestREPLCut(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out := &when{word: "started", do: func() {
-		cancel(signalError{os.Interrupt}) // as process does
+		cancel(signalError{os.Interrupt}) // as processContext does
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			t.Error(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCommands: commands are found by the names of the table.
+// TestCommands checks that the names in the table are the names of the commands.
 func TestCommands(t *testing.T) {
 	for _, c := range commands {
 		if got := c.make(&app{}).Name(); got != c.name {
@@ -16,8 +16,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestFormats: the table of formats names commands that exist, and help and completion
-// read it.
+// TestFormats checks that the table of formats names existing commands, and that help reads it.
 func TestFormats(t *testing.T) {
 	root := (&app{}).rootCommand(nil)
 	for _, f := range formats() {
@@ -32,23 +31,23 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestRootCommand: a program with the commands that arguments name alone does what one
-// with all commands would.
+// TestRootCommand checks that a program with only the commands that arguments name does the
+// same as one with all commands.
 func TestRootCommand(t *testing.T) {
 	tests := []struct {
 		args     string
-		commands string // that are made
+		commands string // the commands that rootCommand makes
 	}{
 		{"version", "version"},
 		{"-C eval --format json version", "eval version"},
-		{"eval docs.star -p test", "eval test"}, // after a flag that only eval knows
+		{"eval docs.star -p test", "eval test"}, // only eval has the flag
 		{"eval test", "eval test"},
 		{"hook picoclaw", "hook"},
 		{"config show", "config"},
 		{"docs eval", "docs eval"},
 		{"command new", "command new"},
 		{"", "all"},
-		{"-C version", "all"}, // a folder
+		{"-C version", "all"}, // version is a folder here
 		{"--no-config", "all"},
 		{"evil eval", "all"},
 		{"help eval", "all"},
@@ -74,7 +73,8 @@ func TestRootCommand(t *testing.T) {
 			}
 			want, wantArgs, wantErr := all.Find(args)
 			got, gotArgs, gotErr := root.Find(args)
-			if got.CommandPath() != want.CommandPath() || got.UsageString() != want.UsageString() || gotErr != nil || wantErr != nil {
+			same := got.CommandPath() == want.CommandPath() && got.UsageString() == want.UsageString()
+			if !same || gotErr != nil || wantErr != nil {
 				t.Errorf("command: got %s (%v), want %s (%v) and the same usage", got.CommandPath(), gotErr, want.CommandPath(), wantErr)
 			}
 			if diff := cmp.Diff(wantArgs, gotArgs); diff != "" {

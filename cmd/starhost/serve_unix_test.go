@@ -21,13 +21,13 @@ import (
 	"github.com/starhost/starhost/serve/mcp"
 )
 
-// A server that is tested: what it says on standard error, and a client.
+// A servedMCP is a running server: the lines of its standard error, and a client.
 type servedMCP struct {
 	lines  *bufio.Scanner
 	client *sdk.ClientSession
 }
 
-// serveMCP serves what args name over HTTP until the test ends.
+// serveMCP serves over HTTP with the arguments until the test ends.
 func serveMCP(t *testing.T, dir string, args ...string) *servedMCP {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -69,7 +69,7 @@ func (s *servedMCP) wait(t *testing.T, begin string) string {
 	return ""
 }
 
-// tools returns what the client is offered.
+// tools returns the tools that the client gets.
 func (s *servedMCP) tools(t *testing.T) string {
 	t.Helper()
 	list, err := s.client.ListTools(t.Context(), nil)
@@ -90,7 +90,7 @@ func wantTools(t *testing.T, s *servedMCP, want string) {
 	}
 }
 
-// write replaces a file at once, as editors do.
+// write replaces a file by renaming, as editors do.
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name+".new", []byte(text), 0o666); err != nil {
@@ -105,8 +105,8 @@ func toolNamed(name string) string {
 	return "def " + name + "():\n    \"A tool.\"\n    return \"" + name + "\"\n\nregister_tool(" + name + ")\n"
 }
 
-// A changed file is served; one that cannot be loaded is told of, and the old one
-// stays. A hangup signal does the same without --watch.
+// TestServeReloads checks that serve loads a changed file. If the file cannot be loaded, serve
+// reports it and continues with the old plugin. A hangup signal does the same without --watch.
 func TestServeReloads(t *testing.T) {
 	for _, how := range []string{"--watch", "hangup"} {
 		t.Run(how, func(t *testing.T) {
@@ -134,13 +134,13 @@ func TestServeReloads(t *testing.T) {
 	}
 }
 
-// The servers of the config are mounted: their tools go through the guards of
-// plugins, and need approval.
+// TestServeMounts checks that the tools of the config's servers go through the guards of
+// plugins and need approval.
 func TestServeMounts(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, filepath.Join(dir, "starhost")) // under which name it is the program
+		err = os.Symlink(self, filepath.Join(dir, "starhost")) // a name under which the test binary is the program
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,8 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 	}
 }
 
-// A server that has tools of names that are taken is mounted without them.
+// TestServeMountsBesideOthers checks that a server is mounted without the tools whose names are
+// taken.
 func TestServeMountsBesideOthers(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -181,8 +182,8 @@ command = ["`+filepath.Join(dir, "starhost")+`", "serve", "--no-config", "other.
 	wantTools(t, serveMCP(t, dir, "-c", filepath.Join(dir, "config.toml")), "load_fragment load_load_fragment load_one load_two")
 }
 
-// A server that is reached by URL gets the token that the config names, and nobody
-// is shown it.
+// TestServeMountsWithToken checks that a server at a URL gets the token of the config, and that
+// no output shows the token.
 func TestServeMountsWithToken(t *testing.T) {
 	const token = "0123456789abcdef"
 	h := starhost.New(starhost.Options{})
@@ -194,7 +195,8 @@ func TestServeMountsWithToken(t *testing.T) {
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	other := httptest.NewServer(mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{}).Handler(mcp.HTTPOptions{Token: token}))
+	tools := mcp.NewServer(starhost.NewLiveHost(h), mcp.Options{})
+	other := httptest.NewServer(tools.Handler(mcp.HTTPOptions{Token: token}))
 	t.Cleanup(other.Close)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "token"), token+"\n")
@@ -216,12 +218,13 @@ approval = "auto"
 		t.Errorf("got %q, want one", got)
 	}
 	var shown strings.Builder
-	if code := run(t.Context(), []string{"-C", dir, "config", "show", "-c", filepath.Join(dir, "config.toml")}, nil, &shown, &shown); code != exitOK || strings.Contains(shown.String(), token) {
+	args := []string{"-C", dir, "config", "show", "-c", filepath.Join(dir, "config.toml")}
+	if code := run(t.Context(), args, nil, &shown, &shown); code != exitOK || strings.Contains(shown.String(), token) {
 		t.Errorf("config show: code %d, got %s, want no token", code, shown.String())
 	}
 }
 
-// Agents make many calls at once: none is refused for that.
+// TestServeManyCallsAtOnce checks that serve refuses none of many calls at once.
 func TestServeManyCallsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p.star"), toolNamed("one"))
@@ -238,7 +241,7 @@ func TestServeManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-// TestServeTwice: an address that another program has is the outside world's fault.
+// TestServeTwice checks the exit code for an address that another program uses.
 func TestServeTwice(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,15 +17,15 @@ const maxPrepared = 380_000
 // preparing lists the packages that allocate 8 KiB or more before main begins, because they fill
 // tables and compile patterns, with the most KiB that each may allocate.
 var preparing = map[string]int{
-	"encoding/gob":                               48, // of the MCP library
+	"encoding/gob":                               48, // through the MCP library
 	"encoding/xml":                               32,
-	"github.com/BurntSushi/toml/internal":        48, // by the time zone
+	"github.com/BurntSushi/toml/internal":        48, // for the time zone
 	"github.com/bazelbuild/buildtools/build":     48,
 	"github.com/bazelbuild/buildtools/tables":    16,
 	"github.com/gabriel-vasile/mimetype":         48,
 	"github.com/google/jsonschema-go/jsonschema": 128,
 	"github.com/modelcontextprotocol/go-sdk/mcp": 16,
-	"github.com/starhost/starhost/cmd/starhost":  32, // with its tests
+	"github.com/starhost/starhost/cmd/starhost":  32, // including its tests
 	"github.com/starhost/starhost/starlark":      32,
 	"go.starlark.net/starlark":                   16,
 	"go.yaml.in/yaml/v3":                         48,
@@ -55,7 +55,7 @@ func TestStart(t *testing.T) {
 			size      int
 		)
 		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock, %d bytes", &name, &at, &clock, &size); n < 4 || !slices.Contains(packages, name) {
-			continue // of the tests
+			continue // only the tests import it
 		}
 		count++
 		sum += size

@@ -21,9 +21,8 @@ const (
 	helloWant   = "-- want --\n== fire pre_llm_call\n  1  2cf24dba5fb0  pre_llm_call  5 B\n     | hello\n"
 )
 
-// junitRules are those of Jenkins' junit-10.xsd: of each element the attributes
-// that it must and may have, and the elements that may be in it. What may hold no
-// elements may hold text.
+// junitRules are the rules of Jenkins' junit-10.xsd: the attributes that each element must and
+// may have, and its possible children. An element without children may contain text.
 var junitRules = map[string]struct{ must, may, children []string }{
 	"testsuites": {nil, []string{"name", "time", "tests", "failures", "errors"}, []string{"testsuite"}},
 	"testsuite": {[]string{"name", "tests", "failures", "errors"},
@@ -36,7 +35,7 @@ var junitRules = map[string]struct{ must, may, children []string }{
 	"skipped": {nil, []string{"type", "message"}, nil},
 }
 
-// checkJUnit holds a report to the rules.
+// checkJUnit compares a report with the rules.
 func checkJUnit(t *testing.T, report []byte) {
 	t.Helper()
 	open := []string{}
@@ -65,7 +64,9 @@ func checkJUnit(t *testing.T, report []byte) {
 func checkJUnitElement(t *testing.T, open []string, e xml.StartElement) {
 	t.Helper()
 	rule, ok := junitRules[e.Name.Local]
-	if !ok || len(open) == 0 && e.Name.Local != "testsuites" || len(open) > 0 && !slices.Contains(junitRules[open[len(open)-1]].children, e.Name.Local) {
+	inRoot := len(open) == 0 && e.Name.Local == "testsuites"
+	inParent := len(open) > 0 && slices.Contains(junitRules[open[len(open)-1]].children, e.Name.Local)
+	if !ok || !inRoot && !inParent {
 		t.Errorf("%s: got an element %s", open, e.Name.Local)
 	}
 	var got []string
@@ -82,8 +83,8 @@ func checkJUnitElement(t *testing.T, open []string, e xml.StartElement) {
 	}
 }
 
-// TestJUnit holds reports with cases of all statuses, and with what XML cannot
-// say, to the schema.
+// TestJUnit checks reports with cases of all statuses, and with characters that XML cannot
+// contain.
 func TestJUnit(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -93,7 +94,7 @@ func TestJUnit(t *testing.T) {
 		"golden/a_broken.txtar/it": "",
 		"golden/a_fails.txtar":     "-- case.star --\nfail(\"no\")\n",
 	})
-	t.Setenv("CI", "") // where --update is welcome
+	t.Setenv("CI", "") // so that --update is allowed
 	for _, args := range [][]string{nil, {"--fail-fast"}, {"--run", "nothing"}, {"--update"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, diagnostics bytes.Buffer
@@ -106,10 +107,10 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// TestTestWatch: cases run again when a plugin or a case changes, when a folder is new
-// and when the config is broken and mended.
+// TestTestWatch checks that cases run again when a plugin or a case changes, when a folder is
+// new, and when the config is broken and repaired.
 func TestTestWatch(t *testing.T) {
-	t.Setenv("CI", "") // where --update is welcome
+	t.Setenv("CI", "") // so that --update is allowed
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"plugins/a.star": helloPlugin, "plugins/golden/a_hello.txtar": helloCase + helloWant})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -118,7 +119,7 @@ func TestTestWatch(t *testing.T) {
 	steps := []struct {
 		name  string
 		files map[string]string
-		want  string // the end of what is stderr at last
+		want  string // the end of the last diagnostics
 	}{
 		{"the first run", nil, "1 case: 1 passed\n"},
 		{"a plugin", map[string]string{"plugins/a.star": strings.Replace(helloPlugin, "hello", "bye", 1)}, "1 case: 1 updated\n"},
@@ -155,9 +156,9 @@ func TestTestWatch(t *testing.T) {
 	}
 }
 
-// TestTestInterrupted: an interrupted run says so and has no result, in all formats.
+// TestTestInterrupted checks that an interrupted run says so and has no result, in all formats.
 func TestTestInterrupted(t *testing.T) {
-	t.Setenv("CI", "") // where --update is welcome
+	t.Setenv("CI", "") // so that --update is allowed
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,12 +176,13 @@ func TestTestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "golden", "a_hello.txtar"))
-	if diff := cmp.Diff([]string{helloCase, "a_hello.txtar"}, []string{string(text), filepath.Base(strings.Join(names, ", "))}); diff != "" || err != nil {
+	got := []string{string(text), filepath.Base(strings.Join(names, ", "))}
+	if diff := cmp.Diff([]string{helloCase, "a_hello.txtar"}, got); diff != "" || err != nil {
 		t.Errorf("files (-want +got): %v\n%s", err, diff)
 	}
 }
 
-// TestClosedPipe: a reader that has gone is one clear line.
+// TestClosedPipe checks that a closed reader makes one clear line.
 func TestClosedPipe(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"a.star": helloPlugin, "golden/a_hello.txtar": helloCase})

@@ -42,7 +42,7 @@ register_tool(lambda text: text, name = "echo", description = "Repeats.", parame
 		name string
 		args []string
 		in   string
-		want string // on standard output
+		want string // the expected standard output
 	}{
 		{"claude-code", []string{"hook", "claude-code"},
 			`{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm"}}`, `"permissionDecision":"deny"`},
@@ -71,7 +71,8 @@ register_tool(lambda text: text, name = "echo", description = "Repeats.", parame
 				var out, stderr strings.Builder
 				done := make(chan int, 1)
 				go func() {
-					done <- run(t.Context(), append([]string{"-C", repo, "-v"}, s.args...), strings.NewReader(s.in), &out, &stderr)
+					args := append([]string{"-C", repo, "-v"}, s.args...)
+					done <- run(t.Context(), args, strings.NewReader(s.in), &out, &stderr)
 				}()
 				select {
 				case <-done:

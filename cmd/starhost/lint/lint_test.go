@@ -31,7 +31,7 @@ func find(t *testing.T, src string) []string {
 
 func TestFile(t *testing.T) {
 	tests := []struct {
-		name, src string // the source stands behind a docstring, from line 2 on
+		name, src string // the source begins in line 2, after a docstring
 		want      []string
 	}{
 		{"nothing", "", nil},
@@ -140,15 +140,15 @@ func TestModuleDocstring(t *testing.T) {
 	}
 }
 
-// TestWarnings: the names are sorted, so that messages and pages list them so.
+// TestWarnings checks that the names are sorted, because messages and pages list them so.
 func TestWarnings(t *testing.T) {
 	if names := lint.Warnings(); !slices.IsSorted(names) || len(slices.Compact(names)) != 16 {
 		t.Errorf("got %v, want 16 names, sorted", names)
 	}
 }
 
-// FuzzFile: whatever Starlark's parser takes is looked at without a panic, and
-// each warning has a place inside the file.
+// FuzzFile checks that any file that Starlark's parser accepts is linted without a panic, and
+// that each warning has a place in the file.
 func FuzzFile(f *testing.F) {
 	files, _ := filepath.Glob("../../../scripts/*/*.star")
 	for _, file := range files {
