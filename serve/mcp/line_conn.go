@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,8 +33,11 @@ type lineConn struct {
 	closed        chan struct{}
 	close         sync.Once
 
-	mu            sync.Mutex // guards the next fields, and each write
-	out           io.Writer
+	writing chan struct{} // has an element during a write
+	out     io.Writer
+	pipe    *os.File // out, if it is the input of a program; else nil
+
+	mu            sync.Mutex          // guards the next fields
 	openRequests  map[jsonrpc.ID]bool // requests without an answer
 	allAnswered   chan struct{}       // closed when the input has ended and no request is open
 	closeAnswered sync.Once           // closes allAnswered
@@ -49,7 +53,7 @@ type inputLine struct {
 func newLineConn(in io.Reader, out io.Writer) *lineConn {
 	return &lineConn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, incoming: make(chan inputLine), closed: make(chan struct{}),
-		openRequests: map[jsonrpc.ID]bool{}, allAnswered: make(chan struct{}),
+		writing: make(chan struct{}, 1), openRequests: map[jsonrpc.ID]bool{}, allAnswered: make(chan struct{}),
 	}
 }
 
@@ -147,7 +151,7 @@ func (l *lineConn) decodeLine(got inputLine) jsonrpc.Message {
 	}
 	if err != nil {
 		text, _ := json.Marshal(err.Error()) // a string always has JSON
-		_ = l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, jsonrpc.CodeParseError, text))
+		_ = l.send(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, jsonrpc.CodeParseError, text))
 		return nil
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && r.Method != "subscriptions/listen" { // this method never gets an answer
@@ -201,12 +205,12 @@ func (l *lineConn) signalAnswered() {
 }
 
 // Write implements [sdk.Connection].
-func (l *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
+func (l *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
 	}
-	err = l.send(data)
+	err = l.send(ctx, data)
 	if r, ok := m.(*jsonrpc.Response); ok {
 		l.mu.Lock()
 		delete(l.openRequests, r.ID)
@@ -216,9 +220,39 @@ func (l *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-func (l *lineConn) send(data []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := l.out.Write(append(data, '\n'))
+// send writes a line. A program can stop reading, so a write to a program ends with ctx. If that
+// leaves half of a line, send closes the connection, because the program could read no later line.
+func (l *lineConn) send(ctx context.Context, line []byte) error {
+	if l.pipe == nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case l.writing <- struct{}{}:
+		defer func() { <-l.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if l.pipe != nil {
+		defer l.interruptWrite(ctx)()
+	}
+	n, err := l.out.Write(append(line, '\n'))
+	if err != nil && l.pipe != nil && n > 0 {
+		return errors.Join(err, l.Close())
+	}
 	return err
+}
+
+// interruptWrite makes writes to the pipe fail when ctx ends, until the caller calls stop.
+func (l *lineConn) interruptWrite(ctx context.Context) (stop func()) {
+	_ = l.pipe.SetWriteDeadline(time.Time{}) // pipes have deadlines
+	interrupted := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		_ = l.pipe.SetWriteDeadline(time.Now())
+	})
+	return func() {
+		if !cancel() {
+			<-interrupted // the next write must not see this deadline
+		}
+	}
 }

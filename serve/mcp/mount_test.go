@@ -90,6 +90,9 @@ func runHostileServer(how string) {
 				continue
 			}
 			answer(m.ID, `{"tools":[null,{"name":"one","inputSchema":{"type":"object"}}]}`)
+			for how == "reads no more" {
+				time.Sleep(time.Second)
+			}
 			for how == "says all the time that it changed" {
 				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 			}
@@ -149,6 +152,40 @@ func TestMountNeverAnswers(t *testing.T) {
 			if r := <-answers; !strings.HasPrefix(r.ForLLM, "MCP server other") {
 				t.Errorf("got %q", r.ForLLM)
 			}
+		})
+	}
+}
+
+// TestMountReadsNoMore calls a server that does not read a call's long arguments. The call must end
+// with its context or with the mount, and the mount must close.
+func TestMountReadsNoMore(t *testing.T) {
+	mcp.ShortenTimes(t)
+	call := starhost.ToolCall{
+		ID: "1", Name: "other_one", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<20) + `"}`),
+	}
+	for what, end := range map[string]func(*testMount, context.CancelFunc){
+		"the context ends": func(_ *testMount, cancel context.CancelFunc) { cancel() },
+		"the mount closes": func(m *testMount, _ context.CancelFunc) { m.Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := mountBehaving(t, "reads no more")
+			h := newHost(t, starhost.Options{}, m.Plugin())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			time.AfterFunc(100*time.Millisecond, func() { end(m, cancel) })
+			ended := make(chan error, 1)
+			go func() {
+				ended <- h.NewSession(starhost.SessionConfig{}).Aside(ctx, func(turn *starhost.Turn) error {
+					_, err := turn.CallTool(ctx, call)
+					return err
+				})
+			}()
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatal("the call did not end")
+			}
+			m.Close()
 		})
 	}
 }

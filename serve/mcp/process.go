@@ -22,7 +22,7 @@ import (
 )
 
 // endDelay is the time for a program to end after its input has ended.
-const endDelay = 2 * time.Second
+var endDelay = 2 * time.Second
 
 // A processTransport starts a server's program and speaks to it.
 type processTransport struct {
@@ -62,6 +62,7 @@ func (p *processTransport) Connect(context.Context) (sdk.Connection, error) {
 		return nil, err
 	}
 	c.in, c.lineConn = in, newLineConn(out, in)
+	c.pipe, _ = in.(*os.File)
 	go c.readLines()
 	return c, nil
 }
