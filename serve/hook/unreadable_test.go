@@ -38,16 +38,7 @@ func spell(text, name, tool, args string) string {
 // TestUnreadable checks that each agent gets its own form of refusal for input that starhost cannot
 // read.
 func TestUnreadable(t *testing.T) {
-	agents := []struct {
-		agent, name, tool, args string
-		code                    int
-		out                     string
-	}{
-		{"claude-code", `"session_id":"s","hook_event_name":"PreToolUse"`, "tool_name", "tool_input", 2, `"permissionDecision":"deny"`},
-		{"copilot", `"sessionId":"s","timestamp":1`, "toolName", "toolArgs", 0, `{"permissionDecision":"deny"`},
-		{"hermes", `"session_id":"s","hook_event_name":"pre_tool_call"`, "tool_name", "tool_input", 2, `{"action":"block"`},
-	}
-	for _, a := range agents {
+	for _, a := range refusals {
 		agent := hook.AgentOf(a.agent)
 		for what, text := range unreadable {
 			payload := spell(text, a.name, a.tool, a.args)
@@ -55,28 +46,70 @@ func TestUnreadable(t *testing.T) {
 				t.Errorf("%s: %s: Read got no error", a.agent, what)
 			}
 			_, answer, err := agent.Refuse([]byte(payload), "reason")
-			if err != nil || answer.Code != a.code ||
-				!strings.Contains(answer.Out, a.out) || !strings.Contains(answer.Err, "reason") {
+			if err != nil || !a.is(answer) || !strings.Contains(answer.Err, "reason") {
 				t.Errorf("%s: %s: got %+v, %v, want code %d and %s", a.agent, what, answer, err, a.code, a.out)
 			}
 		}
-		for _, payload := range []string{"", "{", "[]", "null", `"text"`, "\x00", strings.Repeat("[", 1<<20), `{"hook_event_name":"Stop","HOOK_EVENT_NAME":"PreToolUse"}`, `{"hook_event_name":"Stop","hook_event_name":"PreToolUse"}`} {
+	}
+}
+
+// refusals are the agents that start a process for each event, with the members of a call and
+// the answer that refuses it.
+var refusals = []refusal{
+	{"claude-code", `"session_id":"s","hook_event_name":"PreToolUse"`, "tool_name", "tool_input", 2, `"permissionDecision":"deny"`},
+	{"copilot", `"sessionId":"s","timestamp":1`, "toolName", "toolArgs", 0, `{"permissionDecision":"deny"`},
+	{"hermes", `"session_id":"s","hook_event_name":"pre_tool_call"`, "tool_name", "tool_input", 2, `{"action":"block"`},
+}
+
+// A refusal is an agent's refusal of a call.
+type refusal struct {
+	agent, name, tool, args string
+	code                    int
+	out                     string // a part of the output
+}
+
+// is reports whether an answer is the refusal.
+func (r refusal) is(answer hook.Answer) bool {
+	return answer.Code == r.code && strings.Contains(answer.Out, r.out)
+}
+
+// TestUnreadableEvent checks that starhost refuses a payload whose event it cannot read at all.
+func TestUnreadableEvent(t *testing.T) {
+	for _, a := range refusals {
+		agent := hook.AgentOf(a.agent)
+		for _, payload := range []string{
+			"", "{", "[]", "null", `"text"`, "\x00", strings.Repeat("[", 1<<20),
+			`{"hook_event_name":"Stop","HOOK_EVENT_NAME":"PreToolUse"}`,
+			`{"hook_event_name":"Stop","hook_event_name":"PreToolUse"}`,
+		} {
 			if _, err := agent.Read([]byte(payload)); err == nil {
 				t.Errorf("%s: %.40q: Read got no error", a.agent, payload)
 			}
 			e, answer, err := agent.Refuse([]byte(payload), "reason")
-			if err != nil || !e.IsRefusable() || answer.Code != a.code || !strings.Contains(answer.Out, a.out) {
+			if err != nil || !e.IsRefusable() || !a.is(answer) {
 				t.Errorf("%s: %.40q: got %+v, %v", a.agent, payload, answer, err)
 			}
 		}
 	}
-	for _, text := range []string{`{"hook_event_name":"Stop"} x`, `{"hook_event_name":"PostToolUse","a":{"b":1,"b":2}}`, `{"hook_event_name":"Notification",`} {
-		e, answer, err := hook.AgentOf("claude-code").Refuse([]byte(text), "reason")
+}
+
+// TestUnreadableUnrefusable checks that an unreadable event is refused only if guards can refuse
+// an event of its name.
+func TestUnreadableUnrefusable(t *testing.T) {
+	agent := hook.AgentOf("claude-code")
+	for _, text := range []string{
+		`{"hook_event_name":"Stop"} x`,
+		`{"hook_event_name":"PostToolUse","a":{"b":1,"b":2}}`,
+		`{"hook_event_name":"Notification",`,
+	} {
+		e, answer, err := agent.Refuse([]byte(text), "reason")
 		if err != nil || e.IsRefusable() || answer.Code != 0 || answer.Out != "" {
 			t.Errorf("%s: got %+v, %v, want no refusal of an event that guards cannot refuse", text, answer, err)
 		}
 	}
-	if e, answer, _ := hook.AgentOf("claude-code").Refuse([]byte(`{"hook_event_name":"UserPromptSubmit","prompt":"x","Prompt":"y"}`), "reason"); !e.IsRefusable() || !strings.Contains(answer.Out, `"decision":"block"`) {
+	prompt := `{"hook_event_name":"UserPromptSubmit","prompt":"x","Prompt":"y"}`
+	e, answer, _ := agent.Refuse([]byte(prompt), "reason")
+	if !e.IsRefusable() || !strings.Contains(answer.Out, `"decision":"block"`) {
 		t.Errorf("a prompt: got %+v", answer)
 	}
 }
