@@ -42,7 +42,7 @@ type Manifest struct {
 	namePlace syntax.Position
 }
 
-// manifestFields decodes the arguments of plugin(...). The order is that of the docs.
+// manifestFields decodes the arguments of plugin(...), in the order of the docs.
 var manifestFields = []struct {
 	name string
 	set  func(*Manifest, starlark.Value) error

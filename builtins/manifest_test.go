@@ -148,7 +148,7 @@ func TestReadManifestErrors(t *testing.T) {
 	}
 }
 
-// TestPermissionsAreChecked checks that the error is that of package effects.
+// TestPermissionsAreChecked checks that package effects words the error.
 func TestPermissionsAreChecked(t *testing.T) {
 	_, err := manifest(t, `plugin(permissions = ["fs.raed:x"])`)
 	if codeOf(err) != "E0502" {

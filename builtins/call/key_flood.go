@@ -8,7 +8,7 @@ import (
 
 // A KeyFlood detects objects whose keys were chosen to share one hash, so that a dict of them
 // takes quadratic time. It ignores strings of 12 bytes and more: upstream hashes these with a
-// random seed, so that nobody can choose them.
+// random seed, so a sender cannot choose them.
 type KeyFlood struct {
 	keys   int
 	shared int      // number of keys in the slot of the last key

@@ -1,4 +1,4 @@
-// Package modules implements the modules without effects: re, yaml, text, time and so on.
-// Each has a file, and is a row of [Topics]. Their functions pay through [call.Call]
-// before they work, and neither know a host nor reach out of the process.
+// Package modules implements the modules without effects: re, yaml, text, time and so on. Each
+// module has a file and a row of [Topics]. Its functions pay through [call.Call] before they
+// work. They do not depend on a host and reach nothing outside the process.
 package modules
