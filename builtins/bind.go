@@ -227,7 +227,7 @@ func (s *signature) takesContextFirst(places []param) bool {
 func (p *positionalHandler) call(
 	ctx context.Context, r *Recorder, t *starhost.Turn, arg string,
 ) (starlark.Value, error) {
-	h := r.begin(ctx, t)
+	h := r.beginCall(ctx, t)
 	args := h.argBuffer[:0]
 	if p.ctx {
 		args = append(args, h.ctx())

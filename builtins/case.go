@@ -205,7 +205,7 @@ func namedArguments(c call.Call, first string) (string, *starlark.Dict, error) {
 	if len(c.Args) > 0 {
 		names = nil
 	}
-	own, rest := splitNamed(c.Kwargs, names...)
+	own, rest := splitNamedArgs(c.Kwargs, names...)
 	var s string
 	err := c.BindArgs(c.Args, own, first, &s)
 	return s, rest, err

@@ -127,8 +127,8 @@ register_hook("turn_start", lambda user_message: ["A", attachment(content = "b")
 register_hook("pre_tool_call", lambda arguments: respond("cached") if arguments.get("text") == "cached" else None)
 `
 
-// play runs a case against the plugin.
-func play(t *testing.T, src string) (*driver, error) {
+// playCase runs a case against the plugin.
+func playCase(t *testing.T, src string) (*driver, error) {
 	t.Helper()
 	l := script{src: underTest}.mustLoad(t)
 	d := &driver{session: l.NewSession(starhost.SessionConfig{ID: "case"})}
@@ -157,7 +157,7 @@ func TestCaseExamples(t *testing.T) {
 			if e.Name == "load_fragments" { // the example is for a plugin with fewer fragments
 				example = `assert_eq([type(f) for f in load_fragments("runbook:checkout")], ["fragment", "attachment"])`
 			}
-			if _, err := play(t, example); err != nil {
+			if _, err := playCase(t, example); err != nil {
 				t.Error(err)
 			}
 		})
@@ -165,7 +165,7 @@ func TestCaseExamples(t *testing.T) {
 }
 
 func TestCaseSteps(t *testing.T) {
-	d, err := play(t, `
+	d, err := playCase(t, `
 p = prompt("hi", fragments = "runbook:a", system_fragments = ["runbook:b"], attachments = [attachment(content = "z", name = "z.txt")],
     system = "S", tools = ["e*"], model = "small", options = {"a": 1})
 assert_eq(p.text, "Runbook of a.\nhi!")
@@ -284,7 +284,7 @@ func TestCaseErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.src, func(t *testing.T) {
-			_, err := play(t, tt.src)
+			_, err := playCase(t, tt.src)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -294,7 +294,7 @@ func TestCaseErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := play(t, `deny("outside of a plugin it decides nothing")`+"\n"+fmt.Sprintf("assert_eq(type(ask(%q)), %q)", "x", "decision")); err != nil {
+	if _, err := playCase(t, `deny("outside of a plugin it decides nothing")`+"\n"+fmt.Sprintf("assert_eq(type(ask(%q)), %q)", "x", "decision")); err != nil {
 		t.Error(err)
 	}
 }

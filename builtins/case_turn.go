@@ -183,7 +183,7 @@ func caseCommand(c call.Call, d CaseDriver) (starlark.Value, error) {
 
 func caseTemplate(c call.Call, d CaseDriver) (starlark.Value, error) {
 	var ref, input string
-	own, rest := splitNamed(c.Kwargs, "ref", "input")
+	own, rest := splitNamedArgs(c.Kwargs, "ref", "input")
 	if err := c.BindArgs(c.Args, own, "ref", &ref, "input?", &input); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var logLevels = []string{"debug", "info", "warn", "error"}
 //	ctx.log(level, msg, **fields)
 func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	var level, msg string
-	own, fields := splitNamed(c.Kwargs, "level", "msg")
+	own, fields := splitNamedArgs(c.Kwargs, "level", "msg")
 	if err := c.BindArgs(c.Args, own, "level", &level, "msg", &msg); err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// splitNamed separates the arguments of a function's named parameters from all others, which it
+// splitNamedArgs separates the arguments of a function's named parameters from all others, which it
 // returns as a dict.
-func splitNamed(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
+func splitNamedArgs(kwargs []starlark.Tuple, names ...string) (own []starlark.Tuple, rest *starlark.Dict) {
 	rest = starlark.NewDict(len(kwargs))
 	for _, kv := range kwargs {
 		if slices.Contains(names, string(kv[0].(starlark.String))) {

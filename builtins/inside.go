@@ -11,7 +11,7 @@ import (
 // expression in them: the context of the evaluation, and config and ctx by name. The caller
 // passes a context of [starhost.Turn.As].
 func (r *Recorder) Inside(ctx context.Context, t *starhost.Turn) (context.Context, starlark.StringDict) {
-	h := r.begin(ctx, t)
+	h := r.beginCall(ctx, t)
 	names := r.Env()
 	names[ctxName] = h.ctx()
 	return h, names

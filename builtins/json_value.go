@@ -122,9 +122,9 @@ func (r *jsonReader) value(depth int) (starlark.Value, error) {
 	case '"':
 		return starlark.String(r.string()), nil
 	case '[':
-		return r.nested(depth, r.array)
+		return r.container(depth, r.array)
 	case '{':
-		return r.nested(depth, r.object)
+		return r.container(depth, r.object)
 	case 't':
 		r.at += len("true")
 		return starlark.True, nil
@@ -138,8 +138,8 @@ func (r *jsonReader) value(depth int) (starlark.Value, error) {
 	return r.number()
 }
 
-// nested reads an array or object that begins at the current offset.
-func (r *jsonReader) nested(depth int, read func(depth int) (starlark.Value, error)) (starlark.Value, error) {
+// container reads an array or object that begins at the current offset.
+func (r *jsonReader) container(depth int, read func(depth int) (starlark.Value, error)) (starlark.Value, error) {
 	r.at++
 	if depth == jsonMaxDepth {
 		return nil, errTooDeep
@@ -284,11 +284,11 @@ func (w *jsonWriter) value(v starlark.Value, depth int) error {
 	case starlark.String:
 		return w.text(string(v))
 	case starlark.IterableMapping:
-		return w.nested(depth, '{', '}', func() error { return w.entries(v, depth+1) })
+		return w.container(depth, '{', '}', func() error { return w.entries(v, depth+1) })
 	case starlark.Sequence:
-		return w.nested(depth, '[', ']', func() error { return w.elements(v, depth+1) })
+		return w.container(depth, '[', ']', func() error { return w.elements(v, depth+1) })
 	case *starlarkstruct.Struct:
-		return w.nested(depth, '{', '}', func() error { return w.fields(v, depth+1) })
+		return w.container(depth, '{', '}', func() error { return w.fields(v, depth+1) })
 	default:
 		return notJSON(v)
 	}
@@ -321,8 +321,8 @@ func (w *jsonWriter) full(n int) error {
 	return nil
 }
 
-// nested writes two brackets and calls body to write between them, one level below depth.
-func (w *jsonWriter) nested(depth int, open, end byte, body func() error) error {
+// container writes two brackets and calls body to write between them, one level below depth.
+func (w *jsonWriter) container(depth int, open, end byte, body func() error) error {
 	if depth == jsonMaxDepth {
 		return errtext.PathErrorf("nested deeper than %d levels, or contains itself", jsonMaxDepth)
 	}

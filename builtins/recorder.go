@@ -110,8 +110,8 @@ func handlerOf(c call.Call) *handlerCall {
 // ctx returns the argument for the handler's parameter ctx.
 func (h *handlerCall) ctx() *ctxValue { return &ctxValue{h, ""} }
 
-// begin returns a new call of a handler for a turn.
-func (r *Recorder) begin(ctx context.Context, t *starhost.Turn) *handlerCall {
+// beginCall returns a new call of a handler for a turn.
+func (r *Recorder) beginCall(ctx context.Context, t *starhost.Turn) *handlerCall {
 	lane := starhost.LaneOf(ctx)
 	if lane == nil {
 		lane = &starhost.Lane{Plugin: r.plugin.Name}

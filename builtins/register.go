@@ -204,7 +204,7 @@ func (r *Recorder) toolCall(
 	sig *signature, shape *shape,
 ) func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
-		h := r.begin(ctx, t)
+		h := r.beginCall(ctx, t)
 		kwargs, err := toolArguments(h, sig, shape, call.Arguments)
 		if err != nil {
 			return starhost.Result{}, r.cleanError(err)
@@ -306,7 +306,7 @@ func (r *Recorder) hookCall(
 ) func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 	arguments := sig.arranger(spec)
 	return func(ctx context.Context, t *starhost.Turn, e *starhost.Event) (d starhost.Decision, err error) {
-		h := r.begin(ctx, t)
+		h := r.beginCall(ctx, t)
 		args, kwargs, err := arguments(h, e)
 		if err != nil {
 			return d, r.cleanError(err)

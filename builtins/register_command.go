@@ -59,7 +59,7 @@ func (r *Recorder) commandCall(
 	sig *signature,
 ) func(context.Context, *starhost.Turn, starhost.CommandCall) (starhost.Result, error) {
 	return func(ctx context.Context, t *starhost.Turn, call starhost.CommandCall) (starhost.Result, error) {
-		h := r.begin(ctx, t)
+		h := r.beginCall(ctx, t)
 		kwargs, err := sig.keywordArguments(h, commandArgs, func(name string) (starlark.Value, error) {
 			if name == "args" {
 				return stringList(call.Args), nil

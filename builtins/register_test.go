@@ -415,7 +415,7 @@ register_hook("app.deploy", guard)
 
 // TestTemplateValueStays checks that using a template does not change a global value.
 func TestTemplateValueStays(t *testing.T) {
-	l := leaky(`
+	l := leakyScript(`
 T = template(prompt = "p", attachments = [attachment(content = ECHO)])
 register_template_loader("tpl", lambda ctx, arg: [know(ctx), T][1])
 register_tool(lambda: T.attachments[0].content == bytes(ECHO), name = "same", description = "S.")

@@ -270,7 +270,7 @@ func appendDerived(dst []byte, properties []property) ([]byte, error) {
 		}
 	}
 	w := jsonWriter{out: dst, limit: jsonMaxBytes}
-	err := w.nested(0, '{', '}', func() error {
+	err := w.container(0, '{', '}', func() error {
 		w.out = append(w.out, `"type":"object",`...)
 		err := w.object("properties", 1, func() error { return w.properties(properties) })
 		if err == nil && len(required) > 0 {
@@ -288,7 +288,7 @@ func (w *jsonWriter) object(key string, depth int, members func() error) error {
 		return err
 	}
 	w.out = append(w.out, ':')
-	if err := w.nested(depth, '{', '}', members); err != nil {
+	if err := w.container(depth, '{', '}', members); err != nil {
 		return errtext.Under(errtext.KeyStep(key), err)
 	}
 	w.out = append(w.out, ',')

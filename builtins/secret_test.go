@@ -107,8 +107,8 @@ assert_fails(lambda: [s + s + s + s][0] + grow(s, s, 61), "parts")
 	}
 }
 
-// leaky returns a script whose effects repeat a secret, as a server that echoes requests does.
-func leaky(src string) script {
+// leakyScript returns a script whose effects repeat a secret, as a server that echoes requests does.
+func leakyScript(src string) script {
 	s := wide
 	s.src += `
 ECHO = "correct " + "horse"
@@ -125,7 +125,7 @@ const shown = "<secret PAGER_TOKEN>"
 // TestResultsAreRedacted checks that values of handlers lose secrets before they get an
 // identity.
 func TestResultsAreRedacted(t *testing.T) {
-	l := leaky(`
+	l := leakyScript(`
 def tool(ctx, how = ""):
     """T."""
     know(ctx)
@@ -244,7 +244,7 @@ func checkRedactedPlace(t *testing.T, err error) *starlark.Error {
 // TestRedactedErrorsKeepTheirMeaning checks that callers can still test for the cause of a
 // redacted error.
 func TestRedactedErrorsKeepTheirMeaning(t *testing.T) {
-	s := leaky(`
+	s := leakyScript(`
 def caller(ctx):
     """Calls what ends the turn."""
     know(ctx)

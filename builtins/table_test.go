@@ -120,18 +120,18 @@ func TestCodes(t *testing.T) {
 			if c.Bad == "" {
 				return
 			}
-			if got := codeOf(meet(t, c.Bad)); got != c.Code {
-				t.Errorf("the bad example met %q: %v", got, meet(t, c.Bad))
+			if got := codeOf(callEverything(t, c.Bad)); got != c.Code {
+				t.Errorf("the bad example met %q: %v", got, callEverything(t, c.Bad))
 			}
-			if err := meet(t, c.Good); err != nil {
+			if err := callEverything(t, c.Good); err != nil {
 				t.Errorf("the good example failed: %v", err)
 			}
 		})
 	}
 }
 
-// meet loads a plugin, calls everything that it registers and returns the first error.
-func meet(t *testing.T, src string) error {
+// callEverything loads a plugin, calls everything that it registers and returns the first error.
+func callEverything(t *testing.T, src string) error {
 	l, err := script{src: src}.load(t)
 	if err != nil {
 		return err

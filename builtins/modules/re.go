@@ -39,7 +39,7 @@ assert_eq(m.groups(), ("checkout", "12"))
 assert_eq(m.groupdict(), {"service": "checkout"})
 assert_eq(m.span(2), (17, 19))
 assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
-			Func: re.first(reAnywhere),
+			Func: re.firstMatch(reAnywhere),
 		},
 		{
 			Name: "match", Params: "pattern, text",
@@ -47,7 +47,7 @@ assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
 re.search describes patterns and matches.`,
 			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
 assert_eq(re.match(r"\d+", "apples 12"), None)`,
-			Func: re.first(reAtStart),
+			Func: re.firstMatch(reAtStart),
 		},
 		{
 			Name: "fullmatch", Params: "pattern, text",
@@ -55,7 +55,7 @@ assert_eq(re.match(r"\d+", "apples 12"), None)`,
 re.search describes patterns and matches.`,
 			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
 assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
-			Func: re.first(reWhole),
+			Func: re.firstMatch(reWhole),
 		},
 		{
 			Name: "findall", Params: "pattern, text",
@@ -119,8 +119,8 @@ func (f *reFuncs) pattern(c call.Call, source string, anchor reAnchor) (*rePatte
 	return p, c.Pay(p.sizeSteps(), 0)
 }
 
-// first returns a function that returns the first match under anchor.
-func (f *reFuncs) first(anchor reAnchor) call.Func {
+// firstMatch returns a function that returns the first match under anchor.
+func (f *reFuncs) firstMatch(anchor reAnchor) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		var source, text string
 		if err := c.Bind("pattern", &source, "text", &text); err != nil {
@@ -144,8 +144,8 @@ func (f *reFuncs) first(anchor reAnchor) call.Func {
 	}
 }
 
-// many binds (pattern, text) and returns the converted matches.
-func (f *reFuncs) many(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
+// allMatches binds (pattern, text) and returns the converted matches.
+func (f *reFuncs) allMatches(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
 	var source, text string
 	if err := c.Bind("pattern", &source, "text", &text); err != nil {
 		return nil, err
@@ -169,14 +169,14 @@ func (f *reFuncs) many(c call.Call, value func(*reMatch) starlark.Value) (starla
 //
 //	re.finditer(pattern, text)
 func (f *reFuncs) finditer(c call.Call) (starlark.Value, error) {
-	return f.many(c, func(m *reMatch) starlark.Value { return m })
+	return f.allMatches(c, func(m *reMatch) starlark.Value { return m })
 }
 
 // findall implements
 //
 //	re.findall(pattern, text)
 func (f *reFuncs) findall(c call.Call) (starlark.Value, error) {
-	return f.many(c, func(m *reMatch) starlark.Value {
+	return f.allMatches(c, func(m *reMatch) starlark.Value {
 		switch groups := m.captures(starlark.String("")); len(groups) {
 		case 0:
 			return m.value(0, nil)

@@ -182,15 +182,15 @@ func TestTextMarkdownTableLaw(t *testing.T) {
 			t.Fatalf("got %d lines for %d rows: %q", len(lines), len(rows), lines)
 		}
 		for _, line := range lines {
-			if n := bars(line); n != 4 {
+			if n := countBars(line); n != 4 {
 				t.Fatalf("got %d cell borders in %q, want 4", n, line)
 			}
 		}
 	})
 }
 
-// bars counts the "|" without a backslash in front.
-func bars(line string) int {
+// countBars counts the "|" without a backslash in front.
+func countBars(line string) int {
 	n := 0
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -214,14 +214,14 @@ func FuzzTextSplitSections(f *testing.F) {
 			}
 			got.WriteString(s.title + s.body)
 		}
-		if got, want := letters(got.String()), letters(text); got != want {
+		if got, want := lettersOf(got.String()), lettersOf(text); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
 
-// letters returns s without white space and hashes.
-func letters(s string) string {
+// lettersOf returns s without white space and hashes.
+func lettersOf(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), ""), "#", "")
 }
 

@@ -237,7 +237,7 @@ func (d Duration) Binary(op syntax.Token, y starlark.Value, side starlark.Side) 
 		}
 	case starlark.Float:
 		if op == syntax.SLASH && side == starlark.Left {
-			return d.over(float64(y))
+			return d.divideByFloat(float64(y))
 		}
 	}
 	return nil, nil
@@ -265,8 +265,8 @@ func (d Duration) combine(op syntax.Token, y Duration) (starlark.Value, error) {
 	return nil, nil
 }
 
-// over returns d / f, rounded down.
-func (d Duration) over(f float64) (starlark.Value, error) {
+// divideByFloat returns d / f, rounded down.
+func (d Duration) divideByFloat(f float64) (starlark.Value, error) {
 	if f == 0 {
 		return nil, errZeroDuration
 	}

@@ -113,9 +113,9 @@ func tomlOrderOf(keys []toml.Key) *tomlOrder {
 	return top
 }
 
-// of returns the order for the table called key. Keys without an order from the parser are
+// tableOrder returns the order for the table called key. Keys without an order from the parser are
 // sorted by name.
-func (o *tomlOrder) of(key string) *tomlOrder {
+func (o *tomlOrder) tableOrder(key string) *tomlOrder {
 	if next := o.keys[key]; next != nil {
 		return next
 	}
@@ -134,7 +134,7 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 		return nil, err
 	}
 	keys := slices.SortedFunc(maps.Keys(table), func(a, b string) int {
-		return cmp.Or(cmp.Compare(order.of(a).rank, order.of(b).rank), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(order.tableOrder(a).rank, order.tableOrder(b).rank), strings.Compare(a, b))
 	})
 	dict := starlark.NewDict(len(keys))
 	var flood call.KeyFlood
@@ -142,7 +142,7 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 		if key == "" { // the parser confuses arrays with empty keys
 			return nil, r.Fail("E0202", "text: got an empty key, want one with a name")
 		}
-		v, err := r.value(table[key], order.of(key), depth+1)
+		v, err := r.value(table[key], order.tableOrder(key), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -250,8 +250,8 @@ type tomlScope struct{ table, key tomlPath }
 // A tomlPath is the size of a key.
 type tomlPath struct{ parts, bytes int }
 
-// whole returns the size of the key together with the table's name.
-func (s tomlScope) whole() tomlPath {
+// wholeKey returns the size of the key together with the table's name.
+func (s tomlScope) wholeKey() tomlPath {
 	return tomlPath{s.table.parts + s.key.parts, s.table.bytes + s.key.bytes}
 }
 
@@ -268,7 +268,7 @@ func (s *tomlScan) scan() error {
 			s.skipString(b)
 			continue
 		}
-		if err := s.mark(b); err != nil {
+		if err := s.readMark(b); err != nil {
 			return err
 		}
 		s.at++
@@ -277,8 +277,8 @@ func (s *tomlScan) scan() error {
 	return nil
 }
 
-// mark reads one byte outside of strings.
-func (s *tomlScan) mark(b byte) error {
+// readMark reads one byte outside of strings.
+func (s *tomlScan) readMark(b byte) error {
 	switch b {
 	case '#':
 		if i := strings.IndexByte(s.text[s.at:], '\n'); i >= 0 {
@@ -316,7 +316,7 @@ func (s *tomlScan) current() tomlPath { return tomlPath{s.dots + 1, s.at - s.sta
 
 // payPath adds the price of writing the current key with its table n times.
 func (s *tomlScan) payPath(n int) {
-	whole := s.in.whole()
+	whole := s.in.wholeKey()
 	s.bytes += n * (100*whole.parts + 4*whole.bytes)
 }
 
@@ -341,9 +341,9 @@ func (s *tomlScan) open(b byte) error {
 		return fmt.Errorf("nested deeper than %d levels", tomlMaxDepth)
 	}
 	if b == '{' {
-		s.payPath(s.in.whole().parts)
+		s.payPath(s.in.wholeKey().parts)
 		s.outer = append(s.outer, s.in)
-		s.in = tomlScope{table: s.in.whole()}
+		s.in = tomlScope{table: s.in.wholeKey()}
 	} else {
 		s.payPath(1)
 	}

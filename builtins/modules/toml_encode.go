@@ -50,7 +50,7 @@ func (w *tomlWriter) table(members iter.Seq2[starlark.Value, starlark.Value], pa
 		if path != "" {
 			t.key = path + "." + t.key
 		}
-		if err := w.nested(t.v, t.key, depth+1); err != nil {
+		if err := w.subtable(t.v, t.key, depth+1); err != nil {
 			return errtext.Under(errtext.KeyStep(t.name), err)
 		}
 	}
@@ -63,8 +63,8 @@ type tomlTable struct {
 	v         starlark.Value
 }
 
-// nested writes a table, or each table of an array, under a header.
-func (w *tomlWriter) nested(v starlark.Value, path string, depth int) error {
+// subtable writes a table, or each table of an array, under a header.
+func (w *tomlWriter) subtable(v starlark.Value, path string, depth int) error {
 	if err := w.enter(v, depth, len(path)); err != nil {
 		return err
 	}
