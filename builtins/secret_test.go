@@ -107,7 +107,8 @@ assert_fails(lambda: [s + s + s + s][0] + grow(s, s, 61), "parts")
 	}
 }
 
-// leakyScript returns a script whose effects repeat a secret, as a server that echoes requests does.
+// leakyScript returns a script whose effects repeat a secret, as a server that echoes requests
+// does.
 func leakyScript(src string) script {
 	s := wide
 	s.src += `
