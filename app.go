@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// New returns a firing of the event with nothing filled in.
+// New returns an Event with zero arguments, or null arguments if the program declares the event.
 func (s *EventSpec) New() *Event {
 	return &Event{Name: s.Name, App: s.blank()}
 }
@@ -27,8 +27,8 @@ func (s *EventSpec) blank() []AppArg {
 	return args
 }
 
-// complete puts the arguments of a declared event in their order, those that are
-// missing as null.
+// complete sorts the arguments of a declared event into their order, and adds null for missing
+// ones.
 func (s *EventSpec) complete(e *Event) error {
 	given := e.App
 	e.App = s.blank()
@@ -47,10 +47,10 @@ func (s *EventSpec) complete(e *Event) error {
 	return nil
 }
 
-// appActions are the decisions that a declared event may take.
+// appActions are the actions that a declared event may allow.
 var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, ActionAbort}
 
-// checkApp says what is wrong with an event that the program declares.
+// checkApp returns why a program cannot declare the event, or nil.
 func (s *EventSpec) checkApp() error {
 	switch rest, ok := strings.CutPrefix(s.Name, appPrefix); {
 	case !ok || !appName.MatchString(rest):

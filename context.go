@@ -8,14 +8,13 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A Context is what handlers give to be merged into a prompt. The zero value is
-// nothing.
+// A Context is what handlers offer for a prompt. The zero value offers nothing.
 type Context struct {
 	Fragments   []fragments.Fragment
 	Attachments []fragments.Attachment
 }
 
-// Bytes returns the number of bytes of all contents.
+// Bytes returns the size of all contents.
 func (c Context) Bytes() int64 {
 	var n int64
 	for _, f := range c.Fragments {
@@ -27,14 +26,14 @@ func (c Context) Bytes() int64 {
 	return n
 }
 
-// size is Bytes for people.
+// size returns the size as text for people.
 func (c Context) size() string { return strconv.FormatInt(c.Bytes(), 10) + " B" }
 
-// empty reports whether c offers nothing at all.
+// empty reports whether c has neither fragments nor attachments.
 func (c *Context) empty() bool { return len(c.Fragments) == 0 && len(c.Attachments) == 0 }
 
-// attribute returns a copy of c that says who made it: the source where c has
-// none, and always the plugin and the place in words. Nothing in it is pinned.
+// attribute returns a copy of c with its origin: the source if a part has none, and always the
+// plugin and the place of the registration. Nothing in the copy is pinned.
 func (c Context) attribute(source, plugin, at string) Context {
 	if c.empty() {
 		return c
@@ -51,7 +50,8 @@ func (c Context) attribute(source, plugin, at string) Context {
 	return out
 }
 
-// attributeMissing is attribute for the parts that do not say who made them.
+// attributeMissing is attribute for the parts that do not name a plugin. It leaves the others as
+// they are.
 func (c Context) attributeMissing(source, plugin string, pos Pos) Context {
 	out := c.attribute(source, plugin, pos.String())
 	for i, f := range c.Fragments {
@@ -67,7 +67,8 @@ func (c Context) attributeMissing(source, plugin string, pos Pos) Context {
 	return out
 }
 
-// setTarget marks context as system text, and as typed by the user.
+// setTarget marks all parts as system text, if system is true, and as pinned, if the user typed the
+// reference.
 func (c *Context) setTarget(system, typed bool) {
 	for i := range c.Fragments {
 		c.Fragments[i].Pinned = typed
@@ -83,7 +84,7 @@ func (c *Context) setTarget(system, typed bool) {
 // maxParts is the most fragments and attachments of one handler's context.
 const maxParts = 10_000
 
-// fragmentLists returns the fragments of offers, a list each.
+// fragmentLists returns a list of fragments for each offer.
 func fragmentLists(offers []Context) [][]fragments.Fragment {
 	lists := make([][]fragments.Fragment, len(offers))
 	for i, o := range offers {

@@ -11,11 +11,11 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Action says what a handler decided.
+// An Action is the kind of a handler's decision.
 type Action string
 
-// The actions, in the order in which they win within one event. ActionNone is
-// the zero value: the handler had nothing to say.
+// The actions, in the order in which they win within one event. ActionNone is the zero value: the
+// handler decided nothing.
 const (
 	ActionAbort   Action = "abort"   // the turn ends
 	ActionDeny    Action = "deny"    // the call does not run
@@ -25,12 +25,12 @@ const (
 	ActionModify  Action = "modify"  // arguments of the event are replaced
 	ActionContext Action = "context" // something to merge into the prompt
 	ActionError   Action = "error"   // in traces only: the handler failed
-	// ActionWouldDeny is what a deny becomes whose plugin only warns.
+	// ActionWouldDeny replaces a deny if the plugin only warns: see [Plugin.Warn].
 	ActionWouldDeny Action = "would deny"
 	ActionNone      Action = ""
 )
 
-// actionNames lists actions for people: "deny, ask or abort".
+// actionNames lists actions for a message: "deny, ask or abort".
 func actionNames(actions []Action) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
@@ -42,30 +42,29 @@ func actionNames(actions []Action) string {
 	return orList(names)
 }
 
-// A Decision is what a handler returned. The zero value has no effect.
+// A Decision is a handler's answer to an event. The zero value has no effect.
 type Decision struct {
 	Action Action
-	// Reason is the text of an abort, deny or ask.
+	// Reason is the reason of an abort, deny or ask.
 	Reason string
-	// Changes holds the new values of a modify, by the event's argument: string,
-	// json.RawMessage, *Messages, Result, or []string for the names of the tools
-	// to keep.
+	// Changes are the new values of a modify by the event's argument: string, json.RawMessage,
+	// *Messages, Result, or []string with the names of the tools to leave on offer.
 	Changes map[string]any
-	// Result is the answer of a respond.
+	// Result is the result of a respond.
 	Result *Result
-	// Context is what to merge.
+	// Context is the context to merge.
 	Context Context
-	// Plugin and Pos are the handler's; the host sets them.
+	// Plugin and Pos name the handler; the host sets them.
 	Plugin string
 	Pos    Pos
 }
 
-// refuses reports whether the decision keeps a call from running as it is.
+// refuses reports whether the decision stops a call or asks a person about it.
 func (d *Decision) refuses() bool {
 	return d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort
 }
 
-// detail is the trace's short text of a decision.
+// detail returns a short text for the trace.
 func (d *Decision) detail() string {
 	switch d.Action {
 	case ActionContext:
@@ -78,7 +77,7 @@ func (d *Decision) detail() string {
 	return d.Reason
 }
 
-// An AbortError says that a handler ended the turn.
+// An AbortError says which handler ended the turn, and why.
 type AbortError struct {
 	Reason string
 	Plugin string
@@ -89,7 +88,7 @@ func (e *AbortError) Error() string {
 	return fmt.Sprintf("%s: turn aborted by %s: %s", e.Pos, e.Plugin, e.Reason)
 }
 
-// A HandlerError says which plugin's handler failed, at what, and why.
+// A HandlerError says which plugin's handler failed, and why.
 type HandlerError struct {
 	Plugin string
 	What   string // "hook pre_llm_call", "tool page", "loader runbook"
@@ -101,8 +100,8 @@ func (e *HandlerError) Error() string { return e.Err.Error() }
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-// Traceback returns how the failure came about, in lines: what the cause's method
-// Detail says, as the evaluator's errors have one; "" for other errors.
+// Traceback returns the lines of the failure's traceback, "" if the error has none. Errors of the
+// evaluator have one: their method Detail returns it.
 func (e *HandlerError) Traceback() string {
 	var detailed interface{ Detail() string }
 	if errors.As(e.Err, &detailed) {
@@ -111,25 +110,24 @@ func (e *HandlerError) Traceback() string {
 	return ""
 }
 
-// An Outcome is what all handlers of one event decided together.
+// An Outcome combines the decisions of all handlers of one event.
 type Outcome struct {
-	// Decisions has one entry for each handler that decided something, in their order,
-	// and then the refusals of those that were asked again. It must not be changed: the
-	// turn's trace shares it.
+	// Decisions has an entry for each handler that decided something, in the order of their calls,
+	// and then the refusals of handlers that the host called again. The caller must not change it,
+	// because the turn's trace shares it.
 	Decisions []Decision
-	// Decision is the combined one: of abort, deny, ask, approve, respond and
-	// modify the one that wins. Its Changes hold the final value of every
-	// argument that was changed.
+	// Decision is the decision of the event: the winner among abort, deny, ask, approve, respond
+	// and modify. Its Changes are the final values of all changed arguments.
 	Decision Decision
-	// Ask is true if any handler wants a person to approve, also beside a respond.
+	// Ask is true if any handler asks for an approval, even if another handler responds.
 	Ask bool
 
-	problems []string // why the tool cannot take the arguments that handlers left
+	problems []string // why the tool cannot take the final arguments
 }
 
-// combine derives the outcome's one decision by the rules of plugin-api.md
-// section 3: abort wins over deny, deny over all others, whatever the order; an
-// ask wins over an approve; the first respond wins.
+// combine sets the outcome's decision by the rules of plugin-api.md, section 3: an abort wins over
+// a deny, a deny over all others, in any order; an ask wins over an approve; the first respond
+// wins.
 func (o *Outcome) combine() {
 	if len(o.Decisions) == 0 {
 		return
@@ -140,7 +138,7 @@ func (o *Outcome) combine() {
 	for i := range o.Decisions {
 		d := &o.Decisions[i]
 		if d.Action == ActionContext {
-			continue // beside all others
+			continue // context stands beside all other decisions
 		}
 		if r := slices.Index(rank[:], d.Action); r >= 0 && r < best {
 			best, o.Decision = r, *d
@@ -162,10 +160,10 @@ func (o *Outcome) combine() {
 	o.Decision.Changes = changes
 }
 
-// Context returns everything to merge, in order.
+// Context returns the context of all decisions, in order.
 func (o *Outcome) Context() []Context { return o.appendContext(nil) }
 
-// appendContext appends everything to merge to list.
+// appendContext appends the context of all decisions to list.
 func (o *Outcome) appendContext(list []Context) []Context {
 	for i := range o.Decisions {
 		if c := o.Decisions[i].Context; !c.empty() {
@@ -185,8 +183,8 @@ func (o *Outcome) firstRespond() *Decision {
 	return nil
 }
 
-// TextContext returns a Decision that offers s as context, under a source that
-// the host fills in; an empty s offers nothing.
+// TextContext returns a Decision with s as context. The host fills in the source. An empty s offers
+// nothing.
 func TextContext(s string) Decision {
 	if s == "" {
 		return Decision{}
@@ -197,7 +195,7 @@ func TextContext(s string) Decision {
 // Deny returns a Decision that denies, for the given reason.
 func Deny(reason string) Decision { return Decision{Action: ActionDeny, Reason: reason} }
 
-// Ask returns a Decision that wants a person to approve, for the given reason.
+// Ask returns a Decision that asks a person to approve, for the given reason.
 func Ask(reason string) Decision { return Decision{Action: ActionAsk, Reason: reason} }
 
 // Modify returns a Decision that replaces one argument of its event.

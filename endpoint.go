@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// An Endpoint is where language models answer: what register_model registers,
-// as data. It is called by whoever runs a turn; nothing here does.
+// An Endpoint says where language models answer: it is the data of register_model. The program that
+// runs a turn calls the endpoint; this package does not.
 type Endpoint struct {
 	// Name is the first half of what users choose, as in NAME/MODEL:
 	// ^[A-Za-z0-9_-]{1,64}$, unique in a host. Aliases are other such names.
@@ -42,7 +42,7 @@ func (e *Endpoint) Plugin() string { return e.plugin }
 
 var endpointAPIs = []string{"openai", "anthropic"}
 
-// check says what of an endpoint is not what it should be.
+// check returns why an endpoint is not valid, or nil.
 func (e *Endpoint) check() error {
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if !toolName.MatchString(name) {

@@ -10,27 +10,26 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// An EventSpec describes one hook event: when it fires, what it offers and what
-// its handlers may return. [Events] lists them all; the host, the plugin
-// vocabulary, the reference pages and the tests read nothing else.
+// An EventSpec describes one hook event: when it fires, which arguments it offers and which
+// decisions its handlers may return. [Events] lists all of them, and every other list of events
+// comes from there.
 type EventSpec struct {
 	Name  string
-	Fires string // when, as prose
+	Fires string // the moment, as prose
 	// Args are the arguments that handlers may name, in the order of the docs.
 	Args []string
 	// Actions are the decisions that handlers may return.
 	Actions []Action
 	// Modify are the arguments that a modify may replace.
 	Modify []string
-	// Guard: a handler that fails denies, unless its OnError says otherwise.
+	// Guard is true if a failed handler denies, unless its OnError says otherwise.
 	Guard bool
-	// Tool and Command: the event is about one tool or one command, so hooks may
-	// match on its name.
+	// Tool and Command say that the event is about a tool or a command, whose name hooks may match.
 	Tool, Command bool
 }
 
-// Events returns the table of all events, in the order of plugin-api.md. A
-// program adds its own: [Options.AppEvents].
+// Events returns the events of the host in the order of plugin-api.md. A program adds events by
+// [Options.AppEvents].
 func Events() []EventSpec { return events }
 
 var events = []EventSpec{
@@ -126,8 +125,8 @@ var events = []EventSpec{
 	},
 }
 
-// LookupEvent returns the event's description, or an error with a suggestion. Events that a program
-// declares are looked up beside the table's: [Host.Events] has both.
+// LookupEvent returns the description of an event, one of [Events] or one that the program
+// declared, or an error with a suggestion. [Host.Events] returns both lists together.
 func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	for _, list := range [][]EventSpec{events, declared} {
 		if i := slices.IndexFunc(list, func(e EventSpec) bool { return e.Name == name }); i >= 0 {
@@ -149,17 +148,17 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	return nil, fmt.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// appPrefix begins the names of events that a program declares.
+// appPrefix starts the names of events that a program declares.
 const appPrefix = "app."
 
-// An AppArg is an argument of an event that the program declares.
+// An AppArg is an argument of an event that a program declares.
 type AppArg struct {
 	Name  string
 	Value json.RawMessage // any JSON; empty means null
 }
 
-// An Event is one firing: the name and every argument that any event offers.
-// Fields that its EventSpec does not name mean nothing.
+// An Event is one firing of an event, with a field for every argument that any event has. A field
+// has no meaning in an event whose EventSpec does not name it.
 type Event struct {
 	Name string
 
@@ -175,34 +174,34 @@ type Event struct {
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
-	Foreign     bool // Tool is an agent's own: no plugin's tool of that name is meant
+	Foreign     bool // Tool is an agent's tool, even if a plugin's tool has the same name
 	Arguments   json.RawMessage
 	CallID      string
-	Plugin      string // that registered the tool; of an error event, whose handler failed
+	Plugin      string // that registered the tool; in an error event, the failed handler's plugin
 	Reason      string
 	Result      Result // of a tool or command
 	IsError     bool
 	DurationMS  int
-	Response    string     // what the model answered
-	ToolCalls   []ToolCall // that the reply asks for; at turn_end, all of the turn
+	Response    string     // the model's answer
+	ToolCalls   []ToolCall // the calls of the reply; at turn_end, of the whole turn
 	Usage       Usage
-	Completed   bool // the turn has its final answer; at session_end, the last turn
-	Interrupted bool // the session's last turn was cut by its context
+	Completed   bool // the turn has its final answer; at session_end, the last turn has
+	Interrupted bool // the context of the session's last turn ended it
 	Turns       int  // of the session
 	Command     string
 	Args        []string // of the command
 	Path        string   // of a file
 	Content     string   // of a file
 	Created     bool     // the file is new
-	Handler     string   // that failed: an event's name, or as in "tool page"
+	Handler     string   // the failed handler: an event's name, or as in "tool page"
 	Message     string   // of the failure
-	Traceback   string   // of the failure, "" where there is none
+	Traceback   string   // of the failure, "" if there is none
 
 	// App are the arguments of an event that the program declares.
 	App []AppArg
 }
 
-// eventArgs gives each argument's place in an Event, as a pointer.
+// eventArgs returns a pointer to an argument's field in an Event, by the argument's name.
 var eventArgs = map[string]func(*Event) any{
 	"session_id":    func(e *Event) any { return &e.SessionID },
 	"user_message":  func(e *Event) any { return &e.UserMessage },
@@ -239,11 +238,10 @@ var eventArgs = map[string]func(*Event) any{
 	"traceback":     func(e *Event) any { return &e.Traceback },
 }
 
-// Arg returns a pointer to the field that holds the named argument: *string,
-// *bool, *int, *json.RawMessage (a JSON object), *Result, *Usage, *[]string,
-// *[]ToolCall, **Messages, **Tools, **List[fragments.Row], or *AppArg if the
-// program declares the event. It returns nil for a name that the event cannot
-// have.
+// Arg returns a pointer to the field of the named argument: *string, *bool, *int, *json.RawMessage
+// (a JSON object), *Result, *Usage, *[]string, *[]ToolCall, **Messages, **Tools,
+// **List[fragments.Row], or *AppArg if the program declares the event. It returns nil for an
+// unknown name.
 func (e *Event) Arg(name string) any {
 	if strings.HasPrefix(e.Name, appPrefix) {
 		if i := slices.IndexFunc(e.App, func(a AppArg) bool { return a.Name == name }); i >= 0 {
@@ -257,7 +255,7 @@ func (e *Event) Arg(name string) any {
 	return nil
 }
 
-// subject returns the name that hooks match on: the tool's or the command's.
+// subject returns the name that hooks match: the tool's or the command's.
 func (e *Event) subject() string {
 	if e.Tool != "" {
 		return e.Tool

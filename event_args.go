@@ -11,9 +11,9 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// NewEvent builds an event from arguments by name, as JSON: for firing one by
-// hand. Arguments that are not given are zero, those of a declared event null;
-// unknown ones are an error. A tool whose plugin is given as "" is Foreign.
+// NewEvent builds an event from arguments in JSON, so that a program can fire it. Missing arguments
+// are zero, or null if the program declares the event; an unknown argument is an error. If the
+// arguments have an empty plugin, the tool is Foreign.
 func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
 	spec, err := LookupEvent(name, declared...)
 	if err != nil {
@@ -35,8 +35,8 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 	return e, nil
 }
 
-// decodeArg decodes JSON into the field that p points to. What its error says is
-// not for people.
+// decodeArg decodes JSON into an argument's field. Callers replace its error, whose text names Go
+// types.
 func decodeArg(p any, raw json.RawMessage) error {
 	switch p := p.(type) {
 	case **Messages:
@@ -66,7 +66,7 @@ func decodeList[T any](p **List[T], raw json.RawMessage) error {
 	return nil
 }
 
-// modify applies all changes of a handler, or none.
+// modify applies all changes of a handler or none.
 func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	next := *e
 	next.App = slices.Clone(e.App)
@@ -83,8 +83,7 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	return nil
 }
 
-// setArg replaces an argument by a value of a modify. It refuses a value that the
-// argument cannot have.
+// setArg replaces an argument by the value of a modify. It refuses a value of another type.
 func (e *Event) setArg(name string, value any) error {
 	ok := false
 	switch p := e.Arg(name).(type) {
@@ -130,7 +129,7 @@ func (e *Event) setArg(name string, value any) error {
 	return nil
 }
 
-// assign sets what p points to, if value has its type.
+// assign sets *p if value has its type.
 func assign[T any](p *T, value any) bool {
 	v, ok := value.(T)
 	if ok {
@@ -139,7 +138,7 @@ func assign[T any](p *T, value any) bool {
 	return ok
 }
 
-// wantedType says in words what the field that p points to holds.
+// wantedType describes the type of an argument's field for a message.
 func wantedType(p any) string {
 	switch p.(type) {
 	case *string, *Result:
@@ -156,7 +155,7 @@ func wantedType(p any) string {
 	return "a list"
 }
 
-// selectTools returns the tools of the given names, in their own order.
+// selectTools returns the tools of the given names in the order of tools.
 func selectTools(tools *Tools, names []string) (*Tools, error) {
 	all := toolNames(tools)
 	for _, n := range names {

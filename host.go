@@ -1,24 +1,21 @@
-// Package starhost hosts plugins that decide what a language model is told and
-// what it may do.
+// Package starhost hosts plugins that decide what a language model reads and may do.
 //
-// A [Plugin] is a set of registrations: tools, hooks, fragment and template
-// loaders, commands, skills and endpoints. A [Host] holds plugins, all checked
-// against each other. A [Session] is a conversation, a [Turn] one user message up
-// to the final answer, a round one request to the model within a turn.
+// A [Plugin] is a set of registrations: tools, hooks, fragment and template loaders, commands,
+// skills and endpoints. A [Host] contains plugins and checks them against each other. A [Session]
+// is a conversation, a [Turn] one user message up to the final answer, and a round one request to
+// the model within a turn.
 //
-// [Session.Turn] is the agent loop. Its parts are there by themselves, for
-// programs that have a loop of their own: [Turn.Prompt] gathers context from
-// references and hooks, merges it by content and returns a [Prompt] with a report
-// that explains each of its bytes; [Turn.Reply] takes what the model answered;
-// [Turn.CallTool] runs a tool through the guards.
+// [Session.Turn] is the agent loop. Programs with their own loop call its parts: [Turn.Prompt]
+// gathers context from references and hooks, merges it by content and returns a [Prompt] with a
+// report that explains each of its bytes; [Turn.Reply] takes the model's answer; [Turn.CallTool]
+// runs a tool through the guards.
 //
-// The central promise is that a session is append-only: each prompt is the
-// previous one with bytes added at its end, because that is what a provider's
-// prompt cache pays for. What breaks it is reported.
+// The central promise is that a session is append-only: each prompt is the previous one with bytes
+// added at its end, because a provider's prompt cache rewards only that. A prompt that breaks the
+// promise says so: see [CacheBreak].
 //
-// A registration is a plain struct with a Go func. Nothing in this package knows
-// whether a .star file, a server or a Go program wrote it, and nothing here
-// evaluates Starlark.
+// A registration is a plain struct with a Go func. This package does not know whether a .star file,
+// a server or a Go program wrote it, and it does not evaluate Starlark.
 package starhost
 
 import (
@@ -39,49 +36,45 @@ import (
 type Options struct {
 	// Prompt says how prompts are put together.
 	Prompt PromptOptions
-	// Tools limits what is offered, by globs on the tool's name: Deny wins, an
-	// empty Allow allows all.
+	// Tools limits the tools of all turns, by globs on their names: Deny wins, and an empty Allow
+	// allows all.
 	Tools ToolFilter
-	// AppEvents are the events that the program declares and fires, by [Host.Fire],
-	// [Session.Fire] or [Turn.Fire]. Their names begin with "app."; they may accept
-	// context, modify, deny, ask and abort.
+	// AppEvents are the events that the program declares and fires by [Host.Fire], [Session.Fire]
+	// or [Turn.Fire]. Their names start with "app."; they may allow context, modify, deny, ask and
+	// abort.
 	AppEvents []EventSpec
-	// Approver decides what a person must approve. Nil denies.
+	// Approver decides about calls that a person must approve. Nil denies them.
 	Approver func(ctx context.Context, r ApprovalRequest) (bool, error)
 	// EventTimeout is the most wall-clock time of one event, for the calls of all its hooks
 	// together, effects and nested calls included. Hooks that have no result by then fail, so that
 	// guards deny. Zero or less means 20 seconds.
 	EventTimeout time.Duration
-	// ApprovalTimeout is how long an answer of the Approver is waited for; then it
-	// is no. An Approver that does not heed its context goes on by itself. Zero or
-	// less means five minutes.
+	// ApprovalTimeout bounds the wait for the Approver; later answers count as no. An Approver that
+	// ignores its context goes on in the background. Zero or less means five minutes.
 	ApprovalTimeout time.Duration
 	// MaxRounds is the most requests of [Turn.Run] that offer tools. If the model
 	// still asks for tools, one last request offers none, so that there is an answer.
 	// Zero or less means 25.
 	MaxRounds int
-	// Clock gives the time of a turn, read at most once a turn and only if a
-	// handler asks, and how long tools and the model take. Nil means time.Now.
+	// Clock returns the time of an event, and measures how long tools and the model take. Nil means
+	// time.Now. See [Turn.Now].
 	Clock func() time.Time
-	// Log receives what handlers log and which ones failed, in the order of their
-	// calls. Nil drops it. It may be called by several sessions at once.
+	// Log receives the handlers' log lines and failures in the order of their calls. Nil drops
+	// them. Several sessions may call it at once.
 	Log func(LogLine)
-	// Record receives the effects of handlers and each [Input], in the order in which
-	// the calls of the handlers are due. Nil drops them. It may be called by several
-	// sessions at once.
+	// Record receives the effects of handlers and each [Input], in the order of the handlers'
+	// calls. Nil drops them. Several sessions may call it at once.
 	Record func(Entry)
-	// Answer gives each [Input] in place of the model and the Approver, as the turn's
-	// record has it: for turns that run again. Nil means that these are asked.
+	// Answer returns recorded answers for each [Input], so that a program can replay a turn. Nil
+	// asks the model and the Approver.
 	Answer func(Input) (json.RawMessage, error)
-	// Fragments keeps what prompts kept of fragments, so that later ones can refer
-	// to them by their ids. What it cannot keep is logged, and the prompt goes on
-	// without. Nil keeps nothing.
+	// Fragments stores the fragments that prompts send, so that later requests can refer to them by
+	// their ids. The host logs a failure of the store, and the prompt goes on. Nil stores nothing.
 	Fragments fragments.Store
-	// Workers is the most loaders of one prompt that run at a time; zero or less
-	// means 8.
+	// Workers is the most loaders of one prompt that run at once; zero or less means 8.
 	Workers int
-	// MaxWaiting is the most turns of one session that wait for the one under way;
-	// zero means 16, less than that none. One more is an error.
+	// MaxWaiting is the most turns that wait for a session's running turn; zero means 16, and less
+	// than zero none. One more turn is an error.
 	MaxWaiting int
 
 	loadersLastFirst bool // see [seam.StartLoadersLastFirst]
@@ -95,9 +88,8 @@ func init() {
 	seam.MarkDerived = func(tool any) { tool.(*Tool).derived = true }
 }
 
-// Check says what is wrong with the options: a glob that is none, or an event
-// that cannot be declared. [New] takes such options, as it has no error; then
-// [Host.Add] returns this one.
+// Check returns an error for a malformed glob or for an event that a program cannot declare. [New]
+// accepts such options, because it returns no error; [Host.Add] then returns this one.
 func (o *Options) Check() error {
 	for _, list := range []struct {
 		name  string
@@ -119,30 +111,31 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// A ToolFilter selects tools by name. The zero value selects all.
+// A ToolFilter selects tools by globs. The zero value selects all.
 type ToolFilter struct{ Allow, Deny []string }
 
-// admits reports whether the filter lets name through.
+// admits reports whether the filter selects a tool.
 func (f ToolFilter) admits(name string) bool {
 	return (len(f.Allow) == 0 || matchAny(f.Allow, name)) && !matchAny(f.Deny, name)
 }
 
-// Dedup says which earlier messages a fragment is looked for in.
+// Dedup says how far back the host looks for a content that it need not send again.
 type Dedup string
 
 // The kinds of dedup. The zero value means DedupSession.
 const (
-	DedupSession Dedup = "session" // a content is sent once a session
-	DedupPrompt  Dedup = "prompt"  // a content is sent once a turn
+	DedupSession Dedup = "session" // the host sends a content once a session
+	DedupPrompt  Dedup = "prompt"  // the host sends a content once a turn
 )
 
-// PromptOptions say how prompts are put together.
+// PromptOptions say how the host builds prompts.
 type PromptOptions struct {
-	// Dedup says how far back contents are not sent again; "" means DedupSession.
+	// Dedup says how far back the host looks for contents that it need not send again.
 	Dedup Dedup
-	// Render says how fragments are written; "" means [fragments.Plain].
+	// Render is the form of fragments in a prompt; "" means [fragments.Plain].
 	Render fragments.Rendering
-	// Budget bounds a turn's contents; zero fields mean those of [fragments.DefaultBudget].
+	// Budget bounds the contents of a turn; zero fields mean the values of
+	// [fragments.DefaultBudget].
 	Budget fragments.Budget
 }
 
@@ -159,29 +152,29 @@ func (p PromptOptions) withDefaults() PromptOptions {
 	return p
 }
 
-// defaultEventTimeout is the EventTimeout of [Options] that set none.
+// defaultEventTimeout is the EventTimeout of Options that set none.
 const defaultEventTimeout = 20 * time.Second
 
-// An ApprovalRequest is what a person is asked.
+// An ApprovalRequest is a question to a person.
 type ApprovalRequest struct {
 	SessionID string
 	Call      ToolCall
-	Plugin    string   // that registered the tool
+	Plugin    string   // the tool's plugin
 	Reasons   []string // why approval is needed
 }
 
-// A Host holds plugins. It is safe for concurrent use; sessions see the plugins
-// that were there when their turn began.
+// A Host contains plugins. It is safe for concurrent use. A turn has the plugins that were in the
+// host when it began.
 type Host struct {
 	opts       Options
-	optionsErr error      // of the options: nothing can be added
-	mu         sync.Mutex // held by Add
+	optionsErr error      // an error of the options, which Add returns
+	mu         sync.Mutex // locked by Add
 	registry   atomic.Pointer[registry]
 	hashes     *fragments.HashCache
-	live       *LiveHost // of sessions that never have another host
+	live       *LiveHost // of sessions that are always on this host
 }
 
-// maxHashes is the most bytes of a host's cache of hashes, with their texts.
+// maxHashes is the most bytes of a host's cache of hashes, including the texts.
 const maxHashes = 32 << 20
 
 // New returns a Host without plugins.
@@ -212,10 +205,9 @@ func New(o Options) *Host {
 	return h
 }
 
-// Add takes all registrations of all the plugins, or none: a bad name, a bad
-// schema or a name that another plugin has is an error that shows the place, or
-// both. It is a *RegistrationError or a *ConflictError, but for a bad plugin name
-// and for options that are not valid: see [Options.Check].
+// Add adds all registrations of all the plugins, or nothing. A bad name, a bad schema or a name
+// that another plugin has is an error with the place, or both places: a *RegistrationError or a
+// *ConflictError. A bad name of a plugin and bad options are other errors: see [Options.Check].
 func (h *Host) Add(plugins ...Plugin) error {
 	if h.optionsErr != nil || len(plugins) == 0 {
 		return h.optionsErr
@@ -236,8 +228,8 @@ func (h *Host) Add(plugins ...Plugin) error {
 }
 
 // AddEach adds plugins one after another, as [Host.Add] of each does, and omits those that it
-// cannot add. It returns an error or nil for each. The host copies its registry once and not
-// for each plugin, because 1,000 calls of Add take 90 times as long.
+// cannot add. It returns an error or nil for each. The host copies its registry once and not for
+// each plugin, because 1,000 calls of Add take 90 times as long.
 func (h *Host) AddEach(plugins []*Plugin) []error {
 	errs := make([]error, len(plugins))
 	h.mu.Lock()
@@ -251,7 +243,7 @@ func (h *Host) AddEach(plugins []*Plugin) []error {
 			good = append(good, p)
 			continue
 		}
-		next, _ = old.withPlugins(good) // they could be added before
+		next, _ = old.withPlugins(good) // they could be added before, so this cannot fail
 	}
 	next.sort()
 	h.registry.Store(next)

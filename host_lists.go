@@ -9,8 +9,7 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// Events returns the table of all events: the host's own, then those that the
-// program declares.
+// Events returns the host's own events, then the program's declared events.
 func (h *Host) Events() []EventSpec { return slices.Concat(events, h.opts.AppEvents) }
 
 // A HookInfo describes a registered hook.
@@ -21,8 +20,8 @@ type HookInfo struct {
 	Pos           Pos
 }
 
-// Hooks returns all hooks in the order in which they run: events in the order
-// of [Host.Events], then priority, plugin name, order of registration.
+// Hooks returns all hooks in the order in which they run: by event in the order of [Host.Events],
+// by priority, by plugin name, by registration.
 func (h *Host) Hooks() []HookInfo {
 	r := h.registry.Load()
 	var infos []HookInfo
@@ -35,9 +34,9 @@ func (h *Host) Hooks() []HookInfo {
 	return infos
 }
 
-// Hears reports whether any hook is for an event about a tool or a command, "" for
-// other events, and whether one of these is not pure: then the event needs its
-// session.
+// Hears reports whether any hook takes part in an event about a tool or a command ("" for other
+// events). It also reports whether the event needs its session, because one of these hooks is not
+// pure.
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {
@@ -49,12 +48,12 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	return hears, needsSession
 }
 
-// Tools returns all tools that the host's filter admits, by name.
+// Tools returns all tools that pass the host's filter, by name.
 func (h *Host) Tools() []Tool {
 	return slices.Clone(h.registry.Load().toolsWhere(func(t *Tool) bool { return h.opts.Tools.admits(t.Name) }))
 }
 
-// A LoaderInfo describes a registered fragment loader.
+// A LoaderInfo describes a registered fragment or template loader.
 type LoaderInfo struct {
 	Prefix, Plugin, Description string
 	Pos                         Pos
@@ -100,7 +99,7 @@ type SkillInfo struct {
 	Pos                       Pos
 }
 
-// Reference returns what loads the skill.
+// Reference returns the reference that loads the skill.
 func (s SkillInfo) Reference() string { return skillPrefix + ":" + s.Plugin + ":" + s.Name }
 
 // Skills returns all skills by plugin and name.
@@ -126,9 +125,8 @@ func (h *Host) Endpoints() []Endpoint {
 	return list
 }
 
-// Endpoint finds what a user chose: NAME/MODEL, NAME for its default model, or
-// MODEL alone where one endpoint has it. An endpoint that cannot be used is an
-// error that says why.
+// Endpoint returns the user's choice: NAME/MODEL, NAME for its default model, or MODEL alone if
+// only one endpoint has it. The error says why an endpoint cannot be used.
 func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
 	r := h.registry.Load()
 	name, model, _ := strings.Cut(choice, "/")

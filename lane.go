@@ -9,43 +9,43 @@ import (
 	"time"
 )
 
-// A Lane is one handler call: its place in the turn, what it spent and what it
-// said. Lanes are numbered in the order in which their calls are due, not in
-// which they end, so whatever is derived from a lane is the same on any number
-// of cores. A lane is used by the goroutine of its call alone.
+// A Lane is one call of a handler: its place in the turn, its usage and its log. Lanes are numbered
+// in the order in which their calls are due and not in which they end, so that everything derived
+// from a lane is the same on any number of cores. Only the goroutine of the call uses the lane.
 type Lane struct {
 	// Plugin is the handler's plugin.
 	Plugin string
 	// ReadOnly is true for loaders, which may run beside each other.
 	ReadOnly bool
-	// Steps and Bytes are what evaluation spent so far.
+	// Steps and Bytes are the evaluation's usage so far.
 	Steps, Bytes uint64
 	// Logs are the lines that the handler logged, in order.
 	Logs []LogLine
-	// Counters numbers draws by name (random, uuid), so that each is different.
+	// Counters count the draws of each source by its name (random, uuid), so that each draw
+	// differs.
 	Counters map[string]uint64
 
-	// MaxSteps is the most steps that the call may spend beside its plugin's own limit, which the
-	// budget of its event leaves it. Zero means no bound.
+	// MaxSteps is the most steps that the event's budget leaves for the call. The plugin's own
+	// limit applies as well. Zero means no bound.
 	MaxSteps uint64
 
 	records      bool   // Options.Record wants the call's effects
 	aside        string // starts the path if the call belongs to no turn
-	outer        *Lane  // of the handler that made the call, or nil
+	outer        *Lane  // lane of the calling handler, or nil
 	number       int    // among the calls of the outer lane or the turn, from 1
 	depth        int
 	children     int
 	pending      *pendingRecords // or nil
-	ctx          context.Context // of who asked for the call
-	deadline     time.Time       // of the event; zero means none
-	mu           sync.Mutex      // of timed and cancel
-	timedContext context.Context // ctx until deadline, once somebody waits for that; see Done
+	ctx          context.Context // of the caller
+	deadline     time.Time       // end of the event; zero means none
+	mu           sync.Mutex      // guards the next two
+	timedContext context.Context // ctx with the deadline; Done makes it
 	cancel       context.CancelFunc
 }
 
-// Path is the call's number within the turn, from 1; a nested call adds "/" and
-// its own number: "3/1". Between turns it is "s", the number of the command or
-// event in the session, a dot and the call's number: "s2.1".
+// Path returns the number of the call in the turn, from 1. A nested call appends "/" and its own
+// number: "3/1". Between two turns the path starts with "s", the number of the command or event in
+// the session, and a dot: "s2.1".
 func (l *Lane) Path() string {
 	switch {
 	case l.outer != nil:
@@ -56,16 +56,17 @@ func (l *Lane) Path() string {
 	return ""
 }
 
-// Depth returns how many handlers wait for this one: 0 for one that no handler called.
+// Depth returns the number of handlers that wait for this call: 0 if no handler made it.
 func (l *Lane) Depth() int { return l.depth }
 
-// What is waiting in a lane waits for its call to be done.
+// The pendingRecords of a lane are the entries and notes that its turn delivers when the call is
+// done.
 type pendingRecords struct {
 	notes   []traceNote // of nested calls, while other lanes run beside this one
 	entries []Entry
 }
 
-// pendingRecords returns what waits in the lane, for more to wait.
+// pendingRecords returns the lane's pending records.
 func (l *Lane) pendingRecords() *pendingRecords {
 	if l.pending == nil {
 		l.pending = new(pendingRecords)
@@ -73,11 +74,11 @@ func (l *Lane) pendingRecords() *pendingRecords {
 	return l.pending
 }
 
-// Recording reports whether [Options.Record] wants what [Lane.Record] is given.
+// Recording reports whether the program records effects by [Options.Record].
 func (l *Lane) Recording() bool { return l.records }
 
-// Record keeps the line of an effect until the call is done, when it goes to
-// [Options.Record].
+// Record stores the line of an effect. The turn passes it to [Options.Record] when the call is
+// done.
 func (l *Lane) Record(line json.RawMessage) {
 	if l.Recording() {
 		w := l.pendingRecords()
@@ -87,8 +88,7 @@ func (l *Lane) Record(line json.RawMessage) {
 
 type laneKey struct{}
 
-// A laneContext is a lane as the context of its call, so that a call allocates both
-// at once.
+// A laneContext is a lane as the context of its call, so that each call needs one allocation only.
 type laneContext Lane
 
 func (c *laneContext) Deadline() (time.Time, bool) {
@@ -99,7 +99,7 @@ func (c *laneContext) Deadline() (time.Time, bool) {
 	return outer, ok
 }
 
-// Done starts a timer only when somebody waits, because most handlers never do.
+// Done starts a timer only when a caller waits, because most handlers never do.
 func (c *laneContext) Done() <-chan struct{} {
 	if c.deadline.IsZero() {
 		return c.ctx.Done()
@@ -125,10 +125,10 @@ func (c *laneContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// isLate reports whether the lane's event is over.
+// isLate reports whether the deadline of the lane's event has passed.
 func (l *Lane) isLate() bool { return !l.deadline.IsZero() && time.Until(l.deadline) <= 0 }
 
-// stopTimer ends the timer of a call that is over.
+// stopTimer ends the timer of a finished call.
 func (l *Lane) stopTimer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func LaneOf(ctx context.Context) *Lane {
 	return l
 }
 
-// Next returns a name's next number in this lane, from 0.
+// Next returns the next number of a counter, from 0.
 func (l *Lane) Next(name string) uint64 {
 	if l.Counters == nil {
 		l.Counters = map[string]uint64{}
@@ -160,13 +160,13 @@ func (l *Lane) Next(name string) uint64 {
 	return n
 }
 
-// AddUsage adds what one evaluation used.
+// AddUsage adds the steps and bytes of one evaluation.
 func (l *Lane) AddUsage(steps, bytes uint64) {
 	l.Steps += steps
 	l.Bytes += bytes
 }
 
-// appendFrom makes what waits in a nested lane wait in this one.
+// appendFrom appends the pending records of a nested lane.
 func (w *pendingRecords) appendFrom(l *Lane) {
 	if done := l.pending; done != nil {
 		w.notes, w.entries = append(w.notes, done.notes...), append(w.entries, done.entries...)
@@ -176,11 +176,10 @@ func (w *pendingRecords) appendFrom(l *Lane) {
 // maxDepth is the most handlers that wait for each other.
 const maxDepth = 8
 
-// ErrDepth says that calls are nested too deeply.
+// ErrDepth says that handlers call each other too deeply.
 var ErrDepth = fmt.Errorf("handlers call each other more than %d deep", maxDepth)
 
-// checkDepth returns ErrDepth if the handler that ctx belongs to must not call
-// others.
+// checkDepth returns ErrDepth if the handler of ctx must not call others.
 func checkDepth(ctx context.Context) error {
 	if l := LaneOf(ctx); l != nil && l.depth >= maxDepth {
 		return ErrDepth
@@ -188,13 +187,14 @@ func checkDepth(ctx context.Context) error {
 	return nil
 }
 
-// readsOnly reports whether ctx belongs to a loader, beside which others run.
+// readsOnly reports whether ctx belongs to a call that must only read, because others may run
+// beside it.
 func readsOnly(ctx context.Context) bool {
 	l := LaneOf(ctx)
 	return l != nil && l.ReadOnly
 }
 
-// context returns ctx carrying the lane. A lane is one call: it is carried once.
+// context returns ctx with the lane. It may be called once for each lane.
 func (l *Lane) context(ctx context.Context) context.Context {
 	l.ctx = ctx
 	return (*laneContext)(l)

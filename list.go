@@ -50,7 +50,7 @@ func (l *List[T]) Items() []T {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// orList joins names: "a, b or c"; "nothing" if there are none.
+// orList joins names for a message: "a, b or c", and "nothing" for no names.
 func orList(names []string) string {
 	last := len(names) - 1
 	switch last {
@@ -62,7 +62,7 @@ func orList(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// joinLines joins two texts by a newline if both say something.
+// joinLines joins two texts by a newline. It returns one of them if the other is empty.
 func joinLines(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

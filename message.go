@@ -14,24 +14,24 @@ const (
 	RoleTool      = "tool"
 )
 
-// A ToolCall is a request of the model to run a tool.
+// A ToolCall is the model's request to run a tool.
 type ToolCall struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"` // a JSON object; empty means {}
 }
 
-// A Result is what a tool call gives. The zero value is an empty success.
+// A Result is the outcome of a tool call. The zero value is an empty success.
 type Result struct {
 	ForLLM      string                 // what the model reads
-	ForUser     string                 // shown to the user beside it
-	Silent      bool                   // nothing of it is shown to the user
+	ForUser     string                 // the user sees it beside the call
+	Silent      bool                   // the user sees nothing of it
 	IsError     bool                   // the call failed; ForLLM says why
 	Handled     bool                   // it is the turn's final answer: no further request
 	Attachments []fragments.Attachment // sent to the model with the text
 }
 
-// shown returns what the user is told of the result.
+// shown returns the text for the user.
 func (r *Result) shown() string {
 	if r.Silent {
 		return ""
@@ -39,31 +39,30 @@ func (r *Result) shown() string {
 	return cmp.Or(r.ForUser, r.ForLLM)
 }
 
-// attribute fills in who made the attachments that say nothing of it.
+// attribute returns the result with the origin of the attachments that do not name a plugin.
 func (r Result) attribute(source, plugin string, pos Pos) Result {
 	r.Attachments = Context{Attachments: r.Attachments}.attributeMissing(source, plugin, pos).Attachments
 	return r
 }
 
-// A Usage is what a request cost, in tokens as the provider counts them. Zero
-// means unknown.
+// A Usage counts the tokens of a request as the provider reports them. Zero means that the provider
+// did not report the number.
 type Usage struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
 	Cached int64 `json:"cached_tokens"` // of Input, from the provider's cache
 }
 
-// add returns the sum of two.
+// add returns the sum of both.
 func (u Usage) add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached}
 }
 
-// A Reply is what the model answered to a prompt. The ids of its calls should
-// differ.
+// A Reply is the model's answer to a prompt. The ids of its calls should differ.
 type Reply struct {
 	Content   string
 	ToolCalls []ToolCall
-	// Usage is what the request cost.
+	// Usage counts the tokens of the request.
 	Usage Usage
 	// DurationMS is how long the answer took, in milliseconds; [Turn.Run] sets it.
 	DurationMS int
@@ -76,9 +75,9 @@ type Message struct {
 	// Content is the text. In a request it is the text as sent; in the history that
 	// plugins see before merging, a user's own words.
 	Content fragments.Text `json:"content"`
-	// Attachments follow the text.
+	// Attachments stand behind the text.
 	Attachments []fragments.Attachment `json:"-"`
-	// ToolCalls are the calls an assistant message asks for.
+	// ToolCalls are the calls of an assistant message.
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	// CallID and ToolName say which call a tool message answers.
 	CallID   string `json:"tool_call_id,omitempty"`
@@ -87,24 +86,24 @@ type Message struct {
 	IsError bool `json:"is_error,omitempty"`
 
 	merged   mergeForm
-	ownWords string           // the user's own words, where merged is fragmentsBefore
-	contents []fragments.Hash // what it brings that need not be sent again
+	ownWords string           // the user's own words if merged is fragmentsBefore
+	contents []fragments.Hash // contents that need not be sent again
 }
 
 // Messages is the list of messages that events carry.
 type Messages = List[Message]
 
-// mergeForm says what merging did to a message.
+// A mergeForm says how merging changed a message.
 type mergeForm uint8
 
 const (
 	notMerged       mergeForm = iota
-	fragmentsBefore           // fragments stand in front of the user's own words
-	fragmentsOnly             // nothing but fragments: context of a later round
+	fragmentsBefore           // fragments stand before the user's own words
+	fragmentsOnly             // only fragments: context of a later round
 )
 
-// typedMessages returns messages as plugins see them before merging: with users' own
-// words, without what was merged in front of them or between.
+// typedMessages returns messages as plugins see them before merging: with the users' own words, and
+// without the fragments that merging added.
 func typedMessages(lists ...[]Message) []Message {
 	n := 1
 	for _, messages := range lists {
@@ -125,8 +124,8 @@ func typedMessages(lists ...[]Message) []Message {
 	return typed
 }
 
-// contentsOf returns what messages bring that need not be sent again: what merging put
-// there, and the attachments of messages that come from elsewhere.
+// contentsOf returns the contents that starhost need not send again, because messages already
+// contain them: contents from merging, and attachments of messages from other sources.
 func contentsOf(messages []Message) map[fragments.Hash]int {
 	all := map[fragments.Hash]int{}
 	for i := range messages {
@@ -143,5 +142,5 @@ func contentsOf(messages []Message) map[fragments.Hash]int {
 	return all
 }
 
-// emptyObject is what empty arguments and options stand for.
+// emptyObject stands for empty arguments and options.
 var emptyObject = json.RawMessage("{}")

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// HostPlugin is the name of the plugin that carries the host's own references;
-// it alone may register the reserved prefixes.
+// HostPlugin is the name of the plugin with the host's own references. Only this plugin may
+// register the reserved prefixes.
 const HostPlugin = "host"
 
-// ReservedPrefixes are the reference prefixes that are the host's own.
+// ReservedPrefixes are the prefixes of references that only the host's own plugin may register.
 var ReservedPrefixes = []string{"file", "http", "https", "sha256", "skill"}
 
 // reservedCommands are the names that no plugin may register, because programs have commands of
@@ -20,14 +20,14 @@ var reservedCommands = []string{
 	"edit", "exit", "fragment", "help", "hooks", "model", "multi", "new", "plugins", "quit", "reset", "resume", "save", "tools",
 }
 
-// A nameForm is what the names of a kind look like. Regular expressions would be
-// compiled at each start of the program, which takes longer than a small plugin.
+// A nameForm describes the valid names of a kind. It is no regular expression, because each start
+// of the program would compile it, which takes longer than a small plugin.
 type nameForm struct {
 	first, rest string // the bytes that a name begins with and is made of
 	min, max    int    // bytes
 }
 
-// MatchString reports whether s is such a name.
+// MatchString reports whether s is a valid name.
 func (f nameForm) MatchString(s string) bool {
 	if len(s) < f.min || len(s) > f.max || strings.IndexByte(f.first, s[0]) < 0 {
 		return false
@@ -54,7 +54,7 @@ var (
 	argName    = nameForm{lowerCase, lowerCase + "0123456789_", 1, 64}
 )
 
-// matchAny reports whether one of the globs matches name. The globs are valid.
+// matchAny reports whether a glob of the list matches name. The globs must be valid.
 func matchAny(globs []string, name string) bool {
 	for _, g := range globs {
 		if ok, _ := path.Match(g, name); ok {
@@ -64,7 +64,7 @@ func matchAny(globs []string, name string) bool {
 	return false
 }
 
-// checkGlobs returns an error for the first glob that is none.
+// checkGlobs returns an error for the first malformed glob.
 func checkGlobs(what string, globs []string) error {
 	for _, g := range globs {
 		if _, err := path.Match(g, ""); err != nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/starhost/starhost/schema"
 )
 
-// A Plugin is a named set of registrations: what one .star file, one folder or
-// one Go program offers. It is plain data; [Host.Add] checks it and takes it
-// whole or not at all. It must not be changed afterwards.
+// A Plugin is a named set of registrations from one .star file, one folder or one Go program. It is
+// plain data. [Host.Add] checks it and adds all of it or nothing. It must not change afterwards.
 type Plugin struct {
 	// Name is NAME of plugin-api.md: ^[a-z][a-z0-9_-]{0,63}$, unique in a host.
 	Name string
-	// Version, Description and Owner are what the plugin says of itself.
+	// Version, Description and Owner describe the plugin in its own words.
 	Version, Description, Owner string
-	// Tools, Hooks and so on are in the order of their registration, which is the
-	// last key of the host's total order.
+	// Tools, Hooks and the others are in the order of their registration. The host uses this order
+	// last when it sorts hooks.
 	Tools           []Tool
 	Hooks           []Hook
 	FragmentLoaders []FragmentLoader
@@ -26,30 +25,29 @@ type Plugin struct {
 	Commands        []Command
 	Skills          []Skill
 	Endpoints       []Endpoint
-	// Warn makes the hooks' denials warnings, so that a policy can be rolled out: they
-	// are logged and traced as [ActionWouldDeny], and nothing is denied.
+	// Warn turns denials of the plugin's hooks into warnings, so that an operator can try a policy.
+	// The host logs and traces such a denial as [ActionWouldDeny], and does not deny.
 	Warn bool
-	// EventSteps is the most steps of the plugin's hooks within one event, all together: see
-	// [Lane.Spent]. Zero means no bound.
+	// EventSteps is the most steps that all hooks of the plugin together may use in one event. Zero
+	// means no bound. See [Lane.AddUsage].
 	EventSteps uint64
 	// Restricted limits the plugin's hooks to deny, ask, abort and context, unless the event is
 	// about a tool of this plugin. The loader sets it for plugins of a project that the operator
 	// does not trust. Plugins of a Go program are not restricted by default.
 	Restricted bool
-	// RespondsTo holds the tools of other plugins, as globs, in whose stead this
-	// plugin may answer (the operator's grants respond:TOOL).
+	// RespondsTo lists the tools of other plugins, as globs, whose calls this plugin may answer
+	// (the operator's grants respond:TOOL).
 	RespondsTo []string
-	// Overrides holds the tools, as globs, that a tool of this plugin may replace
-	// (the operator's grants override:NAME).
+	// Overrides lists the tools, as globs, that a tool of this plugin may replace (the operator's
+	// grants override:NAME).
 	Overrides []string
-	// Resolve resolves the references that the plugin's templates name, with the
-	// plugin's own rights; the context carries a lane of the plugin that only reads.
-	// Nil, and for prefixes that the plugin has registered itself: nothing else may
-	// be named.
+	// Resolve resolves the references of the plugin's templates with the plugin's own rights. The
+	// context carries a read-only lane of the plugin. If Resolve is nil, templates may only refer
+	// to the plugin's own loaders.
 	Resolve func(ctx context.Context, t *Turn, ref string) (Context, error)
 }
 
-// clone returns a copy that another host may take over.
+// clone returns a copy whose registrations a host may complete.
 func (p *Plugin) clone() *Plugin {
 	c := *p
 	c.Tools, c.Hooks = slices.Clone(p.Tools), slices.Clone(p.Hooks)
@@ -66,27 +64,25 @@ type Tool struct {
 	Description string `json:"description"`
 	// Parameters is a JSON Schema of type object. Empty means no arguments.
 	Parameters json.RawMessage `json:"parameters"`
-	// Toolset names the group that the tool belongs to, for those who list tools;
-	// "" is none.
+	// Toolset names the group of the tool in lists of tools; "" is none.
 	Toolset string `json:"-"`
-	// Approval asks for a yes before each call: [ApprovalAuto] or [ApprovalAsk].
+	// Approval says whether each call needs an approval: [ApprovalAuto] or [ApprovalAsk].
 	Approval Approval `json:"-"`
-	// Timeout is the most wall-clock time of one call, which then is an is_error
-	// result; Call's context ends with it. Zero means no limit of the tool's own.
+	// Timeout is the most wall-clock time of one call. Call's context ends with it, and the call's
+	// result becomes an is_error result. Zero means that the tool has no limit.
 	Timeout time.Duration `json:"-"`
-	// Roles limit the tool to sessions that have one of them; none means all.
+	// Roles limit the tool to sessions with one of these roles; none means all sessions.
 	Roles []string `json:"-"`
-	// Available says whether a session gets the tool. It is asked when the session
-	// starts, and again after the plugins changed. A failure means no, and is
-	// logged. Nil means yes.
+	// Available says whether a session gets the tool. The host calls it when the session starts,
+	// and again after the plugins changed. An error means no, and the host logs it. Nil means yes.
 	Available func(ctx context.Context, t *Turn) (bool, error) `json:"-"`
-	// Override lets the tool replace one of the same name of another plugin, which
-	// Plugin.Overrides must allow.
+	// Override lets the tool replace another plugin's tool of the same name. Plugin.Overrides must
+	// allow it.
 	Override bool `json:"-"`
-	// Call runs the tool. The arguments have been validated. A Go error is told
-	// to the model as an is_error result and logged with its trace.
+	// Call runs the tool. The host has validated the arguments. The model gets an error as an
+	// is_error result, and the host logs the error with its traceback.
 	Call func(ctx context.Context, t *Turn, call ToolCall) (Result, error) `json:"-"`
-	// Pos is where the tool was registered.
+	// Pos is the place of the registration.
 	Pos Pos `json:"-"`
 
 	derived    bool // see [seam.MarkDerived]
@@ -94,7 +90,7 @@ type Tool struct {
 	eventSteps uint64 // see [Plugin.EventSteps]
 	schema     *schema.Schema
 	replaced   *Tool
-	piece      *toolPiece // of all copies
+	piece      *toolPiece // shared by all copies of the tool
 }
 
 // Tools is the list of tools that events carry.
@@ -103,12 +99,12 @@ type Tools = List[Tool]
 // Replaced returns the tool of another plugin that this one overrides, or nil.
 func (t *Tool) Replaced() *Tool { return t.replaced }
 
-// Plugin returns the name of the plugin that registered the tool, "" for a tool
-// that came with a request and that the caller runs itself.
+// Plugin returns the name of the tool's plugin, or "" for a tool of a request, which the caller
+// runs itself.
 func (t *Tool) Plugin() string { return t.plugin }
 
-// ParameterTypes returns the schema's properties, for typing arguments that came
-// as text: name to JSON Schema type, "" where the schema does not say.
+// ParameterTypes returns the JSON Schema type of each property, "" if the schema names none.
+// Callers use it to convert arguments from text.
 func (t *Tool) ParameterTypes() map[string]string {
 	var s struct {
 		Properties map[string]struct {
@@ -129,7 +125,7 @@ func (t *Tool) ParameterTypes() map[string]string {
 	return types
 }
 
-// Approval says whether a tool's calls need a yes.
+// Approval says whether each call of a tool needs a person's approval.
 type Approval string
 
 // The kinds of approval. The zero value means ApprovalAuto.
@@ -138,35 +134,35 @@ const (
 	ApprovalAsk  Approval = "ask"
 )
 
-// A Hook is a function that an event calls.
+// A Hook is a handler of an event.
 type Hook struct {
 	// Event is one of the names that [Events] lists.
 	Event string
-	// Priority orders hooks: lower ones run first. Then the plugin's name counts,
-	// then the order of registration.
+	// Priority orders hooks: lower ones run first. Hooks of one priority run in the order of their
+	// plugins' names, then in the order of registration.
 	Priority int
-	// Match holds globs on the tool's or the command's name; none means all. Only
-	// events about a tool or a command have it.
+	// Match lists globs for the tool's or the command's name; none means all. It must be empty for
+	// events without a tool or a command.
 	Match []string
-	// OnError says what a failure of the handler means; the zero value means the
-	// event's own rule: guards deny, others are skipped.
+	// OnError says which decision a failure of the handler stands for. The zero value means the
+	// event's own rule: a failed guard denies, and the host skips other failed handlers.
 	OnError FailMode
-	// Pure says that the handler is a function of the event alone: it asks nothing of
-	// its session or the world. See [Host.Hears].
+	// Pure says that the handler depends only on the event: it uses neither its session nor the
+	// world. See [Host.Hears].
 	Pure bool
-	// Call runs the handler. A returned zero Decision has no effect.
+	// Call runs the handler. A zero Decision has no effect.
 	Call func(ctx context.Context, t *Turn, e *Event) (Decision, error)
-	// Pos is where the hook was registered.
+	// Pos is the place of the registration.
 	Pos Pos
 
 	plugin     string
-	at         string // Pos in words
-	warn       bool   // its plugin only warns
+	at         string // Pos as text
+	warn       bool   // see [Plugin.Warn]
 	eventSteps uint64 // see [Plugin.EventSteps]
 	restricted bool   // see [Plugin.Restricted]
 }
 
-// FailMode says what the failure of a hook's handler means.
+// A FailMode says which decision the failure of a hook's handler stands for.
 type FailMode string
 
 // The fail modes. The zero value means the event's own rule.
@@ -178,51 +174,51 @@ const (
 
 // A FragmentLoader resolves references of the form prefix:arg to context.
 type FragmentLoader struct {
-	// Prefix is ^[a-z][a-z0-9_-]+$, unique in a host. The plugin named "host" may
-	// also register the reserved prefixes, "-" (a reference that is just that) and
-	// "" (what no other loader claims).
+	// Prefix is ^[a-z][a-z0-9_-]+$, unique in a host. The plugin "host" may also register the
+	// reserved prefixes, "-" for the reference "-", and "" for references that no other loader
+	// resolves.
 	Prefix string
-	// Description says what the argument is.
+	// Description describes the argument.
 	Description string
-	// Load returns what the argument stands for. It may run beside other loaders
-	// of the same prompt and must only read.
+	// Load returns the context for an argument. It must only read, because the host runs several
+	// loaders of a prompt at once.
 	Load func(ctx context.Context, t *Turn, arg string) (Context, error)
-	// Pos is where the loader was registered.
+	// Pos is the place of the registration.
 	Pos Pos
 
 	plugin string
-	relays bool // what it returns may have been made by others, and says so
+	relays bool // Load returns contexts of other plugins, which name their plugin
 }
 
 // A TemplateLoader makes templates from references of the form prefix:arg.
 type TemplateLoader struct {
 	// Prefix is ^[a-z][a-z0-9_-]+$, unique among a host's template loaders.
 	Prefix string
-	// Description says what the argument is.
+	// Description describes the argument.
 	Description string
-	// Load returns the template; a reference without ":" has an empty arg. It must
-	// only read.
+	// Load returns the template. The argument is empty for a reference without ":". Load must only
+	// read.
 	Load func(ctx context.Context, t *Turn, arg string) (Template, error)
-	// Pos is where the loader was registered.
+	// Pos is the place of the registration.
 	Pos Pos
 
 	owner *Plugin
 }
 
-// A Command is what a user runs by a line such as "/deliver checkout --now".
+// A Command runs when the user types a line such as "/deliver checkout --now".
 type Command struct {
-	// Name is ^[a-z][a-z0-9_-]{0,63}$, unique in a host and none of
-	// [reservedCommands]. Aliases are other such names.
+	// Name is ^[a-z][a-z0-9_-]{0,63}$ and unique in a host. Names of commands that programs have
+	// themselves, such as help and exit, are reserved. Aliases are other such names.
 	Name    string
 	Aliases []string
-	// Description is for lists of commands.
+	// Description describes the command in lists.
 	Description string
-	// Complete returns what the arguments typed so far may become. Nil means that
-	// nothing is known. It must only read.
+	// Complete returns completions of the arguments typed so far. Nil completes nothing. It must
+	// only read.
 	Complete func(ctx context.Context, t *Turn, typed string) ([]string, error)
-	// Call runs the command. The result is for the user; the model does not see it.
+	// Call runs the command. Its result is for the user; the model does not see it.
 	Call func(ctx context.Context, t *Turn, call CommandCall) (Result, error)
-	// Pos is where the command was registered.
+	// Pos is the place of the registration.
 	Pos Pos
 
 	plugin string
@@ -233,25 +229,24 @@ func (c *Command) Plugin() string { return c.plugin }
 
 // A CommandCall is one run of a command.
 type CommandCall struct {
-	Name string   // the command's own, also where an alias was typed
-	Args []string // as a shell splits them
+	Name string   // the command's name, even if the user typed an alias
+	Args []string // the arguments as a shell splits them
 	Line string   // the arguments as typed
 }
 
-// A Skill is a text that is loaded on demand, by the reference
-// skill:PLUGIN:NAME. It is never in a prompt by itself.
+// A Skill is a text that the reference skill:PLUGIN:NAME loads on demand. No prompt contains it
+// without such a reference.
 type Skill struct {
 	// Name is ^[A-Za-z0-9_-]{1,64}$, unique in its plugin.
 	Name string
-	// Description says when the skill is of use.
+	// Description says when the model should load the skill.
 	Description string
-	// Files are the paths of the files that stand beside it. They are listed in
-	// front of the text, as are the plugin's other skills, so that the model knows
-	// what there is.
+	// Files are the paths of the files beside the skill. The host lists them and the plugin's other
+	// skills in front of the text, so that the model can ask for them.
 	Files []string
 	// Load returns the text. It must only read.
 	Load func(ctx context.Context, t *Turn) (string, error)
-	// Pos is where the skill was registered.
+	// Pos is the place of the registration.
 	Pos Pos
 
 	plugin string

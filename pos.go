@@ -2,16 +2,15 @@ package starhost
 
 import "strconv"
 
-// A Pos is a place in a plugin's source. Line and Col count from 1; zero means
-// unknown. The zero Pos stands for a registration that a Go program made.
+// A Pos is a place in a plugin's source. Line and Col count from 1; zero means that starhost does
+// not have the number. The zero Pos stands for a registration by a Go program.
 type Pos struct {
 	File string
 	Line int
 	Col  int
 }
 
-// String returns "file:line:col", without the parts that are unknown, and "Go"
-// for the zero Pos.
+// String returns "file:line:col" without numbers that are zero, and "Go" for the zero Pos.
 func (p Pos) String() string {
 	switch {
 	case p == Pos{}:

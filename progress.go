@@ -2,8 +2,8 @@ package starhost
 
 import "context"
 
-// A Progress is how far a call of a tool has come, for whoever waits for it.
-// Nothing depends on it.
+// A Progress says how far a call of a tool has come. Programs show it to users; nothing depends on
+// it.
 type Progress struct {
 	Done    float64 // in any unit; it grows
 	Total   float64 // what Done is at the end; 0 if that is not known
@@ -12,13 +12,14 @@ type Progress struct {
 
 type progressKey struct{}
 
-// WithProgress returns a context under which tools say how far they have come. tell
-// is called by the goroutine of the call.
+// WithProgress returns a context in which tools report their progress to tell. The goroutine of the
+// call calls tell.
 func WithProgress(ctx context.Context, tell func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, tell)
 }
 
-// Report tells whoever waits for the call that ctx belongs to; nobody may.
+// Report passes the progress to the program that waits for the call of ctx. It does nothing if the
+// program did not ask for progress: see [WithProgress].
 func (p Progress) Report(ctx context.Context) {
 	if tell, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
 		tell(p)

@@ -15,38 +15,38 @@ type LogLine struct {
 	Level  string // "debug", "info", "warn" or "error"
 	Text   string
 	Fields json.RawMessage // a JSON object, nil for none
-	Pos    Pos             // of the call
+	Pos    Pos             // place of the call
 }
 
-// An Entry is one effect of a handler, or an [Input]: something from outside of
-// the plugins that the turn depends on.
+// An Entry records an effect of a handler or an [Input]: something from outside of the plugins that
+// the turn depends on.
 type Entry struct {
-	Session string // its id
-	Turn    int    // its number, from 1
-	// Line is a JSON object: it as the layer that did it writes it down.
+	Session string // the session's id
+	Turn    int    // the turn's number, from 1
+	// Line is the JSON object that the layer of the effect wrote.
 	Line json.RawMessage
 }
 
 // The kinds of [Input].
 const (
-	InputModel    = "model"    // what the model replied
-	InputApproval = "approval" // what became of the question to a person
+	InputModel    = "model"    // the model's reply
+	InputApproval = "approval" // a person's approval
 )
 
-// An Input is what a turn asked for that is neither in its files nor an effect of
-// a handler. It has a lane of its own, of the plugin [HostPlugin].
+// An Input is a question of the turn to the model or to a person. It has its own lane, of the
+// plugin [HostPlugin].
 type Input struct {
-	// Lane is the path of the lane: see [Lane].
+	// Lane is the input's own lane: see [Lane.Path].
 	Lane string
 	// Kind is InputModel or InputApproval.
 	Kind string
-	// Request is a JSON object that says what was asked. Of a prompt it has the
-	// SHA-256, as whoever runs the turn again has the prompt.
+	// Request is a JSON object that describes the question. It contains a prompt as its SHA-256,
+	// because a program that replays the turn rebuilds the prompt.
 	Request json.RawMessage
 }
 
-// line returns the input as effects are written down, with "error" in place of
-// "reply" if there was none:
+// line returns the input as a line of the journal, with "error" in place of "reply" if there was no
+// reply:
 //
 //	{"lane":"3","plugin":"host","model":{...},"reply":{...}}
 func (in *Input) line(answer any, err error) json.RawMessage {
@@ -63,25 +63,25 @@ func (in *Input) line(answer any, err error) json.RawMessage {
 	return b.Bytes()
 }
 
-// encodeCompact returns v as JSON, without the escapes that only HTML needs.
+// encodeCompact returns v as JSON without the escapes for HTML.
 func encodeCompact(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(v) != nil {
-		return json.RawMessage("null") // options or arguments that are no JSON
+		return json.RawMessage("null") // invalid options or arguments
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// A modelRequest is what the model was asked.
+// A modelRequest identifies the request to the model.
 type modelRequest struct {
 	Name    string          `json:"name"`
 	Options json.RawMessage `json:"options"`
 	Prompt  fragments.Hash  `json:"prompt"` // [Prompt.Sum]
 }
 
-// A modelReply is a [Reply] as it is written down.
+// A modelReply is a [Reply] in the form of the journal.
 type modelReply struct {
 	Content   string      `json:"content"`
 	ToolCalls []modelCall `json:"tool_calls,omitempty"`
@@ -91,11 +91,11 @@ type modelReply struct {
 type modelCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // byte for byte as they came, which may be no JSON
+	Arguments string `json:"arguments"` // the bytes from the model, which may be invalid JSON
 }
 
-// newModelReply returns a reply as it is written down. What of it is not UTF-8
-// becomes U+FFFD, which is all that JSON can say of it.
+// newModelReply returns a reply in the form of the journal. It replaces bytes that are not UTF-8 by
+// U+FFFD, because JSON cannot contain them.
 func newModelReply(r Reply) modelReply {
 	w := modelReply{Content: validText(r.Content), Usage: r.Usage}
 	for _, c := range r.ToolCalls {
@@ -114,7 +114,7 @@ func (w *modelReply) reply() Reply {
 
 func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// An approvalRequest is what a person was asked.
+// An approvalRequest is the question to a person.
 type approvalRequest struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -123,8 +123,8 @@ type approvalRequest struct {
 	Reasons   []string        `json:"reasons"`
 }
 
-// An approval is what became of the question to a person.
+// An approval is a person's answer.
 type approval struct {
 	Approved bool   `json:"approved"`
-	Reason   string `json:"reason,omitempty"` // why not
+	Reason   string `json:"reason,omitempty"` // why it was refused
 }

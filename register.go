@@ -11,7 +11,7 @@ import (
 	"github.com/starhost/starhost/schema"
 )
 
-// withPlugins returns a copy that has plugins added, not sorted yet.
+// withPlugins returns an unsorted copy with more plugins.
 func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
 	next := r.clone()
 	for _, p := range plugins {
@@ -22,7 +22,7 @@ func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
 	return next, nil
 }
 
-// add takes over a plugin, and fills in what its registrations leave open.
+// add adds a plugin and completes its registrations.
 func (r *registry) add(p *Plugin) error {
 	if !pluginName.MatchString(p.Name) {
 		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
@@ -45,7 +45,7 @@ func (r *registry) add(p *Plugin) error {
 	)
 }
 
-// addAll adds registrations of one kind, up to the first that cannot be.
+// addAll adds registrations of one kind, up to the first one with an error.
 func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 	for i := range list {
 		if err := add(p, &list[i]); err != nil {
@@ -55,8 +55,7 @@ func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 	return nil
 }
 
-// checkGrants returns an error for the first glob of a plugin's grants that is
-// none.
+// checkGrants returns an error for the first malformed glob of a plugin's grants.
 func checkGrants(p *Plugin, kind string, globs []string) error {
 	for _, glob := range globs {
 		if _, err := path.Match(glob, ""); err != nil {
@@ -66,17 +65,17 @@ func checkGrants(p *Plugin, kind string, globs []string) error {
 	return nil
 }
 
-// A ConflictError says that a name is registered twice.
+// A ConflictError says that two registrations have one name.
 type ConflictError struct {
 	What     string // `tool "page"`
-	Pos, Old Pos    // of the second registration and of the first
+	Pos, Old Pos    // of the second registration and the first
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: %s is already registered at %s", e.Pos, e.What, e.Old)
 }
 
-// A RegistrationError says that a registration is not valid.
+// A RegistrationError says why a registration is not valid.
 type RegistrationError struct {
 	Pos Pos
 	Msg string
@@ -84,7 +83,7 @@ type RegistrationError struct {
 
 func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
-// newRegistrationError returns the error of a registration that is not valid.
+// newRegistrationError returns a RegistrationError with a formatted message.
 func newRegistrationError(pos Pos, format string, args ...any) error {
 	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
@@ -110,8 +109,8 @@ func (r *registry) addTool(p *Plugin, t *Tool) error {
 	return r.placeTool(t)
 }
 
-// checkTool says what is wrong with a tool, apart from its schema and its name
-// being taken.
+// checkTool returns why a tool is not valid, or nil. It does not check the schema, nor whether the
+// name is free.
 func checkTool(p *Plugin, t *Tool) error {
 	fail := func(format string, args ...any) error {
 		return newRegistrationError(t.Pos, "tool %q"+format, append([]any{t.Name}, args...)...)
@@ -137,8 +136,8 @@ func checkTool(p *Plugin, t *Tool) error {
 	return nil
 }
 
-// placeTool takes a tool under its name. Of two, one that overrides the other is the
-// tool, whichever comes first.
+// placeTool adds a tool by its name. If one of two tools overrides the other, it wins, whichever
+// comes first.
 func (r *registry) placeTool(t *Tool) error {
 	old := r.tools[t.Name]
 	conflict := func(with *Tool) error {
@@ -151,7 +150,7 @@ func (r *registry) placeTool(t *Tool) error {
 	case old.Override && old.replaced != nil:
 		return conflict(old.replaced)
 	case old.Override:
-		winner := *old // which an earlier registry has, too
+		winner := *old // a copy, because an earlier registry has it, too
 		t, winner.replaced = &winner, t
 	default:
 		t.replaced = old

@@ -10,14 +10,14 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A registry is everything that is registered, immutable once it is published.
+// A registry contains all registrations of a host. It does not change once the host uses it.
 type registry struct {
 	plugins      []*Plugin
-	names        map[string]bool // of plugins
-	events       []EventSpec     // that the program declares
-	hooksByEvent []eventHooks    // of all events: the host's own and then those
+	names        map[string]bool // names of plugins
+	events       []EventSpec     // declared by the program
+	hooksByEvent []eventHooks    // the host's own events, then the declared ones
 	tools        map[string]*Tool
-	catalog      []Tool // the same by name, once it is sorted
+	catalog      []Tool // the tools sorted by name
 	loaders      map[string]*FragmentLoader
 	templates    map[string]*TemplateLoader
 	commands     map[string]*Command  // by name and alias
@@ -25,14 +25,14 @@ type registry struct {
 	endpoints    map[string]*Endpoint // by name and alias
 }
 
-// A channel is an event with the hooks that hear of it.
+// An eventHooks is an event with its hooks.
 type eventHooks struct {
 	*EventSpec
-	hooks    []*Hook // in the total order
-	hasMatch bool    // some of them want some tools or commands alone
+	hooks    []*Hook // in the order in which they run
+	hasMatch bool    // at least one hook has a Match
 }
 
-// hooksMatching returns the hooks that concern a tool or a command, in the total order.
+// hooksMatching returns the hooks for a tool or command, in the order in which they run.
 func (c *eventHooks) hooksMatching(subject string) []*Hook {
 	if !c.hasMatch {
 		return c.hooks
@@ -53,7 +53,7 @@ func newRegistry(declared []EventSpec) *registry {
 	}
 }
 
-// clone returns a copy that plugins can be added to.
+// clone returns a copy to which plugins can be added.
 func (r *registry) clone() *registry {
 	c := &registry{
 		plugins: slices.Clone(r.plugins), names: maps.Clone(r.names), events: r.events,
@@ -68,7 +68,8 @@ func (r *registry) clone() *registry {
 	return c
 }
 
-// sort puts the hooks in the total order, and the tools in that of their names.
+// sort brings the hooks into the order in which they run, and the tools into the order of their
+// names.
 func (r *registry) sort() {
 	r.catalog = make([]Tool, 0, len(r.tools))
 	for _, name := range sortedKeys(r.tools) {
@@ -82,7 +83,7 @@ func (r *registry) sort() {
 	}
 }
 
-// newEventHooks returns all events, without hooks.
+// newEventHooks returns all events without hooks.
 func newEventHooks(declared []EventSpec) []eventHooks {
 	all := make([]eventHooks, 0, len(events)+len(declared))
 	for _, list := range [][]EventSpec{events, declared} {
@@ -93,9 +94,8 @@ func newEventHooks(declared []EventSpec) []eventHooks {
 	return all
 }
 
-// hooksOf returns what there is for an event, or an error as of [LookupEvent]. Where two
-// have one name, the first counts, which is the host's. The events are few: to go
-// through them is quicker than a map.
+// hooksOf returns an event with its hooks, or the error of [LookupEvent]. If two events have one
+// name, it returns the host's. It is no map, because a walk through few events is faster.
 func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	for i := range r.hooksByEvent {
 		if c := &r.hooksByEvent[i]; c.Name == event {
@@ -106,8 +106,8 @@ func (r *registry) hooksOf(event string) (*eventHooks, error) {
 	return nil, err
 }
 
-// toolsWhere returns the tools that may be offered, by name. The caller must not change them:
-// up to the first that may not, they are the registry's own.
+// toolsWhere returns the tools that may returns true for, by name. The caller must not change them,
+// because they can share memory with the registry.
 func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
 	var tools []Tool
 	for i := range r.catalog {
@@ -122,7 +122,7 @@ func (r *registry) toolsWhere(may func(*Tool) bool) []Tool {
 	return tools
 }
 
-// endpointOf returns the only endpoint that offers a model.
+// endpointOf returns the only endpoint with a model.
 func (r *registry) endpointOf(model string) (*Endpoint, error) {
 	var with []*Endpoint
 	var names []string

@@ -7,9 +7,9 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// appendPieces appends the message's part of a transcript to dst: strings that say all
-// that a provider would see of it, without copying contents. The id of each
-// attachment comes from idOf.
+// appendPieces appends the message's part of a transcript to dst: strings for everything that a
+// provider sees of the message. They share memory with the contents. idOf returns an attachment's
+// id.
 func (m *Message) appendPieces(dst []string, idOf func(*fragments.Attachment) fragments.Hash) []string {
 	dst = append(dst, "\n<|", m.Role, "|>\n")
 	dst = append(dst, m.Content.Parts()...)
@@ -29,16 +29,16 @@ func (m *Message) appendPieces(dst []string, idOf func(*fragments.Attachment) fr
 	return append(dst, "\n")
 }
 
-// A toolPiece is a tool's part of a transcript, made when the first prompt needs it.
+// A toolPiece is a tool's part of a transcript. The first prompt that needs it renders it.
 type toolPiece struct {
 	once sync.Once
 	text string
 
-	name, description, parameters string // of a request's tool
+	name, description, parameters string // identify the tool if a request brought it
 }
 
-// piecesOf returns a piece for each of a request's tools: the one before, if the request
-// before had the same tool in this place.
+// piecesOf returns a piece for each tool of a request. It returns a piece of the previous request
+// again if the same tool is in the same place.
 func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
 	pieces := make([]*toolPiece, len(tools))
 	for i := range tools {
@@ -52,14 +52,14 @@ func piecesOf(tools []Tool, before []*toolPiece) []*toolPiece {
 	return pieces
 }
 
-// matches reports whether this is the part that a tool has.
+// matches reports whether p is the piece of a tool like t.
 func (p *toolPiece) matches(t *Tool) bool {
 	return p.name == t.Name && p.description == t.Description && p.parameters == string(t.Parameters)
 }
 
 // rendering returns the tool's part of a transcript.
 func (t *Tool) rendering() string {
-	if t.piece == nil { // a Go program's handler put it into an event
+	if t.piece == nil { // a handler of a Go program put the tool into an event
 		return t.render()
 	}
 	t.piece.once.Do(func() { t.piece.text = t.render() })
@@ -70,11 +70,11 @@ func (t *Tool) render() string {
 	if isPlain(t.Name) && isPlain(t.Description) {
 		return `["` + t.Name + `","` + t.Description + `"]` + string(t.Parameters) + "\n"
 	}
-	head, _ := json.Marshal([]string{t.Name, t.Description}) // strings always marshal
+	head, _ := json.Marshal([]string{t.Name, t.Description}) // marshalling strings cannot fail
 	return string(head) + string(t.Parameters) + "\n"
 }
 
-// isPlain reports whether a text is in JSON as it is, between quotes.
+// isPlain reports whether JSON writes a text without escapes.
 func isPlain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

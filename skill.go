@@ -11,7 +11,7 @@ import (
 // skillPrefix is the prefix of references to skills.
 const skillPrefix = "skill"
 
-// skillLoader returns a skill as a loader of its one reference.
+// skillLoader returns a loader of one skill.
 func (r *registry) skillLoader(s *Skill) *FragmentLoader {
 	load := func(ctx context.Context, t *Turn, _ string) (Context, error) {
 		text, err := s.Load(ctx, t)
@@ -20,8 +20,8 @@ func (r *registry) skillLoader(s *Skill) *FragmentLoader {
 	return &FragmentLoader{Prefix: skillPrefix, Load: load, Pos: s.Pos, plugin: s.plugin}
 }
 
-// relatedLines returns the lines in front of a skill's text, which say what else there
-// is: the other skills of the plugin, and the skill's files.
+// relatedLines returns the lines in front of a skill's text that list the plugin's other skills and
+// the skill's files.
 func (r *registry) relatedLines(s *Skill) string {
 	var others []string
 	for _, key := range sortedKeys(r.skills) {
@@ -45,15 +45,14 @@ func (s *Skill) listLine() string {
 	return strings.TrimSuffix(skillPrefix+":"+s.plugin+":"+s.Name+": "+about, ": ")
 }
 
-// The most entries of a list in front of a skill: by number, by bytes of all, and
-// by bytes of a description in it.
+// The limits of a list in front of a skill: its entries, its bytes, and the bytes of a description.
 const (
 	maxSkillEntries = 100
 	maxSkillBytes   = 8 << 10
 	maxSkillLine    = 200
 )
 
-// formatList returns a list with a title, "" if nothing is in it.
+// formatList returns a list with a title, or "" for no entries.
 func formatList(title string, entries []string) string {
 	if len(entries) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A Template is what a request starts from. What the request says itself wins
-// over it. The zero value adds nothing.
+// A Template is the start of a request. The request's own fields win over it. The zero value adds
+// nothing.
 type Template struct {
 	// Prompt and System may name parameters, as $name or ${name}; $$ is a dollar.
 	// $input is the user's own words; a Prompt that does not name them stands before
@@ -36,10 +36,10 @@ type Template struct {
 	Defaults map[string]string
 }
 
-// inputName is the parameter that is the user's own words.
+// inputName is the parameter for the user's own words.
 const inputName = "input"
 
-// Names returns the parameters that the template names, sorted, without $input.
+// Names returns the sorted names of the template's parameters, without $input.
 func (tm *Template) Names() ([]string, error) {
 	names := map[string]bool{}
 	note := func(name string) string { names[name] = true; return "" }
@@ -52,9 +52,8 @@ func (tm *Template) Names() ([]string, error) {
 	return sortedKeys(names), nil
 }
 
-// Fill returns the prompt and the system text with the user's words and
-// parameters in them. Parameters that are missing, and given ones that the
-// template does not name, are an error that lists them all.
+// Fill returns the prompt and the system text with the user's words and the parameters. The error
+// lists all missing parameters and all given ones that the template does not name.
 func (tm *Template) Fill(input string, params map[string]string) (prompt, system string, err error) {
 	names, err := tm.Names()
 	if err != nil {
@@ -81,7 +80,7 @@ func (tm *Template) Fill(input string, params map[string]string) (prompt, system
 	return prompt, system, err
 }
 
-// paramProblems says which parameters are missing and which make no sense.
+// paramProblems returns an error that lists missing and unknown parameters, or nil.
 func paramProblems(missing, unknown, names []string) error {
 	var problems []string
 	if len(missing) > 0 {
@@ -120,8 +119,8 @@ func substitute(text string, value func(name string) string) (string, error) {
 	}
 }
 
-// placeholder returns the name at the start of what follows a dollar, and how
-// many bytes it takes; "" if there is none.
+// placeholder returns the parameter name behind a dollar, and the bytes that it takes; "" if there
+// is none.
 func placeholder(s string) (name string, width int) {
 	if inner, ok := strings.CutPrefix(s, "{"); ok {
 		n := identifierLen(inner)
@@ -134,7 +133,7 @@ func placeholder(s string) (name string, width int) {
 	return s[:n], n
 }
 
-// identifierLen returns the length of the identifier that s begins with.
+// identifierLen returns the length of the identifier at the start of s.
 func identifierLen(s string) int {
 	for i, c := range []byte(s) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
@@ -145,7 +144,7 @@ func identifierLen(s string) int {
 	return len(s)
 }
 
-// clipLine returns the start of a text's first line, for messages.
+// clipLine returns the start of a text's first line for a message.
 func clipLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	if len(line) > 20 {
@@ -154,7 +153,7 @@ func clipLine(s string) string {
 	return line
 }
 
-// check says what in a template is not what it should be.
+// check returns why a template is not valid, or nil.
 func (tm *Template) check() error {
 	if err := checkGlobs("template: tools", tm.Tools); err != nil {
 		return err

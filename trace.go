@@ -2,45 +2,42 @@ package starhost
 
 import "slices"
 
-// A HookTrace says what one handler did at one event.
+// A HookTrace says how one handler answered one event.
 type HookTrace struct {
 	Event    string
 	Plugin   string
 	Pos      Pos
 	Priority int
-	Action   Action // what it decided; ActionError if it failed
-	Detail   string // in short: the reason, the size, the error
-	Again    bool   // it was asked again, with the final arguments: only a refusal counts
+	Action   Action // the decision; ActionError if the handler failed
+	Detail   string // the reason, the size or the error
+	Again    bool   // the host called the handler again with the final arguments: only a refusal counts
 	Steps    uint64
-	Bytes    uint64         // that guarded operations allocated
-	Changes  map[string]any // of a modify
+	Bytes    uint64         // allocated by guarded operations
+	Changes  map[string]any // by a modify
 }
 
-// EventLoad is the event name that traces give to a loader's call.
+// EventLoad is the event of traces about fragment loaders.
 const EventLoad = "load"
 
-// EventTemplate is the event name that traces give to a template loader's call.
+// EventTemplate is the event of traces about template loaders.
 const EventTemplate = "template"
 
-// EventAvailable is the event name that traces give to the question whether a
-// tool is available.
+// EventAvailable is the event of traces about [Tool.Available].
 const EventAvailable = "available"
 
-// EventOverride is the event name that traces give to the call of a tool that
-// overrides another.
+// EventOverride is the event of traces about calls of a tool that overrides another.
 const EventOverride = "override"
 
-// A note is a HookTrace before anybody reads it: a pointer to what is known of the
-// hook anyway, and no text. Most hooks have nothing to say, and most turns end
-// without a reader.
+// A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
+// most programs never read the traces.
 type traceNote struct {
 	hook         *Hook
 	steps, bytes uint64
-	decision     *Decision  // of the hook; nil if it said nothing
-	trace        *HookTrace // in place of all else: of what is no hook, or failed
+	decision     *Decision  // nil if the handler decided nothing
+	trace        *HookTrace // replaces all other fields if the call is no hook, or failed
 }
 
-// hookTrace returns the note in words.
+// hookTrace returns the trace of a note.
 func (n *traceNote) hookTrace() HookTrace {
 	if n.trace != nil {
 		return *n.trace
@@ -52,12 +49,12 @@ func (n *traceNote) hookTrace() HookTrace {
 	return t
 }
 
-// trace returns the trace of a call that decided nothing.
+// trace returns the trace of a call without a decision.
 func (h *Hook) trace(steps, bytes uint64) HookTrace {
 	return HookTrace{Event: h.Event, Plugin: h.plugin, Pos: h.Pos, Priority: h.Priority, Steps: steps, Bytes: bytes}
 }
 
-// appendTraces adds notes in words to a list.
+// appendTraces appends the traces of notes to list.
 func appendTraces(list []HookTrace, notes []traceNote) []HookTrace {
 	list = slices.Grow(list, len(notes))
 	for i := range notes {
