@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// newTurn waits for the session, and returns a turn that does not count yet.
+// newTurn waits for the session and returns a turn that is not counted yet.
 func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	if err := s.acquire(ctx); err != nil {
 		return nil, err
@@ -26,10 +26,10 @@ func (s *Session) newTurn(ctx context.Context) (*Turn, error) {
 	}, nil
 }
 
-// Begin starts a turn: it waits for the session, asks which tools are available
-// and runs session_start (at the first turn), loads the template, and runs
-// turn_start. The error is an *AbortError if a handler ended the turn, ErrBusy,
-// ErrClosed, a *RefError, or that of ctx. The caller must End a turn that it got.
+// Begin starts a turn. It waits for the session, asks which tools are available, fires
+// session_start in the first turn, loads the template and fires turn_start. The error is an
+// *AbortError if a handler ended the turn, ErrBusy, ErrClosed, a *RefError, or the error of ctx.
+// The caller must call End for a turn without error.
 func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	return t, nil
 }
 
-// startTurn runs what comes before anything is built.
+// startTurn loads the template and fires the events before the first prompt.
 func (t *Turn) startTurn(ctx context.Context) error {
 	if err := t.useTemplate(ctx); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 	return nil
 }
 
-// openSession does what a session does once, and finds the tools that may be offered.
+// openSession finds the tools on offer, and fires session_start once for each session.
 func (t *Turn) openSession(ctx context.Context) error {
 	s := t.session
 	if err := t.askAvailable(ctx); err != nil {
@@ -97,10 +97,9 @@ func (t *Turn) openSession(ctx context.Context) error {
 	return nil
 }
 
-// End ends the turn with turn_end, which a cancelled ctx does not keep from
-// running, and lets the next one begin. Calls that the model asked for and that
-// nobody ran are answered so, as no provider takes a conversation without the
-// answers. Ending twice does nothing.
+// End fires turn_end, also after ctx ended, and lets the next turn begin. It answers calls that did
+// not run, because no provider accepts a conversation without the answers. A second End does
+// nothing.
 func (t *Turn) End(ctx context.Context) {
 	if t.ended {
 		return
@@ -118,22 +117,22 @@ func (t *Turn) End(ctx context.Context) {
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
-		_, _ = t.fire(context.WithoutCancel(ctx), e) // nothing can be decided any more
+		_, _ = t.fire(context.WithoutCancel(ctx), e) // its decisions have no effect
 	}
 	s.lastNoteCount = len(t.notes)
 	s.slot <- struct{}{}
 }
 
-// Leave ends the host's part in a turn that goes on elsewhere, and lets the next
-// one begin: turn_end is not fired, as only the agent will know the end. It fires
-// the event by [Session.Fire].
+// Leave ends the host's part in a turn that goes on in an agent, and lets the next turn begin. It
+// does not fire turn_end, because only the agent sees the end and fires the event by
+// [Session.Fire].
 func (t *Turn) Leave(ctx context.Context) {
 	t.begun = false
 	t.End(ctx)
 }
 
-// Prompt begins a turn, builds its first prompt and ends it: a conversation of
-// user messages alone.
+// Prompt begins a turn, builds its first prompt and ends the turn. It suits conversations of user
+// messages only.
 func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	t, err := s.Begin(ctx, r)
 	if err != nil {
@@ -143,9 +142,8 @@ func (s *Session) Prompt(ctx context.Context, r Request) (*Prompt, error) {
 	return t.Prompt(ctx)
 }
 
-// Aside uses the session between two turns, with a turn that is none: it has no
-// message and no events of its own, and ends with use. For programs whose agent
-// calls tools and loads references without telling of the turns that they are in.
+// Aside calls use with a turn between two turns, which has no message and no events. It is for
+// programs whose agent calls tools and loads references without reporting its turns.
 func (s *Session) Aside(ctx context.Context, use func(*Turn) error) error {
 	t, err := s.newTurn(ctx)
 	if err != nil {
@@ -170,17 +168,17 @@ func (s *Session) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	return out, err
 }
 
-// Fire runs the handlers of one event that belongs to no session, in one of its
-// own that has no other events. See [Turn.Fire].
+// Fire runs the handlers of an event that belongs to no session, in a new session without other
+// events. See [Turn.Fire].
 func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 	s := newSession(h.live, SessionConfig{ID: "host"})
 	s.started = true
 	return s.Fire(ctx, e)
 }
 
-// Reset drops the history and keeps the session: its model, its plugins' state,
-// the request's system text. It fires session_reset. The next turn counts as the
-// first one, and what session_start offered is offered again.
+// Reset drops the history. The session retains its model, its plugins' state and the request's
+// system text. Reset fires session_reset. The next turn counts as the first one and offers the
+// context of session_start again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
 		s.history, s.sentContents, s.documents = nil, nil, 0
@@ -191,9 +189,8 @@ func (s *Session) Reset(ctx context.Context) error {
 	})
 }
 
-// Close ends the session with session_end, if it had begun. It waits for the turn
-// under way; those that wait then get [ErrClosed], as does everything later.
-// Closing twice does nothing.
+// Close waits for the running turn, then ends the session and fires session_end if the session had
+// begun. Turns that wait, and all later calls, get [ErrClosed]. A second Close does nothing.
 func (s *Session) Close(ctx context.Context) error {
 	t, err := s.newTurn(ctx)
 	if errors.Is(err, ErrClosed) {

@@ -10,22 +10,21 @@ import (
 	"github.com/starhost/starhost/internal/shellwords"
 )
 
-// A CommandReply is what became of a command.
+// A CommandReply is the outcome of a command.
 type CommandReply struct {
 	// Call is the command with its final arguments.
 	Call CommandCall
-	// Result is what the user is told: ForUser, or ForLLM where that is empty.
+	// Result is the result for the user: ForUser, or ForLLM if that is empty.
 	Result Result
-	// Denied is the decision that kept the command from running, or nil.
+	// Denied is the decision that stopped the command, or nil.
 	Denied *Decision
 	// Err is the failure of the command's handler, or nil.
 	Err error
-	// Steps and Bytes are what the command's own handler spent.
+	// Steps and Bytes are the usage of the command's handler.
 	Steps, Bytes uint64
 }
 
-// Command runs a line such as "/deliver checkout" between two turns.
-// See [Turn.Command].
+// Command runs a line such as "/deliver checkout" between two turns. See [Turn.Command].
 func (s *Session) Command(ctx context.Context, line string) (CommandReply, error) {
 	var reply CommandReply
 	err := s.Aside(ctx, func(t *Turn) (err error) {
@@ -35,11 +34,10 @@ func (s *Session) Command(ctx context.Context, line string) (CommandReply, error
 	return reply, err
 }
 
-// Command runs a line such as "/deliver checkout --to 'the team'"; the slash may
-// be left out. It asks pre_command, runs the command, and passes the result
-// through post_command. What goes wrong in the command is an is_error result.
-// The error says that there is no such command or that the line cannot be split,
-// or is that of ctx.
+// Command runs a line such as "/deliver checkout --to 'the team'"; the slash is optional. It fires
+// pre_command, runs the command and fires post_command. A failure of the command is an is_error
+// result. The error says that there is no such command, that the line cannot be split, or why ctx
+// ended.
 func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 	c, call, err := t.parseCommand(line)
 	if err != nil {
@@ -69,7 +67,7 @@ func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 	return reply, err
 }
 
-// parseCommand finds the command that a line names and splits its arguments.
+// parseCommand finds the line's command and splits its arguments.
 func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
 	name, rest := splitName(line)
 	call := CommandCall{Name: name, Line: rest}
@@ -85,7 +83,7 @@ func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
 	return c, call, nil
 }
 
-// splitName cuts a line after the command's name.
+// splitName cuts a line behind the command's name.
 func splitName(line string) (name, rest string) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
 	i := strings.IndexAny(line, " \t\r\n")
@@ -95,8 +93,7 @@ func splitName(line string) (name, rest string) {
 	return line[:i], strings.TrimSpace(line[i:])
 }
 
-// commandNames returns all names and aliases that begin with a prefix, with
-// their slash, sorted.
+// commandNames returns all names and aliases with a prefix, sorted, with their slash.
 func (t *Turn) commandNames(prefix string) []string {
 	var names []string
 	for name := range t.registry.commands {
@@ -104,11 +101,11 @@ func (t *Turn) commandNames(prefix string) []string {
 			names = append(names, "/"+name)
 		}
 	}
-	slices.Sort(names) // these few, and not all that there are
+	slices.Sort(names) // only the matches, which are few
 	return names
 }
 
-// runCommand runs the command's own handler. The error is one that ends it all.
+// runCommand runs the command's handler. An error ends the command.
 func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) error {
 	lane := t.newLane(ctx, c.plugin, false)
 	result, err := protect(func() (Result, error) { return c.Call(lane.context(ctx), t, reply.Call) })
@@ -130,12 +127,11 @@ func (t *Turn) runCommand(ctx context.Context, c *Command, reply *CommandReply) 
 	return nil
 }
 
-// maxCompletions is the most completions that a command may give.
+// maxCompletions is the most completions of a command.
 const maxCompletions = 1000
 
-// Complete returns what a line that begins with a slash may become: the names of
-// commands, or what the command says of its arguments. The error is that of the
-// command's handler, or that of ctx.
+// Complete returns completions of a line that begins with a slash: names of commands, or a
+// command's completions of its arguments. The error comes from the command's handler or from ctx.
 func (s *Session) Complete(ctx context.Context, line string) ([]string, error) {
 	var list []string
 	err := s.Aside(ctx, func(t *Turn) (err error) {

@@ -92,7 +92,7 @@ func (e *AbortError) Error() string {
 type HandlerError struct {
 	Plugin string
 	What   string // "hook pre_llm_call", "tool page", "loader runbook"
-	Pos    Pos    // of the registration
+	Pos    Pos    // place of the registration
 	Err    error
 }
 

@@ -170,16 +170,16 @@ type Event struct {
 	Messages    *Messages
 	Tools       *Tools
 	Options     json.RawMessage
-	Round       int // of the turn, from 1
+	Round       int // number in the turn, from 1
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
 	Foreign     bool // Tool is an agent's tool, even if a plugin's tool has the same name
 	Arguments   json.RawMessage
 	CallID      string
-	Plugin      string // that registered the tool; in an error event, the failed handler's plugin
+	Plugin      string // the tool's plugin; in an error event, the failed handler's plugin
 	Reason      string
-	Result      Result // of a tool or command
+	Result      Result // result of the tool or command
 	IsError     bool
 	DurationMS  int
 	Response    string     // the model's answer
@@ -187,15 +187,15 @@ type Event struct {
 	Usage       Usage
 	Completed   bool // the turn has its final answer; at session_end, the last turn has
 	Interrupted bool // the context of the session's last turn ended it
-	Turns       int  // of the session
+	Turns       int  // number of the session's turns
 	Command     string
-	Args        []string // of the command
-	Path        string   // of a file
-	Content     string   // of a file
+	Args        []string // the command's arguments
+	Path        string   // the file's path
+	Content     string   // the file's content
 	Created     bool     // the file is new
 	Handler     string   // the failed handler: an event's name, or as in "tool page"
-	Message     string   // of the failure
-	Traceback   string   // of the failure, "" if there is none
+	Message     string   // the failure's text
+	Traceback   string   // the failure's traceback, or ""
 
 	// App are the arguments of an event that the program declares.
 	App []AppArg

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// Each handler has limits of its own, but a plugin may register a thousand handlers for one event.
-// So an event has limits, too: Plugin.EventSteps for all hooks of one plugin together, and
-// Options.EventTimeout for all hooks together. A handler that starts beyond a limit fails without
-// a call, which is a denial if it is a guard. An event that a handler caused by a nested call
-// spends steps of that handler, so that only its time is limited here. An error event belongs to
-// the event whose handler failed.
+// Each call of a handler has its own limits, but a plugin may register a thousand handlers for one
+// event. So an event has limits, too: Plugin.EventSteps for all hooks of one plugin together, and
+// Options.EventTimeout for all hooks together. A handler that would start beyond a limit fails
+// without a call; a guard then denies. Nested calls use the steps of the calling handler, so only
+// the time limits their events. An error event uses the budget of the event whose handler failed.
 
-// A pluginShare is the use of one event's budget by one plugin.
+// A pluginShare is a plugin's use of one event's budget.
 type pluginShare struct {
 	steps    uint64
-	exceeded bool // a handler has failed because of the budget, and the log says so
+	exceeded bool // a handler failed because of the budget, and the log says so
 }
 
-// startEvent gives a new budget to the event of ctx. It returns the time at which the event ends.
+// startEvent gives a new budget to the event of ctx. It returns the event's deadline.
 func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	if LaneOf(ctx) == nil && !t.inErrorEvent {
 		clear(t.shares)
@@ -29,8 +28,8 @@ func (t *Turn) startEvent(ctx context.Context) (deadline time.Time) {
 	return time.Now().Add(t.host.opts.EventTimeout)
 }
 
-// limitCall bounds a call by the rest of the event's budget: by its deadline and by most steps for
-// the lane's plugin, where 0 is no bound. The error is an *eventLimitError if there is no rest.
+// limitCall limits a call to the rest of the event's budget: its deadline and the steps for the
+// lane's plugin (0 means no bound). It returns an *eventLimitError if there is no rest.
 func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	l.deadline = deadline
 	share := t.shares[l.Plugin]
@@ -54,8 +53,8 @@ func (t *Turn) exceedBudget(l *Lane, share pluginShare, text string) error {
 	return err
 }
 
-// addSteps adds the steps of a call to the share of its plugin. It returns the error of the call,
-// in other words if the deadline of the event caused it.
+// addSteps adds the steps of a call to its plugin's share. It returns the error of the call, or a
+// clearer one if the event's deadline caused it.
 func (t *Turn) addSteps(l *Lane, err error) error {
 	l.stopTimer()
 	if l.outer == nil && l.Steps > 0 {
@@ -76,10 +75,10 @@ func (t *Turn) setShare(l *Lane, share pluginShare) {
 	t.shares[l.Plugin] = share
 }
 
-// An eventLimitError says that a handler was not called because the event's budget is spent.
+// An eventLimitError says that the host did not call a handler because the event's budget is spent.
 type eventLimitError struct {
 	text   string
-	logged bool // an earlier error of the plugin and the event says the same
+	logged bool // an earlier error of the same plugin and event is in the log
 }
 
 func (e *eventLimitError) Error() string { return e.text }

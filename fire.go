@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Fire runs the handlers of one event outside of the pipeline, as a program does
-// that declares events or saves files, and as `eval --fire` does. It returns what
-// they decided; modifications are in e. What is known of the session, the turn and
-// the tool is filled in where e has none. An abort is an outcome here, no error.
+// Fire runs the handlers of one event for a program that declares events or saves files. It returns
+// their decisions; modifications are in e. It fills in fields of the session, the turn and the tool
+// that are empty in e. An abort is an outcome and not an error.
 func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
@@ -32,7 +31,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	return out, err
 }
 
-// fillEvent sets what is known of the session, the turn and the tool.
+// fillEvent sets empty fields of the session, the turn and the tool.
 func (t *Turn) fillEvent(e *Event) {
 	c := &t.session.config
 	fillEmpty(&e.SessionID, c.ID)
@@ -50,8 +49,8 @@ func (t *Turn) fillEvent(e *Event) {
 	}
 }
 
-// toolOf returns the plugin's tool that e is about, or nil. An agent's tool is never a
-// plugin's, even if a plugin registered the same name.
+// toolOf returns the plugin's tool of an event, or nil. An agent's tool is never a plugin's tool,
+// even if a plugin registered the same name.
 func (t *Turn) toolOf(e *Event) *Tool {
 	if e.Foreign {
 		return nil
@@ -66,10 +65,9 @@ func fillEmpty(text *string, known string) {
 	}
 }
 
-// fire runs all handlers of e in the total order. Modifications are applied to e
-// as they come, so that each handler sees the previous one's. The error is an
-// *AbortError, or that of ctx; everything else a handler does wrong is traced,
-// logged and, for guards, a deny.
+// fire runs all handlers of e in order. It applies modifications to e at once, so that each handler
+// sees the previous ones. The error is an *AbortError or the error of ctx. It traces and logs all
+// other failures; a failed guard denies.
 func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
@@ -80,7 +78,7 @@ func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	return out, err
 }
 
-// run is [Turn.fire] for an event that has been looked up. It fills an empty outcome.
+// run runs the handlers of e and fills an empty outcome.
 func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	around := f.turn.swapReading(clockReading{})
 	defer f.turn.swapReading(around)
@@ -97,9 +95,9 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	return nil
 }
 
-// callHooks runs all handlers of e, and those again that ran before the arguments changed. It asks
-// them also about arguments that the tool's schema refuses: an agent runs its own tools by other
-// rules than the host's.
+// callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
+// before it again. It calls them even if the tool's schema refuses the arguments, because an agent
+// checks the arguments of its own tools by other rules.
 func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	hooks, given := f.hooksMatching(e.subject()), e.Arguments
 	if len(hooks) == 0 {
@@ -110,7 +108,7 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	}
 	f.hookCount = len(hooks)
 	f.deadline = f.turn.startEvent(ctx)
-	changed := 0 // how many handlers ran before the last one that changed the arguments
+	changed := 0 // number of handlers that ran before the last change of the arguments
 	for i, h := range hooks {
 		before := e.Arguments
 		if err := f.callHook(ctx, h, e, false); err != nil {
@@ -132,7 +130,7 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// invalid returns what is wrong with the arguments of the call that e is about.
+// invalid returns the problems of the arguments of the event's tool call.
 func (t *Turn) invalid(e *Event) []string {
 	if tool := t.toolOf(e); tool != nil {
 		return tool.schema.Validate(e.Arguments)
@@ -140,29 +138,26 @@ func (t *Turn) invalid(e *Event) []string {
 	return nil
 }
 
-// hasHooks reports whether there is any hook for an event of the host. What only hooks
-// would see is not made for none.
+// hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.
 func (t *Turn) hasHooks(event string) bool {
 	c, err := t.registry.hooksOf(event)
 	return err == nil && len(c.hooks) > 0
 }
 
-// A firing is one event on its way through its handlers.
+// An eventRun runs the handlers of one event.
 type eventRun struct {
 	*eventHooks
 	turn      *Turn
-	hookCount int // how many handlers there are for it
+	hookCount int // number of its handlers
 	deadline  time.Time
-	decisions []Decision // as in an [Outcome]
-	problems  []string   // as there
+	decisions []Decision // see [Outcome.Decisions]
+	problems  []string   // see Outcome.problems
 }
 
-// callHook runs one handler and applies what it decided to e. A failure becomes the
-// decision that the hook's fail mode stands for. A handler that ran before the
-// arguments changed is asked again, with the final ones: only its refusal counts.
-// The error is that of ctx, or the *AbortError of a call that the handler made.
-//
-// A handler that has nothing to say leaves nothing but a note.
+// callHook runs one handler and applies its decision to e. A failure becomes the decision of the
+// hook's fail mode. If again is true, the handler has run before with other arguments, and only its
+// refusal counts. The error is the error of ctx, or the *AbortError of a call that the handler
+// made.
 func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) error {
 	t := f.turn
 	lane := t.newLane(ctx, h.plugin, false)
@@ -191,15 +186,15 @@ func (f *eventRun) callHook(ctx context.Context, h *Hook, e *Event, again bool) 
 	return nil
 }
 
-// call runs the handler, and turns a panic into an error.
+// call runs the handler and returns a panic as an error.
 func (h *Hook) call(ctx context.Context, t *Turn, e *Event, d *Decision) (err error) {
 	defer recoverPanic(&err)
 	*d, err = h.Call(ctx, t, e)
 	return err
 }
 
-// applyDecision takes what a handler decided into the outcome. It returns where that stands, and
-// what the trace says if it is more than that.
+// applyDecision adds a handler's decision to the outcome. It returns the stored decision, and a
+// full trace if a note cannot describe the call.
 func (f *eventRun) applyDecision(
 	h *Hook, lane *Lane, e *Event, d *Decision, err error, again bool,
 ) (decided *Decision, full *HookTrace) {
@@ -225,7 +220,7 @@ func (f *eventRun) applyDecision(
 	return decided, full
 }
 
-// addDecision takes one decision of a hook into the outcome, and returns where it stands.
+// addDecision adds a decision to the outcome and returns the stored decision.
 func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	if f.decisions == nil {
 		f.decisions = make([]Decision, 0, f.hookCount)
@@ -236,8 +231,8 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	return own
 }
 
-// checkDecision checks a decision against the event's rules and applies its changes. It
-// leaves what counts of it: changes of a modify alone, context of a context.
+// checkDecision checks a decision against the event's rules and applies its changes. It clears
+// fields that do not belong to the action.
 func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
 		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
@@ -274,13 +269,13 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	return nil
 }
 
-// ownsTool reports whether e is about a tool of the plugin.
+// ownsTool reports whether the event's tool belongs to the plugin.
 func (t *Turn) ownsTool(plugin string, e *Event) bool {
 	tool := t.toolOf(e)
 	return tool != nil && tool.plugin == plugin
 }
 
-// mayRespond reports whether a plugin may answer the call that e is about.
+// mayRespond reports whether a plugin may answer the event's call.
 func (t *Turn) mayRespond(plugin string, e *Event) bool {
 	if t.ownsTool(plugin, e) {
 		return true
@@ -293,7 +288,7 @@ func (t *Turn) mayRespond(plugin string, e *Event) bool {
 	return false
 }
 
-// onFailure returns the decision that a failed handler counts as.
+// onFailure returns the decision that a handler's failure stands for.
 func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	mode := h.OnError
 	if mode == "" && spec.Guard {
@@ -308,8 +303,8 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	return Decision{}
 }
 
-// reportFailure records and logs a handler's failure, and tells the handlers of error. It does so
-// once for all handlers of a plugin that an event's budget forbids.
+// reportFailure records and logs a handler's failure and fires an error event. It reports one
+// failure for all handlers of a plugin that an event's budget forbids.
 func (t *Turn) reportFailure(ctx context.Context, err *HandlerError) {
 	if limit, ok := errors.AsType[*eventLimitError](err.Err); ok && limit.logged {
 		return
@@ -319,7 +314,7 @@ func (t *Turn) reportFailure(ctx context.Context, err *HandlerError) {
 	t.fireError(ctx, err)
 }
 
-// fireError fires an error event. What fails meanwhile does not fire another.
+// fireError fires an error event. A failure in an error event fires no other one.
 func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	if t.inErrorEvent {
 		return
@@ -329,5 +324,5 @@ func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	e := t.newEvent("error")
 	e.Plugin, e.Handler = err.Plugin, strings.TrimPrefix(err.What, "hook ")
 	e.Message, e.Traceback = err.Error(), err.Traceback()
-	_, _ = t.fire(ctx, e) // it takes no decisions, and what fails is logged
+	_, _ = t.fire(ctx, e) // an error event takes no decisions, and its failures are in the log
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// ErrNoReference is what a loader without prefix returns for a reference that it
-// does not know.
+// ErrNoReference is the error of a loader without prefix for a reference that it does not know.
 var ErrNoReference = errors.New("no such reference")
 
-// A RefError says why a reference of the request could not be resolved.
+// A RefError says why a reference of the request cannot be resolved.
 type RefError struct {
 	Ref string
 	Err error
@@ -27,12 +26,12 @@ func (e *RefError) Error() string { return e.Err.Error() }
 
 func (e *RefError) Unwrap() error { return e.Err }
 
-// UnknownRefError says that no loader knows a reference.
+// An UnknownRefError says that no loader can resolve a reference.
 type UnknownRefError struct {
 	What     string // "fragment reference" or "template"
 	Ref      string
-	Near     string   // a reference that is near, "" if none is
-	Prefixes []string // that are registered, sorted
+	Near     string   // a similar reference, or ""
+	Prefixes []string // sorted prefixes of the registered loaders
 }
 
 func (e *UnknownRefError) Error() string {
@@ -48,11 +47,11 @@ func (e *UnknownRefError) Error() string {
 	return msg + ": no loader has its prefix, and no alias or file its name; prefixes: " + strings.Join(e.Prefixes, ", ")
 }
 
-// A reference is one that a prompt resolves.
+// A reference stands for context that a prompt needs.
 type reference struct {
 	text   string
-	system bool            // what it stands for is system text
-	by     *TemplateLoader // whose template names it; nil is the user
+	system bool            // the context becomes system text
+	by     *TemplateLoader // loader of the template that names it; nil if the user typed it
 }
 
 func refsOf(list []string, by *TemplateLoader, system bool) []reference {
@@ -63,8 +62,7 @@ func refsOf(list []string, by *TemplateLoader, system bool) []reference {
 	return refs
 }
 
-// resolveRequested resolves the references of the template and the request in the first
-// round.
+// resolveRequested resolves the references of the template and the request in the first round.
 func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
 	if t.round != 1 {
 		return nil, nil
@@ -80,14 +78,13 @@ func (t *Turn) resolveRequested(ctx context.Context) ([]Context, error) {
 	return offers, nil
 }
 
-// Load resolves references, beside each other, and returns what each stands for,
-// in their order. The error is that of the first one that failed, a *RefError,
-// ErrDepth, or that of ctx.
+// Load resolves references at the same time and returns their contexts in order. The error is the
+// *RefError of the first failed one, ErrDepth, or the error of ctx.
 func (t *Turn) Load(ctx context.Context, refs []string) ([]Context, error) {
 	return t.resolveReferences(ctx, refsOf(refs, nil, false))
 }
 
-// A loading is one reference that is being resolved.
+// A loadJob is the call of one loader.
 type loadJob struct {
 	loader  *FragmentLoader
 	arg     string
@@ -117,8 +114,8 @@ func (t *Turn) resolveReferences(ctx context.Context, refs []reference) ([]Conte
 	return t.recordLoads(ctx, refs, jobs)
 }
 
-// runLoaders runs loaders beside each other. Where they are quick, this goroutine has run
-// all of them before others begin.
+// runLoaders runs loaders at the same time. If they are fast, this goroutine runs all of them
+// before others start.
 func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob) {
 	var next atomic.Int64
 	work := func() {
@@ -140,7 +137,7 @@ func (t *Turn) runLoaders(ctx context.Context, refs []reference, jobs []loadJob)
 	wg.Wait()
 }
 
-// recordLoads records what loaders did, in the order of the references.
+// recordLoads records the loaders' calls in the order of the references.
 func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob) ([]Context, error) {
 	out := make([]Context, len(jobs))
 	var first error
@@ -161,7 +158,7 @@ func (t *Turn) recordLoads(ctx context.Context, refs []reference, jobs []loadJob
 	return out, first
 }
 
-// loadTrace says what a loader did. Its event is "load".
+// loadTrace returns the trace of a loader's call.
 func loadTrace(l *FragmentLoader, lane *Lane, got Context, err error) *HookTrace {
 	tr := &HookTrace{Event: EventLoad, Plugin: l.plugin, Pos: l.Pos, Steps: lane.Steps, Bytes: lane.Bytes}
 	switch {
@@ -188,7 +185,7 @@ func (t *Turn) runLoader(ctx context.Context, l *FragmentLoader, lane *Lane, ref
 	}
 	if err != nil {
 		what := "loader " + l.Prefix
-		if l.Prefix == "" { // of paths and aliases
+		if l.Prefix == "" { // a path or an alias
 			what = "fragment"
 		}
 		return Context{}, &HandlerError{Plugin: l.plugin, What: what, Pos: l.Pos, Err: err}
@@ -196,7 +193,8 @@ func (t *Turn) runLoader(ctx context.Context, l *FragmentLoader, lane *Lane, ref
 	return got, nil
 }
 
-// attribute returns what l gave for a reference, as the host's own and with its origin.
+// attribute returns a loader's context with its origin. It leaves the origins of other plugins if
+// the loader relays their context.
 func (l *FragmentLoader) attribute(got Context, ref string) Context {
 	if l.relays {
 		return got.attributeMissing(ref, l.plugin, l.Pos)
@@ -212,9 +210,9 @@ func (t *Turn) findLoader(ref reference) (*FragmentLoader, string, error) {
 	return t.findLoaderByPrefix(ref.text)
 }
 
-// findLoaderByPrefix finds the loader of a reference: "-", then a skill, then the
-// registered prefix, then the loader without one. A single letter before ":" is
-// never a prefix. The error is ErrNoReference.
+// findLoaderByPrefix returns the loader of a reference: "-", then a skill, then the loader of the
+// prefix, then the loader without one. A single letter before ":" is never a prefix. The error is
+// ErrNoReference.
 func (t *Turn) findLoaderByPrefix(ref string) (*FragmentLoader, string, error) {
 	loaders := t.registry.loaders
 	if l := loaders[ref]; ref == "-" && l != nil {
@@ -234,8 +232,8 @@ func (t *Turn) findLoaderByPrefix(ref string) (*FragmentLoader, string, error) {
 	return nil, "", ErrNoReference
 }
 
-// findLoaderForTemplate finds the loader of a reference that a template names: the plugin's
-// own, or one that resolves it with the plugin's rights.
+// findLoaderForTemplate returns the loader of a reference that a template names: the plugin's own
+// loader, or one that resolves it with the plugin's rights.
 func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLoader, string, error) {
 	loader, arg, err := t.findLoaderByPrefix(ref)
 	switch {
@@ -251,20 +249,20 @@ func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLo
 	return nil, "", fmt.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
 }
 
-// unknownFragment explains that nobody knows a reference.
+// unknownFragment returns an error that suggests similar references.
 func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
 		return fmt.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
 	}
 	e := newUnknownRefError("fragment reference", ref, sortedKeys(t.registry.loaders))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {
-		aliases, _ := store.Aliases(ctx) // without them there is no hint
+		aliases, _ := store.Aliases(ctx) // an error only means that there is no hint
 		e.Near = cmp.Or(near.Name(ref, aliases), e.Near)
 	}
 	return e
 }
 
-// newUnknownRefError explains that none of the prefixes is that of a reference.
+// newUnknownRefError returns an error that suggests a similar prefix and lists all.
 func newUnknownRefError(what, ref string, known []string) *UnknownRefError {
 	e := &UnknownRefError{What: what, Ref: ref}
 	for _, p := range known {

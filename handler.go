@@ -11,9 +11,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// newLane returns the next lane for a handler of plugin: nested in the lane that
-// ctx carries, else numbered by the turn. It must be called in the order in
-// which the calls are due.
+// newLane returns the lane for the next call of a plugin's handler. It nests the lane in the lane
+// of ctx, if there is one. It must be called in the order in which the calls are due.
 func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane {
 	if outer := LaneOf(ctx); outer != nil {
 		outer.children++
@@ -29,12 +28,11 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	}
 }
 
-// firstNotes is how many calls a turn's trace has room for at first, if the turn before
-// had no more.
+// firstNotes is the initial capacity of a turn's trace, in calls.
 const firstNotes = 2
 
-// deliverRecords passes on what a handler logged and its effects. Inside of a loader all wait in
-// its lane, as other loaders run beside it.
+// deliverRecords passes the logs and effects of a handler on. Inside a loader, the loader's lane
+// stores them first, because other loaders run beside it.
 func (t *Turn) deliverRecords(l *Lane) {
 	if outer := l.outer; outer != nil && outer.ReadOnly {
 		outer.pendingRecords().appendFrom(l)
@@ -53,7 +51,7 @@ func (t *Turn) deliverRecords(l *Lane) {
 	}
 }
 
-// addNote returns a new note, of the call of a lane that has been recorded.
+// addNote adds a note for the call of a lane whose records have been delivered.
 func (t *Turn) addNote(l *Lane) *traceNote {
 	trace := &t.notes
 	if outer := l.outer; outer != nil && outer.ReadOnly {
@@ -65,8 +63,7 @@ func (t *Turn) addNote(l *Lane) *traceNote {
 	return &(*trace)[len(*trace)-1]
 }
 
-// As does work as a handler of plugin would: in a lane of its own, whose logs and
-// effects are passed on.
+// As runs work as a handler of plugin: in its own lane, whose logs and effects are recorded.
 func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context) error) error {
 	lane := t.newLane(ctx, plugin, false)
 	_, err := protect(func() (struct{}, error) { return struct{}{}, work(lane.context(ctx)) })
@@ -74,8 +71,8 @@ func (t *Turn) As(ctx context.Context, plugin string, work func(context.Context)
 	return err
 }
 
-// askInput takes an input from [Options.Answer], else from ask, and hands it to
-// [Options.Record]. What was cut by ctx is no input.
+// askInput returns an input from [Options.Answer], else from ask, and passes it to
+// [Options.Record]. It records nothing if ctx ended the wait.
 func askInput[A any](
 	ctx context.Context, t *Turn, kind string, request func() any, ask func() (A, error),
 ) (answer A, err error) {
@@ -99,29 +96,29 @@ func askInput[A any](
 	return answer, err
 }
 
-// A PanicError says that Go code of a handler panicked: a bug of its program.
+// A PanicError says that Go code of a handler panicked, which is a bug of its program.
 type PanicError struct {
 	Value any
-	Stack []byte // of the goroutine, as runtime/debug.Stack has it
+	Stack []byte // stack of the goroutine: see [debug.Stack]
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// protect turns a panic of a handler into an error.
+// protect returns a panic of a handler as an error.
 func protect[T any](call func() (T, error)) (v T, err error) {
 	defer recoverPanic(&err)
 	return call()
 }
 
-// recoverPanic turns a panic into an error. It is deferred.
+// recoverPanic turns a panic into an error. Callers defer it.
 func recoverPanic(err *error) {
 	if p := recover(); p != nil {
 		*err = &PanicError{Value: p, Stack: debug.Stack()}
 	}
 }
 
-// endingError returns the error that ends a turn after a handler failed with err: that of
-// ctx, or the *AbortError of a tool call that the handler made; else nil.
+// endingError returns the error that ends a turn after a handler returned err: the error of ctx,
+// the *AbortError of a tool call that the handler made, or nil.
 func endingError(ctx context.Context, err error) error {
 	if err == nil {
 		return ctx.Err()
@@ -132,8 +129,8 @@ func endingError(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// checkContext refuses context that is over the maker's own limits, or no text. It
-// identifies the fragments.
+// checkContext refuses context with too many parts, with a fragment over its limit or with text
+// that is not UTF-8. It sets the ids of the fragments.
 func (t *Turn) checkContext(c *Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)

@@ -171,7 +171,7 @@ type Host struct {
 	mu         sync.Mutex // locked by Add
 	registry   atomic.Pointer[registry]
 	hashes     *fragments.HashCache
-	live       *LiveHost // of sessions that are always on this host
+	live       *LiveHost // for sessions that are always on this host
 }
 
 // maxHashes is the most bytes of a host's cache of hashes, including the texts.

@@ -36,7 +36,7 @@ type Lane struct {
 	depth        int
 	children     int
 	pending      *pendingRecords // or nil
-	ctx          context.Context // of the caller
+	ctx          context.Context // the caller's context
 	deadline     time.Time       // end of the event; zero means none
 	mu           sync.Mutex      // guards the next two
 	timedContext context.Context // ctx with the deadline; Done makes it
@@ -62,7 +62,7 @@ func (l *Lane) Depth() int { return l.depth }
 // The pendingRecords of a lane are the entries and notes that its turn delivers when the call is
 // done.
 type pendingRecords struct {
-	notes   []traceNote // of nested calls, while other lanes run beside this one
+	notes   []traceNote // notes of nested calls, while other lanes run beside this one
 	entries []Entry
 }
 

@@ -8,38 +8,37 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A Model answers prompts. A prompt must not be changed. An answer that streams
-// is a Model's own affair.
+// A Model answers prompts. It must not change a prompt. It may stream an answer to other readers on
+// its own.
 type Model interface {
 	Complete(ctx context.Context, p *Prompt) (Reply, error)
 }
 
-// A TurnResult is what a turn has come to.
+// A TurnResult describes a turn so far.
 type TurnResult struct {
-	// Text is the final answer, once there is one: see Completed.
+	// Text is the final answer if Completed is true.
 	Text string
-	// Completed is true if the turn has its final answer: a reply without tool calls,
-	// or the result of a tool that is one.
+	// Completed is true if the turn has its final answer: a reply without tool calls, or a handled
+	// result of a tool.
 	Completed bool
-	// Pending are calls of tools that the caller runs: those of [Request.Tools]. The
-	// turn goes on by [Turn.Answer] for each, and [Turn.Run].
+	// Pending are calls of [Request.Tools], which the caller runs. The caller passes each result to
+	// [Turn.Answer] and then calls [Turn.Run].
 	Pending []ToolCall
-	// Calls are the tool calls that were run, in order.
+	// Calls are the calls that Run ran, in order.
 	Calls []ToolReply
-	// Usage is the sum over all requests, Rounds their number.
+	// Usage is the sum over all requests, and Rounds their number.
 	Usage  Usage
 	Rounds int
-	// Prompt is the last request; nil if there was none.
+	// Prompt is the last request, or nil if there was none.
 	Prompt *Prompt
-	// Turn is the turn itself, for what its hooks did and which of them failed.
+	// Turn is the turn itself, with its traces and errors.
 	Turn *Turn
 }
 
-// Turn runs a whole turn: it begins one, asks the model, runs the tools that it
-// asks for, and so on up to the final answer. See [Turn.Run] for the errors. The
-// turn is ended, unless the result has Pending calls: then the session waits for
-// it, and the caller goes on with the result's Turn and must End it. A result is
-// returned beside an error, too, but for one of [Session.Begin].
+// Turn runs a whole turn: it begins one, asks the model, runs its tool calls, and so on up to the
+// final answer. It ends the turn unless the result has Pending calls. Then the session waits, and
+// the caller goes on with the result's Turn and must call End. See [Turn.Run] for the errors. A
+// result comes with each error except those of [Session.Begin].
 func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, error) {
 	t, err := s.Begin(ctx, r)
 	if err != nil {
@@ -52,11 +51,11 @@ func (s *Session) Turn(ctx context.Context, r Request, m Model) (*TurnResult, er
 	return result, err
 }
 
-// Run takes the turn up to its final answer, or up to calls that the caller must
-// Answer. Tool calls run in the order of the reply, by [Turn.CallTool]; a handled
-// result ends the turn after the reply's other calls. Where [Options.Answer] is
-// set the model is not asked, and may be nil. The error is one of [Turn.Prompt] or
-// [Turn.CallTool], or the model's; the turn can then only end.
+// Run continues the turn up to its final answer, or up to calls that the caller must Answer. It
+// runs tool calls in the order of the reply by [Turn.CallTool]; a handled result ends the turn
+// after the reply's other calls. If [Options.Answer] is set, Run does not ask the model, which may
+// be nil. The error comes from [Turn.Prompt], [Turn.CallTool] or the model; the turn can then only
+// end.
 func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	for !t.completed {
 		if err := t.runCalls(ctx); err != nil {
@@ -72,7 +71,7 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 	return t.Result(), nil
 }
 
-// Result says what the turn has come to so far.
+// Result describes the turn so far.
 func (t *Turn) Result() *TurnResult {
 	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt,
 		Turn: t}
@@ -84,14 +83,14 @@ func (t *Turn) Result() *TurnResult {
 	return r
 }
 
-// isExternal reports whether the caller runs a tool.
+// isExternal reports whether the caller runs the call's tool.
 func (t *Turn) isExternal(c ToolCall) bool {
 	return slices.ContainsFunc(t.offeredTools.Items(), func(tool Tool) bool {
 		return tool.Name == c.Name && tool.schema == nil
 	})
 }
 
-// runCalls runs what the last reply asks for, except for what the caller runs.
+// runCalls runs the calls of the last reply except those that the caller runs.
 func (t *Turn) runCalls(ctx context.Context) error {
 	for _, c := range t.unanswered() {
 		if t.isExternal(c) {
@@ -106,8 +105,8 @@ func (t *Turn) runCalls(ctx context.Context) error {
 	return nil
 }
 
-// askModel makes one request. The last one that MaxRounds allows offers no tools, and
-// what it asks for nevertheless does not count.
+// askModel makes one request. The last request that MaxRounds allows offers no tools, and ignores
+// tool calls of the reply.
 func (t *Turn) askModel(ctx context.Context, m Model) error {
 	t.withoutTools = t.round >= t.host.opts.MaxRounds
 	p, err := t.Prompt(ctx)
@@ -134,10 +133,9 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	return t.Reply(ctx, reply)
 }
 
-// Reply stores what the model answered to the last prompt, after post_llm_call.
-// Its tool calls are answered by [Turn.CallTool] and [Turn.Answer]; without any it
-// is the final answer. The error is an *AbortError or that of ctx: then nothing is
-// stored.
+// Reply fires post_llm_call and stores the model's answer to the last prompt. Its tool calls need
+// [Turn.CallTool] or [Turn.Answer]; without tool calls it is the final answer. The error is an
+// *AbortError or the error of ctx; then nothing is stored.
 func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
@@ -157,8 +155,8 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	return nil
 }
 
-// Answer stores the result of a call that the caller ran. It is an error if the
-// model does not wait for one of that id.
+// Answer stores the result of a call that the caller ran. It returns an error if no call of that id
+// waits for an answer.
 func (t *Turn) Answer(callID string, r Result) error {
 	calls := t.unanswered()
 	i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.ID == callID })
@@ -169,9 +167,8 @@ func (t *Turn) Answer(callID string, r Result) error {
 	return nil
 }
 
-// Follow replaces what the turn knows of replies and of tools' answers by the
-// messages of an agent that has a loop of its own. What the turn's prompts added
-// stays, before them.
+// Follow replaces the turn's replies and tool answers by the messages of an agent with its own
+// loop. The contents that the turn's prompts added stay in front of them.
 func (t *Turn) Follow(messages []Message) {
 	own := slices.DeleteFunc(t.messages, func(m Message) bool { return m.merged == notMerged })
 	t.messages = append(own, messages...)

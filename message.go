@@ -23,7 +23,7 @@ type ToolCall struct {
 
 // A Result is the outcome of a tool call. The zero value is an empty success.
 type Result struct {
-	ForLLM      string                 // what the model reads
+	ForLLM      string                 // text for the model
 	ForUser     string                 // the user sees it beside the call
 	Silent      bool                   // the user sees nothing of it
 	IsError     bool                   // the call failed; ForLLM says why
@@ -50,7 +50,7 @@ func (r Result) attribute(source, plugin string, pos Pos) Result {
 type Usage struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
-	Cached int64 `json:"cached_tokens"` // of Input, from the provider's cache
+	Cached int64 `json:"cached_tokens"` // part of Input from the provider's cache
 }
 
 // add returns the sum of both.

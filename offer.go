@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// catalog returns what the request may offer, by name.
+// catalog returns the tools that the request may offer, by name.
 func (t *Turn) catalog() []Tool {
 	tools := t.registry.toolsWhere(t.mayOffer)
 	if len(t.request.Tools) == 0 {
@@ -22,7 +22,7 @@ func (t *Turn) catalog() []Tool {
 	return slices.CompactFunc(tools, func(a, b Tool) bool { return a.Name == b.Name })
 }
 
-// mayOffer reports whether a tool is for this session and this request.
+// mayOffer reports whether this session and this request may use a tool.
 func (t *Turn) mayOffer(tool *Tool) bool {
 	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
 	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
@@ -30,8 +30,7 @@ func (t *Turn) mayOffer(tool *Tool) bool {
 		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
 }
 
-// askAvailable asks the tools whether they are available, once for each set of
-// plugins, by name.
+// askAvailable calls Available of all tools, by name, once for each set of plugins.
 func (t *Turn) askAvailable(ctx context.Context) error {
 	s := t.session
 	if s.availabilityOf == t.registry {
@@ -57,7 +56,7 @@ func (t *Turn) askAvailable(ctx context.Context) error {
 	return nil
 }
 
-// available asks one tool. The error is one that ends the turn.
+// available asks one tool. An error ends the turn.
 func (t *Turn) available(ctx context.Context, tool *Tool, deadline time.Time) (ok bool, err error) {
 	lane := t.newLane(ctx, tool.plugin, false)
 	if err = t.limitCall(lane, tool.eventSteps, deadline); err == nil {

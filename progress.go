@@ -6,8 +6,8 @@ import "context"
 // it.
 type Progress struct {
 	Done    float64 // in any unit; it grows
-	Total   float64 // what Done is at the end; 0 if that is not known
-	Message string  // what is done now, for people; may be ""
+	Total   float64 // Done at the end; 0 if the tool does not know it
+	Message string  // the current work, for people; may be ""
 }
 
 type progressKey struct{}

@@ -10,44 +10,42 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A Prompt is one complete request to a model, with a report that explains it.
-// It must not be changed: its parts are shared with the session.
+// A Prompt is one complete request to a model, with a report that explains it. The caller must not
+// change it, because the session shares its parts.
 type Prompt struct {
-	// System is the system text, Messages the conversation with the new user
-	// message (or the answers of tools) at its end, both as sent.
+	// System is the system text. Messages is the conversation with the new user message, or the
+	// answers of tools, at its end. Both are as sent.
 	System   string
 	Messages []Message
-	// Text is what this prompt added as a user message; empty if nothing.
+	// Text is the user message that this prompt added; empty if it added none.
 	Text fragments.Text
-	// Tools are on offer, by name. They are the host's own, and must not be changed.
+	// Tools are the tools on offer, by name. The caller must not change them.
 	Tools []Tool
-	// Model and Options (a JSON object) are what hooks left of the request's.
+	// Model and Options (a JSON object) are the request's values after all hooks.
 	Model   string
 	Options json.RawMessage
 
-	// Fragments and Attachments have a row for each content that was offered.
+	// Fragments and Attachments have a row for each offered content.
 	Fragments   []*fragments.Row
 	Attachments []*fragments.AttachmentRow
-	// Given is the number of fragments offered, repeats included; SavedBytes is
-	// the size of those that were not sent again.
+	// Given is the number of offered fragments, including repeats. SavedBytes is the size of those
+	// that were not sent again.
 	Given      int
 	SavedBytes int64
-	// Hooks says what each handler did since the turn's previous prompt, Errors
-	// which ones failed.
+	// Hooks are the traces of handlers since the turn's previous prompt, and Errors their failures.
 	Hooks  []HookTrace
 	Errors []error
-	// SharedPrefix is the number of bytes that this prompt's rendering shares with
-	// that of the session's previous prompt.
+	// SharedPrefix is the length of the common prefix of this prompt's rendering and the rendering
+	// of the session's previous prompt, in bytes.
 	SharedPrefix int64
-	// CacheBreak says why the previous prompt is not a prefix of this one; nil if
-	// it is.
+	// CacheBreak says why the previous prompt is not a prefix of this one, or is nil.
 	CacheBreak *CacheBreak
 
 	transcript
 }
 
-// Sum returns the SHA-256 of the prompt's rendering: of everything a provider
-// sees but the model's name and the options.
+// Sum returns the SHA-256 of the prompt's rendering: everything that a provider sees except the
+// model's name and the options.
 func (p *Prompt) Sum() fragments.Hash {
 	h := sha256.New()
 	for _, piece := range p.pieces {
@@ -56,38 +54,38 @@ func (p *Prompt) Sum() fragments.Hash {
 	return fragments.Hash(h.Sum(nil))
 }
 
-// Bytes returns the size of the system text and of the new user message.
+// Bytes returns the size of the system text and the new user message.
 func (p *Prompt) Bytes() int { return len(p.System) + p.Text.Len() }
 
-// Rendering returns the prompt as one text, tools and system text first: what
-// SharedPrefix and CacheBreak count in. Attachments are in it by their id.
+// Rendering returns the prompt as one text that begins with the tools and the system text. It
+// contains attachments by their ids. SharedPrefix and CacheBreak count its bytes.
 func (p *Prompt) Rendering() string { return strings.Join(p.pieces, "") }
 
-// A CacheBreak says from which byte on a provider's prompt cache is lost.
+// A CacheBreak says at which byte a prompt stops to continue the previous one, so that the
+// provider's prompt cache loses the rest.
 type CacheBreak struct {
 	Offset int64
 	Cause  string
-	Plugin string // that caused it, "" if none did
-	Pos    string // of its registration, "" likewise
+	Plugin string // the plugin that caused it, or ""
+	Pos    string // the place of the plugin's registration, or ""
 }
 
-// A transcript is the rendering of a prompt, in pieces that share memory with its
-// contents. A piece for each tool comes first, then the system text.
+// A transcript is the rendering of a prompt in pieces that share memory with its contents. It
+// starts with a piece for each tool and the system text.
 type transcript struct {
 	pieces []string
 	tools  int
-	// changedBy is the pre_send handler that changed the request, and plain its pieces
-	// without that; nil and the same pieces if none did.
+	// changedBy is the pre_send handler that changed the request, or nil. unchanged are the pieces
+	// without its changes.
 	changedBy *HookInfo
 	unchanged []string
 }
 
-// system returns the piece that is the system text as hooks other than pre_send
-// left it.
+// system returns the piece of the system text without the changes of pre_send.
 func (s *transcript) system() string { return s.unchanged[s.tools] }
 
-// compareTranscripts measures how much of the previous prompt p begins with, and says what
-// broke it: of several causes the one that comes first in the rendering.
+// compareTranscripts measures the prefix that p shares with the previous prompt, and names the
+// cause of a break. If there are several causes, it names the first one in the rendering.
 func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	shared, whole := sharedPrefix(last.pieces, p.pieces)
 	p.SharedPrefix = shared
@@ -113,8 +111,8 @@ func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	}
 }
 
-// sharedPrefix returns the length of the common prefix of two texts in pieces,
-// and whether a is one of b. Equal pieces that share memory are not read.
+// sharedPrefix returns the length of the common prefix of two texts in pieces, and whether b starts
+// with all of a. It does not read equal pieces that share memory.
 func sharedPrefix(a, b []string) (n int64, whole bool) {
 	var x, y string
 	for {
@@ -150,8 +148,8 @@ func lastChange(out Outcome) *HookInfo {
 	return nil
 }
 
-// lastUserText returns the text of the last user message, an empty one if the prompt
-// had added none.
+// lastUserText returns the text of the last user message, or an empty text if the prompt added
+// none.
 func lastUserText(messages []Message, added fragments.Text) fragments.Text {
 	if added.Len() == 0 {
 		return added
@@ -164,8 +162,8 @@ func lastUserText(messages []Message, added fragments.Text) fragments.Text {
 	return fragments.Text{}
 }
 
-// relocateFragments finds the kept fragments again in a request that pre_send changed.
-// One whose bytes are gone is reported as changed, with the handler that did it.
+// relocateFragments sets the offsets of the sent fragments in a request that pre_send changed. If a
+// fragment's bytes are gone, its row becomes Changed and names the handler.
 func relocateFragments(p *Prompt, out Outcome) {
 	from := map[fragments.Target]int{}
 	for _, r := range p.Fragments {
@@ -187,7 +185,7 @@ func relocateFragments(p *Prompt, out Outcome) {
 	}
 }
 
-// changerOf names the first pre_send handler whose request lacks the content.
+// changerOf returns the first pre_send handler whose request does not contain the content.
 func changerOf(out Outcome, target fragments.Target, content string) string {
 	for _, d := range out.Decisions {
 		if system, ok := d.Changes["system"].(string); ok && target == fragments.System && !strings.Contains(system, content) {
@@ -204,7 +202,7 @@ func changerOf(out Outcome, target fragments.Target, content string) string {
 	return "pre_send"
 }
 
-// copyRows copies the report's rows for the plugins.
+// copyRows copies the report's rows for plugins.
 func copyRows(list []*fragments.Row) []fragments.Row {
 	out := make([]fragments.Row, len(list))
 	for i, r := range list {

@@ -7,11 +7,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Prompt builds the turn's next request: it resolves the request's references
-// (in the first round), asks pre_llm_call, merges what all of them offered,
-// appends it to the conversation and passes the whole through pre_send. The
-// error is an *AbortError, a *RefError, a *fragments.OverflowError, or that of
-// ctx; a handler that failed is in the prompt's Errors.
+// Prompt builds the turn's next request. It resolves the request's references in the first round,
+// fires pre_llm_call, merges all offered context, appends it to the conversation and fires
+// pre_send. The error is an *AbortError, a *RefError, a *fragments.OverflowError, or the error of
+// ctx. Failures of handlers are in the prompt's Errors.
 func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	t.round++
 	t.completed = false
@@ -57,7 +56,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	return p, nil
 }
 
-// storeFragments puts the fragments that a prompt kept into the host's store.
+// storeFragments stores the fragments that a prompt sends.
 func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	store := t.host.opts.Fragments
 	if store == nil {
@@ -77,8 +76,8 @@ func (t *Turn) storeFragments(ctx context.Context, rows []*fragments.Row) {
 	}
 }
 
-// typedConversation returns the conversation as plugins see it before merging: with users'
-// own words, the new ones included.
+// typedConversation returns the conversation as plugins see it before merging: with the users' own
+// words, including the new ones.
 func (t *Turn) typedConversation() []Message {
 	all := typedMessages(t.session.history, t.messages)
 	if t.round == 1 {
@@ -87,15 +86,15 @@ func (t *Turn) typedConversation() []Message {
 	return all
 }
 
-// A merged is what one prompt adds.
+// A mergeResult contains the parts that one prompt adds.
 type mergeResult struct {
 	set     *fragments.Set
-	system  string         // the session's system text from now on
-	text    fragments.Text // of the new user message
-	changed *fragments.Row // a system fragment that is new since the previous prompt
+	system  string         // the session's new system text
+	text    fragments.Text // the new user message
+	changed *fragments.Row // a system fragment that the previous prompt did not have
 }
 
-// mergeOffers merges what was offered for this prompt.
+// mergeOffers merges the context that was offered for this prompt.
 func (t *Turn) mergeOffers(offers []Context) (*mergeResult, error) {
 	set := fragments.Merge(fragmentLists(offers)...)
 	var attachments [][]fragments.Attachment
@@ -118,14 +117,14 @@ func (t *Turn) mergeOffers(offers []Context) (*mergeResult, error) {
 	return &mergeResult{set: set, changed: s.update(set)}, nil
 }
 
-// remainingBudget returns what is left of the turn's.
+// remainingBudget returns the rest of the turn's budget.
 func (t *Turn) remainingBudget() fragments.Budget {
 	b := t.host.opts.Prompt.Budget
 	b.Spent = &t.budgetSpent
 	return b
 }
 
-// pinAttachments returns the user's own attachments, marked as such.
+// pinAttachments returns the user's attachments as pinned ones.
 func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 	list = slices.Clone(list)
 	for i := range list {
@@ -134,15 +133,15 @@ func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 	return list
 }
 
-// inSession reports whether an earlier message holds a content: of the session,
-// or of this turn alone where the host is set so.
+// inSession reports whether an earlier message contains a content: of the session, or of this turn
+// with DedupPrompt.
 func (t *Turn) inSession(h fragments.Hash) bool {
 	use, sent := t.session.sentContents[h]
 	return sent && (use == t.session.currentUse() || t.host.opts.Prompt.Dedup == DedupSession)
 }
 
-// appendMessage renders what was merged and adds it to the turn: in the first round in
-// front of the user's words, later as a message of its own.
+// appendMessage renders the merged context and adds it to the turn: in the first round in front of
+// the user's words, later as a separate message.
 func (t *Turn) appendMessage(m *mergeResult) {
 	msg := Message{Role: RoleUser, merged: fragmentsOnly, contents: make([]fragments.Hash, 0, len(m.set.Rows()))}
 	if len(t.session.sentContents) == 0 {
@@ -161,7 +160,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 	}
 	var tail []string
 	for _, note := range m.set.Notes() {
-		if id := fragments.Sum(note); !t.inSession(id) { // said once, like a fragment
+		if id := fragments.Sum(note); !t.inSession(id) { // a note is sent once, like a fragment
 			t.addContent(&msg, id)
 			tail = append(tail, note)
 		}
@@ -179,7 +178,7 @@ func (t *Turn) appendMessage(m *mergeResult) {
 	}
 }
 
-// addContent notes that a message brings a content.
+// addContent records that a message contains a content.
 func (t *Turn) addContent(m *Message, id fragments.Hash) {
 	s := t.session
 	if s.sentContents == nil {
@@ -188,8 +187,8 @@ func (t *Turn) addContent(m *Message, id fragments.Hash) {
 	m.contents, s.sentContents[id] = append(m.contents, id), s.currentUse()
 }
 
-// firePreSend passes the complete request through pre_send and compares it with the
-// session's previous one.
+// firePreSend fires pre_send with the complete request and compares the result with the session's
+// previous prompt.
 func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error {
 	e := t.newEvent("pre_send")
 	e.System, e.Messages, e.Tools = p.System, NewList(p.Messages), t.offeredTools
@@ -212,14 +211,14 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	if last := t.session.lastTranscript; last != nil {
 		compareTranscripts(p, last, m.changed)
 	}
-	sent := p.transcript // a copy, so that the session does not hold the report
+	sent := p.transcript // a copy, so that the session does not store the report
 	t.session.lastTranscript = &sent
 	return nil
 }
 
 // render returns the pieces of a prompt's rendering.
 func (s *Session) render(p *Prompt) []string {
-	const around, more = 5, 16 // pieces of a message of one part; of the one that was merged
+	const around, more = 5, 16 // pieces of a message with one part, and of the new one
 	pieces := make([]string, 0, len(p.Tools)+2+around*len(p.Messages)+more)
 	for i := range p.Tools {
 		pieces = append(pieces, p.Tools[i].rendering())
@@ -231,7 +230,7 @@ func (s *Session) render(p *Prompt) []string {
 	return pieces
 }
 
-// idOf returns the id of an attachment, computed once for each content.
+// idOf returns the id of an attachment. It computes the id of each content once.
 func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
 	if a.URL != "" {
 		return a.ID()

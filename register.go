@@ -68,7 +68,7 @@ func checkGrants(p *Plugin, kind string, globs []string) error {
 // A ConflictError says that two registrations have one name.
 type ConflictError struct {
 	What     string // `tool "page"`
-	Pos, Old Pos    // of the second registration and the first
+	Pos, Old Pos    // places of the second registration and the first
 }
 
 func (e *ConflictError) Error() string {

@@ -11,52 +11,50 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A SessionConfig says what a session is. The zero value works.
+// A SessionConfig describes a session. The zero value works.
 type SessionConfig struct {
-	// ID names the session towards plugins; empty means "session-N" with N counted
-	// by the host.
+	// ID is the session's name for plugins; empty means "session-N", which the host numbers.
 	ID string
-	// Platform is where the session takes place; empty means "go".
+	// Platform says where the user talks to the model; empty means "go".
 	Platform string
-	// Model is the model's name as plugins see it; a request may name another.
+	// Model is the model's name for plugins. A request may name another one.
 	Model string
-	// Roles are those that tools may be limited to.
+	// Roles are the user's roles, to which tools may be limited.
 	Roles []string
-	// Seed changes what ctx.random and ctx.uuid draw.
+	// Seed changes the values of ctx.random and ctx.uuid.
 	Seed uint64
 }
 
-// A Session is a conversation. One turn runs at a time; others wait, as do
-// commands and events that are fired outside of a turn. Its methods are safe for
-// concurrent use.
+// A Session is a conversation. It runs one turn at a time; other turns, commands and events wait.
+// Its methods are safe for concurrent use.
 type Session struct {
 	live         *LiveHost
 	config       SessionConfig
-	slot         chan struct{} // holds one token: the right to run a turn
+	slot         chan struct{} // contains one token: the right to run a turn
 	waitingTurns atomic.Int64
-	values       sync.Map // opaque slots of other layers: plugins' state
+	values       sync.Map // state of other layers, such as plugins' state
 
-	// What follows belongs to the turn that holds the token.
+	// The fields below belong to the turn that has the token.
 
-	turns            int                    // of turns begun
-	turnsBeforeReset int                    // of those, how many before the last reset
-	asides           int                    // of other uses
+	turns            int                    // number of turns that began
+	turnsBeforeReset int                    // how many of them began before the last reset
+	asides           int                    // number of other uses
 	started          bool                   // session_start has run
-	closed           bool                   // session_end has
+	closed           bool                   // session_end has run
 	interrupted      bool                   // the last turn ended because of its context
 	completed        bool                   // the last turn had its final answer
-	startContext     []Context              // of session_start
+	startContext     []Context              // context that session_start offered
 	history          []Message              // as sent, oldest first
-	sentContents     map[fragments.Hash]int // what messages hold, and the use that sent it last; 0 for one before
-	unsentContext    []Context              // welcome, until a prompt has it
-	lastNoteCount    int                    // calls that the last turn's trace had
+	sentContents     map[fragments.Hash]int // by content, the use that sent it last; 0 for one before the session
+	unsentContext    []Context              // startContext until a prompt contains it
+	lastNoteCount    int                    // length of the last turn's trace
 	system           systemText
-	documents        int                       // documents rendered so far, for numbering
-	lastTranscript   *transcript               // of the previous prompt, for the cache report
-	attachmentIDs    map[string]fragments.Hash // of attachments, by content
-	requestPieces    []*toolPiece              // of the tools of the last request that brought some
-	availabilityOf   *registry                 // whose tools' availability is known
-	unavailable      map[string]bool           // tools that are not available
+	documents        int                       // number of rendered documents
+	lastTranscript   *transcript               // the previous prompt's transcript, for the next report
+	attachmentIDs    map[string]fragments.Hash // ids by content
+	requestPieces    []*toolPiece              // for the tools of the last request with tools
+	availabilityOf   *registry                 // registry whose tools were asked
+	unavailable      map[string]bool           // names of unavailable tools
 }
 
 // NewSession begins a conversation. No hook runs before its first turn.
@@ -77,18 +75,17 @@ func newSession(l *LiveHost, c SessionConfig) *Session {
 	return s
 }
 
-// currentUse returns the number of the turn, or other use, that is under way: no two have the
-// same.
+// currentUse returns the number of the running turn or other use. Each use has another number.
 func (s *Session) currentUse() int { return s.turns + s.asides }
 
 // ID returns the session's name.
 func (s *Session) ID() string { return s.config.ID }
 
-// Seed returns what draws of randomness start from.
+// Seed returns the start of the session's random draws.
 func (s *Session) Seed() uint64 { return s.config.Seed }
 
-// Value returns what the session keeps under key, making it at first: the slot
-// in which another layer holds a session's state. It is safe for concurrent use.
+// Value returns the session's value for a key. The first call for a key makes the value, such as
+// the state of a plugin. It is safe for concurrent use.
 func (s *Session) Value(key any, make func() any) any {
 	if v, ok := s.values.Load(key); ok {
 		return v
@@ -100,7 +97,7 @@ func (s *Session) Value(key any, make func() any) any {
 // ErrBusy says that too many turns wait for a session.
 var ErrBusy = errors.New("session is busy: too many turns wait")
 
-// ErrClosed says that a session was closed.
+// ErrClosed says that the session is closed.
 var ErrClosed = errors.New("session is closed")
 
 // acquire waits for the right to run a turn.

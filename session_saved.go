@@ -8,54 +8,52 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A SavedSession is what another process needs to go on with a session whose
-// conversation somebody else keeps: an agent that starts a process for each of its
-// events. It has no messages. As JSON it comes back as it was. The zero value is a
-// session that has not begun.
+// A SavedSession stores a session for another process, without its messages. It suits an agent that
+// stores the conversation itself and starts a process for each event. JSON restores it exactly. The
+// zero value is a session that has not begun.
 type SavedSession struct {
-	// Turns is the number of turns begun, Base how many of them were before the last
-	// reset, Asides the number of other uses.
+	// Turns is the number of turns that began, Base how many of them began before the last reset,
+	// and Asides the number of other uses.
 	Turns  int `json:"turns"`
 	Base   int `json:"base,omitempty"`
 	Asides int `json:"asides,omitempty"`
-	// Started is true once session_start has run. Completed and Interrupted say how
-	// the last turn ended, for session_end.
+	// Started is true once session_start has run. Completed and Interrupted say how the last turn
+	// ended, for session_end.
 	Started     bool `json:"started"`
 	Completed   bool `json:"completed,omitempty"`
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Welcome is what session_start offered; Offer that no prompt has it yet.
+	// Welcome is the context that session_start offered. Offer says that no prompt contains it yet.
 	Welcome []savedContext `json:"welcome,omitempty"`
 	Offer   bool           `json:"offer,omitempty"`
-	// Sent are the contents that earlier prompts brought, sorted.
+	// Sent are the sorted contents of earlier prompts.
 	Sent []fragments.Hash `json:"sent,omitempty"`
-	// Documents is how many numbered documents they had.
+	// Documents is the number of documents that earlier prompts numbered.
 	Documents int `json:"documents,omitempty"`
-	// System is the request's own system text, Parts what plugins added to it.
+	// System is the request's own system text, and Parts are the texts that plugins added to it.
 	System string      `json:"system,omitempty"`
 	Parts  []savedPart `json:"parts,omitempty"`
 }
 
-// A savedContext is a [Context] that survives JSON.
+// A savedContext is a [Context] that JSON restores exactly.
 type savedContext struct {
 	Fragments   []fragments.Fragment `json:"fragments,omitempty"`
 	Attachments []savedAttachment    `json:"attachments,omitempty"`
 }
 
-// A savedAttachment is an attachment with its content, which need not be text, as
-// Bytes.
+// A savedAttachment is an attachment with its content as Bytes, because the content may be no text.
 type savedAttachment struct {
 	fragments.Attachment
 	Bytes []byte
 }
 
-// A savedPart is a system fragment and everybody who offers it.
+// A savedPart is a system fragment with its origins.
 type savedPart struct {
 	Fragment fragments.Fragment `json:"fragment"`
 	Origins  []fragments.Origin `json:"origins"`
 }
 
-// Save returns what the session is now, after the turn under way. The error is one
-// of [Session.Begin]'s.
+// Save returns the session's state after the running turn. It returns the errors of
+// [Session.Begin].
 func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	if err := s.acquire(ctx); err != nil {
 		return SavedSession{}, err
@@ -79,7 +77,7 @@ func (s *Session) Save(ctx context.Context) (SavedSession, error) {
 	return saved, nil
 }
 
-// Resume goes on with a saved session, which c describes as at its beginning.
+// Resume returns a saved session. c describes it as [Host.NewSession] does.
 func (h *Host) Resume(c SessionConfig, saved SavedSession) *Session {
 	s := h.NewSession(c)
 	s.turns, s.turnsBeforeReset, s.asides, s.started = saved.Turns, saved.Base, saved.Asides, saved.Started

@@ -7,32 +7,30 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A systemText is a session's system text: rendered once, then kept. A plugin
-// that offers something else under a source that it used before replaces that;
-// a source that was not there before is added.
+// A systemText is a session's system text, which is rendered once. If a plugin offers another text
+// under a source that it used before, it replaces the old text; a new source adds a text.
 type systemText struct {
-	ownText string       // the request's own system text, stripped
-	parts   []systemPart // in gathering order
-	text    string       // as rendered last
-	stale   bool         // own or parts changed since
+	ownText string       // the request's own system text without surrounding space
+	parts   []systemPart // in the order in which they were offered
+	text    string       // the last rendering
+	stale   bool         // ownText or parts changed since the last rendering
 }
 
-// A systemPart is a system fragment and everybody who offered it and did not
-// replace it since.
+// A systemPart is a system fragment with the origins that offered it last.
 type systemPart struct {
 	fragments.Fragment
 	id      fragments.Hash
 	origins []fragments.Origin
 }
 
-// setOwnText takes the system text of a request; an empty one keeps what there is.
+// setOwnText sets the system text of a request. An empty text changes nothing.
 func (s *systemText) setOwnText(text string) {
 	if text = strings.TrimSpace(text); text != "" && text != s.ownText {
 		s.ownText, s.stale = text, true
 	}
 }
 
-// markPresent marks the system fragments of set that are in the system text already.
+// markPresent marks the fragments of set that the system text already contains.
 func (s *systemText) markPresent(set *fragments.Set) {
 	here := make(map[fragments.Hash]bool, len(s.parts))
 	for i := range s.parts {
@@ -45,8 +43,8 @@ func (s *systemText) markPresent(set *fragments.Set) {
 	}
 }
 
-// update brings the parts up to date with what a prompt offered, and returns the
-// first fragment that is new, or nil. What replaces a part takes its place.
+// update updates the parts to the fragments of a prompt, and returns the first new fragment or nil.
+// A fragment that replaces a part takes its place.
 func (s *systemText) update(set *fragments.Set) (fresh *fragments.Row) {
 	offers := map[fragments.Origin][]*fragments.Row{}
 	for _, r := range set.Rows() {
@@ -90,7 +88,7 @@ func (s *systemText) update(set *fragments.Set) (fresh *fragments.Row) {
 	return fresh
 }
 
-// addOrigins adds to the parts the origins that are new to them.
+// addOrigins adds the new origins of unchanged fragments to their parts.
 func (s *systemText) addOrigins(set *fragments.Set) {
 	rows := map[fragments.Hash]*fragments.Row{}
 	for _, r := range set.Rows() {
@@ -109,8 +107,7 @@ func (s *systemText) addOrigins(set *fragments.Set) {
 	}
 }
 
-// remainingOrigins returns who still offers the part after a prompt: those who did not offer
-// something else instead.
+// remainingOrigins returns the origins of a part that did not offer another fragment instead.
 func (p *systemPart) remainingOrigins(offers map[fragments.Origin][]*fragments.Row) []fragments.Origin {
 	var left []fragments.Origin
 	again := func(r *fragments.Row) bool { return r.ID == p.id }
@@ -122,7 +119,7 @@ func (p *systemPart) remainingOrigins(offers map[fragments.Origin][]*fragments.R
 	return left
 }
 
-// render returns the system text, and says in set where its new fragments stand.
+// render returns the system text, and sets the offsets of its new fragments in set.
 func (s *systemText) render(set *fragments.Set) string {
 	if !s.stale {
 		return s.text

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// LoadTemplate returns the template that a reference stands for. The error is a
-// *RefError, or that of ctx.
+// LoadTemplate returns the template of a reference. The error is a *RefError or the error of ctx.
 func (t *Turn) LoadTemplate(ctx context.Context, ref string) (Template, error) {
 	tm, _, err := t.loadTemplate(ctx, ref)
 	return tm, err
@@ -44,7 +43,7 @@ func (t *Turn) loadTemplate(ctx context.Context, ref string) (Template, *Templat
 	return tm, l, nil
 }
 
-// useTemplate takes over what the request's template says.
+// useTemplate adds the template's values to the request.
 func (t *Turn) useTemplate(ctx context.Context) error {
 	r := &t.request
 	if r.Template == "" {
@@ -70,8 +69,8 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	return nil
 }
 
-// mergeObjects returns the members of two JSON objects, those of b where both
-// have one. Empty text is an empty object.
+// mergeObjects returns the members of two JSON objects; b wins if both have a member. Empty text is
+// an empty object.
 func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(a) == 0:
@@ -81,8 +80,8 @@ func mergeObjects(a, b json.RawMessage) json.RawMessage {
 	}
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(a, &members) != nil || json.Unmarshal(b, &members) != nil {
-		return b // which is refused where it is used
+		return b // Template.check or the model refuses it
 	}
-	merged, _ := json.Marshal(members) // what was decoded marshals
+	merged, _ := json.Marshal(members) // marshalling decoded values cannot fail
 	return merged
 }

@@ -12,29 +12,28 @@ import (
 	"github.com/starhost/starhost/internal/near"
 )
 
-// A ToolReply is what became of a tool call.
+// A ToolReply is the outcome of a tool call.
 type ToolReply struct {
 	// Call is the call with its final arguments.
 	Call ToolCall
-	// Result is what the model is told.
+	// Result is the result for the model.
 	Result Result
-	// Denied is the decision that kept the tool from running, or nil.
+	// Denied is the decision that stopped the call, or nil.
 	Denied *Decision
 	// Err is the failure of the tool's handler, or nil.
 	Err error
-	// Steps and Bytes are what the tool's own handler spent.
+	// Steps and Bytes are the usage of the tool's handler.
 	Steps, Bytes uint64
 
-	ms int // how long the handler took
+	ms int // duration of the handler
 }
 
-// CallTool runs a tool that the last prompt offered: it validates the arguments,
-// asks pre_tool_call, gets approval if it is needed, runs the tool or takes a
-// hook's answer, and passes the result through post_tool_call. Whatever goes
-// wrong with the call is told to the model in an is_error result. If the last
-// Reply asked for the call, its answer becomes a message of the turn. A handler
-// may call tools as well, with the context that it got: its lane is the call's.
-// The error is an *AbortError, that of ctx, ErrReadOnly or ErrDepth.
+// CallTool runs a tool of the last prompt. It validates the arguments, fires pre_tool_call, gets an
+// approval if the call needs one, runs the tool or takes a hook's answer, and fires post_tool_call.
+// The model gets each failure as an is_error result. If the model asked for the call, the answer
+// becomes a message of the turn. A handler may call tools as well, with its own context, and its
+// lane contains the call's lane. The error is an *AbortError, the error of ctx, ErrReadOnly or
+// ErrDepth.
 func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	if readsOnly(ctx) {
 		return ToolReply{Call: call}, ErrReadOnly
@@ -55,9 +54,8 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 // ErrReadOnly says that a fragment loader called a tool.
 var ErrReadOnly = errors.New("a fragment loader only reads: it cannot call tools")
 
-// appendAnswer stores the reply to a call that the model asked for. What of its
-// attachments is over a limit, or in an earlier message, is left out, and the
-// text says so.
+// appendAnswer stores the reply to a call of the model. Attachments over a limit, or already in an
+// earlier message, are omitted; the result's text notes each.
 func (t *Turn) appendAnswer(reply *ToolReply) {
 	call, r := reply.Call, &reply.Result
 	if !slices.ContainsFunc(t.unanswered(), func(c ToolCall) bool { return c.ID == call.ID }) {
@@ -66,7 +64,7 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 	var set fragments.Set
 	set.Attach(r.Attachments)
 	set.InSession(t.inSession)
-	_ = set.Fit(t.remainingBudget()) // only fragments can overflow
+	_ = set.Fit(t.remainingBudget()) // only fragments can exceed the budget
 	m := Message{Role: RoleTool, CallID: call.ID, ToolName: call.Name, IsError: r.IsError}
 	for _, row := range set.Attachments() {
 		switch row.Status {
@@ -87,9 +85,9 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 	}
 }
 
-// unanswered returns the calls of the turn's last reply that have no answer yet.
+// unanswered returns the calls of the last reply that have no answer yet.
 func (t *Turn) unanswered() []ToolCall {
-	answered := map[string]int{} // by id: a model may use one twice
+	answered := map[string]int{} // by id, because a model may use an id twice
 	for _, m := range slices.Backward(t.messages) {
 		switch m.Role {
 		case RoleTool:
@@ -139,7 +137,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	return reply, t.postTool(ctx, e, &reply)
 }
 
-// lookupTool finds a tool that is on offer and that the host can run.
+// lookupTool returns an offered tool that the host can run.
 func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
@@ -152,7 +150,7 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offeredTools)))
 }
 
-// traceOverride says in the trace whose tool is not called.
+// traceOverride adds a trace that names the overridden tool.
 func (t *Turn) traceOverride(tool *Tool) {
 	if old := tool.replaced; old != nil {
 		detail := fmt.Sprintf("tool %s, not that of %s (%s)", tool.Name, old.plugin, old.Pos)
@@ -161,14 +159,14 @@ func (t *Turn) traceOverride(tool *Tool) {
 	}
 }
 
-// runTool runs the tool's own handler. The error is one that ends the turn.
+// runTool runs the tool's handler. An error ends the turn.
 func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error {
 	around := t.swapReading(clockReading{})
 	defer t.swapReading(around)
 	lane := t.newLane(ctx, tool.plugin, false)
 	clock := t.host.opts.Clock
 	start := clock()
-	result, err := tool.run(lane.context(ctx), t, reply.Call)
+	result, err := callWithTimeout(lane.context(ctx), tool, t, reply.Call)
 	reply.ms = int(clock().Sub(start).Milliseconds())
 	t.deliverRecords(lane)
 	reply.Steps, reply.Bytes = lane.Steps, lane.Bytes
@@ -188,8 +186,8 @@ func (t *Turn) runTool(ctx context.Context, tool *Tool, reply *ToolReply) error 
 	return nil
 }
 
-// run calls the tool within its time.
-func (tool *Tool) run(ctx context.Context, t *Turn, call ToolCall) (Result, error) {
+// callWithTimeout calls the tool. If the tool takes longer than its timeout, the error says so.
+func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (Result, error) {
 	if tool.Timeout == 0 {
 		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
 	}
@@ -203,7 +201,7 @@ func (tool *Tool) run(ctx context.Context, t *Turn, call ToolCall) (Result, erro
 	return result, err
 }
 
-// postTool passes the result through post_tool_call.
+// postTool fires post_tool_call with the result.
 func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error {
 	if !t.hasHooks("post_tool_call") {
 		return nil
@@ -216,15 +214,16 @@ func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error
 	return err
 }
 
-// approve gets the approval that a call needs. It returns the decision that
-// denies the call, or nil.
+// approve gets the approvals that a call needs. It returns the decision that denies the call, or
+// nil.
 func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome) (*Decision, error) {
 	var reasons []string
 	if tool.Approval == ApprovalAsk {
 		reasons = append(reasons, fmt.Sprintf("tool %s asks for approval", tool.Name))
 	}
 	for _, d := range out.Decisions {
-		if d.Action == ActionAsk && !slices.Contains(reasons, d.Reason) { // one asked again repeats itself
+		// A handler that is called again repeats its reason.
+		if d.Action == ActionAsk && !slices.Contains(reasons, d.Reason) {
 			reasons = append(reasons, d.Reason)
 		}
 	}
@@ -237,7 +236,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	if err != nil {
 		return nil, err
 	}
-	switch verdict.Decision.Action { // of all: a deny wins over an ask, an ask over an approve
+	switch verdict.Decision.Action { // a deny wins over an ask, an ask over an approve
 	case ActionDeny:
 		return &verdict.Decision, nil
 	case ActionApprove:
@@ -246,8 +245,8 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	return t.askPerson(ctx, tool, pre, reasons)
 }
 
-// askPerson asks the program's Approver; none, a no, an error, or no answer in
-// time denies.
+// askPerson asks the program's Approver. It denies the call without an Approver, after a no or an
+// error, and if no answer comes in time.
 func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []string) (*Decision, error) {
 	request := ApprovalRequest{
 		SessionID: pre.SessionID, Call: ToolCall{ID: pre.CallID, Name: pre.Tool, Arguments: pre.Arguments},
@@ -269,7 +268,7 @@ func (t *Turn) askPerson(ctx context.Context, tool *Tool, pre *Event, reasons []
 	return nil, nil
 }
 
-// whyNotApproved returns why a person did not approve, "" for an approval.
+// whyNotApproved returns why a person did not approve, or "" for an approval.
 func (h *Host) whyNotApproved(ctx context.Context, r ApprovalRequest) (problem string) {
 	why := strings.Join(r.Reasons, "; ")
 	if h.opts.Approver == nil {
@@ -287,8 +286,7 @@ func (h *Host) whyNotApproved(ctx context.Context, r ApprovalRequest) (problem s
 	return ""
 }
 
-// askApprover waits for the Approver's answer, but not for longer than it may
-// take.
+// askApprover waits for the Approver's answer until the timeout.
 func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.ApprovalTimeout)
 	defer cancel()
@@ -309,17 +307,17 @@ func (h *Host) askApprover(ctx context.Context, r ApprovalRequest) (bool, error)
 	}
 }
 
-// failedReply answers a call that could not run, in words for the model.
+// failedReply returns the reply to a call that could not run, with a text for the model.
 func failedReply(call ToolCall, problem string) ToolReply {
 	return ToolReply{Call: call, Result: Result{ForLLM: problem, IsError: true}}
 }
 
-// deniedReply answers a call that was not allowed to run.
+// deniedReply returns the reply to a denied call.
 func deniedReply(call ToolCall, d Decision) ToolReply {
 	return ToolReply{Call: call, Denied: &d, Result: Result{ForLLM: fmt.Sprintf("denied by %s: %s", d.Plugin, d.Reason), IsError: true}}
 }
 
-// problemText lists what is wrong with a call's arguments.
+// problemText lists the problems of a call's arguments.
 func problemText(name string, problems []string) string {
 	return fmt.Sprintf("%s: the arguments are not valid:\n%s", name, strings.Join(problems, "\n"))
 }

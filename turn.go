@@ -8,37 +8,37 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A Request is what one turn starts from. The zero value is an empty message.
+// A Request is the input of one turn. The zero value is an empty message.
 type Request struct {
 	// Text is the user's own words.
 	Text string
-	// System is the system text. Empty keeps the session's.
+	// System is the system text. Empty means the text of the session's earlier requests.
 	System string
-	// Template is a reference to a template, as typed by the user; Params are the
-	// values of the parameters that it names. See [Template].
+	// Template is a reference to a template, as the user typed it. Params are the values of its
+	// parameters. See [Template].
 	Template string
 	Params   map[string]string
-	// Fragments and SystemFragments are references, as typed by the user.
+	// Fragments and SystemFragments are references, as the user typed them.
 	Fragments, SystemFragments []string
 	// Attachments go with the message.
 	Attachments []fragments.Attachment
-	// Tools are offered beside the host's own, which win where names are the same.
-	// The caller runs them itself.
+	// Tools are on offer beside the host's tools, which win over tools of the same name. The caller
+	// runs them itself.
 	Tools []Tool
-	// OnlyTools limits what is offered, by globs; none means all.
+	// OnlyTools limits the tools on offer by globs; none means all.
 	OnlyTools []string
-	// Model and Options (a JSON object) are for the model; hooks may change them.
+	// Model and Options (a JSON object) are for the model. Hooks may change them.
 	Model   string
 	Options json.RawMessage
-	// History replaces the session's history by messages that the caller keeps
-	// itself; what merging put into those of earlier prompts is known again. Nil
-	// keeps the session's own.
+	// History replaces the session's history, for callers that store the messages themselves.
+	// starhost recognises the contents that merging added to messages of earlier prompts. Nil
+	// leaves the session's history.
 	History []Message
 }
 
-// A Turn is one user message up to the final answer. Its methods must be called
-// by one goroutine at a time, but loaders may call Load, Now, Number and Session.
-// After an error, and at last, comes End.
+// A Turn is one user message up to the final answer. Only one goroutine at a time may call its
+// methods, but loaders may call Load, Now, Number and Session. The caller must call End at last,
+// also after an error.
 type Turn struct {
 	session      *Session
 	host         *Host
@@ -47,38 +47,38 @@ type Turn struct {
 	number       int
 	round        int
 	words        string          // the user's own words, as history stores them
-	refs         []reference     // of the template
-	filters      []ToolFilter    // of the host, the request and the template
-	offers       []Context       // of the template's attachments, and of turn_start
+	refs         []reference     // references of the template
+	filters      []ToolFilter    // limits of the host, the request and the template
+	offers       []Context       // context of the template and of turn_start
 	messages     []Message       // this turn's part of the history
-	budgetSpent  fragments.Spent // by its prompts
-	tools        *Tools          // what the request may offer
-	offeredTools *Tools          // what the last prompt offered
-	withoutTools bool            // the next prompt offers none
-	prompt       *Prompt         // the last one
+	budgetSpent  fragments.Spent // use of the budget by its prompts
+	tools        *Tools          // tools that the request may offer
+	offeredTools *Tools          // tools that the last prompt offered
+	withoutTools bool            // the next prompt offers no tools
+	prompt       *Prompt         // the last prompt
 
-	requestedCalls []ToolCall  // that the model asked for
-	replies        []ToolReply // that Run ran
+	requestedCalls []ToolCall  // calls of the model
+	replies        []ToolReply // replies to the calls that Run ran
 	usage          Usage
 	completed      bool   // there is a final answer
-	response       string // that is it
+	response       string // the final answer
 
-	aside        string // starts the lanes' paths where this is no turn of its own
-	begun        bool   // turn_start has been fired
+	aside        string // prefix of the lanes' paths outside of a turn
+	begun        bool   // turn_start has run
 	laneCount    int
 	notes        []traceNote
-	traces       []HookTrace // what Hooks made of trace
+	traces       []HookTrace // traces of notes, as far as Hooks returned them
 	errors       []error
-	inErrorEvent bool                        // an error event is being fired
-	shares       map[string]pluginShare      // of the budget of the event under way, by plugin
-	reported     struct{ trace, errors int } // how much of them earlier prompts have
-	clock        sync.Mutex                  // of the next two
+	inErrorEvent bool                        // an error event is running
+	shares       map[string]pluginShare      // parts of the running event's budget, by plugin
+	reported     struct{ trace, errors int } // how many notes and errors earlier prompts contain
+	clock        sync.Mutex                  // guards the next two
 	now          clockReading
 	firstNow     clockReading
 	ended        bool
 }
 
-// newEvent returns an event with everything filled in that is known at any time.
+// newEvent returns an event with the arguments that every event of the turn has.
 func (t *Turn) newEvent(name string) *Event {
 	return &Event{
 		Name: name, SessionID: t.session.config.ID, UserMessage: t.words,
@@ -88,18 +88,16 @@ func (t *Turn) newEvent(name string) *Event {
 	}
 }
 
-// Tools returns what the turn may offer, by name: what is for the session and the
-// request.
+// Tools returns the tools that the turn may offer to the model, by name.
 func (t *Turn) Tools() *Tools { return t.tools }
 
-// Request returns what the turn starts from, as its template made it.
+// Request returns the turn's request after its template.
 func (t *Turn) Request() Request { return t.request }
 
-// UserWords returns the user's own words, as turn_start left them and history stores
-// them.
+// UserWords returns the user's own words after turn_start, as the history stores them.
 func (t *Turn) UserWords() string { return t.words }
 
-// Session returns the session that the turn belongs to.
+// Session returns the turn's session.
 func (t *Turn) Session() *Session { return t.session }
 
 // Number returns the turn's number in its session, from 1.
@@ -108,21 +106,22 @@ func (t *Turn) Number() int { return t.number }
 // Errors returns the failures of handlers so far, in order.
 func (t *Turn) Errors() []error { return t.errors }
 
-// Hooks returns what each handler of the turn did so far, in order. The list must not
-// be changed; what handlers do later is in a later one.
+// Hooks returns the traces of the turn's handlers so far, in order. The caller must not change the
+// list.
 func (t *Turn) Hooks() []HookTrace {
 	t.traces = appendTraces(t.traces, t.notes[len(t.traces):])
 	return t.traces
 }
 
-// A reading is what Options.Clock returned. The zero value says that nothing read it yet.
+// A clockReading is a time of Options.Clock. The zero value says that no handler has read the
+// clock.
 type clockReading struct {
 	at   time.Time
 	done bool
 }
 
-// Now returns the time of the event, or of the tool call, under way. The first handler of it that
-// asks reads Options.Clock, and the others get the same value.
+// Now returns the time of the running event or tool call. The first handler that asks reads
+// Options.Clock, and all others of the event get the same time.
 func (t *Turn) Now() time.Time {
 	t.clock.Lock()
 	defer t.clock.Unlock()
@@ -135,8 +134,8 @@ func (t *Turn) Now() time.Time {
 	return t.now.at
 }
 
-// swapReading replaces the reading of the clock, and returns the one before. An event begins
-// without one; an event that surrounds it gets its own back.
+// swapReading replaces the reading of the clock and returns the old one. An event begins without a
+// reading; an outer event gets its reading back.
 func (t *Turn) swapReading(next clockReading) (before clockReading) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
@@ -144,7 +143,8 @@ func (t *Turn) swapReading(next clockReading) (before clockReading) {
 	return before
 }
 
-// FirstNow returns the first time that a handler got from [Turn.Now]; asked is false if none asked.
+// FirstNow returns the first time that [Turn.Now] returned to a handler. asked is false if none
+// called it.
 func (t *Turn) FirstNow() (first time.Time, asked bool) {
 	t.clock.Lock()
 	defer t.clock.Unlock()
