@@ -43,7 +43,7 @@ var events = []EventSpec{
 		Args: []string{"session_id", "completed", "interrupted", "turns"},
 	},
 	{
-		Name: "session_reset", Fires: "the history is dropped and the session kept",
+		Name: "session_reset", Fires: "the history is dropped; the session goes on",
 		Args: []string{"session_id"},
 	},
 	{
@@ -53,7 +53,7 @@ var events = []EventSpec{
 		Modify:  []string{"user_message"},
 	},
 	{
-		Name: "turn_end", Fires: "the final answer is known, or the turn was cut",
+		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
 		Args: []string{"session_id", "user_message", "response", "completed", "tool_calls"},
 	},
 	{
