@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A reset session has no history, and is told anew what a first turn is told.
+// TestReset checks that the first turn after a reset gets what the first turn of a session gets.
 func TestReset(t *testing.T) {
 	system := starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Fragments: []fragments.Fragment{{Content: "rules", Target: fragments.System}}}}
 	var events []string
@@ -40,7 +40,8 @@ func TestReset(t *testing.T) {
 	diff(t, "events", []string{"session_start true", "turn_start true", "turn_start false", "session_reset false", "turn_start true"}, events)
 }
 
-// A closed session takes nothing more; one that never began has no end.
+// TestClose checks that a closed session refuses everything, and that one that never began has no
+// end.
 func TestClose(t *testing.T) {
 	ctx := context.Background()
 	ends := 0
@@ -74,10 +75,10 @@ func TestClose(t *testing.T) {
 		t.Errorf("Close beside a turn: got %v, want it to wait", err)
 	}
 	turn.End(ctx)
-	ask(t, s, starhost.Request{}) // it is still open
+	ask(t, s, starhost.Request{}) // the session is still open
 }
 
-// A program fires what it declares, and says that it saves files.
+// TestAppEvents checks that a program can fire declared events and file events.
 func TestFireBetweenTurns(t *testing.T) {
 	app := starhost.EventSpec{
 		Name: "app.deploy", Args: []string{"service", "count"}, Modify: []string{"count"}, Guard: true,
@@ -102,7 +103,7 @@ func TestFireBetweenTurns(t *testing.T) {
 		name    string
 		plugins []starhost.Plugin
 		event   *starhost.Event
-		want    string // the decision, and what the event has become
+		want    string // the decision and the changed event
 	}{
 		{"nobody listens", nil, deploy("service", `"a"`), `: service="a" count=null`},
 		{"modify chains", []starhost.Plugin{in(1, more), in(2, more)}, deploy("count", "1", "service", `"a"`), `modify: service="a" count=100`},
@@ -148,7 +149,7 @@ func TestFireBetweenTurns(t *testing.T) {
 	}
 }
 
-// The handlers of error hear of every failure, but of none of their own.
+// TestErrorEvents checks that handlers of error hear of every failure except their own.
 func TestErrorEvent(t *testing.T) {
 	var heard []string
 	listen := hookFunc("error", func(e *starhost.Event) starhost.Decision {
@@ -175,7 +176,7 @@ func TestErrorEvent(t *testing.T) {
 	diff(t, "failures of a hook", []string{"p turn_start: division by zero ()"}, heard)
 	diff(t, "logged", []string{
 		"p hook turn_start: division by zero",
-		"p tool page: down", // that a handler of error called
+		"p tool page: down", // a handler of error called it
 		"q hook error: error: deny is no decision here, want nothing",
 		"r hook error: division by zero",
 	}, logs)
@@ -192,8 +193,8 @@ func TestErrorEvent(t *testing.T) {
 	}, heard)
 }
 
-// A turn ends on the plugins that it began with; the session's next turn has the
-// new ones, and its history.
+// A turn ends on the plugins that it began with. The session's next turn has the new ones and the
+// history.
 func TestLive(t *testing.T) {
 	host := func(name string) *starhost.Host {
 		return newHost(t, starhost.Options{}, toolOf(name, starhost.Tool{}),
@@ -215,7 +216,7 @@ func TestLive(t *testing.T) {
 	diff(t, "ids", []string{"session-1", "session-2"}, []string{s.ID(), live.NewSession(starhost.SessionConfig{}).ID()})
 }
 
-// Hosts are swapped while sessions run turns.
+// Hosts change while sessions run turns.
 func TestLiveConcurrently(t *testing.T) {
 	live := starhost.NewLiveHost(newHost(t, starhost.Options{}, toolOf("p0", starhost.Tool{})))
 	var wg sync.WaitGroup
@@ -235,7 +236,7 @@ func TestLiveConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// Between two turns, tools are called and references loaded as in a turn.
+// Between two turns, a program calls tools and loads references as in a turn.
 func TestAside(t *testing.T) {
 	h := newHost(t, starhost.Options{}, echo(), plugin("p", hookFunc("pre_tool_call", func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), "secret") {

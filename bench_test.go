@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// benchHost has what an operations team would load: ten plugins, each with a
-// hook and a loader of five fragments of 4 KiB, of which 40 of 50 are unique.
+// benchHost has the plugins of an operations team: ten plugins, each with a hook and a loader of
+// five fragments of 4 KiB. 40 of the 50 fragments differ.
 func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
 	var refs []string
 	var plugins []starhost.Plugin
@@ -34,8 +34,8 @@ func benchHost(b *testing.B, o starhost.Options) (*starhost.Host, []string) {
 	return newHost(b, o, append(plugins, echo())...), refs
 }
 
-// BenchmarkPrompt builds the first prompt of a session: 50 fragments of 4 KiB by
-// ten loaders, ten hooks.
+// BenchmarkPrompt builds the first prompt of a session from 50 fragments of 4 KiB, ten loaders and
+// ten hooks.
 func BenchmarkPrompt(b *testing.B) {
 	h, refs := benchHost(b, starhost.Options{})
 	b.ReportAllocs()
@@ -47,8 +47,8 @@ func BenchmarkPrompt(b *testing.B) {
 	}
 }
 
-// BenchmarkPromptLater builds a later prompt of a session with 100 messages of
-// 4 KiB, where hooks offer what is there already.
+// BenchmarkPromptLater builds a later prompt of a session with 100 messages of 4 KiB. The hooks
+// offer contents that the session already contains.
 func BenchmarkPromptLater(b *testing.B) {
 	h, _ := benchHost(b, starhost.Options{})
 	var history []starhost.Message
@@ -65,7 +65,7 @@ func BenchmarkPromptLater(b *testing.B) {
 	}
 }
 
-// BenchmarkPromptTools builds prompts that offer a hundred tools and say nothing else.
+// BenchmarkPromptTools builds prompts that offer a hundred tools and no context.
 func BenchmarkPromptTools(b *testing.B) {
 	tools := make([]starhost.Tool, 100)
 	for i := range tools {
@@ -81,8 +81,8 @@ func BenchmarkPromptTools(b *testing.B) {
 	}
 }
 
-// BenchmarkCallTool runs a tool through a guard that lets it pass and an
-// observer: validation, three events, no approval.
+// BenchmarkCallTool runs a tool through a guard that lets it pass and through an observer:
+// validation, three events, no approval.
 func BenchmarkCallTool(b *testing.B) {
 	h := newHost(b, starhost.Options{}, echo(),
 		plugin("p", hook(pre, starhost.Decision{}), hook(post, starhost.Decision{})))
@@ -93,8 +93,7 @@ func BenchmarkCallTool(b *testing.B) {
 	})
 }
 
-// inTurns runs work over and over, a new turn every thousand times, as a turn
-// keeps a trace of all that happened in it.
+// inTurns repeats work. It starts a new turn every thousand times, because a turn's trace grows.
 func inTurns(b *testing.B, h *starhost.Host, work func(*starhost.Turn) error) {
 	s := h.NewSession(starhost.SessionConfig{})
 	var turn *starhost.Turn

@@ -10,7 +10,7 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// deliver returns a plugin with a command that says how it was called.
+// deliver returns a plugin with a command that reports its call.
 func deliver() starhost.Plugin {
 	return starhost.Plugin{Name: "mail", Commands: []starhost.Command{{
 		Name: "deliver", Aliases: []string{"send", "dl"}, Description: "Send a text.", Pos: at("mail.star", 4),
@@ -34,7 +34,7 @@ func TestCommand(t *testing.T) {
 	tests := []struct {
 		name, line string
 		plugins    []starhost.Plugin
-		want       string // the result, or the error
+		want       string // the result or the error
 		denied     bool
 	}{
 		{"with arguments", "/deliver checkout --to 'the team'", nil, "deliver checkout|--to|the team (checkout --to 'the team')", false},
@@ -86,8 +86,8 @@ func adding(arg string) starhost.Hook {
 	})
 }
 
-// A command is no turn: it has no number and no turn events, but a session begins
-// with it, and its lanes are its own.
+// A command has no turn number and no turn events, but a session begins with it, and it has its own
+// lanes.
 func TestCommandIsNoTurn(t *testing.T) {
 	var fired, lanes []string
 	p := deliver()

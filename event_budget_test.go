@@ -45,8 +45,8 @@ func firePre(t *testing.T, turn *starhost.Turn) string {
 	return strings.TrimSpace(string(out.Decision.Action) + " " + out.Decision.Reason)
 }
 
-// A thousand guards of one plugin, each within its own limits, share one budget. The guards that
-// get nothing of it deny, and the log says so once.
+// A thousand guards of one plugin, each within its own limits, share one budget. The guards beyond
+// the budget deny, and the log says so once.
 func TestEventSteps(t *testing.T) {
 	var logs []string
 	log := func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
@@ -57,7 +57,7 @@ func TestEventSteps(t *testing.T) {
 	other.EventSteps = 10_000
 	turn := begin(t, newHost(t, starhost.Options{Log: log}, many, other), starhost.Request{})
 	const over = "the handlers of many used 10000 steps in this event, limit 10000; [limits] event raises it"
-	for range 2 { // each event has a budget of its own
+	for range 2 { // each event has its own budget
 		calls, others, logs = 0, 0, nil
 		diff(t, "decision", "deny the guard of many failed: steps limit exceeded", firePre(t, turn))
 		diff(t, "calls", [2]int{12, 5}, [2]int{calls, others})
@@ -65,7 +65,7 @@ func TestEventSteps(t *testing.T) {
 	}
 }
 
-// Every guard that was not called denies by itself, so that no on_error of an earlier one lets a
+// Every guard that was not called denies, so that the on_error of an earlier guard cannot let a
 // call pass.
 func TestEventStepsOfLaterGuards(t *testing.T) {
 	calls := 0
@@ -88,7 +88,7 @@ func TestEventStepsOfErrors(t *testing.T) {
 	diff(t, "calls of the handler of error, and of the last guard", [2]int{4, 0}, [2]int{heard, calls})
 }
 
-// A thousand plugins share the time of one event. The guards that it leaves out deny.
+// A thousand plugins share the time of one event. Guards without time deny.
 func TestEventTimeout(t *testing.T) {
 	calls := 0
 	var plugins []starhost.Plugin

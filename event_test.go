@@ -27,16 +27,16 @@ func (s *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, 
 	return reply, nil
 }
 
-// detailed is an error with a traceback, as evaluation's.
+// detailed is an error with a traceback, like the evaluator's.
 type detailed struct{ error }
 
 func (detailed) Detail() string { return "in page ops.star:3:1" }
 
-// Every event is fired by a whole session, with all that it offers: turns of the
-// agent loop, one of them cut, commands, files, a declared event.
+// A whole session fires every event with all its arguments: turns of the agent loop, one of them
+// cut, commands, files and a declared event.
 func TestEventArguments(t *testing.T) {
 	app := starhost.EventSpec{Name: "app.deploy", Args: []string{"service", "count"}, Actions: []starhost.Action{starhost.ActionContext}}
-	seen := map[string]map[string]bool{} // event, argument: was it ever more than zero?
+	seen := map[string]map[string]bool{} // by event and argument: was the argument ever more than zero?
 	var watch []starhost.Hook
 	specs := append(starhost.Events(), app)
 	for _, spec := range specs {
@@ -230,7 +230,7 @@ func TestModify(t *testing.T) {
 	tests := []struct {
 		name, event string
 		decision    starhost.Decision
-		want        string // the error, "" for none
+		want        string // the error, or ""
 	}{
 		{"user_message", "turn_start", starhost.Modify("user_message", "new"), ""},
 		{"user_message to a number", "turn_start", starhost.Modify("user_message", 3), "modify: user_message: got int, want a string"},
@@ -296,7 +296,7 @@ func TestOutcome(t *testing.T) {
 	diff(t, "trace", []string{"context 6 B", "modify model"}, got)
 }
 
-// TestTextContext: a text alone is the fragment that it stands for.
+// TestTextContext checks that a text becomes a fragment.
 func TestTextContext(t *testing.T) {
 	fire := func(d starhost.Decision) starhost.Outcome {
 		turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d))), starhost.Request{})

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// A program that embeds the host: a plugin of a tool, a hook and a fragment
-// loader, all of them Go, and the prompt that they give.
+// A program embeds the host: a Go plugin with a tool, a hook and a fragment loader, and the prompt
+// that they make.
 func ExampleHost() {
 	oncall := starhost.Plugin{
 		Name: "oncall",
@@ -77,7 +77,7 @@ func ExampleTurn() {
 		log.Fatal(err)
 	}
 	call := starhost.ToolCall{ID: "call-1", Name: "restart_pods"}
-	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{call}}) // what a model answered
+	turn.Reply(context.Background(), starhost.Reply{ToolCalls: []starhost.ToolCall{call}}) // the model's answer
 	if _, err := turn.CallTool(ctx, call); err != nil {
 		log.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func ExampleTurn() {
 	// tool "denied by policy: restarts need a change ticket"
 }
 
-// A name that two plugins register is an error with both places.
+// If two plugins register a name, the error has both places.
 func ExampleHost_Add() {
 	host := starhost.New(starhost.Options{})
 	page := starhost.Tool{Name: "page", Description: "Page a team.", Pos: starhost.Pos{File: "oncall/plugin.star", Line: 9, Col: 1},
@@ -109,7 +109,7 @@ func ExampleHost_Add() {
 	// pager.star:2:1: tool "page" is already registered at oncall/plugin.star:9:1
 }
 
-// The agent loop: the model asks for a tool, gets its answer, and says the rest.
+// The agent loop: the model asks for a tool, gets its answer, and then answers the user.
 func ExampleSession_Turn() {
 	ops := starhost.Plugin{Name: "ops", Tools: []starhost.Tool{{Name: "p99", Description: "The latency of a service.",
 		Call: func(ctx context.Context, t *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
@@ -119,7 +119,7 @@ func ExampleSession_Turn() {
 	if err := host.Add(ops); err != nil {
 		log.Fatal(err)
 	}
-	model := &scripted{ // stands for one that answers at an endpoint
+	model := &scripted{ // stands for an endpoint
 		{ToolCalls: []starhost.ToolCall{{ID: "call-1", Name: "p99"}}},
 		{Content: "Checkout's p99 is 812 ms."},
 	}

@@ -97,7 +97,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 
 // callHooks calls all handlers of e. If a handler changed the arguments, it calls the handlers
 // before it again. It calls them even if the tool's schema refuses the arguments, because an agent
-// checks the arguments of its own tools by other rules.
+// checks arguments by other rules.
 func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	hooks, given := f.hooksMatching(e.subject()), e.Arguments
 	if len(hooks) == 0 {

@@ -82,7 +82,7 @@ func TestUnknownRefError(t *testing.T) {
 	}
 }
 
-// TestLoaderOwnsItsContext: the host signs a copy, so that a loader may return the same
+// TestLoaderOwnsItsContext checks that the host attributes a copy, so that a loader may return one
 // context to many hosts.
 func TestLoaderOwnsItsContext(t *testing.T) {
 	given := texts("one", "two")
@@ -98,7 +98,7 @@ func TestLoaderOwnsItsContext(t *testing.T) {
 	}
 }
 
-// The first failing reference is told, in their order, whichever ends first.
+// The error names the first failing reference, whichever loader ends first.
 func TestFirstFailureIsTold(t *testing.T) {
 	second := make(chan struct{})
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{
@@ -116,8 +116,8 @@ func TestFirstFailureIsTold(t *testing.T) {
 	diff(t, "trace", []string{"load error slow", "load error fast"}, got)
 }
 
-// Loaders may load others. What these did and logged is noted in the order of
-// the references, not of the clock.
+// A loader may load other references. Their traces and logs follow the order of the references and
+// not the clock.
 func TestNestedLoaders(t *testing.T) {
 	type load = func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error)
 	logging := func(prefix string, then load) starhost.FragmentLoader {

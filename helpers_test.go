@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// at is a place in a plugin's source.
+// at returns a place in a plugin's source.
 func at(file string, line int) starhost.Pos { return starhost.Pos{File: file, Line: line, Col: 1} }
 
 // newHost returns a host with plugins.
@@ -32,7 +32,7 @@ func begin(t testing.TB, h *starhost.Host, r starhost.Request) *starhost.Turn {
 	return beginIn(t, h.NewSession(starhost.SessionConfig{}), r)
 }
 
-// beginIn starts a turn, which ends with the test at the latest.
+// beginIn starts a turn and ends it with the test at the latest.
 func beginIn(t testing.TB, s *starhost.Session, r starhost.Request) *starhost.Turn {
 	t.Helper()
 	turn, err := s.Begin(context.Background(), r)
@@ -74,7 +74,7 @@ func call(t testing.TB, turn *starhost.Turn, name, args string) starhost.ToolRep
 	return reply
 }
 
-// diff fails the test if got is not what it should be.
+// diff fails the test if got differs from want.
 func diff(t testing.TB, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -82,7 +82,7 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-// contains fails the test if a text lacks a part.
+// contains fails the test if a text does not contain a part.
 func contains(t testing.TB, what, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {
@@ -90,7 +90,7 @@ func contains(t testing.TB, what, text, part string) {
 	}
 }
 
-// hook returns a hook that decides the same each time.
+// hook returns a hook with a fixed decision.
 func hook(event string, d starhost.Decision) starhost.Hook {
 	return starhost.Hook{Event: event,
 		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
@@ -98,7 +98,7 @@ func hook(event string, d starhost.Decision) starhost.Hook {
 		}}
 }
 
-// hookFunc returns a hook that decides by the event.
+// hookFunc returns a hook that derives its decision from the event.
 func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) starhost.Hook {
 	return starhost.Hook{Event: event,
 		Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
@@ -106,7 +106,7 @@ func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) star
 		}}
 }
 
-// says returns a hook that offers texts, one a firing, then nothing.
+// says returns a hook that offers one text each time, then nothing.
 func says(event string, texts ...string) starhost.Hook {
 	n := 0
 	return hookFunc(event, func(*starhost.Event) starhost.Decision {
@@ -145,7 +145,7 @@ func loader(prefix string, load func(arg string) (starhost.Context, error)) star
 		Load: func(_ context.Context, _ *starhost.Turn, arg string) (starhost.Context, error) { return load(arg) }}
 }
 
-// texts returns a context of one fragment a text.
+// texts returns a context with a fragment for each text.
 func texts(list ...string) starhost.Context {
 	var c starhost.Context
 	for _, s := range list {
@@ -172,7 +172,7 @@ func roles(messages []starhost.Message) []string {
 	return list
 }
 
-// printRow prints all of a row, but no address.
+// printRow prints a row without addresses.
 func printRow(r *fragments.Row) string {
 	rest := *r
 	rest.Fragment = nil

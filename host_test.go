@@ -125,7 +125,7 @@ func TestAddErrorTypes(t *testing.T) {
 	}
 }
 
-// The order of hooks is one total order: priority, plugin name, registration.
+// Hooks have one total order: priority, plugin name, registration.
 func TestHookOrder(t *testing.T) {
 	var ran []string
 	named := func(name string, priority int) starhost.Hook {

@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// TestAs: work that is done as a plugin has a lane of the turn, what it logs and
-// records arrives, and its panic is an error.
+// TestAs checks that work as a plugin has a lane of the turn, that its logs and records arrive, and
+// that its panic is an error.
 func TestAs(t *testing.T) {
 	var logs []string
 	var recorded []string

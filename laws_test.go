@@ -15,10 +15,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// Contents are drawn from few, so that they repeat, and of the nasty kind.
+// The tests draw from few contents, so that contents repeat.
 var someText = rapid.SampledFrom([]string{"a", "b", "a\nb", "</document>", "```\ncode\n```", "é\x00", "", " ", "<|user|>", "a longer piece of text"})
 
-// drawContext draws what a handler offers for the prompt.
+// drawContext draws context for a prompt.
 func drawContext(t *rapid.T, label string) starhost.Context {
 	var c starhost.Context
 	for i := range rapid.IntRange(0, 3).Draw(t, label+" fragments") {
@@ -36,9 +36,9 @@ func drawContext(t *rapid.T, label string) starhost.Context {
 	return c
 }
 
-// Every prompt of a session begins with the whole previous one, whatever turns,
-// rounds, contexts and tools there are, as long as no pre_send hook changes the
-// request and system text and tools stay.
+// Every prompt of a session begins with the whole previous one, whatever turns, rounds, contexts
+// and tools there are, unless a pre_send hook changes the request, or the system text or the tools
+// change.
 func TestLawAppendOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opts := starhost.PromptOptions{
@@ -100,7 +100,7 @@ func runSession(t *rapid.T, s *starhost.Session) {
 	}
 }
 
-// replyRandomly lets the model answer and runs some of the calls it asks for.
+// replyRandomly stores a random reply and runs some of its calls.
 func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
 	reply := starhost.Reply{Content: someText.Draw(t, "reply")}
 	for range rapid.IntRange(0, 2).Draw(t, "calls") {
@@ -120,8 +120,7 @@ func replyRandomly(ctx context.Context, t *rapid.T, turn *starhost.Turn) {
 	}
 }
 
-// checkOffsets checks that kept rows are where the report says, one behind the
-// other.
+// checkOffsets checks that the rows of sent fragments have the right offsets, one behind the other.
 func checkOffsets(t *rapid.T, p *starhost.Prompt) {
 	end := map[fragments.Target]int{}
 	for _, r := range p.Fragments {
@@ -139,7 +138,7 @@ func checkOffsets(t *rapid.T, p *starhost.Prompt) {
 	}
 }
 
-// Offsets hold as well in a request that pre_send changed at random.
+// Offsets are right even if pre_send changed the request at random.
 func TestLawOffsetsAfterPreSend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, replacement := rapid.SampledFrom([]string{"a", "b", "\n", "code", "longer"}).Draw(t, "old"), someText.Draw(t, "new")
@@ -168,7 +167,7 @@ func TestLawOffsetsAfterPreSend(t *testing.T) {
 	})
 }
 
-// A permutation of the loaders' finishing times never changes a byte.
+// The order in which loaders finish never changes a byte.
 func TestLawLoaderOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 5
@@ -186,8 +185,8 @@ func TestLawLoaderOrder(t *testing.T) {
 	})
 }
 
-// loadInOrder builds a prompt whose loaders end in the given order, and returns
-// all that can be seen of it.
+// loadInOrder builds a prompt whose loaders end in the given order. It returns everything that a
+// program can see of it.
 func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, order []int) []string {
 	ended := make([]chan struct{}, len(order))
 	for i := range ended {
@@ -228,11 +227,11 @@ func loadInOrder(t *rapid.T, contexts []starhost.Context, r starhost.Request, or
 	return seen
 }
 
-// A guardSet is a random set of hooks about a tool call, each a pure function of
-// the arguments.
+// A guardSet is a random set of hooks about a tool call. Each hook is a pure function of the
+// arguments.
 type guardSet struct {
 	plugins []starhost.Plugin
-	forbids []string // values that some guard denies
+	forbids []string // at least one guard denies these values
 }
 
 func drawGuards(t *rapid.T) guardSet {
@@ -258,8 +257,8 @@ func drawGuards(t *rapid.T) guardSet {
 	return set
 }
 
-// The outcome of a call does not depend on the order of Host.Add, and a tool
-// never runs with arguments that a guard denies.
+// The outcome of a call does not depend on the order of Host.Add, and no tool runs with arguments
+// that a guard denies.
 func TestLawGuards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawGuards(t)
@@ -273,8 +272,8 @@ func TestLawGuards(t *testing.T) {
 	})
 }
 
-// callUnder calls a tool under hooks. It returns all that can be seen, and the
-// text that the tool ran with, "" if it did not.
+// callUnder calls a tool under hooks. It returns everything that a program can see, and the text
+// that the tool ran with, or "".
 func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 	p := echo()
 	p.Tools[0].Call = func(_ context.Context, _ *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
@@ -298,8 +297,8 @@ func callUnder(t *rapid.T, plugins []starhost.Plugin) (seen, ran string) {
 	return fmt.Sprintf("%+v %s %v\n%v\n%+v", reply.Result, reply.Call.Arguments, reply.Denied, err, turn.Hooks()), ran
 }
 
-// Whatever a plugin has as parameters and a model as arguments: checking ends,
-// without a panic, and what Add takes can be called.
+// Checking ends without a panic for any schema and any arguments, and the tools that Add accepts
+// can be called.
 func FuzzSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":1}`)
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/properties/a"}}}`, `{"a":1}`)

@@ -51,8 +51,8 @@ func TestTurn(t *testing.T) {
 		name     string
 		plugins  []starhost.Plugin
 		replies  scripted
-		want     starhost.TurnResult // Text, Completed, Usage and Rounds of it
-		messages []string            // of the history after it
+		want     starhost.TurnResult // only Text, Completed, Usage and Rounds
+		messages []string            // the history after the turn
 	}{
 		{"an answer", nil, scripted{said},
 			starhost.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 1},
@@ -96,8 +96,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// A model that never stops asking for tools gets one last request without any, and
-// its answer to that counts.
+// A model that always asks for tools gets one last request without tools, and its answer counts.
 func TestMaxRounds(t *testing.T) {
 	var offered []int
 	model := modelFunc(func(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
@@ -123,7 +122,7 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// A turn waits for the answers of tools that the caller runs, and goes on.
+// A turn waits for the answers of tools that the caller runs.
 func TestPendingCalls(t *testing.T) {
 	replies := scripted{asks(`c1 shell`, `c2 echo {"text":"x"}`, `c3 shell`), {Content: "done"}}
 	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
@@ -171,11 +170,10 @@ func TestPendingCalls(t *testing.T) {
 	diff(t, "answers", map[string]string{"c1": "one false 1", "c2": `{"text":"x"} false 0`, "c3": "three true 0"}, answers)
 }
 
-// Whatever cuts a turn: the session goes on with what there is, and turn_end says
-// that there is no answer.
+// Whatever ends a turn early: the session goes on, and turn_end says that there is no answer.
 func TestCutTurns(t *testing.T) {
 	down := errors.New("503")
-	aborting := func(event string) starhost.Plugin { // once
+	aborting := func(event string) starhost.Plugin { // aborts once
 		fired := false
 		return in(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
 			if fired {
@@ -249,7 +247,7 @@ func TestCutTurns(t *testing.T) {
 	}
 }
 
-// Only a turn that was cut by its context was interrupted.
+// A turn is interrupted only if its context ended it.
 func TestInterrupted(t *testing.T) {
 	var got []string
 	h := newHost(t, starhost.Options{}, plugin("watch", hookFunc("session_end", func(e *starhost.Event) starhost.Decision {
@@ -273,8 +271,8 @@ func TestInterrupted(t *testing.T) {
 	diff(t, "session_end, once a session", []string{"false true 2", "false false 2"}, got)
 }
 
-// An approver that gives no answer in time denies; one that does not heed its
-// context does not hold the turn up.
+// An approver without an answer in time denies. An approver that ignores its context does not delay
+// the turn.
 func TestApprovalTimeout(t *testing.T) {
 	mustAsk := echo()
 	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
@@ -294,7 +292,7 @@ func TestApprovalTimeout(t *testing.T) {
 	}
 }
 
-// Handlers that call each other end at a depth, and tell the one that called.
+// Handlers that call each other stop at a depth, and the caller gets the error.
 func TestDepth(t *testing.T) {
 	depth := 0
 	deep := toolOf("deep", starhost.Tool{
@@ -322,7 +320,7 @@ func TestDepth(t *testing.T) {
 	diff(t, "loads", 9, loads)
 }
 
-// Budgets are a turn's: what the first round added counts in the second.
+// A turn has one budget: the contents of the first round count in the second.
 func TestBudgetOfATurn(t *testing.T) {
 	opts := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
 	s := newHost(t, opts, plugin("p", says("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(starhost.SessionConfig{})

@@ -14,7 +14,7 @@ import (
 	"github.com/starhost/starhost/internal/seam"
 )
 
-// drawDecision draws a decision for an event, also ones that it does not accept.
+// drawDecision draws a decision for an event. The event may refuse it.
 func drawDecision(t *rapid.T, spec starhost.EventSpec) starhost.Decision {
 	text := someText.Draw(t, "text")
 	changes := []starhost.Decision{{}}
@@ -27,8 +27,8 @@ func drawDecision(t *rapid.T, spec starhost.EventSpec) starhost.Decision {
 		respond(text), abort)).Draw(t, "decision")
 }
 
-// drawPlugins draws plugins with hooks on every event, loaders, and a tool that
-// one may override.
+// drawPlugins draws plugins with hooks on every event, loaders, and a tool that another one may
+// override.
 func drawPlugins(t *rapid.T) []starhost.Plugin {
 	var plugins []starhost.Plugin
 	specs := starhost.Events()
@@ -58,8 +58,8 @@ func drawPlugins(t *rapid.T) []starhost.Plugin {
 	return append(plugins, echo(), plain, over, deliver())
 }
 
-// Nothing that can be seen of a session depends on the order of Add, on the number
-// of workers, or on which loader starts first.
+// The visible result of a session does not depend on the order of Add, on the number of workers, or
+// on which loader starts first.
 func TestLawOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plugins := drawPlugins(t)
@@ -74,7 +74,7 @@ func TestLawOrder(t *testing.T) {
 	})
 }
 
-// play runs a session with all kinds of events, and returns all that can be seen.
+// play runs a session with all kinds of events, and returns everything that a program can see.
 func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.Request) string {
 	var seen strings.Builder
 	say := func(list ...any) { fmt.Fprintln(&seen, list...) }

@@ -7,8 +7,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// A tool says how far it has come to whoever waits for it, also through another
-// tool; without anybody, to nobody.
+// A tool reports its progress to the program that waits for it, also through another tool. Without
+// such a program the report does nothing.
 func TestProgress(t *testing.T) {
 	outer := tool("outer", func(ctx context.Context, turn *starhost.Turn, c starhost.ToolCall) (starhost.Result, error) {
 		starhost.Progress{Done: 1, Total: 2, Message: "half"}.Report(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// What a prompt allocates does not grow with known contents, also where its text is
-// written on: nothing is joined that nobody wants as one string.
+// The allocations of a prompt do not grow with repeated contents, because nothing joins its text
+// until a caller wants one string.
 func TestPromptCopiesNoKnownContent(t *testing.T) {
 	small, large := promptBytes(t, 1<<10), promptBytes(t, 64<<10)
 	if large > small+8<<10 { // ten fragments; a copy of one of them is 64 KiB
@@ -23,8 +23,8 @@ func TestPromptCopiesNoKnownContent(t *testing.T) {
 	}
 }
 
-// promptBytes returns the bytes that a prompt allocates whose loader gives ten
-// fragments of a size, the same each time.
+// promptBytes returns the bytes that a prompt allocates. Its loader returns the same ten fragments
+// of a size each time.
 func promptBytes(t *testing.T, size int) uint64 {
 	list := make([]string, 10)
 	for i := range list {
@@ -34,7 +34,7 @@ func promptBytes(t *testing.T, size int) uint64 {
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(string) (starhost.Context, error) { return given, nil })}}
 	h := newHost(t, starhost.Options{}, p)
 	var out bytes.Buffer
-	least := uint64(math.MaxUint64) // others may allocate meanwhile
+	least := uint64(math.MaxUint64) // other goroutines may allocate meanwhile
 	for range 5 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -10,8 +10,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// What prompts kept is in the store, as it was offered: also what a hook changed on
-// its way out, and not what a budget dropped.
+// The store gets the sent contents as they were offered, including those that a hook changed later,
+// and excluding those that the budget dropped.
 func TestPromptsFillTheStore(t *testing.T) {
 	s := new(fragments.MemoryStore)
 	blot := hookFunc("pre_send", func(e *starhost.Event) starhost.Decision {
@@ -40,7 +40,7 @@ func TestPromptsFillTheStore(t *testing.T) {
 	}
 }
 
-// fullStore takes nothing.
+// fullStore refuses every content.
 type fullStore struct{ fragments.MemoryStore }
 
 func (*fullStore) Put(context.Context, ...fragments.Content) error { return errors.New("full") }

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// TestGatheringOrder: references, then session_start, turn_start, pre_llm_call,
-// within an event in the order of hooks; then target and priority.
+// TestGatheringOrder checks the order of contexts: references, session_start, turn_start,
+// pre_llm_call, within an event in the order of hooks; then target and priority.
 func TestGatheringOrder(t *testing.T) {
 	p := plugin("p", says("pre_llm_call", "4"), says("turn_start", "3"), says("session_start", "2"),
 		hook("turn_start", contextOf(fragments.Fragment{Content: "first", Priority: -1},
@@ -45,7 +45,7 @@ func TestSessionDedup(t *testing.T) {
 	static := plugin("p", hook("pre_llm_call", starhost.TextContext("fact")))
 	tests := []struct {
 		dedup starhost.Dedup
-		want  [][]string // statuses of three prompts: two rounds of a turn, then the next turn
+		want  [][]string // statuses in three prompts: two rounds of a turn, then the next turn
 	}{
 		{"", [][]string{{"fact kept"}, {"fact in_session"}, {"fact in_session"}}},
 		{starhost.DedupSession, [][]string{{"fact kept"}, {"fact in_session"}, {"fact in_session"}}},
@@ -62,7 +62,7 @@ func TestSessionDedup(t *testing.T) {
 	}
 }
 
-// Context of later rounds goes into one user message behind the tool results.
+// A later round's context becomes one user message behind the tool results.
 func TestLaterRounds(t *testing.T) {
 	h := newHost(t, starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}}, echo(),
 		in(1, says("pre_llm_call", "one", "two", "two")), in(2, says("pre_llm_call", "", "three")))
@@ -84,12 +84,12 @@ func TestLaterRounds(t *testing.T) {
 	if p.CacheBreak != nil {
 		t.Errorf("cache break: %+v", p.CacheBreak)
 	}
-	p = prompt(t, turn) // nothing new: nothing is added
+	p = prompt(t, turn) // nothing new, so the prompt adds nothing
 	diff(t, "messages", 4, len(p.Messages))
 	diff(t, "text", "", p.Text.String())
 }
 
-// Plugins see the user's own words, and pre_send what is sent.
+// Plugins see the user's own words, and pre_send the final request.
 func TestOwnWords(t *testing.T) {
 	var before, sent [][]string
 	h := newHost(t, starhost.Options{}, plugin("p",
@@ -130,8 +130,8 @@ func TestSystemText(t *testing.T) {
 		return fragments.Fragment{Content: content, Source: source, Target: fragments.System}
 	}
 	type turn struct {
-		offers []fragments.Fragment // of plugin p1
-		others []fragments.Fragment // of plugin p2
+		offers []fragments.Fragment // from plugin p1
+		others []fragments.Fragment // from plugin p2
 		own    string
 		want   string
 		broken string // cause of the cache break
@@ -195,7 +195,7 @@ func TestSystemText(t *testing.T) {
 	}
 }
 
-// offsetsHold fails the test if the report's offsets do not lead to the content.
+// offsetsHold fails the test if an offset of the report is wrong.
 func offsetsHold(t testing.TB, p *starhost.Prompt) {
 	t.Helper()
 	for _, r := range p.Fragments {
@@ -245,15 +245,15 @@ func TestPreSend(t *testing.T) {
 	if p.CacheBreak != nil {
 		t.Errorf("the same change to each request breaks no cache: got %+v", p.CacheBreak)
 	}
-	// History keeps the original.
+	// The history stores the original.
 	contains(t, "own words", prompt(t, beginIn(t, s, starhost.Request{})).Messages[0].Content.String(), "tell *******")
 }
 
 func TestCacheBreaks(t *testing.T) {
 	type step struct {
 		request starhost.Request
-		send    starhost.Decision // of pre_send
-		want    string            // "cause plugin pos", "" for none
+		send    starhost.Decision // decision of pre_send
+		want    string            // "cause plugin pos", or ""
 	}
 	message := func(text string) starhost.Decision {
 		return starhost.Modify("messages", starhost.NewList([]starhost.Message{{Role: starhost.RoleUser, Content: fragments.NewText(text)}}))
@@ -298,8 +298,8 @@ func TestCacheBreaks(t *testing.T) {
 	}
 }
 
-// The tools of a request are told as they are now, also where the request before had
-// another one in that place, or its caller uses the same memory again.
+// The rendering shows a request's current tools, even if the previous request had another tool in
+// the same place, or the caller changed a tool in place.
 func TestRequestTools(t *testing.T) {
 	tool := func(name, description, parameters string) starhost.Tool {
 		return starhost.Tool{Name: name, Description: description, Parameters: json.RawMessage(parameters)}
@@ -373,8 +373,8 @@ func TestAttachmentsOfLaterRounds(t *testing.T) {
 	}
 }
 
-// Attachments of tool results obey the same limits, and what earlier messages
-// have is not sent again.
+// Attachments of tool results have the same limits, and contents of earlier messages are not sent
+// again.
 func TestToolAttachments(t *testing.T) {
 	png := fragments.Attachment{Content: "png", Name: "a.png"}
 	huge := fragments.Attachment{Content: strings.Repeat("x", 9<<20), Name: "huge.bin"}
@@ -419,9 +419,9 @@ func TestBudgets(t *testing.T) {
 	diff(t, "the failed turn left nothing", []string{"user: important\nhi"}, roles(ask(t, s, starhost.Request{Text: "hi"}).Messages))
 }
 
-// What session_start offered is not lost if the first turn fails.
+// The context of session_start survives a failed first turn.
 func TestOpeningSurvivesAFailedTurn(t *testing.T) {
-	o := starhost.Options{Prompt: starhost.PromptOptions{Dedup: starhost.DedupPrompt}} // else it would be known to be sent
+	o := starhost.Options{Prompt: starhost.PromptOptions{Dedup: starhost.DedupPrompt}} // otherwise the session would count it as sent
 	s := newHost(t, o, in(1, says("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Fragments: []string{"typo:x"}})
 	if _, err := turn.Prompt(context.Background()); err == nil {
@@ -533,8 +533,8 @@ arguments: got [], want an object
 	diff(t, "shared", int64(len(first.Rendering())), second.SharedPrefix)
 }
 
-// A tool's part of the rendering is its name and description as JSON, and its parameters:
-// whatever they are, and whoever brought it, in each prompt.
+// A tool's part of the rendering is its name and description as JSON, and its parameters, for any
+// tool in any prompt.
 func TestRenderingOfTools(t *testing.T) {
 	for _, description := range []string{"plain", `a "quote" and a \`, "<tag> & more", "line\nbreak\x7f", "Grüße \u2028", "\xff"} {
 		t.Run(description, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// tool returns a plugin with one tool, which says whose it is.
+// tool returns a plugin with one tool whose result names the plugin.
 func toolOf(name string, tool starhost.Tool) starhost.Plugin {
 	tool.Name, tool.Description, tool.Pos = "page", "Pages a team.", at(name+".star", 2)
 	if tool.Call == nil {
@@ -144,8 +144,8 @@ func TestOptionsCheck(t *testing.T) {
 	}
 }
 
-// A tool that overrides another is the tool, whatever the order of Add; two that
-// do, and a third, are conflicts.
+// A tool that overrides another one wins in any order of Add. Two such tools, or a third tool, are
+// conflicts.
 func TestOverride(t *testing.T) {
 	plain, other := toolOf("plain", starhost.Tool{}), toolOf("other", starhost.Tool{})
 	over, again := toolOf("over", starhost.Tool{Override: true}), toolOf("again", starhost.Tool{Override: true})
@@ -153,7 +153,7 @@ func TestOverride(t *testing.T) {
 	tests := []struct {
 		name    string
 		plugins []starhost.Plugin
-		want    string // what the tool says, or what Add does
+		want    string // the tool's result, or the error of Add
 		trace   []string
 	}{
 		{"the other first", []starhost.Plugin{plain, over}, "from over", []string{"over  tool page, not that of plain (plain.star:2:1)"}},
@@ -194,8 +194,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Tools are asked once a session whether they are available, and again when the
-// plugins changed.
+// The host asks once for each session whether tools are available, and again when the plugins
+// changed.
 func TestAvailable(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -234,7 +234,7 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-// A session whose start was cut asks again.
+// After an interrupted start, a session asks again.
 func TestAvailableCut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := 0
@@ -377,8 +377,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestAddTwice adds one plugin to two hosts: neither host writes to what the other, or
-// the program, has.
+// TestAddTwice adds one plugin to two hosts and checks that neither host changes data of the other
+// or of the program.
 func TestAddTwice(t *testing.T) {
 	p := starhost.Plugin{
 		Name: "twice",

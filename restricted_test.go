@@ -8,8 +8,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// TestRestricted: the hooks of a restricted plugin may refuse and add context. Whatever else they
-// decide is a failure of theirs, unless the tool is their plugin's own.
+// TestRestricted checks that hooks of a restricted plugin may only refuse and add context. Other
+// decisions are failures, unless the tool is the plugin's own.
 func TestRestricted(t *testing.T) {
 	const failed = "the guard of p1 failed: "
 	tests := []struct {
@@ -17,7 +17,7 @@ func TestRestricted(t *testing.T) {
 		decision    starhost.Decision
 		tool        string
 		foreign     bool
-		want        string // the combined decision, and its reason
+		want        string // the combined decision and its reason
 	}{
 		{"deny", pre, deny, "Bash", true, "deny no"},
 		{"ask", pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "who?"}, "Bash", true, "ask who?"},

@@ -13,7 +13,7 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// reload saves a session and goes on with it as another process would.
+// reload saves a session and resumes it as another process would.
 func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session {
 	saved, err := s.Save(context.Background())
 	if err != nil {
@@ -33,8 +33,8 @@ func reload(t *rapid.T, h *starhost.Host, s *starhost.Session) *starhost.Session
 	return h.Resume(starhost.SessionConfig{ID: s.ID()}, back)
 }
 
-// A session that is saved and loaded after everything that is done with it says
-// the same bytes as one that lives on, and tells its plugins the same.
+// A session that is saved and resumed after every step sends the same bytes, and shows plugins the
+// same, as one that lives on.
 func TestLawSavedSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		offers := map[string][]starhost.Context{}
@@ -56,8 +56,8 @@ func TestLawSavedSession(t *testing.T) {
 	})
 }
 
-// run does steps with a session, saved and loaded after each if reloads is true,
-// and returns what was sent and what events said.
+// run runs steps with a session, and reloads it after each step if reloads is true. It returns the
+// sent texts and the events.
 func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloads bool) (said []string) {
 	ctx := context.Background()
 	fired := map[string]int{}
@@ -93,7 +93,7 @@ func run(t *rapid.T, offers map[string][]starhost.Context, steps []string, reloa
 	return said
 }
 
-// do does one step and returns what it sent.
+// do runs one step and returns the sent text.
 func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []string {
 	switch step {
 	case "fire":
@@ -123,7 +123,7 @@ func do(t *rapid.T, ctx context.Context, s *starhost.Session, step string) []str
 	return []string{p.System, p.Text.String()}
 }
 
-// A turn that is left says nothing of its end, and the session goes on.
+// Leave fires no event for the turn's end, and the session goes on.
 func TestTurnLeave(t *testing.T) {
 	var ends []bool
 	h := newHost(t, starhost.Options{}, plugin("p", hookFunc("turn_end", func(e *starhost.Event) starhost.Decision {
@@ -142,7 +142,7 @@ func TestTurnLeave(t *testing.T) {
 	diff(t, "turn_end", []bool{true}, ends)
 }
 
-// What the agent's own loop added is what plugins see of it, and prompts stay.
+// Plugins see the messages of the agent's own loop, and the contents of prompts stay.
 func TestTurnFollow(t *testing.T) {
 	var seen [][]string
 	h := newHost(t, starhost.Options{}, plugin("p", says("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {

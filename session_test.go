@@ -44,7 +44,7 @@ func TestTurnNumbers(t *testing.T) {
 			t.Error("Session: got another one")
 		}
 		turn.End(context.Background())
-		turn.End(context.Background()) // does nothing
+		turn.End(context.Background()) // a second End does nothing
 	}
 	diff(t, "is_first_turn", []bool{true, false}, firsts)
 }
@@ -70,7 +70,7 @@ func TestValue(t *testing.T) {
 	diff(t, "values", []any{1, 1}, []any{get(), get()})
 }
 
-// Calls that nobody ran are answered when the turn ends.
+// The end of a turn answers calls that did not run.
 func TestUnansweredCalls(t *testing.T) {
 	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Text: "a"})
@@ -87,7 +87,7 @@ func TestUnansweredCalls(t *testing.T) {
 
 func TestBusySessions(t *testing.T) {
 	tests := []struct {
-		maxWaiting, want int // how many may wait
+		maxWaiting, want int // the number of turns that may wait
 	}{{1, 1}, {3, 3}, {-1, 0}, {0, 16}}
 	for _, tt := range tests {
 		s := newHost(t, starhost.Options{MaxWaiting: tt.maxWaiting}).NewSession(starhost.SessionConfig{})
@@ -103,7 +103,7 @@ func TestBusySessions(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if got = append(got, err); len(got) == 2 {
-					cancel() // two are refused at once, the others wait until now
+					cancel() // two were refused at once, the others wait until now
 				}
 			})
 		}
@@ -141,7 +141,7 @@ func TestTurnsOfASessionWait(t *testing.T) {
 	diff(t, "messages", []string{"user: first", "assistant: ok", "user: second"}, roles((<-got).Messages))
 }
 
-// A turn sees the plugins that were there when it began.
+// A turn has the plugins that were in the host when it began.
 func TestAddWhileATurnRuns(t *testing.T) {
 	h := newHost(t, starhost.Options{})
 	s := h.NewSession(starhost.SessionConfig{})
@@ -157,7 +157,7 @@ func TestAddWhileATurnRuns(t *testing.T) {
 	diff(t, "cause", "tools changed", p.CacheBreak.Cause)
 }
 
-// Many sessions of one host, while plugins are added. Under the race detector.
+// Many sessions run on one host while plugins are added. The race detector runs this test.
 func TestConcurrentSessions(t *testing.T) {
 	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
 		return true, nil
@@ -234,7 +234,7 @@ func TestContextBytes(t *testing.T) {
 }
 
 // Each event and each tool call reads the clock once, whichever handler asks. An event inside
-// another does not change the time of the outer one.
+// another one does not change the time of the outer one.
 func TestNowOfEvents(t *testing.T) {
 	var seen []string
 	see := func(what string, turn *starhost.Turn) { seen = append(seen, what+turn.Now().Format(" 04:05")) }

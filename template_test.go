@@ -56,7 +56,7 @@ func TestTemplateFill(t *testing.T) {
 	}
 }
 
-// A text with its dollars doubled is that text; a text of names is their values.
+// A text with doubled dollars renders as itself; a text of names renders as their values.
 func TestLawTemplateFill(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab$_{} \né1"))).Draw(t, "text")
@@ -81,7 +81,7 @@ func templates(name string, tm starhost.Template) starhost.Plugin {
 	}}}
 }
 
-// What a template says goes under what the request says.
+// The request's values win over the template's.
 func TestTemplateInATurn(t *testing.T) {
 	tm := starhost.Template{
 		Prompt: "Review for $what: $input", System: "Be $how.", Model: "big",
@@ -147,8 +147,7 @@ func TestTemplateInATurn(t *testing.T) {
 	diff(t, "template loaders", []starhost.LoaderInfo{{Prefix: "review", Plugin: "tmpl", Description: "By kind.", Pos: at("tmpl.star", 5)}}, h.TemplateLoaders())
 }
 
-// References of a template have the rights of its plugin, not those of the user
-// who named the template.
+// A template's references have the rights of its plugin and not of the user who named the template.
 func TestTemplateReferences(t *testing.T) {
 	secret := starhost.Plugin{Name: "secret", FragmentLoaders: []starhost.FragmentLoader{loader("vault", func(arg string) (starhost.Context, error) { return texts("vault " + arg), nil })}}
 	via := func(ctx context.Context, turn *starhost.Turn, ref string) (starhost.Context, error) {
@@ -167,8 +166,8 @@ func TestTemplateReferences(t *testing.T) {
 	tests := []struct {
 		name, ref string
 		resolve   func(context.Context, *starhost.Turn, string) (starhost.Context, error)
-		want      string // the prompt's text, or the error
-		plugin    string // of the fragment
+		want      string // the prompt's text or the error
+		plugin    string // the fragment's plugin
 	}{
 		{"another plugin's", "vault:x", nil, `template: plugin tmpl may not load "vault:x": the operator must grant "fragment:vault"`, ""},
 		{"one that nobody knows", "volt:x", nil, `unknown fragment reference "volt:x" (did you mean vault:x?)`, ""},
@@ -239,8 +238,8 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// Whatever a plugin has as a template: with a value for every name, the text is
-// filled, unless the names cannot be told; and no value shows that was not named.
+// With a value for every name, any valid template can be filled, and its text contains only values
+// that it names.
 func FuzzTemplateFill(f *testing.F) {
 	f.Add("Review $input for ${what}, $$5")
 	f.Add("${")

@@ -25,17 +25,17 @@ var (
 	approve = starhost.Decision{Action: starhost.ActionApprove}
 )
 
-// respond answers a call instead of its tool.
+// respond returns a decision that answers a call.
 func respond(text string) starhost.Decision {
 	return starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: text}}
 }
 
-// args replaces a call's arguments.
+// args returns a decision that replaces a call's arguments.
 func args(raw string) starhost.Decision {
 	return starhost.Modify("arguments", json.RawMessage(raw))
 }
 
-// in returns a plugin of one hook with a priority, named by it.
+// in returns a plugin of one hook with a priority, which is in its name.
 func in(priority int, h starhost.Hook) starhost.Plugin {
 	h.Priority, h.Pos = priority, at("p.star", priority)
 	return plugin(fmt.Sprintf("p%d", priority), h)
@@ -48,7 +48,7 @@ func failing(event string, mode starhost.FailMode) starhost.Hook {
 		}}
 }
 
-// ticking returns a clock that goes on by a second each time.
+// ticking returns a clock that advances a second with each reading.
 func ticking() func() time.Time {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return func() time.Time {
@@ -57,7 +57,7 @@ func ticking() func() time.Time {
 	}
 }
 
-// refusing denies calls whose arguments have a text.
+// refusing returns a hook that denies calls with a text in their arguments.
 func refusing(text string, d starhost.Decision) starhost.Hook {
 	return hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), text) {
@@ -85,7 +85,7 @@ func TestCombining(t *testing.T) {
 		tools    starhost.Plugin
 		plugins  []starhost.Plugin
 		approver func(context.Context, starhost.ApprovalRequest) (bool, error)
-		want     string // what the model is told; "abort: …" for an aborted turn
+		want     string // the model's result; "abort: …" for an aborted turn
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
 		{"deny of the last of five wins", echo(), []starhost.Plugin{
@@ -185,11 +185,11 @@ func TestCombining(t *testing.T) {
 	}
 }
 
-// TestForeignTool fires a call of an agent's tool and the same call of a plugin's tool. p9 owns a
-// tool of that name, with a schema that no call fits. In both cases the guards see the arguments
-// that the agent would run.
+// TestForeignTool fires a call of an agent's tool and the same call of a plugin's tool. p9
+// registers a tool of that name with a schema that no call fits. In both cases the guards see the
+// agent's arguments.
 func TestForeignTool(t *testing.T) {
-	var plugins []string // that the guard saw as the tool's
+	var plugins []string // the tool's plugins as the guard saw them
 	guard := in(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 		plugins = append(plugins, e.Plugin)
 		if strings.Contains(string(e.Arguments), "rm") {
@@ -210,7 +210,7 @@ func TestForeignTool(t *testing.T) {
 		name    string
 		owner   starhost.Plugin
 		foreign bool
-		want    string // the combined decision, and its reason
+		want    string // the combined decision and its reason
 		plugins []string
 	}{
 		{"a foreign call that a later hook changes", owner(args(`{"command":"rm"}`)), true, "deny no", []string{"", ""}},
@@ -236,7 +236,7 @@ func TestForeignTool(t *testing.T) {
 	}
 }
 
-// onceAllowed denies when it is asked a second time.
+// onceAllowed allows the first call and denies the second.
 func onceAllowed() starhost.Hook {
 	n := 0
 	return hookFunc(pre, func(*starhost.Event) starhost.Decision {
@@ -331,7 +331,7 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// manyProblems is what is told of 100 texts in the place of numbers.
+// manyProblems returns the problems of 100 texts in place of numbers.
 func manyProblems() string {
 	var lines []string
 	for i := range 100 {
@@ -356,7 +356,7 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
-// A tool that fails tells the model so, and goes on through post_tool_call.
+// The model gets a tool's failure as an is_error result, which passes post_tool_call.
 func TestFailingTools(t *testing.T) {
 	big := strings.Repeat("x", 11_000)
 	tests := []struct {
@@ -402,7 +402,7 @@ func TestFailingTools(t *testing.T) {
 	}
 }
 
-// Modified results reach the next handler, with their is_error.
+// The next handler gets a modified result with its is_error.
 func TestPostToolCallPipeline(t *testing.T) {
 	var saw []string
 	watch := func(e *starhost.Event) starhost.Decision {
@@ -419,7 +419,7 @@ func TestPostToolCallPipeline(t *testing.T) {
 	diff(t, "result", starhost.Result{ForLLM: "text alone", IsError: true, Attachments: []fragments.Attachment{image}}, got)
 }
 
-// An abort anywhere below a handler's own tool call ends the whole turn.
+// An abort below a handler's own tool call ends the whole turn.
 func TestNestedCalls(t *testing.T) {
 	var lanes []string
 	p := echo()
@@ -519,13 +519,13 @@ func TestApprovalRequest(t *testing.T) {
 		p, in(1, hook(pre, askFor)), in(2, hook(pre, args(`{"text":"final"}`))))
 	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
 	diff(t, "request", starhost.ApprovalRequest{
-		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, though p1 was asked twice
+		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, although p1 was called twice
 		Call: starhost.ToolCall{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"final"}`)},
 	}, got)
 }
 
-// What is offered is what each tool alone says, and whoever changes the list that a host
-// gives changes nothing of the host.
+// The host offers the tools that its filter admits, by name. A caller that changes the host's list
+// does not change the host.
 func TestLawOffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,3}`), 0, 6, rapid.ID).Draw(t, "tools")

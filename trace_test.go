@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTraceReaders: what the trace says does not depend on when it is read, and a
-// report stays as it was through later turns.
+// TestTraceReaders checks that the trace does not depend on when a program reads it, and that later
+// turns do not change a report.
 func TestTraceReaders(t *testing.T) {
 	decisions := []starhost.Decision{
 		{}, starhost.TextContext("hello"), starhost.Modify("model", "m2"), {Action: starhost.ActionDeny}, {Action: starhost.ActionAbort, Reason: "enough"},

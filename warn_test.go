@@ -9,21 +9,21 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// warning makes a plugin one that only warns.
+// warning returns a plugin that only warns.
 func warning(p starhost.Plugin) starhost.Plugin {
 	p.Warn = true
 	return p
 }
 
-// TestWarnMode: denials of a plugin that only warns are logged and traced, and
-// change nothing; those of others count.
+// TestWarnMode checks that denials of a plugin that only warns are logged and traced without
+// effect, and that the denials of other plugins count.
 func TestWarnMode(t *testing.T) {
 	mustAsk := echo()
 	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
 	tests := []struct {
 		name    string
 		plugins []starhost.Plugin
-		want    string // what the model is told
+		want    string // the model's result
 		logs    []string
 		trace   []string
 	}{
@@ -56,7 +56,7 @@ func TestWarnMode(t *testing.T) {
 	}
 }
 
-// traced returns what the turn's handlers did, each with its plugin.
+// traced returns the traces of the turn with their plugins.
 func traced(turn *starhost.Turn) []string {
 	var list []string
 	for _, h := range turn.Hooks() {
@@ -65,7 +65,7 @@ func traced(turn *starhost.Turn) []string {
 	return list
 }
 
-// A firing reports the decision, and combines it with nothing.
+// Fire reports a would-be denial among the decisions, but not as the event's decision.
 func TestWarnModeWhenFired(t *testing.T) {
 	h := newHost(t, starhost.Options{}, warning(in(1, hook(pre, deny))))
 	out, err := begin(t, h, starhost.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
