@@ -130,7 +130,7 @@ type table interface {
 }
 
 // watchGrowth charges for the collisions of k, which was inserted into a table of n entries. Small
-// tables cost nothing.
+// tables of light keys cost nothing.
 func (w *worker) watchGrowth(op string, t table, k starlark.Value, n int, weight uint64) error {
 	if t.Len() == n || n < watchedLen && weight < heavyWeight {
 		return nil

@@ -32,7 +32,7 @@ func rewrite(f *syntax.File, predeclared func(name string) bool, sites *probeSit
 
 // A rewriter has the state of one rewrite.
 type rewriter struct {
-	isShadowed  func(name string) bool // the file redefines a name of the universe
+	isShadowed  func(name string) bool // whether the file redefines a name of the universe
 	kinds       intKinds               // kinds of the variables of the current function
 	nodes       int                    // number of statements and expressions so far
 	temporaries int                    // number of temporary variables so far
