@@ -28,7 +28,7 @@ func (b *budget) limitTo(p *budget, steps uint64) {
 	b.maxOutput = min(p.output+b.maxOutput, p.maxOutput)
 }
 
-// copySpent copies the spending of a nested call, which began with that of b.
+// copySpent replaces the spending of b by that of its nested call, which includes it.
 func (b *budget) copySpent(nested *budget) {
 	b.alloc, b.output = nested.alloc, nested.output
 }

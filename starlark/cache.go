@@ -78,9 +78,9 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 	return s.data, true
 }
 
-// Note returns the result of find for the syntax tree of the file. The cache stores it by its kind,
-// so find must depend on the name and the text of the file alone, and each find needs its own kind.
-// The cache does not store errors. No caller may change the result.
+// Note returns the result of find for the syntax tree of the file. The cache stores one result for
+// each file and kind. So find must depend on the name and the text of the file alone, and each find
+// needs a different kind. The cache does not store errors. No caller may change the result.
 func (f *File) Note(kind string, find func(*syntax.File) ([]byte, error)) ([]byte, error) {
 	key := f.key.itemKey("note", kind)
 	f.cache.mu.Lock()

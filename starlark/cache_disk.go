@@ -83,7 +83,7 @@ func openPrivate(dir string, create bool) (*os.Root, error) {
 		err = errors.New("the folder is another user's")
 	}
 	if err != nil {
-		root.Close() // nothing was written
+		root.Close() // the folder was only read
 		return nil, reasonOf(err)
 	}
 	return root, nil
@@ -193,7 +193,7 @@ func encodeItems(used map[cacheKey][]byte, others map[cacheKey]storedItem) []byt
 // replaceFile writes the file of a cache under another name and renames it, so that readers
 // see the old file or the new one. It removes the temporary files of crashed programs.
 func replaceFile(root *os.Root, data []byte) error {
-	list, _ := fs.ReadDir(root.FS(), ".") // starhost leaves orphans that it cannot list
+	list, _ := fs.ReadDir(root.FS(), ".") // orphans that starhost cannot list stay
 	for _, f := range list {
 		info, err := f.Info()
 		if strings.HasSuffix(f.Name(), tempEnd) && err == nil && time.Since(info.ModTime()) > orphanAge {

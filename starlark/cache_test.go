@@ -293,8 +293,8 @@ func TestCacheLinks(t *testing.T) {
 	}
 }
 
-// TestCacheManyAtOnce lets many caches share a folder, as processes do. Each finds complete items
-// or nothing, and the file contains the items of the last ones in the end.
+// TestCacheManyAtOnce lets many caches share a folder, as processes do. Each cache finds complete
+// items or none. At the end, the file has the items of the last caches.
 func TestCacheManyAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	want := runCached(t, nil, cachedSource)

@@ -10,8 +10,8 @@ import (
 )
 
 // compare compares x and y as the interpreter does, and charges for each pair of values. The
-// interpreter compares a shared part each time that it meets it, so there can be far more pairs
-// than values.
+// interpreter compares a shared part again at each place, so there can be far more pairs than
+// values.
 func (w *worker) compare(op syntax.Token, x, y starlark.Value) (bool, error) {
 	if isScalar(x) && isScalar(y) {
 		return starlark.Compare(op, x, y)
@@ -90,7 +90,7 @@ func (w *worker) compareByStock(op syntax.Token, x, y starlark.Value, depth int)
 	return starlark.CompareDepth(op, x, y, depth)
 }
 
-// mirroredOps maps an operator to the one that means the same after an exchange of its operands.
+// mirroredOps maps an operator to its mirror image: x < y means y > x.
 var mirroredOps = map[syntax.Token]syntax.Token{
 	syntax.EQL: syntax.EQL, syntax.NEQ: syntax.NEQ,
 	syntax.LT: syntax.GT, syntax.GT: syntax.LT, syntax.LE: syntax.GE, syntax.GE: syntax.LE,

@@ -1,7 +1,7 @@
 package starlark
 
 // A price says how much an operation costs in addition to the step of its instruction. The cost
-// depends on the units of work that it is about to do. One step stands for 10 to 100 ns.
+// grows with the units of its work. One step stands for 10 to 100 ns.
 type price struct {
 	op    string  // the operation's name in errors
 	unit  string  // the thing that is counted
@@ -63,7 +63,7 @@ var priceTable = []*price{
 	jsonNode, jsonText, jsonRead, jsonList, jsonItem, jsonLines,
 }
 
-// These bounds separate work that is so small that its instruction pays for it.
+// Work below these bounds is so small that its instruction pays for it.
 const (
 	smallText  = 128 // bytes that a search may read without a charge
 	smallEqual = 256 // bytes that a comparison or a hash may read without a charge

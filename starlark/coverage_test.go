@@ -193,8 +193,8 @@ func sameWithCoverage(t rapid.TB, src string) {
 	}
 }
 
-// scriptsOfAllKinds have every statement in every place that a probe could disturb, and the
-// statements with the most probes for their steps.
+// scriptsOfAllKinds have every statement in every place that a probe could disturb. Some have as
+// many probes for each step as possible.
 var scriptsOfAllKinds = []string{
 	"x = 1\n",
 	"1\n'doc'\n",

@@ -29,8 +29,8 @@ func (h *helper) CallInternal(
 	return h.run(th, args, kwargs)
 }
 
-// helpers has all helpers by the names that rewritten source uses: those of operators and other
-// syntax, and one for each name of a method of a core type.
+// helpers has all helpers by the names that rewritten source uses. Each operator, each other
+// guarded syntax, and each method name of a core type has one.
 var helpers = sync.OnceValue(func() starlark.StringDict {
 	m := make(starlark.StringDict, 128)
 	for name, do := range syntaxHelpers {

@@ -82,7 +82,7 @@ func (w *worker) payHostValue(op string, v starlark.Value) error {
 	if isAtom(v) {
 		return nil
 	}
-	if texts, ok := v.(TextValue); ok { // the same charges as those of the walk, without its setup
+	if texts, ok := v.(TextValue); ok { // charges as the walk does, without its setup
 		if err := w.payAs(op, quotedByteScan, uint64(texts.TextBytes())); err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (w *worker) payHostValue(op string, v starlark.Value) error {
 	return err
 }
 
-// payHostOperands charges for the size of the values if one of them stands for a list or dict,
-// because the host's code for its operators may read all of them.
+// payHostOperands charges for all values if one of them stands for a list or dict, because the
+// host's operators may read all of them.
 func (w *worker) payHostOperands(op string, values ...starlark.Value) error {
 	if !slices.ContainsFunc(values, isHost) {
 		return nil

@@ -76,8 +76,8 @@ type binding struct {
 	value syntax.Expr  // nil for a loop variable
 }
 
-// lowerKinds lowers the kind of each variable to those of its assigned values. It reports whether a
-// kind changed.
+// lowerKinds lowers the kind of each variable as far as its assigned values require. It reports
+// whether a kind changed.
 func (b *bindings) lowerKinds() bool {
 	changed := false
 	for _, v := range b.values {

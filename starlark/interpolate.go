@@ -10,7 +10,7 @@ import (
 )
 
 // maxPlainSize is the largest result for which interpolatePlain allocates memory. It allocates
-// before it can tell whether it supports the format.
+// before it has checked the whole format.
 const maxPlainSize = 64 << 10
 
 // interpolate evaluates format % arg and charges for it. It formats strings and small integers

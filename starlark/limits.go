@@ -109,7 +109,7 @@ type LimitError struct {
 	Func  string // the function that was running
 
 	fromCaller bool   // the limit is the caller's, not a lower one of the nested call
-	setting    string // the setting that raises it, if not that of its kind
+	setting    string // the setting that raises it; "" means the one of its kind
 }
 
 // wholeScript is the Op of a limit that all operations together reached.

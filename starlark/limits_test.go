@@ -400,7 +400,7 @@ func TestComprehensionTargets(t *testing.T) {
 	}
 }
 
-// A listView stands for a list, as a host's views do.
+// A listView stands for a list, as the lists of a host do.
 type listView struct{ starlark.Tuple }
 
 func (listView) Type() string      { return "view" }

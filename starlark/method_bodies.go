@@ -237,8 +237,9 @@ func updateDictMethod(c *call) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// combineSets implements the methods of sets that take other iterables. They hash the elements of
-// these, and a copy of the set hashes its own elements again.
+// combineSets implements the methods of sets that take other iterables. It charges for hashing the
+// elements of the arguments. If the method copies the set, it also charges for hashing those of the
+// set again.
 func combineSets(c *call) (starlark.Value, error) {
 	s := c.recv.(*starlark.Set)
 	if c.method.units != nil {

@@ -17,8 +17,8 @@ type compiledProgram struct {
 }
 
 // env returns the names that the program uses; those of extra have priority. It contains no other
-// names, because functions refer to their environment as long as they live. It may be base, which
-// all programs share.
+// names, because each function keeps its environment in memory. It may be base, which all programs
+// share.
 func (p *compiledProgram) env(base, extra, probes starlark.StringDict) starlark.StringDict {
 	if len(extra)+len(probes) == 0 {
 		return base

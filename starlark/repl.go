@@ -116,8 +116,8 @@ func (r *REPL) Read() (*Input, error) {
 	return &Input{f}, nil
 }
 
-// readStatement reads lines until they form a statement or cannot begin one. The error is that of
-// next.
+// readStatement reads lines until they form a statement or cannot begin one. The error is the error
+// of nextLine.
 func (r *REPL) readStatement() (stopped error) {
 	begin, last := len(r.lines), len(r.lines)
 	f, _ := r.sandbox.dialect.ParseCompoundStmt(replName, func() ([]byte, error) {
@@ -224,8 +224,8 @@ func (w *worker) runInput(r *REPL, f *File) (_ string, err error) {
 }
 
 // bindNames returns a copy of f that assigns its last expression to exprResult. The copy first
-// binds each name that f binds to its current value, so that x += 1 works on an earlier x. The
-// names that it returns are the environment of the copy.
+// binds each name that f binds to its current value, so that x += 1 works on an earlier x.
+// bindNames also returns the environment of the copy.
 func (r *REPL) bindNames(f *File) (*File, starlark.StringDict) {
 	tree, names := *f.tree, maps.Clone(r.names)
 	tree.Options = &replDialect

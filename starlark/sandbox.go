@@ -91,7 +91,8 @@ func New(opts Options) *Sandbox {
 	return v.sandbox(opts)
 }
 
-// With returns a sandbox with the names of s, after the last Define. The two share nothing else.
+// With returns a sandbox with the names of s, after the last Define of s. The two sandboxes share
+// nothing else.
 func (s *Sandbox) With(opts Options) *Sandbox { return s.vocabulary.sandbox(opts) }
 
 func (v *vocabulary) sandbox(opts Options) *Sandbox {

@@ -5,10 +5,10 @@ import (
 	"go.starlark.net/starlarkstruct"
 )
 
-// stableHash returns the interpreter's hash of a key, except for long strings. The hash of a long
-// string differs in each process, so a charge that depends on it would not repeat. Here such
-// strings have a hash that repeats, because a script can put them into tuples beside elements that
-// collide.
+// stableHash returns the interpreter's hash of a key, except for long strings. The interpreter's
+// hash of a long string differs in each process, so a charge that depends on it would not repeat.
+// stableHash gives long strings a repeatable hash, because a script can put them into tuples
+// together with elements that collide.
 func stableHash(k starlark.Value) uint32 {
 	switch k := k.(type) {
 	case starlark.String:

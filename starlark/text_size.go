@@ -32,7 +32,7 @@ func words(x starlark.Int) uint64 {
 }
 
 // A textWalk visits the expanded tree of a value, as str, repr and json do: it visits a shared part
-// once for each place. It charges a step for each value, and computes an upper bound of the text's
+// again at each place. It charges a step for each value, and computes an upper bound of the text's
 // length.
 type textWalk struct {
 	w     *worker

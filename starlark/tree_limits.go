@@ -73,7 +73,7 @@ func (c *treeCheck) checkFunction(pos syntax.Position, params []syntax.Expr) {
 }
 
 // checkLoadedName checks a name in a load statement. The parser accepts any string there, but a
-// load must not bind a name that no script can spell, such as that of a helper.
+// load must not bind a name that no script can spell, such as the name of a helper.
 func (c *treeCheck) checkLoadedName(id *syntax.Ident) {
 	if !isIdentifier(id.Name) && c.err == nil {
 		c.err = &Error{Pos: posOf(id.NamePos), Msg: "load: " + quoteShort(id.Name) + " is not a name", Code: "E0103"}

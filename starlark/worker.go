@@ -106,7 +106,7 @@ func (s *Sandbox) startRun(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-// lowerSteps lowers the step limit of a new run to that of most.
+// lowerSteps lowers the step limit of a new run to its allowance.
 func (w *worker) lowerSteps(most Allowance) {
 	if n := addClamped(w.budget.startSteps, multiplyClamped(most.Steps, w.sandbox.stepRate())); n < w.budget.maxSteps {
 		w.budget.maxSteps, w.budget.ownSteps, w.budget.stepSetting = n, true, most.Setting
