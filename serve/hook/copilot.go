@@ -158,6 +158,9 @@ func copilotPrompt(e *Event, v *verdict) string {
 	}
 	text := resultText(e.raw["transformedPrompt"])
 	if v.words != e.prompt && v.words != "" {
+		if !strings.Contains(text, e.prompt) {
+			v.addUnsupported("%s: a plugin changed the user's words, which Copilot's prompt does not contain", e.name)
+		}
 		text = strings.Replace(text, e.prompt, v.words, 1)
 	} else if v.context == "" {
 		return ""

@@ -131,6 +131,29 @@ func TestUnreadableText(t *testing.T) {
 	}
 }
 
+// TestCopilotWords checks that starhost reports a change of the user's words that it cannot make in
+// Copilot's prompt.
+func TestCopilotWords(t *testing.T) {
+	h := hostOf(t, hookOn("turn_start", func(context.Context, *starhost.Event) starhost.Decision {
+		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "new"}}
+	}))
+	for transformed, want := range map[string]string{
+		"<p>old</p>":   `"<p>new</p>"`,
+		"<p>o l d</p>": "a plugin changed the user's words",
+	} {
+		payload := fmt.Sprintf(`{"sessionId":"s","timestamp":1,"prompt":"old","transformedPrompt":%q}`, transformed)
+		e, err := hook.AgentOf("copilot").Read([]byte(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, store, err := e.Answer(t.Context(), h, hook.Options{})
+		store()
+		if err != nil || !strings.Contains(answer.Out+answer.Err, want) {
+			t.Errorf("%s: got %+v, %v, want %s", transformed, answer, err, want)
+		}
+	}
+}
+
 // TestDocumented checks which events count as documented by their agent.
 func TestDocumented(t *testing.T) {
 	for _, tt := range []struct {
