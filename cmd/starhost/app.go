@@ -155,12 +155,12 @@ func (a *app) addLog(line starhost.LogLine) { a.logs = append(a.logs, line) }
 // writeLogs writes the lines that handlers logged, except lines that the report of errors
 // repeats, and except debug lines without -v.
 func (a *app) writeLogs() {
-	told := map[string]bool{}
+	inReport := map[string]bool{}
 	for _, p := range a.problems {
-		told[p.logged] = true
+		inReport[p.logged] = true
 	}
 	for _, line := range a.logs {
-		if told[line.Plugin+" "+line.Text] || line.Level == "debug" && !a.verbose {
+		if inReport[line.Plugin+" "+line.Text] || line.Level == "debug" && !a.verbose {
 			continue
 		}
 		a.writeLog(line)

@@ -264,11 +264,11 @@ func sampleArguments(t *starhost.Tool) json.RawMessage {
 // addLoaders adds a benchmark of the loader of each reference, and one that merges all loaded
 // fragments. It adds the references that can be loaded to the later requests.
 func (b *bencher) addLoaders(ctx context.Context) error {
-	var given [][]fragments.Fragment
-	asked := map[string]bool{} // the prefixes of the references
+	var loaded [][]fragments.Fragment
+	prefixes := map[string]bool{} // of references
 	for _, ref := range b.flags.fragments {
 		prefix, _, _ := strings.Cut(ref, ":")
-		asked[prefix] = true
+		prefixes[prefix] = true
 		seen := len(b.turn.Hooks())
 		got, err := b.turn.Load(ctx, []string{ref})
 		if _, unknown := errors.AsType[*starhost.UnknownRefError](err); unknown {
@@ -278,7 +278,7 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 			b.warnSkipped(starhost.Pos{}, "-f "+ref, err.Error())
 			continue
 		}
-		given = append(given, got[0].Fragments)
+		loaded = append(loaded, got[0].Fragments)
 		b.request.Fragments = append(b.request.Fragments, ref)
 		m := &benchmark{kind: "loader", subject: ref, inTurn: true}
 		traces := b.turn.Hooks()[seen:]
@@ -291,13 +291,13 @@ func (b *bencher) addLoaders(ctx context.Context) error {
 		b.benchmarks = append(b.benchmarks, m)
 	}
 	for _, l := range ownLoaders(b.set) {
-		if !asked[l.Prefix] {
+		if !prefixes[l.Prefix] {
 			b.warnSkipped(l.Pos, "loader "+l.Prefix+":", "-f "+l.Prefix+":ARG gives it an argument")
 		}
 	}
-	if len(given) > 0 {
+	if len(loaded) > 0 {
 		b.benchmarks = append(b.benchmarks, &benchmark{kind: "merge", op: func(context.Context) error {
-			_ = fragments.Merge(given...).Text()
+			_ = fragments.Merge(loaded...).Text()
 			return nil
 		}})
 	}

@@ -281,10 +281,10 @@ func (c *checkRun) addErrors(err error, plugin string) {
 // addError adds an error once. A file that a plugin loads is checked twice: with the plugin and
 // by itself.
 func (c *checkRun) addError(p problem) {
-	known := slices.ContainsFunc(c.findings, func(f finding) bool {
+	exists := slices.ContainsFunc(c.findings, func(f finding) bool {
 		return f.pos == p.pos && f.message == p.message && p.pos.Line > 0
 	})
-	if !known {
+	if !exists {
 		c.addFinding(finding{problem: p})
 	}
 }

@@ -36,8 +36,8 @@ The exit code is 1 if the command was denied, or says that it failed.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCommand(cmd.Context(), &f, args) },
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return a.completeCommand(cmd.Context(), &f, args, typed), cobra.ShellCompDirectiveNoFileComp
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			return a.completeCommand(cmd.Context(), &f, args, word), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	f.add(cmd)
@@ -149,13 +149,13 @@ func (a *app) printCommandJSON(r *starhost.CommandReply) error {
 
 // completeCommand returns the names of commands, or the values that the command completes its
 // argument to.
-func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, typed string) []string {
+func (a *app) completeCommand(ctx context.Context, f *loadFlags, args []string, word string) []string {
 	return a.registeredNames(ctx, f, nil, func(set *loader.Set) []string {
 		if len(args) == 0 {
 			return commandNames(set.Host)
 		}
 		before := strings.TrimPrefix(shellwords.Join(args[1:])+" ", " ") // the command completes all words as one
-		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+typed)
+		words, err := set.Host.NewSession(commandSession(set)).Complete(ctx, "/"+args[0]+" "+before+word)
 		if err != nil { // the command cannot complete
 			return nil
 		}

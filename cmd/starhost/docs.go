@@ -108,13 +108,13 @@ func (r reference) part(name string) reference {
 
 // filter returns the items that fit, in order.
 func filter[T any](items []T, fits func(T) bool) []T {
-	var kept []T
+	var fitting []T
 	for _, item := range items {
 		if fits(item) {
-			kept = append(kept, item)
+			fitting = append(fitting, item)
 		}
 	}
-	return kept
+	return fitting
 }
 
 func (r reference) isEmpty() bool {

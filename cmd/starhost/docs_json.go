@@ -117,12 +117,12 @@ type param struct{ Name, Type, Default string }
 // builtin.
 func paramsOf(e call.Entry) []param {
 	list := strings.TrimSuffix(strings.TrimPrefix(e.Signature, e.Name+"("), ")")
-	typ, typed := builtins.TypeOf(e.Name)
+	typ, hasType := builtins.TypeOf(e.Name)
 	var params []param
 	for i, text := range builtins.SplitParams(list) {
 		var p param
 		p.Name, p.Default, _ = strings.Cut(text, "=")
-		if typed {
+		if hasType {
 			p.Type = typ.Params[i]
 		}
 		params = append(params, p)

@@ -58,7 +58,7 @@ func stubsOf(module string, entries []call.Entry) string {
 	var out strings.Builder
 	done := map[string]bool{}
 	for _, e := range entries {
-		if _, typed := builtins.TypeOf(e.Name); !typed || isParameter(e) {
+		if _, hasType := builtins.TypeOf(e.Name); !hasType || isParameter(e) {
 			continue // Python defines it, or it is a parameter of handlers
 		}
 		member, _, inner := strings.Cut(strings.TrimPrefix(e.Name, module), ".")

@@ -204,7 +204,7 @@ func TestDocsOfEveryName(t *testing.T) {
 func TestStubs(t *testing.T) {
 	stubs := runDocs(t, "docs", "-F", "pyi")
 	for _, e := range wholeReference().entries() {
-		if _, typed := builtins.TypeOf(e.Name); !typed || isParameter(e) {
+		if _, hasType := builtins.TypeOf(e.Name); !hasType || isParameter(e) {
 			continue
 		}
 		member := e.Name[strings.LastIndexByte(e.Name, '.')+1:]

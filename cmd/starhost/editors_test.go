@@ -41,14 +41,14 @@ def page(team):
 register_tool(page,name = "page")
 `
 
-// TestEditorsPyright checks the page's typed plugin. If Pyright is installed, it must
+// TestEditorsPyright checks the page's plugin with types. If Pyright is installed, it must
 // understand the plugin and the starter from the stubs.
 func TestEditorsPyright(t *testing.T) {
 	const name = "plugins/runbook.star"
-	typed := editorBlocks(t)[name]
+	source := editorBlocks(t)[name]
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		name: typed, "runbook.py": typed, "wrong.py": "register_tol(1)\nfragment(1)\n",
+		name: source, "runbook.py": source, "wrong.py": "register_tol(1)\nfragment(1)\n",
 		"pyrightconfig.json": `{"reportUndefinedVariable": false}`,
 	})
 	m := machine{dir}

@@ -309,8 +309,8 @@ func (a *app) runTurn(ctx context.Context, f *evalFlags, e *evaluation, session 
 	}
 	defer func() {
 		e.turn.End(ctx)
-		first, asked := e.turn.FirstNow()
-		e.readsClock, e.now = asked && f.now == "", first
+		first, read := e.turn.FirstNow()
+		e.readsClock, e.now = read && f.now == "", first
 	}()
 	if f.wantsPrompt() {
 		if e.prompt, err = e.turn.Prompt(ctx); err != nil {

@@ -23,12 +23,12 @@ var flagSamples = map[string][]string{
 func TestPrintConfigFlags(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	given := map[string]string{"log-format": "json", "now": "2026-01-01", "config": "rel.toml", "directory": "."}
+	fixed := map[string]string{"log-format": "json", "now": "2026-01-01", "config": "rel.toml", "directory": "."}
 	args := []string{"hook", "picoclaw"}
 	want := map[string]string{}
 	hookFlagsOf(t).VisitAll(func(f *pflag.Flag) {
 		values := flagSamples[f.Value.Type()]
-		if v := given[f.Name]; v != "" {
+		if v := fixed[f.Name]; v != "" {
 			values = []string{v}
 		}
 		switch f.Name {

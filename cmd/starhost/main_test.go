@@ -274,14 +274,14 @@ func TestCodesExplained(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no goldens: %v", err)
 	}
-	known := topics()
+	names := topics()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`\[(E\d{4})\]\n`).FindAllSubmatch(text, -1) {
-			if !slices.Contains(known, string(m[1])) {
+			if !slices.Contains(names, string(m[1])) {
 				t.Errorf("%s: nothing explains %s", filepath.Base(file), m[1])
 			}
 		}

@@ -26,12 +26,12 @@ func processContext(getenv func(string) string) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var s processSetup
 	s.catchSignals = sync.OnceFunc(func() {
-		asked := make(chan os.Signal, 1)
-		signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a closed pipe is an error, see app.end
 		go func() {
-			cause := <-asked
-			signal.Stop(asked)
+			cause := <-signals
+			signal.Stop(signals)
 			cancel(signalError{cause})
 		}()
 	})

@@ -173,11 +173,11 @@ func TestREPLEnds(t *testing.T) {
 	for name, line := range map[string]string{"running": forever, "waiting": "print(\"started\")\n"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			typed, typing := io.Pipe()
-			defer typing.Close()
-			go io.WriteString(typing, line)
+			in, keys := io.Pipe()
+			defer keys.Close()
+			go io.WriteString(keys, line)
 			out := &when{word: "started", do: cancel}
-			code, stderr := replIn(t, ctx, typed, out)
+			code, stderr := replIn(t, ctx, in, out)
 			if code != exitInterrupted || !strings.Contains(stderr, "interrupted [E0709]") {
 				t.Errorf("got exit code %d and %q, want %d and that it was interrupted", code, stderr, exitInterrupted)
 			}

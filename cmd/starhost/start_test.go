@@ -60,10 +60,10 @@ func TestStart(t *testing.T) {
 		}
 		count++
 		sum += size
-		switch most, known := preparing[name]; {
-		case !known && size >= 8<<10:
+		switch most, listed := preparing[name]; {
+		case !listed && size >= 8<<10:
 			t.Errorf("%s allocates %d B before main begins, want less than 8 KiB: make what it is when it is needed, or do without the package", name, size)
-		case known && size > most<<10:
+		case listed && size > most<<10:
 			t.Errorf("%s allocates %d B before main begins, want at most %d KiB", name, size, most)
 		}
 	}

@@ -84,13 +84,13 @@ func docstringHeaders(f *file) {
 // The parameter ctx and private parameters need no description.
 func docstringArgs(f *file) {
 	f.eachDocstring(func(d *build.DefStmt, s *build.StringExpr, lines []string) {
-		told, ok := describedArgs(lines)
+		described, ok := describedArgs(lines)
 		if !ok {
 			return
 		}
 		for _, p := range d.Params {
 			name, _ := build.GetParamName(p)
-			if name != "" && name != "ctx" && name != "*" && !strings.HasPrefix(name, "_") && !told[name] {
+			if name != "" && name != "ctx" && name != "*" && !strings.HasPrefix(name, "_") && !described[name] {
 				f.warn(p, "parameter %s is missing under Args:", name)
 			}
 		}
