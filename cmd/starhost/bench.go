@@ -265,7 +265,7 @@ func sampleArguments(t *starhost.Tool) json.RawMessage {
 // fragments. It adds the references that can be loaded to the later requests.
 func (b *bencher) addLoaders(ctx context.Context) error {
 	var loaded [][]fragments.Fragment
-	prefixes := map[string]bool{} // of references
+	prefixes := map[string]bool{}
 	for _, ref := range b.flags.fragments {
 		prefix, _, _ := strings.Cut(ref, ":")
 		prefixes[prefix] = true
