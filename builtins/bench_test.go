@@ -96,8 +96,8 @@ func (l *loadedScript) inTurns(b *testing.B, work func(*starhost.Turn) error) {
 	}
 }
 
-// raw passes work a function that calls the script's first handler by the interpreter alone.
-// All calls use the same thread of the sandbox and the same arguments.
+// raw runs work with a function that makes the interpreter call the script's first handler. All
+// calls use the same thread of the sandbox and the same arguments.
 func (l *loadedScript) raw(t testing.TB, e *starhost.Event, args []string, work func(call func() error)) {
 	t.Helper()
 	fn := l.rec.Handlers()[0].(*starlark.Function)

@@ -53,7 +53,7 @@ func deriveSchema(c call.Call, sig *signature) (s toolSchema, err error) {
 	for i := range properties {
 		d := &properties[i]
 		s.shape.put(d.name, d.typ.shape())
-		s.valid = s.valid && d.plain()
+		s.valid = s.valid && d.hasScalarDefault()
 	}
 	return s, nil
 }
@@ -249,8 +249,9 @@ func deriveProperty(p param, doc argDoc) (property, error) {
 // hasDefault reports whether the schema states a default.
 func (d *property) hasDefault() bool { return d.value != nil && d.value != starlark.None }
 
-// plain reports whether the default is a single value that every reader of JSON accepts.
-func (d *property) plain() bool {
+// hasScalarDefault reports whether the default is a single value, which every reader of JSON
+// accepts.
+func (d *property) hasScalarDefault() bool {
 	switch v := d.value.(type) {
 	case nil, starlark.NoneType, starlark.String, starlark.Bool, starlark.Float:
 		return true
