@@ -40,8 +40,8 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// steady returns a side whose operations take d each.
-func steady(d time.Duration) side {
+// sleepSide returns a side whose operations take d each.
+func sleepSide(d time.Duration) side {
 	return func(n int) (time.Duration, error) { return time.Duration(n) * d, nil }
 }
 
@@ -60,7 +60,7 @@ func TestCompare(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &rig{pairs: 3, span: time.Microsecond, tell: func(row) {}}
-			if err := r.compare(claim{"P0", "x", tt.want}, steady(tt.ours), steady(tt.base)); err != nil {
+			if err := r.compare(claim{"P0", "x", tt.want}, sleepSide(tt.ours), sleepSide(tt.base)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.row, strings.Join(strings.Fields(r.rows[0].String()), " ")); diff != "" {
@@ -72,12 +72,12 @@ func TestCompare(t *testing.T) {
 
 func TestAgainstWhatIsMissing(t *testing.T) {
 	r := &rig{tell: func(row) {}}
-	err := r.against(claim{"P0", "x", atMost(1)}, steady(1), func() (side, error) { return nil, missing{"apt install python3-pluggy"} })
+	err := r.compareWith(claim{"P0", "x", atMost(1)}, sleepSide(1), func() (side, error) { return nil, missingPeerError{"apt install python3-pluggy"} })
 	if err != nil || len(r.rows) != 1 || r.rows[0].skipped != "needs apt install python3-pluggy" {
 		t.Errorf("got %v, %v, want one row that is skipped", r.rows, err)
 	}
 	broken := errors.New("broken")
-	if err := r.against(claim{}, steady(1), func() (side, error) { return nil, broken }); err != broken {
+	if err := r.compareWith(claim{}, sleepSide(1), func() (side, error) { return nil, broken }); err != broken {
 		t.Errorf("got %v, want %v: only what is missing is skipped", err, broken)
 	}
 }

@@ -36,7 +36,7 @@ func goalOf(id string) (goal, error) {
 	return goal{}, fmt.Errorf("-only: got %s, want one of %s", id, strings.Join(ids, ", "))
 }
 
-// A claim is a measurement with its wanted figure.
+// A claim is a measurement with the figure that meets its goal.
 type claim struct {
 	goal string // as "P1b"
 	what string // ours, and its base
@@ -53,25 +53,25 @@ type limit struct {
 func atMost(bound float64) limit  { return limit{sign: "≤", bound: bound} }
 func atLeast(bound float64) limit { return limit{sign: "≥", bound: bound} }
 
-// of makes l a limit of figures with a unit.
-func (l limit) of(unit string) limit {
+// withUnit returns l as a limit of figures with a unit.
+func (l limit) withUnit(unit string) limit {
 	l.unit = unit
 	return l
 }
 
-// admits reports whether a figure is as wanted.
-func (l limit) admits(figure float64) bool {
+// allows reports whether a figure meets the limit.
+func (l limit) allows(figure float64) bool {
 	if l.sign == "≥" {
 		return figure >= l.bound
 	}
 	return figure <= l.bound
 }
 
-func (l limit) String() string { return l.sign + " " + l.show(l.bound) }
+func (l limit) String() string { return l.sign + " " + l.format(l.bound) }
 
-// show writes a figure as the limit's kind is read: speeds as "21×", shares as
-// "1/80" where they are small, figures with their unit.
-func (l limit) show(figure float64) string {
+// format writes a figure in the form of the limit's kind: a speed as "21×", a small share as
+// "1/80", a figure with its unit.
+func (l limit) format(figure float64) string {
 	switch {
 	case l.unit != "":
 		return strings.TrimSpace(digits(figure) + " " + l.unit)
@@ -102,12 +102,12 @@ type row struct {
 	skipped    string        // why nothing was measured
 }
 
-// met says whether the goal is, in one word.
-func (r row) met() string {
+// outcome returns in one word whether the goal is met.
+func (r row) outcome() string {
 	switch {
 	case r.skipped != "":
 		return "skipped"
-	case r.want.admits(r.got.median):
+	case r.want.allows(r.got.median):
 		return "met"
 	}
 	return "NOT MET"
@@ -117,18 +117,18 @@ func (r row) String() string {
 	if r.skipped != "" {
 		return fmt.Sprintf("%-4s %-62s %-9s %s", r.goal, r.what, r.want, "skipped: "+r.skipped)
 	}
-	text := fmt.Sprintf("%-4s %-62s %-9s %-8s %-9s", r.goal, r.what, r.want, r.met(), r.want.show(r.got.median))
+	text := fmt.Sprintf("%-4s %-62s %-9s %-8s %-9s", r.goal, r.what, r.want, r.outcome(), r.want.format(r.got.median))
 	if r.got.min != r.got.max {
-		text += fmt.Sprintf(" (%s – %s)", r.want.show(r.got.min), r.want.show(r.got.max))
+		text += fmt.Sprintf(" (%s – %s)", r.want.format(r.got.min), r.want.format(r.got.max))
 	}
 	if r.ours != 0 {
-		text += fmt.Sprintf("  %v : %v", short(r.ours), short(r.base))
+		text += fmt.Sprintf("  %v : %v", roundDuration(r.ours), roundDuration(r.base))
 	}
 	return strings.TrimSpace(text)
 }
 
-// short rounds a duration to three digits.
-func short(d time.Duration) time.Duration {
+// roundDuration rounds a duration to three digits.
+func roundDuration(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {
 		unit *= 10
@@ -140,7 +140,7 @@ func short(d time.Duration) time.Duration {
 func tally(rows []row) string {
 	count := map[string]int{}
 	for _, r := range rows {
-		count[r.met()]++
+		count[r.outcome()]++
 	}
 	return fmt.Sprintf("%d met, %d not met, %d skipped", count["met"], count["NOT MET"], count["skipped"])
 }

@@ -33,7 +33,7 @@ func goldenCases(r *rig) error {
 		{claim{"P9", "1,000 cases once, speed by opa test", atLeast(3)}, r.opaTests},
 		{claim{"P9", "1,000 cases once, speed by pytest", atLeast(12)}, r.pytests},
 	} {
-		if err := r.against(c.claim, once, c.start); err != nil {
+		if err := r.compareWith(c.claim, once, c.start); err != nil {
 			return err
 		}
 	}
@@ -41,7 +41,7 @@ func goldenCases(r *rig) error {
 }
 
 // files returns the number of plugins with cases.
-func (r *rig) files() int { return max(r.size(50), 2) }
+func (r *rig) files() int { return max(r.scale(50), 2) }
 
 // cases writes plugins of a tool, a guard and a loader, and cases of one call each, because a
 // test of a peer has one comparison. The first run writes the outputs that the cases want.

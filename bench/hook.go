@@ -16,7 +16,7 @@ func hookAgainstPeers(r *rig) error {
 	if err != nil {
 		return err
 	}
-	ours := loop(fired(set.Host, beforeRequest(conversation(5, 1000))))
+	ours := loop(fireEvent(set.Host, beforeRequest(conversation(5, 1000))))
 	for _, peer := range []struct {
 		claim claim
 		start func() (side, error)
@@ -28,7 +28,7 @@ func hookAgainstPeers(r *rig) error {
 		{claim{"P1", "standard hook, by CEL in the process", atMost(1)}, celHook},
 		{claim{"P1", "standard hook, by expr in the process", atMost(1)}, exprHook},
 	} {
-		if err := r.against(peer.claim, ours, peer.start); err != nil {
+		if err := r.compareWith(peer.claim, ours, peer.start); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func hookAgainstPeers(r *rig) error {
 }
 
 // unreadMessages compares the costs of a hook that names messages and tools and reads neither,
-// while the messages grow. Nothing may change, not even by one byte.
+// for growing messages. The costs must be equal to the byte.
 func unreadMessages(r *rig) error {
 	set, err := r.load("unread", map[string]string{"unread": `
 register_hook("pre_llm_call", lambda messages, tools: None)
@@ -44,29 +44,29 @@ register_hook("pre_llm_call", lambda messages, tools: None)
 	if err != nil {
 		return err
 	}
-	least, leastBytes, err := cost(fired(set.Host, beforeRequest(conversation(5, 1<<10))))
+	least, leastBytes, err := cost(fireEvent(set.Host, beforeRequest(conversation(5, 1<<10))))
 	if err != nil {
 		return err
 	}
 	for _, messages := range []int{5, 500} {
-		allocs, bytes, err := cost(fired(set.Host, beforeRequest(conversation(messages, 1<<20))))
+		allocs, bytes, err := cost(fireEvent(set.Host, beforeRequest(conversation(messages, 1<<20))))
 		if err != nil {
 			return err
 		}
 		what := fmt.Sprintf("messages unread, %d of 1 MiB in all against 5 of 1 KiB", messages)
-		r.figure(claim{"P1b", what, atMost(0).of("allocs more")}, allocs-least)
-		r.figure(claim{"P1b", what, atMost(0).of("B more")}, bytes-leastBytes)
+		r.figure(claim{"P1b", what, atMost(0).withUnit("allocs more")}, allocs-least)
+		r.figure(claim{"P1b", what, atMost(0).withUnit("B more")}, bytes-leastBytes)
 	}
 	return nil
 }
 
-// said is what the standard hook returns.
-const said = "roles user,assistant,user,assistant,user; tools tool0,tool1,tool2"
+// hookAnswer is the return value of the standard hook.
+const hookAnswer = "roles user,assistant,user,assistant,user; tools tool0,tool1,tool2"
 
 // check reports an answer that is not the standard hook's.
 func check(got string, err error) error {
-	if err == nil && got != said {
-		err = fmt.Errorf("got %q, want %q", got, said)
+	if err == nil && got != hookAnswer {
+		err = fmt.Errorf("got %q, want %q", got, hookAnswer)
 	}
 	return err
 }
@@ -95,18 +95,18 @@ func request() wireRequest {
 	for _, m := range conversation(5, 1000).Items() {
 		q.Messages = append(q.Messages, wireMessage{m.Role, m.Content.String()})
 	}
-	for _, t := range offered().Items() {
+	for _, t := range offeredTools().Items() {
 		q.Tools = append(q.Tools, wireTool{t.Name, t.Description})
 	}
 	return q
 }
 
-// plain is the request as decoded JSON.
-func plain() map[string]any {
+// decodedRequest is the request as decoded JSON.
+func decodedRequest() map[string]any {
 	var v map[string]any
 	text, _ := json.Marshal(request())
 	if err := json.Unmarshal(text, &v); err != nil {
-		panic(err) // it was just written
+		panic(err) // it was written above
 	}
 	return v
 }

@@ -28,9 +28,9 @@ func (r *rig) load(folder string, sources map[string]string) (*loader.Set, error
 	return set, set.Err()
 }
 
-// fired makes work of firing an event at a host. The trace of a turn grows with each event, so a
-// new turn begins after a hundred events, which is more than real turns have.
-func fired(h *starhost.Host, e *starhost.Event) func() error {
+// fireEvent makes work that fires an event at a host. The trace of a turn grows with each
+// event, so a new turn begins after a hundred events, which is more than real turns have.
+func fireEvent(h *starhost.Host, e *starhost.Event) func() error {
 	session := h.NewSession(starhost.SessionConfig{ID: "bench"})
 	ctx := context.Background()
 	var turn *starhost.Turn
@@ -79,8 +79,8 @@ func words(n int) string {
 	return string(text)
 }
 
-// offered returns the tools that hooks get.
-func offered() *starhost.Tools {
+// offeredTools returns the tools that hooks get.
+func offeredTools() *starhost.Tools {
 	list := make([]starhost.Tool, 3)
 	for i := range list {
 		list[i] = starhost.Tool{Name: fmt.Sprintf("tool%d", i), Description: "A tool."}
@@ -90,5 +90,5 @@ func offered() *starhost.Tools {
 
 // beforeRequest returns an event as the pipeline fires it.
 func beforeRequest(m *starhost.Messages) *starhost.Event {
-	return &starhost.Event{Name: "pre_llm_call", SessionID: "bench", Platform: "go", Model: "m", Messages: m, Tools: offered(), Round: 1}
+	return &starhost.Event{Name: "pre_llm_call", SessionID: "bench", Platform: "go", Model: "m", Messages: m, Tools: offeredTools(), Round: 1}
 }

@@ -1,13 +1,14 @@
-// Command bench measures every goal of the project against its base and its peers,
-// and prints which are met.
+// Command bench measures every goal of the project against its base and its peers, and prints
+// which goals are met.
 //
-// Only ratios are judged. Both sides of a ratio run in turns on the same machine,
-// A B A B, and each pair gives one ratio: a machine that is busy slows both. The
-// table has the median of the ratios and their spread. Work in this process runs under the
-// collector's policy of the binary starhost; a process is timed from its start to its end.
+// It judges only ratios. Both sides of a ratio run in turns on the same machine, A B A B, and
+// each pair gives one ratio, so that a busy machine slows both. The table has the median of the
+// ratios and their spread. Work in this process runs with the garbage collector's setting of
+// the binary starhost; a process is timed from its start to its end.
 //
-// It is a separate module, so that the product links none of its peers. To find the slow parts,
-// use profiles: -profile writes that of this process, `starhost eval --profile` that of a start.
+// It is a separate module, so that the product links none of its peers. To find slow parts, use
+// profiles: -profile writes the profile of this process, and `starhost eval --profile` the
+// profile of a start.
 package main
 
 import (
@@ -34,14 +35,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = profiled(*profile, func() error { return measure(chosen, *quick, *page, os.Stdout) })
+	err = runProfiled(*profile, func() error { return measure(chosen, *quick, *page, os.Stdout) })
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// profiled does work, and writes its profile unless file is "".
-func profiled(file string, work func() error) error {
+// runProfiled does work, and writes its profile unless file is "".
+func runProfiled(file string, work func() error) error {
 	if file == "" {
 		return work()
 	}
@@ -57,7 +58,7 @@ func profiled(file string, work func() error) error {
 	return errors.Join(err, f.Close())
 }
 
-// choose returns the goals with the ids of a list, all for "".
+// choose returns the goals with the ids of a list, or all for "".
 func choose(ids string) ([]goal, error) {
 	if ids == "" {
 		return goals, nil

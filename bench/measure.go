@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A side is one of two things that are compared. It does its work n times and returns how long
-// that took; a side that is a child reads its own clock.
+// A side is one of two things that are compared. It does its work n times and returns the
+// duration. A side that is a child process reads its own clock.
 type side func(n int) (time.Duration, error)
 
 // loop makes a side of work in this process.
@@ -24,16 +24,16 @@ func loop(work func() error) side {
 	}
 }
 
-// on makes a side that runs on a number of processors.
-func (s side) on(processors int) side {
+// onProcessors returns a side that runs on a number of processors.
+func (s side) onProcessors(processors int) side {
 	return func(n int) (time.Duration, error) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		return s(n)
 	}
 }
 
-// both makes a side whose work a and b share, each on its own goroutine.
-func both(a, b side) side {
+// runTogether returns a side whose work is shared by a and b, each on its own goroutine.
+func runTogether(a, b side) side {
 	return func(n int) (time.Duration, error) {
 		start := time.Now()
 		done := make(chan error)
@@ -47,7 +47,7 @@ func both(a, b side) side {
 	}
 }
 
-// A spread is what the pairs of a measurement gave.
+// A spread is the result of the pairs of a measurement.
 type spread struct{ min, median, max float64 }
 
 func exactly(figure float64) spread { return spread{figure, figure, figure} }
@@ -58,18 +58,18 @@ func spreadOf(figures []float64) spread {
 	return spread{figures[0], figures[n/2], figures[n-1]}
 }
 
-// inverse returns the spread of how many times faster, from that of the share.
+// inverse returns the spread of the inverse ratio: of the speed, if s is a share of the time.
 func (s spread) inverse() spread { return spread{1 / s.max, 1 / s.median, 1 / s.min} }
 
-// A missing error says what a peer needs that this machine does not have.
-type missing struct{ need string }
+// A missingPeerError names what a peer needs that this machine does not have.
+type missingPeerError struct{ need string }
 
-func (m missing) Error() string { return "needs " + m.need }
+func (m missingPeerError) Error() string { return "needs " + m.need }
 
-// against compares ours with a base that may be missing.
-func (r *rig) against(c claim, ours side, start func() (side, error)) error {
+// compareWith compares ours with a base that may be missing.
+func (r *rig) compareWith(c claim, ours side, start func() (side, error)) error {
 	base, err := start()
-	if m, ok := errors.AsType[missing](err); ok {
+	if m, ok := errors.AsType[missingPeerError](err); ok {
 		r.skip(c, m.Error())
 		return nil
 	}
@@ -79,8 +79,8 @@ func (r *rig) against(c claim, ours side, start func() (side, error)) error {
 	return r.compare(c, ours, base)
 }
 
-// compare runs both sides in turns and adds the row of the claim: ours by base, or
-// base by ours if the claim is one of speed.
+// compare runs both sides in turns and adds the row of the claim: ours divided by base, or base
+// divided by ours if the claim is a speed.
 func (r *rig) compare(c claim, ours, base side) error {
 	sides := [2]side{ours, base}
 	var n [2]int
@@ -112,8 +112,7 @@ func (r *rig) compare(c claim, ours, base side) error {
 	return nil
 }
 
-// batch returns how often a side must do its work for one measurement, and warms
-// it up.
+// batch warms up a side, and returns how often it must do its work for one measurement.
 func (r *rig) batch(s side) (int, error) {
 	for n := 1; ; n *= 2 {
 		took, err := s(n)
@@ -123,10 +122,10 @@ func (r *rig) batch(s side) (int, error) {
 	}
 }
 
-// figure adds a row of something counted.
+// figure adds a row with a counted figure.
 func (r *rig) figure(c claim, figure float64) { r.add(row{claim: c, got: exactly(figure)}) }
 
-// skip adds a row that says why there is no figure.
+// skip adds a row with the reason why there is no figure.
 func (r *rig) skip(c claim, why string) { r.add(row{claim: c, skipped: why}) }
 
 func (r *rig) add(row row) {

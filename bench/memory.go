@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// A usage is what whole processes used, each from its start to its end.
+// A usage is the memory and the page faults of whole processes, each from its start to its end.
 type usage struct{ peakMiB, faults spread }
 
-// usage runs a process a few times and measures what it used.
+// usage runs a process a few times and measures its usage.
 func (r *rig) usage(name string, args ...string) (usage, error) {
 	parent, err := r.program(usageProgram)
 	if err != nil {
@@ -29,8 +29,8 @@ func (r *rig) usage(name string, args ...string) (usage, error) {
 	return usage{spreadOf(peaks), spreadOf(faults)}, nil
 }
 
-// prepared returns the bytes that the packages of a Go program allocate before main begins.
-func (r *rig) prepared(name string, args ...string) (float64, error) {
+// initialBytes returns the bytes that the packages of a Go program allocate before main begins.
+func (r *rig) initialBytes(name string, args ...string) (float64, error) {
 	_, trace, err := r.outputs([]string{"GODEBUG=inittrace=1"}, name, args...)
 	if err != nil {
 		return 0, err

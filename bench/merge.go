@@ -14,8 +14,8 @@ const (
 	unique = 40
 )
 
-// contents returns the texts of a prompt, each of that many bytes. Equal texts do not share memory,
-// as if they were read from files.
+// contents returns the texts of a prompt, each of that many bytes. Equal texts do not share
+// memory, as if they were read from files.
 func contents(prompt, bytes int) []fragments.Fragment {
 	list := make([]fragments.Fragment, offers)
 	for i := range list {
@@ -38,23 +38,23 @@ func mergeFragments(r *rig) error {
 			texts[i] = append(texts[i], []byte(f.Content))
 		}
 	}
-	makeMerge := func() side { return each(prompts, func(list []fragments.Fragment) { fragments.Merge(list) }) }
+	makeMerge := func() side { return eachItem(prompts, func(list []fragments.Fragment) { fragments.Merge(list) }) }
 	merge := makeMerge()
-	hash := each(texts, func(list [][]byte) {
+	hash := eachItem(texts, func(list [][]byte) {
 		for _, text := range list {
 			sha256.Sum256(text)
 		}
 	})
 	rate := claim{"P5", "rate of merging new content, by that of SHA-256", atLeast(0.65)}
-	if err := r.compare(rate, merge.on(1), hash.on(1)); err != nil {
+	if err := r.compare(rate, merge.onProcessors(1), hash.onProcessors(1)); err != nil {
 		return err
 	}
 	two := claim{"P5", "merging new content, 2 processors by 1", atLeast(1.8)}
-	return r.compare(two, both(makeMerge(), makeMerge()).on(2), merge.on(1))
+	return r.compare(two, runTogether(makeMerge(), makeMerge()).onProcessors(2), merge.onProcessors(1))
 }
 
-// each makes a side of work on one item after the other.
-func each[T any](items []T, work func(T)) side {
+// eachItem makes a side that does work on one item after the other.
+func eachItem[T any](items []T, work func(T)) side {
 	next := 0
 	return loop(func() error {
 		work(items[next%len(items)])

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The marks around the generated part of the page. The rest is written by hand and does not change.
+// The marks enclose the generated part of the page. A person writes the rest.
 const (
 	beginMark = "<!-- measured: cd bench && go run . -o ../docs/performance.md -->\n"
 	endMark   = "<!-- end of what is measured -->\n"
@@ -44,26 +44,26 @@ func table(rows []row) string {
 		}
 		var times, around string
 		if r.ours != 0 {
-			times = fmt.Sprintf("%v : %v", short(r.ours), short(r.base))
+			times = fmt.Sprintf("%v : %v", roundDuration(r.ours), roundDuration(r.base))
 		}
 		if r.got.min != r.got.max {
-			around = r.want.show(r.got.min) + " – " + r.want.show(r.got.max)
+			around = r.want.format(r.got.min) + " – " + r.want.format(r.got.max)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.goal, r.what, r.want, r.want.show(r.got.median), around, times, r.met())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.goal, r.what, r.want, r.want.format(r.got.median), around, times, r.outcome())
 	}
 	return b.String()
 }
 
-// machine describes the machine and the peers that the figures are of.
+// machine describes the machine and the versions of the peers.
 func machine() string {
 	parts := []string{fmt.Sprintf("%d processors (%s), %s %s/%s", runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 	for _, v := range []struct{ name, module string }{{"pluggy", "pluggy"}, {"pytest", "pytest"}} {
 		if interpreter, err := python(v.module); err == nil {
-			parts = append(parts, v.name+" "+printed(interpreter, "-c", "import "+v.module+", platform; print("+v.module+".__version__, 'on CPython', platform.python_version())"))
+			parts = append(parts, v.name+" "+outputOf(interpreter, "-c", "import "+v.module+", platform; print("+v.module+".__version__, 'on CPython', platform.python_version())"))
 		}
 	}
 	if program, err := node(); err == nil {
-		parts = append(parts, "node "+strings.TrimPrefix(printed(program, "--version"), "v"))
+		parts = append(parts, "node "+strings.TrimPrefix(outputOf(program, "--version"), "v"))
 	}
 	return strings.Join(append(parts, modules()...), ", ") + "."
 }
@@ -98,8 +98,8 @@ func processor() string {
 	return runtime.GOARCH
 }
 
-// printed returns the output of a program.
-func printed(name string, args ...string) string {
+// outputOf returns the output of a program.
+func outputOf(name string, args ...string) string {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
 		return "of an unknown version"

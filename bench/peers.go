@@ -22,7 +22,7 @@ text := sprintf("roles %s; tools %s", [
 	if err != nil {
 		return nil, err
 	}
-	input := plain()
+	input := decodedRequest()
 	return loop(func() error {
 		results, err := query.Eval(ctx, rego.EvalInput(input))
 		if err != nil {
@@ -48,7 +48,7 @@ func celHook() (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	input := plain()
+	input := decodedRequest()
 	return loop(func() error {
 		value, _, err := program.Eval(input)
 		if err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/starhost/starhost"
 )
 
+// Loaders of these sources give 5 fragments each. The first loader makes the text of each
+// fragment, which contains the argument; the second returns texts that the plugin made when it
+// was loaded.
 const (
 	question = "Why is checkout slow?"
 	plugins  = 10
@@ -57,14 +60,15 @@ func wholePrompts(r *rig) error {
 		ours := claim{"P4", "prompts of " + c.what + ", speed by pluggy", c.want}
 		kind, _, _ := strings.Cut(c.what, " ")
 		start := func() (side, error) { return r.timedPython("pluggy", "prompt.py", kind) }
-		if err := r.against(ours, loop(prompt).on(1), start); err != nil {
+		if err := r.compareWith(ours, loop(prompt).onProcessors(1), start); err != nil {
 			return err
 		}
 	}
 	return r.promptCosts()
 }
 
-// promptCosts adds the tail and the memory of prompts of content that plugins hold.
+// promptCosts adds the tail and the memory of prompts whose content the plugins made when they
+// were loaded.
 func (r *rig) promptCosts() error {
 	small, err := r.prompts("small", holdingLoader, 4<<10)
 	if err != nil {
@@ -88,13 +92,13 @@ func (r *rig) promptCosts() error {
 	if err != nil {
 		return err
 	}
-	r.figure(claim{"P4", "prompts of content that plugins hold, fragments of 16 KiB against 4 KiB", atMost(1).of("KiB more")}, (more-bytes)/1024) // a copy of one fragment would be 12 KiB more
+	r.figure(claim{"P4", "prompts of content that plugins hold, fragments of 16 KiB against 4 KiB", atMost(1).withUnit("KiB more")}, (more-bytes)/1024) // a copy of one fragment would be 12 KiB more
 	return nil
 }
 
-// tail returns the time of the slowest prompt but 1 in 100 by that of the median.
+// tail returns the 99th percentile of the time of prompts, divided by the median.
 func (r *rig) tail(prompt func() error) (float64, error) {
-	took := make([]time.Duration, r.size(5000))
+	took := make([]time.Duration, r.scale(5000))
 	for i := range took {
 		start := time.Now()
 		if err := prompt(); err != nil {
@@ -106,9 +110,9 @@ func (r *rig) tail(prompt func() error) (float64, error) {
 	return float64(took[len(took)*99/100]) / float64(took[len(took)/2]), nil
 }
 
-// prompts loads plugins and makes work of building the first prompt of a session and of writing
-// its text into a buffer. Each prompt asks the loaders for another argument, so that no call can be
-// answered from an earlier one; all arguments are of one length, so that prompts cost the same.
+// prompts loads plugins, and makes work that builds the first prompt of a session and writes
+// its text into a buffer. Each prompt asks the loaders for another argument, so that no answer
+// can come from a cache; all arguments have one length, so that prompts cost the same.
 func (r *rig) prompts(folder, source string, size int) (func() error, error) {
 	sources := map[string]string{}
 	for i := range plugins {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A rig is what a run of goals needs: a folder, programs, children.
+// A rig is the environment of a run of goals: a folder, programs, children.
 type rig struct {
 	pairs int           // runs of both sides; each gives a ratio
 	span  time.Duration // the least time of one run
@@ -48,8 +48,8 @@ func (r *rig) close() {
 	os.RemoveAll(r.dir)
 }
 
-// size returns how many of something a fixture has.
-func (r *rig) size(n int) int {
+// scale returns the size of a fixture, which -quick reduces.
+func (r *rig) scale(n int) int {
 	if r.quick {
 		return n / 50
 	}
@@ -79,7 +79,7 @@ func (r *rig) program(pkg string) (string, error) {
 	file := filepath.Join(r.dir, "bin", filepath.Base(pkg))
 	cmd := exec.Command("go", "build", "-o", file, pkg)
 	if pkg == starhostProgram {
-		cmd.Dir = ".." // its own module says of what
+		cmd.Dir = ".." // the version is in its module file
 	}
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -89,7 +89,7 @@ func (r *rig) program(pkg string) (string, error) {
 	return file, nil
 }
 
-// The programs that are built.
+// These programs are built.
 const (
 	starhostProgram = "github.com/starhost/starhost/cmd/starhost"
 	floorProgram    = "github.com/starhost/starhost/bench/floor"
@@ -108,14 +108,14 @@ func python(module string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", missing{need}
+	return "", missingPeerError{need}
 }
 
 // node returns the program of node.
 func node() (string, error) {
 	file, err := exec.LookPath("node")
 	if err != nil {
-		return "", missing{"apt install nodejs"}
+		return "", missingPeerError{"apt install nodejs"}
 	}
 	return file, nil
 }
@@ -187,7 +187,7 @@ func (r *rig) start(name string, args ...string) (*child, error) {
 	}
 	r.ends = append(r.ends, func() {
 		in.Close()
-		cmd.Process.Kill() // those that serve HTTP do not read
+		cmd.Process.Kill() // a server of HTTP does not read its input
 		cmd.Wait()
 	})
 	return &child{in, bufio.NewReaderSize(out, 1<<20)}, nil
@@ -205,9 +205,9 @@ func (c *child) ask(line []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// timed makes a side of a child that does its work as often as a line says, and answers with the
-// nanoseconds.
-func (r *rig) timed(name string, args ...string) (side, error) {
+// timedChild makes a side of a child that does its work as often as a line says, and answers
+// with the nanoseconds.
+func (r *rig) timedChild(name string, args ...string) (side, error) {
 	c, err := r.start(name, args...)
 	if err != nil {
 		return nil, err
@@ -222,11 +222,11 @@ func (r *rig) timed(name string, args ...string) (side, error) {
 	}, nil
 }
 
-// timedPython is timed for a peer in Python that needs a module.
+// timedPython is timedChild for a peer in Python that needs a module.
 func (r *rig) timedPython(module, script string, args ...string) (side, error) {
 	interpreter, err := python(module)
 	if err != nil {
 		return nil, err
 	}
-	return r.timed(interpreter, append([]string{peer(script)}, args...)...)
+	return r.timedChild(interpreter, append([]string{peer(script)}, args...)...)
 }

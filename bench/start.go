@@ -40,7 +40,7 @@ func oneEvent(r *rig) error {
 	if err := r.compare(claim{"P2", "hook claude-code, 20 plugins, by a hello-world in Go", atMost(2.2)}, ours, r.process(floor)); err != nil {
 		return err
 	}
-	return r.against(claim{"P2", "hook claude-code, 20 plugins, by the same guard in Python", atMost(1.0 / 5)}, ours, func() (side, error) {
+	return r.compareWith(claim{"P2", "hook claude-code, 20 plugins, by the same guard in Python", atMost(1.0 / 5)}, ours, func() (side, error) {
 		interpreter, err := python("")
 		if err != nil {
 			return nil, err
@@ -84,12 +84,12 @@ func emptyStart(r *rig) error {
 	if err != nil {
 		return err
 	}
-	r.add(row{claim: claim{"P2c", "version, minor page faults", atMost(350).of("faults")}, got: used.faults})
-	bytes, err := r.prepared(starhost, "version")
+	r.add(row{claim: claim{"P2c", "version, minor page faults", atMost(350).withUnit("faults")}, got: used.faults})
+	bytes, err := r.initialBytes(starhost, "version")
 	if err != nil {
 		return err
 	}
-	r.figure(claim{"P2c", "version, bytes that packages prepare before main", atMost(200).of("KB")}, bytes/1000)
+	r.figure(claim{"P2c", "version, bytes that packages prepare before main", atMost(200).withUnit("KB")}, bytes/1000)
 	return nil
 }
 
@@ -104,7 +104,7 @@ func manyPlugins(r *rig) error {
 	if err != nil {
 		return err
 	}
-	dir, err := r.folder("plugins", many(r.size(1000), "%03d.star", starPlugin))
+	dir, err := r.folder("plugins", many(r.scale(1000), "%03d.star", starPlugin))
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func manyPlugins(r *rig) error {
 		{claim{"P3", "eval of 1,000 plugins, warm cache, by read + SHA-256", atMost(5)}, warm, sum},
 		{claim{"P3", "eval of 1,000 plugins, no cache, by pluggy", atMost(1)}, cold, r.pluggyStart},
 	} {
-		if err := r.against(c.claim, c.ours, c.start); err != nil {
+		if err := r.compareWith(c.claim, c.ours, c.start); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func manyPlugins(r *rig) error {
 	if err != nil {
 		return err
 	}
-	r.add(row{claim: claim{"P3", "eval of 1,000 plugins, warm cache, peak memory", atMost(32).of("MiB")}, got: used.peakMiB})
+	r.add(row{claim: claim{"P3", "eval of 1,000 plugins, warm cache, peak memory", atMost(32).withUnit("MiB")}, got: used.peakMiB})
 	return nil
 }
 
@@ -149,7 +149,7 @@ func fewPlugins(r *rig) error {
 		r.process(starhost, "eval", dir, "-p", "hello", "-F", "text"), r.process(starhost, "version"))
 }
 
-// many returns n files of a pattern, each of the text that write gives for its
+// many returns n files whose names follow a pattern. write returns the text of a file by its
 // number.
 func many(n int, name string, write func(int) string) map[string]string {
 	files := map[string]string{}
@@ -189,13 +189,13 @@ register_fragment_loader("runbook%[1]d", runbook)
 `, i)
 }
 
-// pluggyStart loads the plugins in Python; the first run leaves their byte code.
+// pluggyStart loads the plugins in Python. Its first run writes their byte code.
 func (r *rig) pluggyStart() (side, error) {
 	interpreter, err := python("pluggy")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := r.folder("pluggy", many(r.size(1000), "%03d.py", func(i int) string {
+	dir, err := r.folder("pluggy", many(r.scale(1000), "%03d.py", func(i int) string {
 		return fmt.Sprintf(`"""Restarts of service %[1]d."""
 
 import pluggy
@@ -240,7 +240,7 @@ func (r *rig) nodeStart() (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := r.folder("node", many(r.size(1000), "%03d.js", func(i int) string {
+	dir, err := r.folder("node", many(r.scale(1000), "%03d.js", func(i int) string {
 		return fmt.Sprintf(`// Restarts of service %[1]d.
 
 function restart({ service, cluster = "staging" }) {
@@ -275,7 +275,7 @@ func (r *rig) opaStart() (side, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := r.folder("opa", many(r.size(1000), "%03d.rego", func(i int) string {
+	dir, err := r.folder("opa", many(r.scale(1000), "%03d.rego", func(i int) string {
 		return fmt.Sprintf(`# Restarts of service %[1]d.
 package p%[1]d
 

@@ -1,6 +1,5 @@
-// Command floor does the least that a program can which starts, or which looks at
-// files: it reads those of folders, and with "sum" hashes them. It is what the start
-// of starhost is compared with.
+// Command floor does the least work that a start with files can do: it reads the files of
+// folders, and with "sum" hashes them. bench compares the start of starhost with it.
 package main
 
 import (
@@ -12,7 +11,7 @@ import (
 
 func main() {
 	if len(os.Args) < 3 {
-		return // to start and to end is all
+		return // without folders it only starts and ends
 	}
 	sum := os.Args[1] == "sum"
 	for _, dir := range os.Args[2:] {
@@ -23,7 +22,7 @@ func main() {
 	}
 }
 
-// sink keeps the compiler from leaving the hashing out.
+// sink prevents the compiler from removing the hashing.
 var sink [sha256.Size]byte
 
 // visit reads a file.

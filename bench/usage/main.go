@@ -1,6 +1,6 @@
 // Command usage runs a process and prints its peak resident size in KiB and its minor page
-// faults. A process that is started counts its parent's size as its own at first, so the parent
-// must be small.
+// faults. A new process counts its parent's size as its own at first, so the parent must be
+// small.
 package main
 
 import (
