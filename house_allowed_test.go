@@ -6,7 +6,7 @@ package starhost_test
 
 // maxWords allows a folder so many places that are not plain English.
 var maxWords = map[string]int{
-	"docs": 5,
+	"docs": 1,
 }
 
 // maxWidths allows a folder so many long lines.
