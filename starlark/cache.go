@@ -21,8 +21,8 @@ type Cache struct {
 	size     int                           // bytes of all items and of the programs' sources
 	unsaved  bool                          // whether Save has something to write
 
-	dir       string                  // folder of the file; "" in memory
-	fileItems map[cacheKey]storedItem // items that the file in dir had at the start
+	dir       string      // folder of the file; "" in memory
+	fileItems storedItems // items that the file in dir had at the start
 }
 
 // maxCached is the most bytes of a Cache in memory. Above it, the Cache drops everything.
@@ -70,12 +70,10 @@ func (c *Cache) item(key cacheKey) (item []byte, ok bool) {
 	if item, ok = c.items[key]; ok {
 		return item, true
 	}
-	s, ok := c.fileItems[key]
-	if !ok || !s.isIntact(key) {
-		return nil, false
+	if item, ok = c.fileItems.find(key); ok {
+		c.add(key, item, nil, len(item))
 	}
-	c.add(key, s.data, nil, len(s.data))
-	return s.data, true
+	return item, ok
 }
 
 // Note returns the result of find for the syntax tree of the file. The cache stores one result for

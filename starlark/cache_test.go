@@ -430,8 +430,8 @@ func TestCacheForged(t *testing.T) {
 			r.Fatal(err)
 		}
 		again := openCache(t, dir)
-		for key := range again.fileItems {
-			_, err := again.program(key, 1, func() (*compiledProgram, error) { return nil, io.EOF })
+		for _, stored := range again.fileItems {
+			_, err := again.program(stored.key(), 1, func() (*compiledProgram, error) { return nil, io.EOF })
 			if err != nil && err != io.EOF {
 				r.Error(err)
 			}
@@ -447,43 +447,58 @@ func FuzzCacheFile(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		items := parseItems(append(bytes.Clone(cacheHead()), data...))
-		used := map[cacheKey][]byte{}
-		for key, item := range items {
-			decodeProgram(item.data)
-			if item.isIntact(key) {
-				used[key] = item.data
+		intact := map[cacheKey]bool{}
+		for _, item := range items {
+			decodeProgram(item.data())
+			if item.isIntact() {
+				intact[item.key()] = true
 			}
 		}
 		again := parseItems(encodeItems(nil, items))
-		for key, data := range used {
-			if item, ok := again[key]; !ok || !item.isIntact(key) || !bytes.Equal(item.data, data) {
-				t.Errorf("key %x: got %q, want %q", key, item.data, data)
+		for key := range intact {
+			if _, ok := again.find(key); !ok {
+				t.Errorf("key %x is missing", key)
 			}
 		}
-		if len(again) != len(used) {
-			t.Errorf("got %d items, want %d", len(again), len(used))
+		if len(again) != len(intact) {
+			t.Errorf("got %d items, want %d", len(again), len(intact))
 		}
 	})
 }
 
 // TestCacheBound fills the file. Items that the process used have priority.
 func TestCacheBound(t *testing.T) {
-	used, others := map[cacheKey][]byte{}, map[cacheKey]storedItem{}
-	data := make([]byte, 1<<20)
-	for i := range byte(6) {
-		used[cacheKey{i}] = data
-		key := cacheKey{100 + i}
-		others[key] = storedItem{itemSum(key, data), data}
-	}
-	file := encodeItems(used, others)
-	items := parseItems(file)
-	for key := range used {
-		if _, ok := items[key]; !ok {
-			t.Errorf("item %d is missing", key[0])
-		}
-	}
-	if len(file) > maxCacheFile || len(items) <= len(used) {
-		t.Errorf("got %d items of %d bytes, want more than %d in at most %d", len(items), len(file), len(used), maxCacheFile)
+	data := make([]byte, 100<<10)
+	for _, tt := range []struct {
+		name                 string
+		used, others         int
+		wantUsed, wantOthers int
+	}{
+		{"room for all", 20, 5, 20, 5},
+		{"more others than a start should read", 20, 50, 20, 20},
+		{"more of all than the file may have", 100, 50, 81, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			used, others := map[cacheKey][]byte{}, storedItems{}
+			for i := range tt.used {
+				used[cacheKey{byte(i)}] = data
+			}
+			for i := range tt.others {
+				others = append(others, newStoredItem(cacheKey{byte(200 + i)}, data))
+			}
+			file := encodeItems(used, others)
+			var gotUsed, gotOthers int
+			for _, item := range parseItems(file) {
+				if item[0] < 200 {
+					gotUsed++
+				} else {
+					gotOthers++
+				}
+			}
+			if gotUsed != tt.wantUsed || gotOthers != tt.wantOthers || len(file) > maxCacheFile {
+				t.Errorf("got %d and %d items in %d bytes, want %d and %d", gotUsed, gotOthers, len(file), tt.wantUsed, tt.wantOthers)
+			}
+		})
 	}
 }
 
