@@ -106,25 +106,25 @@ func TestFireBetweenTurns(t *testing.T) {
 		want    string // the decision and the changed event
 	}{
 		{"nobody listens", nil, deploy("service", `"a"`), `: service="a" count=null`},
-		{"modify chains", []starhost.Plugin{in(1, more), in(2, more)}, deploy("count", "1", "service", `"a"`), `modify: service="a" count=100`},
-		{"modify to no JSON", []starhost.Plugin{in(1, hook("app.deploy", starhost.Modify("count", json.RawMessage("{"))))}, deploy("count", "1"),
+		{"modify chains", []starhost.Plugin{pluginWith(1, more), pluginWith(2, more)}, deploy("count", "1", "service", `"a"`), `modify: service="a" count=100`},
+		{"modify to no JSON", []starhost.Plugin{pluginWith(1, hook("app.deploy", starhost.Modify("count", json.RawMessage("{"))))}, deploy("count", "1"),
 			"deny the guard of p1 failed: modify: count: got json.RawMessage, want JSON: service=null count=1"},
-		{"modify of what may not be", []starhost.Plugin{in(1, hook("app.deploy", starhost.Modify("service", json.RawMessage("1"))))}, deploy(),
+		{"modify of what may not be", []starhost.Plugin{pluginWith(1, hook("app.deploy", starhost.Modify("service", json.RawMessage("1"))))}, deploy(),
 			`deny the guard of p1 failed: modify: app.deploy cannot change "service", it can change count: service=null count=null`},
-		{"deny", []starhost.Plugin{in(1, more), in(2, hook("app.deploy", deny))}, deploy("count", "1"), "deny no: service=null count=10"},
-		{"ask", []starhost.Plugin{in(1, hook("app.deploy", askFor))}, deploy(), "ask sure?: service=null count=null"},
-		{"abort is an outcome", []starhost.Plugin{in(1, hook("app.deploy", abort))}, deploy(), "abort stop: service=null count=null"},
+		{"deny", []starhost.Plugin{pluginWith(1, more), pluginWith(2, hook("app.deploy", deny))}, deploy("count", "1"), "deny no: service=null count=10"},
+		{"ask", []starhost.Plugin{pluginWith(1, hook("app.deploy", askFor))}, deploy(), "ask sure?: service=null count=null"},
+		{"abort is an outcome", []starhost.Plugin{pluginWith(1, hook("app.deploy", abort))}, deploy(), "abort stop: service=null count=null"},
 		{"unknown argument", nil, deploy("servce", "1"), `error: app.deploy: unknown argument "servce" (did you mean service?)`},
 		{"an argument that is no JSON", nil, deploy("service", "a"), `error: app.deploy: argument "service": got a, want JSON`},
 		{"unknown event", nil, &starhost.Event{Name: "app.deplyo"}, `error: unknown event "app.deplyo" (did you mean app.deploy?)`},
 		{"arguments of an event that has none of its own", nil, &starhost.Event{Name: "pre_file_save", App: deploy("service", "1").App}, `error: pre_file_save: unknown argument "service"`},
-		{"a file", []starhost.Plugin{in(1, upper)}, save(), "modify: TEXTa.md"},
-		{"a file, denied", []starhost.Plugin{in(1, hook("pre_file_save", deny)), in(2, upper)}, save(), "deny no: TEXTa.md"},
-		{"a file, and a guard that fails", []starhost.Plugin{in(1, failing("pre_file_save", ""))}, save(), "deny the guard of p1 failed: division by zero: text"},
+		{"a file", []starhost.Plugin{pluginWith(1, upper)}, save(), "modify: TEXTa.md"},
+		{"a file, denied", []starhost.Plugin{pluginWith(1, hook("pre_file_save", deny)), pluginWith(2, upper)}, save(), "deny no: TEXTa.md"},
+		{"a file, and a guard that fails", []starhost.Plugin{pluginWith(1, failingHook("pre_file_save", ""))}, save(), "deny the guard of p1 failed: division by zero: text"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHost(t, starhost.Options{AppEvents: []starhost.EventSpec{app}}, append(tt.plugins, plugin("watch", says("session_start", "hello")))...)
+			h := newHost(t, starhost.Options{AppEvents: []starhost.EventSpec{app}}, append(tt.plugins, plugin("watch", sayingHook("session_start", "hello")))...)
 			fire := func(f func(context.Context, *starhost.Event) (starhost.Outcome, error)) string {
 				e := *tt.event
 				out, err := f(context.Background(), &e)
@@ -164,14 +164,14 @@ func TestErrorEvent(t *testing.T) {
 	var logs []string
 	p := toolOf("p", starhost.Tool{
 		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-			return starhost.Result{}, detailed{errors.New("down")}
+			return starhost.Result{}, detailedError{errors.New("down")}
 		}})
-	p.Hooks = []starhost.Hook{failing("turn_start", ""), failing("turn_end", "")}
+	p.Hooks = []starhost.Hook{failingHook("turn_start", ""), failingHook("turn_end", "")}
 	p.FragmentLoaders = []starhost.FragmentLoader{loader("ref", func(arg string) (starhost.Context, error) {
 		return starhost.Context{}, errors.New("no " + arg)
 	})}
 	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }},
-		p, plugin("q", listen, calls), plugin("r", failing("error", "")))
+		p, plugin("q", listen, calls), plugin("r", failingHook("error", "")))
 	turn := begin(t, h, starhost.Request{Fragments: []string{"ref:a", "ref:b"}})
 	diff(t, "failures of a hook", []string{"p turn_start: division by zero ()"}, heard)
 	diff(t, "logged", []string{
@@ -226,7 +226,7 @@ func TestLiveConcurrently(t *testing.T) {
 		wg.Go(func() { live.Swap(next) })
 		wg.Go(func() {
 			for range 5 {
-				replies := scripted{asks("c1 page"), {Content: "done"}}
+				replies := scriptedModel{replyWith("c1 page"), {Content: "done"}}
 				if got, err := s.Turn(context.Background(), starhost.Request{}, &replies); err != nil || got.Text != "done" {
 					t.Errorf("Turn: got %+v, %v", got, err)
 				}

@@ -65,7 +65,7 @@ func (t *Turn) startTurn(ctx context.Context) error {
 		return nil
 	}
 	e := t.newEvent("turn_start")
-	out, err := t.fire(ctx, e)
+	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *Turn) openSession(ctx context.Context) error {
 	if !t.hasHooks("session_start") {
 		return nil
 	}
-	out, err := t.fire(ctx, t.newEvent("session_start"))
+	out, err := t.fireEvent(ctx, t.newEvent("session_start"))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (t *Turn) End(ctx context.Context) {
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
-		_, _ = t.fire(context.WithoutCancel(ctx), e) // its decisions have no effect
+		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // its decisions have no effect
 	}
 	s.lastNoteCount = len(t.notes)
 	s.slot <- struct{}{}
@@ -184,7 +184,7 @@ func (s *Session) Reset(ctx context.Context) error {
 		s.history, s.sentContents, s.documents = nil, nil, 0
 		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
 		s.system = systemText{ownText: s.system.ownText, stale: true}
-		_, err := t.fire(ctx, t.newEvent("session_reset"))
+		_, err := t.fireEvent(ctx, t.newEvent("session_reset"))
 		return err
 	})
 }
@@ -209,6 +209,6 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 	e := t.newEvent("session_end")
 	e.Completed, e.Interrupted, e.Turns = s.completed, s.interrupted, s.turns
-	_, err = t.fire(ctx, e)
+	_, err = t.fireEvent(ctx, e)
 	return err
 }

@@ -45,7 +45,7 @@ func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 	}
 	e := t.newEvent("pre_command")
 	e.Command, e.Args = c.Name, call.Args
-	out, err := t.fire(ctx, e)
+	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return CommandReply{Call: call}, err
 	}
@@ -62,7 +62,7 @@ func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
 	}
 	after := *e
 	after.Name, after.Result = "post_command", reply.Result
-	_, err = t.fire(ctx, &after)
+	_, err = t.fireEvent(ctx, &after)
 	reply.Result = after.Result
 	return reply, err
 }

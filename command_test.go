@@ -45,17 +45,17 @@ func TestCommand(t *testing.T) {
 		{"nothing", "/", nil, `unknown command "/"`, false},
 		{"unbalanced", `/send "x`, nil, `/send: unbalanced " in the arguments`, false},
 		{"a failing command", "/deliver fail", nil, "command deliver failed: no route", false},
-		{"deny", "/deliver x", []starhost.Plugin{in(1, hook(before, deny))}, "denied by p1: no", true},
-		{"a failing guard denies", "/deliver x", []starhost.Plugin{in(1, failing(before, ""))}, "denied by p1: the guard of p1 failed: division by zero", true},
-		{"a failing guard that may be skipped", "/deliver x", []starhost.Plugin{in(1, failing(before, starhost.FailSkip))}, "deliver x (x)", false},
-		{"deny wins over modify", "/deliver x", []starhost.Plugin{in(1, hook(before, deny)), in(2, hook(before, starhost.Modify("args", []string{"y"})))}, "denied by p1: no", true},
-		{"modify chains", "/deliver x", []starhost.Plugin{in(1, adding("a")), in(2, adding("b c"))}, "deliver x|a|b c (x a 'b c')", false},
-		{"modify to no list", "/deliver x", []starhost.Plugin{in(1, hook(before, starhost.Modify("args", "y")))}, "denied by p1: the guard of p1 failed: modify: args: got string, want a list", true},
-		{"match on its name", "/send x", []starhost.Plugin{in(1, starhost.Hook{Event: before, Match: []string{"del*"}, Call: hook(before, deny).Call})}, "denied by p1: no", true},
-		{"match on another", "/send x", []starhost.Plugin{in(1, starhost.Hook{Event: before, Match: []string{"send"}, Call: hook(before, deny).Call})}, "deliver x (x)", false},
-		{"post_command changes the result", "/send x", []starhost.Plugin{in(1, hook(after, starhost.Modify("result", "sent")))}, "sent", false},
-		{"a failing observer is skipped", "/send x", []starhost.Plugin{in(1, failing(after, ""))}, "deliver x (x)", false},
-		{"a denial that only warns", "/send x", []starhost.Plugin{warning(in(1, hook(before, deny)))}, "deliver x (x)", false},
+		{"deny", "/deliver x", []starhost.Plugin{pluginWith(1, hook(before, deny))}, "denied by p1: no", true},
+		{"a failing guard denies", "/deliver x", []starhost.Plugin{pluginWith(1, failingHook(before, ""))}, "denied by p1: the guard of p1 failed: division by zero", true},
+		{"a failing guard that may be skipped", "/deliver x", []starhost.Plugin{pluginWith(1, failingHook(before, starhost.FailSkip))}, "deliver x (x)", false},
+		{"deny wins over modify", "/deliver x", []starhost.Plugin{pluginWith(1, hook(before, deny)), pluginWith(2, hook(before, starhost.Modify("args", []string{"y"})))}, "denied by p1: no", true},
+		{"modify chains", "/deliver x", []starhost.Plugin{pluginWith(1, addingHook("a")), pluginWith(2, addingHook("b c"))}, "deliver x|a|b c (x a 'b c')", false},
+		{"modify to no list", "/deliver x", []starhost.Plugin{pluginWith(1, hook(before, starhost.Modify("args", "y")))}, "denied by p1: the guard of p1 failed: modify: args: got string, want a list", true},
+		{"match on its name", "/send x", []starhost.Plugin{pluginWith(1, starhost.Hook{Event: before, Match: []string{"del*"}, Call: hook(before, deny).Call})}, "denied by p1: no", true},
+		{"match on another", "/send x", []starhost.Plugin{pluginWith(1, starhost.Hook{Event: before, Match: []string{"send"}, Call: hook(before, deny).Call})}, "deliver x (x)", false},
+		{"post_command changes the result", "/send x", []starhost.Plugin{pluginWith(1, hook(after, starhost.Modify("result", "sent")))}, "sent", false},
+		{"a failing observer is skipped", "/send x", []starhost.Plugin{pluginWith(1, failingHook(after, ""))}, "deliver x (x)", false},
+		{"a denial that only warns", "/send x", []starhost.Plugin{warningPlugin(pluginWith(1, hook(before, deny)))}, "deliver x (x)", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// adding returns a pre_command hook that adds an argument.
-func adding(arg string) starhost.Hook {
+// addingHook returns a pre_command hook that adds an argument.
+func addingHook(arg string) starhost.Hook {
 	return hookFunc("pre_command", func(e *starhost.Event) starhost.Decision {
 		return starhost.Modify("args", append(slices.Clone(e.Args), arg))
 	})

@@ -125,10 +125,10 @@ type Outcome struct {
 	problems []string // why the tool cannot take the final arguments
 }
 
-// combine sets the outcome's decision by the rules of plugin-api.md, section 3: an abort wins over
-// a deny, a deny over all others, in any order; an ask wins over an approve; the first respond
-// wins.
-func (o *Outcome) combine() {
+// combineDecisions sets the outcome's decision by the rules of plugin-api.md, section 3: an abort
+// wins over a deny, a deny over all others, in any order; an ask wins over an approve; the first
+// respond wins.
+func (o *Outcome) combineDecisions() {
 	if len(o.Decisions) == 0 {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// spender returns a hook that spends steps, as far as its lane lets it, and counts its calls.
-func spender(event string, steps uint64, calls *int) starhost.Hook {
+// spendingHook returns a hook that spends steps, as far as its lane lets it, and counts its calls.
+func spendingHook(event string, steps uint64, calls *int) starhost.Hook {
 	call := func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 		*calls++
 		lane := starhost.LaneOf(ctx)
@@ -51,9 +51,9 @@ func TestEventSteps(t *testing.T) {
 	var logs []string
 	log := func(l starhost.LogLine) { logs = append(logs, l.Plugin+" "+l.Text) }
 	calls, others := 0, 0
-	many := plugin("many", times(1000, spender(pre, 900, &calls))...)
+	many := plugin("many", times(1000, spendingHook(pre, 900, &calls))...)
 	many.EventSteps = 10_000
-	other := plugin("other", times(5, spender(pre, 900, &others))...)
+	other := plugin("other", times(5, spendingHook(pre, 900, &others))...)
 	other.EventSteps = 10_000
 	turn := begin(t, newHost(t, starhost.Options{Log: log}, many, other), starhost.Request{})
 	const over = "the handlers of many used 10000 steps in this event, limit 10000; [limits] event raises it"
@@ -69,9 +69,9 @@ func TestEventSteps(t *testing.T) {
 // call pass.
 func TestEventStepsOfLaterGuards(t *testing.T) {
 	calls := 0
-	skips := spender(pre, 600, &calls)
+	skips := spendingHook(pre, 600, &calls)
 	skips.OnError = starhost.FailSkip
-	p := plugin("p", append(times(3, skips), spender(pre, 1, &calls))...)
+	p := plugin("p", append(times(3, skips), spendingHook(pre, 1, &calls))...)
 	p.EventSteps = 1000
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
 	diff(t, "decision", "deny the guard of p failed: the handlers of p used 1000 steps in this event, limit 1000; [limits] event raises it", firePre(t, turn))
@@ -81,7 +81,7 @@ func TestEventStepsOfLaterGuards(t *testing.T) {
 // The handlers of error share the budget of the event whose handlers failed.
 func TestEventStepsOfErrors(t *testing.T) {
 	calls, heard := 0, 0
-	p := plugin("p", append(times(100, failing(pre, "")), spender("error", 300, &heard), spender(pre, 1, &calls))...)
+	p := plugin("p", append(times(100, failingHook(pre, "")), spendingHook("error", 300, &heard), spendingHook(pre, 1, &calls))...)
 	p.EventSteps = 1000
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
 	firePre(t, turn)

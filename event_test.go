@@ -15,10 +15,10 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// scripted is a model that gives its replies in order.
-type scripted []starhost.Reply
+// scriptedModel is a model that gives its replies in order.
+type scriptedModel []starhost.Reply
 
-func (s *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
+func (s *scriptedModel) Complete(context.Context, *starhost.Prompt) (starhost.Reply, error) {
 	if len(*s) == 0 {
 		return starhost.Reply{}, errors.New("no more replies")
 	}
@@ -27,10 +27,10 @@ func (s *scripted) Complete(context.Context, *starhost.Prompt) (starhost.Reply, 
 	return reply, nil
 }
 
-// detailed is an error with a traceback, like the evaluator's.
-type detailed struct{ error }
+// detailedError is an error with a traceback, like the evaluator's.
+type detailedError struct{ error }
 
-func (detailed) Detail() string { return "in page ops.star:3:1" }
+func (detailedError) Detail() string { return "in page ops.star:3:1" }
 
 // A whole session fires every event with all its arguments: turns of the agent loop, one of them
 // cut, commands, files and a declared event.
@@ -58,17 +58,17 @@ func TestEventArguments(t *testing.T) {
 	}
 	p := echo()
 	p.Tools[0].Call = func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
-		return starhost.Result{}, detailed{errors.New("down")}
+		return starhost.Result{}, detailedError{errors.New("down")}
 	}
 	p.Commands = []starhost.Command{{Name: "deliver",
 		Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "sent " + c.Line}, nil
 		}}}
-	h := newHost(t, starhost.Options{Clock: ticking(), AppEvents: []starhost.EventSpec{app}}, p, plugin("watch", watch...))
+	h := newHost(t, starhost.Options{Clock: tickingClock(), AppEvents: []starhost.EventSpec{app}}, p, plugin("watch", watch...))
 
 	ctx, cancel := context.WithCancel(context.Background())
 	session := h.NewSession(starhost.SessionConfig{Model: "m"})
-	replies := scripted{
+	replies := scriptedModel{
 		{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}}, Usage: starhost.Usage{Input: 7}},
 		{Content: "done"},
 	}
@@ -222,7 +222,7 @@ func TestFire(t *testing.T) {
 		t.Error("Fire of an unknown event: got no error")
 	}
 
-	turn = begin(t, newHost(t, starhost.Options{}, in(1, hook(pre, abort))), starhost.Request{})
+	turn = begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook(pre, abort))), starhost.Request{})
 	diff(t, "an abort is an outcome", starhost.ActionAbort, fire(pre, starhost.Event{Tool: "gone"}).Decision.Action)
 }
 
@@ -253,7 +253,7 @@ func TestModify(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			turn := begin(t, newHost(t, starhost.Options{}, echo(), in(1, hook(tt.event, tt.decision))),
+			turn := begin(t, newHost(t, starhost.Options{}, echo(), pluginWith(1, hook(tt.event, tt.decision))),
 				starhost.Request{Text: "hi"})
 			p := prompt(t, turn)
 			got := ""
@@ -270,8 +270,8 @@ func TestModify(t *testing.T) {
 
 func TestPreLLMCallChanges(t *testing.T) {
 	h := newHost(t, starhost.Options{}, echo(),
-		in(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"model": "big", "options": json.RawMessage(`{"t":0}`), "tools": []string{}}})),
-		in(2, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+		pluginWith(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"model": "big", "options": json.RawMessage(`{"t":0}`), "tools": []string{}}})),
+		pluginWith(2, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			return starhost.TextContext(e.Model + " " + string(e.Options))
 		})))
 	s := h.NewSession(starhost.SessionConfig{Model: "small"})
@@ -287,8 +287,8 @@ func TestOutcome(t *testing.T) {
 		Fragments:   []fragments.Fragment{{Content: "four"}},
 		Attachments: []fragments.Attachment{{Content: "12"}},
 	}}
-	turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d)),
-		in(2, hook("pre_llm_call", starhost.Modify("model", "x")))), starhost.Request{})
+	turn := begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", d)),
+		pluginWith(2, hook("pre_llm_call", starhost.Modify("model", "x")))), starhost.Request{})
 	var got []string
 	for _, tr := range prompt(t, turn).Hooks {
 		got = append(got, string(tr.Action)+" "+tr.Detail)
@@ -299,7 +299,7 @@ func TestOutcome(t *testing.T) {
 // TestTextContext checks that a text becomes a fragment.
 func TestTextContext(t *testing.T) {
 	fire := func(d starhost.Decision) starhost.Outcome {
-		turn := begin(t, newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", d))), starhost.Request{})
+		turn := begin(t, newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", d))), starhost.Request{})
 		out, err := turn.Fire(t.Context(), &starhost.Event{Name: "pre_llm_call"})
 		if err != nil {
 			t.Fatal(err)

@@ -119,7 +119,7 @@ func ExampleSession_Turn() {
 	if err := host.Add(ops); err != nil {
 		log.Fatal(err)
 	}
-	model := &scripted{ // stands for an endpoint
+	model := &scriptedModel{ // stands for an endpoint
 		{ToolCalls: []starhost.ToolCall{{ID: "call-1", Name: "p99"}}},
 		{Content: "Checkout's p99 is 812 ms."},
 	}

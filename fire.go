@@ -65,10 +65,10 @@ func fillEmpty(text *string, known string) {
 	}
 }
 
-// fire runs all handlers of e in order. It applies modifications to e at once, so that each handler
-// sees the previous ones. The error is an *AbortError or the error of ctx. It traces and logs all
-// other failures; a failed guard denies.
-func (t *Turn) fire(ctx context.Context, e *Event) (out Outcome, err error) {
+// fireEvent runs all handlers of e in order. It applies modifications to e at once, so that each
+// handler sees the previous ones. The error is an *AbortError or the error of ctx. It traces and
+// logs all other failures; a failed guard denies.
+func (t *Turn) fireEvent(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
@@ -87,7 +87,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	out.combine()
+	out.combineDecisions()
 	if d := &out.Decision; d.Action == ActionAbort {
 		f.turn.completed = false
 		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
@@ -125,13 +125,13 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		f.problems = f.turn.invalid(e)
+		f.problems = f.turn.argumentProblems(e)
 	}
 	return nil
 }
 
-// invalid returns the problems of the arguments of the event's tool call.
-func (t *Turn) invalid(e *Event) []string {
+// argumentProblems returns the problems of the arguments of the event's tool call.
+func (t *Turn) argumentProblems(e *Event) []string {
 	if tool := t.toolOf(e); tool != nil {
 		return tool.schema.Validate(e.Arguments)
 	}
@@ -324,5 +324,5 @@ func (t *Turn) fireError(ctx context.Context, err *HandlerError) {
 	e := t.newEvent("error")
 	e.Plugin, e.Handler = err.Plugin, strings.TrimPrefix(err.What, "hook ")
 	e.Message, e.Traceback = err.Error(), err.Traceback()
-	_, _ = t.fire(ctx, e) // an error event takes no decisions, and its failures are in the log
+	_, _ = t.fireEvent(ctx, e) // an error event takes no decisions, and its failures are in the log
 }

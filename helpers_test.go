@@ -106,8 +106,8 @@ func hookFunc(event string, decide func(*starhost.Event) starhost.Decision) star
 		}}
 }
 
-// says returns a hook that offers one text each time, then nothing.
-func says(event string, texts ...string) starhost.Hook {
+// sayingHook returns a hook that offers one text each time, then nothing.
+func sayingHook(event string, texts ...string) starhost.Hook {
 	n := 0
 	return hookFunc(event, func(*starhost.Event) starhost.Decision {
 		n++

@@ -32,8 +32,8 @@ type floor struct {
 	why      string
 }
 
-// fragmentsOnly are the folders that import nothing else but the standard library.
-var fragmentsOnly = []string{"agents", "fragments", "internal", "internal/starnames", "starlark"}
+// standardOnly are the folders that import nothing else but the standard library.
+var standardOnly = []string{"agents", "fragments", "internal", "internal/starnames", "starlark"}
 
 var floors = []floor{
 	{"internal", nil, false, []string{"database/sql", "net/http"}, "all floors import it: it imports the standard library only"},
@@ -102,7 +102,7 @@ func (f floor) allows(folder, imported string) string {
 		return "is Starlark's own package"
 	case strings.HasPrefix(imported, buildtools+"/") && f.folder != "cmd":
 		return "is for the command only"
-	case strings.Contains(host, ".") && slices.Contains(fragmentsOnly, f.folder):
+	case strings.Contains(host, ".") && slices.Contains(standardOnly, f.folder):
 		return "is no package of the standard library"
 	}
 	return ""

@@ -245,7 +245,7 @@ func drawGuards(t *rapid.T) guardSet {
 			if decision.Action == starhost.ActionDeny {
 				set.forbids = append(set.forbids, from)
 			}
-			h := refusing(`"`+from+`"`, decision)
+			h := refusingHook(`"`+from+`"`, decision)
 			h.Priority = rapid.IntRange(-1, 1).Draw(t, "priority")
 			p.Hooks = append(p.Hooks, h)
 		}

@@ -143,7 +143,7 @@ func (t *Turn) Reply(ctx context.Context, r Reply) error {
 		e.Model = t.prompt.Model
 	}
 	t.usage = t.usage.add(r.Usage)
-	if _, err := t.fire(ctx, e); err != nil {
+	if _, err := t.fireEvent(ctx, e); err != nil {
 		return err
 	}
 	t.messages = append(t.messages, Message{Role: RoleAssistant, Content: fragments.NewText(e.Response),

@@ -13,8 +13,8 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// asks returns a reply that asks for tools, each "id name" or "id name {arguments}".
-func asks(calls ...string) starhost.Reply {
+// replyWith returns a reply that asks for tools, each "id name" or "id name {arguments}".
+func replyWith(calls ...string) starhost.Reply {
 	r := starhost.Reply{Content: "calling"}
 	for _, c := range calls {
 		words := strings.SplitN(c, " ", 3)
@@ -34,8 +34,8 @@ func (f modelFunc) Complete(ctx context.Context, p *starhost.Prompt) (starhost.R
 	return f(ctx, p)
 }
 
-// handled returns a plugin with a tool whose result is the turn's final answer.
-func handled(r starhost.Result) starhost.Plugin {
+// finalTool returns a plugin with a tool whose result is the turn's final answer.
+func finalTool(r starhost.Result) starhost.Plugin {
 	r.Handled = true
 	return toolOf("final", starhost.Tool{
 		Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
@@ -45,36 +45,36 @@ func handled(r starhost.Result) starhost.Plugin {
 
 func TestTurn(t *testing.T) {
 	said := starhost.Reply{Content: "done", Usage: starhost.Usage{Input: 10, Output: 2, Cached: 5}}
-	calling := asks(`c1 echo {"text":"x"}`)
+	calling := replyWith(`c1 echo {"text":"x"}`)
 	calling.Usage = starhost.Usage{Input: 7, Output: 1}
 	tests := []struct {
 		name     string
 		plugins  []starhost.Plugin
-		replies  scripted
+		replies  scriptedModel
 		want     starhost.TurnResult // only Text, Completed, Usage and Rounds
 		messages []string            // the history after the turn
 	}{
-		{"an answer", nil, scripted{said},
+		{"an answer", nil, scriptedModel{said},
 			starhost.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 1},
 			[]string{"user: hi", "assistant: done"}},
-		{"a tool call", nil, scripted{calling, said},
+		{"a tool call", nil, scriptedModel{calling, said},
 			starhost.TurnResult{Text: "done", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
 			[]string{"user: hi", "assistant: calling", `tool: {"text":"x"}`, "assistant: done"}},
-		{"calls run in order, whatever becomes of them", []starhost.Plugin{in(1, refusing("secret", deny))},
-			scripted{asks(`c1 echo {"text":"a"}`, `c2 ehco`, `c3 echo {"text":"secret"}`, `c4 echo {}`), said},
+		{"calls run in order, whatever becomes of them", []starhost.Plugin{pluginWith(1, refusingHook("secret", deny))},
+			scriptedModel{replyWith(`c1 echo {"text":"a"}`, `c2 ehco`, `c3 echo {"text":"secret"}`, `c4 echo {}`), said},
 			starhost.TurnResult{Text: "done", Completed: true, Usage: said.Usage, Rounds: 2},
 			[]string{"user: hi", "assistant: calling", `tool: {"text":"a"}`, `tool: unknown tool "ehco" (did you mean echo?)`, "tool: denied by p1: no", "tool: echo: the arguments are not valid:\n\"text\": missing", "assistant: done"}},
-		{"a handled result is the answer", []starhost.Plugin{handled(starhost.Result{ForLLM: "sent"})}, scripted{asks(`c1 page`, `c2 echo {"text":"x"}`)},
+		{"a handled result is the answer", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent"})}, scriptedModel{replyWith(`c1 page`, `c2 echo {"text":"x"}`)},
 			starhost.TurnResult{Text: "sent", Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent", `tool: {"text":"x"}`}},
-		{"a handled result with a text for the user", []starhost.Plugin{handled(starhost.Result{ForLLM: "sent", ForUser: "It is sent."})}, scripted{asks(`c1 page`)},
+		{"a handled result with a text for the user", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent", ForUser: "It is sent."})}, scriptedModel{replyWith(`c1 page`)},
 			starhost.TurnResult{Text: "It is sent.", Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent"}},
-		{"a silent handled result", []starhost.Plugin{handled(starhost.Result{ForLLM: "sent", Silent: true})}, scripted{asks(`c1 page`)},
+		{"a silent handled result", []starhost.Plugin{finalTool(starhost.Result{ForLLM: "sent", Silent: true})}, scriptedModel{replyWith(`c1 page`)},
 			starhost.TurnResult{Completed: true, Rounds: 1},
 			[]string{"user: hi", "assistant: calling", "tool: sent"}},
-		{"post_llm_call changes replies", []starhost.Plugin{in(1, hookFunc("post_llm_call", func(e *starhost.Event) starhost.Decision { return starhost.Modify("response", e.Response+"!") })), in(2, failing("post_llm_call", ""))},
-			scripted{calling, said},
+		{"post_llm_call changes replies", []starhost.Plugin{pluginWith(1, hookFunc("post_llm_call", func(e *starhost.Event) starhost.Decision { return starhost.Modify("response", e.Response+"!") })), pluginWith(2, failingHook("post_llm_call", ""))},
+			scriptedModel{calling, said},
 			starhost.TurnResult{Text: "done!", Completed: true, Usage: starhost.Usage{Input: 17, Output: 3, Cached: 5}, Rounds: 2},
 			[]string{"user: hi", "assistant: calling!", `tool: {"text":"x"}`, "assistant: done!"}},
 	}
@@ -101,7 +101,7 @@ func TestMaxRounds(t *testing.T) {
 	var offered []int
 	model := modelFunc(func(_ context.Context, p *starhost.Prompt) (starhost.Reply, error) {
 		offered = append(offered, len(p.Tools))
-		return asks(fmt.Sprintf(`c%d echo {"text":"x"}`, len(offered))), nil
+		return replyWith(fmt.Sprintf(`c%d echo {"text":"x"}`, len(offered))), nil
 	})
 	s := newHost(t, starhost.Options{MaxRounds: 3}, echo()).NewSession(starhost.SessionConfig{})
 	got, err := s.Turn(context.Background(), starhost.Request{Text: "hi"}, model)
@@ -124,7 +124,7 @@ func TestMaxRounds(t *testing.T) {
 
 // A turn waits for the answers of tools that the caller runs.
 func TestPendingCalls(t *testing.T) {
-	replies := scripted{asks(`c1 shell`, `c2 echo {"text":"x"}`, `c3 shell`), {Content: "done"}}
+	replies := scriptedModel{replyWith(`c1 shell`, `c2 echo {"text":"x"}`, `c3 shell`), {Content: "done"}}
 	s := newHost(t, starhost.Options{}, echo()).NewSession(starhost.SessionConfig{})
 	ctx := context.Background()
 	got, err := s.Turn(ctx, starhost.Request{Text: "hi", Tools: []starhost.Tool{{Name: "shell"}}}, &replies)
@@ -175,7 +175,7 @@ func TestCutTurns(t *testing.T) {
 	down := errors.New("503")
 	aborting := func(event string) starhost.Plugin { // aborts once
 		fired := false
-		return in(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
+		return pluginWith(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
 			if fired {
 				return starhost.Decision{}
 			}
@@ -210,15 +210,15 @@ func TestCutTurns(t *testing.T) {
 				Call: func(ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall) (starhost.Result, error) {
 					turn.Session().Value("cancel", nil).(func())()
 					return starhost.Result{ForLLM: "late"}, nil
-				}})}, func(func()) starhost.Model { return &scripted{asks(`c1 page`, `c2 page`)} },
+				}})}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 page`, `c2 page`)} },
 			"context canceled", context.Canceled, []string{"user: hi", "assistant: calling", "tool: not run: the turn ended", "tool: not run: the turn ended"}},
-		{"post_llm_call aborts", []starhost.Plugin{aborting("post_llm_call")}, func(func()) starhost.Model { return &scripted{{Content: "no"}} },
+		{"post_llm_call aborts", []starhost.Plugin{aborting("post_llm_call")}, func(func()) starhost.Model { return &scriptedModel{{Content: "no"}} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi"}},
-		{"a guard aborts", []starhost.Plugin{aborting(pre)}, func(func()) starhost.Model { return &scripted{asks(`c1 echo {"text":"x"}`)} },
+		{"a guard aborts", []starhost.Plugin{aborting(pre)}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 echo {"text":"x"}`)} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi", "assistant: calling", "tool: not run: the turn ended"}},
-		{"a guard aborts after a handled result", []starhost.Plugin{handled(starhost.Result{}), in(1, refusing("x", abort))}, func(func()) starhost.Model { return &scripted{asks(`c1 page`, `c2 echo {"text":"x"}`)} },
+		{"a guard aborts after a handled result", []starhost.Plugin{finalTool(starhost.Result{}), pluginWith(1, refusingHook("x", abort))}, func(func()) starhost.Model { return &scriptedModel{replyWith(`c1 page`, `c2 echo {"text":"x"}`)} },
 			"p.star:1:1: turn aborted by p1: stop", nil, []string{"user: hi", "assistant: calling", "tool: ", "tool: not run: the turn ended"}},
-		{"pre_llm_call aborts", []starhost.Plugin{aborting("pre_llm_call")}, func(func()) starhost.Model { return &scripted{} },
+		{"pre_llm_call aborts", []starhost.Plugin{aborting("pre_llm_call")}, func(func()) starhost.Model { return &scriptedModel{} },
 			"p.star:1:1: turn aborted by p1: stop", nil, nil},
 	}
 	for _, tt := range tests {
@@ -323,7 +323,7 @@ func TestDepth(t *testing.T) {
 // A turn has one budget: the contents of the first round count in the second.
 func TestBudgetOfATurn(t *testing.T) {
 	opts := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
-	s := newHost(t, opts, plugin("p", says("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(starhost.SessionConfig{})
+	s := newHost(t, opts, plugin("p", sayingHook("pre_llm_call", "aaaaaa", "bbbbbb", "cccccc"))).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{})
 	diff(t, "first round", []string{"aaaaaa kept"}, statuses(prompt(t, turn)))
 	second := prompt(t, turn)

@@ -39,7 +39,7 @@ func drawPlugins(t *rapid.T) []starhost.Plugin {
 			spec := specs[rapid.IntRange(0, len(specs)-1).Draw(t, "event")]
 			h := hook(spec.Name, drawDecision(t, spec))
 			if rapid.IntRange(0, 5).Draw(t, "fails") == 0 {
-				h = failing(spec.Name, "")
+				h = failingHook(spec.Name, "")
 			}
 			h.Priority = rapid.IntRange(-1, 1).Draw(t, "priority")
 			p.Hooks = append(p.Hooks, h)
@@ -78,7 +78,7 @@ func TestLawOrder(t *testing.T) {
 func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.Request) string {
 	var seen strings.Builder
 	say := func(list ...any) { fmt.Fprintln(&seen, list...) }
-	o.Clock = ticking()
+	o.Clock = tickingClock()
 	o.Log = func(l starhost.LogLine) { say("log", l.Plugin, l.Level, l.Text) }
 	o.Approver = func(_ context.Context, r starhost.ApprovalRequest) (bool, error) {
 		say("approve?", r.Reasons)
@@ -91,7 +91,7 @@ func play(t *rapid.T, o starhost.Options, plugins []starhost.Plugin, r starhost.
 		}
 	}
 	ctx, s := context.Background(), h.NewSession(starhost.SessionConfig{Model: "m"})
-	replies := scripted{asks(`c1 echo {"text":"a"}`, `c2 page`), {Content: "done"}}
+	replies := scriptedModel{replyWith(`c1 echo {"text":"a"}`, `c2 page`), {Content: "done"}}
 	model := modelFunc(func(ctx context.Context, p *starhost.Prompt) (starhost.Reply, error) {
 		say(p.Rendering(), p.Model, string(p.Options), p.CacheBreak)
 		for _, row := range p.Fragments {

@@ -29,7 +29,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	if t.withoutTools {
 		pre.Tools = NewList[Tool](nil)
 	}
-	out, err := t.fire(ctx, pre)
+	out, err := t.fireEvent(ctx, pre)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 	if t.hasHooks(e.Name) {
 		e.Fragments = NewList(copyRows(p.Fragments))
 	}
-	out, err := t.fire(ctx, e)
+	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
 	}

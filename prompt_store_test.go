@@ -48,7 +48,7 @@ func (*fullStore) Put(context.Context, ...fragments.Content) error { return erro
 func TestPromptGoesOnWithoutTheStore(t *testing.T) {
 	var logged []starhost.LogLine
 	o := starhost.Options{Fragments: new(fullStore), Log: func(l starhost.LogLine) { logged = append(logged, l) }}
-	h := newHost(t, o, plugin("p", says("turn_start", "context")))
+	h := newHost(t, o, plugin("p", sayingHook("turn_start", "context")))
 	diff(t, "text", "context\nhi", ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Text: "hi"}).Text.String())
 	diff(t, "log", []starhost.LogLine{{Plugin: "host", Level: "warn", Text: "fragments were not stored: full"}}, logged)
 }

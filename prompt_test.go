@@ -16,14 +16,14 @@ import (
 // TestGatheringOrder checks the order of contexts: references, session_start, turn_start,
 // pre_llm_call, within an event in the order of hooks; then target and priority.
 func TestGatheringOrder(t *testing.T) {
-	p := plugin("p", says("pre_llm_call", "4"), says("turn_start", "3"), says("session_start", "2"),
+	p := plugin("p", sayingHook("pre_llm_call", "4"), sayingHook("turn_start", "3"), sayingHook("session_start", "2"),
 		hook("turn_start", contextOf(fragments.Fragment{Content: "first", Priority: -1},
 			fragments.Fragment{Content: "sys", Target: fragments.System}, fragments.Fragment{Content: "last",
 				Priority: 9})))
 	p.FragmentLoaders = []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) {
 		return texts(arg), nil
 	})}
-	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, plugin("a", says("pre_llm_call", "before 4"))), starhost.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
+	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, plugin("a", sayingHook("pre_llm_call", "before 4"))), starhost.Request{Text: "?", Fragments: []string{"xx:1", "xx:1", "xx:"}}))
 	diff(t, "text", "first\n1\n\n2\n3\nbefore 4\n4\nlast\n?", got.Text.String())
 	diff(t, "system", "sys", got.System)
 	diff(t, "given", 10, got.Given)
@@ -36,7 +36,7 @@ func TestProvenance(t *testing.T) {
 		func(string) (starhost.Context, error) {
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "same", Source: "a.md", Plugin: "forged", Pinned: true}}}, nil
 		})}}
-	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, in(7, says("turn_start", "same"))), starhost.Request{Fragments: []string{"xx:"}}))
+	got := prompt(t, begin(t, newHost(t, starhost.Options{}, p, pluginWith(7, sayingHook("turn_start", "same"))), starhost.Request{Fragments: []string{"xx:"}}))
 	diff(t, "provenance", []fragments.Origin{{Source: "a.md", Plugin: "one"}, {Source: "turn_start", Plugin: "p7"}}, got.Fragments[0].Provenance())
 	diff(t, "place of the registration", "Go", got.Fragments[0].Pos)
 }
@@ -65,7 +65,7 @@ func TestSessionDedup(t *testing.T) {
 // A later round's context becomes one user message behind the tool results.
 func TestLaterRounds(t *testing.T) {
 	h := newHost(t, starhost.Options{Prompt: starhost.PromptOptions{Render: fragments.XML}}, echo(),
-		in(1, says("pre_llm_call", "one", "two", "two")), in(2, says("pre_llm_call", "", "three")))
+		pluginWith(1, sayingHook("pre_llm_call", "one", "two", "two")), pluginWith(2, sayingHook("pre_llm_call", "", "three")))
 	turn := begin(t, h, starhost.Request{Text: "hi"})
 	prompt(t, turn)
 	turn.Reply(context.Background(), starhost.Reply{Content: "calling", ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo"}, {ID: "c2", Name: "echo"}}})
@@ -96,8 +96,8 @@ func TestOwnWords(t *testing.T) {
 		hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
 			return starhost.Modify("user_message", strings.ToUpper(e.UserMessage))
 		}),
-		says("turn_start", "fact", "another"),
-		says("pre_llm_call", "", "late", ""),
+		sayingHook("turn_start", "fact", "another"),
+		sayingHook("pre_llm_call", "", "late", ""),
 		hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			before = append(before, append(roles(e.Messages.Items()), "message "+e.UserMessage))
 			return starhost.Decision{}
@@ -177,8 +177,8 @@ func TestSystemText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var now turn
 			h := newHost(t, starhost.Options{},
-				in(1, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.offers...) })),
-				in(2, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.others...) })))
+				pluginWith(1, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.offers...) })),
+				pluginWith(2, hookFunc("turn_start", func(*starhost.Event) starhost.Decision { return contextOf(now.others...) })))
 			s := h.NewSession(starhost.SessionConfig{})
 			for i, step := range tt.turns {
 				now = step
@@ -223,11 +223,11 @@ func TestPreSend(t *testing.T) {
 		}}
 	}
 	h := newHost(t, starhost.Options{},
-		in(1, hook("turn_start", contextOf(
+		pluginWith(1, hook("turn_start", contextOf(
 			fragments.Fragment{Content: "the secret", Source: "a"}, fragments.Fragment{Content: "plain", Source: "b"},
 			fragments.Fragment{Content: "my secret", Source: "c",
 				Target: fragments.System}, fragments.Fragment{Content: "rules", Source: "d", Target: fragments.System}))),
-		in(2, hookFunc("pre_send", redact)))
+		pluginWith(2, hookFunc("pre_send", redact)))
 	s := h.NewSession(starhost.SessionConfig{})
 	p := ask(t, s, starhost.Request{Text: "tell secret"})
 	diff(t, "text", "the ******* \nplain\ntell ******* ", p.Text.String())
@@ -278,7 +278,7 @@ func TestCacheBreaks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var now step
 			h := newHost(t, starhost.Options{}, echo(),
-				in(1, hookFunc("pre_send", func(*starhost.Event) starhost.Decision { return now.send })))
+				pluginWith(1, hookFunc("pre_send", func(*starhost.Event) starhost.Decision { return now.send })))
 			s := h.NewSession(starhost.SessionConfig{})
 			last := ""
 			for i, step := range tt.steps {
@@ -291,7 +291,7 @@ func TestCacheBreaks(t *testing.T) {
 					diff(t, "offset", p.SharedPrefix, b.Offset)
 				}
 				diff(t, fmt.Sprintf("cache break of prompt %d", i+1), step.want, got)
-				diff(t, "shared prefix", int64(shared(last, p.Rendering())), p.SharedPrefix)
+				diff(t, "shared prefix", int64(sharedLength(last, p.Rendering())), p.SharedPrefix)
 				last = p.Rendering()
 			}
 		})
@@ -320,8 +320,8 @@ func TestRequestTools(t *testing.T) {
 	}
 }
 
-// shared returns the length of the common prefix of two texts.
-func shared(a, b string) int {
+// sharedLength returns the length of the common prefix of two texts.
+func sharedLength(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -334,7 +334,7 @@ func TestAttachments(t *testing.T) {
 	huge := fragments.Attachment{Content: strings.Repeat("x", 9<<20), Name: "huge.bin"}
 	wide := fragments.Attachment{Content: "w", Name: "wide.png", Width: 10_000, Height: 10_000}
 	link := fragments.Attachment{URL: "https://example.com/a.png"}
-	h := newHost(t, starhost.Options{}, in(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{png, huge, wide, link}}})))
+	h := newHost(t, starhost.Options{}, pluginWith(1, hook("pre_llm_call", starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{png, huge, wide, link}}})))
 	s := h.NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Text: "look", Attachments: []fragments.Attachment{png}})
 	p := prompt(t, turn)
@@ -361,7 +361,7 @@ func TestAttachments(t *testing.T) {
 // An attachment alone makes a message of a later round.
 func TestAttachmentsOfLaterRounds(t *testing.T) {
 	n := 0
-	h := newHost(t, starhost.Options{}, in(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision {
+	h := newHost(t, starhost.Options{}, pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision {
 		n++
 		return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{{Content: fmt.Sprint(n)}}}}
 	})))
@@ -402,7 +402,7 @@ func TestToolAttachments(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	p := starhost.Plugin{Name: "p", FragmentLoaders: []starhost.FragmentLoader{loader("xx", func(arg string) (starhost.Context, error) { return texts(arg), nil })}}
 	o := starhost.Options{Prompt: starhost.PromptOptions{Budget: fragments.Budget{MaxBytes: 10}}}
-	h := newHost(t, o, p, in(1, hook("turn_start",
+	h := newHost(t, o, p, pluginWith(1, hook("turn_start",
 		contextOf(fragments.Fragment{Content: "important"}, fragments.Fragment{Content: "less", Priority: 5}))))
 	got := ask(t, h.NewSession(starhost.SessionConfig{}), starhost.Request{Fragments: []string{"xx:a"}})
 	diff(t, "statuses", []string{"a kept", "important kept", "less dropped"}, statuses(got))
@@ -422,7 +422,7 @@ func TestBudgets(t *testing.T) {
 // The context of session_start survives a failed first turn.
 func TestOpeningSurvivesAFailedTurn(t *testing.T) {
 	o := starhost.Options{Prompt: starhost.PromptOptions{Dedup: starhost.DedupPrompt}} // otherwise the session would count it as sent
-	s := newHost(t, o, in(1, says("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
+	s := newHost(t, o, pluginWith(1, sayingHook("session_start", "welcome"))).NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{Fragments: []string{"typo:x"}})
 	if _, err := turn.Prompt(context.Background()); err == nil {
 		t.Fatal("Prompt: got no error for an unknown reference")
@@ -466,7 +466,7 @@ func TestHistory(t *testing.T) {
 func TestAborts(t *testing.T) {
 	for _, event := range []string{"turn_start", "pre_llm_call", "pre_send"} {
 		stop := true
-		s := newHost(t, starhost.Options{}, in(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
+		s := newHost(t, starhost.Options{}, pluginWith(1, hookFunc(event, func(*starhost.Event) starhost.Decision {
 			if stop {
 				return abort
 			}
@@ -486,7 +486,8 @@ func TestAborts(t *testing.T) {
 }
 
 func TestFailuresAreReported(t *testing.T) {
-	h := newHost(t, starhost.Options{}, echo(), in(1, failing("session_start", "")), in(2, failing("pre_llm_call", "")), in(3, failing(post, "")))
+	h := newHost(t, starhost.Options{}, echo(), pluginWith(1, failingHook("session_start", "")),
+		pluginWith(2, failingHook("pre_llm_call", "")), pluginWith(3, failingHook(post, "")))
 	turn := begin(t, h, starhost.Request{})
 	p := prompt(t, turn)
 	diff(t, "errors of the first prompt", 2, len(p.Errors))

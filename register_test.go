@@ -173,7 +173,7 @@ func TestOverride(t *testing.T) {
 			}
 			turn := begin(t, h, starhost.Request{})
 			diff(t, "result", tt.want, call(t, turn, "page", "{}").Result.ForLLM)
-			diff(t, "trace", tt.trace, traced(turn))
+			diff(t, "trace", tt.trace, pluginTraces(turn))
 			if old := h.Tools()[0].Replaced(); (old != nil) != (len(tt.plugins) > 1) || old != nil && old.Plugin() != "plain" {
 				t.Errorf("Replaced: got %+v", old)
 			}
@@ -219,7 +219,7 @@ func TestAvailable(t *testing.T) {
 				}))
 			s := h.NewSession(starhost.SessionConfig{})
 			turn := beginIn(t, s, starhost.Request{})
-			diff(t, "trace", tt.trace, traced(turn))
+			diff(t, "trace", tt.trace, pluginTraces(turn))
 			diff(t, "logs", tt.logs, logs)
 			diff(t, "tools", tt.want, len(prompt(t, turn).Tools))
 			turn.End(context.Background())

@@ -145,7 +145,7 @@ func TestTurnLeave(t *testing.T) {
 // Plugins see the messages of the agent's own loop, and the contents of prompts stay.
 func TestTurnFollow(t *testing.T) {
 	var seen [][]string
-	h := newHost(t, starhost.Options{}, plugin("p", says("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, starhost.Options{}, plugin("p", sayingHook("turn_start", "context"), hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 		var list []string
 		for _, m := range e.Messages.Items() {
 			list = append(list, m.Role+": "+m.Content.String())

@@ -15,7 +15,7 @@ import (
 
 func TestSessionConfig(t *testing.T) {
 	var platforms []string
-	h := newHost(t, starhost.Options{}, in(1, hookFunc("session_start", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, starhost.Options{}, pluginWith(1, hookFunc("session_start", func(e *starhost.Event) starhost.Decision {
 		platforms = append(platforms, e.SessionID+" "+e.Platform+" "+e.Model)
 		return starhost.Decision{}
 	})))
@@ -32,7 +32,7 @@ func TestSessionConfig(t *testing.T) {
 
 func TestTurnNumbers(t *testing.T) {
 	var firsts []bool
-	h := newHost(t, starhost.Options{}, in(1, hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
+	h := newHost(t, starhost.Options{}, pluginWith(1, hookFunc("turn_start", func(e *starhost.Event) starhost.Decision {
 		firsts = append(firsts, e.IsFirstTurn)
 		return starhost.Decision{}
 	})))
@@ -50,7 +50,7 @@ func TestTurnNumbers(t *testing.T) {
 }
 
 func TestNow(t *testing.T) {
-	turn := begin(t, newHost(t, starhost.Options{Clock: ticking()}), starhost.Request{})
+	turn := begin(t, newHost(t, starhost.Options{Clock: tickingClock()}), starhost.Request{})
 	if _, asked := turn.FirstNow(); asked {
 		t.Error("AskedNow: got true before anybody asked")
 	}
@@ -146,7 +146,7 @@ func TestAddWhileATurnRuns(t *testing.T) {
 	h := newHost(t, starhost.Options{})
 	s := h.NewSession(starhost.SessionConfig{})
 	turn := beginIn(t, s, starhost.Request{})
-	if err := h.Add(echo(), in(1, hook("pre_llm_call", starhost.TextContext("new")))); err != nil {
+	if err := h.Add(echo(), pluginWith(1, hook("pre_llm_call", starhost.TextContext("new")))); err != nil {
 		t.Fatal(err)
 	}
 	p := prompt(t, turn)
@@ -162,10 +162,10 @@ func TestConcurrentSessions(t *testing.T) {
 	h := newHost(t, starhost.Options{Approver: func(context.Context, starhost.ApprovalRequest) (bool, error) {
 		return true, nil
 	}, Log: func(starhost.LogLine) {}}, echo(),
-		in(1, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
+		pluginWith(1, hookFunc("pre_llm_call", func(e *starhost.Event) starhost.Decision {
 			return starhost.TextContext(fmt.Sprint(e.SessionID, e.Messages.Len()))
 		})),
-		in(2, hook(pre, askFor)),
+		pluginWith(2, hook(pre, askFor)),
 		starhost.Plugin{Name: "load", FragmentLoaders: []starhost.FragmentLoader{
 			{Prefix: "xx", Load: func(ctx context.Context, turn *starhost.Turn, arg string) (starhost.Context, error) {
 				turn.Session().Value(arg, func() any { return arg })
@@ -201,7 +201,7 @@ func TestConcurrentSessions(t *testing.T) {
 	}
 	wg.Go(func() {
 		for i := range 20 {
-			if err := h.Add(in(i+10, hook("turn_start", starhost.TextContext("added")))); err != nil {
+			if err := h.Add(pluginWith(i+10, hook("turn_start", starhost.TextContext("added")))); err != nil {
 				t.Error(err)
 			}
 			h.Hooks()

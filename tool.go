@@ -112,7 +112,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	}
 	e := t.newEvent("pre_tool_call")
 	e.Tool, e.Arguments, e.CallID, e.Plugin = call.Name, call.Arguments, call.ID, tool.plugin
-	out, err := t.fire(ctx, e)
+	out, err := t.fireEvent(ctx, e)
 	reply := ToolReply{Call: call}
 	reply.Call.Arguments = e.Arguments
 	switch {
@@ -209,7 +209,7 @@ func (t *Turn) postTool(ctx context.Context, pre *Event, reply *ToolReply) error
 	e := *pre
 	e.Name, e.Arguments = "post_tool_call", reply.Call.Arguments
 	e.Result, e.IsError, e.DurationMS = reply.Result, reply.Result.IsError, reply.ms
-	_, err := t.fire(ctx, &e)
+	_, err := t.fireEvent(ctx, &e)
 	reply.Result = e.Result
 	return err
 }
@@ -232,7 +232,7 @@ func (t *Turn) approve(ctx context.Context, tool *Tool, pre *Event, out Outcome)
 	}
 	e := *pre
 	e.Name, e.Reason = "approve_tool_call", strings.Join(reasons, "; ")
-	verdict, err := t.fire(ctx, &e)
+	verdict, err := t.fireEvent(ctx, &e)
 	if err != nil {
 		return nil, err
 	}

@@ -35,21 +35,21 @@ func args(raw string) starhost.Decision {
 	return starhost.Modify("arguments", json.RawMessage(raw))
 }
 
-// in returns a plugin of one hook with a priority, which is in its name.
-func in(priority int, h starhost.Hook) starhost.Plugin {
+// pluginWith returns a plugin of one hook with a priority, which is in its name.
+func pluginWith(priority int, h starhost.Hook) starhost.Plugin {
 	h.Priority, h.Pos = priority, at("p.star", priority)
 	return plugin(fmt.Sprintf("p%d", priority), h)
 }
 
-func failing(event string, mode starhost.FailMode) starhost.Hook {
+func failingHook(event string, mode starhost.FailMode) starhost.Hook {
 	return starhost.Hook{Event: event, OnError: mode,
 		Call: func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
 			return starhost.Decision{}, errors.New("division by zero")
 		}}
 }
 
-// ticking returns a clock that advances a second with each reading.
-func ticking() func() time.Time {
+// tickingClock returns a clock that advances a second with each reading.
+func tickingClock() func() time.Time {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return func() time.Time {
 		now = now.Add(time.Second)
@@ -57,8 +57,8 @@ func ticking() func() time.Time {
 	}
 }
 
-// refusing returns a hook that denies calls with a text in their arguments.
-func refusing(text string, d starhost.Decision) starhost.Hook {
+// refusingHook returns a hook that denies calls with a text in their arguments.
+func refusingHook(text string, d starhost.Decision) starhost.Hook {
 	return hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 		if strings.Contains(string(e.Arguments), text) {
 			return d
@@ -71,9 +71,9 @@ func refusing(text string, d starhost.Decision) starhost.Hook {
 func TestCombining(t *testing.T) {
 	own := echo() // responds for its own tool
 	own.Hooks = []starhost.Hook{hook(pre, respond("from itself"))}
-	granted := in(1, hook(pre, respond("from p1")))
+	granted := pluginWith(1, hook(pre, respond("from p1")))
 	granted.RespondsTo = []string{"ec*"}
-	alsoGranted := in(2, hook(pre, respond("from p2")))
+	alsoGranted := pluginWith(2, hook(pre, respond("from p2")))
 	alsoGranted.RespondsTo = []string{"echo"}
 	mustAsk := echo()
 	mustAsk.Tools[0].Approval = starhost.ApprovalAsk
@@ -89,78 +89,78 @@ func TestCombining(t *testing.T) {
 	}{
 		{"no hooks", echo(), nil, nil, `{"text":"hi"}`},
 		{"deny of the last of five wins", echo(), []starhost.Plugin{
-			in(1, hook(pre, starhost.Decision{})), in(2, hook(pre, args(`{"text":"changed"}`))), in(3,
-				hook(pre, askFor)), in(4, hook(pre, starhost.Decision{})), in(5, hook(pre, deny)),
+			pluginWith(1, hook(pre, starhost.Decision{})), pluginWith(2, hook(pre, args(`{"text":"changed"}`))), pluginWith(3,
+				hook(pre, askFor)), pluginWith(4, hook(pre, starhost.Decision{})), pluginWith(5, hook(pre, deny)),
 		}, yes, "denied by p5: no"},
-		{"the first deny is told", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Deny("first"))), in(2, hook(pre, starhost.Deny("second")))}, nil, "denied by p1: first"},
-		{"deny before respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, deny))}, nil, "denied by p3: no"},
-		{"abort over deny", echo(), []starhost.Plugin{in(1, hook(pre, deny)), in(2, hook(pre, abort))}, nil, "abort: p.star:2:1: turn aborted by p2: stop"},
+		{"the first deny is told", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Deny("first"))), pluginWith(2, hook(pre, starhost.Deny("second")))}, nil, "denied by p1: first"},
+		{"deny before respond", echo(), []starhost.Plugin{granted, pluginWith(3, hook(pre, deny))}, nil, "denied by p3: no"},
+		{"abort over deny", echo(), []starhost.Plugin{pluginWith(1, hook(pre, deny)), pluginWith(2, hook(pre, abort))}, nil, "abort: p.star:2:1: turn aborted by p2: stop"},
 		{"two modifies chain", echo(), []starhost.Plugin{
-			in(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+			pluginWith(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 				return args(strings.Replace(string(e.Arguments), "hi", "hi there", 1))
 			})),
-			in(2, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+			pluginWith(2, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 				return args(strings.Replace(string(e.Arguments), "there", "you there", 1))
 			})),
 		}, nil, `{"text":"hi you there"}`},
-		{"a guard is asked again with changed arguments", echo(), []starhost.Plugin{in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "denied by p1: no"},
-		{"and may abort", echo(), []starhost.Plugin{in(1, refusing("prod", abort)), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "abort: p.star:1:1: turn aborted by p1: stop"},
-		{"and may ask", echo(), []starhost.Plugin{in(1, refusing("prod", askFor)), in(2, hook(pre, args(`{"text":"prod"}`)))}, no, "denied by host: not approved: sure?"},
-		{"but its change does not count any more", echo(), []starhost.Plugin{in(1, refusing("prod", args(`{"text":"late"}`))), in(2, hook(pre, args(`{"text":"prod"}`)))}, nil, `{"text":"prod"}`},
+		{"a guard is asked again with changed arguments", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "denied by p1: no"},
+		{"and may abort", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", abort)), pluginWith(2, hook(pre, args(`{"text":"prod"}`)))}, nil, "abort: p.star:1:1: turn aborted by p1: stop"},
+		{"and may ask", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", askFor)), pluginWith(2, hook(pre, args(`{"text":"prod"}`)))}, no, "denied by host: not approved: sure?"},
+		{"but its change does not count any more", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", args(`{"text":"late"}`))), pluginWith(2, hook(pre, args(`{"text":"prod"}`)))}, nil, `{"text":"prod"}`},
 		{"and a guard that fails then denies", echo(), []starhost.Plugin{
-			in(1, starhost.Hook{Event: pre,
+			pluginWith(1, starhost.Hook{Event: pre,
 				Call: func(_ context.Context, _ *starhost.Turn, e *starhost.Event) (starhost.Decision, error) {
 					if strings.Contains(string(e.Arguments), "prod") {
 						return starhost.Decision{}, errors.New("key error")
 					}
 					return starhost.Decision{}, nil
 				}}),
-			in(2, hook(pre, args(`{"text":"prod"}`))),
+			pluginWith(2, hook(pre, args(`{"text":"prod"}`))),
 		}, nil, "denied by p1: the guard of p1 failed: key error"},
-		{"a guard after the change is not asked again", echo(), []starhost.Plugin{in(1, hook(pre, args(`{"text":"prod"}`))), in(2, onceAllowed())}, nil, `{"text":"prod"}`},
-		{"the same arguments are no change", echo(), []starhost.Plugin{in(1, onceAllowed()), in(2, hook(pre, args(`{"text":"hi"}`)))}, nil, `{"text":"hi"}`},
-		{"a deny with the first arguments stays", echo(), []starhost.Plugin{in(1, refusing("hi", deny)), in(2, hook(pre, args(`{"text":"ok"}`)))}, nil, "denied by p1: no"},
-		{"a guard is asked again with invalid arguments", echo(), []starhost.Plugin{in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"prod":1}`)))}, nil, "denied by p1: no"},
-		{"arguments changed to invalid ones", echo(), []starhost.Plugin{in(2, hook(pre, args(`{"txt":1}`)))}, nil,
+		{"a guard after the change is not asked again", echo(), []starhost.Plugin{pluginWith(1, hook(pre, args(`{"text":"prod"}`))), pluginWith(2, onceAllowed())}, nil, `{"text":"prod"}`},
+		{"the same arguments are no change", echo(), []starhost.Plugin{pluginWith(1, onceAllowed()), pluginWith(2, hook(pre, args(`{"text":"hi"}`)))}, nil, `{"text":"hi"}`},
+		{"a deny with the first arguments stays", echo(), []starhost.Plugin{pluginWith(1, refusingHook("hi", deny)), pluginWith(2, hook(pre, args(`{"text":"ok"}`)))}, nil, "denied by p1: no"},
+		{"a guard is asked again with invalid arguments", echo(), []starhost.Plugin{pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"prod":1}`)))}, nil, "denied by p1: no"},
+		{"arguments changed to invalid ones", echo(), []starhost.Plugin{pluginWith(2, hook(pre, args(`{"txt":1}`)))}, nil,
 			"a hook changed the arguments: echo: the arguments are not valid:\n\"text\": missing\n\"txt\": unknown argument (did you mean text?)"},
-		{"deny over invalid arguments", echo(), []starhost.Plugin{in(1, hook(pre, args(`{}`))), in(2, hook(pre, deny))}, nil, "denied by p2: no"},
-		{"arguments that are no object", echo(), []starhost.Plugin{in(1, hook(pre, args(`[]`)))}, nil,
+		{"deny over invalid arguments", echo(), []starhost.Plugin{pluginWith(1, hook(pre, args(`{}`))), pluginWith(2, hook(pre, deny))}, nil, "denied by p2: no"},
+		{"arguments that are no object", echo(), []starhost.Plugin{pluginWith(1, hook(pre, args(`[]`)))}, nil,
 			"denied by p1: the guard of p1 failed: modify: arguments: got [], want an object"},
 		{"respond for one's own tool", own, nil, nil, "from itself"},
-		{"respond for others needs the grant", echo(), []starhost.Plugin{in(1, hook(pre, respond("mine")))}, nil,
+		{"respond for others needs the grant", echo(), []starhost.Plugin{pluginWith(1, hook(pre, respond("mine")))}, nil,
 			`denied by p1: the guard of p1 failed: respond: tool "echo" is not p1's own: the operator must grant "respond:echo"`},
 		{"the first respond wins", echo(), []starhost.Plugin{granted, alsoGranted}, nil, "from p1"},
 		{"respond without a result", echo(), []starhost.Plugin{{Name: "p1", RespondsTo: []string{"echo"}, Hooks: []starhost.Hook{hook(pre, starhost.Decision{Action: starhost.ActionRespond})}}}, nil,
 			"denied by p1: the guard of p1 failed: respond: got no result"},
 		{"a tool asks and nobody can approve", mustAsk, nil, nil, "denied by host: approval is needed and nobody can give it: tool echo asks for approval"},
 		{"a tool asks and a person approves", mustAsk, nil, yes, `{"text":"hi"}`},
-		{"a hook asks and a person does not approve", echo(), []starhost.Plugin{in(1, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
-		{"approval for a respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
-		{"an approved respond", echo(), []starhost.Plugin{granted, in(3, hook(pre, askFor))}, yes, "from p1"},
-		{"approve needs no person", mustAsk, []starhost.Plugin{in(1, hook(approval, approve))}, nil, `{"text":"hi"}`},
-		{"approve does not shadow a deny", mustAsk, []starhost.Plugin{in(1, hook(approval, approve)), in(2, hook(approval, deny))}, yes, "denied by p2: no"},
-		{"ask beats approve", mustAsk, []starhost.Plugin{in(1, hook(approval, approve)), in(2, hook(approval, askFor))}, no, "denied by host: not approved: tool echo asks for approval"},
-		{"a failing approve handler denies", mustAsk, []starhost.Plugin{in(1, failing(approval, ""))}, yes, "denied by p1: the guard of p1 failed: division by zero"},
-		{"approval hooks are not asked without need", echo(), []starhost.Plugin{in(1, hook(approval, deny))}, nil, `{"text":"hi"}`},
+		{"a hook asks and a person does not approve", echo(), []starhost.Plugin{pluginWith(1, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
+		{"approval for a respond", echo(), []starhost.Plugin{granted, pluginWith(3, hook(pre, askFor))}, no, "denied by host: not approved: sure?"},
+		{"an approved respond", echo(), []starhost.Plugin{granted, pluginWith(3, hook(pre, askFor))}, yes, "from p1"},
+		{"approve needs no person", mustAsk, []starhost.Plugin{pluginWith(1, hook(approval, approve))}, nil, `{"text":"hi"}`},
+		{"approve does not shadow a deny", mustAsk, []starhost.Plugin{pluginWith(1, hook(approval, approve)), pluginWith(2, hook(approval, deny))}, yes, "denied by p2: no"},
+		{"ask beats approve", mustAsk, []starhost.Plugin{pluginWith(1, hook(approval, approve)), pluginWith(2, hook(approval, askFor))}, no, "denied by host: not approved: tool echo asks for approval"},
+		{"a failing approve handler denies", mustAsk, []starhost.Plugin{pluginWith(1, failingHook(approval, ""))}, yes, "denied by p1: the guard of p1 failed: division by zero"},
+		{"approval hooks are not asked without need", echo(), []starhost.Plugin{pluginWith(1, hook(approval, deny))}, nil, `{"text":"hi"}`},
 		{"the approver fails", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { return true, errors.New("no terminal") }, "denied by host: no approval: no terminal"},
 		{"the approver panics", mustAsk, nil, func(context.Context, starhost.ApprovalRequest) (bool, error) { panic("oh") }, "denied by host: no approval: panic: oh"},
-		{"post_tool_call changes a result", echo(), []starhost.Plugin{in(1, hook(post, starhost.Modify("result", "clean")))}, nil, "clean"},
-		{"post_tool_call changes a response", own, []starhost.Plugin{in(1, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "clean"})))}, nil, "clean"},
-		{"a failing guard denies", echo(), []starhost.Plugin{in(1, failing(pre, ""))}, nil, "denied by p1: the guard of p1 failed: division by zero"},
-		{"a failing guard that may be skipped", echo(), []starhost.Plugin{in(1, failing(pre, starhost.FailSkip))}, nil, `{"text":"hi"}`},
-		{"a failing guard that aborts", echo(), []starhost.Plugin{in(1, failing(pre, starhost.FailAbort))}, nil, "abort: p.star:1:1: turn aborted by p1: the hook of p1 failed: division by zero"},
-		{"a failing observer is skipped", echo(), []starhost.Plugin{in(1, failing(post, ""))}, nil, `{"text":"hi"}`},
-		{"a guard that panics denies", echo(), []starhost.Plugin{in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision { panic("index out of range") }))}, nil,
+		{"post_tool_call changes a result", echo(), []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", "clean")))}, nil, "clean"},
+		{"post_tool_call changes a response", own, []starhost.Plugin{pluginWith(1, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "clean"})))}, nil, "clean"},
+		{"a failing guard denies", echo(), []starhost.Plugin{pluginWith(1, failingHook(pre, ""))}, nil, "denied by p1: the guard of p1 failed: division by zero"},
+		{"a failing guard that may be skipped", echo(), []starhost.Plugin{pluginWith(1, failingHook(pre, starhost.FailSkip))}, nil, `{"text":"hi"}`},
+		{"a failing guard that aborts", echo(), []starhost.Plugin{pluginWith(1, failingHook(pre, starhost.FailAbort))}, nil, "abort: p.star:1:1: turn aborted by p1: the hook of p1 failed: division by zero"},
+		{"a failing observer is skipped", echo(), []starhost.Plugin{pluginWith(1, failingHook(post, ""))}, nil, `{"text":"hi"}`},
+		{"a guard that panics denies", echo(), []starhost.Plugin{pluginWith(1, hookFunc(pre, func(*starhost.Event) starhost.Decision { panic("index out of range") }))}, nil,
 			"denied by p1: the guard of p1 failed: panic: index out of range"},
-		{"a decision of another event", echo(), []starhost.Plugin{in(1, hook(pre, approve))}, nil,
+		{"a decision of another event", echo(), []starhost.Plugin{pluginWith(1, hook(pre, approve))}, nil,
 			"denied by p1: the guard of p1 failed: pre_tool_call: approve is no decision here, want deny, ask, respond, modify or abort"},
-		{"modify of another argument", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Modify("argument", "x")))}, nil,
+		{"modify of another argument", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Modify("argument", "x")))}, nil,
 			`denied by p1: the guard of p1 failed: modify: pre_tool_call cannot change "argument" (did you mean arguments?), it can change arguments`},
-		{"modify to another type", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Modify("arguments", 3)))}, nil,
+		{"modify to another type", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Modify("arguments", 3)))}, nil,
 			"denied by p1: the guard of p1 failed: modify: arguments: got int, want an object"},
-		{"changes of anything but a modify do not count", echo(), []starhost.Plugin{in(1, hook(pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "r", Changes: args("{}").Changes}))}, yes, `{"text":"hi"}`},
-		{"match fits", echo(), []starhost.Plugin{in(1, starhost.Hook{Event: pre, Match: []string{"x", "ec*"}, Call: hook(pre, deny).Call})}, nil, "denied by p1: no"},
-		{"match does not fit", echo(), []starhost.Plugin{in(1, starhost.Hook{Event: pre, Match: []string{"x"}, Call: hook(pre, deny).Call})}, nil, `{"text":"hi"}`},
+		{"changes of anything but a modify do not count", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "r", Changes: args("{}").Changes}))}, yes, `{"text":"hi"}`},
+		{"match fits", echo(), []starhost.Plugin{pluginWith(1, starhost.Hook{Event: pre, Match: []string{"x", "ec*"}, Call: hook(pre, deny).Call})}, nil, "denied by p1: no"},
+		{"match does not fit", echo(), []starhost.Plugin{pluginWith(1, starhost.Hook{Event: pre, Match: []string{"x"}, Call: hook(pre, deny).Call})}, nil, `{"text":"hi"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestCombining(t *testing.T) {
 // agent's arguments.
 func TestForeignTool(t *testing.T) {
 	var plugins []string // the tool's plugins as the guard saw them
-	guard := in(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
+	guard := pluginWith(1, hookFunc(pre, func(e *starhost.Event) starhost.Decision {
 		plugins = append(plugins, e.Plugin)
 		if strings.Contains(string(e.Arguments), "rm") {
 			return deny
@@ -198,7 +198,7 @@ func TestForeignTool(t *testing.T) {
 		return starhost.Decision{}
 	}))
 	owner := func(d starhost.Decision, grants ...string) starhost.Plugin {
-		p := in(9, hook(pre, d))
+		p := pluginWith(9, hook(pre, d))
 		p.Tools = []starhost.Tool{{Name: "Bash", Description: "None.", Parameters: json.RawMessage(`{"type":"object","required":["never"]}`),
 			Call: func(context.Context, *starhost.Turn, starhost.ToolCall) (starhost.Result, error) {
 				return starhost.Result{}, nil
@@ -252,7 +252,8 @@ func TestTraceOfACall(t *testing.T) {
 	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
 		logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text)
 	}}, echo(),
-		in(1, refusing("prod", deny)), in(2, hook(pre, args(`{"text":"prod"}`))), in(3, failing(pre, starhost.FailSkip)))
+		pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"text":"prod"}`))), pluginWith(3,
+			failingHook(pre, starhost.FailSkip)))
 	turn := begin(t, h, starhost.Request{})
 	call(t, turn, "echo", `{"text":"hi"}`)
 	var got []string
@@ -395,7 +396,7 @@ func TestFailingTools(t *testing.T) {
 	}
 	var p *starhost.PanicError
 	turn := begin(t, newHost(t, starhost.Options{},
-		in(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
+		pluginWith(1, hookFunc("pre_llm_call", func(*starhost.Event) starhost.Decision { panic("oh") }))), starhost.Request{})
 	if errs := prompt(t, turn).Errors; len(errs) != 1 || !errors.As(errs[0], &p) ||
 		!strings.Contains(string(p.Stack), "tool_test.go") {
 		t.Errorf("errors: got %v, want a *PanicError with the stack", errs)
@@ -411,8 +412,8 @@ func TestPostToolCallPipeline(t *testing.T) {
 	}
 	image := fragments.Attachment{Content: "png", Type: "image/png"}
 	h := newHost(t, starhost.Options{}, echo(),
-		in(1, hookFunc(post, watch)), in(2, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "bad", IsError: true, Attachments: []fragments.Attachment{image}}))), in(3, hookFunc(post, watch)),
-		in(4, hook(post, starhost.Modify("result", "text alone"))), in(5, hookFunc(post, watch)))
+		pluginWith(1, hookFunc(post, watch)), pluginWith(2, hook(post, starhost.Modify("result", starhost.Result{ForLLM: "bad", IsError: true, Attachments: []fragments.Attachment{image}}))), pluginWith(3, hookFunc(post, watch)),
+		pluginWith(4, hook(post, starhost.Modify("result", "text alone"))), pluginWith(5, hookFunc(post, watch)))
 	got := call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`).Result
 	diff(t, "what handlers saw", []string{`{"text":"a"} false`, "bad true", "text alone true"}, saw)
 	image.Plugin, image.Source, image.Pos = "p2", "post_tool_call", "p.star:2:1"
@@ -441,7 +442,7 @@ func TestNestedCalls(t *testing.T) {
 	diff(t, "lanes", []string{"1", "1/1"}, lanes)
 	diff(t, "messages", []string{"user: ", "assistant: ", `tool: {"text":"inner"}`}, roles(prompt(t, turn).Messages))
 
-	turn = begin(t, newHost(t, starhost.Options{}, p, in(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), starhost.Request{})
+	turn = begin(t, newHost(t, starhost.Options{}, p, pluginWith(1, starhost.Hook{Event: pre, Match: []string{"echo"}, Call: hook(pre, abort).Call})), starhost.Request{})
 	var aborted *starhost.AbortError
 	if _, err := turn.CallTool(context.Background(), starhost.ToolCall{Name: "outer"}); !errors.As(err, &aborted) ||
 		aborted.Plugin != "p1" {
@@ -455,21 +456,21 @@ func TestCancelledCalls(t *testing.T) {
 		wrap func(cancel func()) starhost.Plugin
 	}{
 		{"in a hook", func(cancel func()) starhost.Plugin {
-			return in(1, hookFunc(pre, func(*starhost.Event) starhost.Decision {
+			return pluginWith(1, hookFunc(pre, func(*starhost.Event) starhost.Decision {
 				cancel()
 				return starhost.Decision{}
 			}))
 		}},
 		{"in a failing hook", func(cancel func()) starhost.Plugin {
-			return in(1, starhost.Hook{Event: pre,
+			return pluginWith(1, starhost.Hook{Event: pre,
 				Call: func(ctx context.Context, _ *starhost.Turn, _ *starhost.Event) (starhost.Decision, error) {
 					cancel()
 					return starhost.Decision{}, ctx.Err()
 				}})
 		}},
-		{"while approving", func(cancel func()) starhost.Plugin { return in(1, hook(pre, askFor)) }},
+		{"while approving", func(cancel func()) starhost.Plugin { return pluginWith(1, hook(pre, askFor)) }},
 		{"while asked to approve", func(cancel func()) starhost.Plugin {
-			p := in(1, hook(pre, askFor))
+			p := pluginWith(1, hook(pre, askFor))
 			p.Hooks = append(p.Hooks, hookFunc(approval, func(*starhost.Event) starhost.Decision {
 				cancel()
 				return approve
@@ -516,7 +517,7 @@ func TestApprovalRequest(t *testing.T) {
 		got = r
 		return true, nil
 	}},
-		p, in(1, hook(pre, askFor)), in(2, hook(pre, args(`{"text":"final"}`))))
+		p, pluginWith(1, hook(pre, askFor)), pluginWith(2, hook(pre, args(`{"text":"final"}`))))
 	call(t, begin(t, h, starhost.Request{}), "echo", `{"text":"a"}`)
 	diff(t, "request", starhost.ApprovalRequest{
 		SessionID: "session-1", Plugin: "tools", Reasons: []string{"tool echo asks for approval", "sure?"}, // once, although p1 was called twice

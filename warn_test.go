@@ -9,8 +9,8 @@ import (
 	"github.com/starhost/starhost"
 )
 
-// warning returns a plugin that only warns.
-func warning(p starhost.Plugin) starhost.Plugin {
+// warningPlugin returns a plugin that only warns.
+func warningPlugin(p starhost.Plugin) starhost.Plugin {
 	p.Warn = true
 	return p
 }
@@ -27,18 +27,18 @@ func TestWarnMode(t *testing.T) {
 		logs    []string
 		trace   []string
 	}{
-		{"a denial", []starhost.Plugin{echo(), warning(in(1, hook(pre, deny)))}, `{"text":"x"}`,
+		{"a denial", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, deny)))}, `{"text":"x"}`,
 			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1 would deny no"}},
-		{"a denial, and another's", []starhost.Plugin{echo(), warning(in(1, hook(pre, deny))), in(2, hook(pre, starhost.Deny("never")))}, "denied by p2: never",
+		{"a denial, and another's", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, deny))), pluginWith(2, hook(pre, starhost.Deny("never")))}, "denied by p2: never",
 			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1 would deny no", "p2 deny never"}},
-		{"a guard that fails", []starhost.Plugin{echo(), warning(in(1, failing(pre, "")))}, `{"text":"x"}`,
+		{"a guard that fails", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, failingHook(pre, "")))}, `{"text":"x"}`,
 			[]string{"p1 warn pre_tool_call echo: would deny: the guard of p1 failed: division by zero", "p1 error hook pre_tool_call: division by zero"},
 			[]string{"p1 error division by zero"}},
-		{"of an approval", []starhost.Plugin{mustAsk, warning(in(1, hook(approval, deny))), in(2, hook(approval, approve))}, `{"text":"x"}`,
+		{"of an approval", []starhost.Plugin{mustAsk, warningPlugin(pluginWith(1, hook(approval, deny))), pluginWith(2, hook(approval, approve))}, `{"text":"x"}`,
 			[]string{"p1 warn approve_tool_call echo: would deny: no"}, []string{"p1 would deny no", "p2 approve"}},
-		{"what is no denial", []starhost.Plugin{echo(), warning(in(1, hook(pre, askFor)))}, "denied by host: approval is needed and nobody can give it: sure?",
+		{"what is no denial", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, askFor)))}, "denied by host: approval is needed and nobody can give it: sure?",
 			nil, []string{"p1 ask sure?"}},
-		{"of changed arguments", []starhost.Plugin{echo(), warning(in(1, refusing("y", deny))), in(2, hook(pre, args(`{"text":"y"}`)))}, `{"text":"y"}`,
+		{"of changed arguments", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, refusingHook("y", deny))), pluginWith(2, hook(pre, args(`{"text":"y"}`)))}, `{"text":"y"}`,
 			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1", "p2 modify arguments", "p1 would deny no"}},
 	}
 	for _, tt := range tests {
@@ -51,13 +51,13 @@ func TestWarnMode(t *testing.T) {
 			prompt(t, turn)
 			diff(t, "result", tt.want, call(t, turn, "echo", `{"text":"x"}`).Result.ForLLM)
 			diff(t, "logs", tt.logs, logs)
-			diff(t, "trace", tt.trace, traced(turn))
+			diff(t, "trace", tt.trace, pluginTraces(turn))
 		})
 	}
 }
 
-// traced returns the traces of the turn with their plugins.
-func traced(turn *starhost.Turn) []string {
+// pluginTraces returns the traces of the turn with their plugins.
+func pluginTraces(turn *starhost.Turn) []string {
 	var list []string
 	for _, h := range turn.Hooks() {
 		list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s %s", h.Plugin, h.Action, h.Detail)))
@@ -67,7 +67,7 @@ func traced(turn *starhost.Turn) []string {
 
 // Fire reports a would-be denial among the decisions, but not as the event's decision.
 func TestWarnModeWhenFired(t *testing.T) {
-	h := newHost(t, starhost.Options{}, warning(in(1, hook(pre, deny))))
+	h := newHost(t, starhost.Options{}, warningPlugin(pluginWith(1, hook(pre, deny))))
 	out, err := begin(t, h, starhost.Request{Text: "x"}).Fire(context.Background(), &starhost.Event{Name: pre, Tool: "echo"})
 	if err != nil {
 		t.Fatal(err)
