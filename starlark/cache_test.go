@@ -126,8 +126,8 @@ func TestCacheChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCacheTells checks which changes of a file give it a new key.
-func TestCacheTells(t *testing.T) {
+// TestCacheKeys checks which changes of a file give it a new key.
+func TestCacheKeys(t *testing.T) {
 	c := &Cache{}
 	define := func(names ...string) *Sandbox {
 		s := New(Options{Cache: c})
@@ -348,8 +348,8 @@ func TestCacheShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCacheForgets checks that a cache drops items when it is full.
-func TestCacheForgets(t *testing.T) {
+// TestCacheDropsItemsWhenFull checks that a cache drops items when it is full.
+func TestCacheDropsItemsWhenFull(t *testing.T) {
 	c := &Cache{}
 	large := fmt.Sprintf("x = '%0200000d'\n", 1)
 	runCached(t, c, cachedSource)

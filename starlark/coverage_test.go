@@ -282,9 +282,9 @@ func TestCoverageRaisesAllowances(t *testing.T) {
 	}
 }
 
-// TestExpect checks that the report has a file that no run reaches, and that AddFile preserves
-// counts.
-func TestExpect(t *testing.T) {
+// TestCoverageAddFile checks that the report has a file that no run reaches, and that AddFile
+// preserves counts.
+func TestCoverageAddFile(t *testing.T) {
 	c := &Coverage{}
 	box := New(Options{Coverage: c})
 	file, err := box.Parse("a.star", []byte("x = 1 if \"a\" else 2\ndef f():\n    return x\n"))

@@ -210,8 +210,8 @@ func TestSourceText(t *testing.T) {
 	}
 }
 
-// TestRedacted checks that a redacted error preserves its position, its caret and its limit.
-func TestRedacted(t *testing.T) {
+// TestRedact checks that a redacted error preserves its position, its caret and its limit.
+func TestRedact(t *testing.T) {
 	hide := func(text string) string { return strings.ReplaceAll(text, "hunter22", "<the secret>") }
 	src := "def f():\n    x = \"hunter22\" + 1\nf()\n"
 	box := New(Options{})

@@ -288,9 +288,9 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// TestKeptContextIsNoPartOfAnEndedRun checks that calls with the context of an ended run have
+// TestContextOfEndedRun checks that calls with the context of an ended run have
 // separate budgets.
-func TestKeptContextIsNoPartOfAnEndedRun(t *testing.T) {
+func TestContextOfEndedRun(t *testing.T) {
 	s := New(Options{})
 	var kept context.Context
 	keep := builtin("keep", func(th *starlark.Thread, _ starlark.Tuple) (starlark.Value, error) {
