@@ -250,7 +250,7 @@ func TestFailures(t *testing.T) {
 	const spin = "def spin():\n    \"\"\"Spins.\"\"\"\n    for i in range(100000000):\n        pass\n\nregister_tool(spin)\n"
 	tests := []struct {
 		name, plugin, text string
-		want               []string // parts of what is printed, in order
+		want               []string // parts of the output, in order
 	}{
 		{"a case that is no Starlark", upperPlugin, "-- case.star --\nprompt(\n", []string{"case.star:2:1: ", "help: starhost docs E01", "1 failed"}},
 		{"a plugin that does not load", "register_tool(nothing)\n", upperCase, []string{"p.star:1:15: ", "nothing", "    1 | register_tool(nothing)\n", "1 failed"}},
