@@ -16,8 +16,8 @@ import (
 // A Pos is a position in source text. Unset parts are zero.
 type Pos struct {
 	File string
-	Line int // from 1
-	Col  int // from 1, in code points
+	Line int // counts from 1
+	Col  int // counts code points from 1
 }
 
 // String returns "file:line:col" without the parts that are zero.

@@ -80,7 +80,7 @@ func (w *worker) payAtomText(op string, v starlark.Value) error {
 	return nil
 }
 
-// maxQuoted is the most bytes that one byte becomes between quotes: "\xff".
+// maxQuoted is the largest size of one byte between quotes: "\xff".
 const maxQuoted = 4
 
 // quotedSize returns an upper bound of the length of s in quotes, without the quotes.

@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// An Allowance limits one call. Zero Steps mean the Runtime's own limit. Raise names the
+// An Allowance limits one call. Zero Steps mean the Runtime's own limit. Setting names the
 // setting that raises the limit, for error texts.
 type Allowance = struct {
 	Steps   uint64
