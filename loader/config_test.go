@@ -335,12 +335,12 @@ func loadLayered(t *testing.T) (*loader.Config, []loader.Warning, string) {
 
 func TestLayers(t *testing.T) {
 	c, warnings, dir := loadLayered(t)
-	const hint = " (starhost trust shows what would hold)\n"
+	const hint = " (starhost trust shows the settings that would apply)\n"
 	want := "../starhost.toml:2: plugins.paths is ignored: ../outside leaves the project's folder" + hint +
 		"../starhost.toml:2: plugins.paths is ignored: link leaves the project's folder" + hint +
 		"../starhost.toml:2: plugins.paths is ignored: ~/ops leaves the project's folder" + hint +
 		"../starhost.toml:13: grants.oncall is ignored: this project is not trusted" + hint +
-		"../starhost.toml:15: limits.steps is ignored: a project that is not trusted can only lower limits, 500 holds" + hint +
+		"../starhost.toml:15: limits.steps is ignored: a project that is not trusted can only lower limits, 500 applies" + hint +
 		"../starhost.toml:20: store.url is ignored: only the user's config sets it\n" +
 		"../starhost.toml:22: libraries.lib is ignored: this project is not trusted" + hint
 	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
@@ -447,7 +447,7 @@ func TestSelectByArguments(t *testing.T) {
 	if got, want := names(used)+" / "+names(disabled), "oncall own third / "; got != want {
 		t.Errorf("used / disabled: got %s, want %s", got, want)
 	}
-	const hint = " (starhost trust shows what would hold)\n"
+	const hint = " (starhost trust shows the settings that would apply)\n"
 	want := "../starhost.toml:3: plugins.enabled is ignored: an argument names oncall" + hint +
 		"../starhost.toml:4: plugins.disabled is ignored: an argument names own" + hint +
 		"../starhost.toml:7: plugin.oncall.mode is ignored: an argument names oncall" + hint +
@@ -494,9 +494,9 @@ func TestPluginLimitOverTheHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "c.toml:2: plugin.a.limits.memory is over [limits] memory, which holds\n" +
-		"c.toml:2: plugin.a.limits.steps is over [limits] steps, which holds\n" +
-		"c.toml:2: plugin.a.limits.timeout is over [limits] timeout, which holds\n"
+	want := "c.toml:2: plugin.a.limits.memory is over [limits] memory, which applies\n" +
+		"c.toml:2: plugin.a.limits.steps is over [limits] steps, which applies\n" +
+		"c.toml:2: plugin.a.limits.timeout is over [limits] timeout, which applies\n"
 	if diff := gocmp.Diff(want, parseTexts(warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

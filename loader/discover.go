@@ -207,7 +207,7 @@ func (d *discovery) add(p Path, s *Source) {
 	case old.isSame(s):
 		old.Project = old.Project && s.Project
 	default:
-		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want names of their own (rename one, or leave one of the paths out)", s.Name, old.Path)
+		d.fail(Place{File: s.Path}, "E0606", "plugin %s is already found at %s: want different names (rename one, or leave one of the paths out)", s.Name, old.Path)
 	}
 }
 

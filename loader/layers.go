@@ -250,7 +250,7 @@ func (c *Config) set(g layerSetting) *Error {
 // ignore warns that starhost ignores a project's setting.
 func (c *Config) ignore(g layerSetting, format string, args ...any) {
 	why := errorAt(Place{}, "", format, args...).Msg
-	c.warn(g.place, "%s is ignored: %s (starhost trust shows what would hold)", toml.Key(g.key), why)
+	c.warn(g.place, "%s is ignored: %s (starhost trust shows the settings that would apply)", toml.Key(g.key), why)
 }
 
 // environment applies the layer of environment variables.

@@ -128,16 +128,16 @@ func (c *Config) hasProjectLimits(s *Source) bool {
 // checkPluginLimits warns of a plugin's limits that are above the host's.
 func (c *Config) checkPluginLimits() {
 	for _, name := range slices.Sorted(maps.Keys(c.Plugin)) {
-		own, holds := c.Plugin[name].Limits, c.LimitsOf(&Source{Name: name})
+		own, effective := c.Plugin[name].Limits, c.LimitsOf(&Source{Name: name})
 		void := map[string]bool{
-			"memory":  own.Memory > holds.Memory,
-			"steps":   own.Steps > holds.Steps,
-			"timeout": own.Timeout > holds.Timeout,
+			"memory":  own.Memory > effective.Memory,
+			"steps":   own.Steps > effective.Steps,
+			"timeout": own.Timeout > effective.Timeout,
 		}
 		for _, limit := range slices.Sorted(maps.Keys(void)) {
 			if void[limit] {
 				key := []string{"plugin", name, "limits", limit}
-				c.warn(c.Place(key...), "%s is over [limits] %s, which holds", toml.Key(key), limit)
+				c.warn(c.Place(key...), "%s is over [limits] %s, which applies", toml.Key(key), limit)
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func limit[T cmp.Ordered](parse func(any) (T, error), field func(*Config, string
 	a.set = func(c *Config, g layerSetting) error {
 		v, err := parse(g.value)
 		if f := field(c, g.name()); err == nil && g.layer.untrusted() && tighter(*f, v) != v {
-			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", *f)
+			c.ignore(g, "a project that is not trusted can only lower limits, %v applies", *f)
 			return errIgnored
 		}
 		return assign(c, g)
@@ -127,7 +127,7 @@ func eventLimit(a access) access {
 	assign := a.set
 	a.set = func(c *Config, g layerSetting) error {
 		if n, err := parseSteps(g.value); err == nil && g.layer.untrusted() && n > c.Limits.EventSteps() {
-			c.ignore(g, "a project that is not trusted can only lower limits, %v holds", c.Limits.EventSteps())
+			c.ignore(g, "a project that is not trusted can only lower limits, %v applies", c.Limits.EventSteps())
 			return errIgnored
 		}
 		return assign(c, g)

@@ -48,7 +48,7 @@ func (o TrustOptions) book() *trustBook {
 // read reads the file. A missing file is an empty list.
 func (b *trustBook) read() (*trustBook, error) {
 	if b.file == "" {
-		return b, errorAt(Place{}, "E0614", "there is no place to remember trust in: want HOME or XDG_STATE_HOME")
+		return b, errorAt(Place{}, "E0614", "there is no folder for the list of trusted projects: want HOME or XDG_STATE_HOME")
 	}
 	info, err := os.Stat(b.file)
 	switch {
@@ -57,7 +57,7 @@ func (b *trustBook) read() (*trustBook, error) {
 	case err != nil:
 		return b, errorAt(Place{File: b.shown}, "E0607", "%s", reason(err))
 	case info.Mode().Perm()&0o022 != 0:
-		return b, errorAt(Place{File: b.shown}, "E0614", "others may write it, so it says nothing: want mode 0600 (if it is as you left it, chmod 600 %s)", b.shown)
+		return b, errorAt(Place{File: b.shown}, "E0614", "others may write it, so starhost ignores it: want mode 0600 (check the file, then chmod 600 %s)", b.shown)
 	case info.Size() > maxTrustBook:
 		return b, tooLarge(Place{File: b.shown}, info.Size(), maxTrustBook)
 	}

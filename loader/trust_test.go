@@ -123,7 +123,7 @@ func TestTrust(t *testing.T) {
 		t.Errorf("before: got %s, want %s", got, untrustedGrants)
 	}
 	_, warnings := p.config()
-	if got := parseTexts(warnings); !strings.Contains(got, "starhost.toml:8: grants.oncall is ignored: this project is not trusted (starhost trust shows what would hold)\n") {
+	if got := parseTexts(warnings); !strings.Contains(got, "starhost.toml:8: grants.oncall is ignored: this project is not trusted (starhost trust shows the settings that would apply)\n") {
 		t.Errorf("warnings: got %s", got)
 	}
 
@@ -247,7 +247,7 @@ func TestTrustEndsWithAChange(t *testing.T) {
 				want = loader.Changed
 			}
 			_, warnings := p.config()
-			told := strings.Contains(parseTexts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows what would hold)")
+			told := strings.Contains(parseTexts(warnings), "grants.oncall is ignored: this project changed since it was trusted (starhost trust shows the settings that would apply)")
 			if plan.State != want || told != (want == loader.Changed) {
 				t.Errorf("got state %s, want %s; warnings:\n%s", plan.State, want, parseTexts(warnings))
 			}
@@ -413,7 +413,7 @@ func TestTrustFileThatIsBroken(t *testing.T) {
 			}
 			write(t, file, strings.Replace(string(text), `"trust": 1`, `"trust": 2`, 1))
 		}},
-		{"others may write it", "others may write it, so it says nothing: want mode 0600 (if it is as you left it, chmod 600 ~/.local/state/starhost/trust.json)", func(t *testing.T, file string) {
+		{"others may write it", "others may write it, so starhost ignores it: want mode 0600 (check the file, then chmod 600 ~/.local/state/starhost/trust.json)", func(t *testing.T, file string) {
 			if err := os.Chmod(file, 0o620); err != nil {
 				t.Fatal(err)
 			}
@@ -471,7 +471,7 @@ func TestTrustNeeds(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", test.name, err, test.want)
 		}
 	}
-	const noPlace = "there is no place to remember trust in: want HOME or XDG_STATE_HOME"
+	const noPlace = "there is no folder for the list of trusted projects: want HOME or XDG_STATE_HOME"
 	if _, err := (loader.TrustOptions{Dir: dir}).List(); err == nil || err.Error() != noPlace {
 		t.Errorf("no home: got %v", err)
 	}
