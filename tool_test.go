@@ -252,8 +252,8 @@ func TestTraceOfACall(t *testing.T) {
 	h := newHost(t, starhost.Options{Log: func(l starhost.LogLine) {
 		logged = append(logged, l.Plugin+" "+l.Level+": "+l.Text)
 	}}, echo(),
-		pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"text":"prod"}`))), pluginWith(3,
-			failingHook(pre, starhost.FailSkip)))
+		pluginWith(1, refusingHook("prod", deny)), pluginWith(2, hook(pre, args(`{"text":"prod"}`))),
+		pluginWith(3, failingHook(pre, starhost.FailSkip)))
 	turn := begin(t, h, starhost.Request{})
 	call(t, turn, "echo", `{"text":"hi"}`)
 	var got []string

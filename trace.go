@@ -16,17 +16,13 @@ type HookTrace struct {
 	Changes  map[string]any // by a modify
 }
 
-// EventLoad is the event of traces about fragment loaders.
-const EventLoad = "load"
-
-// EventTemplate is the event of traces about template loaders.
-const EventTemplate = "template"
-
-// EventAvailable is the event of traces about [Tool.Available].
-const EventAvailable = "available"
-
-// EventOverride is the event of traces about calls of a tool that overrides another.
-const EventOverride = "override"
+// The events of traces about calls of other handlers than hooks.
+const (
+	EventLoad      = "load"      // a fragment loader
+	EventTemplate  = "template"  // a template loader
+	EventAvailable = "available" // [Tool.Available]
+	EventOverride  = "override"  // a tool that overrides another
+)
 
 // A traceNote stores what a HookTrace needs. It is small, because most handlers decide nothing and
 // most programs never read the traces.
