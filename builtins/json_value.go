@@ -96,7 +96,8 @@ func invalidJSON(raw []byte) error {
 
 var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
 
-// A jsonReader builds values from a text that is valid JSON.
+// A jsonReader builds values from a text that is valid JSON. encoding/json cannot do that: it
+// neither keeps the order of keys nor reports a key that stands twice.
 type jsonReader struct {
 	text  []byte
 	at    int // the offset behind the bytes that were read

@@ -22,7 +22,8 @@ const (
 	maxSchemaSize  = 50_000 // values, references written out
 )
 
-// checkText refuses a schema that would take too long to decode.
+// checkText refuses a schema that would take too long to decode. It counts brackets and does not
+// parse, because the library parses the text afterwards.
 func checkText(raw json.RawMessage) error {
 	if len(raw) > maxSchemaBytes {
 		return fmt.Errorf("%d bytes, limit %d", len(raw), maxSchemaBytes)

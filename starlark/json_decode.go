@@ -36,7 +36,9 @@ func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	return nil, fmt.Errorf("%s: at offset %d, %s", name, d.i, clip(err.Error(), maxErrorText))
 }
 
-// A jsonDecoder reads one text.
+// A jsonDecoder reads one text. It does not use encoding/json or another reader of this module,
+// because it must pay for each value before it makes the value, and because it accepts the texts
+// that the interpreter's own json.decode accepts.
 type jsonDecoder struct {
 	w     *worker
 	op    string

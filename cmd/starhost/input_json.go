@@ -16,7 +16,8 @@ import (
 )
 
 // decodeJSON decodes a JSON value into v. It refuses unknown keys and text after the value,
-// with their places. Messages call the text name.
+// with their places. Messages call the text name. encoding/json alone names neither the line of
+// an unknown key nor a similar key.
 func decodeJSON(name, text string, v any) error {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if err := checkJSON(name, text); err != nil {
