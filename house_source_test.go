@@ -35,9 +35,8 @@ func (v violation) String() string { return fmt.Sprintf("%s:%d: %s", v.file, v.l
 // maxShown is the most violations of a folder that a failure prints.
 const maxShown = 20
 
-// checkHouse compares the violations of one rule with a folder's allowance. A folder
-// without a row is allowed none.
-func checkHouse(t *testing.T, found []violation, allowed map[string]int) {
+// checkHouse reports the violations of one rule, by folder.
+func checkHouse(t *testing.T, found []violation) {
 	t.Helper()
 	folders := map[string][]violation{}
 	for _, v := range found {
@@ -52,11 +51,6 @@ func checkHouse(t *testing.T, found []violation, allowed map[string]int) {
 			shown = len(list)
 		case *houseList != "":
 			continue
-		case len(list) <= allowed[folder]:
-			if len(list) < allowed[folder] {
-				t.Logf("%s: %d violations, %d allowed: lower the number in house_allowed_test.go", folder, len(list), allowed[folder])
-			}
-			continue
 		}
 		var b strings.Builder
 		for _, v := range list[:min(shown, len(list))] {
@@ -65,7 +59,7 @@ func checkHouse(t *testing.T, found []violation, allowed map[string]int) {
 		if shown < len(list) {
 			fmt.Fprintf(&b, "\n  and %d more; for all: go test -run %s . -args -house.list=%s", len(list)-shown, t.Name(), folder)
 		}
-		t.Errorf("%s: %d violations, want at most %d:%s", folder, len(list), allowed[folder], b.String())
+		t.Errorf("%s: %d violations, want none:%s", folder, len(list), b.String())
 	}
 }
 

@@ -19,7 +19,7 @@ func TestHouseWords(t *testing.T) {
 	for _, p := range passages(t) {
 		found = append(found, p.check()...)
 	}
-	checkHouse(t, found, maxWords)
+	checkHouse(t, found)
 }
 
 // A wording is a phrase, in lower case, and its remedy.
