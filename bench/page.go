@@ -54,7 +54,7 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// machine describes the machine and the versions of the peers.
+// machine describes the machine and the versions of the peers, one a line.
 func machine() string {
 	parts := []string{fmt.Sprintf("%d processors (%s), %s %s/%s", runtime.NumCPU(), processor(), runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 	for _, v := range []struct{ name, module string }{{"pluggy", "pluggy"}, {"pytest", "pytest"}} {
@@ -65,7 +65,7 @@ func machine() string {
 	if program, err := node(); err == nil {
 		parts = append(parts, "node "+strings.TrimPrefix(outputOf(program, "--version"), "v"))
 	}
-	return strings.Join(append(parts, modules()...), ", ") + "."
+	return strings.Join(append(parts, modules()...), ",\n") + "."
 }
 
 // modules returns the versions of the peers that are Go modules.
