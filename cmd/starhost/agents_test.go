@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/BurntSushi/toml"
@@ -19,7 +20,7 @@ const agentsPage = "../../docs/agents.md"
 
 // agentBlock matches a block of docs/agents.md: its language, the text behind the language, and
 // its lines.
-var agentBlock = regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$")
+var agentBlock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?ms)^```(\\w+) ?([^\n]*)\n(.*?)^```$") })
 
 // TestAgentsPage compares each block that names a command with the command's output, runs the
 // shell blocks, and checks the language of the others. With -update it writes the output.
@@ -35,8 +36,8 @@ func TestAgentsPage(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	writeFiles(t, dir, exampleFiles)
-	got := agentBlock.ReplaceAllStringFunc(string(src), func(block string) string {
-		m := agentBlock.FindStringSubmatch(block)
+	got := agentBlock().ReplaceAllStringFunc(string(src), func(block string) string {
+		m := agentBlock().FindStringSubmatch(block)
 		language, about, text := m[1], m[2], m[3]
 		if strings.HasPrefix(about, "starhost ") {
 			text = runLine(t, about)
@@ -138,7 +139,7 @@ func TestAgentsNeko(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeFiles(t, dir, exampleFiles)
-	for _, m := range agentBlock.FindAllStringSubmatch(string(src), -1) {
+	for _, m := range agentBlock().FindAllStringSubmatch(string(src), -1) {
 		if m[2] == "plugin.py" {
 			writeFiles(t, dir, map[string]string{"plugin.py": m[3], "main.py": nekoSDK})
 		}

@@ -26,7 +26,6 @@ var preparing = map[string]int{
 	"github.com/google/jsonschema-go/jsonschema": 128,
 	"github.com/modelcontextprotocol/go-sdk/mcp": 16,
 	"github.com/starhost/starhost/cmd/starhost":  32, // including its tests
-	"github.com/starhost/starhost/serve/hook":    12, // the kinds of the agents' events
 	"github.com/starhost/starhost/starlark":      32,
 	"go.starlark.net/starlark":                   16,
 	"go.yaml.in/yaml/v3":                         48,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost/agents"
 )
@@ -20,7 +21,7 @@ var claudeCode = &Agent{
 
 // claudeKinds gives the kinds of Claude Code's events. The kind of SessionStart depends on its
 // source: see readClaude.
-var claudeKinds = kindsOf("claude-code")
+var claudeKinds = sync.OnceValue(func() map[string]kind { return kindsOf("claude-code") })
 
 func readClaude(payload []byte) (*Event, error) {
 	var in struct {
@@ -45,7 +46,7 @@ func readClaude(payload []byte) (*Event, error) {
 		return nil, errors.New("the event has no hook_event_name")
 	}
 	e := &Event{
-		kind: claudeKinds[in.Name], name: in.Name, session: in.Session, prompt: in.Prompt,
+		kind: claudeKinds()[in.Name], name: in.Name, session: in.Session, prompt: in.Prompt,
 		tool: in.Tool, args: in.Input, callID: in.CallID, result: resultText(in.Response), duration: int(in.Duration),
 		response: in.Last, raw: all,
 	}

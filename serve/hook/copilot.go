@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost/agents"
 )
@@ -19,7 +20,7 @@ var copilot = &Agent{
 }
 
 // copilotKinds gives the kinds of Copilot's events. Many events have two names.
-var copilotKinds = kindsOf("copilot")
+var copilotKinds = sync.OnceValue(func() map[string]kind { return kindsOf("copilot") })
 
 // copilotSigns identify an event without a name by a field that only this event has. The first row
 // that matches counts.
@@ -79,7 +80,7 @@ func readCopilot(payload []byte) (*Event, error) {
 		return nil, err
 	}
 	e := &Event{
-		kind: copilotKinds[name], name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
+		kind: copilotKinds()[name], name: name, session: cmp.Or(in.Session, in.Session2), prompt: in.Prompt,
 		tool: cmp.Or(in.Tool, in.Tool2), args: args,
 		result: cmp.Or(in.Result.Text, in.Result.Text2, in.Result2.Text, in.Result2.Text2), raw: all,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -20,7 +21,7 @@ var hermes = &Agent{
 }
 
 // hermesKinds gives the kinds of Hermes's events.
-var hermesKinds = kindsOf("hermes")
+var hermesKinds = sync.OnceValue(func() map[string]kind { return kindsOf("hermes") })
 
 func readHermes(payload []byte) (*Event, error) {
 	var in struct {
@@ -45,12 +46,12 @@ func readHermes(payload []byte) (*Event, error) {
 	if in.Name == "" {
 		return nil, errors.New("the event has no hook_event_name")
 	}
-	if hermesKinds[in.Name] == kindTool && in.Tool == "" {
+	if hermesKinds()[in.Name] == kindTool && in.Tool == "" {
 		return nil, fmt.Errorf("%s has no tool_name", in.Name)
 	}
 	x := &in.Extra
 	e := &Event{
-		kind: hermesKinds[in.Name], name: in.Name, session: in.Session,
+		kind: hermesKinds()[in.Name], name: in.Name, session: in.Session,
 		prompt: x.Words, model: x.Model, tool: in.Tool, args: in.Input, callID: x.CallID,
 		result: resultText(x.Result), duration: int(x.Duration), response: x.Response, raw: all,
 	}

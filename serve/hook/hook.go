@@ -46,9 +46,9 @@ type Agent struct {
 	// deniesOnAnyCode is true if the agent refuses a tool call whose hook ends with any exit code
 	// except 0.
 	deniesOnAnyCode bool
-	// kinds maps the names of the agent's events to their kinds: kindNone for an event that plugins
+	// kinds returns the kinds of the agent's events by name: kindNone for an event that plugins
 	// do not see.
-	kinds map[string]kind
+	kinds func() map[string]kind
 	// nameOf returns the name of an event. If starhost cannot read an event's name, it answers as
 	// if the name were toolEvent, the agent's event before a tool call.
 	nameOf    func(all object) string
@@ -164,7 +164,7 @@ func (e *Event) Name() string { return e.name }
 
 // IsDocumented reports whether the agent's documentation lists the event's name.
 func (e *Event) IsDocumented() bool {
-	_, ok := e.agent.kinds[e.name]
+	_, ok := e.agent.kinds()[e.name]
 	return ok
 }
 
@@ -175,7 +175,7 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	d := &document{text: payload}
 	all := d.skimObject()
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
-	if k, ok := a.kinds[e.name]; ok {
+	if k, ok := a.kinds()[e.name]; ok {
 		e.kind = k
 	} else {
 		e.kind, e.name = kindTool, a.toolEvent
