@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // An Agent is a program with hooks.
@@ -22,6 +23,17 @@ type Agent struct {
 	// ToolPrefix is the text that the agent writes in front of the names of tools from
 	// starhost's MCP server.
 	ToolPrefix string
+	// Timeout is the shortest time that the agent gives a hook which can refuse something, unless
+	// its settings say otherwise.
+	Timeout time.Duration
+	// BlockCode is the exit code of a hook that blocks an event. It is 0 if the agent reads JSON
+	// only at code 0 and denies at any other.
+	BlockCode int
+	// FailCode is the exit code of a hook that failed at an event that guards cannot refuse.
+	FailCode int
+	// ForeignFields are members that this agent's events never have, but the events of agents with
+	// similar ones do.
+	ForeignFields []string
 	// Events are the agent's events.
 	Events []Event
 }

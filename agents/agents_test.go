@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
@@ -44,6 +45,18 @@ func TestEvents(t *testing.T) {
 			if e.Served && e.Ours == "" && !e.Compacts {
 				t.Errorf("%s: %s: served, but as what?", a.Title, e.Name)
 			}
+		}
+	}
+}
+
+// TestCodes checks that each agent with an adapter states its timeout and its exit codes.
+func TestCodes(t *testing.T) {
+	for _, a := range agents.All {
+		if a.Name == "" {
+			continue
+		}
+		if a.Timeout < 5*time.Second || a.BlockCode != 0 && a.BlockCode != 2 || a.FailCode != 0 && a.FailCode != 1 {
+			t.Errorf("%s: got timeout %v, codes %d and %d", a.Name, a.Timeout, a.BlockCode, a.FailCode)
 		}
 	}
 }

@@ -1,7 +1,14 @@
 package agents
 
+import "time"
+
+// claudeCode gives a hook 600 s, but only 30 s for UserPromptSubmit. At exit code 2 it blocks the
+// event and reads standard error; it reads JSON only at 0 and takes any other code for a failure
+// that blocks nothing. Codex, VS Code and Gemini have similar events.
 var claudeCode = &Agent{
 	Name: "claude-code", Title: "Claude Code", ToolPrefix: "mcp__starhost__",
+	Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},

@@ -1,8 +1,13 @@
 package agents
 
-// copilot has two names for most of its events.
+import "time"
+
+// copilot has two names for most of its events. It denies a call if the hook ends with any exit
+// code except 0, and reads JSON only at 0.
 var copilot = &Agent{
 	Name: "copilot", Title: "Copilot", ToolPrefix: "starhost-",
+	Timeout: 30 * time.Second, BlockCode: 0, FailCode: 0,
+	ForeignFields: []string{"turn_id", "hookEventName", "permission_mode", "tool_response", "extra"},
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
 		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},

@@ -1,9 +1,14 @@
 package agents
 
-// hermes has the events that start a program. Plugins of starhost do not take part in
-// on_session_end, because Hermes fires it after each turn.
+import "time"
+
+// hermes has the events that start a program. At exit code 2 it blocks a tool call, with the
+// message of the JSON; it takes any other code for a failure. Plugins of starhost do not
+// take part in on_session_end, because Hermes fires it after each turn.
 var hermes = &Agent{
 	Name: "hermes", Title: "Hermes", ToolPrefix: "mcp_starhost_",
+	Timeout: time.Minute, BlockCode: 2, FailCode: 1,
+	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_response", "transcript_path"},
 	Events: []Event{
 		{Name: "on_session_start", Ours: "session_start"},
 		{Name: "on_session_end", Ours: "session_end"},

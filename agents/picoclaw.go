@@ -1,8 +1,12 @@
 package agents
 
+import "time"
+
 // picoclaw has short names in its documentation and in its settings, and long ones on the wire.
+// It keeps one process for all events, so the exit code blocks nothing.
 var picoclaw = &Agent{
 	Name: "picoclaw", Title: "PicoClaw", ToolPrefix: "mcp_starhost_",
+	Timeout: 5 * time.Second, BlockCode: 0, FailCode: 1,
 	Events: []Event{
 		{Name: "before_llm", Ours: "pre_llm_call"},
 		{Name: "after_llm", Ours: "post_llm_call"},

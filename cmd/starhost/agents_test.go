@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/starhost/starhost/serve/hook"
 )
 
 const agentsPage = "../../docs/agents.md"
@@ -59,6 +62,27 @@ func TestAgentsPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(src), got); diff != "" {
 		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsPage -update writes it):\n%s", diff)
+	}
+}
+
+// TestAgentsCodes compares the table of exit codes in docs/agents.md with the agents' rows.
+func TestAgentsCodes(t *testing.T) {
+	page, err := os.ReadFile(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range hook.Agents {
+		blocks := fmt.Sprint(a.BlockCode)
+		switch {
+		case a.Lines:
+			blocks = "its answer"
+		case a.BlockCode == 0:
+			blocks = "0 and JSON"
+		}
+		want := fmt.Sprintf("\n| %s | %s | %d | %.0f s |", a.Title, blocks, a.FailCode, a.Timeout.Seconds())
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/agents.md has no row %q", want[1:])
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 // hookFlags are the flags of hook.
 type hookFlags struct {
 	loadFlags
+	deadline                          timeSpan
 	failClosed, failOpen, printConfig bool
 
 	answering bool  // the answer to the agent has begun
@@ -45,14 +46,15 @@ claude-code, copilot and hermes run it for each event. Between two events, the X
 state folder has ctx.state and the texts that the session has already received.
 picoclaw runs it once for all events.
 
-If plugins give no answer within 4.5 s, or starhost cannot read the event, it refuses the event.
+If plugins give no answer within 4.5 s or --deadline, or starhost cannot read the event, it
+refuses the event.
 If a guard does not load, or the config or this command line has a mistake, starhost refuses all
 calls of tools and all approvals. It refuses prompts too if the plugin that does not load has a
 hook on turn_start or pre_llm_call. --fail-open lets them pass, with a message at each event.
 
 The exit code is 0 for an answer, 2 to block what the event is about. It is 1 if hook failed and
-nothing is blocked: for an event that no guard can refuse, or with --fail-open. See
-docs/agents.md.`,
+nothing is blocked: for an event that no guard can refuse, or with --fail-open. For an agent that
+denies at any code, as Copilot does, it is always 0. See docs/agents.md.`,
 		Example: `  starhost hook claude-code --print-config
   starhost hook picoclaw --fail-closed plugins/policy --print-config`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -73,6 +75,7 @@ docs/agents.md.`,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().Var(&f.deadline, "deadline", "answer within this `TIME` (default 4.5s)")
 	cmd.Flags().BoolVar(&f.failClosed, "fail-closed", false, "refuse events that the agent does not document, too")
 	cmd.Flags().BoolVar(&f.failOpen, "fail-open", false, "let calls pass if a guard does not load, with a message at each event")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print what to paste into the agent's settings")
@@ -91,21 +94,34 @@ func (a *app) runHook(cmd *cobra.Command, f *hookFlags, name string, paths []str
 	case agent == nil:
 		return usagef("hook: unknown agent %q%s, want one of %s", name, near.DidYouMean(name, agentNames()), strings.Join(agentNames(), ", "))
 	case f.printConfig:
-		return a.printHookConfig(cmd, agent, paths)
+		return a.printHookConfig(cmd, f, agent, paths)
 	}
 	f.answering = true
+	if f.deadline > 0 {
+		a.deadline = time.Duration(f.deadline)
+	}
 	if agent.Lines {
 		return a.serveHook(ctx, f, paths)
 	}
 	return a.answerHook(ctx, f, agent, paths)
 }
 
+// answerMargin is the time between the deadline of an answer and the agent's timeout.
+const answerMargin = time.Second
+
 // printHookConfig prints the settings that make the agent run this command with the same flags
-// and plugins.
-func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []string) error {
+// and plugins. The deadline is the agent's timeout less answerMargin, or --deadline decides the
+// timeout.
+func (a *app) printHookConfig(cmd *cobra.Command, f *hookFlags, agent *hook.Agent, paths []string) error {
 	argv, err := a.flagArguments(cmd, "print-config", "output")
 	if err != nil {
 		return err
+	}
+	timeout := agent.Timeout
+	if f.deadline > 0 {
+		timeout = (time.Duration(f.deadline) + answerMargin + time.Second - 1).Truncate(time.Second)
+	} else {
+		argv = append(argv, "--deadline", (timeout - answerMargin).String())
 	}
 	argv = append([]string{"starhost", "hook", agent.Name}, argv...)
 	for _, p := range paths {
@@ -115,7 +131,7 @@ func (a *app) printHookConfig(cmd *cobra.Command, agent *hook.Agent, paths []str
 		}
 		argv = append(argv, full)
 	}
-	text, where := agent.Config(argv)
+	text, where := agent.Config(hook.Settings{Command: argv, Timeout: timeout, FailOpen: f.failOpen})
 	a.out.WriteString(text)
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, "this belongs into %s\n", where)
@@ -239,8 +255,10 @@ func (r *hookRun) run(ctx context.Context, f *hookFlags, paths []string, diagnos
 	if err == nil {
 		e, err = r.agent.Read(r.payload)
 	}
-	if err == nil && !e.IsDocumented() && f.failClosed {
-		err = fmt.Errorf("%s: unknown event %.200q, which --fail-closed refuses", r.agent.Name, e.Name())
+	if err == nil && f.failClosed {
+		if why := e.CheckForm(); why != nil {
+			err = fmt.Errorf("%w; --fail-closed refuses it", why)
+		}
 	}
 	if err != nil {
 		r.decide(r.refuse(err.Error()))
@@ -297,7 +315,7 @@ func (r *hookRun) askPlugins(
 // block writes only its reason there. If plugins failed and there is no answer, the exit code
 // says so.
 func (r *hookRun) conclude(e *hook.Event, answer hook.Answer, diagnostics *strings.Builder) hookDecision {
-	if answer.Code != 0 && !r.verbose {
+	if answer.Blocks && answer.Err != "" && !r.verbose {
 		r.warnings, r.logs, r.problems = nil, nil, nil
 	}
 	failed := len(r.problems) > 0

@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/starhost/starhost/serve/hook"
 )
 
 // flagSamples has two values for each kind of flag: the value that the user writes, and the
@@ -76,6 +81,68 @@ func TestPrintConfigFlags(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"hook", "picoclaw", filepath.Join(dir, "sub/p.star")}, again.Args()); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
+
+// TestPrintConfigTimeout checks that each agent's settings have the agent's timeout T, and the
+// command line has --deadline with T less a second. With --deadline D the timeout is a second more.
+func TestPrintConfigTimeout(t *testing.T) {
+	for _, agent := range hook.Agents {
+		for _, tt := range []struct {
+			args     []string
+			timeout  time.Duration
+			deadline string
+		}{
+			{nil, agent.Timeout, (agent.Timeout - time.Second).String()},
+			{[]string{"--deadline", "9500ms"}, 11 * time.Second, "9.5s"},
+		} {
+			var out, stderr bytes.Buffer
+			args := append([]string{"hook", agent.Name, "--print-config"}, tt.args...)
+			if code := run(t.Context(), args, strings.NewReader(""), &out, &stderr); code != 0 {
+				t.Fatalf("%s: exit code %d: %s", agent.Name, code, stderr.String())
+			}
+			line := strings.NewReplacer("\n", "", " ", "", `"`, "", ",", "").Replace(out.String())
+			seconds := fmt.Sprint(int(tt.timeout / time.Second))
+			wanted := map[string]string{
+				"claude-code": "timeout:" + seconds, "copilot": "timeoutSec:" + seconds, "hermes": "timeout:" + seconds,
+				"picoclaw": "interceptor_timeout_ms:" + seconds + "000",
+			}
+			if !strings.Contains(line, wanted[agent.Name]) || !strings.Contains(line, "--deadline"+tt.deadline) {
+				t.Errorf("%s: got %s, want %s and --deadline %s", agent.Name, out.String(), wanted[agent.Name], tt.deadline)
+			}
+			strict := strings.Contains(line, "onFailure:block") || strings.Contains(line, "fail_closed:true")
+			if want := agent.Name == "claude-code" || agent.Name == "hermes"; strict != want {
+				t.Errorf("%s: got a field that fails closed: %v, want %v", agent.Name, strict, want)
+			}
+		}
+	}
+}
+
+// TestHookUsage checks that a hook line with a mistake blocks if the agent gives it no event, and
+// that the deadline of the command line counts.
+func TestHookUsage(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, args := range [][]string{
+		{"hook"}, {"hook", "claud"}, {"hook", "claude-code", "--typo"}, {"hook", "claude-code", "--deadline", "soon"},
+		{"hook", "claude-code", "--deadline", "-1s"}, {"hook", "copilot", "-C", "/nowhere"},
+	} {
+		var out, stderr bytes.Buffer
+		if code := run(t.Context(), args, null, &out, &stderr); code != 2 || stderr.Len() == 0 {
+			t.Errorf("%q without an event: got code %d, %q, want 2 and a reason", args, code, stderr.String())
+		}
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"spin.star": "def spin():\n    for _ in range(1 << 40):\n        pass\n\nregister_hook(\"pre_tool_call\", spin)\n"})
+	for _, c := range callEvents {
+		args := []string{c.agent, "--deadline", "200ms", "--timeout", "1h", "--max-steps", "1000000000000000", "spin.star"}
+		out, stderr, code, _ := hookIn(t, dir, time.Hour, strings.NewReader(c.event), args...)
+		if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(stderr, "within 200ms") {
+			t.Errorf("%s: got code %d, %q, %q", c.agent, code, out, stderr)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ var callEvents = []struct {
 	out          string
 }{
 	{"claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}`, 2, `"permissionDecision":"deny"`},
-	{"copilot", `{"sessionId":"s","timestamp":1,"toolName":"bash","toolArgs":{}}`, 2, `{"permissionDecision":"deny"`},
+	{"copilot", `{"sessionId":"s","timestamp":1,"toolName":"bash","toolArgs":{}}`, 0, `{"permissionDecision":"deny"`},
 	{"hermes", `{"session_id":"s","hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{},"extra":{}}`, 2, `{"action":"block"`},
 }
 
@@ -87,14 +87,11 @@ func TestHookDeadline(t *testing.T) {
 			"loading": append(forever, "load.star"), "the lock": {"state.star"}, "standard input": {"state.star"},
 		} {
 			var stdin io.Reader = strings.NewReader(c.event)
-			want := c.code
 			if what == "standard input" {
-				if stdin = endless; c.agent == "copilot" {
-					want = 0 // no event was read, so any code could deny something else
-				}
+				stdin = endless
 			}
 			out, stderr, code, took := hookIn(t, dir, deadline, stdin, append([]string{c.agent}, args...)...)
-			if code != want || !strings.Contains(out, c.out) || !strings.Contains(out+stderr, "no answer within 300ms") || took < deadline {
+			if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(out+stderr, "no answer within 300ms") || took < deadline {
 				t.Errorf("%s: %s: got code %d after %v, %q, %q", c.agent, what, code, took, out, stderr)
 			}
 			if took > 10*time.Second { // a busy machine may need some seconds
@@ -123,10 +120,6 @@ func TestHookUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"p.star": "register_hook(\"pre_tool_call\", lambda: None)\n"})
 	for _, c := range callEvents {
-		code := c.code
-		if c.agent == "copilot" {
-			code = 0
-		}
 		inputs := map[string]io.Reader{"over 16 MiB": endlessReader{}, "broken": io.MultiReader(strings.NewReader(c.event[:40]), brokenReader{})}
 		for what, text := range map[string]string{
 			"nothing": "", "half": c.event[:len(c.event)-1], "more": c.event + "{}",
@@ -136,7 +129,7 @@ func TestHookUnreadable(t *testing.T) {
 		}
 		for what, stdin := range inputs {
 			out, stderr, got, _ := hookIn(t, dir, time.Minute, stdin, c.agent, "p.star")
-			if got != code || !strings.Contains(out, c.out) {
+			if got != c.code || !strings.Contains(out, c.out) {
 				t.Errorf("%s: %s: got code %d, %q, %q", c.agent, what, got, out, stderr)
 			}
 		}
@@ -149,7 +142,7 @@ func TestHookUnreadable(t *testing.T) {
 			t.Errorf("%s: an unknown event: got code %d, want 0", c.agent, got)
 		}
 		out, _, got, _ = hookIn(t, dir, time.Minute, strings.NewReader(unknown), c.agent, "--fail-closed", "p.star")
-		if got != code || !strings.Contains(out, c.out) {
+		if got != c.code || !strings.Contains(out, c.out) {
 			t.Errorf("%s: an unknown event with --fail-closed: got code %d, %q", c.agent, got, out)
 		}
 	}

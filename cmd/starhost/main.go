@@ -48,8 +48,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 		catchSignals(ctx)
 	}
 	code := a.end()
-	if err != nil && isHook {
-		code = exitNegative // because agents take 2, the code of usage errors, for a block
+	switch {
+	case err == nil || !isHook:
+		return code
+	case a.hook != nil && a.hook.answering:
+		return exitNegative // agents got their answers
 	}
-	return code
+	return hook.ExitBlock // the line may belong to an agent that sends no event
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -15,6 +16,10 @@ import (
 var claudeCode = &Agent{
 	Agent: agents.Find("claude-code"), retainsContext: true, canAsk: true, showsMessages: true,
 	kinds: claudeKinds, nameOf: hookEventName, toolEvent: "PreToolUse",
+	members: []memberForm{
+		{kindPrompt, "session_id", `"`}, {kindPrompt, "prompt", `"`}, {kindTool, "session_id", `"`},
+		{kindTool, "tool_input", "{"}, {kindApprove, "session_id", `"`}, {kindApprove, "tool_input", "{"},
+	},
 	read: readClaude, write: writeClaude, config: configClaude,
 	intro: "~/.claude/settings.json, or .claude/settings.json of a project",
 }
@@ -59,6 +64,8 @@ func readClaude(payload []byte) (*Event, error) {
 		e.clear = all.textField("reason") == "clear"
 	case (e.kind == kindTool || e.kind == kindApprove) && in.Tool == "":
 		return nil, fmt.Errorf("%s has no tool_name", in.Name)
+	case (e.kind == kindTool || e.kind == kindApprove) && !isObjectOrNull(in.Input):
+		return nil, errors.New("the event is not as documented: tool_input: want an object")
 	}
 	if in.Name == "PostToolUseFailure" {
 		e.result, e.isError = in.Error, true
@@ -72,7 +79,7 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 	switch e.kind {
 	case kindPrompt:
 		if v.block {
-			return blockingAnswer(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
+			return e.agent.blockingAnswer(map[string]any{"decision": "block", "reason": v.reason}, v.reason), nil
 		}
 		if v.context != "" {
 			specific["additionalContext"] = v.context
@@ -100,7 +107,7 @@ func writeClaude(e *Event, v *verdict) (Answer, error) {
 		return jsonAnswer(out), nil
 	}
 	if v.block {
-		return blockingAnswer(out, v.reason), nil
+		return e.agent.blockingAnswer(out, v.reason), nil
 	}
 	return jsonAnswer(out), nil
 }
@@ -149,14 +156,23 @@ func claudeResult(e *Event, v *verdict, out map[string]any) {
 	}
 }
 
-func configClaude(argv []string) string {
-	run := []any{map[string]any{"type": "command", "command": quoteCommand(argv)}}
+// configClaude sets onFailure for the events that guards can refuse, so that Claude Code blocks
+// them if starhost is missing or does not end in time. Versions before 2.1.295 ignore the field.
+func configClaude(s Settings) string {
+	command := map[string]any{"type": "command", "command": quoteCommand(s.Command), "timeout": s.seconds()}
+	run, guard := []any{command}, []any{command}
+	if !s.FailOpen {
+		strict := maps.Clone(command)
+		strict["onFailure"] = "block"
+		guard = []any{strict}
+	}
 	all, tools := []any{map[string]any{"hooks": run}}, []any{map[string]any{"matcher": "*", "hooks": run}}
+	guardTools := []any{map[string]any{"matcher": "*", "hooks": guard}}
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"SessionStart":       []any{map[string]any{"matcher": "compact|clear", "hooks": run}},
-		"UserPromptSubmit":   all,
-		"PreToolUse":         tools,
-		"PermissionRequest":  tools,
+		"UserPromptSubmit":   []any{map[string]any{"hooks": guard}},
+		"PreToolUse":         guardTools,
+		"PermissionRequest":  guardTools,
 		"PostToolUse":        tools,
 		"PostToolUseFailure": tools,
 		"Stop":               all,

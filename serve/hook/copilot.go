@@ -13,8 +13,11 @@ import (
 // copilot is GitHub's agent for the terminal. It ignores a hook's answer to a submitted prompt, but
 // its later event userPromptTransformed lets a hook change the text for the model.
 var copilot = &Agent{
-	Agent: agents.Find("copilot"), retainsContext: true, canAsk: true, canReplaceWords: true, deniesOnAnyCode: true,
+	Agent: agents.Find("copilot"), retainsContext: true, canAsk: true, canReplaceWords: true,
 	kinds: copilotKinds, nameOf: copilotName, toolEvent: "preToolUse",
+	members: []memberForm{
+		{kindPrompt, "prompt", `"`}, {kindPrompt, "transformedPrompt", `"`}, {kindTool, "toolArgs tool_input", `{"`},
+	},
 	read: readCopilot, write: writeCopilot, config: configCopilot,
 	intro: "~/.copilot/hooks/starhost.json, or .github/hooks/starhost.json of a repository",
 }
@@ -137,7 +140,7 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 			out["modifiedArgs"] = args
 		}
 		if v.block {
-			return blockingAnswer(out, v.reason), nil
+			return e.agent.blockingAnswer(out, v.reason), nil
 		}
 	case kindResult:
 		switch {
@@ -169,8 +172,8 @@ func copilotPrompt(e *Event, v *verdict) string {
 	return joinTexts("\n\n", v.context, text)
 }
 
-func configCopilot(argv []string) string {
-	run := []any{map[string]any{"type": "command", "bash": quoteCommand(argv), "timeoutSec": 30}}
+func configCopilot(s Settings) string {
+	run := []any{map[string]any{"type": "command", "bash": quoteCommand(s.Command), "timeoutSec": s.seconds()}}
 	hooks := map[string]any{}
 	for _, event := range []string{"userPromptTransformed", "preToolUse", "postToolUse", "postToolUseFailure", "preCompact", "agentStop", "sessionEnd"} {
 		hooks[event] = run

@@ -70,7 +70,7 @@ func (a *Agent) servesTool(tool string) bool {
 
 // askPrompt begins a turn and gathers context for the user's words.
 func askPrompt(ctx context.Context, s *starhost.Session, e *Event) (*verdict, error) {
-	v := &verdict{words: e.prompt}
+	v := &verdict{words: e.prompt, hasWords: true}
 	t, err := s.Begin(ctx, starhost.Request{Text: e.prompt, Model: e.model, History: e.history})
 	if err == nil {
 		defer t.Leave(ctx)

@@ -16,7 +16,8 @@ import (
 var hermes = &Agent{
 	Agent: agents.Find("hermes"),
 	kinds: hermesKinds, nameOf: hookEventName, toolEvent: "pre_tool_call",
-	read: readHermes, write: writeHermes, config: configHermes,
+	members: []memberForm{{kindPrompt, "extra", "{"}, {kindTool, "tool_input", "{n"}, {kindTool, "extra", "{"}},
+	read:    readHermes, write: writeHermes, config: configHermes,
 	intro: "~/.hermes/config.yaml",
 }
 
@@ -48,6 +49,9 @@ func readHermes(payload []byte) (*Event, error) {
 	}
 	if hermesKinds()[in.Name] == kindTool && in.Tool == "" {
 		return nil, fmt.Errorf("%s has no tool_name", in.Name)
+	}
+	if hermesKinds()[in.Name] == kindTool && !isObjectOrNull(in.Input) {
+		return nil, errors.New("the event is not as documented: tool_input: want an object")
 	}
 	x := &in.Extra
 	e := &Event{
@@ -91,7 +95,7 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 		}
 	case kindTool:
 		if v.block {
-			return blockingAnswer(map[string]any{"action": "block", "message": v.reason}, v.reason), nil
+			return e.agent.blockingAnswer(map[string]any{"action": "block", "message": v.reason}, v.reason), nil
 		}
 		if v.args != nil {
 			out["action"], out["args"] = "modify", v.args
@@ -104,11 +108,16 @@ func writeHermes(e *Event, v *verdict) (Answer, error) {
 	return jsonAnswer(out), nil
 }
 
-func configHermes(argv []string) string {
+// configHermes sets fail_closed for the event that guards can refuse, so that Hermes denies a call
+// if starhost is missing or does not end in time.
+func configHermes(s Settings) string {
 	var b strings.Builder
 	b.WriteString("hooks:\n")
 	for _, event := range []string{"pre_llm_call", "pre_tool_call", "post_tool_call", "post_llm_call", "on_session_reset", "on_session_finalize"} {
-		fmt.Fprintf(&b, "  %s:\n    - command: %s\n", event, mustJSON(quoteCommand(argv)))
+		fmt.Fprintf(&b, "  %s:\n    - command: %s\n      timeout: %d\n", event, mustJSON(quoteCommand(s.Command)), s.seconds())
+		if event == "pre_tool_call" && !s.FailOpen {
+			b.WriteString("      fail_closed: true\n")
+		}
 	}
 	return b.String()
 }

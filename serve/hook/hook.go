@@ -43,9 +43,6 @@ type Agent struct {
 	canReplaceWords bool
 	// showsMessages is true if the agent shows its user a hook's message.
 	showsMessages bool
-	// deniesOnAnyCode is true if the agent refuses a tool call whose hook ends with any exit code
-	// except 0.
-	deniesOnAnyCode bool
 	// kinds returns the kinds of the agent's events by name: kindNone for an event that plugins
 	// do not see.
 	kinds func() map[string]kind
@@ -57,8 +54,10 @@ type Agent struct {
 	read func(payload []byte) (*Event, error)
 	// write encodes a verdict in the agent's format.
 	write func(e *Event, v *verdict) (Answer, error)
+	// members lists the members that the agent's guard events always have: see [Event.CheckForm].
+	members []memberForm
 	// config returns the agent's settings that run a command line.
-	config func(argv []string) string
+	config func(Settings) string
 	// intro names the file that the settings belong into.
 	intro string
 }
@@ -75,9 +74,22 @@ func AgentOf(name string) *Agent {
 	return Agents[i]
 }
 
+// Settings say how an agent runs starhost.
+type Settings struct {
+	// Command is the command line.
+	Command []string
+	// Timeout is the time that the agent waits for an answer, in whole seconds.
+	Timeout time.Duration
+	// FailOpen omits the agent's own field that blocks an event whose hook fails.
+	FailOpen bool
+}
+
+// seconds returns the timeout in seconds.
+func (s *Settings) seconds() int { return int(s.Timeout / time.Second) }
+
 // Config returns the agent's settings that run a command, and the name of the file that they belong
 // into.
-func (a *Agent) Config(argv []string) (text, where string) { return a.config(argv), a.intro }
+func (a *Agent) Config(s Settings) (text, where string) { return a.config(s), a.intro }
 
 // A kind is the subject of an event. It decides which plugin events the event fires.
 type kind int
@@ -168,9 +180,44 @@ func (e *Event) IsDocumented() bool {
 	return ok
 }
 
+// A memberForm is a member that all events of a kind have.
+type memberForm struct {
+	kind   kind
+	names  string // its names, with spaces between them; an event has one of them
+	starts string // the possible first bytes of its value: '"' for a string, '{' for an object, 'n' for null
+}
+
+// CheckForm returns an error if the event is not one that the agent documents: its name is unknown,
+// it lacks a member, or it has a member that only another agent's events have. Such an event passes
+// unless the caller refuses it (--fail-closed).
+func (e *Event) CheckForm() error {
+	if !e.IsDocumented() {
+		return fmt.Errorf("%s: unknown event %s", e.agent.Name, quoteShort(e.name))
+	}
+	for _, name := range e.agent.ForeignFields {
+		if e.raw[name] != nil {
+			return fmt.Errorf("%s: unknown form of %s: %s does not send %s", e.agent.Name, e.name, e.agent.Title, name)
+		}
+	}
+	for _, m := range e.agent.members {
+		if m.kind != e.kind {
+			continue
+		}
+		names := strings.Fields(m.names)
+		i := slices.IndexFunc(names, func(name string) bool { return e.raw[name] != nil })
+		switch {
+		case i < 0:
+			return fmt.Errorf("%s: unknown form of %s: it has no %s", e.agent.Name, e.name, names[0])
+		case !strings.Contains(m.starts, string(e.raw[names[i]][:1])):
+			return fmt.Errorf("%s: unknown form of %s: %s has another type", e.agent.Name, e.name, names[i])
+		}
+	}
+	return nil
+}
+
 // Refuse returns the agent's refusal for a payload that starhost cannot read, or for an event that
-// is not [Event.IsDocumented]. If the payload names an event that guards cannot refuse, the answer
-// lets it pass. For an agent that refuses a call at any exit code, the code of the refusal is 0.
+// [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer
+// lets it pass.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 	d := &document{text: payload}
 	all := d.skimObject()
@@ -181,9 +228,6 @@ func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
 		e.kind, e.name = kindTool, a.toolEvent
 	}
 	answer, err := e.Block(reason)
-	if a.deniesOnAnyCode && e.kind == kindTool {
-		answer.Code = 0
-	}
 	return e, answer, err
 }
 
@@ -217,11 +261,13 @@ func (a *Agent) renameTools(messages []starhost.Message) {
 type Answer struct {
 	// Out is for standard output, Err for standard error.
 	Out, Err string
-	// Code is the exit code: 0, or 2 for a block.
+	// Code is the exit code: 0, or the agent's BlockCode for a block.
 	Code int
-	// Binding is true if the agent would do something else without Out: it would run a call that
-	// plugins refuse, ask about or change. If the caller cannot write Out, the process must end
-	// with [ExitBlock].
+	// Blocks is true if the answer refuses the event.
+	Blocks bool
+	// Binding is true if the agent would do something else without Out: it would use a call, a
+	// result or words that plugins refuse, ask about or change. If the caller cannot write Out, the
+	// process must end with [ExitBlock].
 	Binding bool
 }
 
@@ -239,9 +285,11 @@ const ExitBlock = 2
 
 // A verdict is the sum of the plugins' decisions about one event.
 type verdict struct {
-	// context is text for the model beside the user's words. words replace the user's words.
-	context string
-	words   string
+	// context is text for the model beside the user's words. words replace the user's words if
+	// hasWords is true.
+	context  string
+	words    string
+	hasWords bool
 	// block refuses the prompt or the tool call. stop also ends the turn.
 	block, stop bool
 	// ask means that a person must decide; allow means that no person needs to.
@@ -257,6 +305,11 @@ type verdict struct {
 	notice string
 	// unsupported lists decisions that the agent cannot express, for standard error.
 	unsupported []string
+}
+
+// changesWords reports whether plugins changed the user's words.
+func (v *verdict) changesWords(e *Event) bool {
+	return e.kind == kindPrompt && v.hasWords && v.words != e.prompt
 }
 
 // addUnsupported records a decision that the agent cannot express.
@@ -310,14 +363,14 @@ func (e *Event) Block(reason string) (Answer, error) {
 	return e.answer(&verdict{reason: reason, block: e.IsRefusable()})
 }
 
-// FailureCode returns the exit code of a process that failed without an answer. The code is 1,
-// which blocks nothing, if guards cannot refuse the event or if open is true (--fail-open).
-// Otherwise the code is 0.
+// FailureCode returns the exit code of a process that failed without an answer. It is the agent's
+// FailCode, which blocks nothing, if guards cannot refuse the event or if open is true
+// (--fail-open). Otherwise the code is 0.
 func (e *Event) FailureCode(open bool) int {
-	if e.agent.deniesOnAnyCode && e.kind == kindTool || e.IsRefusable() && !open {
+	if e.IsRefusable() && !open {
 		return 0
 	}
-	return 1
+	return e.agent.FailCode
 }
 
 // answer encodes a verdict for the agent. It first replaces decisions that the agent cannot
@@ -330,7 +383,8 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 		v.addUnsupported("%s", v.notice)
 	}
 	a, err := e.agent.write(e, v)
-	a.Binding = v.block || v.ask || v.args != nil
+	a.Blocks = v.block
+	a.Binding = v.block || v.ask || v.args != nil || v.result != nil || v.changesWords(e)
 	for _, text := range v.unsupported {
 		a.Err += text + "\n"
 	}

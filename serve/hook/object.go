@@ -40,6 +40,11 @@ func readObject(payload []byte, v any) (object, error) {
 	return all, nil
 }
 
+// isObjectOrNull reports whether a member is an object, null or missing.
+func isObjectOrNull(value json.RawMessage) bool {
+	return len(value) == 0 || value[0] == '{' || string(value) == "null"
+}
+
 // textField returns the text of a member, "" if the member is not a string.
 func (o object) textField(name string) (s string) {
 	_ = json.Unmarshal(o[name], &s) // it stays ""
@@ -78,11 +83,11 @@ func jsonAnswer(o map[string]any) Answer {
 }
 
 // blockingAnswer returns an answer that blocks: JSON on standard output, the reason on standard
-// error, and exit code 2. Each agent reads one of them.
-func blockingAnswer(o map[string]any, reason string) Answer {
-	a := jsonAnswer(o)
-	a.Err, a.Code = reason+"\n", ExitBlock
-	return a
+// error, and the agent's exit code. Each agent reads one of them.
+func (a *Agent) blockingAnswer(o map[string]any, reason string) Answer {
+	answer := jsonAnswer(o)
+	answer.Err, answer.Code = reason+"\n", a.BlockCode
+	return answer
 }
 
 // resultText returns a tool's result as text: a string, the texts of content blocks, or the output

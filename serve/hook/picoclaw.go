@@ -330,11 +330,17 @@ func (p *picoConn) refuseUnanswered(r *request, err error) {
 	}
 }
 
-func configPicoclaw(argv []string) string {
+// configPicoclaw writes PicoClaw's timeouts, which count for all hooks. An approval waits for a
+// minute by default, because other hooks ask a person.
+func configPicoclaw(s Settings) string {
 	return formatSettings(map[string]any{"hooks": map[string]any{
 		"enabled": true,
+		"defaults": map[string]any{
+			"interceptor_timeout_ms": s.Timeout.Milliseconds(),
+			"approval_timeout_ms":    max(s.Timeout, time.Minute).Milliseconds(),
+		},
 		"processes": map[string]any{"starhost": map[string]any{
-			"enabled": true, "priority": 100, "transport": "stdio", "command": argv,
+			"enabled": true, "priority": 100, "transport": "stdio", "command": s.Command,
 			"observe":   []string{"agent.turn.end"},
 			"intercept": []string{"before_llm", "after_llm", "before_tool", "after_tool", "approve_tool"},
 		}},
