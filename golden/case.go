@@ -18,6 +18,7 @@ import (
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/shellwords"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -298,7 +299,7 @@ func (c *testCase) compare(o *Options, r *Result) fileEdit {
 		return m
 	case !hasWant && !o.Update:
 		const reason = "no section \"want\""
-		r.fail(1, reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+got)
+		r.fail(1, reason, reason+": starhost test --update "+shellwords.Quote(c.id)+" creates it from\n"+texttable.Bar(got))
 		return m
 	case !current && !o.Update:
 		r.fail(lineOf(c.src, wantSection, firstDifference(want, got)), "the output is not what the case wants", unifiedDiff("want", "got", want, got))
@@ -389,9 +390,9 @@ func describe(err error) string {
 	}
 	var coded interface{ Code() string }
 	if errors.As(err, &coded) {
-		return fmt.Sprintf("%v [%s]\n  help: starhost docs %s\n", err, coded.Code(), coded.Code())
+		return fmt.Sprintf("%s [%s]\n  help: starhost docs %s\n", texttable.Hang(err.Error()), coded.Code(), coded.Code())
 	}
-	return err.Error() + "\n"
+	return texttable.Hang(err.Error()) + "\n"
 }
 
 // unifiedDiff returns the difference of two texts.

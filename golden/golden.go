@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -290,7 +291,7 @@ func (s *Summary) Text() string {
 
 // describe returns the case's heading, its prose and its Text.
 func (r *Result) describe() string {
-	text := fmt.Sprintf("%s %s (%s)\n", strings.ToUpper(string(r.Status)), r.Name, r.File)
+	text := texttable.EscapeLine(fmt.Sprintf("%s %s (%s)", strings.ToUpper(string(r.Status)), r.Name, r.File)) + "\n"
 	for line := range strings.Lines(r.Prose) {
 		text += strings.TrimRight("  "+line, " \r\n") + "\n"
 	}

@@ -96,8 +96,8 @@ func TestOutcomes(t *testing.T) {
 		{"missing want", "", upperCase, `FAILED p.star::p_case (golden/p_case.txtar)
   Capitals.
 no section "want": starhost test --update p.star::p_case creates it from
-== call_tool upper
-"HI"
+  | == call_tool upper
+  | "HI"
 
 1 case: 1 failed
 `},
@@ -258,7 +258,7 @@ func TestFailures(t *testing.T) {
 		{"a case without end", upperPlugin, "-- case.star --\nfor i in range(100000000):\n    pass\n", []string{"case.star:1:1: ", "steps", "1 failed"}},
 		{"a handler without end is an outcome", spin,
 			"-- case.star --\nassert_eq(call_tool(\"spin\").is_error, True)\n-- config.toml --\n[limits]\nsteps = 1000\n",
-			[]string{"no section \"want\"", "== call_tool spin\nerror: \"tool spin failed: p.star:3:5: ", "steps", "1000", "\nlog error p: tool spin: p.star:3:5: "}},
+			[]string{"no section \"want\"", "  | == call_tool spin\n  | error: \"tool spin failed: p.star:3:5: ", "steps", "1000", "\n  | log error p: tool spin: p.star:3:5: "}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // A Setting is one key of a config with its value after all layers.
@@ -24,8 +25,9 @@ type Setting struct {
 	Project bool
 }
 
-// String returns the setting as a line of TOML.
-func (s Setting) String() string { return s.Key + " = " + inTOML(s.Value) }
+// String returns the setting as a line of TOML. Control characters and those that change the
+// direction of text are escaped.
+func (s Setting) String() string { return texttable.EscapeLine(s.Key + " = " + inTOML(s.Value)) }
 
 // Settings returns the current settings in the order of the config's documentation. Keys of
 // plugins, libraries, secrets and servers are there if a layer set them; all other keys are always
@@ -175,5 +177,5 @@ func inTOML(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // JSON strings, whole numbers and booleans are TOML, too
-	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
+	return strings.TrimSuffix(b.String(), "\n")
 }

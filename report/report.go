@@ -56,12 +56,12 @@ func tokens(n int) string {
 // their bytes.
 func Tokens(p *starhost.Prompt) int { return p.Bytes() / 4 }
 
-// WriteLine writes a labelled line, further texts below the first. Without a text it writes
-// nothing.
+// WriteLine writes a labelled line, further texts below the first, each on one line. Without a
+// text it writes nothing.
 func WriteLine(w io.Writer, label string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			fmt.Fprintf(w, "%-*s%s\n", labelWidth, label, text)
+			fmt.Fprintf(w, "%-*s%s\n", labelWidth, label, texttable.EscapeLine(text))
 			label = ""
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/starhost/starhost/internal/texttable"
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -98,16 +99,16 @@ const (
 // a caret, the frames, and help. It ends with a newline.
 func (e *Error) Detail() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s [%s]\n", e.Error(), e.Code)
+	fmt.Fprintf(&b, "%s [%s]\n", texttable.Hang(e.Error()), e.Code)
 	if e.Source != "" {
 		fmt.Fprintf(&b, "%5d | %s\n      | %s^\n", e.Pos.Line, e.Source, indentOf(e.Source, e.caret))
 	}
 	for _, also := range e.Also {
-		fmt.Fprintf(&b, "  also %v\n", also)
+		fmt.Fprintf(&b, "  also %s\n", texttable.Hang(also.Error()))
 	}
 	writeTrace(&b, e.Trace)
 	if e.Help != "" {
-		fmt.Fprintf(&b, "  help: %s\n", e.Help)
+		fmt.Fprintf(&b, "  help: %s\n", texttable.Hang(e.Help))
 	}
 	fmt.Fprintf(&b, "  help: starhost docs %s\n", e.Code)
 	return b.String()
@@ -137,7 +138,7 @@ func writeTrace(b *strings.Builder, trace []Frame) {
 	for i, f := range trace {
 		switch {
 		case len(trace) <= maxFrames || i < half || i >= len(trace)-half:
-			fmt.Fprintf(b, "  in %s %s\n", f.Fn, f.Pos)
+			fmt.Fprintf(b, "  in %s %s\n", texttable.Hang(f.Fn), texttable.Hang(f.Pos.String()))
 		case i == half:
 			fmt.Fprintf(b, "  ... %d more ...\n", len(trace)-maxFrames)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -36,6 +37,8 @@ type app struct {
 	deadline  time.Duration         // for an answer of hook, counted from startTime
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result
+	redLines  []redLine             // lines of out
+	exact     bool                  // out is for a program
 	code      int                   // the exit code of a negative result, or of the first problem reported
 	warnings  []loader.Warning      // in the order of their report
 	logs      []starhost.LogLine
@@ -87,13 +90,13 @@ func (a *app) end() int {
 func (a *app) report() {
 	if !a.quiet {
 		for _, w := range a.warnings {
-			fmt.Fprintf(a.stderr, "warning: %s\n", w)
+			fmt.Fprintf(a.stderr, "warning: %s\n", texttable.Hang(w.String()))
 		}
 		a.writeLogs()
 	}
 	for i := range a.problems {
 		p := &a.problems[i]
-		io.WriteString(a.stderr, a.colour(a.stderr, red, p.text()))
+		writeRed(a.stderr, p.text(), a.wantsColour(a.stderr))
 		if p.stack != nil && a.verbose {
 			a.stderr.Write(p.stack)
 		}
@@ -110,13 +113,12 @@ func (a *app) writeResult() error {
 		if a.out.Len() == 0 {
 			return nil // even an empty write can block or fail
 		}
-		_, err := a.stdout.Write(a.out.Bytes())
-		return wrapFileError("standard output", err)
+		return wrapFileError("standard output", a.showResult())
 	}
 	if a.out.Len() == 0 && len(a.problems) > 0 {
 		return nil // the command failed: leave the file as it was
 	}
-	return wrapFileError(a.output, effects.ReplaceFile(a.path(a.output), a.out.Bytes(), 0o666))
+	return wrapFileError(a.output, effects.ReplaceFile(a.path(a.output), a.resultBytes(), 0o666))
 }
 
 // path returns the path of a file that an argument names, as the system needs it.
@@ -186,7 +188,8 @@ func (a *app) writeLog(line starhost.LogLine) {
 	if len(text) > maxLogged && !a.verbose {
 		text = fmt.Sprintf("%s... (%d B, -v shows all)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
 	}
-	fmt.Fprintf(a.stderr, "%s: %s: %s%s (%s)\n", line.Level, line.Plugin, text, fields, line.Pos)
+	text = fmt.Sprintf("%s: %s: %s%s (%s)", line.Level, line.Plugin, text, fields, line.Pos)
+	fmt.Fprintln(a.stderr, texttable.Hang(text))
 }
 
 // maxLogged is the limit in bytes for a log line on standard error without -v.
@@ -233,33 +236,4 @@ func asksJSON(args []string) bool {
 		}
 	}
 	return false
-}
-
-// Colours as terminals number them.
-const (
-	red  = "31"
-	bold = "1"
-)
-
-// colour returns text with its first line in a colour if w is a terminal that shows colours.
-func (a *app) colour(w io.Writer, colour, text string) string {
-	if !a.wantsColour(w) {
-		return text
-	}
-	line, rest, more := strings.Cut(text, "\n")
-	line = "\x1b[" + colour + "m" + line + "\x1b[0m"
-	if more {
-		line += "\n"
-	}
-	return line + rest
-}
-
-// wantsColour reports whether w is a terminal and the environment allows colours.
-func (a *app) wantsColour(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -69,7 +69,7 @@ func (a *app) printFinding(f *finding) {
 	if f.warning {
 		text = "warning: " + text
 	}
-	a.out.WriteString(a.colour(a.stdout, red, text))
+	a.printRed(text)
 }
 
 // printWorkflowCommand prints a finding as a command of GitHub's workflows. GitHub shows it

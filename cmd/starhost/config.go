@@ -7,6 +7,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -136,5 +137,5 @@ func (a *app) printSetting(s loader.Setting, origin bool) {
 		}
 		line += "  # " + from
 	}
-	fmt.Fprintln(&a.out, line)
+	fmt.Fprintln(&a.out, texttable.EscapeLine(line))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -77,7 +78,7 @@ func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
 		if r.Plugin == t.Plugin && r.Pos == t.Pos.String() {
 			a.printOffer(r.Status, r.Reason, fmt.Sprintf("fragment %s %s in the %s", r.ID.Short(), r.Source, r.Target), r.Content)
 			for _, o := range r.Again {
-				fmt.Fprintf(&a.out, "= offered again as %s by %s\n", o.Source, o.Plugin)
+				fmt.Fprintf(&a.out, "= offered again as %s by %s\n", texttable.EscapeLine(o.Source), o.Plugin)
 			}
 		}
 	}
@@ -90,7 +91,9 @@ func (a *app) printOffers(p *starhost.Prompt, t starhost.HookTrace) {
 
 // printOffer prints an offer as added lines, or as one line with the reason if it was not sent.
 func (a *app) printOffer(status fragments.Status, reason, what, content string) {
+	what = texttable.EscapeLine(what)
 	if status != fragments.Kept {
+		reason = texttable.EscapeLine(reason)
 		fmt.Fprintf(&a.out, "- %s: %s\n", what, strings.TrimSuffix(fmt.Sprintf("%s: %s", status, reason), ": "))
 		return
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
 
@@ -32,8 +34,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.printSteps(e)
 	}
 	if e.prompt != nil {
-		a.out.WriteByte('\n')
-		_ = writeText(&a.out, e.prompt) // no error: it writes to memory
+		a.printPrompt(e)
 	}
 	if e.call != nil {
 		a.printCall(e)
@@ -48,6 +49,18 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.printLine("expr", e.expr.plugin+": "+e.expr.expr)
 		fmt.Fprintf(&a.out, "\n%s\n", e.expr.value)
 	}
+}
+
+// printPrompt prints the prompt below a blank line. If another result follows, each line has a
+// bar in front, so that the prompt cannot forge the lines of that result.
+func (a *app) printPrompt(e *evaluation) {
+	var b bytes.Buffer
+	_ = writeText(&b, e.prompt) // no error: it writes to memory
+	text := b.String()
+	if e.call != nil || e.fire != nil || e.expr != nil {
+		text = texttable.Bar(text)
+	}
+	a.out.WriteString("\n" + text)
 }
 
 // printCall prints the result of --call.
@@ -105,7 +118,7 @@ func (a *app) printFire(e *evaluation) {
 	for _, c := range out.Context() {
 		for _, f := range c.Fragments {
 			a.printLine("context", fmt.Sprintf("%s  %s  %d B", f.Plugin, f.Source, len(f.Content)))
-			a.out.WriteString(indent(f.Content))
+			a.out.WriteString(texttable.Bar(f.Content))
 		}
 		for _, at := range c.Attachments {
 			a.printLine("context", fmt.Sprintf("%s  %s  %s  %d B", at.Plugin, at.Name, at.Type, at.Bytes()))
@@ -136,13 +149,4 @@ func actionName(a starhost.Action) string {
 		return "none"
 	}
 	return string(a)
-}
-
-// indent returns text with a bar before each line.
-func indent(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString("  | " + strings.TrimSuffix(line, "\n") + "\n")
-	}
-	return b.String()
 }

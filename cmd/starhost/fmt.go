@@ -16,6 +16,7 @@ import (
 
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -100,6 +101,7 @@ func (a *app) fmtStdin(f fmtFlags) error {
 		return a.printFormatted(f, []formattedJSON{newFormattedJSON(stdinName, text, out)})
 	}
 	a.out.WriteString(out)
+	a.exact = true
 	return nil
 }
 
@@ -140,7 +142,7 @@ func (a *app) printFmtPretty(r formattedFiles) error {
 		case r.flags.diff:
 			a.out.WriteString(file.Diff)
 		case r.flags.check, r.flags.list:
-			a.out.WriteString(file.Path + "\n")
+			a.out.WriteString(texttable.EscapeLine(file.Path) + "\n")
 		}
 	}
 	return nil

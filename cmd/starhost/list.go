@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -153,7 +154,10 @@ func (a *app) printTable(rows [][]string) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t")+"\t") // tabwriter aligns only cells that end in a tab
+		for _, cell := range row {
+			fmt.Fprint(w, texttable.EscapeLine(cell), "\t") // tabwriter aligns only cells that end in a tab
+		}
+		fmt.Fprintln(w)
 	}
 	w.Flush() // no error: it writes to memory
 	for line := range strings.Lines(b.String()) {

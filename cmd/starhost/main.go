@@ -32,6 +32,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // run runs the program and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.startTime = time.Now()
+	a.stderr = screen{a.stderr}
 	if args == nil {
 		args = []string{} // cobra takes nil for os.Args
 	}

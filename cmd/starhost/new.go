@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/scripts"
 )
@@ -153,8 +154,8 @@ func (a *app) printNewJSON(r newFiles) error {
 // printNewPretty prints the names of the written files, and the next command.
 func (a *app) printNewPretty(r newFiles) error {
 	for _, file := range r.names {
-		fmt.Fprintf(&a.out, "wrote %s\n", file)
+		fmt.Fprintf(&a.out, "wrote %s\n", texttable.EscapeLine(file))
 	}
-	fmt.Fprintf(&a.out, "next: %s\n", r.next)
+	fmt.Fprintf(&a.out, "next: %s\n", texttable.EscapeLine(r.next))
 	return nil
 }

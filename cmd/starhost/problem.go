@@ -11,6 +11,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -46,11 +47,11 @@ func (p *problem) text() string {
 	}
 	var b strings.Builder
 	if p.pos != (starhost.Pos{}) {
-		b.WriteString(p.pos.String() + ": ")
+		b.WriteString(texttable.Hang(p.pos.String()) + ": ")
 	}
-	fmt.Fprintf(&b, "%s [%s]\n", p.message, p.code)
+	fmt.Fprintf(&b, "%s [%s]\n", texttable.Hang(p.message), p.code)
 	if p.help != "" {
-		fmt.Fprintf(&b, "  help: %s\n", p.help)
+		fmt.Fprintf(&b, "  help: %s\n", texttable.Hang(p.help))
 	}
 	fmt.Fprintf(&b, "  help: starhost docs %s\n", p.code)
 	return b.String()

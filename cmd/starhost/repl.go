@@ -19,6 +19,7 @@ import (
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
@@ -110,7 +111,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 	if t := a.openTerminal(in); t != nil {
 		defer t.close()
 		t.complete, c.lines = c.repl.Complete, t.readLine
-		fmt.Fprintln(a.stdout, c.greeting())
+		fmt.Fprintln(a.stdout, texttable.EscapeLine(c.greeting()))
 	}
 	return c.loop(ctx)
 }
@@ -268,7 +269,7 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 	}
 	undone := c.dryRun.Effects()
 	for _, e := range undone[c.effectsShown:] {
-		text += fmt.Sprintf("%-13s%s: %s\n", "would run", e.Plugin, e)
+		text += texttable.EscapeLine(fmt.Sprintf("%-13s%s: %s", "would run", e.Plugin, e)) + "\n"
 	}
 	c.effectsShown = len(undone)
 	return cmp.Or(c.write(text), err)
@@ -276,7 +277,7 @@ func (c *console) evaluate(ctx context.Context, in *starlark.Input) error {
 
 // write writes a part of the result without the values of secrets.
 func (c *console) write(text string) error {
-	_, err := io.WriteString(c.out, c.set.Redact(text))
+	_, err := io.WriteString(c.out, texttable.Escape(c.set.Redact(text)))
 	return wrapFileError("standard output", err)
 }
 

@@ -3,12 +3,13 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -111,7 +112,7 @@ func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 		show = a.stdout
 	}
 	a.printPlan(plan)
-	show.Write(a.out.Bytes())
+	io.WriteString(show, texttable.Escape(a.out.String()))
 	a.out.Reset()
 	if isTerminal(a.stdin) {
 		fmt.Fprint(a.stderr, "Trust it? [y/N] ")
@@ -122,16 +123,6 @@ func (a *app) confirmTrust(plan *loader.TrustPlan, yes bool) (bool, error) {
 		}
 	}
 	return false, &usageError{msg: "trust: nobody can be asked, as standard input is no terminal", help: "starhost trust --yes"}
-}
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // printPlan prints a plan as text.
@@ -186,7 +177,7 @@ func (a *app) printTrustPretty(r *trustResult) error {
 		if p.Path {
 			what = "whatever its files are"
 		}
-		fmt.Fprintf(&a.out, "%s  %s\n", a.abbreviateHome(p.Folder), what)
+		fmt.Fprintf(&a.out, "%s  %s\n", texttable.EscapeLine(a.abbreviateHome(p.Folder)), what)
 	}
 	return nil
 }

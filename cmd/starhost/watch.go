@@ -13,6 +13,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -142,14 +143,14 @@ func (a *app) nextRound(ctx context.Context, w *watcher) (*app, error) {
 // newRound returns a copy of the app without results.
 func (a *app) newRound() *app {
 	b := *a
-	b.out, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, 0, nil, nil, nil
+	b.out, b.redLines, b.code, b.warnings, b.logs, b.problems = bytes.Buffer{}, nil, 0, nil, nil, nil
 	return &b
 }
 
 // printNote prints a note for people, which is no part of the result.
 func (a *app) printNote(text string) {
 	if !a.quiet {
-		fmt.Fprintln(a.stderr, text)
+		fmt.Fprintln(a.stderr, texttable.Hang(text))
 	}
 }
 

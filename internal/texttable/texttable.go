@@ -7,12 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// Align returns the rows as lines with aligned columns. Cells of the column sizes end at the same
-// place, all other cells begin at the same place. It omits a column that is empty in all rows.
+// Align returns the rows as lines with aligned columns, and escapes the cells in rows. Cells of the
+// column sizes end at the same place, all other cells begin at the same place. It omits a column
+// that is empty in all rows.
 func Align(rows [][]string, sizes int) string {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			row[i] = EscapeLine(cell)
+			cell = row[i]
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -42,13 +45,3 @@ func pad(cell string, width int, right bool) string {
 
 // Size writes a number of bytes.
 func Size(n int) string { return strconv.Itoa(n) + " B" }
-
-// OneLine returns text as it is, or quoted if it has control characters.
-func OneLine(text string) string {
-	for _, r := range text {
-		if r < ' ' || r == 0x7f {
-			return strconv.Quote(text)
-		}
-	}
-	return text
-}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/internal/texttable"
+)
+
+// A screen escapes the control characters of everything that a program writes for people, because
+// texts of plugins, models and files could move the cursor or forge lines. The escapes are valid
+// in JSON, so that logs in JSON mean the same.
+type screen struct{ io.Writer }
+
+func (s screen) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(s.Writer, texttable.Escape(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// exactFormats are the formats that programs read: a file or a pipe gets their bytes unescaped.
+var exactFormats = []string{"json", "text", "openai", "anthropic", "junit", "pyi"}
+
+// resultBytes returns the result for a file or a pipe.
+func (a *app) resultBytes() []byte {
+	if a.exact || slices.Contains(exactFormats, a.format) {
+		return a.out.Bytes()
+	}
+	return []byte(texttable.Escape(a.out.String()))
+}
+
+// showResult writes the result to standard output.
+func (a *app) showResult() error {
+	if !isTerminal(a.stdout) {
+		_, err := a.stdout.Write(a.resultBytes())
+		return err
+	}
+	text, coloured := a.out.String(), a.wantsColour(a.stdout)
+	at := 0
+	for _, line := range a.redLines {
+		if _, err := io.WriteString(a.stdout, texttable.Escape(text[at:line.start])); err != nil {
+			return err
+		}
+		if err := writeRed(a.stdout, text[line.start:line.end], coloured); err != nil {
+			return err
+		}
+		at = line.end
+	}
+	_, err := io.WriteString(a.stdout, texttable.Escape(text[at:]))
+	return err
+}
+
+// A redLine is a line of the result that terminals show in red, by its offsets.
+type redLine struct{ start, end int }
+
+// printRed adds a text to the result, with its first line in red.
+func (a *app) printRed(text string) {
+	end := strings.IndexByte(text, '\n')
+	if end < 0 {
+		end = len(text)
+	}
+	a.redLines = append(a.redLines, redLine{a.out.Len(), a.out.Len() + end})
+	a.out.WriteString(text)
+}
+
+// writeRed writes a text, and its first line in red if coloured is set.
+func writeRed(w io.Writer, text string, coloured bool) error {
+	text = texttable.Escape(text)
+	if coloured {
+		line, rest, _ := strings.Cut(text, "\n")
+		text = "\x1b[31m" + line + "\x1b[0m" + text[len(line):len(text)-len(rest)] + rest
+	}
+	if s, ok := w.(screen); ok {
+		w = s.Writer // because a screen escapes colours too
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// wantsColour reports whether w is a terminal and the environment allows colours.
+func (a *app) wantsColour(w io.Writer) bool {
+	if s, ok := w.(screen); ok {
+		w = s.Writer
+	}
+	return isTerminal(w) && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

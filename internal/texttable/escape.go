@@ -1,0 +1,79 @@
+package texttable
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Escape returns text that a terminal shows as it is: control characters, characters that change
+// the direction of text, and other line separators stand as \u001b. Line breaks and tabs stay.
+// Invalid UTF-8 becomes U+FFFD. In a text that is JSON, the escapes mean the same characters.
+func Escape(text string) string {
+	return escape(text, func(r rune) bool { return r == '\n' || r == '\t' })
+}
+
+// EscapeLine is [Escape] for text of one line: line breaks and tabs stand as \n and \t, so that
+// the text cannot forge another line or cell.
+func EscapeLine(text string) string { return escape(text, func(rune) bool { return false }) }
+
+// Hang is [Escape] for text inside of a message. Each further line has a bar in front, so that it
+// does not look like another message.
+func Hang(text string) string {
+	return strings.ReplaceAll(Escape(text), "\n", "\n"+bar)
+}
+
+const bar = "  | "
+
+// Bar is [Escape] for text of several lines that other lines follow. Each line has a bar in front,
+// and the last line ends.
+func Bar(text string) string {
+	if text == "" {
+		return ""
+	}
+	return bar + Hang(strings.TrimSuffix(text, "\n")) + "\n"
+}
+
+// OneLine returns text as it is, or quoted if it has characters that [EscapeLine] escapes.
+func OneLine(text string) string {
+	if EscapeLine(text) != text {
+		return EscapeLine(strconv.Quote(text))
+	}
+	return text
+}
+
+func escape(text string, stays func(rune) bool) string {
+	if isPlain(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case !isHarmful(r) || stays(r):
+			b.WriteRune(r)
+		case shortEscapes[r] != "":
+			b.WriteString(shortEscapes[r])
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
+
+var shortEscapes = map[rune]string{'\n': `\n`, '\t': `\t`, '\r': `\r`}
+
+// isPlain reports whether a text has no character to escape, quickly.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isHarmful reports whether a terminal does more with a character than to show it.
+func isHarmful(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
