@@ -57,6 +57,12 @@ func copilotName(all object) string {
 	return ""
 }
 
+// copilotSpellings are the two spellings of members. An event has one of each, because Copilot
+// could run the call that the other one describes.
+var copilotSpellings = [][2]string{
+	{"sessionId", "session_id"}, {"toolName", "tool_name"}, {"toolArgs", "tool_input"}, {"toolResult", "tool_result"},
+}
+
 func readCopilot(payload []byte) (*Event, error) {
 	var in struct {
 		Name      string          `json:"hook_event_name"`
@@ -73,6 +79,11 @@ func readCopilot(payload []byte) (*Event, error) {
 	all, err := readObject(payload, &in)
 	if err != nil {
 		return nil, err
+	}
+	for _, pair := range copilotSpellings {
+		if all[pair[0]] != nil && all[pair[1]] != nil {
+			return nil, fmt.Errorf("the event is not as documented: it has both %s and %s", pair[0], pair[1])
+		}
 	}
 	name := copilotName(all)
 	args := in.ToolArgs
@@ -155,21 +166,36 @@ func writeCopilot(e *Event, v *verdict) (Answer, error) {
 }
 
 // copilotPrompt returns the text that replaces a prompt for the model, "" if plugins change
-// nothing. In place of a refused prompt the model gets the reason.
+// nothing. In place of a refused prompt the model gets the reason. If plugins changed the user's
+// words and Copilot's text does not contain the old ones, the model gets a reason too, because it
+// must not read words that a plugin removes.
 func copilotPrompt(e *Event, v *verdict) string {
 	if v.block {
-		return "[A message of the user was withheld by a policy: " + endSentence(v.reason) + " Tell the user so, and do nothing else.]"
+		return withholdPrompt("was withheld by a policy: " + endSentence(v.reason))
 	}
 	text := resultText(e.raw["transformedPrompt"])
-	if v.words != e.prompt && v.words != "" {
-		if !strings.Contains(text, e.prompt) {
-			v.addUnsupported("%s: a plugin changed the user's words, which Copilot's prompt does not contain", e.name)
+	switch {
+	case !v.changesWords(e):
+		if v.context == "" {
+			return ""
 		}
-		text = strings.Replace(text, e.prompt, v.words, 1)
-	} else if v.context == "" {
-		return ""
+	case e.prompt == "":
+		text = joinTexts("\n\n", v.words, text)
+	case !strings.Contains(text, e.prompt):
+		v.addUnsupported("%s: a plugin changed the user's words, which Copilot's prompt does not contain", e.name)
+		return withholdPrompt("was changed by a policy, and starhost cannot find it in the prompt.")
+	default:
+		text = strings.ReplaceAll(text, e.prompt, v.words)
+		if strings.TrimSpace(text) == "" { // Copilot ignores an empty text
+			return withholdPrompt("was removed by a policy.")
+		}
 	}
 	return joinTexts("\n\n", v.context, text)
+}
+
+// withholdPrompt returns the text for the model in place of a prompt.
+func withholdPrompt(why string) string {
+	return "[A message of the user " + why + " Tell the user so, and do nothing else.]"
 }
 
 func configCopilot(s Settings) string {

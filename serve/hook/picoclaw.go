@@ -34,8 +34,7 @@ const (
 	// maxRunningRequests is the most requests that plugins answer at one time; later ones wait. A
 	// request whose handler does not stop counts until the handler ends.
 	maxRunningRequests = 64
-	// maxOpenRequests is the most requests without an answer. starhost reads the next request when
-	// one of them gets its answer, at the latest after its deadline.
+	// maxOpenRequests is the most requests without an answer. starhost refuses others at once.
 	maxOpenRequests = 256
 	// maxSessions is the most open conversations. If there are more, starhost ends the one with the
 	// oldest request.
@@ -205,8 +204,12 @@ func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Tim
 func (p *picoConn) refuseLine(d *document) {
 	all := d.skimObject()
 	r := &request{id: string(all["id"]), method: all.textField("method")}
-	if r.id == "" || r.id == "{}" || r.method == "" {
+	isAnswer := r.method == "" && (all["result"] != nil || all["error"] != nil)
+	if isAnswer || r.id == "" && r.method == "" {
 		return // there is no request to answer
+	}
+	if r.id == "" || !r.hasValidID() {
+		r.id = "null"
 	}
 	if why := "starhost cannot read the request"; refusalAnswers[r.method] != nil {
 		p.reply(r, refusalAnswers[r.method](why), nil)
@@ -219,6 +222,10 @@ func (p *picoConn) refuseLine(d *document) {
 func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.Time) bool {
 	method := picoMethods[r.method]
 	switch {
+	case !r.hasValidID():
+		r.id = "null"
+		p.replyError(r, -32600, fmt.Sprintf("id: want a number or a string of at most %d bytes", maxID))
+		return true
 	case r.method == "hook.hello":
 		p.reply(r, fieldsAnswer(map[string]any{"ok": true, "name": "starhost"}), nil)
 		return true
@@ -239,7 +246,15 @@ func (p *picoConn) handleRequest(ctx context.Context, r *request, arrived time.T
 		return true
 	}
 	r.setSession()
-	p.openRequests <- struct{}{}
+	select {
+	case p.openRequests <- struct{}{}:
+	default:
+		p.mu.Lock()
+		r.verdicts = &p.findSession(r.session).verdicts // approve_tool must refuse the call too
+		p.mu.Unlock()
+		p.refuseUnanswered(r, fmt.Errorf("more than %d requests have no answer yet", maxOpenRequests))
+		return true
+	}
 	release := sync.OnceFunc(func() { <-p.openRequests })
 	s, at := p.enqueue(r.session)
 	if s == nil {

@@ -51,8 +51,9 @@ func (r *request) answerWithoutPlugins(refusal error) picoAnswer {
 
 // reply writes an answer, unless the request already has one, and reports whether it did. v is the
 // decision about a call before it runs, nil for other requests. PicoClaw cannot read an answer of
-// maxReply bytes or more. starhost then refuses a call that plugins changed or answered, and lets
-// every other request pass unchanged.
+// maxReply bytes or more. starhost then refuses the call, or ends the turn if PicoClaw would use a
+// request, reply or result that plugins changed. If the answer only adds context, the request
+// passes without it.
 func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
 	if !r.isAnswered.CompareAndSwap(false, true) {
 		return false
@@ -68,9 +69,13 @@ func (p *picoConn) reply(r *request, a picoAnswer, v *verdict) bool {
 			p.Log(fmt.Sprintf("%s: the answer has %d bytes, limit %d: it is left out", r.method, size, maxReply-1))
 		}()
 		a = passAnswer
-		if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
+		if !r.mayPass {
 			v = &verdict{block: true, reason: "the answer of the plugins is too long for PicoClaw"}
-			a = refusalAnswers[r.method](v.reason)
+			refuse := refusalAnswers[r.method]
+			if refuse == nil {
+				refuse = refusalAnswers["hook.before_llm"] // ends the turn
+			}
+			a = refuse(v.reason)
 		}
 		line = r.composeMessage("result", a)
 	}

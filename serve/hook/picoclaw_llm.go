@@ -34,8 +34,11 @@ type picoTurnText struct {
 	place int    // the index of the user's last message
 	words string // the text of that message
 	text  string // words with the context of all prompts of the turn
-	media []string
-	tools []string // the plugins' names of the agent's tools
+	// endsWithWords is true if the first prompt's text ends with words, so that plugins only added
+	// context.
+	endsWithWords bool
+	media         []string
+	tools         []string // the plugins' names of the agent's tools
 }
 
 // findSession returns the conversation with a name. If there are maxSessions, it ends the one with
@@ -261,6 +264,7 @@ func (t *picoTurnText) addPrompt(p *starhost.Prompt, q *picoRequest, first bool)
 	switch {
 	case first:
 		t.text = p.Text.String()
+		t.endsWithWords = strings.HasSuffix(t.text, q.words)
 	case p.Text.Len() > 0:
 		t.text += "\n" + p.Text.String()
 	}
@@ -283,13 +287,17 @@ func mediaURL(a *fragments.Attachment) string {
 // the whole request, because PicoClaw replaces its own with it.
 func (p *picoConn) rewriteRequest(s *picoSession, q *picoRequest, prompt *starhost.Prompt) picoAnswer {
 	edits := p.editMessage(s, q, prompt)
+	q.mayPass = s.turnText.endsWithWords && s.turn.UserWords() == q.words
 	if prompt.Model != q.model {
+		q.mayPass = false
 		edits = append(edits, q.setMember(q.params, "model", mustJSON(prompt.Model)))
 	}
 	if !bytes.Equal(prompt.Options, q.options) {
+		q.mayPass = false
 		edits = append(edits, q.setMember(q.params, "options", prompt.Options))
 	}
 	if tools, fewer := s.turnText.remainingTools(q, prompt.Tools); fewer {
+		q.mayPass = false
 		edits = append(edits, q.setMember(q.params, "tools", tools))
 	}
 	if len(edits) == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 )
 
@@ -16,6 +17,7 @@ type request struct {
 	session string // the conversation's name
 	turn    string // the name of the turn, "" if PicoClaw does not say
 
+	mayPass    bool        // the answer only adds context, so the agent may go on without it
 	isAnswered atomic.Bool // set by plugins or by the watchdog
 	verdicts   *verdicts   // the store of the conversation, nil before handleRequest finds it
 }
@@ -79,6 +81,9 @@ func (r *request) checkRequest() error {
 		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
 			err = errors.New("got no tool")
 		}
+		if args := r.member(r.params, "arguments"); err == nil && !isObjectOrNull(r.textAt(args)) {
+			err = errors.New("arguments: want an object")
+		}
 		return err
 	}
 	for _, object := range []int{0, r.params} {
@@ -92,7 +97,16 @@ func (r *request) checkRequest() error {
 // errShape means that a request differs from PicoClaw's documentation.
 var errShape = errors.New("params: got something else than is documented")
 
-// isNotification reports whether the message needs no answer.
+// isNotification reports whether the message needs no answer: it has no id, or it is an event that
+// PicoClaw only reports.
 func (r *request) isNotification() bool {
-	return r.id == "" || r.id == "null" || r.id == "0"
+	return r.id == "" || r.method == "hook.runtime_event" && (r.id == "0" || r.id == "null")
+}
+
+// maxID is the most bytes of an id that an answer repeats.
+const maxID = 200
+
+// hasValidID reports whether an answer can repeat the id: a short string, number or word.
+func (r *request) hasValidID() bool {
+	return len(r.id) <= maxID && !strings.HasPrefix(r.id, "{") && !strings.HasPrefix(r.id, "[")
 }

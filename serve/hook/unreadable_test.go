@@ -139,7 +139,8 @@ func TestCopilotWords(t *testing.T) {
 	}))
 	for transformed, want := range map[string]string{
 		"<p>old</p>":   `"<p>new</p>"`,
-		"<p>o l d</p>": "a plugin changed the user's words",
+		"old and old":  `"new and new"`,
+		"<p>o l d</p>": `{"modifiedTransformedPrompt":"[A message of the user was changed by a policy`,
 	} {
 		payload := fmt.Sprintf(`{"sessionId":"s","timestamp":1,"prompt":"old","transformedPrompt":%q}`, transformed)
 		e, err := hook.AgentOf("copilot").Read([]byte(payload))
@@ -150,6 +151,73 @@ func TestCopilotWords(t *testing.T) {
 		store()
 		if err != nil || !strings.Contains(answer.Out+answer.Err, want) {
 			t.Errorf("%s: got %+v, %v, want %s", transformed, answer, err, want)
+		}
+	}
+}
+
+// TestCopilotEmptied checks that Copilot does not get words that a plugin empties.
+func TestCopilotEmptied(t *testing.T) {
+	h := hostOf(t, hookOn("turn_start", func(context.Context, *starhost.Event) starhost.Decision {
+		return starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": ""}}
+	}))
+	for transformed, want := range map[string]string{
+		"secret":              `{"modifiedTransformedPrompt":"[A message of the user was removed by a policy`,
+		"<now>1</now> secret": `{"modifiedTransformedPrompt":"<now>1</now> "}`,
+	} {
+		payload := fmt.Sprintf(`{"sessionId":"s","timestamp":1,"prompt":"secret","transformedPrompt":%q}`, transformed)
+		e, err := hook.AgentOf("copilot").Read([]byte(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, store, err := e.Answer(t.Context(), h, hook.Options{})
+		store()
+		if err != nil || !strings.Contains(answer.Out, want) || !answer.Binding {
+			t.Errorf("%s: got %+v, %v, want %s", transformed, answer, err, want)
+		}
+	}
+}
+
+// TestCopilotSpellings checks that an event with both spellings of a member is unreadable.
+func TestCopilotSpellings(t *testing.T) {
+	for _, text := range []string{
+		`{"sessionId":"s","toolName":"bash","toolArgs":{"command":"rm"},"tool_input":{"command":"ls"}}`,
+		`{"sessionId":"s","toolName":"bash","tool_name":"view","toolArgs":{}}`,
+		`{"sessionId":"s","session_id":"t","toolName":"bash","toolArgs":{}}`,
+		`{"sessionId":"s","toolName":"bash","toolArgs":{},"toolResult":{},"tool_result":{}}`,
+	} {
+		if _, err := hook.AgentOf("copilot").Read([]byte(text)); err == nil {
+			t.Errorf("%s: Read got no error", text)
+		}
+	}
+}
+
+// TestBinding checks which answers the agent needs: those without which it would use something that
+// plugins refuse, ask about or change.
+func TestBinding(t *testing.T) {
+	redact := hookOn("post_tool_call", func(context.Context, *starhost.Event) starhost.Decision {
+		return starhost.Modify("result", "***")
+	})
+	observe := hookOn("pre_llm_call", func(context.Context, *starhost.Event) starhost.Decision {
+		return starhost.Decision{}
+	})
+	for _, tt := range []struct {
+		agent, text string
+		hook        starhost.Hook
+		want        bool
+	}{
+		{"claude-code", `{"session_id":"s","hook_event_name":"PostToolUse","tool_name":"mcp__x__y","tool_response":"secret"}`, redact, true},
+		{"copilot", `{"sessionId":"s","toolName":"bash","toolArgs":{},"toolResult":{"textResultForLlm":"secret"}}`, redact, true},
+		{"claude-code", `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"hi"}`, observe, false},
+		{"claude-code", `{"session_id":"s","hook_event_name":"Stop"}`, observe, false},
+	} {
+		e, err := hook.AgentOf(tt.agent).Read([]byte(tt.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, store, err := e.Answer(t.Context(), hostOf(t, tt.hook), hook.Options{})
+		store()
+		if err != nil || answer.Binding != tt.want {
+			t.Errorf("%s: got %+v, %v, want binding %v", tt.text, answer, err, tt.want)
 		}
 	}
 }
