@@ -2,10 +2,10 @@ package starhost
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -36,10 +36,10 @@ func (s *EventSpec) complete(e *Event) error {
 		i := slices.Index(s.Args, a.Name)
 		switch {
 		case i < 0 || len(e.App) == 0:
-			return fmt.Errorf("%s: unknown argument %q%s", s.Name, a.Name, near.DidYouMean(a.Name, s.Args))
+			return errtext.Errorf("%s: unknown argument %q%s", s.Name, a.Name, near.DidYouMean(a.Name, s.Args))
 		case len(a.Value) == 0:
 		case !json.Valid(a.Value):
-			return fmt.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, jsontext.Clip(string(a.Value)))
+			return errtext.Errorf("%s: argument %q: got %s, want JSON", s.Name, a.Name, jsontext.Clip(string(a.Value)))
 		default:
 			e.App[i].Value = a.Value
 		}
@@ -54,27 +54,27 @@ var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, Ac
 func (s *EventSpec) checkApp() error {
 	switch rest, ok := strings.CutPrefix(s.Name, appPrefix); {
 	case !ok || !appName.MatchString(rest):
-		return fmt.Errorf("event %q: want app. and a lower-case letter, then a-z 0-9 _ . -", s.Name)
+		return errtext.Errorf("event %q: want app. and a lower-case letter, then a-z 0-9 _ . -", s.Name)
 	case s.Tool || s.Command:
-		return fmt.Errorf("event %q: only the host's own events are about a tool or a command", s.Name)
+		return errtext.Errorf("event %q: only the host's own events are about a tool or a command", s.Name)
 	}
 	for i, arg := range s.Args {
 		if !argName.MatchString(arg) || slices.Contains(s.Args[:i], arg) {
-			return fmt.Errorf("event %s: argument %q: want a lower-case letter, then a-z 0-9 _, each once", s.Name, arg)
+			return errtext.Errorf("event %s: argument %q: want a lower-case letter, then a-z 0-9 _, each once", s.Name, arg)
 		}
 	}
 	for _, a := range s.Actions {
 		if !slices.Contains(appActions, a) {
-			return fmt.Errorf("event %s: action %q: want %s", s.Name, a, actionNames(appActions))
+			return errtext.Errorf("event %s: action %q: want %s", s.Name, a, actionNames(appActions))
 		}
 	}
 	for _, arg := range s.Modify {
 		if !slices.Contains(s.Args, arg) || !slices.Contains(s.Actions, ActionModify) {
-			return fmt.Errorf("event %s: modify %q: want an argument of an event that may be modified", s.Name, arg)
+			return errtext.Errorf("event %s: modify %q: want an argument of an event that may be modified", s.Name, arg)
 		}
 	}
 	if s.Guard && !slices.Contains(s.Actions, ActionDeny) {
-		return fmt.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)
+		return errtext.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)
 	}
 	return nil
 }

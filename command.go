@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 )
@@ -73,12 +74,12 @@ func (t *Turn) parseCommand(line string) (*Command, CommandCall, error) {
 	call := CommandCall{Name: name, Line: rest}
 	c := t.registry.commands[name]
 	if c == nil {
-		return nil, call, fmt.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, t.commandNames("")))
+		return nil, call, errtext.Errorf("unknown command %q%s", "/"+name, near.DidYouMean("/"+name, t.commandNames("")))
 	}
 	call.Name = c.Name
 	var err error
 	if call.Args, err = shellwords.Split(rest); err != nil {
-		return nil, call, fmt.Errorf("/%s: %w", name, err)
+		return nil, call, errtext.Errorf("/%s: %w", name, err)
 	}
 	return c, call, nil
 }

@@ -1,11 +1,11 @@
 package starhost
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -46,23 +46,23 @@ var endpointAPIs = []string{"openai", "anthropic"}
 func (e *Endpoint) check() error {
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if !toolName.MatchString(name) {
-			return fmt.Errorf("name %q: want 1 to 64 of A-Z a-z 0-9 _ -", name)
+			return errtext.Errorf("name %q: want 1 to 64 of A-Z a-z 0-9 _ -", name)
 		}
 	}
 	u, err := url.Parse(e.BaseURL)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return fmt.Errorf("base_url: got %q, want http or https, a host and a path", e.BaseURL)
+		return errtext.Errorf("base_url: got %q, want http or https, a host and a path", e.BaseURL)
 	case !slices.Contains(endpointAPIs, e.API):
-		return fmt.Errorf("api: got %q, want %s", e.API, orList(endpointAPIs))
+		return errtext.Errorf("api: got %q, want %s", e.API, orList(endpointAPIs))
 	case len(e.Models) == 0 || slices.Contains(e.Models, ""):
-		return fmt.Errorf("models: want one name or more")
+		return errtext.Errorf("models: want one name or more")
 	case !slices.Contains(e.Models, e.DefaultModel):
-		return fmt.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, near.DidYouMean(e.DefaultModel, e.Models))
+		return errtext.Errorf("default_model: got %q, want one of models%s", e.DefaultModel, near.DidYouMean(e.DefaultModel, e.Models))
 	}
 	for _, name := range sortedKeys(e.Headers) {
 		if name == "" || strings.ContainsAny(name+e.Headers[name], "\r\n\x00") || strings.ContainsAny(name, " :\t") {
-			return fmt.Errorf("headers: %q: want a name and a value in one line", name)
+			return errtext.Errorf("headers: %q: want a name and a value in one line", name)
 		}
 	}
 	return nil

@@ -2,11 +2,11 @@ package starhost
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -140,12 +140,12 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if hint := near.DidYouMean(name, names); hint != "" {
-		return nil, fmt.Errorf("unknown event %q%s", name, hint)
+		return nil, errtext.Errorf("unknown event %q%s", name, hint)
 	}
 	if strings.HasPrefix(name, appPrefix) {
-		return nil, fmt.Errorf("unknown event %q: events app.* are those that the program declares", name)
+		return nil, errtext.Errorf("unknown event %q: events app.* are those that the program declares", name)
 	}
-	return nil, fmt.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
+	return nil, errtext.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
 
 // appPrefix starts the names of events that a program declares.

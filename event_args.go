@@ -2,11 +2,11 @@ package starhost
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -22,11 +22,11 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 	e := spec.New()
 	for _, arg := range sortedKeys(args) {
 		if !slices.Contains(spec.Args, arg) {
-			return nil, fmt.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
+			return nil, errtext.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
 		}
 		p := e.Arg(arg)
 		if decodeArg(p, args[arg]) != nil {
-			return nil, fmt.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wantedType(p))
+			return nil, errtext.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wantedType(p))
 		}
 	}
 	_, given := args["plugin"]
@@ -72,7 +72,7 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 	next.App = slices.Clone(e.App)
 	for _, name := range sortedKeys(changes) {
 		if !slices.Contains(spec.Modify, name) {
-			return fmt.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
+			return errtext.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
 		}
 		if err := next.setArg(name, changes[name]); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (e *Event) setArg(name string, value any) error {
 			v = emptyObject
 		}
 		if _, err := jsontext.DecodeObject(v); err != nil {
-			return fmt.Errorf("modify: %s: %w", name, err)
+			return errtext.Errorf("modify: %s: %w", name, err)
 		}
 		*p, ok = v, true
 	case *AppArg:
@@ -124,7 +124,7 @@ func (e *Event) setArg(name string, value any) error {
 		*p, ok = kept, true
 	}
 	if !ok {
-		return fmt.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.Arg(name)))
+		return errtext.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.Arg(name)))
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func selectTools(tools *Tools, names []string) (*Tools, error) {
 	all := toolNames(tools)
 	for _, n := range names {
 		if !slices.Contains(all, n) {
-			return nil, fmt.Errorf("modify: tools: %q is not on offer%s", n, near.DidYouMean(n, all))
+			return nil, errtext.Errorf("modify: tools: %q is not on offer%s", n, near.DidYouMean(n, all))
 		}
 	}
 	var kept []Tool

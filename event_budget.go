@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Each call of a handler has its own limits, but a plugin may register a thousand handlers for one
@@ -65,7 +67,7 @@ func (t *Turn) addSteps(l *Lane, err error) error {
 	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.isLate() {
 		return err
 	}
-	return fmt.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)
+	return errtext.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)
 }
 
 func (t *Turn) setShare(l *Lane, share pluginShare) {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Fire runs the handlers of one event for a program that declares events or saves files. It returns
@@ -235,10 +236,10 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 // fields that do not belong to the action.
 func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
-		return fmt.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
+		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
 	if h.restricted && (d.Action == ActionApprove || d.Action == ActionModify) && !t.ownsTool(h.plugin, e) {
-		return fmt.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
+		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
 			d.Action, h.plugin)
 	}
 	if d.Action != ActionContext {
@@ -258,7 +259,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 		return e.modify(spec, h, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {
-			return fmt.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+			return errtext.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
 			return errors.New("respond: got no result")
@@ -296,9 +297,9 @@ func onFailure(spec *EventSpec, h *Hook, err error) Decision {
 	}
 	switch mode {
 	case FailDeny:
-		return Deny(fmt.Sprintf("the guard of %s failed: %v", h.plugin, err))
+		return Deny(errtext.Format("the guard of %s failed: %v", h.plugin, err))
 	case FailAbort:
-		return Decision{Action: ActionAbort, Reason: fmt.Sprintf("the hook of %s failed: %v", h.plugin, err)}
+		return Decision{Action: ActionAbort, Reason: errtext.Format("the hook of %s failed: %v", h.plugin, err)}
 	}
 	return Decision{}
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -35,7 +35,7 @@ type UnknownRefError struct {
 }
 
 func (e *UnknownRefError) Error() string {
-	msg := fmt.Sprintf("unknown %s %q", e.What, e.Ref)
+	msg := errtext.Format("unknown %s %q", e.What, e.Ref)
 	switch {
 	case e.Near != "":
 		return msg + near.Hint(e.Near)
@@ -246,13 +246,13 @@ func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLo
 	case err != nil:
 		return nil, "", err
 	}
-	return nil, "", fmt.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
+	return nil, "", errtext.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
 }
 
 // unknownFragment returns an error that suggests similar references.
 func (t *Turn) unknownFragment(ctx context.Context, ref string) error {
 	if key, ok := strings.CutPrefix(ref, skillPrefix+":"); ok {
-		return fmt.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
+		return errtext.Errorf("unknown skill %q%s", key, near.DidYouMean(key, sortedKeys(t.registry.skills)))
 	}
 	e := newUnknownRefError("fragment reference", ref, sortedKeys(t.registry.loaders))
 	if store := t.host.opts.Fragments; store != nil && !strings.Contains(ref, ":") {

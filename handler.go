@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // newLane returns the lane for the next call of a plugin's handler. It nests the lane in the lane
@@ -133,7 +134,7 @@ func endingError(ctx context.Context, err error) error {
 // that is not UTF-8. It sets the ids of the fragments.
 func (t *Turn) checkContext(c *Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
-		return fmt.Errorf("%d fragments and attachments, limit %d", n, maxParts)
+		return errtext.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}
 	for i := range c.Fragments {
 		f := &c.Fragments[i]
@@ -141,7 +142,7 @@ func (t *Turn) checkContext(c *Context) error {
 			return err
 		}
 		if !t.host.hashes.Identify(f) {
-			return fmt.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
+			return errtext.Errorf("fragment %q is not UTF-8: data goes into an attachment", f.Source)
 		}
 	}
 	return nil

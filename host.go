@@ -22,13 +22,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/seam"
 )
 
@@ -105,7 +105,7 @@ func (o *Options) Check() error {
 			return err
 		}
 		if slices.ContainsFunc(o.AppEvents[:i], func(e EventSpec) bool { return e.Name == s.Name }) {
-			return fmt.Errorf("event %q is declared twice", s.Name)
+			return errtext.Errorf("event %q is declared twice", s.Name)
 		}
 	}
 	return nil

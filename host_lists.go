@@ -2,10 +2,10 @@ package starhost
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -140,9 +140,10 @@ func (h *Host) Endpoint(choice string) (e Endpoint, model string, err error) {
 	model = cmp.Or(model, found.DefaultModel)
 	switch {
 	case !slices.Contains(found.Models, model):
-		return Endpoint{}, "", fmt.Errorf("model %s has no %q%s, want %s", found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
+		return Endpoint{}, "", errtext.Errorf("model %s has no %q%s, want %s",
+			found.Name, model, near.DidYouMean(model, found.Models), orList(found.Models))
 	case found.Unavailable != "":
-		return Endpoint{}, "", fmt.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
+		return Endpoint{}, "", errtext.Errorf("model %s cannot be used: %s", found.Name, found.Unavailable)
 	}
 	return *found, model, nil
 }

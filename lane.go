@@ -3,10 +3,11 @@ package starhost
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A Lane is one call of a handler: its place in the turn, its usage and its log. Lanes are numbered
@@ -177,7 +178,7 @@ func (w *pendingRecords) appendFrom(l *Lane) {
 const maxDepth = 8
 
 // ErrDepth says that handlers call each other too deeply.
-var ErrDepth = fmt.Errorf("handlers call each other more than %d deep", maxDepth)
+var ErrDepth = errtext.Errorf("handlers call each other more than %d deep", maxDepth)
 
 // checkDepth returns ErrDepth if the handler of ctx must not call others.
 func checkDepth(ctx context.Context) error {

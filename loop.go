@@ -2,10 +2,10 @@ package starhost
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A Model answers prompts. It must not change a prompt. It may stream an answer to other readers on
@@ -123,7 +123,7 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fmt.Errorf("model %s: %w", p.Model, err)
+		return errtext.Errorf("model %s: %w", p.Model, err)
 	}
 	reply := written.reply()
 	reply.DurationMS = int(t.host.opts.Clock().Sub(start).Milliseconds())
@@ -161,7 +161,7 @@ func (t *Turn) Answer(callID string, r Result) error {
 	calls := t.unanswered()
 	i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.ID == callID })
 	if i < 0 {
-		return fmt.Errorf("no call %q waits for an answer", callID)
+		return errtext.Errorf("no call %q waits for an answer", callID)
 	}
 	t.appendAnswer(&ToolReply{Call: calls[i], Result: r})
 	return nil

@@ -1,10 +1,11 @@
 package starhost
 
 import (
-	"fmt"
 	"math"
 	"path"
 	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // HostPlugin is the name of the plugin with the host's own references. Only this plugin may
@@ -68,7 +69,7 @@ func matchAny(globs []string, name string) bool {
 func checkGlobs(what string, globs []string) error {
 	for _, g := range globs {
 		if _, err := path.Match(g, ""); err != nil {
-			return fmt.Errorf("%s: %q: %w", what, g, err)
+			return errtext.Errorf("%s: %q: %w", what, g, err)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A Prompt is one complete request to a model, with a report that explains it. The caller must not
@@ -105,7 +106,7 @@ func compareTranscripts(p *Prompt, last *transcript, changed *fragments.Row) {
 	case last.system() == p.system():
 		b.Cause = "history changed"
 	case changed != nil:
-		b.Cause, b.Plugin, b.Pos = fmt.Sprintf("system fragment %q changed", changed.Source), changed.Plugin, changed.Pos
+		b.Cause, b.Plugin, b.Pos = errtext.Format("system fragment %q changed", changed.Source), changed.Plugin, changed.Pos
 	default:
 		b.Cause = "system text changed"
 	}

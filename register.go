@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/schema"
 )
 
@@ -25,10 +26,10 @@ func (r *registry) withPlugins(plugins []*Plugin) (*registry, error) {
 // add adds a plugin and completes its registrations.
 func (r *registry) add(p *Plugin) error {
 	if !pluginName.MatchString(p.Name) {
-		return fmt.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
+		return errtext.Errorf("plugin name %q: want a lower-case letter, then up to 63 of a-z 0-9 _ -", p.Name)
 	}
 	if r.names[p.Name] {
-		return fmt.Errorf("plugin %q is already in this host", p.Name)
+		return errtext.Errorf("plugin %q is already in this host", p.Name)
 	}
 	if err := cmp.Or(checkGrants(p, "respond", p.RespondsTo), checkGrants(p, "override", p.Overrides)); err != nil {
 		return err
@@ -59,7 +60,7 @@ func addAll[T any](p *Plugin, list []T, add func(*Plugin, *T) error) error {
 func checkGrants(p *Plugin, kind string, globs []string) error {
 	for _, glob := range globs {
 		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("plugin %q: %s:%s: %w", p.Name, kind, glob, err)
+			return errtext.Errorf("plugin %q: %s:%s: %w", p.Name, kind, glob, err)
 		}
 	}
 	return nil
@@ -85,7 +86,7 @@ func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Ms
 
 // newRegistrationError returns a RegistrationError with a formatted message.
 func newRegistrationError(pos Pos, format string, args ...any) error {
-	return &RegistrationError{Pos: pos, Msg: fmt.Sprintf(format, args...)}
+	return &RegistrationError{Pos: pos, Msg: errtext.Format(format, args...)}
 }
 
 func (r *registry) addTool(p *Plugin, t *Tool) error {
@@ -141,7 +142,7 @@ func checkTool(p *Plugin, t *Tool) error {
 func (r *registry) placeTool(t *Tool) error {
 	old := r.tools[t.Name]
 	conflict := func(with *Tool) error {
-		return &ConflictError{What: fmt.Sprintf("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
+		return &ConflictError{What: errtext.Format("tool %q", t.Name), Pos: t.Pos, Old: with.Pos}
 	}
 	switch {
 	case old == nil:
@@ -191,7 +192,7 @@ func checkFailMode(spec *EventSpec, m FailMode) error {
 			want = append(want, string(a))
 		}
 	}
-	return fmt.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
+	return errtext.Errorf("hook %s: on_error: got %q, want %s", spec.Name, m, orList(want))
 }
 
 func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
@@ -206,7 +207,7 @@ func (r *registry) addLoader(p *Plugin, l *FragmentLoader) error {
 		return newRegistrationError(l.Pos, "fragment loader %q has no Load", l.Prefix)
 	}
 	if old := r.loaders[l.Prefix]; old != nil {
-		return &ConflictError{What: fmt.Sprintf("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
+		return &ConflictError{What: errtext.Format("fragment loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
 	l.plugin = p.Name
 	r.loaders[l.Prefix] = l
@@ -220,7 +221,7 @@ func (r *registry) addTemplateLoader(p *Plugin, l *TemplateLoader) error {
 	case l.Load == nil:
 		return newRegistrationError(l.Pos, "template loader %q has no Load", l.Prefix)
 	case old != nil:
-		return &ConflictError{What: fmt.Sprintf("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
+		return &ConflictError{What: errtext.Format("template loader %q", l.Prefix), Pos: l.Pos, Old: old.Pos}
 	}
 	l.owner = p
 	r.templates[l.Prefix] = l
@@ -239,7 +240,7 @@ func (r *registry) addCommand(p *Plugin, c *Command) error {
 		case slices.Contains(reservedCommands, name):
 			return newRegistrationError(c.Pos, "command name %q is the host's own", name)
 		case old != nil:
-			return &ConflictError{What: fmt.Sprintf("command %q", name), Pos: c.Pos, Old: old.Pos}
+			return &ConflictError{What: errtext.Format("command %q", name), Pos: c.Pos, Old: old.Pos}
 		}
 		r.commands[name] = c
 	}
@@ -254,7 +255,7 @@ func (r *registry) addSkill(p *Plugin, s *Skill) error {
 	case s.Load == nil:
 		return newRegistrationError(s.Pos, "skill %q has no Load", s.Name)
 	case old != nil:
-		return &ConflictError{What: fmt.Sprintf("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
+		return &ConflictError{What: errtext.Format("skill %q", s.Name), Pos: s.Pos, Old: old.Pos}
 	}
 	s.plugin = p.Name
 	r.skills[key] = s
@@ -271,7 +272,7 @@ func (r *registry) addEndpoint(p *Plugin, e *Endpoint) error {
 	}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
 		if old := r.endpoints[name]; old != nil {
-			return &ConflictError{What: fmt.Sprintf("model %q", name), Pos: e.Pos, Old: old.Pos}
+			return &ConflictError{What: errtext.Format("model %q", name), Pos: e.Pos, Old: old.Pos}
 		}
 		r.endpoints[name] = e
 	}

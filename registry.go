@@ -2,11 +2,11 @@ package starhost
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -135,9 +135,9 @@ func (r *registry) endpointOf(model string) (*Endpoint, error) {
 	}
 	switch len(with) {
 	case 0:
-		return nil, fmt.Errorf("unknown model %q%s", model, near.DidYouMean(strings.SplitN(model, "/", 2)[0], names))
+		return nil, errtext.Errorf("unknown model %q%s", model, near.DidYouMean(strings.SplitN(model, "/", 2)[0], names))
 	case 1:
 		return with[0], nil
 	}
-	return nil, fmt.Errorf("model %q: both %s and %s have it: put the name and / in front", model, with[0].Name, with[1].Name)
+	return nil, errtext.Errorf("model %q: both %s and %s have it: put the name and / in front", model, with[0].Name, with[1].Name)
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A SessionConfig describes a session. The zero value works.
@@ -112,7 +113,7 @@ func (s *Session) acquire(ctx context.Context) error {
 	}
 	defer s.waitingTurns.Add(-1)
 	if limit := s.live.Host().opts.MaxWaiting; s.waitingTurns.Add(1) > int64(limit) {
-		return fmt.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, limit)
+		return errtext.Errorf("%w (limit %d, Options.MaxWaiting)", ErrBusy, limit)
 	}
 	select {
 	case <-s.slot:

@@ -3,12 +3,12 @@ package starhost
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -87,7 +87,7 @@ func paramProblems(missing, unknown, names []string) error {
 		problems = append(problems, "missing parameters: "+strings.Join(missing, ", "))
 	}
 	for _, n := range unknown {
-		problems = append(problems, fmt.Sprintf("unknown parameter %q%s", n, near.DidYouMean(n, names)))
+		problems = append(problems, errtext.Format("unknown parameter %q%s", n, near.DidYouMean(n, names)))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func substitute(text string, value func(name string) string) (string, error) {
 			width = 1
 		case name == "":
 			line := 1 + strings.Count(text[:len(text)-len(after)], "\n")
-			return "", fmt.Errorf("line %d: got %q, want $name or ${name}, or $$ for a dollar", line, clipLine("$"+after))
+			return "", errtext.Errorf("line %d: got %q, want $name or ${name}, or $$ for a dollar", line, clipLine("$"+after))
 		default:
 			b.WriteString(value(name))
 		}
@@ -159,10 +159,10 @@ func (tm *Template) check() error {
 		return err
 	}
 	if _, err := jsontext.DecodeObject(tm.Options); err != nil {
-		return fmt.Errorf("template: options: %w", err)
+		return errtext.Errorf("template: options: %w", err)
 	}
 	if n := len(tm.Fragments) + len(tm.SystemFragments) + len(tm.Attachments); n > maxParts {
-		return fmt.Errorf("template: %d fragments and attachments, limit %d", n, maxParts)
+		return errtext.Errorf("template: %d fragments and attachments, limit %d", n, maxParts)
 	}
 	return nil
 }

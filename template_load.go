@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // LoadTemplate returns the template of a reference. The error is a *RefError or the error of ctx.
@@ -48,7 +49,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	r := &t.request
 	if r.Template == "" {
 		if len(r.Params) > 0 {
-			return fmt.Errorf("got parameters %s, but no template", strings.Join(sortedKeys(r.Params), ", "))
+			return errtext.Errorf("got parameters %s, but no template", strings.Join(sortedKeys(r.Params), ", "))
 		}
 		return nil
 	}
@@ -58,7 +59,7 @@ func (t *Turn) useTemplate(ctx context.Context) error {
 	}
 	prompt, system, err := tm.Fill(r.Text, r.Params)
 	if err != nil {
-		return &RefError{Ref: r.Template, Err: fmt.Errorf("template %q: %w", r.Template, err)}
+		return &RefError{Ref: r.Template, Err: errtext.Errorf("template %q: %w", r.Template, err)}
 	}
 	t.words, r.Text = prompt, prompt
 	r.System, r.Model = cmp.Or(r.System, system), cmp.Or(r.Model, tm.Model)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -72,7 +73,7 @@ func (t *Turn) appendAnswer(reply *ToolReply) {
 			t.addContent(&m, row.ID)
 			m.Attachments = append(m.Attachments, row.Attachment)
 		case fragments.InSession:
-			r.ForLLM = joinLines(r.ForLLM, fmt.Sprintf("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
+			r.ForLLM = joinLines(r.ForLLM, errtext.Format("[attachment %q is in an earlier message]", cmp.Or(row.Name, row.Source, row.URL)))
 		}
 	}
 	for _, note := range set.Notes() {
@@ -142,12 +143,12 @@ func (t *Turn) lookupTool(name string) (tool *Tool, problem string) {
 	for i := range t.offeredTools.Len() {
 		if tool := t.offeredTools.At(i); tool.Name == name {
 			if tool.schema == nil {
-				return nil, fmt.Sprintf("tool %q is run by the caller", name)
+				return nil, errtext.Format("tool %q is run by the caller", name)
 			}
 			return tool, ""
 		}
 	}
-	return nil, fmt.Sprintf("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offeredTools)))
+	return nil, errtext.Format("unknown tool %q%s", name, near.DidYouMean(name, toolNames(t.offeredTools)))
 }
 
 // traceOverride adds a trace that names the overridden tool.
@@ -191,7 +192,7 @@ func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (R
 	if tool.Timeout == 0 {
 		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
 	}
-	late := fmt.Errorf("no result within %v, its timeout", tool.Timeout)
+	late := errtext.Errorf("no result within %v, its timeout", tool.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
 	defer cancel()
 	result, err := protect(func() (Result, error) { return tool.Call(ctx, t, call) })

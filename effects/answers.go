@@ -3,6 +3,8 @@ package effects
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -86,8 +88,31 @@ func (a *Answers) answer(_, _ string, c effectCall) (entry, bool, error) {
 	if !c.external {
 		return entry{}, false, nil
 	}
-	line := entry{Kind: c.kind, Request: request, Reply: emptyReplies[c.kind]}.line()
+	line := entry{Kind: c.kind, Request: shortRequest(request), Reply: emptyReplies[c.kind]}.line()
 	return entry{}, false, &UnansweredError{File: a.name, Line: string(line)}
+}
+
+// maxLine is the most bytes of a request in the line that an UnansweredError proposes.
+const maxLine = 800
+
+// shortRequest returns a request of at most maxLine bytes: without its longest members, which a
+// line may leave out.
+func shortRequest(request json.RawMessage) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if len(request) <= maxLine || json.Unmarshal(request, &members) != nil {
+		return request
+	}
+	for len(request) > maxLine {
+		longest := ""
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if longest == "" || len(members[name]) > len(members[longest]) {
+				longest = name
+			}
+		}
+		delete(members, longest)
+		request = marshal(members)
+	}
+	return request
 }
 
 // emptyReplies has an example of a reply for each kind of effect that a case must answer.

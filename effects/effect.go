@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // kinds are the names of all effects, as journals write them.
@@ -141,6 +141,9 @@ func (w *World) CallTool(
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
+	if err := checkLength("tools.call: name", name, maxName); err != nil {
+		return starhost.ToolReply{}, err
+	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -173,6 +176,9 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	type request struct {
 		Ref string `json:"ref"`
 	}
+	if err := checkLength("fragments.get", ref, maxReference); err != nil {
+		return starhost.Context{}, err
+	}
 	prefix, arg, ok := strings.Cut(ref, ":")
 	switch {
 	case !ok && fragments.CheckAlias(ref) == nil:
@@ -186,7 +192,7 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	}
 	c := effectCall{kind: "fragments.get", request: request{ref}, subject: ref, refusal: w.mayName("fragment", prefix)}
 	if refused := new(PermissionError); !ok && errors.As(c.refusal, &refused) {
-		refused.Why = fmt.Sprintf("%q has no prefix, so it is an alias", ref)
+		refused.Why = errtext.Format("%q has no prefix, so it is an alias", ref)
 	}
 	if _, err := do(ctx, w, c, doNothing); err != nil {
 		return starhost.Context{}, err

@@ -12,6 +12,9 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	type request struct {
 		Name string `json:"name"`
 	}
+	if err := checkLength("env: name", name, maxName); err != nil {
+		return "", false, err
+	}
 	c := effectCall{kind: "env", request: request{name}, subject: name, refusal: w.mayName("env", name)}
 	v, err := do(ctx, w, c, func(context.Context) (*blob, error) {
 		if w.Env == nil {

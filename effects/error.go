@@ -2,10 +2,10 @@ package effects
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"syscall"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -27,12 +27,30 @@ func (e *Error) Code() string { return e.code }
 func (e *Error) Unwrap() error { return e.cause }
 
 func errorf(code, format string, args ...any) *Error {
-	return &Error{Msg: fmt.Sprintf(format, args...), code: code}
+	return &Error{Msg: errtext.Format(format, args...), code: code}
+}
+
+// Bounds of the names that plugins pass to effects. An effect checks them before any other work,
+// because permissions, journals and messages repeat a name several times.
+const (
+	maxName      = 256     // bytes of the name of a variable, a secret or a tool
+	maxPath      = 4 << 10 // bytes of a path, the limit of Linux
+	maxPathDepth = 256     // names of a path, because following links takes a call of the system for each
+	maxReference = 8 << 10 // bytes of a reference, which can be a URL
+	maxStateKey  = 4 << 10 // bytes of a key of ctx.state
+)
+
+// checkLength refuses a name with more than most bytes. what is the effect and the name's kind.
+func checkLength(what, name string, most int) error {
+	if len(name) > most {
+		return errorf("E0506", "%s: got %d bytes, want at most %d", what, len(name), most)
+	}
+	return nil
 }
 
 // fileError returns an error about a file, which the message calls label.
 func fileError(code, label, format string, args ...any) *Error {
-	return errorf(code, "file %q: %s", label, fmt.Sprintf(format, args...))
+	return errorf(code, "file %q: %s", label, errtext.Format(format, args...))
 }
 
 // readError words an error of a file system without the path that the system opened, because
@@ -104,7 +122,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0506", Title: "too much data",
-		Text: "A file, a folder, the result of a pattern or a plugin's state is over the limit that the message names.",
+		Text: "A name, a path, a file, a folder, the result of a pattern or a plugin's state is over the limit that the message names.",
 		Bad:  `ctx.state.set("log", ctx.fs.read("huge.log"))`,
 		Good: `ctx.state.set("lines", 12)`,
 	},

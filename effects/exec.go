@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/procgroup"
 )
 
@@ -118,38 +119,49 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 
 // check refuses a command that no system can run, or that is over a limit.
 func (c Command) check() error {
-	size := 0
+	if err := c.checkSize(); err != nil {
+		return err
+	}
 	for _, arg := range c.Argv {
 		if strings.Contains(arg, "\x00") {
-			return errorf("E0512", "argv: got a NUL in %s", shorten(arg))
+			return errorf("E0512", "argv: got a NUL in %s", errtext.Quote(arg))
 		}
-		size += len(arg)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		switch value := c.Env[name].String(); {
 		case !envName().MatchString(name):
-			return errorf("E0512", "env: got name %s, want one of A-Z a-z 0-9 _", shorten(name))
+			return errorf("E0512", "env: got name %s, want one of A-Z a-z 0-9 _", errtext.Quote(name))
 		case controlVariables().MatchString(name):
 			return errorf("E0512", "env: got %s, which says what a program runs: it is the operator's to set", name)
 		case strings.Contains(value, "\x00"):
 			return errorf("E0512", "env: %s: got a NUL", name)
-		default:
-			size += len(name) + len(value)
 		}
+	}
+	return nil
+}
+
+// checkSize refuses a command without a program, or over a limit. It reads no text.
+func (c Command) checkSize() error {
+	size := 0
+	for _, arg := range c.Argv {
+		size += len(arg)
+	}
+	for name, value := range c.Env {
+		size += len(name) + value.size()
 	}
 	switch {
 	case len(c.Argv) == 0 || c.Argv[0] == "":
 		return errorf("E0512", "argv: got no program, want its name and arguments")
 	case len(c.Argv) > maxArguments || size > maxCommand:
 		return errorf("E0506", "argv: got %d arguments, %d bytes with env, want at most %d, %d bytes", len(c.Argv), size, maxArguments, maxCommand)
-	case len(c.Stdin.String()) > maxStdin:
-		return errorf("E0506", "stdin: got %d bytes, want at most %d", len(c.Stdin.String()), maxStdin)
+	case c.Stdin.size() > maxStdin:
+		return errorf("E0506", "stdin: got %d bytes, want at most %d", c.Stdin.size(), maxStdin)
 	}
 	return nil
 }
 
 var (
-	envName = lazyRegexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	envName = lazyRegexp(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 	// controlVariables are variables that make a loader, a shell or an interpreter run the
 	// program or library that they name.
 	controlVariables = lazyRegexp(`^(PATH|HOME|XDG_.*|LD_.*|DYLD_.*|GLIBC_TUNABLES|MALLOC_.*|IFS|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PS4|PROMPT_COMMAND` +
@@ -205,7 +217,7 @@ func argvPattern(argv []string) string {
 // run runs a command that was checked.
 func (w *World) run(ctx context.Context, c Command) (Output, error) {
 	if w.Exec == nil {
-		return Output{}, errorf("E0512", "exec %s: no programs can be run here", c.Argv[0])
+		return Output{}, errorf("E0512", "exec %s: no programs can be run here", errtext.Word(c.Argv[0]))
 	}
 	file, err := w.Exec.find(c.Argv[0])
 	if err != nil {
@@ -297,10 +309,10 @@ func (e *Exec) lookUp(name string) (string, error) {
 		if file, err := exec.LookPath(name); err == nil {
 			return file, nil
 		}
-		return "", errorf("E0512", "exec %s: there is no such program", name)
+		return "", errorf("E0512", "exec %s: there is no such program", errtext.Word(name))
 	}
 	if strings.ContainsAny(name, `/\`) {
-		return "", errorf("E0512", "exec %s: got a relative path, want a program's name or an absolute path", name)
+		return "", errorf("E0512", "exec %s: got a relative path, want a program's name or an absolute path", errtext.Word(name))
 	}
 	for _, dir := range filepath.SplitList(e.path()) {
 		if !filepath.IsAbs(dir) {
@@ -310,5 +322,5 @@ func (e *Exec) lookUp(name string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", errorf("E0512", "exec %s: there is no such program in %s", name, e.path())
+	return "", errorf("E0512", "exec %s: there is no such program in %s", errtext.Word(name), e.path())
 }

@@ -251,9 +251,15 @@ func quoteGlob(name string) string { return quoter.Replace(name) }
 
 // cleanPath returns a path in the only form that means its file, or an error if there is none.
 func cleanPath(name string) (string, error) {
+	if err := checkLength("path", name, maxPath); err != nil {
+		return "", err
+	}
 	clean := path.Clean(name)
 	if name == "" || strings.ContainsAny(name, "\x00\\") || !fs.ValidPath(clean) || hasDotDot(name) {
 		return "", errorf("E0503", "path: got %q, want one relative to the folder, with / between names and without .., NUL and backslash", name)
+	}
+	if n := 1 + strings.Count(clean, "/"); n > maxPathDepth {
+		return "", errorf("E0503", "path: got %d names between /, want at most %d", n, maxPathDepth)
 	}
 	return clean, nil
 }

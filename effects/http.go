@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Bounds of effects that wait for others.
@@ -31,6 +32,7 @@ const (
 // Bounds of one request.
 const (
 	maxBody         = 8 << 20          // bytes of a request's or a response's body
+	maxQuery        = 64 << 10         // bytes of a request's parameters
 	maxRedirects    = 5                // followed for one request
 	dialTimeout     = 10 * time.Second // for each address of a host
 	maxHeaders      = 100              // number in a request
@@ -165,12 +167,18 @@ func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkLength("method", r.Method, maxName); err != nil {
+		return nil, err
+	}
 	s := &httpExchange{
 		w: w, permitted: w, method: cmp.Or(strings.ToUpper(r.Method), http.MethodGet), target: t, params: r.Params, headers: map[string]Secret{},
 		auth: r.Auth, body: r.Body, timeout: timeoutOf(r.Timeout),
 	}
 	if !httpMethods().MatchString(s.method) || s.method == http.MethodConnect {
 		return nil, errorf("E0510", "method: got %q, want one as GET or POST", r.Method)
+	}
+	if err := s.checkSizes(); err != nil {
+		return nil, err
 	}
 	if err := s.setHeaders(r.Headers); err != nil {
 		return nil, err
@@ -190,6 +198,24 @@ func newHTTPExchange(w *World, r Request) (*httpExchange, error) {
 	return s, nil
 }
 
+// checkSizes refuses parameters and a password that no server takes.
+func (s *httpExchange) checkSizes() error {
+	size := 0
+	for name, value := range s.params {
+		size += len(name) + value.size()
+	}
+	if size > maxQuery {
+		return errorf("E0506", "params: got %d bytes, want at most %d", size, maxQuery)
+	}
+	if s.auth == nil {
+		return nil
+	}
+	if size = s.auth.User.size() + s.auth.Password.size(); size > maxHeaderBytes {
+		return errorf("E0506", "auth: got %d bytes, want at most %d", size, maxHeaderBytes)
+	}
+	return nil
+}
+
 // timeoutOf returns the time that an effect may take if it asks for a timeout.
 func timeoutOf(asked time.Duration) time.Duration {
 	if asked <= 0 {
@@ -207,13 +233,19 @@ var hostHeaders = []string{
 
 func (s *httpExchange) setHeaders(headers map[string]Secret) error {
 	size := 0
+	for name, value := range headers {
+		size += len(name) + value.size()
+	}
+	if len(headers) > maxHeaders || size > maxHeaderBytes {
+		return errorf("E0506", "headers: got %d of %d bytes, want at most %d of %d", len(headers), size, maxHeaders, maxHeaderBytes)
+	}
 	for _, given := range slices.Sorted(maps.Keys(headers)) {
 		value := headers[given]
 		name := http.CanonicalHeaderKey(given)
 		_, twice := s.headers[name]
 		switch {
 		case !headerName().MatchString(given):
-			return errorf("E0510", "headers: got name %s, want one as Accept", shorten(given))
+			return errorf("E0510", "headers: got name %s, want one as Accept", errtext.Quote(given))
 		case slices.Contains(hostHeaders, name):
 			return errorf("E0510", "headers: got %s, which is the host's to set", name)
 		case name == "Authorization" && s.auth != nil:
@@ -224,10 +256,6 @@ func (s *httpExchange) setHeaders(headers map[string]Secret) error {
 			return errorf("E0510", "headers: %s: got a control character", name)
 		}
 		s.headers[name] = value
-		size += len(name) + len(value.String())
-	}
-	if len(headers) > maxHeaders || size > maxHeaderBytes {
-		return errorf("E0506", "headers: got %d of %d bytes, want at most %d of %d", len(headers), size, maxHeaders, maxHeaderBytes)
 	}
 	return nil
 }
@@ -318,7 +346,8 @@ func (s *httpExchange) sendFollowing(ctx context.Context) (Response, error) {
 	}
 }
 
-func (s *httpExchange) place() string { return s.method + " " + s.target.base() }
+// place names the request in messages.
+func (s *httpExchange) place() string { return s.method + " " + errtext.Cut(s.target.base()) }
 
 // timeoutError words the error of a request that took too long.
 func (s *httpExchange) timeoutError(ctx context.Context, err error) error {
@@ -517,13 +546,13 @@ func (s *httpExchange) fragment(ctx context.Context, ref string) (c starhost.Con
 	typ, _, err := mime.ParseMediaType(cmp.Or(r.Headers["content-type"], "text/plain"))
 	switch {
 	case r.Status < 200 || r.Status > 299:
-		return c, errorf("E0511", "%s: got status %d %s, want 200", ref, r.Status, http.StatusText(r.Status))
+		return c, errorf("E0511", "%s: got status %d %s, want 200", errtext.Word(ref), r.Status, http.StatusText(r.Status))
 	case err != nil || !textType().MatchString(typ):
-		return c, errorf("E0505", "%s: got %s, want text", ref, shorten(r.Headers["content-type"]))
+		return c, errorf("E0505", "%s: got %s, want text", errtext.Word(ref), errtext.Quote(r.Headers["content-type"]))
 	}
 	addContent(&c, ref, []byte(r.Body))
 	if len(c.Attachments) > 0 {
-		return starhost.Context{}, errorf("E0505", "%s: got bytes that are not UTF-8, want text", ref)
+		return starhost.Context{}, errorf("E0505", "%s: got bytes that are not UTF-8, want text", errtext.Word(ref))
 	}
 	return c, nil
 }

@@ -471,7 +471,7 @@ func TestFetchForm(t *testing.T) {
 		{"a backslash", effects.Request{URL: `https://a.test\@b.test`}, `URL "https://a.test\\@b.test": want one as https://pager.internal/oncall`},
 		{"a newline", effects.Request{URL: "https://a.test/\r\nX: y"}, `URL "https://a.test/\r\nX: y": want one as https://pager.internal/oncall`},
 		{"a port", effects.Request{URL: "https://a.test:0"}, `URL "https://a.test:0": got port "0", want 1 to 65535`},
-		{"a long URL", effects.Request{URL: "https://a.test/" + strings.Repeat("x", 8192)}, `URL "https://a.test/` + strings.Repeat("x", 49) + `"...: got 8207 bytes, want at most 8192`},
+		{"a long URL", effects.Request{URL: "https://a.test/" + strings.Repeat("x", 8192)}, `URL "https://a.test/` + strings.Repeat("x", 105) + `…": got 8207 bytes, want at most 8192`},
 		{"dots", effects.Request{URL: "https://a.test/x/%2E%2E/y"}, `URL "https://a.test/x/%2E%2E/y": got path "/x/%2E%2E/y", want one without a . or .. among its names`},
 		{"a method", effects.Request{Method: "G T", URL: "https://a.test"}, `method: got "G T", want one as GET or POST`},
 		{"a tunnel", effects.Request{Method: "CONNECT", URL: "https://a.test"}, `method: got "CONNECT", want one as GET or POST`},

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // MaxJournal is the most bytes of a journal.
@@ -131,13 +132,13 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 		request, ok := members[kind]
 		switch {
 		case ok && e.Kind != "":
-			return fmt.Errorf("got both %s and %s, want one effect a line", e.Kind, kind)
+			return errtext.Errorf("got both %s and %s, want one effect a line", e.Kind, kind)
 		case ok:
 			e.Kind, e.Request = kind, request
 		}
 	}
 	if e.Kind == "" {
-		return fmt.Errorf("got no effect, want one of %s", strings.Join(kinds, ", "))
+		return errtext.Errorf("got no effect, want one of %s", strings.Join(kinds, ", "))
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func decodeReply[T any](e entry) (reply T, err error) {
 		return reply, nil
 	}
 	if err := json.Unmarshal(e.Reply, &reply); err != nil {
-		return reply, errorf("E0515", "reply to %s: got %s: %v", e.Kind, shortJSON(e.Reply), err)
+		return reply, errorf("E0515", "reply to %s: got %s: %v", e.Kind, jsontext.Clip(string(e.Reply)), err)
 	}
 	return reply, nil
 }
@@ -165,14 +166,6 @@ func marshal(v any) json.RawMessage {
 		return json.RawMessage("null") // v contains a json.RawMessage that is not JSON
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// shortJSON returns JSON for a message, at most its first 500 bytes.
-func shortJSON(b []byte) string {
-	if len(b) > 500 {
-		return strings.ToValidUTF8(string(b[:500]), "") + "..."
-	}
-	return string(b)
 }
 
 // A blob is a string of any bytes. In JSON it is a string if it is UTF-8, else {"base64": ...}.
@@ -303,7 +296,7 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 		err := f(number, line)
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			err = fmt.Errorf("got no JSON from byte %d on, want an object", syntax.Offset)
+			err = errtext.Errorf("got no JSON from byte %d on, want an object", syntax.Offset)
 		}
 		if err != nil {
 			return errorf("E0515", "%s: line %d: %v", name, number, err)

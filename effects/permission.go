@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 )
@@ -133,7 +134,7 @@ var (
 // canonical returns the pattern unchanged, if it follows the rule.
 func (r nameRule) canonical(pattern string) (string, error) {
 	if !r.valid().MatchString(pattern) {
-		return "", fmt.Errorf("got name %q, want %s, with * and ? as wildcards", pattern, r.want)
+		return "", errtext.Errorf("got name %q, want %s, with * and ? as wildcards", pattern, r.want)
 	}
 	return pattern, nil
 }
@@ -152,15 +153,20 @@ func kindOf(name string) *permissionKind {
 	return &permissionKinds[i]
 }
 
+// maxPermission is the most bytes of a permission.
+const maxPermission = 4 << 10
+
 // ParsePermission reads a permission as plugins and operators write it. It reads the text of
 // [Permission.String] as the same Permission.
 func ParsePermission(text string) (Permission, error) {
 	fail := func(format string, args ...any) (Permission, error) {
-		return Permission{}, errorf("E0502", "permission %q: %s", text, fmt.Sprintf(format, args...))
+		return Permission{}, errorf("E0502", "permission %q: %s", text, errtext.Format(format, args...))
 	}
 	name, pattern, hasPattern := strings.Cut(text, ":")
 	k := kindOf(name)
 	switch {
+	case len(text) > maxPermission:
+		return fail("got %d bytes, want at most %d", len(text), maxPermission)
 	case k == nil:
 		return fail("unknown kind %q%s", name, kindHint(name))
 	case k.Form == "" && hasPattern:
@@ -209,7 +215,7 @@ func (p Permission) Explain() string {
 
 // explainWith returns an explanation that puts the pattern into a format.
 func explainWith(format string) func(string) string {
-	return func(pattern string) string { return fmt.Sprintf(format, pattern) }
+	return func(pattern string) string { return errtext.Format(format, pattern) }
 }
 
 func explainHTTP(pattern string) string {
@@ -299,7 +305,7 @@ func matchNames(pattern string) func(string) bool {
 
 func canonicalPaths(pattern string) (string, error) {
 	if strings.HasSuffix(pattern, "/") {
-		return "", fmt.Errorf("want %s** for all files of the folder", pattern)
+		return "", errtext.Errorf("want %s** for all files of the folder", pattern)
 	}
 	if _, err := parseGlob(pattern); err != nil {
 		return "", err
@@ -323,14 +329,14 @@ func canonicalArgv(pattern string) (string, error) {
 	for i, arg := range argv {
 		switch {
 		case strings.ContainsFunc(arg, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			return "", fmt.Errorf("got a control character in %q", arg)
+			return "", errtext.Errorf("got a control character in %q", arg)
 		case arg == "*" && i > 0, arg == "**" && i > 0 && i == len(argv)-1, !strings.Contains(arg, "*"):
 		default:
-			return "", fmt.Errorf("got %q as argument %d, want the program spelled, then words, * for one argument, and ** at the end for the rest", arg, i)
+			return "", errtext.Errorf("got %q as argument %d, want the program spelled, then words, * for one argument, and ** at the end for the rest", arg, i)
 		}
 	}
 	if len(argv) == 0 {
-		return "", fmt.Errorf("want a program")
+		return "", errtext.Errorf("want a program")
 	}
 	return strings.Join(argv, " "), nil
 }
@@ -342,7 +348,7 @@ func canonicalHTTP(pattern string) (string, error) {
 	if m, rest, ok := strings.Cut(pattern, " "); ok {
 		methods, target = strings.ToUpper(m), rest
 		if !httpMethods().MatchString(methods) {
-			return "", fmt.Errorf("got methods %q, want names as GET,POST", m)
+			return "", errtext.Errorf("got methods %q, want names as GET,POST", m)
 		}
 		list := strings.Split(methods, ",")
 		slices.Sort(list)
@@ -356,7 +362,7 @@ func canonicalHTTP(pattern string) (string, error) {
 	if i := strings.IndexByte(target, '/'); i >= 0 {
 		target, place = target[:i], target[i:]
 		if !httpPath().MatchString(place) || hasDotDot(place) {
-			return "", fmt.Errorf("got path %q, want one without .., ? and #, with * at its end only", place)
+			return "", errtext.Errorf("got path %q, want one without .., ? and #, with * at its end only", place)
 		}
 		prefix, wild := strings.CutSuffix(place, "*")
 		normal, err := normalPath(prefix)
@@ -392,7 +398,7 @@ func splitPort(target string) (host, port string, err error) {
 func parsePort(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("got port %q, want 1 to 65535", text)
+		return 0, errtext.Errorf("got port %q, want 1 to 65535", text)
 	}
 	return int(n), nil
 }
@@ -408,7 +414,7 @@ func canonicalHost(host string) (string, error) {
 	} else if hostName().MatchString(lower) {
 		return lower, nil
 	}
-	return "", fmt.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)
+	return "", errtext.Errorf("got host %q, want a name as pager.internal or *.internal, or an address as 10.0.0.1 or [::1]", host)
 }
 
 // A PermissionError reports that a plugin may not do something, and names what to add so that
@@ -429,16 +435,16 @@ func (e *PermissionError) Code() string { return "E0501" }
 func (e *PermissionError) Error() string {
 	var todo []string
 	if !e.Declared {
-		todo = append(todo, fmt.Sprintf("add %q to plugin(permissions = [...])", e.Permission))
+		todo = append(todo, errtext.Format("add %q to plugin(permissions = [...])", e.Permission))
 	}
 	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
-		todo = append(todo, fmt.Sprintf("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, shellwords.Quote(e.Plugin+"="+grant)))
+		todo = append(todo, errtext.Format("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, shellwords.Quote(e.Plugin+"="+errtext.Cut(grant))))
 	}
 	why := ""
 	if e.Why != "" {
 		why = " (" + e.Why + ")"
 	}
-	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, e.Permission, why, strings.Join(todo, "; "))
+	return fmt.Sprintf("plugin %s has no permission %s%s: %s", e.Plugin, errtext.Word(e.Permission), why, strings.Join(todo, "; "))
 }
 
 // refusal returns an error unless the plugin both declares and is granted a permission for

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"pgregory.net/rapid"
 )
 
@@ -107,7 +108,7 @@ func TestParsePermissionErrors(t *testing.T) {
 			_, err := effects.ParsePermission(tt.text)
 			want, wantCode := "", ""
 			if tt.want != "" {
-				want, wantCode = fmt.Sprintf("permission %q: %s", tt.text, tt.want), "E0502"
+				want, wantCode = fmt.Sprintf("permission %s: %s", errtext.Quote(tt.text), tt.want), "E0502"
 			}
 			if diff := cmp.Diff(want, message(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -20,7 +21,7 @@ const (
 // the permission fragment:sha256.
 func (r *references) loadID(ctx context.Context, _ *starhost.Turn, digits string) (starhost.Context, error) {
 	if !isID(digits) {
-		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", shorten(digits), minDigits)
+		return starhost.Context{}, errorf("E0519", "reference sha256: got %s, want %d to 64 of 0-9 a-f", errtext.Quote(digits), minDigits)
 	}
 	id, ok, err := r.findID(ctx, digits)
 	if err == nil && !ok {

@@ -56,7 +56,7 @@ func TestStoredReferences(t *testing.T) {
 		{"no such id", "sha256:0123456789", "", `reference sha256:0123456789: the store has no such content`},
 		{"a misspelt id", "sha256:" + id[:10] + flip(id[10:11]), "", `reference sha256:` + id[:10] + flip(id[10:11]) + `: the store has no such content (did you mean sha256:` + id[:11] + `?)`},
 		{"too few digits", "sha256:" + id[:7], "", `reference sha256: got "` + id[:7] + `", want 8 to 64 of 0-9 a-f`},
-		{"too many digits", "sha256:" + id + "0", "", `reference sha256: got "` + id + `"..., want 8 to 64 of 0-9 a-f`},
+		{"too many digits", "sha256:" + id + "0", "", `reference sha256: got "` + id + `0", want 8 to 64 of 0-9 a-f`},
 		{"upper case", "sha256:" + strings.ToUpper(id), "", `reference sha256: got "` + strings.ToUpper(id) + `", want 8 to 64 of 0-9 a-f`},
 		{"an alias with the prefix", "sha256:style", "", `reference sha256: got "style", want 8 to 64 of 0-9 a-f`},
 		{"several ids", "sha256:" + last, "", "reference " + last + ": got the beginning of several ids, want more of one of " + strings.Join(ids, ", ") + ", …"},

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A Replay runs a turn again from its journal. As a World's Answers it does no effect, but
@@ -108,7 +110,7 @@ func (p *Replay) readHeader(line []byte) error {
 	case p.Header.Version == 0:
 		return errors.New(`got no "journal", want a header as {"journal":1}`)
 	case p.Header.Version != journalVersion:
-		return fmt.Errorf("got a journal of version %d, want %d", p.Header.Version, journalVersion)
+		return errtext.Errorf("got a journal of version %d, want %d", p.Header.Version, journalVersion)
 	}
 	return nil
 }
@@ -249,7 +251,7 @@ func compareLanes(a, b string) int {
 }
 
 // describe returns an effect for messages.
-func describe(kind string, request []byte) string { return kind + " " + shortJSON(request) }
+func describe(kind string, request []byte) string { return kind + " " + jsontext.Clip(string(request)) }
 
 // decodeJSON returns JSON as Go values that can be compared. Numbers are their texts.
 func decodeJSON(text []byte) any {

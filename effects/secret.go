@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -64,6 +65,17 @@ func (s Secret) Names() []string {
 func (s Secret) String() string {
 	text, _ := s.render(func(p *secretValue) (string, error) { return placeholder(p.name), nil })
 	return text
+}
+
+// size returns the bytes of String. It does not build the text.
+func (s Secret) size() int {
+	size := 0
+	for _, p := range s.parts {
+		if size += len(p.text); p.secret != nil {
+			size += len(placeholder(p.secret.name))
+		}
+	}
+	return size
 }
 
 // GoString returns the text with names in place of secrets, so that %#v cannot show a value.
@@ -178,7 +190,7 @@ func (s *Secrets) Value(name string) (string, error) { return s.get(name).read()
 func (s *Secrets) load(name string) (string, error) {
 	raw, err := s.readRaw(name)
 	if err == nil && len(raw) > maxSecret {
-		err = fmt.Errorf("got more than %d bytes, want at most that", maxSecret)
+		err = errtext.Errorf("got more than %d bytes, want at most that", maxSecret)
 	}
 	value := strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
 	if err == nil && value == "" {
@@ -203,8 +215,8 @@ func (s *Secrets) readRaw(name string) (string, error) {
 		source.File, _ = s.o.LookupEnv(name + "_FILE")
 	}
 	if source.File == "" {
-		return "", fmt.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
-			name, near.DidYouMean(name, slices.Sorted(maps.Keys(s.o.Sources))))
+		return "", errtext.Errorf("there is none: set the environment variable %[1]s or %[1]s_FILE, or name its place in [secrets] of the config%s",
+			errtext.Word(name), near.DidYouMean(name, slices.Sorted(maps.Keys(s.o.Sources))))
 	}
 	b, err := readRegular(afero.NewOsFs(), source.File, "of the secret", maxSecret)
 	return string(b), err
@@ -227,9 +239,9 @@ func runSecretCommand(argv []string) (string, error) {
 	case out.exceeded:
 		return string(out.content), nil // load reports that it is over the limit
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("its command took more than %s", secretTimeout)
+		return "", errtext.Errorf("its command took more than %s", secretTimeout)
 	case errors.As(err, &exited):
-		return "", fmt.Errorf("its command ended with code %d", exited.ExitCode())
+		return "", errtext.Errorf("its command ended with code %d", exited.ExitCode())
 	case err != nil:
 		return "", errors.New("its command did not start")
 	}
@@ -262,6 +274,9 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	type request struct {
 		Name string `json:"name"`
+	}
+	if err := checkLength("secret: name", name, maxName); err != nil {
+		return Secret{}, err
 	}
 	// This checks only that the plugin may use the name for something. Opening the secret
 	// checks for what.

@@ -152,7 +152,7 @@ func TestStateLimit(t *testing.T) {
 	if message(err) != `state: got 1048578 bytes of keys and values with key "l", want at most 1048576 in a session` || code(err) != "E0506" {
 		t.Errorf("Set: got %v", err)
 	}
-	if err := p.Set(strings.Repeat("k", 2000), nil); !strings.Contains(message(err), strings.Repeat("k", 64)+`"...`) {
+	if err := p.Set(strings.Repeat("k", 2000), nil); !strings.Contains(message(err), strings.Repeat("k", 64)+`…"`) {
 		t.Errorf("Set: got %v, want the key cut", err)
 	}
 	p.Delete("k")

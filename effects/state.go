@@ -2,12 +2,12 @@ package effects
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // MaxState is the most bytes of all keys and values of a plugin in one session.
@@ -91,7 +91,7 @@ func (s *State) Set(key string, value json.RawMessage) error {
 	defer s.mu.Unlock()
 	size := s.size - s.sizeOf(key) + len(key) + len(value)
 	if size > MaxState {
-		return errorf("E0506", "state: got %d bytes of keys and values with key %s, want at most %d in a session", size, shorten(key), MaxState)
+		return errorf("E0506", "state: got %d bytes of keys and values with key %s, want at most %d in a session", size, errtext.Quote(key), MaxState)
 	}
 	s.values[key], s.size = slices.Clone(value), size
 	return nil
@@ -121,12 +121,4 @@ func (s *State) sizeOf(key string) int {
 		return 0
 	}
 	return len(key) + len(value)
-}
-
-// shorten quotes a text for a message, at most its first 64 bytes.
-func shorten(s string) string {
-	if len(s) > 64 {
-		return fmt.Sprintf("%q...", s[:64])
-	}
-	return fmt.Sprintf("%q", s)
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Bounds of a store.
@@ -66,7 +68,7 @@ func (m *MemoryKV) Set(_ context.Context, plugin, key string, value json.RawMess
 	v := m.valuesOf(plugin)
 	size := v.size - v.sizeOf(key) + len(key) + len(value)
 	if size > MaxStore {
-		return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, shorten(key), MaxStore)
+		return errorf("E0506", "store: got %d bytes of keys and values with key %s, want at most %d", size, errtext.Quote(key), MaxStore)
 	}
 	v.values[key], v.size = bytes.Clone(value), size
 	return nil

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // lazyRegexp returns a regular expression that the first use compiles, because compiling all of
@@ -38,12 +40,13 @@ var defaultPorts = map[string]int{"http": 80, "https": 443}
 // the destination, are errors: unusual forms of addresses, "..", credentials.
 func parseTarget(text string) (*target, error) {
 	fail := func(format string, args ...any) (*target, error) {
-		return nil, errorf("E0510", "URL %s: %s", shorten(text), fmt.Sprintf(format, args...))
+		return nil, errorf("E0510", "URL %s: %s", errtext.Quote(text), errtext.Format(format, args...))
+	}
+	if len(text) > maxURL {
+		return fail("got %d bytes, want at most %d", len(text), maxURL)
 	}
 	u, err := url.Parse(text)
 	switch {
-	case len(text) > maxURL:
-		return fail("got %d bytes, want at most %d", len(text), maxURL)
 	case err != nil || strings.Contains(text, `\`) || u.Opaque != "":
 		return fail("want one as https://pager.internal/oncall")
 	case defaultPorts[u.Scheme] == 0:
@@ -100,7 +103,7 @@ func parseHost(host string) (string, netip.Addr, error) {
 	case err == nil && !bracketed && addr.Is4():
 		return host, addr, nil
 	case bracketed, numericLabel().MatchString(host), !hostName().MatchString(host), strings.Contains(host, "*"):
-		return "", netip.Addr{}, fmt.Errorf("got host %q, want a name as pager.internal, or an address as 10.0.0.1 or [::1]", host)
+		return "", netip.Addr{}, errtext.Errorf("got host %q, want a name as pager.internal, or an address as 10.0.0.1 or [::1]", host)
 	}
 	return host, netip.Addr{}, nil
 }
@@ -116,7 +119,7 @@ func normalPath(escaped string) (string, error) {
 		}
 		c, err := strconv.ParseUint(escaped[i+1:min(i+3, len(escaped))], 16, 8)
 		if err != nil || i+3 > len(escaped) {
-			return "", fmt.Errorf("got path %q, want %% followed by two digits", escaped)
+			return "", errtext.Errorf("got path %q, want %% followed by two digits", escaped)
 		}
 		if unreserved(byte(c)) {
 			b.WriteByte(byte(c))
@@ -129,7 +132,7 @@ func normalPath(escaped string) (string, error) {
 	plain, err := url.PathUnescape(normal)
 	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
 		if name == "." || name == ".." || err != nil {
-			return "", fmt.Errorf("got path %q, want one without a . or .. among its names", escaped)
+			return "", errtext.Errorf("got path %q, want one without a . or .. among its names", escaped)
 		}
 	}
 	return normal, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A keyRequest is the request of an effect on a plugin's values.
@@ -23,6 +24,9 @@ type optionalValue[T any] struct {
 func (w *World) StateGet(
 	ctx context.Context, s *starhost.Session, key string,
 ) (value json.RawMessage, ok bool, err error) {
+	if err := checkLength("state: key", key, maxStateKey); err != nil {
+		return nil, false, err
+	}
 	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
 	f, err := do(ctx, w, c, func(context.Context) (f optionalValue[json.RawMessage], err error) {
 		f.Value, f.OK = StateOf(s, w.Plugin).Get(key)
@@ -33,6 +37,12 @@ func (w *World) StateGet(
 
 // StateSet sets a value, which must be valid JSON, with [State.Set].
 func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, value json.RawMessage) error {
+	if err := checkLength("state: key", key, maxStateKey); err != nil {
+		return err
+	}
+	if len(value) > MaxState {
+		return errorf("E0506", "state: key %s: got a value of %d bytes, want at most %d in a session", errtext.Quote(key), len(value), MaxState)
+	}
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		return none, StateOf(s, w.Plugin).Set(key, value)
@@ -42,6 +52,9 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 
 // StateDelete deletes a key and reports whether it was there.
 func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string) (bool, error) {
+	if err := checkLength("state: key", key, maxStateKey); err != nil {
+		return false, err
+	}
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
 	return do(ctx, w, c, func(context.Context) (bool, error) { return StateOf(s, w.Plugin).Delete(key), nil })
 }
@@ -60,7 +73,7 @@ func (w *World) storeCall(kind string, r keyRequest, writes bool) (effectCall, e
 		return effectCall{}, errorf("E0506", "store: got a key of %d bytes, want at most %d", len(r.Key), MaxKey)
 	}
 	if len(r.Value) > MaxValue {
-		return effectCall{}, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", shorten(r.Key), len(r.Value), MaxValue)
+		return effectCall{}, errorf("E0506", "store: key %s: got a value of %d bytes, want at most %d", errtext.Quote(r.Key), len(r.Value), MaxValue)
 	}
 	return effectCall{
 		kind: kind, request: r, subject: r.Key, refusal: w.mayName("store", ""), writes: writes, persistent: writes,

@@ -50,6 +50,9 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	if _, err := cleanPath(name); err != nil {
 		return err
 	}
+	if len(content) > MaxWrite {
+		return fileError("E0506", name, "got %d bytes to write, want at most %d", len(content), MaxWrite)
+	}
 	clean, refused := w.mayWrite(name)
 	sum := sha256.Sum256([]byte(content))
 	c := effectCall{
@@ -99,8 +102,6 @@ func (w *World) writeFile(clean, name, content string) error {
 	switch {
 	case w.Workspace == nil:
 		return errorf("E0514", "there is no workspace here, so no file of it can be written")
-	case len(content) > MaxWrite:
-		return fileError("E0506", name, "got %d bytes to write, want at most %d", len(content), MaxWrite)
 	}
 	actual, err := w.Workspace.destination(clean, name)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -56,7 +57,7 @@ func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string 
 	var problems []string
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
-			problems = append(problems, fmt.Sprintf("%q: missing", at+name))
+			problems = append(problems, errtext.Format("%q: missing", at+name))
 		}
 	}
 	return problems
@@ -65,7 +66,7 @@ func missingIn(s *jsonschema.Schema, object map[string]any, at string) []string 
 // argument returns the problems of one argument by itself.
 func (s *compiledSchema) argument(name string, value any) []string {
 	if s.closed && s.root.Properties[name] == nil {
-		return []string{fmt.Sprintf("%q: unknown argument%s", name, near.DidYouMean(name, s.names))}
+		return []string{errtext.Format("%q: unknown argument%s", name, near.DidYouMean(name, s.names))}
 	}
 	single, err := s.single()
 	if err != nil { // a $ref leads to a rule that compileSingle leaves out
@@ -78,7 +79,7 @@ func (s *compiledSchema) argument(name string, value any) []string {
 	if inside := s.inside(name, value); len(inside) > 0 {
 		return inside
 	}
-	return []string{fmt.Sprintf("%q: %s", name, problemOf(err))}
+	return []string{errtext.Format("%q: %s", name, problemOf(err))}
 }
 
 // inside returns the problems of the values inside one argument, each checked by itself. It
@@ -123,7 +124,7 @@ func (d *descent) value(s *jsonschema.Schema, value any, put func(any)) {
 	default:
 		put(value)
 		if err := validateSafely(d.loose, d.root); err != nil {
-			d.problems = append(d.problems, fmt.Sprintf("%q: %s", d.at, problemOf(err)))
+			d.problems = append(d.problems, errtext.Format("%q: %s", d.at, problemOf(err)))
 		}
 	}
 }
@@ -136,7 +137,7 @@ func (d *descent) object(s *jsonschema.Schema, object map[string]any, put func(a
 		}
 		if s.Properties[name] == nil && isClosed(s) {
 			hint := near.DidYouMean(name, sortedKeys(s.Properties))
-			d.problems = append(d.problems, fmt.Sprintf("%q: unknown property%s", d.at+"."+name, hint))
+			d.problems = append(d.problems, errtext.Format("%q: unknown property%s", d.at+"."+name, hint))
 			continue
 		}
 		place := map[string]any{}

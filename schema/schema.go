@@ -7,7 +7,6 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
@@ -97,14 +97,14 @@ func compileText(raw json.RawMessage) (*compiledSchema, error) {
 		return nil, err
 	}
 	if root.Type != "object" {
-		return nil, fmt.Errorf("type: got %q, want \"object\"", root.Type)
+		return nil, errtext.Errorf("type: got %q, want \"object\"", root.Type)
 	}
 	s := &compiledSchema{root: root, names: sortedKeys(root.Properties), closed: isClosed(root)}
 	s.single = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileSingle(raw) })
 	s.loose = sync.OnceValues(func() (*jsonschema.Resolved, error) { return compileLoose(raw) })
 	for _, r := range root.Required {
 		if s.closed && root.Properties[r] == nil {
-			return nil, fmt.Errorf("required: %q is no property%s", r, near.DidYouMean(r, s.names))
+			return nil, errtext.Errorf("required: %q is no property%s", r, near.DidYouMean(r, s.names))
 		}
 	}
 	if err := checkSize(raw, root); err != nil {
@@ -123,7 +123,7 @@ func parse(raw json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	var root jsonschema.Schema
 	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, fmt.Errorf("not a JSON Schema: %s", describeProblem(err))
+		return nil, errtext.Errorf("not a JSON Schema: %s", describeProblem(err))
 	}
 	return &root, checkTypes(&root, "")
 }
@@ -151,12 +151,12 @@ func checkTypes(s *jsonschema.Schema, at string) error {
 	}
 	for _, t := range types {
 		if !slices.Contains(typeNames, t) {
-			return fmt.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(typeNames, ", "), near.DidYouMean(t, typeNames))
+			return errtext.Errorf("%stype: got %q, want one of %s%s", at, t, strings.Join(typeNames, ", "), near.DidYouMean(t, typeNames))
 		}
 	}
 	for name, sub := range subschemas(s) {
 		if sub == nil {
-			return fmt.Errorf("%s%s: got null, want a schema", at, name)
+			return errtext.Errorf("%s%s: got null, want a schema", at, name)
 		}
 		if err := checkTypes(sub, at+name+": "); err != nil {
 			return err
@@ -208,7 +208,7 @@ func listOf(s *jsonschema.Schema) []*jsonschema.Schema {
 func resolve(s *jsonschema.Schema) (r *jsonschema.Resolved, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("not a JSON Schema: %v", p)
+			err = errtext.Errorf("not a JSON Schema: %v", p)
 		}
 	}()
 	return s.Resolve(nil)
@@ -229,7 +229,7 @@ func isFalse(s *jsonschema.Schema) bool {
 func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
+			err = errtext.Errorf("%v", p)
 		}
 	}()
 	return r.Validate(values)

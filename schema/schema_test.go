@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 		{"a rule about several arguments", combined, `{}`, "anyOf: did not validate against any of [<anonymous schema> <anonymous schema>]:\nvalidating /anyOf/0: required: missing properties: [\"a\"]\nvalidating /anyOf/1: required: missing properties: [\"b\"]"},
 		{"each argument before such a rule", combined, `{"b":"x"}`, `"b": type: x has type "string", want "integer"`},
 		{"what is not named", open, `{"x_1":3,"other":"y","a":1}`, "\"other\": type: y has type \"string\", want \"boolean\"\n\"x_1\": type: 3 has type \"integer\", want \"string\"\n\"z\": missing"},
-		{"a long argument is cut", closed, `{"cluster":"` + strings.Repeat("é", 200) + `","count":1}`, `"cluster": enum: ` + strings.Repeat("é", 147) + "…"},
+		{"a long argument is cut", closed, `{"cluster":"` + strings.Repeat("é", 200) + `","count":1}`, `"cluster": enum: ` + strings.Repeat("é", 97) + "…"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // A validation must end soon, whatever schema a plugin registers. The library follows references
@@ -26,7 +26,7 @@ const (
 // parse, because the library parses the text afterwards.
 func checkText(raw json.RawMessage) error {
 	if len(raw) > maxSchemaBytes {
-		return fmt.Errorf("%d bytes, limit %d", len(raw), maxSchemaBytes)
+		return errtext.Errorf("%d bytes, limit %d", len(raw), maxSchemaBytes)
 	}
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {
@@ -38,7 +38,7 @@ func checkText(raw json.RawMessage) error {
 		case quoted:
 		case c == '{', c == '[':
 			if depth++; depth > maxSchemaDepth {
-				return fmt.Errorf("nested deeper than %d", maxSchemaDepth)
+				return errtext.Errorf("nested deeper than %d", maxSchemaDepth)
 			}
 		case c == '}', c == ']':
 			depth--
@@ -80,7 +80,7 @@ const open = -1
 func (m *measure) ref(ref string) (int, error) {
 	size, measured := m.sizes[ref]
 	if size == open {
-		return 0, fmt.Errorf("$ref %q leads back to itself: arguments of tools cannot be recursive", ref)
+		return 0, errtext.Errorf("$ref %q leads back to itself: arguments of tools cannot be recursive", ref)
 	}
 	if measured {
 		return size, nil
@@ -100,7 +100,7 @@ func (m *measure) count(part any) (int, error) {
 	size := 1
 	add := func(n int, err error) error {
 		if size += n; err == nil && size > maxSchemaSize {
-			err = fmt.Errorf("more than %d values with references written out", maxSchemaSize)
+			err = errtext.Errorf("more than %d values with references written out", maxSchemaSize)
 		}
 		return err
 	}
@@ -128,14 +128,14 @@ func (m *measure) member(key string, value any) (int, error) {
 	case ok && key == "$ref":
 		return m.ref(text)
 	case ok && (key == "$dynamicRef" || key == "$id"):
-		return 0, fmt.Errorf("%s is not supported: write $ref with a \"#/...\" path", key)
+		return 0, errtext.Errorf("%s is not supported: write $ref with a \"#/...\" path", key)
 	}
 	return m.count(value)
 }
 
 // find returns the target of a reference of the form "#" or "#/path".
 func (m *measure) find(ref string) (any, error) {
-	bad := fmt.Errorf("$ref: got %q, want \"#/\" and the path of a part of this schema", ref)
+	bad := errtext.Errorf("$ref: got %q, want \"#/\" and the path of a part of this schema", ref)
 	path, err := url.PathUnescape(strings.TrimPrefix(ref, "#"))
 	if err != nil || !strings.HasPrefix(ref, "#") {
 		return nil, bad

@@ -4,6 +4,7 @@ package errtext
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -11,14 +12,25 @@ import (
 const MaxText = 120
 
 // Quote quotes the start of s for a message. It reads no more of s, which may have megabytes.
-func Quote(s string) string { return Cut(strconv.Quote(s[:min(len(s), MaxText+utf8.UTFMax)])) }
+func Quote(s string) string { return strconv.Quote(cutQuoted(s)) }
+
+// Word returns s for a message: unchanged if it is short and printable, else quoted by [Quote].
+func Word(s string) string {
+	unprintable := func(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }
+	if len(s) > MaxText || strings.ContainsFunc(s, unprintable) {
+		return Quote(s)
+	}
+	return s
+}
 
 // Cut returns s, or its start and "…" if s is longer than [MaxText].
-func Cut(s string) string {
-	if len(s) <= MaxText {
+func Cut(s string) string { return cutTo(s, MaxText) }
+
+func cutTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return s[:RuneStart(s, MaxText)] + "…"
+	return s[:RuneStart(s, most)] + "…"
 }
 
 // RuneStart returns the start of the character of s that contains byte i. In text that is not

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxClip is the most bytes of a text that [Clip] returns.
-const MaxClip = 300
+const MaxClip = 200
 
 // Clip returns text for a message: at most [MaxClip] bytes of it, with "…" for the rest.
 func Clip(text string) string {
