@@ -11,12 +11,8 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// reFuncs are the functions of one module re. They share the compiled patterns.
-type reFuncs struct{ cache reCache }
-
 // reModule returns the members of the module re.
 func reModule(rt call.Runtime) []call.Entry {
-	re := new(reFuncs) // all plugins of the table share it
 	return call.Entries(rt, "re", []call.Member{
 		{
 			Name: "search", Params: "pattern, text",
@@ -29,9 +25,9 @@ strings.
 A match m has m.group(0) (the whole match), m.group(1) or m.group("name") (a group, None if it
 did not match), m.groups(), m.groupdict(), m.start(0), m.end(0) and m.span(0). Positions are
 indexes as in text[a:b]. The module caches compiled patterns, so there is no re.compile. A
-pattern has at most 4096 bytes and 100 groups. The steps of a search grow with the length of the
-text times the length of the pattern. If a pattern begins with letters, as in "token=\S+", text
-in front of them is nearly free.`,
+pattern has at most 4096 bytes, 100 groups and 200 levels. The steps of a search grow with the
+length of the text times the length of the pattern. If a pattern begins with letters, as in
+"token=\S+", text in front of them is nearly free.`,
 			Example: `m = re.search(r"(?P<service>\w+)-(\d+)", "restart checkout-12 now")
 assert_eq(m.group(0), "checkout-12")
 assert_eq(m.group("service"), "checkout")
@@ -39,7 +35,7 @@ assert_eq(m.groups(), ("checkout", "12"))
 assert_eq(m.groupdict(), {"service": "checkout"})
 assert_eq(m.span(2), (17, 19))
 assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
-			Func: re.firstMatch(reAnywhere),
+			Func: firstMatch(reAnywhere),
 		},
 		{
 			Name: "match", Params: "pattern, text",
@@ -47,7 +43,7 @@ assert_eq(re.search(r"(?i)ERROR", "all fine"), None)`,
 re.search describes patterns and matches.`,
 			Example: `assert_eq(re.match(r"\d+", "12 apples").group(), "12")
 assert_eq(re.match(r"\d+", "apples 12"), None)`,
-			Func: re.firstMatch(reAtStart),
+			Func: firstMatch(reAtStart),
 		},
 		{
 			Name: "fullmatch", Params: "pattern, text",
@@ -55,7 +51,7 @@ assert_eq(re.match(r"\d+", "apples 12"), None)`,
 re.search describes patterns and matches.`,
 			Example: `assert_eq(bool(re.fullmatch(r"[a-z]+-\d+", "web-3")), True)
 assert_eq(re.fullmatch(r"[a-z]+-\d+", "web-3 down"), None)`,
-			Func: re.firstMatch(reWhole),
+			Func: firstMatch(reWhole),
 		},
 		{
 			Name: "findall", Params: "pattern, text",
@@ -65,14 +61,14 @@ tuples of all groups. A group that did not match is "". An empty match right beh
 does not count.`,
 			Example: `assert_eq(re.findall(r"\d+", "10 of 20"), ["10", "20"])
 assert_eq(re.findall(r"(\w+)=(\w+)", "a=1 b=2"), [("a", "1"), ("b", "2")])`,
-			Func: re.findall,
+			Func: reFindall,
 		},
 		{
 			Name: "finditer", Params: "pattern, text",
 			Doc: `Returns a list of all matches from left to right, as re.search returns one.
 An empty match right behind another does not count.`,
 			Example: `assert_eq([m.span() for m in re.finditer(r"\d+", "10 of 20")], [(0, 2), (6, 8)])`,
-			Func:    re.finditer,
+			Func:    reFinditer,
 		},
 		{
 			Name: "split", Params: "pattern, text, maxsplit=0",
@@ -81,7 +77,7 @@ The texts of groups stand between the pieces (None for a group that did not matc
 maxsplit, if not 0, is the most splits; the rest of the text is the last piece.`,
 			Example: `assert_eq(re.split(r"\s*[,;]\s*", "a, b;c"), ["a", "b", "c"])
 assert_eq(re.split(r"(-)", "a-b-c", maxsplit = 1), ["a", "-", "b-c"])`,
-			Func: re.split,
+			Func: reSplit,
 		},
 		{
 			Name: "sub", Params: "pattern, repl, text, count=0",
@@ -93,7 +89,7 @@ string. A group that did not match is "". count, if not 0, is the most replaceme
 assert_eq(re.sub(r"(\w+)@(\w+)", r"\2 of \1", "me@home"), "home of me")
 assert_eq(re.sub(r"\d+", lambda m: str(int(m.group()) * 2), "1 and 20"), "2 and 40")
 assert_eq(re.sub("a", "b", "aaa", count = 2), "bba")`,
-			Func: re.sub,
+			Func: reSub,
 		},
 		{
 			Name: "escape", Params: "text",
@@ -106,27 +102,34 @@ assert_eq(bool(re.search(re.escape("1+1"), "1+1 is 2")), True)`,
 	})
 }
 
-// pattern returns the compiled pattern of source and pays for compiling. It charges the same
-// for a cached pattern, because a plugin must not observe which patterns other plugins use.
-func (f *reFuncs) pattern(c call.Call, source string, anchor reAnchor) (*rePattern, error) {
+// patternOf returns the compiled pattern of source and pays for compiling. It charges the same
+// for a cached pattern.
+func patternOf(c call.Call, source string, anchor reAnchor) (*rePattern, error) {
 	if err := c.Pay(parseSteps(source), 0); err != nil {
 		return nil, err
 	}
-	p, err := f.cache.get(source, anchor)
-	if err != nil {
+	var unpaid error
+	p, err := patterns.get(source, anchor, func(z reSize) error {
+		unpaid = c.Pay(z.compileSteps(), z.compileBytes())
+		return unpaid
+	})
+	switch {
+	case unpaid != nil:
+		return nil, unpaid
+	case err != nil:
 		return nil, c.Fail("E0202", "%v", err)
 	}
-	return p, c.Pay(p.sizeSteps(), 0)
+	return p, nil
 }
 
 // firstMatch returns a function that returns the first match under anchor.
-func (f *reFuncs) firstMatch(anchor reAnchor) call.Func {
+func firstMatch(anchor reAnchor) call.Func {
 	return func(c call.Call) (starlark.Value, error) {
 		var source, text string
 		if err := c.Bind("pattern", &source, "text", &text); err != nil {
 			return nil, err
 		}
-		p, err := f.pattern(c, source, anchor)
+		p, err := patternOf(c, source, anchor)
 		if err != nil {
 			return nil, err
 		}
@@ -145,12 +148,12 @@ func (f *reFuncs) firstMatch(anchor reAnchor) call.Func {
 }
 
 // allMatches binds (pattern, text) and returns the converted matches.
-func (f *reFuncs) allMatches(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
+func allMatches(c call.Call, value func(*reMatch) starlark.Value) (starlark.Value, error) {
 	var source, text string
 	if err := c.Bind("pattern", &source, "text", &text); err != nil {
 		return nil, err
 	}
-	p, err := f.pattern(c, source, reAnywhere)
+	p, err := patternOf(c, source, reAnywhere)
 	if err != nil {
 		return nil, err
 	}
@@ -165,18 +168,18 @@ func (f *reFuncs) allMatches(c call.Call, value func(*reMatch) starlark.Value) (
 	return starlark.NewList(values), nil
 }
 
-// finditer implements
+// reFinditer implements
 //
 //	re.finditer(pattern, text)
-func (f *reFuncs) finditer(c call.Call) (starlark.Value, error) {
-	return f.allMatches(c, func(m *reMatch) starlark.Value { return m })
+func reFinditer(c call.Call) (starlark.Value, error) {
+	return allMatches(c, func(m *reMatch) starlark.Value { return m })
 }
 
-// findall implements
+// reFindall implements
 //
 //	re.findall(pattern, text)
-func (f *reFuncs) findall(c call.Call) (starlark.Value, error) {
-	return f.allMatches(c, func(m *reMatch) starlark.Value {
+func reFindall(c call.Call) (starlark.Value, error) {
+	return allMatches(c, func(m *reMatch) starlark.Value {
 		switch groups := m.captures(starlark.String("")); len(groups) {
 		case 0:
 			return m.value(0, nil)
@@ -188,10 +191,10 @@ func (f *reFuncs) findall(c call.Call) (starlark.Value, error) {
 	})
 }
 
-// split implements
+// reSplit implements
 //
 //	re.split(pattern, text, maxsplit=0)
-func (f *reFuncs) split(c call.Call) (starlark.Value, error) {
+func reSplit(c call.Call) (starlark.Value, error) {
 	var (
 		source, text string
 		maxsplit     int
@@ -202,7 +205,7 @@ func (f *reFuncs) split(c call.Call) (starlark.Value, error) {
 	if maxsplit < 0 {
 		return nil, c.Fail("E0202", "maxsplit: got %d, want 0 (no limit) or more", maxsplit)
 	}
-	p, err := f.pattern(c, source, reAnywhere)
+	p, err := patternOf(c, source, reAnywhere)
 	if err != nil {
 		return nil, err
 	}
@@ -224,10 +227,10 @@ func (f *reFuncs) split(c call.Call) (starlark.Value, error) {
 	return starlark.NewList(append(pieces, starlark.String(text[end:]))), nil
 }
 
-// sub implements
+// reSub implements
 //
 //	re.sub(pattern, repl, text, count=0)
-func (f *reFuncs) sub(c call.Call) (starlark.Value, error) {
+func reSub(c call.Call) (starlark.Value, error) {
 	var (
 		source, text string
 		repl         starlark.Value
@@ -239,7 +242,7 @@ func (f *reFuncs) sub(c call.Call) (starlark.Value, error) {
 	if count < 0 {
 		return nil, c.Fail("E0202", "count: got %d, want 0 (no limit) or more", count)
 	}
-	p, err := f.pattern(c, source, reAnywhere)
+	p, err := patternOf(c, source, reAnywhere)
 	if err != nil {
 		return nil, err
 	}

@@ -27,14 +27,14 @@ const (
 // because "^" and "\b" depend on that character. The first search that needs a reRest compiles
 // it.
 type reRest struct {
-	once sync.Once
-	tree string
-	re   *regexp.Regexp
-	err  error // the pattern is too deeply nested to wrap it in a group
+	once    sync.Once
+	pattern string
+	re      *regexp.Regexp
+	err     error
 }
 
 func (r *reRest) regexp() (*regexp.Regexp, error) {
-	r.once.Do(func() { r.re, r.err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + r.tree + `)`) })
+	r.once.Do(func() { r.re, r.err = regexp.Compile(`(?:)\A(?s:.)(?s:.*?)(` + r.pattern + `)`) })
 	return r.re, r.err
 }
 

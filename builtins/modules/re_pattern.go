@@ -1,13 +1,11 @@
 package modules
 
 import (
-	"container/list"
 	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/internal/errtext"
@@ -19,8 +17,10 @@ const (
 	reMaxSource  = 4 << 10 // bytes of a pattern
 	reMaxProgram = 4096    // instructions; x{1000} needs 1,000
 	reMaxGroups  = 100
-	reMaxCached  = 256     // patterns in the cache
-	reMaxWeight  = 1 << 18 // instructions and character ranges of all patterns in the cache
+	reMaxDepth   = 200      // levels of groups and repetitions; Go's parser refuses 1,000
+	reMaxCopies  = 64 << 10 // bytes of the one-pass form of a program
+	reMaxCached  = 1024     // patterns in the cache
+	reMaxWeight  = 16 << 20 // bytes of all patterns in the cache
 )
 
 // A reAnchor says which part of the text a match must cover.
@@ -42,12 +42,21 @@ var reAnchors = [...]struct{ before, after string }{
 
 // A rePattern is a compiled pattern with the sizes on which its prices depend.
 type rePattern struct {
-	source  string // as the plugin wrote it
-	re      *regexp.Regexp
-	program int    // most instructions
-	ranges  int    // character ranges, which make compiling slow
-	prefix  string // literal with which every match begins, whatever stands in front; or ""
-	rest    reRest // finds matches behind the first one
+	source string // as the plugin wrote it
+	text   string // as starhost compiles it
+	re     *regexp.Regexp
+	size   reSize
+	prefix string // literal with which every match begins, whatever stands in front; or ""
+	rest   reRest // finds matches behind the first one
+}
+
+// A reSize has upper bounds of the sizes of a compiled pattern.
+type reSize struct {
+	program int // instructions
+	ranges  int // character ranges, which make compiling slow
+	copies  int // character ranges of the one-pass form, which has those of each instruction
+	choices int // instructions with two ways out, of which the one-pass form merges the ranges
+	depth   int // levels of groups and repetitions
 }
 
 // Prices in steps of a Unicode class such as \pL, which has hundreds of ranges, without and
@@ -60,7 +69,7 @@ const (
 // parseSteps returns the price of parsing a pattern, estimated from its text. With case
 // folding, the parser reads a range such as [\x{50}-\x{ffff}] character by character.
 func parseSteps(source string) int {
-	steps := 8 + len(source)/2
+	steps := 8 + len(source)
 	if len(source) > reMaxSource {
 		return steps // the parser refuses it
 	}
@@ -101,8 +110,30 @@ func foldsCase(source string) bool {
 	}
 }
 
-// sizeSteps returns the price of the pattern's size, in addition to that of its length.
-func (p *rePattern) sizeSteps() int { return (p.program + p.ranges/2) / 2 }
+// compileSteps returns the price of the pattern's size, in addition to that of its length.
+func (z reSize) compileSteps() int { return z.program + z.ranges/2 }
+
+// compileBytes returns the memory of a compiled pattern.
+func (z reSize) compileBytes() int {
+	bytes := 128*z.program + 16*z.ranges
+	if z.onePass() {
+		bytes += z.onePassBytes()
+	}
+	return bytes
+}
+
+// onePassBytes returns the memory of the one-pass form of the program. Package regexp builds it
+// for some patterns that match only at the start of the text.
+func (z reSize) onePassBytes() int { return 16 * (z.copies + z.choices*(z.program+z.ranges)) }
+
+// onePass reports whether package regexp may build the one-pass form. It copies the ranges of
+// \pL for each instruction of \pL{990}, which takes 8 MB.
+func (z reSize) onePass() bool { return z.onePassBytes() <= reMaxCopies }
+
+// weight returns the memory that the cache charges for p and its rest.
+func (p *rePattern) weight() int {
+	return 2048 + 4*len(p.source) + 2*p.size.compileBytes()
+}
 
 // rangeSteps returns the price of running the program over n bytes. At each character the
 // engine may be at all instructions, and it copies the positions of all groups.
@@ -113,7 +144,7 @@ func (p *rePattern) rangeSteps(n int) int { return n * p.byteSteps() / 16 }
 func (p *rePattern) skipSteps(n int) int { return 1 + n/64*(1+len(p.prefix)/64) }
 
 // byteSteps returns the price of one byte, in sixteenths of a step.
-func (p *rePattern) byteSteps() int { return 8 + p.program + p.program*p.re.NumSubexp()/16 }
+func (p *rePattern) byteSteps() int { return 8 + p.size.program + p.size.program*p.re.NumSubexp()/16 }
 
 // pieceBytes returns the most bytes that the program reads before they are paid for.
 func (p *rePattern) pieceBytes() int { return min(pieceBytes, 16*pieceSteps/p.byteSteps()+1) }
@@ -121,8 +152,8 @@ func (p *rePattern) pieceBytes() int { return min(pieceBytes, 16*pieceSteps/p.by
 // matchBytes returns the memory of one match: its positions, and a value for each group.
 func (p *rePattern) matchBytes() int { return 128 + 48*p.re.NumSubexp() }
 
-// compileRE compiles source. Its errors quote the pattern.
-func compileRE(source string, anchor reAnchor) (*rePattern, error) {
+// parseRE parses and measures source. Its errors quote the pattern.
+func parseRE(source string, anchor reAnchor) (*rePattern, error) {
 	if len(source) > reMaxSource {
 		return nil, badRE(source, "got %d bytes, want %d or fewer", len(source), reMaxSource)
 	}
@@ -130,25 +161,59 @@ func compileRE(source string, anchor reAnchor) (*rePattern, error) {
 	if err != nil {
 		return nil, explainRE(source, err)
 	}
-	p := &rePattern{source: source}
-	p.program, p.ranges = measureRE(tree)
-	if p.program > reMaxProgram {
-		return nil, badRE(source, "got %d instructions, want %d or fewer (repeat less)", p.program, reMaxProgram)
+	p := &rePattern{source: source, size: measureRE(tree)}
+	if n := p.size.program; n > reMaxProgram {
+		return nil, badRE(source, "got %d instructions, want %d or fewer (repeat less)", n, reMaxProgram)
 	}
 	if n := tree.MaxCap(); n > reMaxGroups {
 		return nil, badRE(source, "got %d groups, want %d or fewer (use (?:...) where no group is read)", n, reMaxGroups)
 	}
-	text := source
-	if a := reAnchors[anchor]; anchor != reAnywhere {
-		text = a.before + tree.String() + a.after // source itself may contain an open \Q
+	if n := p.size.depth; n > reMaxDepth {
+		return nil, badRE(source, "got %d levels of groups and repetitions, want %d or fewer", n, reMaxDepth)
 	}
-	if p.re, err = regexp.Compile(text); err != nil {
-		return nil, explainRE(source, err)
+	closed := source + closeQuote(source)
+	p.text = reAnchors[anchor].before + closed + reAnchors[anchor].after
+	if !p.size.onePass() {
+		p.text = "(?:)(?:" + p.text + ")" // package regexp builds a one-pass form only if \A is first
 	}
 	if anchor == reAnywhere {
-		p.prefix, p.rest.tree = prefixRE(tree), tree.String()
+		p.prefix, p.rest.pattern = prefixRE(tree), closed
 	}
 	return p, nil
+}
+
+// compile compiles p, which the caller paid for.
+func (p *rePattern) compile() (err error) {
+	if p.re, err = regexp.Compile(p.text); err != nil {
+		return explainRE(p.source, err)
+	}
+	return nil
+}
+
+// compileRE parses and compiles source.
+func compileRE(source string, anchor reAnchor) (*rePattern, error) {
+	p, err := parseRE(source, anchor)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.compile()
+}
+
+// closeQuote returns the \E that source lacks behind its last \Q, or "".
+func closeQuote(source string) string {
+	for {
+		_, rest, found := strings.Cut(source, `\`)
+		if !found || rest == "" {
+			return ""
+		}
+		if rest[0] != 'Q' {
+			source = rest[1:]
+			continue
+		}
+		if _, source, found = strings.Cut(rest, `\E`); !found {
+			return `\E`
+		}
+	}
 }
 
 // prefixRE returns a literal with which every match begins, whatever text stands in front of
@@ -162,30 +227,42 @@ func prefixRE(tree *syntax.Regexp) string {
 	return prefix
 }
 
-// measureRE returns an upper bound of the instructions of re, and the number of its character
-// ranges.
-func measureRE(re *syntax.Regexp) (program, ranges int) {
+// measureRE returns upper bounds of the sizes of re.
+func measureRE(re *syntax.Regexp) (z reSize) {
 	for _, sub := range re.Sub {
-		p, r := measureRE(sub)
-		program, ranges = program+p, ranges+r
+		s := measureRE(sub)
+		z.program += s.program
+		z.ranges += s.ranges
+		z.copies += s.copies
+		z.choices += s.choices
+		z.depth = max(z.depth, s.depth)
 	}
+	z.depth++
 	switch re.Op {
 	case syntax.OpLiteral:
-		program += len(re.Rune)
+		z.program += len(re.Rune)
+		z.copies += 4 * len(re.Rune) // with case folding, a letter stands for up to four
 	case syntax.OpConcat:
 	case syntax.OpAlternate:
-		program += len(re.Sub) - 1
+		z.program += len(re.Sub) - 1
+		z.choices += len(re.Sub) - 1
 	case syntax.OpCapture:
-		program += 2
+		z.program += 2
 	case syntax.OpRepeat:
-		program = (program + 1) * max(re.Min, re.Max, 1)
+		n := max(re.Min, re.Max, 1)
+		z.program, z.copies, z.choices = (z.program+1)*n, z.copies*n, (z.choices+1)*n
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
+		z.program++
+		z.choices++
 	case syntax.OpCharClass:
-		ranges += len(re.Rune) / 2
-		program++
+		z.ranges += len(re.Rune) / 2
+		z.copies += len(re.Rune) / 2
+		z.program++
 	default:
-		program++
+		z.program++
+		z.copies += 2
 	}
-	return program, ranges
+	return z
 }
 
 // badRE returns an error about a pattern, with the pattern in its text.
@@ -243,67 +320,4 @@ func explainRE(source string, err error) error {
 		return badRE(source, "%s%s (%s)", e.Code, where, hint)
 	}
 	return badRE(source, "%s%s", e.Code, where)
-}
-
-// A reCache stores the patterns of the latest searches. Goroutines may share it.
-type reCache struct {
-	mu     sync.Mutex
-	byKey  map[reKey]*list.Element // the values are *reCacheEntry
-	recent list.List               // the latest use is first
-	weight int
-}
-
-type reKey struct {
-	source string
-	anchor reAnchor
-}
-
-type reCacheEntry struct {
-	key     reKey
-	pattern *rePattern
-}
-
-// get returns the compiled pattern from the cache, or compiles it.
-func (c *reCache) get(source string, anchor reAnchor) (*rePattern, error) {
-	key := reKey{source, anchor}
-	if p := c.find(key); p != nil {
-		return p, nil
-	}
-	p, err := compileRE(source, anchor) // without the lock, because it may take milliseconds
-	if err != nil {
-		return nil, err
-	}
-	c.add(key, p)
-	return p, nil
-}
-
-// find returns the pattern from the cache, or nil.
-func (c *reCache) find(key reKey) *rePattern {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.byKey[key]
-	if e == nil {
-		return nil
-	}
-	c.recent.MoveToFront(e)
-	return e.Value.(*reCacheEntry).pattern
-}
-
-// add adds a pattern and drops the patterns of the oldest searches.
-func (c *reCache) add(key reKey, p *rePattern) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byKey[key] != nil {
-		return // another goroutine compiled it meanwhile
-	}
-	if c.byKey == nil {
-		c.byKey = map[reKey]*list.Element{}
-	}
-	c.byKey[key] = c.recent.PushFront(&reCacheEntry{key, p})
-	c.weight += p.program + p.ranges
-	for c.recent.Len() > reMaxCached || c.weight > reMaxWeight {
-		last := c.recent.Remove(c.recent.Back()).(*reCacheEntry)
-		delete(c.byKey, last.key)
-		c.weight -= last.pattern.program + last.pattern.ranges
-	}
 }

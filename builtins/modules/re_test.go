@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -113,7 +114,7 @@ func TestREMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := measureRE(tree)
+		got := measureRE(tree).program
 		prog, err := syntax.Compile(tree.Simplify())
 		if err != nil {
 			t.Fatal(err)
@@ -124,31 +125,134 @@ func TestREMeasure(t *testing.T) {
 	}
 }
 
-func TestRECache(t *testing.T) {
+// free pays nothing for a pattern.
+func free(reSize) error { return nil }
+
+// heavyPatterns need much memory for their length.
+var heavyPatterns = []string{
+	"a", "abc[0-9]+", "(?:a?){900}x", `\pL{990}`, strings.Repeat(`\PL`, 300), "(?i)" + strings.Repeat("k", 900), `[\pL\pN\pS\pM]{400}`,
+	strings.Repeat("(a)", 99), `(?i)[\x{41}-\x{ffff}]{40}!`, strings.Repeat("a|b|cd|", 500), strings.Repeat("a?b?c?d?e?f?g?h?i?j?k?l?m?", 30),
+	strings.Repeat("[a-c]", 800), strings.Repeat("x*", 2000), strings.Repeat(".", 4000), strings.Repeat(`\w`, 2000), strings.Repeat("(?:|ab|ac)", 300),
+	strings.Repeat("a?b?c?d?e?", 6), `^\pL{990}$`, `\A\pL{990}\z`, `\pL{8}`, "(?m)^$", `\d+-\d+`, `(?:\pL\pN\pZ)*\pS`,
+}
+
+// Law: a compiled pattern needs no more memory than compileBytes and the cache's weight say.
+func TestREWeighsPatterns(t *testing.T) {
+	for _, source := range heavyPatterns {
+		for _, anchor := range []reAnchor{reAnywhere, reAtStart, reWhole} {
+			p, err := parseRE(source, anchor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			if err := p.compile(); err != nil {
+				t.Fatal(err)
+			}
+			if anchor == reAnywhere {
+				if _, err := p.rest.regexp(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			if got := int(after.HeapAlloc) - int(before.HeapAlloc); got > p.weight() {
+				t.Errorf("%.30q: got %d bytes, want at most the weight %d", source, got, p.weight())
+			}
+			paid := 2*p.size.compileBytes() + 72*(parseSteps(source)+p.size.compileSteps()) + 8192
+			if anchor == reAnywhere {
+				paid *= 2 // compiling the rest too, once in the life of a cache entry
+			}
+			if got := int(after.TotalAlloc - before.TotalAlloc); got > paid {
+				t.Errorf("%.30q: compiling allocated %d bytes, want at most %d for its price", source, got, paid)
+			}
+			runtime.KeepAlive(p)
+		}
+	}
+}
+
+// The cache weighs patterns by their memory. A weight of instructions and ranges let 150 patterns
+// of 8 MB in.
+func TestRECacheBoundsMemory(t *testing.T) {
 	var c reCache
-	first, err := c.get("a", reAnywhere)
-	if err != nil {
-		t.Fatal(err)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 150 {
+		for _, source := range []string{`\pL{990}`, strings.Repeat(`\PL`, 90), "(?:a?){900}x"} {
+			if _, err := c.get(source+fmt.Sprint(i), reAtStart, free); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if again, _ := c.get("a", reAnywhere); again != first {
-		t.Error("compiled again")
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got := int(after.HeapAlloc) - int(before.HeapAlloc); got > reMaxWeight {
+		t.Errorf("the cache needs %d bytes, want at most %d", got, reMaxWeight)
 	}
-	if other, _ := c.get("a", reWhole); other == first {
-		t.Error("anchors share a pattern")
+	if len(c.byKey) < 10 {
+		t.Errorf("got %d cached patterns, want more", len(c.byKey))
 	}
-	for i := range reMaxCached {
-		if _, err := c.get(fmt.Sprint(i), reAnywhere); err != nil {
+	runtime.KeepAlive(&c)
+}
+
+func TestRECacheHasNoHugePattern(t *testing.T) {
+	var c reCache
+	for _, source := range []string{"a", strings.Repeat(`\pL`, 1300)} {
+		if _, err := c.get(source, reAnywhere, free); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if again, _ := c.get("a", reAnywhere); again == first {
+	if len(c.byKey) != 1 || c.find(reKey{"a", reAnywhere}) == nil {
+		t.Errorf("got %d patterns in the cache, want the small one", len(c.byKey))
+	}
+}
+
+// Go's parser refuses 1,000 levels, and findall adds a level.
+func TestREDepth(t *testing.T) {
+	for _, shape := range []struct{ open, close string }{{"(?:a", ")?"}, {"(?:a", ")*b"}, {"(?:a|b", ")+"}} {
+		for _, depth := range []int{60, 90, 110, 250, 330, 499, 600, 990, 999} {
+			source := strings.Repeat(shape.open, depth) + "a" + strings.Repeat(shape.close, depth)
+			p, err := compileRE(source, reAnywhere)
+			if err != nil {
+				if strings.Contains(err.Error(), "internal") || !strings.Contains(err.Error(), "levels") && !strings.Contains(err.Error(), "nest") && !strings.Contains(err.Error(), "bytes") {
+					t.Errorf("%d levels: %v", depth, err)
+				}
+				continue
+			}
+			if _, err := p.rest.regexp(); err != nil {
+				t.Errorf("%d levels: search compiles, but findall says %v", depth, err)
+			}
+		}
+	}
+}
+
+func TestRECache(t *testing.T) {
+	var c reCache
+	first, err := c.get("a", reAnywhere, free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := c.get("a", reAnywhere, free); again != first {
+		t.Error("compiled again")
+	}
+	if other, _ := c.get("a", reWhole, free); other == first {
+		t.Error("anchors share a pattern")
+	}
+	for i := range reMaxCached {
+		if _, err := c.get(fmt.Sprint(i), reAnywhere, free); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, _ := c.get("a", reAnywhere, free); again == first {
 		t.Error("the pattern used longest ago is still kept")
 	}
 	if n := c.recent.Len(); n != reMaxCached || n != len(c.byKey) {
 		t.Errorf("kept %d and %d patterns, want %d", n, len(c.byKey), reMaxCached)
 	}
-	for i := range 20 {
-		if _, err := c.get(strings.Repeat(`\pL`, 200)+fmt.Sprint(i), reAnywhere); err != nil {
+	for i := range 200 {
+		if _, err := c.get(strings.Repeat(`\pL`, 9)+fmt.Sprint(i), reAnywhere, free); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +267,7 @@ func TestRECacheIsShared(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for i := range 600 {
-				if p, err := c.get(fmt.Sprint("a", i%300), reAnywhere); err != nil || p == nil {
+				if p, err := c.get(fmt.Sprint("a", i%300), reAnywhere, free); err != nil || p == nil {
 					t.Error(err)
 				}
 			}
