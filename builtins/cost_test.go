@@ -77,7 +77,7 @@ var workloads = []workload{
 	{"hash.sha512", "s = 'x' * n", "hash.sha512(s)"},
 	{"hash.sha1", "s = 'x' * n", "hash.sha1(s)"},
 	{"hash.md5", "s = 'x' * n", "hash.md5(s)"},
-	{"time.parse_time", "s = 'Monday ' * (n // 8)", "time.parse_time(s + '2006', s + '2006')"},
+	{"time.parse_time", "s = 'x' * n", "assert_fails(lambda: time.parse_time('2006' + s, '2006'), '')"},
 	{"time.parse_duration", "s = '1ns' * n", "time.parse_duration(s)"},
 }
 

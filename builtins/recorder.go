@@ -6,6 +6,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -180,7 +181,7 @@ func claimName(c call.Call, r *Recorder, kind, name string) (starhost.Pos, error
 		return pos, c.Fail("E0202", "got a name of %d bytes, want at most %d", len(name), maxName)
 	}
 	if old, taken := r.names[registeredName{kind, name}]; taken {
-		return pos, c.Fail("E0305", "%s %q is already registered at %s", kind, name, old)
+		return pos, c.Fail("E0305", "%s %s is already registered at %s", kind, errtext.Quote(name), old)
 	}
 	r.names[registeredName{kind, name}] = pos
 	return pos, nil

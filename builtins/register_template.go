@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -156,7 +157,7 @@ func makeTemplate(c call.Call) (starlark.Value, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Defaults)) {
 		if _, found := slices.BinarySearch(names, name); !found {
-			return nil, c.Fail("E0202", "defaults: the template does not name %q%s", "$"+name, near.DidYouMean(name, names))
+			return nil, c.Fail("E0202", "defaults: the template does not name %s%s", errtext.Quote("$"+name), near.DidYouMean(name, names))
 		}
 	}
 	return &templateValue{t}, nil

@@ -95,7 +95,7 @@ func checkSchema(sig *signature, schema *starlark.Dict) error {
 	for v := range starlark.Elements(required) {
 		name, _ := starlark.AsString(v)
 		if !sig.rest && !sig.takesArgument(name) || name == ctxName {
-			return fmt.Errorf("required property %q: %s has no parameter that takes it%s", name, sig.fn.Name(), near.DidYouMean(name, paramList(sig.namedParams())))
+			return fmt.Errorf("required property %s: %s has no parameter that takes it%s", errtext.Quote(name), sig.fn.Name(), near.DidYouMean(name, paramList(sig.namedParams())))
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func deriveProperties(sig *signature) ([]property, error) {
 	params := sig.namedParams()
 	for _, d := range docs {
 		if !slices.ContainsFunc(params, func(p param) bool { return p.name == d.name }) {
-			return nil, fmt.Errorf("the docstring's Args: %q is no parameter of %s%s", d.name, sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
+			return nil, fmt.Errorf("the docstring's Args: %s is no parameter of %s%s", errtext.Quote(d.name), sig.fn.Name(), near.DidYouMean(d.name, paramList(params)))
 		}
 	}
 	properties := make([]property, len(params))
@@ -438,7 +438,7 @@ func parseType(text string) (*jsonType, error) {
 			found = row.name
 		}
 	}
-	return nil, fmt.Errorf("unknown type %q%s, want %s or array of TYPE", text, near.Hint(found), strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown type %s%s, want %s or array of TYPE", errtext.Quote(text), near.Hint(found), strings.Join(names, ", "))
 }
 
 // An argDoc is the entry of a docstring for one parameter.

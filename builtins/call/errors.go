@@ -91,7 +91,7 @@ func unknownArg(name string, kwargs []starlark.Tuple, pairs []any) *Error {
 		if hint == "" {
 			hint = ", it takes " + cmp.Or(strings.Join(names, ", "), "none")
 		}
-		return Errorf("E0203", "%s: unexpected keyword argument %q%s", name, got, hint)
+		return Errorf("E0203", "%s: unexpected keyword argument %s%s", name, errtext.Quote(got), hint)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func TestModulesPayForOutput(t *testing.T) {
 		{`toml.decode("a = [" + "[]," * 500 + "]")`},
 		{`csv.encode([["\"" * 10] * 10] * 30)`},
 		{`csv.decode("a,b\n" * 500, header = False)`},
-		{`time.time(2026).format("January" * 500)`},
+		{`time.time(2026).format("January" * 140)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.expr, func(t *testing.T) {

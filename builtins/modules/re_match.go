@@ -182,7 +182,7 @@ func (p *rePattern) groupNumber(v starlark.Value) (int, error) {
 	default:
 		return 0, fmt.Errorf("got %s, want the number or name of a group", v.Type())
 	}
-	return 0, fmt.Errorf("got %s, want %s", errtext.Cut(v.String()), p.groupChoices())
+	return 0, fmt.Errorf("got %s, want %s", call.Show(v), p.groupChoices())
 }
 
 // groupChoices lists the groups for a message: `0 to 2, "year" or "month"`.

@@ -29,7 +29,7 @@ the program and the same on every machine.
 A time t has t.year, t.month, t.day, t.hour, t.minute, t.second, t.nanosecond, t.unix
 (seconds since 1970) and t.unix_nano, t.format(x) and t.in_location("Asia/Tokyo").
 str(t) is RFC 3339. Times compare by the instant; t + d and t - d shift by a duration, and t - t
-is a duration. The years are 0 to 9999.`,
+is a duration. The years are 0 to 9999. A format has at most 1024 bytes.`,
 			Example: `t = time.parse_time("2026-03-29T00:30:00Z")
 berlin = t.in_location("Europe/Berlin")
 assert_eq(str(berlin), "2026-03-29T01:30:00+01:00")
@@ -116,6 +116,9 @@ func (z *zoneArg) Unpack(v starlark.Value) error {
 	return nil
 }
 
+// maxLayout bounds the bytes of a layout.
+const maxLayout = 1 << 10
+
 // A layoutArg is an argument that describes the format of a time.
 type layoutArg string
 
@@ -124,6 +127,9 @@ func (l *layoutArg) Unpack(v starlark.Value) error {
 	layout, ok := starlark.AsString(v)
 	if !ok {
 		return fmt.Errorf("got %s, want string", v.Type())
+	}
+	if len(layout) > maxLayout {
+		return fmt.Errorf("got %d bytes, want at most %d", len(layout), maxLayout)
 	}
 	for i := range len(layout) - 1 {
 		if b := layout[i+1] | 0x20; layout[i] == '%' && 'a' <= b && b <= 'z' {
@@ -167,7 +173,7 @@ func parseTime(c call.Call) (starlark.Value, error) {
 func timeErrorText(err error, x, layout string) string {
 	var e *time.ParseError
 	errors.As(err, &e)
-	why := strings.TrimPrefix(e.Message, ": ")
+	why := errtext.Cut(strings.TrimPrefix(e.Message, ": "))
 	if why == "" {
 		why = fmt.Sprintf("%s does not begin with what %s stands for", errtext.Quote(e.ValueElem), errtext.Quote(e.LayoutElem))
 	}
@@ -219,7 +225,7 @@ func (p *timePart) Unpack(v starlark.Value) error {
 	}
 	n, ok := i.Int64()
 	if !ok || n < -most || n > most {
-		return fmt.Errorf("got %s, want %d to %d", errtext.Cut(v.String()), -most, most)
+		return fmt.Errorf("got %s, want %d to %d", call.Show(v), -most, most)
 	}
 	*p = timePart(n)
 	return nil

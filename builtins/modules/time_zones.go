@@ -3,7 +3,7 @@ package modules
 import (
 	"archive/zip"
 	_ "embed" // the zones
-	"fmt"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -40,8 +40,18 @@ func zoneNames() []string { return slices.Sorted(maps.Keys(zoneFiles())) }
 // zones caches the loaded zones by name.
 var zones sync.Map // string to *time.Location
 
+// maxZoneName bounds the bytes of a zone's name, because a plugin may look up a name of megabytes.
+// The longest name has 32.
+const maxZoneName = 64
+
+// errNoZone is the error for a name that no zone has.
+var errNoZone = errors.New("no such time zone")
+
 // loadZone returns the zone called name, which is the same on every machine.
 func loadZone(name string) (*time.Location, error) {
+	if len(name) > maxZoneName {
+		return nil, errNoZone
+	}
 	if name == "UTC" {
 		return time.UTC, nil
 	}
@@ -50,7 +60,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	f := zoneFiles()[name]
 	if f == nil {
-		return nil, fmt.Errorf("no time zone %q", name)
+		return nil, errNoZone
 	}
 	r, err := f.Open()
 	if err != nil {

@@ -277,7 +277,7 @@ func (b *yamlDict) add(key, value *yaml.Node, depth int) error {
 		return b.trouble(key, "got a %s as a key, want a string or a number", k.Type())
 	}
 	if _, found, _ := b.dict.Get(k); found {
-		return b.trouble(key, "key %s stands twice in one mapping", errtext.Cut(k.String()))
+		return b.trouble(key, "key %s stands twice in one mapping", call.Show(k))
 	}
 	v, err := b.value(value, depth)
 	if err != nil {

@@ -134,7 +134,7 @@ func yamlKeyStep(k starlark.Value) string {
 	if s, ok := k.(starlark.String); ok {
 		return errtext.KeyStep(string(s))
 	}
-	return "[" + errtext.Cut(k.String()) + "]"
+	return "[" + call.Show(k) + "]"
 }
 
 // key writes a key and its colon.

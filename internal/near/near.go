@@ -17,8 +17,11 @@ const (
 // underscores do not count. The first of equally near candidates wins, so that sorted
 // candidates give the same answer every time.
 func Name(x string, candidates []string) string {
+	if len(x) > maxName {
+		return ""
+	}
 	folded := fold(x)
-	if folded == "" || len(x) > maxName {
+	if folded == "" {
 		return ""
 	}
 	best, limit, work := "", (len(folded)+2)/3, 0
