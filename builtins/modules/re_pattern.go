@@ -168,8 +168,8 @@ func parseRE(source string, anchor reAnchor) (*rePattern, error) {
 	if n := tree.MaxCap(); n > reMaxGroups {
 		return nil, badRE(source, "got %d groups, want %d or fewer (use (?:...) where no group is read)", n, reMaxGroups)
 	}
-	if n := p.size.depth; n > reMaxDepth {
-		return nil, badRE(source, "got %d levels of groups and repetitions, want %d or fewer", n, reMaxDepth)
+	if p.size.depth > reMaxDepth {
+		return nil, explainRE(source, &syntax.Error{Code: syntax.ErrNestingDepth})
 	}
 	closed := source + closeQuote(source)
 	p.text = reAnchors[anchor].before + closed + reAnchors[anchor].after
@@ -307,6 +307,9 @@ func explainRE(source string, err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
 		return badRE(source, "%v", err)
+	}
+	if e.Code == syntax.ErrNestingDepth {
+		return badRE(source, "want %d levels of groups and repetitions or fewer", reMaxDepth)
 	}
 	part := e.Expr
 	if part == "(?P" && strings.Contains(source, "(?P=") {

@@ -130,10 +130,13 @@ func free(reSize) error { return nil }
 
 // heavyPatterns need much memory for their length.
 var heavyPatterns = []string{
-	"a", "abc[0-9]+", "(?:a?){900}x", `\pL{990}`, strings.Repeat(`\PL`, 300), "(?i)" + strings.Repeat("k", 900), `[\pL\pN\pS\pM]{400}`,
-	strings.Repeat("(a)", 99), `(?i)[\x{41}-\x{ffff}]{40}!`, strings.Repeat("a|b|cd|", 500), strings.Repeat("a?b?c?d?e?f?g?h?i?j?k?l?m?", 30),
-	strings.Repeat("[a-c]", 800), strings.Repeat("x*", 2000), strings.Repeat(".", 4000), strings.Repeat(`\w`, 2000), strings.Repeat("(?:|ab|ac)", 300),
-	strings.Repeat("a?b?c?d?e?", 6), `^\pL{990}$`, `\A\pL{990}\z`, `\pL{8}`, "(?m)^$", `\d+-\d+`, `(?:\pL\pN\pZ)*\pS`,
+	"a", "abc[0-9]+", "(?:a?){900}x", `\pL{990}`, strings.Repeat(`\PL`, 300),
+	"(?i)" + strings.Repeat("k", 900), `[\pL\pN\pS\pM]{400}`, strings.Repeat("(a)", 99),
+	`(?i)[\x{41}-\x{ffff}]{40}!`, strings.Repeat("a|b|cd|", 500),
+	strings.Repeat("a?b?c?d?e?f?g?h?i?j?k?l?m?", 30), strings.Repeat("[a-c]", 800),
+	strings.Repeat("x*", 2000), strings.Repeat(".", 4000), strings.Repeat(`\w`, 2000),
+	strings.Repeat("(?:|ab|ac)", 300), strings.Repeat("a?b?c?d?e?", 6), `^\pL{990}$`,
+	`\A\pL{990}\z`, `\pL{8}`, "(?m)^$", `\d+-\d+`, `(?:\pL\pN\pZ)*\pS`,
 }
 
 // Law: a compiled pattern needs no more memory than compileBytes and the cache's weight say.
@@ -216,7 +219,7 @@ func TestREDepth(t *testing.T) {
 			source := strings.Repeat(shape.open, depth) + "a" + strings.Repeat(shape.close, depth)
 			p, err := compileRE(source, reAnywhere)
 			if err != nil {
-				if strings.Contains(err.Error(), "internal") || !strings.Contains(err.Error(), "levels") && !strings.Contains(err.Error(), "nest") && !strings.Contains(err.Error(), "bytes") {
+				if !regexp.MustCompile("levels|nesting|bytes").MatchString(err.Error()) {
 					t.Errorf("%d levels: %v", depth, err)
 				}
 				continue
