@@ -3,6 +3,7 @@ package hook
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -84,6 +85,9 @@ func readCopilot(payload []byte) (*Event, error) {
 		if all[pair[0]] != nil && all[pair[1]] != nil {
 			return nil, fmt.Errorf("the event is not as documented: it has both %s and %s", pair[0], pair[1])
 		}
+	}
+	if all["hook_event_name"] != nil && in.Name == "" {
+		return nil, errors.New("the event is not as documented: hook_event_name is empty")
 	}
 	name := copilotName(all)
 	args := in.ToolArgs

@@ -97,12 +97,26 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o ServeOptions) err
 	select {
 	case <-ended:
 	case <-time.After(2 * p.Deadline): // one deadline for requests, one for session_end
+		p.awaitAnswers()
 		return cmp.Or(err, ErrStuck)
 	}
 	if p.refusal == nil {
 		err = cmp.Or(err, p.loadErr)
 	}
 	return err
+}
+
+// awaitAnswers waits until the watchdog has answered all requests, because a busy machine can delay
+// it. It waits for at most one deadline.
+func (p *picoConn) awaitAnswers() {
+	late := time.After(p.Deadline)
+	for range maxOpenRequests {
+		select {
+		case p.openRequests <- struct{}{}:
+		case <-late:
+			return
+		}
+	}
 }
 
 // load loads the host. A panic counts as a guard that does not load.
