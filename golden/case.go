@@ -279,7 +279,7 @@ func (c *testCase) judge(o *Options) (Result, fileEdit) {
 		r.Status, r.Text = Pruned, "removed: there is no plugin beside the case\n"
 		return r, fileEdit{remove: true}
 	case c.first.err != nil:
-		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err)+c.recordHelp())
+		r.fail(c.lineOfError(c.first.err), "", describe(c.first.err)+c.recordHelp(o))
 	default:
 		m := c.compare(o, &r)
 		return r, m
@@ -327,12 +327,19 @@ func (c *testCase) fails(o *Options) bool {
 }
 
 // recordHelp returns the help for a case with an unanswered effect, or "".
-func (c *testCase) recordHelp() string {
+func (c *testCase) recordHelp(o *Options) string {
 	var unanswered *effects.UnansweredError
 	if !errors.As(c.first.err, &unanswered) {
 		return ""
 	}
-	return "  help: starhost test --record " + shellwords.Quote(c.id) + "\n"
+	record := "starhost test --record " + shellwords.Quote(c.id)
+	switch {
+	case c.isTrusted(o):
+		return "  help: " + record + "\n"
+	case o.Record:
+		return "  help: starhost trust (without it --record runs only effects that your own config grants)\n"
+	}
+	return "  help: starhost trust, then " + record + " (which runs programs and requests of these plugins)\n"
 }
 
 // describeParts returns a line for each part.

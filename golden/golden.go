@@ -54,6 +54,10 @@ type Options struct {
 	// Plugins are Go plugins of the calling program. Each case's host gets them after the
 	// case's own plugins.
 	Plugins []starhost.Plugin
+	// Trusted reports whether the user trusts the files of a folder. Record runs real effects for
+	// cases in other folders only if the grants of Config allow them, and without secrets, because
+	// a case and its plugins could otherwise run any program. Nil trusts all folders.
+	Trusted func(folder string) bool
 	// Getenv returns environment variables: CI, and secrets for Record. Nil means an empty
 	// environment.
 	Getenv func(string) string

@@ -2,6 +2,8 @@ package golden
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -13,14 +15,25 @@ import (
 // effect once.
 type recording struct {
 	getenv func(string) string // the machine's environment, which has secrets
+	grants map[string][]string // all that plugins of a case may do that the user does not trust; else nil
 	lines  []string
 	seen   map[string]bool // effects
 }
 
 // allowEffects lets the plugins of a host reach the network, programs, and secrets of the
-// machine that the case does not set.
+// machine that the case does not set. Plugins of a case that the user does not trust get only
+// the effects of r.grants, and no secrets.
 func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) {
-	o.World.HTTP, o.World.Exec, o.World.Answers, o.World.Secrets = &effects.HTTP{}, &effects.Exec{}, nil, nil
+	o.World.HTTP, o.World.Exec, o.World.Answers = &effects.HTTP{}, &effects.Exec{}, nil
+	o.Host.Record = r.add
+	if r.grants != nil {
+		clear(o.Config.Grants)
+		for _, s := range o.Sources {
+			o.Config.Grants[s.Name] = r.grants[s.Name]
+		}
+		return
+	}
+	o.World.Secrets = nil
 	o.LookupEnv = func(name string) (string, bool) {
 		value := lookup(name)
 		if real := r.getenv(name); real != "" && value == defaultValue(name) {
@@ -28,7 +41,6 @@ func (r *recording) allowEffects(o *loader.Options, lookup func(string) string) 
 		}
 		return value, true
 	}
-	o.Host.Record = r.add
 }
 
 // add adds an effect, unless cases need no line for its kind.
@@ -61,11 +73,20 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 		if o.Getenv == nil {
 			st.recording.getenv = func(string) string { return "" }
 		}
+		if !c.isTrusted(o) {
+			st.recording.grants = map[string][]string{}
+			maps.Copy(st.recording.grants, o.Config.Grants)
+		}
 		st.run(ctx, c) // a failure is reported by the later runs
 		st.closeHosts()
 		c.record(strings.Join(st.recording.lines, ""))
 	}
 	return ctx.Err()
+}
+
+// isTrusted reports whether the user trusts the case and the plugin beside it.
+func (c *testCase) isTrusted(o *Options) bool {
+	return o.Trusted == nil || o.Trusted(filepath.Dir(c.file.Real))
 }
 
 // record replaces the case's effects.jsonl.

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +33,10 @@ func (a *app) testCommand() *cobra.Command {
 		Long: `Run the golden cases of plugins, each twice: the files NAME/golden/*.txtar of a
 plugin folder NAME, golden/NAME_*.txtar beside NAME.star. PATH::CASE is one case.
 
+--record runs programs and requests of plugins, with real secrets, in projects that
+starhost trust names. In others it runs only the effects that your own config grants,
+without secrets.
+
 It exits with 1 if a case fails or there is none, with 3 if none could start. The
 formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 		Example: `  starhost test plugins
@@ -39,7 +46,7 @@ formats are pretty, json, junit, and github for annotations in GitHub Actions.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.update, "update", false, "rewrite the expected output of the cases, and show the difference")
 	flags.BoolVar(&f.prune, "prune", false, "remove unused files, variables, effects and events, and cases whose plugin is gone")
-	flags.BoolVar(&f.record, "record", false, "run the cases with the effects that they have, and rewrite their effects.jsonl")
+	flags.BoolVar(&f.record, "record", false, "run the cases with their real effects, if you trust the project, and rewrite their effects.jsonl")
 	flags.StringVar(&f.run, "run", "", "run only cases whose name matches this `REGEXP`")
 	flags.Uint64VarP(&f.jobs, "jobs", "j", 0, "run `N` cases at a time (default one for each CPU)")
 	flags.BoolVar(&f.once, "once", false, "run each case once: quicker, but results that change between runs go unseen")
@@ -57,7 +64,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 	o := golden.Options{
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
-		Getenv: a.getenv, Coverage: f.coverage.isWanted(), Cache: a.programCache(),
+		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.programCache(),
 	}
 	if err == nil {
 		err = f.coverage.check()
@@ -77,6 +84,36 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 		return a.watchTests(ctx, f, o)
 	}
 	return a.testOnce(ctx, f, o)
+}
+
+// trustedFolders returns a function that reports whether a folder is in a project that the user
+// trusts. It is safe for concurrent use.
+func (a *app) trustedFolders() func(folder string) bool {
+	var mu sync.Mutex
+	known := map[string]bool{}
+	return func(folder string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		trusted, ok := known[folder]
+		if !ok {
+			trusted = a.isTrusted(folder)
+			known[folder] = trusted
+		}
+		return trusted
+	}
+}
+
+// isTrusted reports whether the user trusts the project of the nearest config in or above a folder.
+func (a *app) isTrusted(folder string) bool {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, loader.ConfigName)); err == nil {
+			plan, err := loader.TrustOptions{Dir: dir, Getenv: a.getenv}.Plan()
+			return err == nil && (plan.State == loader.Trusted || plan.State == loader.TrustedPath)
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 // testOnce runs the cases and prints their results.
