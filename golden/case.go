@@ -251,13 +251,35 @@ func (m *fileEdit) apply(c *testCase, r *Result) {
 	var err error
 	switch {
 	case m.remove:
-		err = pathless(os.Remove(c.file.Real))
+		if err = c.checkWritable(); err == nil {
+			err = pathless(os.Remove(c.file.Real))
+		}
 	case !bytes.Equal(m.text, c.src):
-		err = pathless(effects.ReplaceFile(c.file.Real, m.text, 0o666))
+		err = c.rewrite(m.text)
 	}
 	if err != nil {
 		r.fail(1, writeError(r.File, err).Error(), "")
 	}
+}
+
+// rewrite replaces the text of the case's file.
+func (c *testCase) rewrite(text []byte) error {
+	if err := c.checkWritable(); err != nil {
+		return err
+	}
+	return pathless(effects.ReplaceFile(c.file.Real, text, 0o666))
+}
+
+// checkWritable refuses links, also of the folder golden/, because their targets may be outside of
+// the project.
+func (c *testCase) checkWritable() error {
+	if info, err := os.Lstat(c.file.Real); err == nil && !info.Mode().IsRegular() {
+		return errors.New("got a link or a special file, want a regular file")
+	}
+	if info, err := os.Lstat(filepath.Dir(c.file.Real)); err == nil && c.inGoldenFolder() && !info.IsDir() {
+		return fmt.Errorf("its folder %s is a link, want a folder", caseFolder)
+	}
+	return nil
 }
 
 func writeError(file string, err error) error {

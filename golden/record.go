@@ -96,7 +96,7 @@ func (c *testCase) record(lines string) {
 		return
 	}
 	src := replaceSection(c.src, effectsFile, lines)
-	if err := pathless(effects.ReplaceFile(c.file.Real, src, 0o666)); err != nil {
+	if err := c.rewrite(src); err != nil {
 		c.problem = writeError(c.file.Shown, err)
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -133,7 +132,7 @@ const maxInput = 16 << 20
 func (a *app) readText(name string) (string, error) {
 	in := a.stdin
 	if name != "-" {
-		f, err := os.Open(a.path(name))
+		f, err := openFile(a.path(name))
 		if err != nil {
 			return "", wrapFileError(name, err)
 		}

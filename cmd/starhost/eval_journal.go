@@ -43,14 +43,14 @@ func (r *recorder) startJournal(h effects.Header) {
 
 // openJournal reads the journal of --replay.
 func (a *app) openJournal(name string) (*effects.Replay, error) {
-	file, err := os.Open(a.path(name))
+	if info, err := os.Stat(a.path(name)); err == nil && info.IsDir() {
+		return nil, usagef("--replay: %s is a folder, want a journal that --record wrote", name)
+	}
+	file, err := openFile(a.path(name))
 	if err != nil {
 		return nil, wrapFileError(name, err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, usagef("--replay: %s is a folder, want a journal that --record wrote", name)
-	}
 	replay, err := effects.ReadJournal(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

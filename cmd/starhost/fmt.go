@@ -14,7 +14,6 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 	"github.com/spf13/cobra"
 
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/golden"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/loader"
@@ -226,7 +225,7 @@ func starFilesAt(p loader.Path) ([]loader.Path, error) {
 
 // formatFile formats a file, and writes it if inPlace is set.
 func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
-	before, err := os.ReadFile(p.Real)
+	before, err := readFile(p.Real)
 	if err != nil {
 		return formattedJSON{}, wrapFileError(p.Shown, err)
 	}
@@ -236,7 +235,7 @@ func formatFile(p loader.Path, inPlace bool) (formattedJSON, error) {
 	}
 	out := newFormattedJSON(p.Shown, string(before), after)
 	if out.Changed && inPlace {
-		err = wrapFileError(p.Shown, effects.ReplaceFile(p.Real, []byte(after), 0o666))
+		err = wrapFileError(p.Shown, rewriteFile(p.Real, []byte(after)))
 	}
 	return out, err
 }

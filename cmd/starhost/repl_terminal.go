@@ -190,7 +190,7 @@ func (h *history) Len() int { return len(h.lines) }
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
 func (h *history) load() {
-	text, err := os.ReadFile(h.file)
+	text, err := readFile(h.file)
 	if err != nil {
 		return // no history yet
 	}

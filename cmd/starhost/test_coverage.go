@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -51,7 +50,7 @@ func (f *coverageFlags) report(a *app, s *golden.Summary) {
 
 // writeChanged writes a file unless it has the same text, because --watch may watch it.
 func writeChanged(name, text string) error {
-	if old, err := os.ReadFile(name); err == nil && string(old) == text {
+	if old, err := readFile(name); err == nil && string(old) == text {
 		return nil
 	}
 	return effects.ReplaceFile(name, []byte(text), 0o666)
