@@ -143,10 +143,20 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 	return nil
 }
 
+// knownCode returns the code, or "" if no effect fails with it: a file could otherwise claim that
+// starhost has a bug.
+func (e *entryError) knownCode() string {
+	isLimit := strings.HasPrefix(e.Code, "E04")
+	if isLimit || slices.ContainsFunc(codes, func(c Code) bool { return c.Code == e.Code }) {
+		return e.Code
+	}
+	return ""
+}
+
 // decodeReply returns the reply or the error of an entry.
 func decodeReply[T any](e entry) (reply T, err error) {
 	if e.Err != nil {
-		return reply, &Error{Msg: e.Err.Message, code: e.Err.Code, cause: causes[e.Err.Cause]}
+		return reply, &Error{Msg: e.Err.Message, code: e.Err.knownCode(), cause: causes[e.Err.Cause]}
 	}
 	if len(e.Reply) == 0 {
 		return reply, nil

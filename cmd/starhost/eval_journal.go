@@ -163,6 +163,7 @@ func (e *evaluation) changesSinceRecording(f *evalFlags) string {
 // reportDivergence reports a divergence without results of the turn.
 func (a *app) reportDivergence(f *evalFlags, e *evaluation, err error) {
 	e.turn, e.prompt, e.call, e.fire, e.expr, a.logs = nil, nil, nil, nil, nil, nil
+	e.readsClock = false
 	a.addError(err)
 	if changed := e.changesSinceRecording(f); changed != "" {
 		a.warnings = append(a.warnings, loader.Warning{Place: loader.Place{File: f.replay}, Msg: "not as it was recorded: " + changed})

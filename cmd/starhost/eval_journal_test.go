@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -166,4 +167,56 @@ func secretForms(secret string) []string {
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte("bot:" + secret)),
 		base64.URLEncoding.EncodeToString([]byte("bot:" + secret)), base64.StdEncoding.EncodeToString([]byte("token " + secret)),
 	}
+}
+
+// TestReplayReadsClock replays a journal with a plugin that reads ctx.now since: every format
+// reports where, and none panics.
+func TestReplayReadsClock(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"a.star":     `register_hook("pre_llm_call", lambda: "hi")`,
+		"now/a.star": `register_hook("pre_llm_call", lambda ctx: str(ctx.now))`,
+	})
+	runIn(t, dir, exitOK, "eval", "a.star", "-p", "hi", "--record", "j")
+	for _, flag := range []string{"-v", "--explain", "-Fjson", "-Ftext", "-Fopenai", "-Fanthropic"} {
+		out, diagnostics := runIn(t, dir, exitNegative, "eval", "now/a.star", "--replay", "j", flag)
+		if !strings.Contains(diagnostics, "a.star:1:50: replay: ") || strings.Contains(out, "1970") {
+			t.Errorf("%s: got %s%s", flag, out, diagnostics)
+		}
+	}
+}
+
+// TestForgedCode checks that a code in a journal does not make a failure a bug of starhost, nor an
+// interrupt.
+func TestForgedCode(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"a.star": `plugin(permissions = ["fs.read:**"])
+
+register_fragment_loader("note", lambda ctx, arg: ctx.fs.read("none"))
+`})
+	flags := []string{"eval", "a.star", "--grant", "fs.read:**"}
+	runIn(t, dir, exitFile, append(flags, "-p", "hi", "-f", "note:y", "--record", "j")...)
+	journal, err := os.ReadFile(filepath.Join(dir, "j"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`"code":"E\d+"`)
+	for _, forged := range []string{"E9999", "E0111", "E0709", "E0707", "", "x\x1b"} {
+		text := code.ReplaceAllString(string(journal), `"code":`+string(mustJSON(forged)))
+		if text == string(journal) {
+			t.Fatalf("the journal has no code: %s", text)
+		}
+		writeFiles(t, dir, map[string]string{"j": text})
+		runIn(t, dir, exitPlugin, append(flags, "--replay", "j")...)
+	}
+}
+
+// runIn runs the program in a folder, and checks its exit code.
+func runIn(t *testing.T, dir string, want int, args ...string) (out, diagnostics string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if got := run(t.Context(), append([]string{"-C", dir, "--no-config"}, args...), strings.NewReader(""), &stdout, &stderr); got != want {
+		t.Errorf("%q: got exit code %d, want %d\n%s%s", args, got, want, stdout.String(), stderr.String())
+	}
+	return stdout.String(), stderr.String()
 }

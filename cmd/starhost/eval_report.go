@@ -30,7 +30,7 @@ func (a *app) printReport(f *evalFlags, e *evaluation) {
 		a.printLine("against", e.against.text)
 		a.out.WriteString(e.against.diff)
 	}
-	if f.explain {
+	if f.explain && e.turn != nil { // a replay that differs has no turn
 		a.printSteps(e)
 	}
 	if e.prompt != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,18 @@ func describe(err error) problem {
 	if p.exit == 0 {
 		p.exit = exitOf(p.code)
 	}
+	if p.exit == exitBug && !isBug(err) { // the code comes from a text, as that of a journal
+		p.exit = exitPlugin
+	}
 	return p
+}
+
+// isBug reports whether an error is one of the types that stand for a bug of starhost.
+func isBug(err error) bool {
+	var own *panicError
+	var handler *starhost.PanicError
+	var script *starlark.InternalError
+	return errors.As(err, &own) || errors.As(err, &handler) || errors.As(err, &script)
 }
 
 func asPanic(err error, p *problem) bool {
@@ -258,6 +270,6 @@ func asCoded(err error, p *problem) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	p.code = e.Code()
+	p.code = cmp.Or(e.Code(), p.code)
 	return true
 }
