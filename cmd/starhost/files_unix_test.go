@@ -37,7 +37,8 @@ func TestPipesNeverWait(t *testing.T) {
 			var out, diagnostics bytes.Buffer
 			done := make(chan int, 1)
 			go func() {
-				done <- run(t.Context(), append([]string{"-C", dir}, strings.Split(command, " ")...), strings.NewReader(""), &out, &diagnostics)
+				args := append([]string{"-C", dir}, strings.Split(command, " ")...)
+				done <- run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
 			}()
 			select {
 			case <-done:
@@ -74,7 +75,8 @@ func TestRewriteRefusesLinks(t *testing.T) {
 					}
 				}
 				var out, diagnostics bytes.Buffer
-				code := run(t.Context(), append([]string{"-C", dir}, strings.Split(command, " ")...), strings.NewReader(""), &out, &diagnostics)
+				args := append([]string{"-C", dir}, strings.Split(command, " ")...)
+				code := run(t.Context(), args, strings.NewReader(""), &out, &diagnostics)
 				if text := out.String() + diagnostics.String(); code == exitOK || !strings.Contains(text, " link") {
 					t.Errorf("got exit code %d, %s", code, text)
 				}
