@@ -70,6 +70,19 @@ func (t *Turn) addSteps(l *Lane, err error) error {
 	return errtext.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)
 }
 
+// chargeSteps adds steps that the host used for a plugin to the plugin's share of the running
+// event, or to the handler whose call fired the event.
+func (t *Turn) chargeSteps(ctx context.Context, plugin string, steps uint64) {
+	if outer := LaneOf(ctx); outer != nil {
+		outer.AddUsage(steps, 0)
+		return
+	}
+	lane := Lane{Plugin: plugin}
+	share := t.shares[plugin]
+	share.steps += min(steps, math.MaxUint64-share.steps)
+	t.setShare(&lane, share)
+}
+
 func (t *Turn) setShare(l *Lane, share pluginShare) {
 	if t.shares == nil {
 		t.shares = map[string]pluginShare{}

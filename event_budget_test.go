@@ -2,6 +2,7 @@ package starhost_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -154,4 +155,64 @@ func TestEventStepsOfAvailable(t *testing.T) {
 	p.EventSteps = 1000
 	turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
 	diff(t, "tools asked, on offer, and errors", [3]int{2, 2, 1}, [3]int{asked, turn.Tools().Len(), len(turn.Errors())})
+}
+
+// slowSchema is a schema whose validation takes some 200,000 steps for slowArguments.
+const slowSchema = `{"type":"object","properties":{"x":{"type":"string","pattern":"(?:a?){900}x"}}}`
+
+var slowArguments = json.RawMessage(`{"x":"` + strings.Repeat("a", 1000) + `"}`)
+
+// The host charges the validation of arguments to the plugin that causes it: by calling a tool, or
+// by changing the arguments of a call.
+func TestEventStepsOfValidation(t *testing.T) {
+	tool := starhost.Tool{Name: "x", Description: "X.", Parameters: json.RawMessage(slowSchema), Call: func(
+		context.Context, *starhost.Turn, starhost.ToolCall,
+	) (starhost.Result, error) {
+		return starhost.Result{}, nil
+	}}
+	validations, refusals := 0, 0
+	caller := plugin("caller", starhost.Hook{Event: "post_tool_call", Call: func(
+		ctx context.Context, turn *starhost.Turn, _ *starhost.Event,
+	) (starhost.Decision, error) {
+		for range 100 {
+			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "x", Arguments: slowArguments})
+			switch {
+			case err != nil:
+				return starhost.Decision{}, err
+			case strings.Contains(reply.Result.ForLLM, "[limits] event raises"):
+				refusals++
+			default:
+				validations++
+			}
+		}
+		return starhost.Decision{}, nil
+	}})
+	caller.Tools, caller.EventSteps = []starhost.Tool{tool}, 1_000_000
+	turn := begin(t, newHost(t, starhost.Options{}, caller), starhost.Request{})
+	if _, err := turn.Prompt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := turn.Fire(t.Context(), &starhost.Event{Name: "post_tool_call", Tool: "y"}); err != nil {
+		t.Fatal(err)
+	}
+	if validations < 1 || validations > 10 || refusals != 100-validations {
+		t.Errorf("calls: got %d validations and %d refusals, want at most 10 validations", validations, refusals)
+	}
+
+	changes := 0
+	changer := plugin("changer", starhost.Hook{Event: pre, Call: func(
+		context.Context, *starhost.Turn, *starhost.Event,
+	) (starhost.Decision, error) {
+		changes++
+		return starhost.Modify("arguments", json.RawMessage(strings.Replace(string(slowArguments), "a", "b", changes))), nil
+	}})
+	changer.Tools, changer.EventSteps = []starhost.Tool{tool}, 100_000
+	turn = begin(t, newHost(t, starhost.Options{}, changer), starhost.Request{})
+	if _, err := turn.Prompt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: "x", Arguments: json.RawMessage(`{"x":"x"}`)})
+	if err != nil || !strings.HasPrefix(reply.Result.ForLLM, "a hook changed the arguments: ") {
+		t.Errorf("changed arguments: got %.100s, %v, want a problem", reply.Result.ForLLM, err)
+	}
 }

@@ -110,13 +110,14 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	f.hookCount = len(hooks)
 	f.deadline = f.turn.startEvent(ctx)
 	changed := 0 // number of handlers that ran before the last change of the arguments
+	changer := ""
 	for i, h := range hooks {
 		before := e.Arguments
 		if err := f.callHook(ctx, h, e, false); err != nil {
 			return err
 		}
 		if !bytes.Equal(before, e.Arguments) {
-			changed = i
+			changed, changer = i, h.plugin
 		}
 	}
 	for _, h := range hooks[:changed] {
@@ -126,17 +127,21 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 		}
 	}
 	if !bytes.Equal(given, e.Arguments) {
-		f.problems = f.turn.argumentProblems(e)
+		f.problems = f.turn.argumentProblems(ctx, e, changer)
 	}
 	return nil
 }
 
-// argumentProblems returns the problems of the arguments of the event's tool call.
-func (t *Turn) argumentProblems(e *Event) []string {
-	if tool := t.toolOf(e); tool != nil {
-		return tool.schema.Validate(e.Arguments)
+// argumentProblems returns the problems of the arguments of the event's tool call, which a plugin
+// changed. It charges the work to the plugin.
+func (t *Turn) argumentProblems(ctx context.Context, e *Event, plugin string) []string {
+	tool := t.toolOf(e)
+	if tool == nil {
+		return nil
 	}
-	return nil
+	problems, steps := tool.schema.Validate(e.Arguments)
+	t.chargeSteps(ctx, plugin, steps)
+	return problems
 }
 
 // hasHooks reports whether an event has hooks. Without hooks, callers need not prepare the event.

@@ -3,6 +3,7 @@ package starhost
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,7 +109,9 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	if problem != "" {
 		return failedReply(call, problem), nil
 	}
-	if p := tool.schema.Validate(call.Arguments); p != nil {
+	if p, err := t.validate(ctx, tool, call.Arguments); err != nil {
+		return failedReply(call, err.Error()), nil
+	} else if p != nil {
 		return failedReply(call, problemText(call.Name, p)), nil
 	}
 	e := t.newEvent("pre_tool_call")
@@ -136,6 +139,20 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 		return reply, err
 	}
 	return reply, t.postTool(ctx, e, &reply)
+}
+
+// validate returns the problems of a call's arguments. If a handler makes the call, the host
+// charges the work to the handler's plugin. The error says that its budget is spent.
+func (t *Turn) validate(ctx context.Context, tool *Tool, arguments json.RawMessage) ([]string, error) {
+	lane := LaneOf(ctx)
+	if lane != nil && lane.MaxSteps > 0 && lane.Steps >= lane.MaxSteps {
+		return nil, errtext.Errorf("the handlers of %s used %d steps in this event, which [limits] event raises", lane.Plugin, lane.Steps)
+	}
+	problems, steps := tool.schema.Validate(arguments)
+	if lane != nil {
+		lane.AddUsage(steps, 0)
+	}
+	return problems, nil
 }
 
 // lookupTool returns an offered tool that the host can run.

@@ -18,23 +18,46 @@ const maxProblems = 50
 // argument. It returns nil if args are valid. The library reports only the first problem, so
 // Validate asks it about each value by itself. Validate reports a rule about several values at once
 // only if each of the values is valid.
-func (s *Schema) Validate(args json.RawMessage) []string {
+//
+// Validate refuses arguments whose validation could take more than about 100 ms, and returns only
+// the first problem if finding all of them could take longer. steps is a bound of the work, which
+// callers charge to the plugin that caused the validation.
+func (s *Schema) Validate(args json.RawMessage) (problems []string, steps uint64) {
 	c, err := s.compile()
 	if err != nil {
-		return []string{err.Error()}
+		return []string{err.Error()}, 0
 	}
-	return c.validate(args)
+	problems, work := c.validate(args)
+	return problems, uint64(1 + work/stepWork)
 }
 
-func (s *compiledSchema) validate(args json.RawMessage) []string {
+func (s *compiledSchema) validate(args json.RawMessage) (problems []string, work int) {
+	if work := decodingWork(args); work > maxWork {
+		return []string{errtext.Format("arguments: decoding %d bytes would take too long: want fewer", len(args))}, len(args) / stepWork
+	}
 	values, err := jsontext.DecodeObject(args)
 	if err != nil {
-		return []string{"arguments: " + err.Error()}
+		return []string{"arguments: " + err.Error()}, len(args) * byteWork
+	}
+	size := sizeOf(values)
+	work, largest := s.plan.validationWork(&size)
+	if work > maxWork {
+		problem := errtext.Format("%q: checking %d bytes of arguments by the schema would take too long: want fewer",
+			largest, len(args))
+		return []string{problem}, work
 	}
 	broken := validateSafely(s.whole, values)
 	if broken == nil {
-		return nil
+		return nil, work
 	}
+	if all := s.plan.detailsWork(work, &size); all <= maxWork {
+		return s.problems(values, broken), all
+	}
+	return []string{"arguments: " + problemOf(broken)}, work
+}
+
+// problems returns the problems of values that the whole schema refuses.
+func (s *compiledSchema) problems(values map[string]any, broken error) []string {
 	problems := missingIn(s.root, values, "")
 	for _, name := range sortedKeys(values) {
 		if len(problems) > maxProblems {

@@ -54,7 +54,7 @@ const maxCachedSchemas = 256 << 10
 type textCache struct {
 	mu     sync.Mutex
 	byText map[string]*compiledSchema
-	bytes  int // size of all texts
+	bytes  int // size of all texts, and of the programs of their patterns
 }
 
 // compile returns the cached schema of a text, or compiles the text and caches the result.
@@ -69,10 +69,11 @@ func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := len(raw) + s.plan.patterns
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.bytes += len(raw); c.byText == nil || c.bytes > maxCachedSchemas {
-		c.byText, c.bytes = map[string]*compiledSchema{}, len(raw)
+	if c.bytes += size; c.byText == nil || c.bytes > maxCachedSchemas {
+		c.byText, c.bytes = map[string]*compiledSchema{}, size
 	}
 	c.byText[string(raw)] = s
 	return s, nil
@@ -81,6 +82,7 @@ func (c *textCache) compile(raw json.RawMessage) (*compiledSchema, error) {
 // A compiledSchema is ready to validate arguments.
 type compiledSchema struct {
 	root   *jsonschema.Schema
+	plan   *workPlan
 	whole  *jsonschema.Resolved
 	names  []string // the sorted names of the properties
 	closed bool     // no other argument is allowed
@@ -108,6 +110,9 @@ func compileText(raw json.RawMessage) (*compiledSchema, error) {
 		}
 	}
 	if err := checkSize(raw, root); err != nil {
+		return nil, err
+	}
+	if s.plan, err = planWork(root); err != nil {
 		return nil, err
 	}
 	if s.whole, err = resolve(root); err != nil {

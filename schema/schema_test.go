@@ -53,7 +53,7 @@ func TestValidate(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range []*schema.Schema{s, schema.Defer(json.RawMessage(tt.schema))} {
-				got := strings.Join(s.Validate(json.RawMessage(tt.args)), "\n")
+				got := strings.Join(problemsOf(s, tt.args), "\n")
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Error(diff)
 				}
