@@ -1,4 +1,5 @@
-// Package jsontext reads JSON text that others wrote, and quotes it in messages.
+// Package jsontext reads JSON text that others wrote: with offsets and repeated names, or part by
+// part. It also clips and escapes text for messages.
 package jsontext
 
 import (

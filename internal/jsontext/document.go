@@ -1,0 +1,250 @@
+package jsontext
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+)
+
+// A Document is a JSON text with the offsets of its values. It finds all values in one pass and
+// decodes only the values that a caller asks for, so a caller can leave the bytes of the others as
+// they are. encoding/json reports neither offsets nor the order of members nor repeated names.
+type Document struct {
+	Text  string
+	nodes []node // a value comes before the values inside it; a member of an object is a key and a value
+}
+
+// A node is one value of a document: Text[start:end].
+type node struct {
+	start, end int32
+	next       int32 // the index of the first node after this value and the values inside it
+	kind       byte
+	isVerbatim bool // a string without escapes, so that its bytes are its value
+}
+
+// These are the kinds of nodes: the first byte of the value, or 'n' for numbers and words.
+const (
+	Object = '{'
+	Array  = '['
+	String = '"'
+	Scalar = 'n'
+)
+
+// NoNode is the index of a missing value.
+const NoNode = -1
+
+// Errors of [Parse].
+var (
+	ErrTooDeep = errors.New("the text is nested too deep")
+	errString  = errors.New("a string with a character or an escape that JSON does not allow")
+	errNumber  = errors.New("a number that JSON does not allow")
+	errKey     = errors.New("a key that is no string")
+	errTooLong = errors.New("a text of 2 GiB or more")
+)
+
+// Parse finds the values of a text, which must be one JSON value. A value may be inside maxDepth
+// arrays and objects. Parse accepts the texts that encoding/json accepts. The values refer to the
+// text and do not copy it.
+func Parse(text string, maxDepth int) (Document, error) {
+	if len(text) > math.MaxInt32 {
+		return Document{}, errTooLong
+	}
+	p := parser{Reader: Reader{Text: text}, maxDepth: maxDepth}
+	err := p.readValue(0)
+	if err == nil {
+		err = p.End()
+	}
+	if err != nil {
+		return Document{}, err
+	}
+	return Document{Text: text, nodes: p.nodes}, nil
+}
+
+// A parser collects the nodes of a document.
+type parser struct {
+	Reader
+	maxDepth int
+	nodes    []node
+}
+
+// readValue reads a value that is inside depth others.
+func (p *parser) readValue(depth int) error {
+	if depth > p.maxDepth {
+		return ErrTooDeep
+	}
+	c, err := p.Peek()
+	if err != nil {
+		return err
+	}
+	at := len(p.nodes)
+	p.nodes = append(p.nodes, node{start: int32(p.At), kind: c})
+	switch {
+	case c == Object, c == Array:
+		err = p.readValues(c, depth)
+	case c == String:
+		err = p.readString(&p.nodes[at])
+	case c == '-' || IsDigit(c):
+		p.nodes[at].kind = Scalar
+		if text, _ := p.Number(); !IsNumber(text) {
+			err = errNumber
+		}
+	default:
+		p.nodes[at].kind = Scalar
+		_, err = p.Word()
+	}
+	p.nodes[at].end, p.nodes[at].next = int32(p.At), int32(len(p.nodes))
+	return err
+}
+
+// readString reads a string into its node.
+func (p *parser) readString(n *node) error {
+	q, err := p.Quoted()
+	if err == nil && !q.IsStrict() {
+		err = errString
+	}
+	n.isVerbatim = err == nil && q.isVerbatim()
+	return err
+}
+
+// readValues reads an object or an array.
+func (p *parser) readValues(kind byte, depth int) error {
+	p.At++
+	closing := kind + 2 // the bracket of objects and of arrays
+	more, err := p.More(closing, true)
+	for more && err == nil {
+		if kind == Object {
+			err = p.readKey()
+		}
+		if err == nil {
+			err = p.readValue(depth + 1)
+		}
+		if err == nil {
+			more, err = p.More(closing, false)
+		}
+	}
+	return err
+}
+
+// readKey reads the name of a member and the colon after it.
+func (p *parser) readKey() error {
+	if c, err := p.Peek(); err != nil || c != String {
+		return errKey
+	}
+	if err := p.readValue(0); err != nil {
+		return err
+	}
+	return p.Colon()
+}
+
+// Len returns the number of values and keys.
+func (d *Document) Len() int { return len(d.nodes) }
+
+// Kind returns the kind of a value, 0 for a missing one.
+func (d *Document) Kind(i int) byte {
+	if i == NoNode {
+		return 0
+	}
+	return d.nodes[i].kind
+}
+
+// HasKind reports whether a value is present and of a kind.
+func (d *Document) HasKind(i int, kind byte) bool { return i != NoNode && d.nodes[i].kind == kind }
+
+// Span returns the offsets of the first byte of a value and of the byte after it.
+func (d *Document) Span(i int) (start, end int) { return int(d.nodes[i].start), int(d.nodes[i].end) }
+
+// TextAt returns the JSON of a value, "" for a missing value.
+func (d *Document) TextAt(i int) string {
+	if i == NoNode {
+		return ""
+	}
+	return d.Text[d.nodes[i].start:d.nodes[i].end]
+}
+
+// CopyAt returns a copy of a value's JSON, nil for a missing value.
+func (d *Document) CopyAt(i int) json.RawMessage {
+	if i == NoNode {
+		return nil
+	}
+	return json.RawMessage(d.TextAt(i))
+}
+
+// next returns the index of the first node after a value and the values inside it.
+func (d *Document) next(i int) int { return int(d.nodes[i].next) }
+
+// Member returns the value of an object's member. If two members have the name, the last one
+// counts, as in encoding/json.
+func (d *Document) Member(object int, name string) int {
+	found := NoNode
+	for key, value := range d.Members(object) {
+		if d.keyEquals(key, name) {
+			found = value
+		}
+	}
+	return found
+}
+
+// keyEquals reports whether a key equals a name.
+func (d *Document) keyEquals(key int, name string) bool {
+	if !d.nodes[key].isVerbatim {
+		return d.StringAt(key) == name
+	}
+	text := d.TextAt(key)
+	return text[1:len(text)-1] == name
+}
+
+// Members yields the keys and values of an object, and nothing for other values.
+func (d *Document) Members(object int) func(func(key, value int) bool) {
+	return func(yield func(key, value int) bool) {
+		if !d.HasKind(object, Object) {
+			return
+		}
+		for key := object + 1; key < d.next(object); key = d.next(key + 1) {
+			if !yield(key, key+1) {
+				return
+			}
+		}
+	}
+}
+
+// Elements returns the values of an array, and nothing for other values.
+func (d *Document) Elements(array int) (list []int) {
+	if !d.HasKind(array, Array) {
+		return nil
+	}
+	n := 0
+	for i := array + 1; i < d.next(array); i = d.next(i) {
+		n++
+	}
+	list = make([]int, 0, n)
+	for i := array + 1; i < d.next(array); i = d.next(i) {
+		list = append(list, i)
+	}
+	return list
+}
+
+// StringAt returns a copy of the text of a string, "" for other values.
+func (d *Document) StringAt(i int) string {
+	if !d.HasKind(i, String) {
+		return ""
+	}
+	text := d.TextAt(i)
+	if d.nodes[i].isVerbatim {
+		return strings.Clone(text[1 : len(text)-1])
+	}
+	var s string
+	_ = json.Unmarshal([]byte(text), &s) // it is a valid string
+	return s
+}
+
+// IntegerAt returns a whole number, 0 for other values.
+func (d *Document) IntegerAt(i int) (n int64) {
+	if d.HasKind(i, Scalar) {
+		_ = json.Unmarshal([]byte(d.TextAt(i)), &n) // n stays 0 if it is no number
+	}
+	return n
+}
+
+// IsTrue reports whether a value is the word true.
+func (d *Document) IsTrue(i int) bool { return d.TextAt(i) == "true" }
