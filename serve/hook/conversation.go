@@ -21,7 +21,7 @@ type conversation struct {
 
 // conversation decodes an array of messages.
 func (d *document) conversation(array int) *conversation {
-	places := d.elements(array)
+	places := d.Elements(array)
 	c := &conversation{places: places, messages: make([]starhost.Message, len(places))}
 	for i, m := range places {
 		c.messages[i] = d.message(m)
@@ -31,11 +31,11 @@ func (d *document) conversation(array int) *conversation {
 
 // message decodes one message.
 func (d *document) message(i int) starhost.Message {
-	switch role := d.stringAt(d.member(i, "role")); role {
+	switch role := d.StringAt(d.Member(i, "role")); role {
 	case roleSystem, starhost.RoleUser, starhost.RoleAssistant, starhost.RoleTool:
 		return starhost.Message{
-			Role: role, Content: fragments.NewText(d.messageText(i)), ToolCalls: d.toolCalls(d.member(i, "tool_calls")),
-			CallID: d.stringAt(d.member(i, "tool_call_id")), ToolName: d.stringAt(d.member(i, "name")),
+			Role: role, Content: fragments.NewText(d.messageText(i)), ToolCalls: d.toolCalls(d.Member(i, "tool_calls")),
+			CallID: d.StringAt(d.Member(i, "tool_call_id")), ToolName: d.StringAt(d.Member(i, "name")),
 		}
 	}
 	return starhost.Message{}
@@ -68,24 +68,24 @@ func (c *conversation) chatMessages() []starhost.Message {
 
 // messageText returns the text of a message: its content, or the text parts of its content.
 func (d *document) messageText(message int) string {
-	content := d.member(message, "content")
-	if d.hasKind(content, arrayNode) {
-		return resultText(d.copyAt(content))
+	content := d.Member(message, "content")
+	if d.HasKind(content, arrayNode) {
+		return resultText(d.CopyAt(content))
 	}
-	return d.stringAt(content)
+	return d.StringAt(content)
 }
 
 // toolCalls decodes the tool calls of a message. Each call's arguments are a string that contains
 // JSON.
 func (d *document) toolCalls(array int) (list []starhost.ToolCall) {
-	for _, c := range d.elements(array) {
-		function := d.member(c, "function")
-		args := d.stringAt(d.member(function, "arguments"))
-		if text, ok := readDocument(args); !ok || !text.hasKind(0, objectNode) {
+	for _, c := range d.Elements(array) {
+		function := d.Member(c, "function")
+		args := d.StringAt(d.Member(function, "arguments"))
+		if text, ok := readDocument(args); !ok || !text.HasKind(0, objectNode) {
 			args = "{}"
 		}
 		list = append(list, starhost.ToolCall{
-			ID: d.stringAt(d.member(c, "id")), Name: d.stringAt(d.member(function, "name")), Arguments: json.RawMessage(args),
+			ID: d.StringAt(d.Member(c, "id")), Name: d.StringAt(d.Member(function, "name")), Arguments: json.RawMessage(args),
 		})
 	}
 	return list

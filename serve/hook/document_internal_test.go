@@ -6,29 +6,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"pgregory.net/rapid"
 )
 
 // decoded returns a value of a document as encoding/json decodes it.
 func (d *document) decoded(i int) any {
-	switch d.nodes[i].kind {
+	switch d.Kind(i) {
 	case objectNode:
 		o := map[string]any{}
-		for key, value := range d.members(i) {
-			o[d.stringAt(key)] = d.decoded(value)
+		for key, value := range d.Members(i) {
+			o[d.StringAt(key)] = d.decoded(value)
 		}
 		return o
 	case arrayNode:
 		list := []any{}
-		for _, e := range d.elements(i) {
+		for _, e := range d.Elements(i) {
 			list = append(list, d.decoded(e))
 		}
 		return list
-	case stringNode:
-		return d.stringAt(i)
+	case jsontext.String:
+		return d.StringAt(i)
 	}
 	var v any
-	_ = json.Unmarshal(d.copyAt(i), &v)
+	_ = json.Unmarshal(d.CopyAt(i), &v)
 	return v
 }
 

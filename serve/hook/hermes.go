@@ -69,7 +69,7 @@ func readHermes(payload []byte) (*Event, error) {
 // last message; hermesHistory omits it.
 func hermesHistory(raw json.RawMessage, words string) ([]starhost.Message, error) {
 	d, ok := readDocument(string(raw))
-	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.hasKind(0, arrayNode)) {
+	if len(raw) > 0 && string(raw) != "null" && (!ok || !d.HasKind(0, arrayNode)) {
 		return nil, errors.New("the event is not as documented: conversation_history: want a list of messages")
 	}
 	history := []starhost.Message{}

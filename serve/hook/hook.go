@@ -219,8 +219,7 @@ func (e *Event) CheckForm() error {
 // [Event.CheckForm] refuses. If the payload names an event that guards cannot refuse, the answer
 // lets it pass.
 func (a *Agent) Refuse(payload []byte, reason string) (*Event, Answer, error) {
-	d := &document{text: payload}
-	all := d.skimObject()
+	all := skimObject(string(payload))
 	e := &Event{agent: a, name: a.nameOf(all), session: all.textField("session_id"), raw: all}
 	if k, ok := a.kinds()[e.name]; ok {
 		e.kind = k

@@ -21,7 +21,7 @@ func readObject(payload []byte, v any) (object, error) {
 	switch {
 	case d.tooDeep:
 		return nil, fmt.Errorf("the event has values more than %d deep in each other", maxNesting)
-	case !ok || !d.hasKind(0, objectNode):
+	case !ok || !d.HasKind(0, objectNode):
 		return nil, errors.New("got no JSON object on standard input")
 	}
 	if err := cmp.Or(d.findAmbiguity(), d.checkNames(0, reflect.TypeOf(v).Elem())); err != nil {

@@ -2,12 +2,12 @@ package hook
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -167,12 +167,11 @@ const handOverAfter = time.Millisecond
 // beginning of a line over [maxRequest]. The last line may lack its newline.
 func (p *picoConn) readLines(ctx context.Context) {
 	for {
-		d := &document{}
-		tooLong, err := d.readLine(p.in)
+		line, tooLong, err := readLine(p.in)
 		if tooLong {
 			p.Log(fmt.Sprintf("a message of over %d bytes was not read", maxRequest))
-			p.refuseLine(d)
-		} else if len(d.text) > 0 && !p.handleLine(ctx, d, time.Now()) {
+			p.refuseLine(line)
+		} else if line != "" && !p.handleLine(ctx, line, time.Now()) {
 			return
 		}
 		switch {
@@ -186,28 +185,30 @@ func (p *picoConn) readLines(ctx context.Context) {
 	}
 }
 
-// readLine reads a line into the document.
-func (d *document) readLine(r *bufio.Reader) (tooLong bool, err error) {
+// readLine reads a line. It returns only the beginning of a line over [maxRequest].
+func readLine(r *bufio.Reader) (line string, tooLong bool, err error) {
+	var b strings.Builder
 	for {
 		part, err := r.ReadSlice('\n')
 		switch {
 		case tooLong:
-		case len(d.text)+len(part) > maxRequest:
-			tooLong, d.text = true, bytes.Clone(d.text[:readAhead]) // PicoClaw writes the method first
+		case b.Len()+len(part) > maxRequest:
+			line, tooLong = strings.Clone(b.String()[:readAhead]), true // PicoClaw writes the method first
+			b.Reset()
 		default:
-			d.text = append(d.text, part...)
+			b.Write(part)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return tooLong, err
+			return line + b.String(), tooLong, err
 		}
 	}
 }
 
 // handleLine answers a message, and reports whether the caller goes on reading.
-func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Time) bool {
-	r, ok := readRequest(d)
+func (p *picoConn) handleLine(ctx context.Context, line string, arrived time.Time) bool {
+	r, ok := readRequest(line)
 	if !ok {
-		p.refuseLine(d)
+		p.refuseLine(line)
 		return true
 	}
 	return p.handleRequest(ctx, r, arrived)
@@ -215,8 +216,8 @@ func (p *picoConn) handleLine(ctx context.Context, d *document, arrived time.Tim
 
 // refuseLine answers a line that starhost cannot read: it is too deep, too long or incomplete.
 // Without an answer PicoClaw would run the call.
-func (p *picoConn) refuseLine(d *document) {
-	all := d.skimObject()
+func (p *picoConn) refuseLine(line string) {
+	all := skimObject(line)
 	r := &request{id: string(all["id"]), method: all.textField("method")}
 	isAnswer := r.method == "" && (all["result"] != nil || all["error"] != nil)
 	if isAnswer || r.id == "" && r.method == "" {

@@ -135,17 +135,17 @@ type picoRequest struct {
 func readPicoRequest(r *request) (*picoRequest, error) {
 	q := &picoRequest{
 		request: r, model: r.param("model"), options: json.RawMessage("{}"),
-		messages: r.member(r.params, "messages"), last: noNode, place: noNode,
+		messages: r.Member(r.params, "messages"), last: noNode, place: noNode,
 	}
-	if options := r.member(r.params, "options"); r.hasKind(options, objectNode) {
-		q.options = r.copyAt(options)
+	if options := r.Member(r.params, "options"); r.HasKind(options, objectNode) {
+		q.options = r.CopyAt(options)
 	}
-	if q.messages != noNode && !r.hasKind(q.messages, arrayNode) && string(r.textAt(q.messages)) != "null" {
+	if q.messages != noNode && !r.HasKind(q.messages, arrayNode) && r.TextAt(q.messages) != "null" {
 		return nil, errShape
 	}
 	c := r.conversation(q.messages)
 	picoclaw.renameTools(c.messages)
-	if slices.ContainsFunc(c.places, func(m int) bool { return !r.hasKind(m, objectNode) }) {
+	if slices.ContainsFunc(c.places, func(m int) bool { return !r.HasKind(m, objectNode) }) {
 		return nil, errShape
 	}
 	q.chat = c.chatMessages()
@@ -181,22 +181,22 @@ type picoOffer struct {
 
 // offeredTools returns the agent's tools under the plugins' names. It omits a tool without a name.
 func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
-	text := q.textAt(q.member(q.params, "tools"))
-	if string(text) == s.offer.text {
+	text := q.TextAt(q.Member(q.params, "tools"))
+	if text == s.offer.text {
 		return s.offer.tools
 	}
-	s.offer = picoOffer{text: string(text)}
-	if len(text) == 0 {
+	s.offer = picoOffer{text: strings.Clone(text)} // text shares the memory of the line
+	if text == "" {
 		return nil
 	}
 	d, _ := readDocument(s.offer.text) // the whole request was valid, so this part is
-	list := d.elements(0)
+	list := d.Elements(0)
 	s.offer.tools = make([]starhost.Tool, 0, len(list))
 	for _, t := range list {
-		f := d.member(t, "function")
+		f := d.Member(t, "function")
 		if name := d.toolName(t); name != "" {
 			s.offer.tools = append(s.offer.tools, starhost.Tool{
-				Name: name, Description: d.stringAt(d.member(f, "description")), Parameters: d.copyAt(d.member(f, "parameters")),
+				Name: name, Description: d.StringAt(d.Member(f, "description")), Parameters: d.CopyAt(d.Member(f, "parameters")),
 			})
 		}
 	}
@@ -205,7 +205,7 @@ func (s *picoSession) offeredTools(q *picoRequest) []starhost.Tool {
 
 // toolName returns the plugins' name of a tool in the agent's list.
 func (d *document) toolName(tool int) string {
-	return picoclaw.pluginToolName(d.stringAt(d.member(d.member(tool, "function"), "name")))
+	return picoclaw.pluginToolName(d.StringAt(d.Member(d.Member(tool, "function"), "name")))
 }
 
 // beforeLLM gathers context for the user's last message.
@@ -325,8 +325,8 @@ func (p *picoConn) editMessage(s *picoSession, q *picoRequest, prompt *starhost.
 	edits := []edit{q.setMember(q.last, "content", mustJSON(text))}
 	if len(s.turnText.media) > 0 {
 		media := []json.RawMessage{}
-		for _, m := range q.elements(q.member(q.last, "media")) {
-			media = append(media, q.copyAt(m))
+		for _, m := range q.Elements(q.Member(q.last, "media")) {
+			media = append(media, q.CopyAt(m))
 		}
 		for _, url := range s.turnText.media {
 			media = append(media, mustJSON(url))
@@ -348,11 +348,11 @@ func (t *picoTurnText) remainingTools(q *picoRequest, left []starhost.Tool) (too
 	if len(gone) == 0 {
 		return nil, false
 	}
-	list := q.elements(q.member(q.params, "tools"))
+	list := q.Elements(q.Member(q.params, "tools"))
 	remaining := []json.RawMessage{}
 	for _, tool := range list {
 		if !slices.Contains(gone, q.toolName(tool)) {
-			remaining = append(remaining, q.copyAt(tool))
+			remaining = append(remaining, q.CopyAt(tool))
 		}
 	}
 	return mustJSON(remaining), len(remaining) < len(list)
@@ -372,14 +372,14 @@ func hasTool(tools []starhost.Tool, name string) bool {
 // afterLLM fires post_llm_call for the model's answer. It never changes an answer that asks for
 // tools, because PicoClaw would read the changed calls without their names.
 func afterLLM(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
-	response := r.member(r.params, "response")
-	if !r.hasKind(response, objectNode) {
+	response := r.Member(r.params, "response")
+	if !r.HasKind(response, objectNode) {
 		return nil, errShape
 	}
-	usage := r.member(response, "usage")
+	usage := r.Member(response, "usage")
 	reply := starhost.Reply{
-		Content: r.messageText(response), ToolCalls: r.toolCalls(r.member(response, "tool_calls")),
-		Usage: starhost.Usage{Input: r.integerAt(r.member(usage, "prompt_tokens")), Output: r.integerAt(r.member(usage, "completion_tokens"))},
+		Content: r.messageText(response), ToolCalls: r.toolCalls(r.Member(response, "tool_calls")),
+		Usage: starhost.Usage{Input: r.IntegerAt(r.Member(usage, "prompt_tokens")), Output: r.IntegerAt(r.Member(usage, "completion_tokens"))},
 	}
 	for i := range reply.ToolCalls {
 		reply.ToolCalls[i].Name = picoclaw.pluginToolName(reply.ToolCalls[i].Name)

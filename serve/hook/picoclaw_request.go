@@ -23,15 +23,16 @@ type request struct {
 }
 
 // readRequest decodes a line. It returns false for a line without a method, which is not a request.
-func readRequest(d *document) (*request, bool) {
-	if !d.read() || !d.hasKind(0, objectNode) {
+func readRequest(line string) (*request, bool) {
+	d, ok := readDocument(line)
+	if !ok || !d.HasKind(0, objectNode) {
 		return nil, false
 	}
 	r := &request{
-		document: d, id: string(d.textAt(d.member(0, "id"))), method: d.stringAt(d.member(0, "method")),
-		params: d.member(0, "params"),
+		document: d, id: d.TextAt(d.Member(0, "id")), method: d.StringAt(d.Member(0, "method")),
+		params: d.Member(0, "params"),
 	}
-	if !d.hasKind(r.params, objectNode) {
+	if !d.HasKind(r.params, objectNode) {
 		r.params = noNode
 	}
 	return r, r.method != ""
@@ -40,7 +41,7 @@ func readRequest(d *document) (*request, bool) {
 // setSession finds the request's conversation and turn. PicoClaw spells the names of these fields
 // as Go does in requests, and in snake case in notifications.
 func (r *request) setSession() {
-	meta, scope := r.member(r.params, "meta"), r.member(r.params, "scope")
+	meta, scope := r.Member(r.params, "meta"), r.Member(r.params, "scope")
 	r.turn = cmp.Or(r.firstText(meta, "TurnID", "turn_id"), r.firstText(scope, "TurnID", "turn_id"))
 	r.session = cmp.Or(r.firstText(meta, "SessionKey", "session_key"), r.firstText(scope, "SessionKey", "session_key"))
 	if r.session == "" {
@@ -54,11 +55,11 @@ func (r *request) setSession() {
 
 // firstText returns the text of the first of two members that is not empty.
 func (r *request) firstText(object int, name, other string) string {
-	return cmp.Or(r.stringAt(r.member(object, name)), r.stringAt(r.member(object, other)))
+	return cmp.Or(r.StringAt(r.Member(object, name)), r.StringAt(r.Member(object, other)))
 }
 
 // param returns a parameter's text.
-func (r *request) param(name string) string { return r.stringAt(r.member(r.params, name)) }
+func (r *request) param(name string) string { return r.StringAt(r.Member(r.params, name)) }
 
 // picoNames are the member names of a request, of its parameters, and of the objects meta and scope
 // there, which name the conversation.
@@ -75,13 +76,13 @@ var picoNames = struct{ request, params, place []string }{
 func (r *request) checkRequest() error {
 	err := cmp.Or(r.checkCase(0, picoNames.request), r.checkCase(r.params, picoNames.params))
 	for _, place := range []string{"meta", "scope"} {
-		err = cmp.Or(err, r.checkCase(r.member(r.params, place), picoNames.place))
+		err = cmp.Or(err, r.checkCase(r.Member(r.params, place), picoNames.place))
 	}
 	if r.method == "hook.before_tool" || r.method == "hook.approve_tool" {
 		if err = cmp.Or(err, r.findAmbiguity()); err == nil && r.param("tool") == "" {
 			err = errors.New("got no tool")
 		}
-		if args := r.member(r.params, "arguments"); err == nil && !isObjectOrNull(r.textAt(args)) {
+		if args := r.Member(r.params, "arguments"); err == nil && !isObjectOrNull(r.CopyAt(args)) {
 			err = errors.New("arguments: want an object")
 		}
 		return err

@@ -16,7 +16,7 @@ import (
 // toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
 // arguments of a call without any.
 func toolCallEvent(r *request, name string) *starhost.Event {
-	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.copyAt(r.member(r.params, "arguments"))}
+	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments"))}
 	return e.hostEvent(name)
 }
 
@@ -96,7 +96,7 @@ func (vs *verdicts) find(r *request) *verdict {
 
 // arguments returns the call's arguments as JSON, {} without any.
 func (r *request) arguments() string {
-	if args := string(r.textAt(r.member(r.params, "arguments"))); args != "" && args != "null" {
+	if args := r.TextAt(r.Member(r.params, "arguments")); args != "" && args != "null" {
 		return args
 	}
 	return "{}"
@@ -137,18 +137,18 @@ func picoResult(r *starhost.Result) map[string]any {
 // afterTool fires post_tool_call for a tool's result.
 func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
 	post := toolCallEvent(r, "post_tool_call")
-	result := r.member(r.params, "result")
+	result := r.Member(r.params, "result")
 	post.Result = starhost.Result{
-		ForLLM: r.stringAt(r.member(result, "for_llm")), ForUser: r.stringAt(r.member(result, "for_user")),
-		Silent: r.isTrue(r.member(result, "silent")), IsError: r.isTrue(r.member(result, "is_error")),
+		ForLLM: r.StringAt(r.Member(result, "for_llm")), ForUser: r.StringAt(r.Member(result, "for_user")),
+		Silent: r.IsTrue(r.Member(result, "silent")), IsError: r.IsTrue(r.Member(result, "is_error")),
 	}
 	given := picoResult(&post.Result)
-	post.IsError, post.DurationMS = post.Result.IsError, int(r.integerAt(r.member(r.params, "duration"))/1e6) // nanoseconds
+	post.IsError, post.DurationMS = post.Result.IsError, int(r.IntegerAt(r.Member(r.params, "duration"))/1e6) // nanoseconds
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) error {
 		_, err := t.Fire(ctx, post)
 		return err
 	})
-	if err != nil || !r.hasKind(result, objectNode) {
+	if err != nil || !r.HasKind(result, objectNode) {
 		return passAnswer, err
 	}
 	var edits []edit

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // A guard must see the call that the agent runs. JSON readers differ in three points: two members
@@ -16,10 +18,10 @@ import (
 
 // findAmbiguity returns an error if two readers could decode the document differently.
 func (d *document) findAmbiguity() error {
-	if !utf8.Valid(d.text) {
+	if !utf8.ValidString(d.Text) {
 		return errors.New("it is not UTF-8")
 	}
-	for i := range d.nodes {
+	for i := range d.Len() {
 		if name, twice := d.findDuplicate(i); twice {
 			return fmt.Errorf("%s stands twice in one object", quoteShort(name))
 		}
@@ -31,8 +33,8 @@ func (d *document) findAmbiguity() error {
 func (d *document) findDuplicate(object int) (name string, twice bool) {
 	var few [16]string
 	names := few[:0]
-	for key := range d.members(object) {
-		names = append(names, d.stringAt(key))
+	for key := range d.Members(object) {
+		names = append(names, d.StringAt(key))
 	}
 	slices.Sort(names)
 	for i := 1; i < len(names); i++ {
@@ -59,8 +61,8 @@ func (d *document) checkNames(object int, fields reflect.Type) error {
 	if err := d.checkCase(object, names); err != nil {
 		return err
 	}
-	for key, value := range d.members(object) {
-		if t := inside[d.stringAt(key)]; t != nil {
+	for key, value := range d.Members(object) {
+		if t := inside[d.StringAt(key)]; t != nil {
 			if err := d.checkNames(value, t); err != nil {
 				return err
 			}
@@ -72,8 +74,8 @@ func (d *document) checkNames(object int, fields reflect.Type) error {
 // checkCase returns an error if a member of an object differs from one of the names by letter case
 // alone.
 func (d *document) checkCase(object int, names []string) error {
-	for key := range d.members(object) {
-		got := d.stringAt(key)
+	for key := range d.Members(object) {
+		got := d.StringAt(key)
 		for _, want := range names {
 			if got != want && strings.EqualFold(got, want) {
 				return fmt.Errorf("got %s, want %q", quoteShort(got), want)
@@ -94,46 +96,58 @@ func quoteShort(s string) string {
 // skimObject returns the members of an object that starhost cannot read as a whole, up to the first
 // mistake. A string, number or word keeps its value; any other value becomes {}. A name that
 // appears twice, or in two letter cases, has the value {} too.
-func (d *document) skimObject() object {
+func skimObject(text string) object {
 	all := object{}
 	seen := map[string]string{} // the first spelling of each name
-	depth := 0
-	for i := 0; i < len(d.text); i++ {
-		switch d.text[i] {
+	r := jsontext.Reader{Text: text}
+	for depth := 0; r.At < len(text); {
+		switch text[r.At] {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
 		case '"':
-			end, _, whole := d.readString(i)
-			if !whole {
+			quoted, err := r.Quoted()
+			if err != nil || !quoted.IsStrict() {
 				return all
 			}
-			if colon := d.skipSpace(end); depth == 1 && colon < len(d.text) && d.text[colon] == ':' {
-				var name string
-				_ = json.Unmarshal(d.text[i:end], &name) // it is a valid string
-				same := strings.ToLower(strings.ToUpper(name))
-				if first, twice := seen[same]; twice {
-					all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
-				} else {
-					seen[same], all[name] = name, d.scalarAt(d.skipSpace(colon+1))
-				}
-				end = colon + 1
+			if c, _ := r.Peek(); depth != 1 || c != ':' {
+				continue
 			}
-			i = end - 1
+			name, _ := quoted.Decode() // it is a valid string
+			same := strings.ToLower(strings.ToUpper(name))
+			if first, twice := seen[same]; twice {
+				all[first], all[name] = json.RawMessage("{}"), json.RawMessage("{}")
+			} else {
+				seen[same], all[name] = name, firstScalar(text[r.At+1:])
+			}
 		}
+		r.At++
 	}
 	return all
 }
 
-// scalarAt returns the string, number or word at an offset, {} for any other value.
-func (d *document) scalarAt(i int) json.RawMessage {
-	if i < len(d.text) && d.text[i] == '"' {
-		if end, _, whole := d.readString(i); whole {
-			return slices.Clone(d.text[i:end])
+// firstScalar returns the string, number or word at the beginning of a text, {} for any other
+// value.
+func firstScalar(text string) json.RawMessage {
+	r := jsontext.Reader{Text: text}
+	if c, _ := r.Peek(); c == '"' {
+		if quoted, err := r.Quoted(); err == nil && quoted.IsStrict() {
+			return json.RawMessage(quoted.Text)
 		}
-	} else if end, ok := d.readScalar(min(i, len(d.text))); ok {
-		return slices.Clone(d.text[i:end])
+		return json.RawMessage("{}")
 	}
-	return json.RawMessage("{}")
+	word := json.RawMessage(cutAtDelimiter(text[r.At:]))
+	if !json.Valid(word) {
+		return json.RawMessage("{}")
+	}
+	return word
+}
+
+// cutAtDelimiter returns a text up to the first byte that ends a number or word.
+func cutAtDelimiter(text string) string {
+	if i := strings.IndexAny(text, " \t\r\n,:]}"); i >= 0 {
+		return text[:i]
+	}
+	return text
 }
