@@ -145,7 +145,8 @@ func (st *savedState) applyEvent(e *Event) {
 	}
 }
 
-// A stateFile is the locked file of one session. Other processes wait until it is unlocked.
+// A stateFile is the locked file of one session. Other processes wait until it is unlocked; plugins
+// can take long, so processes of other sessions do not wait.
 type stateFile struct {
 	states  *States
 	dir     *os.Root
@@ -162,15 +163,44 @@ func (st *States) lock(session string) (*stateFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := lockedfile.MutexAt(filepath.Join(st.Dir, "lock-"+name[:1])).Lock()
+	f := &stateFile{states: st, dir: dir, name: name + ".json"}
+	lock := filepath.Join(st.Dir, name+".lock")
+	err = f.inShard(func() error { return st.touchFile(lock) })
+	var unlock func()
+	if err == nil {
+		unlock, err = lockedfile.MutexAt(lock).Lock()
+	}
 	if err != nil {
 		dir.Close()
 		return nil, fmt.Errorf("sessions cannot be locked: %w", err)
 	}
-	return &stateFile{states: st, dir: dir, name: name + ".json", unlock: func() {
+	f.unlock = func() {
 		unlock()
 		dir.Close()
-	}}, nil
+	}
+	return f, nil
+}
+
+// inShard calls change while no other process changes files whose names begin with the same digit.
+// No plugin may run meanwhile. So removeExpired removes neither a lock that a process waits for,
+// nor a state that a process has just stored.
+func (f *stateFile) inShard(change func() error) error {
+	unlock, err := lockedfile.MutexAt(filepath.Join(f.states.Dir, "lock-"+f.name[:1])).Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return change()
+}
+
+// touchFile creates a file or sets its time to now.
+func (st *States) touchFile(name string) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	now := st.now()
+	return errors.Join(f.Close(), os.Chtimes(name, now, now))
 }
 
 // read returns the state of the session, an empty one if there is no file.
@@ -180,8 +210,10 @@ func (f *stateFile) read() (state savedState, err error) {
 		return state, err
 	}
 	if f.oldText == nil {
-		f.states.removeExpired(f.dir, f.name[:1])
-		return state, nil
+		return state, f.inShard(func() error {
+			f.states.removeExpired(f.dir, f.name[:1])
+			return nil
+		})
 	}
 	if err := json.Unmarshal(f.oldText, &state); err != nil || state.Version != stateVersion {
 		return savedState{}, fmt.Errorf("%s: this is no session of version %d (remove it)", filepath.Join(f.states.Dir, f.name), stateVersion)
@@ -264,7 +296,7 @@ func (f *stateFile) write(text []byte) error {
 	}
 	_, err = to.Write(text)
 	if err = errors.Join(err, to.Close()); err == nil {
-		err = f.dir.Rename(temp, f.name)
+		err = f.inShard(func() error { return f.dir.Rename(temp, f.name) })
 	}
 	if err != nil {
 		_ = f.dir.Remove(temp) // so that a full disk gets its space back
@@ -317,15 +349,18 @@ func (st *States) readFile(dir *os.Root, name string) ([]byte, error) {
 }
 
 func (st *States) isExpired(info fs.FileInfo) bool {
-	now := time.Now
-	if st.Now != nil {
-		now = st.Now
-	}
-	return now().Sub(info.ModTime()) > maxStateAge
+	return st.now().Sub(info.ModTime()) > maxStateAge
 }
 
-// removeExpired removes the expired files of a shard, which the caller has locked. A later call
-// retries files that it cannot remove.
+func (st *States) now() time.Time {
+	if st.Now != nil {
+		return st.Now()
+	}
+	return time.Now()
+}
+
+// removeExpired removes the expired files of a shard, which the caller has locked: states and
+// locks. A later call retries files that it cannot remove.
 func (st *States) removeExpired(dir *os.Root, shard string) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {

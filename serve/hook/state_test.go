@@ -249,6 +249,53 @@ func TestStatesAtOnce(t *testing.T) {
 	}
 }
 
+// TestStatesApart checks that a plugin that takes long in one session does not delay other
+// sessions, also those whose files have similar names.
+func TestStatesApart(t *testing.T) {
+	o := hook.Options{States: &hook.States{Dir: filepath.Join(t.TempDir(), "sessions")}}
+	entered, release := make(chan struct{}), make(chan struct{})
+	slow := countingGuard()
+	slow.Call = func(context.Context, *starhost.Turn, *starhost.Event) (starhost.Decision, error) {
+		close(entered)
+		<-release
+		return starhost.Decision{}, nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := event(t, hostOf(t, slow), o, toolOf("slow", "Bash")); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-entered
+	for i := range 64 { // four times the number of shards
+		answer, err := event(t, hostOf(t, countingGuard()), o, toolOf(fmt.Sprint(i), "Bash"))
+		if err != nil || !strings.Contains(answer.Err, "call 1") {
+			t.Errorf("session %d: got %q, %v", i, answer.Err, err)
+		}
+	}
+	close(release)
+	<-done
+}
+
+// TestStatesLocks checks that the locks of expired sessions go with their states.
+func TestStatesLocks(t *testing.T) {
+	dir, now := filepath.Join(t.TempDir(), "sessions"), time.Now()
+	o := hook.Options{States: &hook.States{Dir: dir, Now: func() time.Time { return now }}}
+	for round := range 3 {
+		for i := range 40 {
+			if _, err := event(t, hostOf(t, countingGuard()), o, toolOf(fmt.Sprint(round, i), "Bash")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(30 * 24 * time.Hour)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > 16+3*40 { // shards, and two files of each session of the last round
+		t.Errorf("got %d files, %v", len(entries), err)
+	}
+}
+
 // TestStatesDamaged checks a state that starhost cannot read. A prompt and a result see an empty
 // state. A call whose guard names ctx is refused; a guard's own denial stays. A message says what
 // to do, and the file does not change.
