@@ -45,7 +45,8 @@ type answerer interface {
 
 // do runs every effect of a plugin, in this order: It refuses a write in a loader, and an
 // effect without permission. It takes the reply from the world's Answers or calls run, except
-// in a dry run. It removes the values of secrets from the reply, and records the effect.
+// in a dry run. It removes the plugin's own secrets from the reply, and all secrets from the
+// record of the effect.
 func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Context) (T, error)) (reply T, err error) {
 	lane := w.laneOf(ctx)
 	switch {
@@ -69,7 +70,8 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		e.WouldRun = true
 	default:
 		reply, err = run(ctx)
-		reply, err = redactReply(w.Secrets, reply), w.Secrets.redactError(err)
+		own := w.ownRedaction()
+		reply, err = redactReply(own, reply), redactError(own, err)
 	}
 	if e.WouldRun && w.DryRun != nil {
 		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.subject)})
@@ -89,10 +91,13 @@ func (w *World) answer(lane string, c effectCall) (entry, bool, error) {
 	return w.Answers.answer(lane, w.Plugin, c)
 }
 
-// redactReply removes the values of secrets from a reply of a type that can contain any.
-func redactReply[T any](s *Secrets, reply T) T {
-	if r, ok := any(reply).(interface{ redact(*Secrets) T }); ok {
-		return r.redact(s)
+// A redaction removes the values of secrets from a text. Nil leaves texts unchanged.
+type redaction func(text string) string
+
+// redactReply removes secrets from a reply of a type that can contain any.
+func redactReply[T any](remove redaction, reply T) T {
+	if r, ok := any(reply).(interface{ redact(redaction) T }); ok && remove != nil {
+		return r.redact(remove)
 	}
 	return reply
 }

@@ -90,8 +90,8 @@ func (o *Output) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func (o Output) redact(s *Secrets) Output {
-	o.Stdout, o.Stderr = s.Redact(o.Stdout), s.Redact(o.Stderr)
+func (o Output) redact(remove redaction) Output {
+	o.Stdout, o.Stderr = remove(o.Stdout), remove(o.Stderr)
 	return o
 }
 

@@ -109,10 +109,10 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-func (r Response) redact(s *Secrets) Response {
-	r.Body, r.Headers = s.Redact(r.Body), maps.Clone(r.Headers)
+func (r Response) redact(remove redaction) Response {
+	r.Body, r.Headers = remove(r.Body), maps.Clone(r.Headers)
 	for name, value := range r.Headers {
-		r.Headers[name] = s.Redact(value)
+		r.Headers[name] = remove(value)
 	}
 	return r
 }

@@ -181,7 +181,7 @@ func marshal(v any) json.RawMessage {
 // A blob is a string of any bytes. In JSON it is a string if it is UTF-8, else {"base64": ...}.
 type blob string
 
-func (b blob) redact(s *Secrets) blob { return blob(s.Redact(string(b))) }
+func (b blob) redact(remove redaction) blob { return blob(remove(string(b))) }
 
 func (b blob) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(b)) {

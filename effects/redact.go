@@ -46,6 +46,7 @@ func (s *Secrets) addLoaded(name, value string) {
 	s.loaded = append(s.loaded, loadedSecret{name, value})
 	slices.SortFunc(s.loaded, func(a, b loadedSecret) int { return cmp.Compare(a.name, b.name) })
 	s.replacer.Store(replacerOf(s.loaded))
+	clear(s.replacers)
 }
 
 // A loadedSecret is a secret whose value was read.
@@ -110,12 +111,56 @@ func base64At(e *base64.Encoding, value string, offset int) string {
 	return encoded[(offset*8+5)/6 : (offset+len(value))*8/6]
 }
 
-// redactError removes secrets from an error's text. The code and the cause stay.
-func (s *Secrets) redactError(err error) error {
-	if err == nil {
+// ownRedaction returns the redaction of texts that the plugin gets: only the values of the secrets
+// that it may use. If it removed others, a plugin could write a guess somewhere, read it back, and
+// learn from the result whether the guess is another plugin's secret. [World.Redact] removes all
+// secrets from texts that leave the plugin.
+func (w *World) ownRedaction() redaction {
+	if w.Secrets == nil {
 		return nil
 	}
-	clean := s.Redact(err.Error())
+	r := w.Secrets.replacerFor(func(name string) bool {
+		return w.refusal("secret", name, allowsSecret(name, anyHost)) == nil
+	})
+	if r == nil {
+		return nil
+	}
+	return r.Replace
+}
+
+// replacerFor returns a replacer of the loaded secrets that a plugin may use, or nil if there are
+// none.
+func (s *Secrets) replacerFor(may func(name string) bool) *strings.Replacer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var own []loadedSecret
+	var names strings.Builder
+	for _, k := range s.loaded {
+		if may(k.name) {
+			own = append(own, k)
+			names.WriteString(k.name + " ")
+		}
+	}
+	if own == nil {
+		return nil
+	}
+	r := s.replacers[names.String()]
+	if r == nil {
+		r = replacerOf(own)
+		if s.replacers == nil {
+			s.replacers = map[string]*strings.Replacer{}
+		}
+		s.replacers[names.String()] = r
+	}
+	return r
+}
+
+// redactError removes secrets from an error's text. The code and the cause stay.
+func redactError(remove redaction, err error) error {
+	if err == nil || remove == nil {
+		return err
+	}
+	clean := remove(err.Error())
 	if clean == err.Error() {
 		return err
 	}

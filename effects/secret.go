@@ -143,6 +143,8 @@ type Secrets struct {
 	values   map[string]*secretValue
 	loaded   []loadedSecret // sorted by name
 	replacer atomic.Pointer[strings.Replacer]
+	// replacers remove some of the loaded secrets. The keys are the names of these secrets.
+	replacers map[string]*strings.Replacer
 }
 
 // A secretValue is a secret that was asked for.
