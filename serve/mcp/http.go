@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -156,11 +158,58 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 				return
 			}
 			defer s.calls.Done()
+			defer s.exchanges.add(r)()
 		}
 		steady := &deadlineWriter{w, http.NewResponseController(w)}
 		defer steady.extendDeadline() // for the last bytes, which net/http writes itself
 		streamable.ServeHTTP(steady, r)
 	})
+}
+
+// exchangeHeader names an HTTP request for the functions that answer the messages in it.
+const exchangeHeader = "Starhost-Exchange"
+
+// exchanges are the open HTTP requests of clients. The SDK hands over only the headers of a
+// request, so its number is one of them.
+type exchanges struct {
+	mu    sync.Mutex
+	count uint64
+	open  map[string]<-chan struct{} // each closes when the client hangs up
+}
+
+// add adds a request until the caller calls remove.
+func (x *exchanges) add(r *http.Request) (remove func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.count++
+	name := strconv.FormatUint(x.count, 10)
+	r.Header.Set(exchangeHeader, name) // in place of the client's
+	if x.open == nil {
+		x.open = map[string]<-chan struct{}{}
+	}
+	x.open[name] = r.Context().Done()
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		delete(x.open, name)
+	}
+}
+
+// find returns a channel that closes when the sender of a request hangs up, nil for a request that
+// did not come over HTTP.
+func (x *exchanges) find(header http.Header) <-chan struct{} {
+	name := header.Get(exchangeHeader)
+	if name == "" {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if ended := x.open[name]; ended != nil {
+		return ended
+	}
+	gone := make(chan struct{})
+	close(gone)
+	return gone
 }
 
 // checkRequest returns the status and the reason for refusing a request, 0 for a request that may

@@ -42,6 +42,9 @@ type lineConn struct {
 	allAnswered   chan struct{}       // closed when the input has ended and no request is open
 	closeAnswered sync.Once           // closes allAnswered
 	inputEnded    bool
+
+	inputEnd      chan struct{} // closed when the last line has been read
+	closeInputEnd sync.Once
 }
 
 // An inputLine is a line of the input, or the error that ended the input.
@@ -54,6 +57,7 @@ func newLineConn(in io.Reader, out io.Writer) *lineConn {
 	return &lineConn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, incoming: make(chan inputLine), closed: make(chan struct{}),
 		writing: make(chan struct{}, 1), openRequests: map[jsonrpc.ID]bool{}, allAnswered: make(chan struct{}),
+		inputEnd: make(chan struct{}),
 	}
 }
 
@@ -123,6 +127,7 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case got := <-l.incoming:
 			if got.err != nil && !errors.Is(got.err, errLong) {
+				l.closeInputEnd.Do(func() { close(l.inputEnd) })
 				l.awaitAnswers(ctx)
 				return nil, got.err
 			}

@@ -71,7 +71,8 @@ func isCommand(h *starhost.Host, name string) bool {
 func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	h, name, args := s.live.Host(), r.Params.Name, r.Params.Arguments
 	if isCommand(h, name) {
-		return s.runCommand(context.WithValue(ctx, clientKey{}, r.Session), s.findSession(r.Session), name, args)
+		ours := s.findSession(r.Session)
+		return s.runCommand(s.withClient(ctx, ours, r), ours, name, args)
 	}
 	for _, l := range h.TemplateLoaders() {
 		if templateName(h, l.Prefix) == name {

@@ -91,21 +91,52 @@ func resourceKey(r *sdk.Resource) string { return r.URI }
 
 func (s *Server) addResource(r *sdk.Resource) { s.sdk.AddResource(r, nil) }
 
-// maxSubscribed is the most resources with a subscription.
-const maxSubscribed = 1000
+// These limits bound the subscriptions, which the server stores until their session ends.
+const (
+	maxURI               = 2 << 10 // in bytes
+	maxSessionSubscribed = 100     // resources of one session
+	maxSubscribed        = 10_000  // subscriptions of all sessions
+)
 
-// subscribe changes the number of clients that subscribe to a resource.
-func (s *Server) subscribe(uri string, more int) error {
+// subscribe adds a resource to a session's subscriptions.
+func (s *Server) subscribe(ours *session, uri string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if more > 0 && s.subscribed[uri] == 0 && len(s.subscribed) == maxSubscribed {
-		return fmt.Errorf("subscribe: got more than %d resources, want less", maxSubscribed)
+	all := 0
+	for _, n := range s.subscribed {
+		all += n
 	}
-	s.subscribed[uri] += more
-	if s.subscribed[uri] <= 0 {
+	switch {
+	case len(uri) > maxURI:
+		return fmt.Errorf("subscribe: got a URI of %d bytes, want at most %d", len(uri), maxURI)
+	case ours.subscribed[uri]:
+		return nil
+	case len(ours.subscribed) == maxSessionSubscribed:
+		return fmt.Errorf("subscribe: the session has %d resources, want no more", maxSessionSubscribed)
+	case all >= maxSubscribed:
+		return fmt.Errorf("subscribe: all sessions together have %d subscriptions, want no more", maxSubscribed)
+	}
+	ours.subscribed[uri] = true
+	s.subscribed[uri]++
+	return nil
+}
+
+// unsubscribe removes a resource from a session's subscriptions.
+func (s *Server) unsubscribe(ours *session, uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetSubscription(ours, uri)
+}
+
+// forgetSubscription is unsubscribe for a caller that has locked the server.
+func (s *Server) forgetSubscription(ours *session, uri string) {
+	if !ours.subscribed[uri] {
+		return
+	}
+	delete(ours.subscribed, uri)
+	if s.subscribed[uri]--; s.subscribed[uri] <= 0 {
 		delete(s.subscribed, uri)
 	}
-	return nil
 }
 
 // readResource loads the reference of a URI.

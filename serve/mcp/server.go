@@ -54,6 +54,10 @@ type Server struct {
 	options Options
 	sdk     *sdk.Server
 
+	exchanges exchanges       // the open HTTP requests
+	stopping  context.Context // ends when open requests must end
+	stop      context.CancelFunc
+
 	mu          sync.Mutex
 	sessions    map[*sdk.ServerSession]*session
 	lists       clientLists
@@ -72,6 +76,7 @@ func NewServer(live *starhost.LiveHost, o Options) *Server {
 		o.Session.Platform = "mcp"
 	}
 	s := &Server{live: live, options: o, sessions: map[*sdk.ServerSession]*session{}, subscribed: map[string]int{}}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	changing := &sdk.ServerCapabilities{
 		Tools:       &sdk.ToolCapabilities{ListChanged: true},
 		Prompts:     &sdk.PromptCapabilities{ListChanged: true},
@@ -83,10 +88,11 @@ func NewServer(live *starhost.LiveHost, o Options) *Server {
 		SupportedProtocolVersions: sessionVersions(),
 		CompletionHandler:         s.complete,
 		SubscribeHandler: func(_ context.Context, r *sdk.SubscribeRequest) error {
-			return s.subscribe(r.Params.URI, 1)
+			return s.subscribe(s.findSession(r.Session), r.Params.URI)
 		},
 		UnsubscribeHandler: func(_ context.Context, r *sdk.UnsubscribeRequest) error {
-			return s.subscribe(r.Params.URI, -1)
+			s.unsubscribe(s.findSession(r.Session), r.Params.URI)
+			return nil
 		},
 	})
 	s.sdk.AddReceivingMiddleware(s.handleRequest)
@@ -132,6 +138,9 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, errDraining
 		}
 		defer s.calls.Done()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.stopping, cancel)()
 		if m := methods[name]; m != nil {
 			return m(s, ctx, r)
 		}
@@ -167,14 +176,24 @@ func (s *Server) refuseRequests() {
 }
 
 // drain refuses new requests, waits until open requests are answered or ctx ends, and then ends all
-// sessions.
+// sessions. Closing a connection waits for the writes of answers, and a client that does not read
+// blocks them, so drain gives each step closeTimeout after the end of ctx.
 func (s *Server) drain(ctx context.Context) {
 	s.refuseRequests()
 	waitFor(ctx, &s.calls)
+	s.stop()
+	var closing sync.WaitGroup
 	for ss := range s.sdk.Sessions() {
-		_ = ss.Close() // the session ends in any case
+		closing.Go(func() { _ = ss.Close() }) // the session ends in any case
 	}
-	waitFor(ctx, &s.sessionEnds)
+	for _, group := range []*sync.WaitGroup{&closing, &s.sessionEnds} {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		if ctx.Err() == nil {
+			waitFor(ctx, group)
+		}
+		waitFor(last, group)
+		cancel()
+	}
 }
 
 // waitFor waits for a group or the end of ctx.
@@ -194,6 +213,9 @@ type session struct {
 	toolsHost     *starhost.Host            // the host that tools comes from
 	tools         map[string]bool           // the names of the tools for this session
 	callCount     int                       // gives calls their ids
+	subscribed    map[string]bool           // the URIs of the client's subscriptions; guarded by Server.mu
+	gone          chan struct{}             // closes when the client can no longer answer
+	leave         func()                    // closes gone
 	sentFragments map[fragments.Hash]string // the fragments of the client's prompts, with their sources
 }
 
@@ -206,7 +228,11 @@ func (s *Server) findSession(ss *sdk.ServerSession) *session {
 	}
 	config := s.options.Session
 	config.ID = ss.ID()
-	made := &session{Session: s.live.NewSession(config), sentFragments: map[fragments.Hash]string{}}
+	made := &session{
+		Session: s.live.NewSession(config), sentFragments: map[fragments.Hash]string{},
+		subscribed: map[string]bool{}, gone: make(chan struct{}),
+	}
+	made.leave = sync.OnceFunc(func() { close(made.gone) })
 	s.sessions[ss] = made
 	s.sessionEnds.Go(func() { s.endSession(ss, made) })
 	return made
@@ -215,8 +241,12 @@ func (s *Server) findSession(ss *sdk.ServerSession) *session {
 // endSession waits until a client has gone, and then ends its session of the host.
 func (s *Server) endSession(ss *sdk.ServerSession, ours *session) {
 	_ = ss.Wait() // the reason does not matter
+	ours.leave()
 	s.mu.Lock()
 	delete(s.sessions, ss)
+	for uri := range ours.subscribed {
+		s.forgetSubscription(ours, uri)
+	}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()

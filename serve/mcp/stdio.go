@@ -9,7 +9,7 @@ import (
 )
 
 // grace is the time for open requests when a server stops.
-const grace = 10 * time.Second
+var grace = 10 * time.Second
 
 // ServeStdio serves one client with one message a line. It returns when the input has ended and all
 // requests have answers, or when ctx ends. The caller must write nothing else to out.
@@ -24,14 +24,23 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	go func() { ended <- ss.Wait() }()
 	stop, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	go func() {
+		select {
+		case <-conn.inputEnd:
+			s.findSession(ss).leave() // the client can answer no question
+		case <-stop.Done():
+		}
+	}()
 	select {
 	case <-ctx.Done():
-		s.refuseRequests()
-		conn.awaitAnswers(stop)
 	case err = <-ended:
 	}
-	late := time.AfterFunc(grace, cancel)
+	late := time.AfterFunc(grace, cancel) // for all that follows
 	defer late.Stop()
+	if ctx.Err() != nil {
+		s.refuseRequests()
+		conn.awaitAnswers(stop)
+	}
 	s.drain(stop)
 	return err
 }

@@ -51,12 +51,13 @@ func (s *Server) filterTools(
 }
 
 // offeredTools returns the names of the session's tools. It asks the session only once for each
-// host, because asking waits for the session's running call.
+// host, because asking waits for the session's running call, or until ctx ends.
 func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[string]bool, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.toolsHost == h {
-		return s.tools, nil
+	stored, current := s.tools, s.toolsHost == h
+	s.mu.Unlock()
+	if current {
+		return stored, nil
 	}
 	names := map[string]bool{}
 	err := s.Aside(ctx, func(t *starhost.Turn) error {
@@ -66,7 +67,9 @@ func (s *session) offeredTools(ctx context.Context, h *starhost.Host) (map[strin
 		return nil
 	})
 	if err == nil {
+		s.mu.Lock()
 		s.toolsHost, s.tools = h, names
+		s.mu.Unlock()
 	}
 	return names, err
 }
@@ -83,7 +86,7 @@ func (s *session) nextCall() string {
 // call.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	ours := s.findSession(r.Session)
-	ctx = context.WithValue(ctx, clientKey{}, r.Session)
+	ctx = s.withClient(ctx, ours, r)
 	ctx, stop := showProgress(ctx, r)
 	defer stop()
 	call := starhost.ToolCall{ID: ours.nextCall(), Name: r.Params.Name, Arguments: r.Params.Arguments}
@@ -110,23 +113,59 @@ func toolResult(r *starhost.Result) *sdk.CallToolResult {
 	return out
 }
 
-// clientKey is the context key of the client's session in its calls.
+// clientKey is the context key of the *client of a call.
 type clientKey struct{}
 
+// A client is the sender of a call.
+type client struct {
+	*sdk.ServerSession
+	gone []<-chan struct{} // one closes when the client can no longer answer
+}
+
+// withClient returns a context with the sender of a request.
+func (s *Server) withClient(ctx context.Context, ours *session, r sdk.Request) context.Context {
+	c := &client{ServerSession: r.GetSession().(*sdk.ServerSession), gone: []<-chan struct{}{ours.gone}}
+	if extra := r.GetExtra(); extra != nil {
+		if ended := s.exchanges.find(extra.Header); ended != nil {
+			c.gone = append(c.gone, ended)
+		}
+	}
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// approvalTimeout is the time for a person to answer.
+var approvalTimeout = 5 * time.Minute
+
+// errGone ends a question whose client can no longer answer.
+var errGone = errors.New("the client has gone")
+
 // Approve asks the person in front of the MCP client that made a call. It is an
-// [starhost.Options.Approver]. If the client cannot ask, or no client made the call, Approve
-// returns an error.
+// [starhost.Options.Approver]. If the client cannot ask, has gone, or no client made the call,
+// Approve returns an error. It waits for five minutes at most, because the session waits too.
 func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
-	client, _ := ctx.Value(clientKey{}).(*sdk.ServerSession)
+	client, _ := ctx.Value(clientKey{}).(*client)
 	if client == nil {
 		return false, errors.New("nobody can be asked")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, approvalTimeout, fmt.Errorf("no answer in %v", approvalTimeout))
+	defer cancel()
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	for _, gone := range client.gone {
+		go func() {
+			select {
+			case <-gone:
+				leave(errGone)
+			case <-ctx.Done():
+			}
+		}()
 	}
 	question := fmt.Sprintf("Run %s of plugin %s with %s?\n%s", r.Call.Name, r.Plugin, shorten(string(r.Call.Arguments)), strings.Join(r.Reasons, "\n"))
 	answer, err := client.Elicit(ctx, &sdk.ElicitParams{
 		Message: question, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
 	})
 	if err != nil {
-		return false, err
+		return false, cmp.Or(context.Cause(ctx), err)
 	}
 	return answer.Action == "accept", nil
 }
