@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/starhost/starhost/internal/errtext"
 )
 
 // Each call of a handler has its own limits, but a plugin may register a thousand handlers for one
@@ -37,19 +35,19 @@ func (t *Turn) limitCall(l *Lane, most uint64, deadline time.Time) error {
 	share := t.shares[l.Plugin]
 	switch {
 	case l.isLate():
-		return t.exceedBudget(l, share, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
+		return t.exceedBudget(l, share, codeTime, fmt.Sprintf("the event has taken more than %v", t.host.opts.EventTimeout))
 	case most == 0 || l.outer != nil:
 		return nil
 	case share.steps >= most:
-		return t.exceedBudget(l, share, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
+		return t.exceedBudget(l, share, codeSteps, fmt.Sprintf("the handlers of %s used %d steps in this event, limit %d; [limits] event raises it", l.Plugin, share.steps, most))
 	}
 	l.MaxSteps = most - share.steps
 	return nil
 }
 
 // exceedBudget returns the error of a call that the event's budget forbids.
-func (t *Turn) exceedBudget(l *Lane, share pluginShare, text string) error {
-	err := &eventLimitError{text: text, logged: share.exceeded}
+func (t *Turn) exceedBudget(l *Lane, share pluginShare, code, text string) error {
+	err := &eventLimitError{code: code, text: text, logged: share.exceeded}
 	share.exceeded = true
 	t.setShare(l, share)
 	return err
@@ -67,7 +65,7 @@ func (t *Turn) addSteps(l *Lane, err error) error {
 	if _, aborted := errors.AsType[*AbortError](err); err == nil || aborted || l.ctx.Err() != nil || !l.isLate() {
 		return err
 	}
-	return errtext.Errorf("no result within %v, the time of one event", t.host.opts.EventTimeout)
+	return codedErrorf(codeTime, "no result within %v, the time of one event", t.host.opts.EventTimeout)
 }
 
 // chargeSteps adds steps that the host used for a plugin to the plugin's share of the running
@@ -92,8 +90,10 @@ func (t *Turn) setShare(l *Lane, share pluginShare) {
 
 // An eventLimitError says that the host did not call a handler because the event's budget is spent.
 type eventLimitError struct {
+	code   string
 	text   string
 	logged bool // an earlier error of the same plugin and event is in the log
 }
 
 func (e *eventLimitError) Error() string { return e.text }
+func (e *eventLimitError) Code() string  { return e.code }

@@ -264,7 +264,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 		return e.modify(spec, h, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {
-			return errtext.Errorf("respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
+			return codedErrorf(codePermission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
 		}
 		if d.Result == nil {
 			return errors.New("respond: got no result")

@@ -246,7 +246,7 @@ func (t *Turn) findLoaderForTemplate(l *TemplateLoader, ref string) (*FragmentLo
 	case err != nil:
 		return nil, "", err
 	}
-	return nil, "", errtext.Errorf("template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
+	return nil, "", codedErrorf(codePermission, "template: plugin %s may not load %q: the operator must grant %q", l.owner.Name, ref, "fragment:"+loader.Prefix)
 }
 
 // unknownFragment returns an error that suggests similar references.

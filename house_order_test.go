@@ -17,7 +17,7 @@ import (
 // sessions, an event not to a turn, a turn not to a prompt's report.
 var rootOrder = []string{
 	// Helpers that need nothing else of the package.
-	"list.go", "names.go", "pos.go", "progress.go",
+	"coded.go", "list.go", "names.go", "pos.go", "progress.go",
 	// Values that handlers get and return.
 	"context.go", "message.go", "decision.go", "event.go", "app.go", "template.go",
 	// Registrations, and what a plugin can do with them.

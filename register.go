@@ -80,12 +80,17 @@ func (e *ConflictError) Error() string {
 type RegistrationError struct {
 	Pos Pos
 	Msg string
+
+	code string
 }
 
 func (e *RegistrationError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
+// Code returns "E0705", or "E0501" if a permission is missing.
+func (e *RegistrationError) Code() string { return cmp.Or(e.code, "E0705") }
+
 // newRegistrationError returns a RegistrationError with a formatted message.
-func newRegistrationError(pos Pos, format string, args ...any) error {
+func newRegistrationError(pos Pos, format string, args ...any) *RegistrationError {
 	return &RegistrationError{Pos: pos, Msg: errtext.Format(format, args...)}
 }
 
@@ -132,7 +137,9 @@ func checkTool(p *Plugin, t *Tool) error {
 	case slices.Contains(t.Roles, ""):
 		return fail(": roles: got an empty name")
 	case t.Override && !matchAny(p.Overrides, t.Name):
-		return fail(": override: the operator must grant %q", "override:"+t.Name)
+		err := newRegistrationError(t.Pos, "tool %q: override: the operator must grant %q", t.Name, "override:"+t.Name)
+		err.code = codePermission
+		return err
 	}
 	return nil
 }

@@ -209,7 +209,7 @@ func callWithTimeout(ctx context.Context, tool *Tool, t *Turn, call ToolCall) (R
 	if tool.Timeout == 0 {
 		return protect(func() (Result, error) { return tool.Call(ctx, t, call) })
 	}
-	late := errtext.Errorf("no result within %v, its timeout", tool.Timeout)
+	late := codedErrorf(codeTime, "no result within %v, its timeout", tool.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, late)
 	defer cancel()
 	result, err := protect(func() (Result, error) { return tool.Call(ctx, t, call) })

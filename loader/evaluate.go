@@ -200,7 +200,7 @@ func (e *evaluation) refusalError(err error) error {
 	case errors.As(err, &conflict):
 		return e.fail(starlark.Pos(conflict.Pos), "E0704", "%s is already registered at %s", conflict.What, conflict.Old)
 	case errors.As(err, &invalid):
-		return e.fail(starlark.Pos(invalid.Pos), "E0705", "%s", invalid.Msg)
+		return e.fail(starlark.Pos(invalid.Pos), invalid.Code(), "%s", invalid.Msg)
 	}
 	return e.fail(starlark.Pos{File: e.source.Display}, "E0705", "%v", err)
 }
