@@ -104,5 +104,13 @@ func Codes() []Code {
 			Bad:  "-- starhost.toml/README.md --\na folder named like the file\n",
 			Good: "-- starhost.toml --\n-- plugins/a.star --\n",
 		},
+		{
+			Code: "E0616", Title: "a managed config that others may write",
+			Text: "The managed config wins over all other configs, so starhost uses it only if nobody but root and you may write the file and its folder: " +
+				"root or you own them, and their modes allow no write access to other users or to a group other than root's. " +
+				"starhost does not ignore the file, because its rules would then be silently off: commands end with exit code 2, and hook blocks.",
+			Bad:  "chmod 666 /etc/starhost/config.toml\n",
+			Good: "chmod 644 /etc/starhost/config.toml\n",
+		},
 	}
 }

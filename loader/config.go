@@ -43,6 +43,10 @@ type Config struct {
 	project  string         // absolute folder of the project layer, "" without one
 	pending  []layerSetting // settings of the project for single plugins, until Select finds the plugins
 
+	layers  map[string]string // names of layers, by Place.File
+	found   []layerSetting    // the settings of the managed config; see readManaged
+	managed *managedLayer     // nil without a managed config
+
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
 	files         []string      // absolute paths of the files that LoadConfig read
@@ -139,6 +143,8 @@ type Path struct {
 	// Project is true if the path comes from a project's config or is a default. The operator's
 	// grants do not apply to plugins at such a path.
 	Project bool
+	// Managed is true if the path comes from the managed config.
+	Managed bool
 }
 
 // NewPath returns the path that name has relative to the folder dir.
@@ -161,8 +167,12 @@ type ConfigOptions struct {
 	// File is a config that LoadConfig reads as the user's, instead of the user's and the
 	// project's. "" means the file that STARHOST_CONFIG names, if any.
 	File string
-	// None reads no file at all.
+	// None reads no file but the managed one.
 	None bool
+	// Managed is the absolute path of the managed config, whose settings win over all other layers
+	// and over changes of the caller; "" means none. LoadConfig returns an error if the file
+	// exists, and others than root and the current user may write it.
+	Managed string
 	// Strict makes LoadConfig return an error for a mistake in the config of an untrusted project,
 	// for a caller that checks or shows the config. Without Strict, LoadConfig warns and ignores
 	// that config as a whole.
@@ -173,14 +183,16 @@ type ConfigOptions struct {
 }
 
 // LoadConfig reads the config. Later layers win: the built-in one, the user's file, the project's
-// file ([ConfigName], in Dir or above it up to the repository root), the environment. Tables merge,
-// and arrays replace others, except that disabled and required unite and a project adds to paths.
+// file ([ConfigName], in Dir or above it up to the repository root), the environment, the managed
+// file. Tables merge, and arrays replace others, except that disabled and required unite and a
+// project and the managed file add to paths.
 // LoadConfig uses all settings of the project only if the operator trusts its current bytes; see
 // [TrustOptions]. A project, trusted or not, never disables plugins of the user's config, sets them
 // to warn or limits them.
 //
 // The error joins one [*Error] for each mistake. A mistake in the config of an untrusted project
 // is a warning and no error, so that the user's plugins stay in use: see [ConfigOptions.Strict].
+// [ErrManaged] is the cause of errors about the managed file.
 func LoadConfig(o ConfigOptions) (*Config, []Warning, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -196,6 +208,9 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 		return nil, nil, err
 	}
 	c := newConfig()
+	if err := c.readManaged(o.Managed); err != nil {
+		return nil, nil, err
+	}
 	for _, file := range files {
 		src, unreadable := readConfigFile(file.real, file.shown)
 		if file.project {
@@ -218,6 +233,7 @@ func (o ConfigOptions) load(trust func(c *Config, project *layer, src []byte)) (
 	if err := c.environment(o.Getenv); err != nil {
 		return nil, c.warnings, err
 	}
+	c.applyManaged()
 	c.checkPluginLimits()
 	return c, c.warnings, nil
 }
@@ -268,6 +284,7 @@ func newConfig() *Config {
 		Store:  StoreConfig{URL: "sqlite:"},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},
+		layers: map[string]string{},
 
 		projectGrants: map[string]projectGrant{},
 		projectLimits: projectLimits{places: map[string]Place{}},

@@ -39,7 +39,7 @@ func isPluginName(s string) bool {
 func Discover(paths []Path, maxSource int64) ([]*Source, []*Error) {
 	d := newDiscovery(maxSource)
 	for _, p := range paths {
-		d.isNamed = !p.Project
+		d.isNamed, d.isManaged = !p.Project, p.Managed
 		d.addPath(p)
 	}
 	return d.sources, d.errs
@@ -53,6 +53,7 @@ type discovery struct {
 	folders   map[string]*sharedFolder // by path
 	errs      []*Error
 	isNamed   bool // the operator named the path that is being searched
+	isManaged bool // the managed config did
 }
 
 func newDiscovery(maxSource int64) *discovery {
@@ -66,7 +67,7 @@ func (d *discovery) fail(at Place, code, format string, args ...any) {
 // report adds an error. A path that no operator named may well lead to no plugin (E0604): many
 // projects have a folder plugins. Any other error hides a plugin, which may be a guard.
 func (d *discovery) report(e *Error) {
-	e.hidesPlugin = d.isNamed || e.code != "E0604"
+	e.hidesPlugin, e.managed = d.isNamed || e.code != "E0604", d.isManaged
 	d.errs = append(d.errs, e)
 }
 
@@ -182,7 +183,7 @@ func holdsPlugin(dir, name string) bool {
 
 // add adds a plugin if its name is valid and unused.
 func (d *discovery) add(p Path, s *Source) {
-	s.Place, s.Project, s.maxSource = p.Place, p.Project, d.maxSource
+	s.Place, s.Project, s.Managed, s.maxSource = p.Place, p.Project, p.Managed, d.maxSource
 	if s.shared = d.folders[s.dir]; s.shared == nil {
 		s.shared = new(sharedFolder)
 		d.folders[s.dir] = s.shared

@@ -40,6 +40,7 @@ type Error struct {
 
 	code        string
 	err         error
+	managed     bool // about a path of the managed config
 	hidesPlugin bool // because of the error, a plugin is missing that may be a guard: see [Set.LostGuards]
 }
 

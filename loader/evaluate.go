@@ -208,7 +208,7 @@ func (e *evaluation) refusalError(err error) error {
 // settingsOf returns the operator's settings of the plugin: first the config's, then the flags'.
 func (e *evaluation) settingsOf() []builtins.Setting {
 	var list []builtins.Setting
-	values := e.config.pluginOf(e.source.Name).Values
+	values := e.config.configOf(e.source).pluginOf(e.source.Name).Values
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, builtins.Setting{Key: key, Value: values[key].V, Place: values[key].Place.String()})
 	}
@@ -239,7 +239,8 @@ func (e *evaluation) flagSetting(s assignment) builtins.Setting {
 
 // settingError gives an error about a setting its place. The text of err begins with the place.
 func (e *evaluation) settingError(err error) error {
-	for _, v := range e.config.pluginOf(e.source.Name).Values { // settings on one line have one place
+	own := e.config.configOf(e.source).pluginOf(e.source.Name)
+	for _, v := range own.Values { // settings on one line have one place
 		if msg, ok := strings.CutPrefix(err.Error(), v.Place.String()+": "); ok {
 			return errorAt(v.Place, "E0303", "%s", msg)
 		}
@@ -257,7 +258,8 @@ func (e *evaluation) load(from, label string) (string, []byte, error) {
 	}
 	if rest, ok := strings.CutPrefix(label, "@"); ok {
 		name, path, ok := strings.Cut(rest, "//")
-		if source = e.libraries[name]; !ok || source == nil {
+		source = e.libraries[name]
+		if !ok || source == nil || e.source.Managed && !source.Managed {
 			return "", nil, e.noLibrary(label, name, ok)
 		}
 		file = path
@@ -285,6 +287,10 @@ func (e *evaluation) realPath(name string) string {
 func (e *evaluation) noLibrary(label, name string, named bool) error {
 	if !named {
 		return errorAt(Place{}, "E0611", "got %q, want @NAME//FILE", label)
+	}
+	if e.source.Managed && e.libraries[name] != nil {
+		const want = "a managed plugin loads only libraries of the managed config"
+		return errorAt(Place{}, "E0611", "library %s comes from another config: %s", name, want)
 	}
 	return errorAt(Place{}, "E0611", "no library is named %s%s: [libraries] of the config names them",
 		name, near.DidYouMean(name, slices.Sorted(maps.Keys(e.libraries))))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
@@ -26,6 +27,9 @@ func (l *loadRun) flags(used []*Source) error {
 		if name, err = choosePlugin(used, name, "--grant "+text, "--grant PLUGIN="+permission.String()); err != nil {
 			return err
 		}
+		if l.isManaged(used, name, "--grant "+text, "grants", name) {
+			continue
+		}
 		l.granted[name] = append(l.granted[name], permission.String())
 	}
 	for _, text := range l.Set {
@@ -41,12 +45,32 @@ func (l *loadRun) flags(used []*Source) error {
 		if err != nil {
 			return err
 		}
-		if host, _, _ := strings.Cut(rest, "."); builtins.HostSetting(host) {
-			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, host, name)
+		first, _, _ := strings.Cut(rest, ".")
+		if builtins.HostSetting(first) {
+			return errorAt(Place{}, "E0610", "--set %s: %s is the host's, no setting of the plugin: want it below [plugin.%s] in the config", text, first, name)
+		}
+		if l.isManaged(used, name, "--set "+text, "plugin", name, first) {
+			continue
 		}
 		l.settings[name] = append(l.settings[name], assignment{rest, value})
 	}
 	return nil
+}
+
+// isManaged reports whether the managed config decides a setting or a permission, and warns that
+// the flag has no effect.
+func (l *loadRun) isManaged(used []*Source, name, flag string, key ...string) bool {
+	why := ""
+	if place, ok := l.config.managedPlace(key...); ok {
+		why = place.String() + " sets " + toml.Key(key).String()
+	}
+	if slices.ContainsFunc(used, func(s *Source) bool { return s.Name == name && s.Managed }) {
+		why = name + " is a plugin of the managed config, which alone configures it"
+	}
+	if why != "" {
+		l.set.Warnings = append(l.set.Warnings, Warning{Msg: flag + " is ignored: " + why})
+	}
+	return why != ""
 }
 
 // parseGrant parses [PLUGIN=]PERMISSION; name is "" without PLUGIN.
@@ -62,15 +86,18 @@ func parseGrant(text string) (name string, p effects.Permission, err error) {
 }
 
 // choosePlugin returns the name of the plugin that a flag is for: the name in the flag, else the
-// only plugin.
+// only plugin beside the managed ones.
 func choosePlugin(used []*Source, name, flag, want string) (string, error) {
-	var names []string
+	var names, others []string
 	for _, s := range used {
 		names = append(names, s.Name)
+		if !s.Managed {
+			others = append(others, s.Name)
+		}
 	}
 	switch {
-	case name == "" && len(names) == 1:
-		return names[0], nil
+	case name == "" && len(others) == 1:
+		return others[0], nil
 	case name == "":
 		return "", errorAt(Place{}, "E0610", "%s: there are %d plugins, want %s", flag, len(names), want)
 	case !slices.Contains(names, name):

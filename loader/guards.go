@@ -18,6 +18,9 @@ type LostGuard struct {
 	// Events are the events that its syntax tree shows hooks for, sorted. They are nil if the tree
 	// shows none, or if there is no tree.
 	Events []string
+	// Managed is true for a managed plugin, and for one that the managed config requires: a user's
+	// flag must not let calls pass without it.
+	Managed bool
 }
 
 // LostGuards returns the guards that are not loaded: paths, then plugins, in their order, then
@@ -33,7 +36,7 @@ func (s *Set) LostGuards() []LostGuard {
 	var lost []LostGuard
 	for _, e := range s.Problems {
 		if e.hidesPlugin {
-			lost = append(lost, LostGuard{Err: e})
+			lost = append(lost, LostGuard{Err: e, Managed: e.managed})
 		}
 	}
 	for i := range s.Plugins {
@@ -45,8 +48,9 @@ func (s *Set) LostGuards() []LostGuard {
 	}
 	for _, name := range s.Config.Plugins.Required {
 		found := slices.ContainsFunc(lost, func(g LostGuard) bool { return g.Name == name })
-		if !found && s.status(name) != StatusLoaded {
-			lost = append(lost, LostGuard{Name: name, Err: s.missingError(name)})
+		if !found && s.isMissing(name) {
+			managed := s.Config.managed.requires(name)
+			lost = append(lost, LostGuard{Name: name, Err: s.missingError(name), Managed: managed})
 		}
 	}
 	return lost
@@ -56,6 +60,7 @@ func (s *Set) LostGuards() []LostGuard {
 func (e *evaluation) lostGuard() (g LostGuard, ok bool) {
 	hooks := e.hooks()
 	g = LostGuard{Name: e.source.Name, Err: e.plugin.Err, Events: hooks.Events}
+	g.Managed = e.source.Managed || e.config.managed.requires(g.Name)
 	if g.Err == nil {
 		g.Err = errorAt(Place{File: e.source.Display}, "E0609", "%s", e.unavailable)
 	}

@@ -21,8 +21,20 @@ type layer struct {
 	home        string // the folder for "~", or ""
 	project     bool   // it came with the code
 	trusted     bool   // the operator trusts that code
+	managed     bool   // the managed config
 	why         string // the reason why the project is not trusted, for warnings
 	src         []byte // its text, for a project
+}
+
+// name returns the name of the layer, as [Setting.Layer] has it.
+func (l *layer) name() string {
+	switch {
+	case l.managed:
+		return layerManaged
+	case l.project:
+		return layerProject
+	}
+	return layerUser
 }
 
 // untrusted reports whether the layer comes from a project that the operator does not trust.
@@ -118,6 +130,11 @@ func (c *Config) read(l *layer, src []byte) error {
 		return joinErrors(w.errs)
 	}
 	c.files = append(c.files, l.real)
+	c.layers[l.shown] = l.name()
+	c.warnings = append(c.warnings, w.refused...)
+	if l.managed {
+		c.found = w.found
+	}
 	if l.project {
 		c.project = l.folder()
 	}
@@ -136,7 +153,13 @@ type walker struct {
 	lines keyLines
 	found []layerSetting
 	errs  []*Error
+
+	refused []Warning // about tables that no project may set
 }
+
+// userTables are the tables that only the user's and the managed config may have. This version of
+// starhost has none of them but store.
+var userTables = []string{"bundles", "kinds", "log", "redact", "status"}
 
 // table collects the settings of a table whose keys the list describes.
 func (w *walker) table(key []string, list []*setting, table map[string]any) {
@@ -146,6 +169,10 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		next := narrow(list, len(key), name)
 		inner, isTable := table[name].(map[string]any)
 		switch {
+		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name) && w.layer.project:
+			w.refused = append(w.refused, Warning{at, toml.Key(sub).String() + " is ignored: " + userOnlyText})
+		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name):
+			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q: this version of starhost has no [%s]", name, name))
 		case len(next) == 0:
 			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q%s", toml.Key(sub), suggestKey(list, key, name)))
 		case len(next[0].key) == len(sub):
@@ -214,7 +241,7 @@ func (c *Config) apply(g layerSetting) *Error {
 		g.layer.trusted && (g.right == ifTrusted || g.right == ownPlugins):
 		return c.set(g)
 	case g.right == userOnly:
-		c.warn(g.place, "%s is ignored: only the user's config sets it", toml.Key(g.key))
+		c.warn(g.place, "%s is ignored: %s", toml.Key(g.key), userOnlyText)
 	case g.right == ownPlugins || g.right == onlyOwnPlugins:
 		if err := newConfig().set(g); err != nil { // report wrong types now
 			return err
@@ -225,6 +252,9 @@ func (c *Config) apply(g layerSetting) *Error {
 	}
 	return nil
 }
+
+// userOnlyText says who may make a setting that no project may make.
+const userOnlyText = "only the user's and the managed config may set it, never a project"
 
 func (c *Config) set(g layerSetting) *Error {
 	err := g.set(c, g)
@@ -268,6 +298,7 @@ func (c *Config) environment(getenv func(string) string) error {
 		}
 		s := narrow(narrow(settings, 0, v.key[0]), 1, v.key[1])[0]
 		at := Place{File: v.name}
+		c.layers[v.name] = layerEnvironment
 		if err := c.set(layerSetting{s, v.key, value, at, at, &layer{}}); err != nil {
 			return err
 		}

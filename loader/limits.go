@@ -83,10 +83,14 @@ func (c *LimitsConfig) Raise(limit, by string) {
 
 // LimitsOf returns the limits of the plugin: for each the lower one of the host's and the plugin's.
 // For a plugin of the project, [limits] of the project replace the host's.
+// A limit of the managed config bounds both.
 func (c *Config) LimitsOf(s *Source) LimitsConfig {
+	if s.Managed {
+		c = c.configOf(s)
+	}
 	host := c.Limits
 	if c.hasProjectLimits(s) {
-		host = c.projectLimits.over(host)
+		host = c.boundByManaged(c.projectLimits.over(host))
 	}
 	limits, name := host, s.Name
 	p := c.Plugin[name]
@@ -106,6 +110,27 @@ func (c *Config) LimitsOf(s *Source) LimitsConfig {
 	} {
 		if own.holds {
 			limits.Raise(own.limit, fmt.Sprintf("[plugin.%s] limits.%s", name, own.key))
+		}
+	}
+	return limits
+}
+
+// boundByManaged returns the limits of a project within those that the managed config sets.
+func (c *Config) boundByManaged(limits LimitsConfig) LimitsConfig {
+	if c.managed == nil {
+		return limits
+	}
+	most := &c.managed.alone.Limits
+	for key, bound := range map[string]func(){
+		"steps":   func() { limits.Steps = tighter(limits.Steps, most.Steps) },
+		"memory":  func() { limits.Memory = tighter(limits.Memory, most.Memory) },
+		"timeout": func() { limits.Timeout = tighter(limits.Timeout, most.Timeout) },
+		"event":   func() { limits.Event = tighter(limits.Event, most.Event) },
+		"source":  func() { limits.Source = tighter(limits.Source, most.Source) },
+		"output":  func() { limits.Output = tighter(limits.Output, most.Output) },
+	} {
+		if _, ok := c.managedPlace("limits", key); ok {
+			bound()
 		}
 	}
 	return limits

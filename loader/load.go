@@ -27,9 +27,10 @@ type Options struct {
 	Config *Config
 	// Dir is the current folder; "" means ".".
 	Dir string
-	// Args are the paths of plugins; without any, Load uses the paths of the config.
+	// Args are the paths of plugins; without any, Load uses the paths of the config. It loads the
+	// plugins of the managed config in any case, and before all others.
 	Args []string
-	// Sources are the plugins of an earlier [Discover]. They replace Args.
+	// Sources are the plugins of an earlier [Discover]. They replace Args and the managed plugins.
 	Sources []*Source
 	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN the permission is
 	// for the only plugin; with "host" it is for the host's own references.
@@ -118,7 +119,8 @@ func newLoadRun(o Options) (*loadRun, error) {
 	if l.config == nil {
 		l.config = newConfig()
 	}
-	l.set = &Set{Config: l.config}
+	l.set = &Set{Config: l.config, Warnings: l.config.checkRaised()}
+	l.config.applyManaged()
 	l.sandbox = sync.OnceValues(l.newSandbox)
 	for name, folder := range l.config.Libraries {
 		l.libraries[name] = NewLibrary(name, folder, l.config.Limits.Source)
@@ -150,8 +152,8 @@ func (l *loadRun) run(ctx context.Context) error {
 	l.set.Plugins = make([]Plugin, len(l.sources))
 	prepared := make([]evaluation, len(l.sources)) // one allocation takes less memory than many
 	for i, s := range l.sources {
-		mode := cmp.Or(l.config.pluginOf(s.Name).Mode, modeEnforce)
-		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: mode}
+		mode := cmp.Or(l.config.configOf(s).pluginOf(s.Name).Mode, modeEnforce)
+		l.set.Plugins[i] = Plugin{Name: s.Name, Path: s.Path, Status: StatusDisabled, Mode: mode, Managed: s.Managed}
 		prepared[i].loadRun, prepared[i].source, prepared[i].plugin = l, s, &l.set.Plugins[i]
 	}
 	l.each(len(l.sources), func(i int) {
@@ -271,12 +273,14 @@ func (l *loadRun) find() error {
 		return nil
 	}
 	paths, err := l.config.Paths(l.Dir, l.Args)
-	if errors.Is(err, ErrNoPlugins) && len(l.config.Plugins.Required) > 0 {
+	if errors.Is(err, ErrNoPlugins) && len(l.config.Plugins.Required)+len(l.config.ManagedPaths()) > 0 {
 		err = nil // the missing plugin is the error
 	}
 	if err != nil {
 		return err
 	}
+	paths = slices.Concat(l.config.ManagedPaths(), paths)
+	l.set.hasManaged = true
 	l.sources, l.set.Problems = Discover(paths, l.config.Limits.Source)
 	for _, s := range l.sources {
 		s.maxSource = l.config.LimitsOf(s).Source

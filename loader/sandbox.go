@@ -46,7 +46,7 @@ func (l *loadRun) newSandbox() (*starlark.Sandbox, error) {
 // boxOf returns the sandbox of a plugin: the shared one, with the plugin's limits if it has some.
 func (l *loadRun) boxOf(s *Source) (*starlark.Sandbox, error) {
 	box, err := l.sandbox()
-	if err != nil || l.config.Plugin[s.Name] == nil && !l.config.hasProjectLimits(s) {
+	if err != nil || l.config.Plugin[s.Name] == nil && !s.Managed && !l.config.hasProjectLimits(s) {
 		return box, err
 	}
 	return box.WithLimits(sandboxLimits(l.config.LimitsOf(s))), nil

@@ -19,7 +19,7 @@ import (
 // may only give it values. A plugin that the user's config names is the user's, wherever it lies.
 func (c *Config) governs(s *Source, setting projectRight) bool {
 	switch {
-	case c.project == "":
+	case c.project == "" || s.Managed:
 		return false
 	case s.isNamed():
 		return c.trustedFiles.covers(s) || setting == ownPlugins && s.isWithin(c.project)
@@ -33,11 +33,17 @@ func (c *Config) isVouched(s *Source) bool { return !s.Project || c.trustedFiles
 
 // GrantsOf returns the permissions that the plugin is granted: the operator's grants if the
 // operator named the plugin's path, and the grants of a trusted project if the plugin belongs to
-// it.
+// it. The managed config's grants of a plugin replace all others.
 func (c *Config) GrantsOf(s *Source) []string {
+	if s.Managed {
+		return c.configOf(s).Grants[s.Name]
+	}
 	var grants []string
 	if !s.Project {
 		grants = c.Grants[s.Name]
+	}
+	if _, ok := c.managedPlace("grants", s.Name); ok {
+		return grants
 	}
 	if c.trustedFiles.covers(s) {
 		grants = slices.Concat(grants, c.projectGrants[s.Name].permissions)
@@ -113,6 +119,9 @@ func (c *Config) Select(found []*Source) (used, disabled []*Source, warnings []W
 		if c.trustedFiles.covers(s) {
 			s.pins = c.trustedFiles.files
 		}
+		if s.Managed {
+			c.takeOver(s.Name)
+		}
 		if c.isUsed(s, project) {
 			used = append(used, s)
 		} else {
@@ -173,8 +182,14 @@ func (c *Config) applyPending(names func() map[string]*Source, byName bool) (pro
 }
 
 // isUsed reports whether the config enables the plugin. An argument enables a plugin, too, but
-// disabled wins over everything.
+// disabled wins over everything. The other layers have no say in managed plugins.
 func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
+	if !c.managed.enables(s.Name) {
+		return false
+	}
+	if s.Managed {
+		return true
+	}
 	enabled := c.Plugins.Enabled
 	if len(project.Enabled) > 0 && c.governs(s, onlyOwnPlugins) {
 		enabled = project.Enabled

@@ -41,6 +41,8 @@ type Plugin struct {
 	Err error
 	// Declared and Granted are permissions in the words of their authors.
 	Declared, Granted []string
+	// Managed is true if the plugin is at a path of the managed config.
+	Managed bool
 	// Registered has the registrations; nil unless the plugin is loaded.
 	Registered *starhost.Plugin
 	// Inside evaluates code as a part of the plugin; nil unless the plugin is loaded.
@@ -92,6 +94,8 @@ type Set struct {
 	Warnings []Warning
 	Config   *Config
 
+	hasManaged bool // Load looked for the managed plugins
+
 	inputs    Inputs
 	workspace *effects.Files
 	secrets   *effects.Secrets
@@ -127,16 +131,33 @@ func (s *Set) Err() error {
 // enforces decisions must not work without it.
 func (s *Set) Missing() error {
 	for _, name := range s.Config.Plugins.Required {
-		if s.status(name) != StatusLoaded {
+		if s.isMissing(name) {
 			return s.missingError(name)
 		}
 	}
 	return nil
 }
 
+// isMissing reports whether a required plugin is not loaded. Only a managed plugin meets a
+// requirement of the managed config. If Load got its sources from the caller, it did not look for
+// managed plugins, and none is missing.
+func (s *Set) isMissing(name string) bool {
+	if s.Config.managed.requires(name) {
+		return s.hasManaged && (s.status(name) != StatusLoaded || !s.Plugins[s.index(name)].Managed)
+	}
+	return s.status(name) != StatusLoaded
+}
+
 // missingError returns the error of a required plugin that is not loaded.
 func (s *Set) missingError(name string) *Error {
-	return errorAt(s.Config.Place("plugins", "required", name), "E0609", "required plugin %s is not loaded%s", name, s.suggest(name))
+	at, hint := s.Config.Place("plugins", "required", name), s.suggest(name)
+	if place, ok := s.Config.managedPlace("plugins", "required", name); ok {
+		at = place
+		if s.status(name) == StatusLoaded {
+			hint = ": " + s.Plugins[s.index(name)].Path + " is not among the managed plugins"
+		}
+	}
+	return errorAt(at, "E0609", "required plugin %s is not loaded%s", name, hint)
 }
 
 // suggest returns a hint with the plugin whose name is like name.

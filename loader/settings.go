@@ -258,6 +258,9 @@ func setPaths(c *Config, g layerSetting) error {
 			paths = append(paths, p)
 		}
 	}
+	if g.layer.managed && c.managed != nil {
+		return nil // see ManagedPaths
+	}
 	if g.layer.project {
 		paths = append(slices.Clip(c.Plugins.Paths), paths...)
 	}
@@ -266,8 +269,9 @@ func setPaths(c *Config, g layerSetting) error {
 }
 
 func getPaths(c *Config, _ []string) any {
-	names := make([]string, len(c.Plugins.Paths))
-	for i, p := range c.Plugins.Paths {
+	all := slices.Concat(c.ManagedPaths(), c.Plugins.Paths)
+	names := make([]string, len(all))
+	for i, p := range all {
 		names[i] = p.Shown
 	}
 	return names
@@ -277,6 +281,9 @@ func getPaths(c *Config, _ []string) any {
 func (g layerSetting) path(name string) (Path, error) {
 	p := NewPath(filepath.Dir(g.layer.real), name)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if g.layer.managed {
+			return p, fmt.Errorf("a path without ~: the managed config is for all users")
+		}
 		if g.layer.home == "" {
 			return p, fmt.Errorf("a path without ~: HOME is not set")
 		}
@@ -284,7 +291,7 @@ func (g layerSetting) path(name string) (Path, error) {
 	} else if !filepath.IsAbs(name) {
 		p.Shown = path.Join(path.Dir(g.layer.shown), p.Shown)
 	}
-	p.Place, p.Project = g.place, g.layer.project
+	p.Place, p.Project, p.Managed = g.place, g.layer.project, g.layer.managed
 	return p, nil
 }
 

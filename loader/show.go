@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -21,9 +22,20 @@ type Setting struct {
 	Value any
 	// Place is the place of the last layer that sets the key; zero for a built-in value.
 	Place Place
+	// Layer is the name of that layer: "built-in", "user", "project", "environment" or "managed".
+	Layer string
 	// Project is true for grants and limits that apply only to plugins of the project.
 	Project bool
 }
+
+// The names of layers.
+const (
+	layerBuiltIn     = "built-in"
+	layerUser        = "user"
+	layerProject     = "project"
+	layerEnvironment = "environment"
+	layerManaged     = "managed"
+)
 
 // String returns the setting as a line of TOML. Control characters and those that change the
 // direction of text are escaped.
@@ -84,7 +96,9 @@ func (c *Config) show(rows []Setting, s *setting, name string) []Setting {
 		if name != "" && reflect.ValueOf(v).IsZero() && c.Place(key...) == (Place{}) {
 			continue
 		}
-		rows = append(rows, Setting{Key: toml.Key(key).String(), Value: settingValue(v), Place: c.Place(key...)})
+		place := c.Place(key...)
+		layer := cmp.Or(c.layers[place.File], layerBuiltIn)
+		rows = append(rows, Setting{Key: toml.Key(key).String(), Value: settingValue(v), Place: place, Layer: layer})
 	}
 	return rows
 }
@@ -110,17 +124,21 @@ func (c *Config) showProjectGrants(rows []Setting) []Setting {
 	for _, name := range sortedKeys(c.projectGrants) {
 		g := c.projectGrants[name]
 		key := toml.Key{"grants", name}.String()
-		rows = append(rows, Setting{Key: key, Value: settingValue(g.permissions), Place: g.place, Project: true})
+		rows = append(rows, projectSetting(key, g.permissions, g.place))
 	}
 	return rows
+}
+
+// projectSetting returns a setting that applies only to plugins of the project.
+func projectSetting(key string, value any, place Place) Setting {
+	return Setting{Key: key, Value: settingValue(value), Place: place, Layer: layerProject, Project: true}
 }
 
 func (c *Config) showProjectLimits(rows []Setting, limits []*setting) []Setting {
 	own := &Config{Limits: c.projectLimits.LimitsConfig}
 	for _, s := range limits {
 		if place, ok := c.projectLimits.places[s.key[1]]; ok {
-			value := settingValue(s.get(own, s.key))
-			rows = append(rows, Setting{Key: toml.Key(s.key).String(), Value: value, Place: place, Project: true})
+			rows = append(rows, projectSetting(toml.Key(s.key).String(), s.get(own, s.key), place))
 		}
 	}
 	return rows

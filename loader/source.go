@@ -47,6 +47,8 @@ type Source struct {
 	Place Place
 	// Project is true if the path comes from a project's config or a default only.
 	Project bool
+	// Managed is true if the path comes from the managed config.
+	Managed bool
 
 	maxSource int64
 	dir, sub  string        // absolute real folder, and the plugin's folder in it
@@ -77,7 +79,8 @@ func newSourceFile(b []byte) sourceFile { return sourceFile{b, sha256.Sum256(b)}
 // means [DefaultMaxSource].
 func NewLibrary(name string, folder Path, maxSource int64) *Source {
 	return &Source{
-		Name: "@" + name, Path: folder.Shown, Folder: true, Place: folder.Place, Project: folder.Project,
+		Name: "@" + name, Path: folder.Shown, Folder: true,
+		Place: folder.Place, Project: folder.Project, Managed: folder.Managed,
 		Display: "@" + name, maxSource: cmp.Or(maxSource, DefaultMaxSource), dir: resolveLinks(folder.Real),
 	}
 }

@@ -23,6 +23,8 @@ type TrustOptions struct {
 	// Getenv returns environment variables: HOME, XDG_STATE_HOME, and the variables of
 	// [ConfigOptions]. Nil means an empty environment.
 	Getenv func(string) string
+	// Managed is the path of the managed config; see [ConfigOptions.Managed].
+	Managed string
 }
 
 // A TrustState is the state of a project in the list of trusted projects.
@@ -152,7 +154,7 @@ func (o TrustOptions) Revoke() (folder string, err error) {
 func (o TrustOptions) config(trust bool) (*Config, *layer, error) {
 	var project *layer
 	var src []byte
-	options := ConfigOptions{Dir: o.Dir, Getenv: func(name string) string {
+	options := ConfigOptions{Dir: o.Dir, Managed: o.Managed, Getenv: func(name string) string {
 		if o.Getenv == nil || name == "STARHOST_CONFIG" { // LoadConfig would read it instead of the project's config
 			return ""
 		}

@@ -97,7 +97,7 @@ func (l *loadRun) hostWorld() (*effects.World, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == starhost.HostPlugin {
+		if name == starhost.HostPlugin && !l.isManaged(nil, name, "--grant "+text, "grants", name) {
 			w.Granted = append(w.Granted, permission)
 		}
 	}

@@ -27,6 +27,8 @@ type app struct {
 	stdout, stderr io.Writer
 	getenv         func(string) string
 
+	managed string // the path of the managed config; see managedConfig
+
 	dir, config, output, format, logFormat string
 	noConfig, noCache, quiet, verbose      bool
 

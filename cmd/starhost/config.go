@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +27,7 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show what holds after all layers of the config, as TOML",
 		Long: `Show what holds after all layers: built-in, the user's file, the project's, the
-environment. The result is a valid config. The settings in its comments hold, too, but
+environment, the managed file. The result is a valid config. The settings in its comments hold, too, but
 only for plugins of the project.`,
 		Example: `  starhost config show
   starhost config show --origin`,
@@ -37,7 +39,7 @@ only for plugins of the project.`,
 			return a.showConfig(origin)
 		},
 	}
-	show.Flags().BoolVar(&origin, "origin", false, "show where each setting was made")
+	show.Flags().BoolVar(&origin, "origin", false, "show the layer and the place of each setting")
 	cmd.AddCommand(show)
 	return cmd
 }
@@ -67,12 +69,13 @@ func noArguments(cmd *cobra.Command, args []string) error {
 type settingJSON struct {
 	Key     string   `json:"key"`
 	Value   any      `json:"value"`
+	Layer   string   `json:"layer"`
 	Origin  *posJSON `json:"origin"`  // null for a built-in value
 	Project bool     `json:"project"` // it holds only for plugins of the project
 }
 
 func newSettingJSON(s *loader.Setting) settingJSON {
-	return settingJSON{s.Key, s.Value, newPosJSON(starhost.Pos(s.Place)), s.Project}
+	return settingJSON{s.Key, s.Value, s.Layer, newPosJSON(starhost.Pos(s.Place)), s.Project}
 }
 
 // A settingsReport is the result of config show.
@@ -118,9 +121,9 @@ func (a *app) printConfigPretty(r settingsReport) error {
 func (a *app) selectPlugins(config *loader.Config) {
 	paths, err := config.Paths(a.path(""), nil)
 	if err != nil { // no plugins
-		return
+		paths = nil
 	}
-	found, _ := loader.Discover(paths, 0)
+	found, _ := loader.Discover(slices.Concat(config.ManagedPaths(), paths), 0)
 	_, _, warnings := config.Select(found)
 	a.warnings = append(a.warnings, warnings...)
 }
@@ -131,11 +134,7 @@ func (a *app) printSetting(s loader.Setting, origin bool) {
 		line = "# " + line
 	}
 	if origin {
-		from := s.Place.String()
-		if from == "" {
-			from = "built-in"
-		}
-		line += "  # " + from
+		line += strings.TrimSuffix("  # "+s.Layer+" "+s.Place.String(), " ")
 	}
 	fmt.Fprintln(&a.out, texttable.EscapeLine(line))
 }

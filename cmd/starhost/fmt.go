@@ -182,7 +182,9 @@ func (a *app) pluginPaths(args []string) ([]loader.Path, error) {
 
 // configOptions returns the options of commands that look for mistakes in a project.
 func (a *app) configOptions() loader.ConfigOptions {
-	return loader.ConfigOptions{Dir: a.dir, File: a.config, None: a.noConfig, Strict: true, Getenv: a.getenv}
+	return loader.ConfigOptions{
+		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Strict: true, Getenv: a.getenv,
+	}
 }
 
 // isArchive reports whether a file may be a golden case.

@@ -392,7 +392,7 @@ func (a *app) loadHook(
 	case errors.Is(err, loader.ErrNoPlugins):
 		return nil, err
 	case err != nil:
-		return nil, &hook.Refusal{Err: err, Open: f.failOpen}
+		return nil, &hook.Refusal{Err: err, Open: f.failOpen && !errors.Is(err, loader.ErrManaged)}
 	}
 	if lost := set.LostGuards(); len(lost) > 0 {
 		return set, newRefusal(lost, f.failOpen)
@@ -407,6 +407,7 @@ func newRefusal(lost []loader.LostGuard, open bool) *hook.Refusal {
 		r.Err = fmt.Errorf("%w (and %d more guards are not loaded)", r.Err, more)
 	}
 	for _, g := range lost {
+		r.Open = r.Open && !g.Managed
 		if r.Prompts == nil && (slices.Contains(g.Events, "turn_start") || slices.Contains(g.Events, "pre_llm_call")) {
 			r.Prompts = g.Err
 		}

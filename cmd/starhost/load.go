@@ -129,7 +129,7 @@ func (a *app) loadWith(
 		return nil, err
 	}
 	config, warnings, err := loader.LoadConfig(loader.ConfigOptions{
-		Dir: a.dir, File: a.config, None: a.noConfig, Getenv: a.getenv,
+		Dir: a.dir, File: a.config, None: a.noConfig, Managed: a.managed, Getenv: a.getenv,
 	})
 	a.warnings = append(a.warnings, warnings...)
 	if err != nil {

@@ -23,9 +23,16 @@ func main() {
 	os.Exit(run(processContext(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// managedConfig is the config of the machine's administrator, which wins over all other configs
+// and flags. No flag or environment variable changes the path, because a user could then leave
+// the administrator's rules behind. A package of starhost for another system may set it with
+// -ldflags "-X main.managedConfig=PATH".
+var managedConfig = "/etc/starhost/config.toml"
+
 // run is the whole program: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv, deadline: hook.Deadline}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, getenv: os.Getenv, managed: managedConfig}
+	a.deadline = hook.Deadline
 	return a.run(ctx, args)
 }
 

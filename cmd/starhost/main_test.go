@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("STARHOST_CACHE"); !set {
 		os.Setenv("STARHOST_CACHE", noCacheValue)
 	}
+	managedConfig = os.Getenv("TEST_MANAGED_CONFIG") // in tests only: the machine's own has no effect
 	testscript.Main(m, map[string]func(){"starhost": main})
 }
 

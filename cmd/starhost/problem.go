@@ -134,6 +134,9 @@ func describe(err error) problem {
 	if p.code == "" {
 		p.code = "E0701" // the flag parser's errors about arguments
 	}
+	if errors.Is(err, loader.ErrManaged) {
+		p.exit = exitUsage // for all of its mistakes, so that a caller can rely on it
+	}
 	if p.exit == 0 {
 		p.exit = exitOf(p.code)
 	}

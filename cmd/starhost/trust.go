@@ -62,7 +62,7 @@ type trustResult struct {
 // trust runs the command. The result is nil if the user declined.
 func (a *app) trust(f trustFlags) (*trustResult, error) {
 	r := &trustResult{}
-	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv}
+	o := loader.TrustOptions{Dir: a.dir, Getenv: a.getenv, Managed: a.managed}
 	switch {
 	case f.list && (f.path || f.revoke || f.yes), f.revoke && f.path:
 		return r, &usageError{msg: "trust: got several of --path, --list and --revoke, or --list and --yes, want one", help: "starhost trust --help"}

@@ -1,0 +1,185 @@
+package loader
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// A managedLayer is the config of the machine's administrator. It wins over all other layers and
+// over flags.
+type managedLayer struct {
+	// alone is the managed config over the built-in layer. It configures the managed plugins, so
+	// that no other layer can disable or soften them.
+	alone *Config
+	// settings are its settings, in the order of lines.
+	settings []layerSetting
+}
+
+// ErrManaged is the cause of an error about the managed config. If a caller cannot read the
+// administrator's rules, no flag of the user may let calls pass.
+var ErrManaged = errors.New("the managed config cannot be used")
+
+// readManaged reads the managed config. Without the file there is no managed layer.
+func (c *Config) readManaged(file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	l := &layer{shown: filepath.ToSlash(file), real: file, managed: true}
+	m := &managedLayer{alone: newConfig()}
+	err := checkManaged(l.shown, file)
+	if err == nil {
+		var src []byte
+		if src, err = readConfigFile(file, l.shown); err == nil {
+			if err := m.alone.read(l, src); err != nil {
+				return causedByManaged(err)
+			}
+		}
+	}
+	if err != nil {
+		return causedByManaged(err)
+	}
+	m.settings = m.alone.found
+	c.managed = m
+	c.files = append(c.files, file)
+	c.layers[l.shown] = l.name()
+	c.warnings = append(c.warnings, m.alone.warnings...)
+	return nil
+}
+
+// causedByManaged returns the errors in err with the cause [ErrManaged].
+func causedByManaged(err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, e := range many.Unwrap() {
+			list = append(list, causedByManaged(e))
+		}
+		return errors.Join(list...)
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.err = ErrManaged
+	}
+	return err
+}
+
+// applyManaged applies the settings of the managed config over those of all other layers. It may
+// apply them again, after a caller changed the config.
+func (c *Config) applyManaged() {
+	if c.managed == nil {
+		return
+	}
+	for name := range c.managed.alone.Secrets { // a source of another layer must not stay beside it
+		delete(c.Secrets, name)
+		c.deletePlaces("secrets", name)
+	}
+	for name := range c.managed.alone.MCP {
+		delete(c.MCP, name)
+		c.deletePlaces("mcp", name)
+	}
+	for _, g := range c.managed.settings {
+		if err := c.set(g); err != nil {
+			panic(err) // readManaged set the same value
+		}
+		if g.key[0] == "limits" {
+			delete(c.Limits.Raised, raisedLimits[g.key[1]])
+		}
+	}
+}
+
+// deletePlaces deletes the places of the settings in a table.
+func (c *Config) deletePlaces(table ...string) {
+	prefix := toml.Key(table).String() + "."
+	maps.DeleteFunc(c.places, func(key string, _ Place) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// managedPlace returns the place where the managed config makes a setting. ok is false if it does
+// not.
+func (c *Config) managedPlace(key ...string) (p Place, ok bool) {
+	if c.managed == nil {
+		return p, false
+	}
+	p, ok = c.managed.alone.places[toml.Key(key).String()]
+	return p, ok
+}
+
+// configOf returns the config that configures the plugin: only the managed config configures a
+// managed plugin.
+func (c *Config) configOf(s *Source) *Config {
+	if s.Managed && c.managed != nil {
+		return c.managed.alone
+	}
+	return c
+}
+
+// ManagedPaths returns the paths of the managed config, whose plugins [Load] always loads.
+func (c *Config) ManagedPaths() []Path {
+	if c.managed == nil {
+		return nil
+	}
+	return c.managed.alone.Plugins.Paths
+}
+
+// requires reports whether the managed config requires a plugin. Only a managed plugin meets such
+// a requirement, because a project can give any name to its plugins.
+func (m *managedLayer) requires(name string) bool {
+	return m != nil && slices.Contains(m.alone.Plugins.Required, name)
+}
+
+// enables reports whether the managed config allows the use of a plugin.
+func (m *managedLayer) enables(name string) bool {
+	if m == nil {
+		return true
+	}
+	p := &m.alone.Plugins
+	return !slices.Contains(p.Disabled, name) && (len(p.Enabled) == 0 || slices.Contains(p.Enabled, name))
+}
+
+// takeOver drops the settings of other layers for a managed plugin, and warns of each.
+func (c *Config) takeOver(name string) {
+	alone := c.managed.alone
+	plugin, grants := toml.Key{"plugin", name}.String()+".", toml.Key{"grants", name}.String()
+	disabled := toml.Key{"plugins", "disabled", name}.String()
+	for _, key := range sortedKeys(c.places) {
+		if key != grants && key != disabled && !strings.HasPrefix(key, plugin) {
+			continue
+		}
+		if place := c.places[key]; place != alone.places[key] {
+			c.warn(place, "%s is ignored: %s is a plugin of the managed config, which alone configures it", key, name)
+			delete(c.places, key)
+		}
+	}
+	delete(c.Plugin, name)
+	if p := alone.Plugin[name]; p != nil {
+		c.Plugin[name] = p
+	}
+	delete(c.Grants, name)
+	if list := alone.Grants[name]; list != nil {
+		c.Grants[name] = list
+	}
+	c.Plugins.Disabled = slices.DeleteFunc(c.Plugins.Disabled, func(other string) bool {
+		return other == name && !slices.Contains(alone.Plugins.Disabled, name)
+	})
+}
+
+// checkRaised returns warnings about limits that flags raised and that the managed config sets.
+func (c *Config) checkRaised() (warnings []Warning) {
+	for _, limit := range []string{"steps", "memory", "timeout"} {
+		flag := c.Limits.Raised[raisedLimits[limit]]
+		if place, ok := c.managedPlace("limits", limit); ok && flag != "" {
+			warnings = append(warnings, Warning{Place: place, Msg: flag + " is ignored: the managed config sets limits." + limit})
+		}
+	}
+	return warnings
+}
+
+// raisedLimits maps keys of [limits] to keys of [LimitsConfig.Raised].
+var raisedLimits = map[string]string{"steps": "steps", "memory": "memory", "timeout": "time"}
