@@ -1,6 +1,9 @@
 package mcp
 
 import (
+	"context"
+	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,4 +37,33 @@ func CountSubscriptions(s *Server) (n int) {
 		n += count
 	}
 	return n
+}
+
+// SetPauses changes the pauses of mounts until the test ends.
+func SetPauses(t *testing.T, shortest, longest time.Duration) {
+	oldMin, oldMax := minPause, maxPause
+	minPause, maxPause = shortest, longest
+	t.Cleanup(func() { minPause, maxPause = oldMin, oldMax })
+}
+
+// An endlessReader is a flood of notifications.
+type endlessReader struct{}
+
+func (endlessReader) Read(b []byte) (int, error) {
+	return copy(b, strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/x"}`+"\n", 100)), nil
+}
+
+// CountUnasked returns the number of notifications that a mount reads from a flood in a time.
+func CountUnasked(t *testing.T, d time.Duration) (n int) {
+	l := newLineConn(endlessReader{}, io.Discard)
+	go l.readLines()
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	for {
+		if _, err := l.Read(ctx); err != nil {
+			return n
+		}
+		n++
+	}
 }

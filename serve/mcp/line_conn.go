@@ -43,6 +43,9 @@ type lineConn struct {
 	closeAnswered sync.Once           // closes allAnswered
 	inputEnded    bool
 
+	unasked      int // the lines without an answer since unaskedSince; only Read uses them
+	unaskedSince time.Time
+
 	inputEnd      chan struct{} // closed when the last line has been read
 	closeInputEnd sync.Once
 }
@@ -131,10 +134,40 @@ func (l *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				l.awaitAnswers(ctx)
 				return nil, got.err
 			}
-			if m := l.decodeLine(got); m != nil {
+			m := l.decodeLine(got)
+			if !l.throttle(ctx, m) {
+				return nil, ctx.Err()
+			}
+			if m != nil {
 				return m, nil
 			}
 		}
+	}
+}
+
+// maxUnasked is the most lines in a second without an answer that starhost reads from a mounted
+// server without a pause.
+const maxUnasked = 1000
+
+// throttle waits for the end of the second if a mounted server sends very many lines that are no
+// answers, because each takes time to decode. It returns false if the connection or ctx ends first.
+func (l *lineConn) throttle(ctx context.Context, m jsonrpc.Message) bool {
+	if _, isAnswer := m.(*jsonrpc.Response); isAnswer || l.answersErrors {
+		return true
+	}
+	if now := time.Now(); now.Sub(l.unaskedSince) > time.Second {
+		l.unasked, l.unaskedSince = 0, now
+	}
+	if l.unasked++; l.unasked <= maxUnasked {
+		return true
+	}
+	select {
+	case <-time.After(time.Until(l.unaskedSince.Add(time.Second))):
+		return true
+	case <-l.closed:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
-	"github.com/starhost/starhost/effects"
 )
 
 // MountOptions select an MCP server to mount. Exactly one of Command and URL must be set.
@@ -33,8 +32,11 @@ type MountOptions struct {
 	// Token is the bearer token for URL, "" for none. starhost does not send it to the target of a
 	// redirect.
 	Token string
-	// Approval applies to all tools of the server. "" means ask.
+	// Approval applies to all tools of the server. "" means ask. With auto, a tool asks anyway if
+	// the Mount's first list of tools did not have it with the same description and schema.
 	Approval starhost.Approval
+	// Timeout is the longest time of a call. 0 means one minute.
+	Timeout time.Duration
 	// Changed is called when the server's tools differ from the last result of [Mount.Plugin]. Nil
 	// means no call.
 	Changed func()
@@ -47,10 +49,11 @@ const (
 	maxTools       = 256
 	maxPages       = 16       // in one list of tools
 	maxSchema      = 64 << 10 // in bytes
+	maxName        = 1 << 10  // in bytes; no host accepts a name of that length
 	maxDescription = 8 << 10  // in bytes
 	maxText        = 1 << 20  // in bytes, the text of one result
 	startTimeout   = 10 * time.Second
-	callTimeout    = effects.MaxTimeout
+	callTimeout    = time.Minute // for a call, unless the options say otherwise
 )
 
 // These are the shortest and the longest pause before a restart of the server.
@@ -72,8 +75,11 @@ type Mount struct {
 	mu            sync.Mutex
 	session       *sdk.ClientSession // nil while the server is down
 	downReason    string             // why the server is down
-	tools         []*sdk.Tool
-	reportedTools string // the tools of the last Plugin call, as JSON
+	tools         []*sdk.Tool        // without the members that a host does not use
+	reportedTools string             // the tools of the last Plugin call, as JSON
+	// pins has the tools of the first list: descriptions and schemas that the operator approved
+	// with approval = "auto". It is nil before the first list.
+	pins map[string]string
 }
 
 // OpenMount starts or contacts a server and waits for its list of tools, at most ten seconds. A
@@ -86,6 +92,7 @@ func OpenMount(ctx context.Context, o MountOptions) *Mount {
 		o.Warn = func(string) {}
 	}
 	o.Approval = cmp.Or(o.Approval, starhost.ApprovalAsk)
+	o.Timeout = cmp.Or(o.Timeout, callTimeout)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	m := &Mount{
 		options: o, lifetime: running, stop: stop, done: make(chan struct{}), toolsChanged: make(chan struct{}, 1),
@@ -188,7 +195,7 @@ func (m *Mount) transport() sdk.Transport {
 		return &processTransport{options: m.options}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = callTimeout
+	transport.ResponseHeaderTimeout = m.options.Timeout
 	return &sdk.StreamableClientTransport{
 		Endpoint: m.options.URL, MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
@@ -220,22 +227,28 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// followTools fetches the tools again when the server announces a change, at most once in minPause,
-// until ctx ends.
+// followTools fetches the tools again when the server announces a change, until ctx ends. Each
+// change makes the host load all plugins again, so the pause after one doubles, up to maxPause,
+// while the server announces the next change within two pauses.
 func (m *Mount) followTools(ctx context.Context, session *sdk.ClientSession) {
+	pause, last := minPause, time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.toolsChanged:
 		}
+		if pause = min(2*pause, maxPause); time.Since(last) > pause {
+			pause = minPause
+		}
 		if err := m.fetchTools(ctx, session); err != nil && ctx.Err() == nil {
 			m.options.Warn("MCP server " + m.options.Name + ": " + truncate(err.Error(), maxDescription))
 		}
+		last = time.Now()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(minPause):
+		case <-time.After(pause):
 		}
 	}
 }
@@ -251,19 +264,43 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		tools = append(tools, page.Tools...)
-		if params.Cursor = page.NextCursor; params.Cursor == "" {
+		for _, t := range page.Tools {
+			if t != nil {
+				tools = append(tools, trimTool(t))
+			}
+		}
+		if params.Cursor = page.NextCursor; params.Cursor == "" || len(tools) > maxTools {
 			break
 		}
 	}
+	tools = tools[:min(len(tools), maxTools+1)] // one more, so that Plugin warns
 	m.mu.Lock()
 	m.session, m.tools = session, tools
+	if m.pins == nil {
+		m.pins = map[string]string{}
+		for _, t := range tools {
+			m.pins[t.Name] = toolsText([]*sdk.Tool{t})
+		}
+	}
 	changed := m.reportedTools != "" && m.reportedTools != toolsText(tools)
 	m.mu.Unlock()
 	if changed {
 		m.options.Changed()
 	}
 	return nil
+}
+
+// trimTool returns a tool with the members that a host uses. Its schema is nil if it is too large.
+func trimTool(t *sdk.Tool) *sdk.Tool {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil || len(schema) > maxSchema {
+		schema = nil
+	}
+	trimmed := &sdk.Tool{Name: truncate(t.Name, maxName), Description: truncate(t.Description, maxDescription)}
+	if schema != nil {
+		trimmed.InputSchema = json.RawMessage(schema)
+	}
+	return trimmed
 }
 
 // toolsText returns the tools as JSON, to compare them.
@@ -276,7 +313,7 @@ func toolsText(tools []*sdk.Tool) string {
 // their calls go to the new process.
 func (m *Mount) Plugin() starhost.Plugin {
 	m.mu.Lock()
-	all := slices.Clone(m.tools)
+	all, pins := slices.Clone(m.tools), m.pins
 	m.reportedTools = toolsText(all)
 	m.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -295,6 +332,10 @@ func (m *Mount) Plugin() starhost.Plugin {
 			skip(t, fmt.Sprintf("there are more than %d", maxTools))
 			return p
 		default:
+			if tool.Approval == starhost.ApprovalAuto && pins[t.Name] != toolsText(all[i:i+1]) {
+				tool.Approval = starhost.ApprovalAsk
+				m.options.Warn(fmt.Sprintf("MCP server %s: tool %q asks for approval although the server's tools need none: its description or schema differs from the server's first list", m.options.Name, truncate(t.Name, 100)))
+			}
 			p.Tools = append(p.Tools, tool)
 		}
 	}
@@ -303,15 +344,15 @@ func (m *Mount) Plugin() starhost.Plugin {
 
 // convertTool converts a tool of the server, and checks that a host would accept it.
 func (m *Mount) convertTool(t *sdk.Tool) (starhost.Tool, error) {
-	schema, err := json.Marshal(t.InputSchema)
-	if err != nil || len(schema) > maxSchema {
-		return starhost.Tool{}, fmt.Errorf("its schema has %d bytes, want at most %d", len(schema), maxSchema)
+	schema, ok := t.InputSchema.(json.RawMessage)
+	if !ok {
+		return starhost.Tool{}, fmt.Errorf("its schema has more than %d bytes", maxSchema)
 	}
 	name := t.Name
 	tool := starhost.Tool{
 		Name:        m.options.Name + "_" + name,
 		Description: truncate(descriptionOr(t.Description, "The tool "+name+" of the MCP server "+m.options.Name+"."), maxDescription),
-		Parameters:  schema, Approval: m.options.Approval, Timeout: callTimeout,
+		Parameters:  schema, Approval: m.options.Approval, Timeout: m.options.Timeout,
 		Call: func(ctx context.Context, _ *starhost.Turn, call starhost.ToolCall) (starhost.Result, error) {
 			return m.callTool(ctx, name, call.Arguments)
 		},

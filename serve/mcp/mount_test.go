@@ -75,6 +75,7 @@ func runMountedServer() {
 func runHostileServer(how string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	answer := func(id any, result string) { say(`{"result":%s,"jsonrpc":"2.0","id":%v}`, result, id) }
+	lists := 0
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var m struct {
 			ID     any
@@ -87,6 +88,14 @@ func runHostileServer(how string) {
 		case "tools/list":
 			if how == "many tools" {
 				answer(m.ID, `{"tools":[`+strings.Repeat(`{"name":"one","description":"`+strings.Repeat("x", 1<<20)+`","inputSchema":{"type":"object"}},`, 5)+`null]}`)
+				continue
+			}
+			if how == "changes its tool" || how == "changes its tool again and again" {
+				lists++
+				answer(m.ID, fmt.Sprintf(`{"tools":[{"name":"one","description":"Version %d.","inputSchema":{"type":"object"}},{"name":"two","inputSchema":{"type":"object"}}]}`, lists))
+				if lists == 1 || how != "changes its tool" {
+					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				}
 				continue
 			}
 			answer(m.ID, `{"tools":[null,{"name":"one","inputSchema":{"type":"object"}}]}`)
@@ -318,7 +327,79 @@ func TestMountChanges(t *testing.T) {
 	h := newHost(t, starhost.Options{}, m.Plugin())
 	ask(t, h, "other_more", ``)
 	<-m.changed
-	diff(t, "answer", `{}`, ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_added", `{}`).ForLLM)
+	h = newHost(t, starhost.Options{}, m.Plugin())
+	diff(t, "answer", "denied by host: approval is needed and nobody can give it: tool other_added asks for approval", ask(t, h, "other_added", `{}`).ForLLM)
+	diff(t, "an old tool", `{"text":"hi"}`, ask(t, h, "other_echo", `{"text":"hi"}`).ForLLM)
+}
+
+// TestMountPins checks that a tool that needed no approval asks for one after the server changed
+// its description, and that a warning says so.
+func TestMountPins(t *testing.T) {
+	mcp.ShortenTimes(t)
+	m := mountBehaving(t, "changes its tool")
+	m.Plugin() // from now on the mount reports changes
+	select {
+	case <-m.changed:
+	case <-time.After(time.Second): // the change came before the call of Plugin
+	}
+	approvals := map[string]starhost.Approval{}
+	for _, tool := range m.Plugin().Tools {
+		approvals[tool.Name+" "+tool.Description] = tool.Approval
+	}
+	diff(t, "approvals", map[string]starhost.Approval{
+		"other_one Version 2.": starhost.ApprovalAsk, "other_two The tool two of the MCP server other.": starhost.ApprovalAuto,
+	}, approvals)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !strings.Contains(strings.Join(m.warned, "\n"), `tool "one" asks for approval`) {
+		t.Errorf("got warnings %q", m.warned)
+	}
+}
+
+// TestMountFlood checks that a server that changes its tools all the time causes fewer and fewer
+// reloads.
+func TestMountFlood(t *testing.T) {
+	mcp.SetPauses(t, 10*time.Millisecond, time.Minute)
+	m := mountBehaving(t, "changes its tool again and again")
+	count := 0
+	for end := time.After(time.Second); ; {
+		select {
+		case <-m.changed:
+			count++
+			continue
+		case <-end:
+		default:
+			m.Plugin()
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		break
+	}
+	if count == 0 || count > 10 {
+		t.Errorf("got %d changes in a second, want less with each", count)
+	}
+}
+
+// TestMountTimeout checks that a call of a server that never answers ends at its timeout.
+func TestMountTimeout(t *testing.T) {
+	file, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mount(t, mcp.MountOptions{
+		Command: []string{file}, Env: map[string]string{"MOUNTED": "never answers"}, Approval: starhost.ApprovalAuto,
+		Timeout: 100 * time.Millisecond,
+	})
+	if r := ask(t, newHost(t, starhost.Options{}, m.Plugin()), "other_one", ``); !r.IsError {
+		t.Errorf("got %+v, want an error", r)
+	}
+}
+
+// TestMountUnasked checks that starhost reads a flood of lines that are no answers slowly.
+func TestMountUnasked(t *testing.T) {
+	if n := mcp.CountUnasked(t, 300*time.Millisecond); n > 1000 {
+		t.Errorf("got %d messages in 0.3 s, want 1000", n)
+	}
 }
 
 // TestMountFails checks that an unreachable server has no tools and that the mount reports the
