@@ -56,6 +56,10 @@ type Options struct {
 	// still asks for tools, one last request offers none, so that there is an answer.
 	// Zero or less means 25.
 	MaxRounds int
+	// MaxResult is the most bytes of a tool's result that the model gets. The host cuts a longer
+	// result and says so in its last line. Handlers that call tools, and post_tool_call, get the
+	// whole result. Zero or less means 256 KiB.
+	MaxResult int
 	// Clock returns the time of an event, and measures how long tools and the model take. Nil means
 	// time.Now. See [Turn.Now].
 	Clock func() time.Time
@@ -155,6 +159,9 @@ func (p PromptOptions) withDefaults() PromptOptions {
 // defaultEventTimeout is the EventTimeout of Options that set none.
 const defaultEventTimeout = 20 * time.Second
 
+// defaultMaxResult is the MaxResult of Options that set none.
+const defaultMaxResult = 256 << 10
+
 // An ApprovalRequest is a question to a person.
 type ApprovalRequest struct {
 	SessionID string
@@ -185,6 +192,9 @@ func New(o Options) *Host {
 	}
 	if o.EventTimeout <= 0 {
 		o.EventTimeout = defaultEventTimeout
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = defaultMaxResult
 	}
 	if o.ApprovalTimeout <= 0 {
 		o.ApprovalTimeout = 5 * time.Minute

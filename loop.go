@@ -163,6 +163,7 @@ func (t *Turn) Answer(callID string, r Result) error {
 	if i < 0 {
 		return errtext.Errorf("no call %q waits for an answer", callID)
 	}
+	t.cutResult(&r)
 	t.appendAnswer(&ToolReply{Call: calls[i], Result: r})
 	return nil
 }

@@ -48,9 +48,21 @@ func (t *Turn) CallTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 	}
 	reply, err := t.callTool(ctx, call)
 	if err == nil && LaneOf(ctx) == nil {
+		t.cutResult(&reply.Result)
 		t.appendAnswer(&reply)
 	}
 	return reply, err
+}
+
+// cutResult cuts a result that is too long for the model.
+func (t *Turn) cutResult(r *Result) {
+	most := t.host.opts.MaxResult
+	if len(r.ForLLM) <= most {
+		return
+	}
+	start := r.ForLLM[:errtext.RuneStart(r.ForLLM, most)]
+	r.ForLLM = fmt.Sprintf("%s\n[starhost cut this result: it had %d bytes, limit %d ([tools] max_result)]",
+		start, len(r.ForLLM), most)
 }
 
 // ErrReadOnly says that a fragment loader called a tool.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/starhost/starhost"
@@ -506,4 +508,57 @@ func TestLawOffer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The model gets the start of a long result and a line that says so. Handlers get the whole result.
+func TestMaxResult(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	seen := 0
+	p := plugin("p", starhost.Hook{Event: "post_tool_call", Call: func(
+		_ context.Context, _ *starhost.Turn, e *starhost.Event,
+	) (starhost.Decision, error) {
+		seen = max(seen, len(e.Result.ForLLM))
+		return starhost.Decision{}, nil
+	}})
+	p.Tools = []starhost.Tool{
+		{Name: "long", Description: "L.", Call: func(
+			context.Context, *starhost.Turn, starhost.ToolCall,
+		) (starhost.Result, error) {
+			return starhost.Result{ForLLM: long}, nil
+		}},
+		{Name: "fails", Description: "F.", Call: func(
+			context.Context, *starhost.Turn, starhost.ToolCall,
+		) (starhost.Result, error) {
+			return starhost.Result{}, errors.New(long)
+		}},
+		{Name: "nests", Description: "N.", Call: func(
+			ctx context.Context, turn *starhost.Turn, _ starhost.ToolCall,
+		) (starhost.Result, error) {
+			reply, err := turn.CallTool(ctx, starhost.ToolCall{Name: "long"})
+			return starhost.Result{ForLLM: strconv.Itoa(len(reply.Result.ForLLM))}, err
+		}},
+	}
+	for most, limit := range map[int]int{0: 256 << 10, 1001: 1001} {
+		seen = 0
+		turn := begin(t, newHost(t, starhost.Options{MaxResult: most}, p), starhost.Request{})
+		if _, err := turn.Prompt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"long", "fails", "nests"} {
+			reply, err := turn.CallTool(t.Context(), starhost.ToolCall{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, note := reply.Result.ForLLM, fmt.Sprintf(" bytes, limit %d ([tools] max_result)]", limit)
+			switch {
+			case name == "nests":
+				diff(t, "nested result", strconv.Itoa(len(long)), text)
+			case len(text) > limit+100 || !strings.HasSuffix(text, note) || !utf8.ValidString(text):
+				t.Errorf("%s: got %d bytes that end with %q, want %q", name, len(text), text[max(0, len(text)-100):], note)
+			}
+		}
+		if seen < 2<<20 {
+			t.Errorf("post_tool_call saw %d bytes, want all", seen)
+		}
+	}
 }

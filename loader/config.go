@@ -105,8 +105,13 @@ type PromptConfig struct {
 	MaxTokens int
 }
 
-// ToolsConfig selects the tools that starhost offers, by globs on their names.
-type ToolsConfig struct{ Allow, Deny []string }
+// ToolsConfig selects the tools that starhost offers, by globs on their names, and bounds their
+// results.
+type ToolsConfig struct {
+	Allow, Deny []string
+	// MaxResult is the most bytes of a result that the model gets.
+	MaxResult int64
+}
 
 // SecretConfig is the source of a secret: a file or the output of a command.
 type SecretConfig struct {
@@ -280,7 +285,7 @@ func newConfig() *Config {
 			MaxBytes: 1 << 20, MaxFragment: 256 << 10, MaxPlugin: 512 << 10,
 			MaxAttachments: 20, MaxAttachment: 8 << 20, MaxPixels: 40_000_000,
 		},
-		Tools:  ToolsConfig{Allow: []string{"*"}},
+		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
 		Store:  StoreConfig{URL: "sqlite:"},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},

@@ -129,6 +129,7 @@ max_tokens = 7
 [tools]
 allow = ["a*"]
 deny = ["b*"]
+max_result = "300KiB"
 [model]
 default = "acme/small"
 [store]
@@ -174,7 +175,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 			Dedup: "prompt", Render: "xml", MaxBytes: 2 << 20, MaxFragment: 1000, MaxPlugin: 512 << 10,
 			MaxAttachments: 21, MaxAttachment: 9 << 20, MaxPixels: 41_000_000, MaxTokens: 7,
 		},
-		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}},
+		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}, MaxResult: 300 << 10},
 		Model: loader.ModelConfig{Default: "acme/small"},
 		Store: loader.StoreConfig{URL: "none"},
 		MCP: map[string]*loader.MCPConfig{

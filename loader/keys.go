@@ -188,6 +188,10 @@ var keyDocs = []Key{
 		Doc: "Globs on the names of the tools that starhost does not offer. They win over tools.allow.",
 	},
 	{
+		Name: "tools.max_result", Default: `"256KiB"`, Example: `tools.max_result = "1MiB"`,
+		Doc: "The most bytes of a tool's result that the model gets, also of a failure's message. starhost cuts a longer result and says so in its last line.",
+	},
+	{
 		Name: "model.default", Default: `""`, Example: `model.default = "acme/small"`,
 		Doc: "The model to ask if no flag and no plugin names another one. The environment variable STARHOST_MODEL wins over it.",
 	},

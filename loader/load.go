@@ -316,6 +316,7 @@ func (l *loadRun) newHost() error {
 			MaxTokens: int64(p.MaxTokens), Count: aboutTokens,
 		},
 	}
+	l.Host.MaxResult = int(l.config.Tools.MaxResult)
 	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}
 	if l.Host.Fragments == nil {
 		l.Host.Fragments = new(fragments.MemoryStore)

@@ -79,6 +79,7 @@ var settings = []*setting{
 	{splitKey("prompt.max_tokens"), always, value(parseCount[int](0), func(c *Config, _ string) *int { return &c.Prompt.MaxTokens })},
 	{splitKey("tools.allow"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Allow })},
 	{splitKey("tools.deny"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
+	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseText, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{splitKey("mcp.*.command"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command })},

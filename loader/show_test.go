@@ -47,6 +47,7 @@ prompt.max_pixels = 40000000
 prompt.max_tokens = 0
 tools.allow = ["*"]
 tools.deny = []
+tools.max_result = "256KiB"
 model.default = ""
 store.url = "sqlite:"
 `
@@ -89,13 +90,14 @@ prompt.max_pixels = 41000000  # config.toml:36
 prompt.max_tokens = 7  # config.toml:37
 tools.allow = ["a*"]  # config.toml:39
 tools.deny = ["b*"]  # config.toml:40
-model.default = "acme/small"  # config.toml:42
-store.url = "none"  # config.toml:44
-mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:46
-mcp.github.env = ["GITHUB_TOKEN"]  # config.toml:47
-mcp.github.approval = "auto"  # config.toml:48
-mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:50
-mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:51
+tools.max_result = "300KiB"  # config.toml:41
+model.default = "acme/small"  # config.toml:43
+store.url = "none"  # config.toml:45
+mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:47
+mcp.github.env = ["GITHUB_TOKEN"]  # config.toml:48
+mcp.github.approval = "auto"  # config.toml:49
+mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:51
+mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:52
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
