@@ -37,8 +37,6 @@ const NoNode = -1
 // Errors of [Parse].
 var (
 	ErrTooDeep = errors.New("the text is nested too deep")
-	errString  = errors.New("a string with a character or an escape that JSON does not allow")
-	errNumber  = errors.New("a number that JSON does not allow")
 	errKey     = errors.New("a key that is no string")
 	errTooLong = errors.New("a text of 2 GiB or more")
 )
@@ -50,7 +48,7 @@ func Parse(text string, maxDepth int) (Document, error) {
 	if len(text) > math.MaxInt32 {
 		return Document{}, errTooLong
 	}
-	p := parser{Reader: Reader{Text: text}, maxDepth: maxDepth}
+	p := parser{Reader: Reader{Text: text, IsStrict: true}, maxDepth: maxDepth}
 	err := p.readValue(0)
 	if err == nil {
 		err = p.End()
@@ -83,27 +81,17 @@ func (p *parser) readValue(depth int) error {
 	case c == Object, c == Array:
 		err = p.readValues(c, depth)
 	case c == String:
-		err = p.readString(&p.nodes[at])
+		var q Quoted
+		q, err = p.Quoted()
+		p.nodes[at].isVerbatim = q.isVerbatim()
 	case c == '-' || IsDigit(c):
 		p.nodes[at].kind = Scalar
-		if text, _ := p.Number(); !IsNumber(text) {
-			err = errNumber
-		}
+		_, _, err = p.Number()
 	default:
 		p.nodes[at].kind = Scalar
 		_, err = p.Word()
 	}
 	p.nodes[at].end, p.nodes[at].next = int32(p.At), int32(len(p.nodes))
-	return err
-}
-
-// readString reads a string into its node.
-func (p *parser) readString(n *node) error {
-	q, err := p.Quoted()
-	if err == nil && !q.IsStrict() {
-		err = errString
-	}
-	n.isVerbatim = err == nil && q.isVerbatim()
 	return err
 }
 

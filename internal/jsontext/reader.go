@@ -12,15 +12,19 @@ import (
 // A Reader reads the parts of one JSON text in order. The caller asks for each part, so it can
 // charge for a value before it makes the value. After an error, At is the offset of the mistake.
 //
-// A Reader accepts more than JSON: see [Quoted.IsStrict] and [IsNumber]. [Parse] refuses the rest.
+// A strict Reader accepts the strings and numbers of encoding/json. Any other accepts every string
+// up to its closing quote, and every run of digits, signs, points and the letter e.
 type Reader struct {
-	Text string
-	At   int // the offset of the next byte
+	Text     string
+	At       int // the offset of the next byte
+	IsStrict bool
 }
 
 var (
 	errEnd      = errors.New("unexpected end of file")
 	errUnclosed = errors.New("unclosed string literal")
+	errString   = errors.New("a string with a character or an escape that JSON does not allow")
+	errNumber   = errors.New("a number that JSON does not allow")
 )
 
 // SkipSpace skips white space.
@@ -97,7 +101,7 @@ func (r *Reader) End() error {
 }
 
 // Number reads a number. isInteger is true for digits with at most a sign before them.
-func (r *Reader) Number() (text string, isInteger bool) {
+func (r *Reader) Number() (text string, isInteger bool, err error) {
 	i := r.At + 1
 	for isInteger = true; i < len(r.Text); i++ {
 		switch c := r.Text[i]; {
@@ -110,14 +114,17 @@ func (r *Reader) Number() (text string, isInteger bool) {
 		break
 	}
 	text, r.At = r.Text[r.At:i], i
-	return text, isInteger
+	if r.IsStrict && !isNumber(text) {
+		err = errNumber
+	}
+	return text, isInteger, err
 }
 
 // IsDigit reports whether a byte is one of 0 to 9.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// IsNumber reports whether JSON allows a number's text.
-func IsNumber(s string) bool {
+// isNumber reports whether JSON allows a number's text.
+func isNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	n := countDigits(s)
 	if n == 0 || n > 1 && s[0] == '0' {
@@ -164,6 +171,9 @@ func (r *Reader) Quoted() (Quoted, error) {
 		switch c := r.Text[i]; {
 		case c == '"':
 			q.Text, r.At = r.Text[r.At:i+1], i+1
+			if r.IsStrict && !q.isStrict() {
+				return q, errString
+			}
 			return q, nil
 		case c == '\\':
 			q.HasEscapes = true
@@ -200,8 +210,8 @@ func nextSpecial(text string, i int, other uint64) int {
 	return i
 }
 
-// IsStrict reports whether JSON allows the string: no control characters, and only its escapes.
-func (q Quoted) IsStrict() bool {
+// isStrict reports whether JSON allows the string: no control characters, and only its escapes.
+func (q Quoted) isStrict() bool {
 	if q.hasControl {
 		return false
 	}
@@ -228,10 +238,11 @@ func (q Quoted) isVerbatim() bool {
 
 // Decode returns the string, which may share the memory of the text. As in encoding/json, bytes
 // that are not UTF-8 and lone surrogates become U+FFFD.
-func (q Quoted) Decode() (s string, err error) {
+func (q Quoted) Decode() (string, error) {
 	if q.isVerbatim() {
 		return q.Text[1 : len(q.Text)-1], nil
 	}
-	err = json.Unmarshal([]byte(q.Text), &s)
+	var s string
+	err := json.Unmarshal([]byte(q.Text), &s)
 	return s, err
 }

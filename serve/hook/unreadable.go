@@ -99,7 +99,7 @@ func quoteShort(s string) string {
 func skimObject(text string) object {
 	all := object{}
 	seen := map[string]string{} // the first spelling of each name
-	r := jsontext.Reader{Text: text}
+	r := jsontext.Reader{Text: text, IsStrict: true}
 	for depth := 0; r.At < len(text); {
 		switch text[r.At] {
 		case '{', '[':
@@ -108,7 +108,7 @@ func skimObject(text string) object {
 			depth--
 		case '"':
 			quoted, err := r.Quoted()
-			if err != nil || !quoted.IsStrict() {
+			if err != nil {
 				return all
 			}
 			if c, _ := r.Peek(); depth != 1 || c != ':' {
@@ -130,9 +130,9 @@ func skimObject(text string) object {
 // firstScalar returns the string, number or word at the beginning of a text, {} for any other
 // value.
 func firstScalar(text string) json.RawMessage {
-	r := jsontext.Reader{Text: text}
+	r := jsontext.Reader{Text: text, IsStrict: true}
 	if c, _ := r.Peek(); c == '"' {
-		if quoted, err := r.Quoted(); err == nil && quoted.IsStrict() {
+		if quoted, err := r.Quoted(); err == nil {
 			return json.RawMessage(quoted.Text)
 		}
 		return json.RawMessage("{}")
