@@ -38,15 +38,7 @@ func fromJSON(raw []byte) (starlark.Value, error) {
 
 // readJSON converts as fromJSON does, and calls pay with the steps of keys that share a hash.
 func readJSON(raw []byte, pay func(steps int) error) (starlark.Value, error) {
-	if !json.Valid(raw) {
-		return nil, invalidJSON(raw)
-	}
-	r := jsonReader{text: raw, pay: pay}
-	v, err := r.value(0)
-	if err != nil {
-		return nil, fmt.Errorf("at byte %d: %w", r.at, err)
-	}
-	return v, nil
+	return convertJSON(raw, jsonConverter{pay: pay})
 }
 
 // readObject adds the members of a JSON object to an empty dict. Empty text adds none.
@@ -54,18 +46,27 @@ func readObject(dict *starlark.Dict, raw []byte) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if !json.Valid(raw) {
-		return invalidJSON(raw)
+	v, err := convertJSON(raw, jsonConverter{pay: func(int) error { return nil }, whole: dict})
+	if err == nil && v != dict {
+		err = fmt.Errorf("got %s, want a JSON object", v.Type())
 	}
-	r := jsonReader{text: raw, pay: func(int) error { return nil }, whole: dict}
-	v, err := r.value(0)
+	return err
+}
+
+// convertJSON converts one JSON text with an empty converter.
+func convertJSON(raw []byte, j jsonConverter) (starlark.Value, error) {
+	j.r = jsontext.Reader{Text: string(raw), IsStrict: true}
+	v, err := j.value(0)
+	if err == nil {
+		err = j.r.End()
+	}
 	switch {
-	case err != nil:
-		return fmt.Errorf("at byte %d: %w", r.at, err)
-	case v != dict:
-		return fmt.Errorf("got %s, want a JSON object", v.Type())
+	case err == nil:
+		return v, nil
+	case !json.Valid(raw):
+		return nil, invalidJSON(raw)
 	}
-	return nil
+	return nil, fmt.Errorf("at byte %d: %w", j.r.At, err)
 }
 
 // invalidJSON returns the error of a text that is not one JSON value, with its place.
@@ -96,135 +97,111 @@ func invalidJSON(raw []byte) error {
 
 var errTooDeep = fmt.Errorf("nested deeper than %d levels", jsonMaxDepth)
 
-// A jsonReader builds values from a text that is valid JSON. encoding/json cannot do that: it
-// neither keeps the order of keys nor reports a key that stands twice.
-type jsonReader struct {
-	text  []byte
-	at    int // the offset behind the bytes that were read
+// A jsonConverter converts the values that a Reader reads.
+type jsonConverter struct {
+	r     jsontext.Reader
 	pay   func(steps int) error
 	whole *starlark.Dict // receives the members of the outermost object; nil for a new dict
 }
 
-// next skips space, commas and colons and returns the first byte behind them.
-func (r *jsonReader) next() byte {
-	for {
-		switch c := r.text[r.at]; c {
-		case ' ', '\t', '\r', '\n', ',', ':':
-			r.at++
-		default:
-			return c
+// value converts the next value, which stands depth levels deep.
+func (j *jsonConverter) value(depth int) (starlark.Value, error) {
+	c, err := j.r.Peek()
+	switch {
+	case err != nil:
+		return nil, err
+	case c == '"':
+		s, err := j.string()
+		return s, err
+	case c == '[' || c == '{':
+		if j.r.At++; depth == jsonMaxDepth {
+			return nil, errTooDeep
 		}
-	}
-}
-
-// value reads the next value, which stands depth levels deep.
-func (r *jsonReader) value(depth int) (starlark.Value, error) {
-	switch r.next() {
-	case '"':
-		return starlark.String(r.string()), nil
-	case '[':
-		return r.container(depth, r.array)
-	case '{':
-		return r.container(depth, r.object)
-	case 't':
-		r.at += len("true")
-		return starlark.True, nil
-	case 'f':
-		r.at += len("false")
-		return starlark.False, nil
-	case 'n':
-		r.at += len("null")
-		return starlark.None, nil
-	}
-	return r.number()
-}
-
-// container reads an array or object that begins at the current offset.
-func (r *jsonReader) container(depth int, read func(depth int) (starlark.Value, error)) (starlark.Value, error) {
-	r.at++
-	if depth == jsonMaxDepth {
-		return nil, errTooDeep
-	}
-	return read(depth + 1)
-}
-
-// closes skips a closing bracket and reports whether there was one.
-func (r *jsonReader) closes(bracket byte) bool {
-	if r.next() != bracket {
-		return false
-	}
-	r.at++
-	return true
-}
-
-// array reads up to the closing bracket.
-func (r *jsonReader) array(depth int) (starlark.Value, error) {
-	var elems []starlark.Value
-	for !r.closes(']') {
-		v, err := r.value(depth)
+		if c == '[' {
+			return j.array(depth + 1)
+		}
+		return j.object(depth + 1)
+	case c == '-' || jsontext.IsDigit(c):
+		text, _, err := j.r.Number()
 		if err != nil {
 			return nil, err
 		}
-		elems = append(elems, v)
+		return jsonNumber(text)
 	}
-	return starlark.NewList(elems), nil
+	word, err := j.r.Word()
+	if word == "null" || err != nil {
+		return starlark.None, err
+	}
+	return starlark.Bool(word == "true"), nil
 }
 
-// object reads up to the closing brace.
-func (r *jsonReader) object(depth int) (starlark.Value, error) {
-	dict := r.whole
+// string converts a string. It copies the string, so that the value does not retain the whole text.
+func (j *jsonConverter) string() (starlark.String, error) {
+	quoted, err := j.r.Quoted()
+	if err != nil {
+		return "", err
+	}
+	s, err := quoted.Decode()
+	return starlark.String(strings.Clone(s)), err
+}
+
+// array converts the elements up to the closing bracket.
+func (j *jsonConverter) array(depth int) (starlark.Value, error) {
+	var elems []starlark.Value
+	more, err := j.r.More(']', true)
+	for more && err == nil {
+		var v starlark.Value
+		if v, err = j.value(depth); err == nil {
+			elems = append(elems, v)
+			more, err = j.r.More(']', false)
+		}
+	}
+	return starlark.NewList(elems), err
+}
+
+// object converts the members up to the closing brace.
+func (j *jsonConverter) object(depth int) (starlark.Value, error) {
+	dict := j.whole
 	if depth > 1 || dict == nil {
 		dict = new(starlark.Dict)
 	}
 	var flood call.KeyFlood
-	for !r.closes('}') {
-		name := starlark.String(r.string())
-		var key starlark.Value = name // converted only once, because each conversion allocates
-		if _, found, _ := dict.Get(key); found {
-			return nil, fmt.Errorf("key %s stands twice in one object", errtext.Quote(string(name)))
-		}
-		if err := flood.Add(key); err != nil {
-			return nil, err
-		}
-		if err := r.pay(flood.Steps()); err != nil {
-			return nil, err
-		}
-		v, err := r.value(depth)
-		if err != nil {
-			return nil, err
-		}
-		if err := dict.SetKey(key, v); err != nil {
-			return nil, err
+	more, err := j.r.More('}', true)
+	for more && err == nil {
+		if err = j.member(dict, &flood, depth); err == nil {
+			more, err = j.r.More('}', false)
 		}
 	}
-	return dict, nil
+	return dict, err
 }
 
-// string reads the string that begins at the current offset.
-func (r *jsonReader) string() string {
-	from, plain := r.at, true
-	for r.at++; r.text[r.at] != '"'; r.at++ {
-		if r.text[r.at] == '\\' {
-			plain = false
-			r.at++
-		}
+// member adds a member to a dict.
+func (j *jsonConverter) member(dict *starlark.Dict, flood *call.KeyFlood, depth int) error {
+	if c, _ := j.r.Peek(); c != '"' {
+		return errors.New("a key that is no string")
 	}
-	r.at++
-	if text := r.text[from+1 : r.at-1]; plain && utf8.Valid(text) {
-		return string(text)
+	name, err := j.string()
+	if err != nil {
+		return err
 	}
-	var s string
-	_ = json.Unmarshal(r.text[from:r.at], &s) // cannot fail, because the text is valid
-	return s
-}
-
-// number reads the number that begins at the current offset.
-func (r *jsonReader) number() (starlark.Value, error) {
-	from := r.at
-	for r.at < len(r.text) && strings.IndexByte("+-.0123456789Ee", r.text[r.at]) >= 0 {
-		r.at++
+	var key starlark.Value = name // converted only once, because each conversion allocates
+	if _, found, _ := dict.Get(key); found {
+		return fmt.Errorf("key %s stands twice in one object", errtext.Quote(string(name)))
 	}
-	return jsonNumber(string(r.text[from:r.at]))
+	if err := flood.Add(key); err != nil {
+		return err
+	}
+	if err := j.pay(flood.Steps()); err != nil {
+		return err
+	}
+	if err := j.r.Colon(); err != nil {
+		return err
+	}
+	v, err := j.value(depth)
+	if err != nil {
+		return err
+	}
+	return dict.SetKey(key, v)
 }
 
 // jsonNumber converts the text of a JSON number.
