@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"slices"
 
@@ -28,6 +29,9 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 		records: t.host.opts.Record != nil, aside: t.aside, number: t.laneCount,
 	}
 }
+
+// mimeType matches a MIME type, which adapters write into headers and data URLs.
+var mimeType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}( *;[ -~]{0,255})?$`)
 
 // firstNotes is the initial capacity of a turn's trace, in calls.
 const firstNotes = 2
@@ -135,6 +139,11 @@ func endingError(ctx context.Context, err error) error {
 func (t *Turn) checkContext(c *Context) error {
 	if n := len(c.Fragments) + len(c.Attachments); n > maxParts {
 		return errtext.Errorf("%d fragments and attachments, limit %d", n, maxParts)
+	}
+	for i := range c.Attachments {
+		if typ := c.Attachments[i].Type; typ != "" && !mimeType.MatchString(typ) {
+			return errtext.Errorf("attachment: type: got %q, want a MIME type as image/png", typ)
+		}
 	}
 	for i := range c.Fragments {
 		f := &c.Fragments[i]

@@ -562,3 +562,28 @@ func TestMaxResult(t *testing.T) {
 		}
 	}
 }
+
+// An attachment's type goes into headers and data URLs, so that it must be a MIME type.
+func TestAttachmentTypes(t *testing.T) {
+	for _, tt := range []struct {
+		typ string
+		ok  bool
+	}{
+		{"image/png", true}, {"text/plain; charset=utf-8", true}, {"application/vnd.a+json", true}, {"", true},
+		{"image/png\r\nX-Evil: 1", false}, {"image/png;a=\n", false}, {"png", false}, {"a/b/c", false}, {"image/\x1b[2J", false},
+	} {
+		p := plugin("p", starhost.Hook{Event: "pre_llm_call", Call: func(
+			context.Context, *starhost.Turn, *starhost.Event,
+		) (starhost.Decision, error) {
+			a := fragments.Attachment{Content: "x", Type: tt.typ, Name: "x"}
+			return starhost.Decision{Action: starhost.ActionContext, Context: starhost.Context{Attachments: []fragments.Attachment{a}}}, nil
+		}})
+		turn := begin(t, newHost(t, starhost.Options{}, p), starhost.Request{})
+		if _, err := turn.Prompt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ok := len(turn.Errors()) == 0; ok != tt.ok {
+			t.Errorf("%q: got %v, want accepted %v", tt.typ, turn.Errors(), tt.ok)
+		}
+	}
+}

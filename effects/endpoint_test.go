@@ -16,7 +16,7 @@ func TestCheckEndpoint(t *testing.T) {
 		{"the host", "https://llm.internal/v1", "", []string{"http:llm.internal"}, ""},
 		{"its method", "https://llm.internal/v1", "", []string{"http:POST llm.internal/v1/*"}, ""},
 		{"another host", "https://llm.internal/v1", "", []string{"http:pager.internal"}, "http:llm.internal"},
-		{"another path", "https://llm.internal/v1", "", []string{"http:llm.internal/v2/*"}, "http:llm.internal"},
+		{"another path", "https://llm.internal/v1", "", []string{"http:llm.internal/v2/*"}, "http:llm.internal/v1/"},
 		{"no https", "http://localhost:11434", "", []string{"http:http://localhost:11434"}, ""},
 		{"https only", "http://localhost:11434", "", []string{"http:localhost:11434"}, "http:http://localhost:11434"},
 		{"a key", "https://llm.internal/v1/", "LLM_KEY", []string{"http:llm.internal", "secret:LLM_KEY"}, ""},
@@ -47,7 +47,7 @@ func TestCheckEndpoint(t *testing.T) {
 	for _, tt := range []struct{ declared, granted, want string }{
 		{"http:POST llm.internal", "store", `plugin p has no permission http:POST llm.internal: add to [grants] of your config: p = ["http:POST llm.internal"] (or --grant 'p=http:POST llm.internal')`},
 		{"store", "http:POST llm.internal", `plugin p has no permission http:POST llm.internal: add "http:POST llm.internal" to plugin(permissions = [...])`},
-		{"http:GET,POST llm.internal/v1/*", "store", `plugin p has no permission http:POST llm.internal: add to [grants] of your config: p = ["http:GET,POST llm.internal/v1/*"] (or --grant 'p=http:GET,POST llm.internal/v1/*')`},
+		{"http:GET,POST llm.internal/v1/*", "store", `plugin p has no permission http:POST llm.internal/v1/: add to [grants] of your config: p = ["http:GET,POST llm.internal/v1/*"] (or --grant 'p=http:GET,POST llm.internal/v1/*')`},
 		{"http:llm.internal", "store", `plugin p has no permission http:llm.internal: add to [grants] of your config: p = ["http:llm.internal"] (or --grant p=http:llm.internal)`},
 	} {
 		w := &effects.World{Plugin: "p", Declared: grants(t, tt.declared), Granted: grants(t, tt.granted)}

@@ -160,7 +160,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0512", Title: "program not run",
-		Text: "A program is found by its name in a fixed list of folders, never in a relative path, and runs without a shell, with its own environment. When its time is over, it is killed with all that it started. " +
+		Text: "A program is found by its name in a fixed list of folders, never in a relative path, and runs without a shell, with its own environment. When its time is over, it is killed with all that it started; on Linux also with programs that left its process group, unless they removed the variable STARHOST_EXEC. " +
 			"Only the operator sets variables that change what a program runs.",
 		Bad:  `ctx.exec(["./deploy.sh"])`,
 		Good: `ctx.exec(["kubectl", "get", "pods"])`,

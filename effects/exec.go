@@ -2,6 +2,8 @@ package effects
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -29,8 +31,8 @@ const (
 )
 
 // An Exec runs the programs of worlds. The zero value searches [DefaultPath] and runs programs
-// in the current folder. A program's environment contains PATH, LANG, and the variables of Env
-// and of the plugin. It has no HOME and no other variable of this process.
+// in the current folder. A program's environment contains PATH, LANG, STARHOST_EXEC, and the
+// variables of Env and of the plugin. It has no HOME and no other variable of this process.
 type Exec struct {
 	// Path is a list of folders in the form of PATH; relative folders are ignored.
 	Path string
@@ -231,17 +233,30 @@ func (w *World) run(ctx context.Context, c Command) (Output, error) {
 		}
 	}
 	env["PATH"] = w.Exec.path()
+	marker := newMarker()
+	env[markerName] = marker
 	stdin, err := w.reveal(c.Stdin, thisMachine)
 	if err != nil {
 		return Output{}, err
 	}
 	return runProgram(ctx, &exec.Cmd{
 		Path: file, Args: c.Argv, Env: environment(env), Dir: w.Exec.Dir, Stdin: strings.NewReader(stdin),
-	}, timeoutOf(c.Timeout))
+	}, timeoutOf(c.Timeout), marker)
+}
+
+// markerName is the variable by which starhost finds the processes of a program that have left its
+// process group.
+const markerName = "STARHOST_EXEC"
+
+// newMarker returns a text that no other program's environment contains.
+func newMarker() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 // runProgram runs a program within the limits of time and output.
-func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Output, error) {
+func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration, marker string) (Output, error) {
 	ctx, cancel := context.WithTimeout(outer, timeout)
 	defer cancel()
 	stdout, stderr := &boundedWriter{max: maxOutput, onExceed: cancel}, &boundedWriter{max: maxOutput, onExceed: cancel}
@@ -251,12 +266,16 @@ func runProgram(outer context.Context, cmd *exec.Cmd, timeout time.Duration) (Ou
 	if err := cmd.Start(); err != nil {
 		return Output{}, errorf("E0512", "exec %s: it did not start: %v", cmd.Args[0], plainError(err))
 	}
-	stop := context.AfterFunc(ctx, func() { procgroup.Kill(cmd) })
+	stop := context.AfterFunc(ctx, func() {
+		procgroup.Kill(cmd)
+		procgroup.KillMarked(markerName + "=" + marker)
+	})
 	err := cmd.Wait()
 	stop()
 	// The processes that the program left running still use the group's number, so no other
 	// group can have it.
 	procgroup.Kill(cmd)
+	procgroup.KillMarked(markerName + "=" + marker)
 	exited := (*exec.ExitError)(nil)
 	switch {
 	case outer.Err() != nil:

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,6 +51,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := w.Run(t.Context(), tt.c)
+			got.Stdout = marked.ReplaceAllString(got.Stdout, "")
 			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 				t.Errorf("Run (-want +got), %v:\n%s", err, diff)
 			}
@@ -294,4 +298,34 @@ func TestRunKills(t *testing.T) {
 		}
 		waitGone(t, pids)
 	})
+}
+
+// marked matches the variable by which starhost finds the processes of a program.
+var marked = regexp.MustCompile("STARHOST_EXEC=[0-9a-f]{32}\n")
+
+// A program that left its process group ends with the program that a plugin ran.
+func TestRunKillsDetached(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("want Linux with setsid")
+	}
+	dir := t.TempDir()
+	w := plugin(t, "exec:sh -c **")
+	w.Exec = &effects.Exec{Dir: dir}
+	script := "setsid sh -c 'echo $$ > pid; exec sleep 600' >/dev/null 2>&1 </dev/null & while ! [ -s pid ]; do sleep 0.01; done"
+	if out, err := w.Run(t.Context(), effects.Command{Argv: []string{"sh", "-c", script}}); err != nil || out.Code != 0 {
+		t.Fatal(out, err)
+	}
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A killed process stays until its parent has waited for it, without an environment.
+	environ, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/environ")
+	for i := 0; i < 100 && err == nil && len(environ) > 0; i++ {
+		time.Sleep(10 * time.Millisecond)
+		environ, err = os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/environ")
+	}
+	if err == nil && len(environ) > 0 {
+		t.Errorf("process %s still runs", pid)
+	}
 }

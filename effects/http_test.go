@@ -194,6 +194,10 @@ func TestFetchRefusals(t *testing.T) {
 			`add to [grants] of your config: oncall = ["http:POST http://a.example:81"] (or --grant 'oncall=http:POST http://a.example:81')`},
 		{"", "https://a.example", `plugin oncall has no permission http:a.example: add "http:a.example" to plugin(permissions = [...])`},
 	}
+	w.Declared = append(w.Declared, grants(t, "http:paths.test/api/*")...)
+	tests = append(tests, struct{ method, url, want string }{"", "https://paths.test/other?q",
+		`plugin oncall has no permission http:paths.test/other: add "http:paths.test/other" to plugin(permissions = [...]); ` +
+			`add to [grants] of your config: oncall = ["http:paths.test/other"] (or --grant oncall=http:paths.test/other)`})
 	for _, tt := range tests {
 		_, err := w.Fetch(t.Context(), effects.Request{Method: tt.method, URL: tt.url})
 		if diff := cmp.Diff(tt.want, message(err)); diff != "" {
@@ -472,6 +476,8 @@ func TestFetchForm(t *testing.T) {
 		{"a newline", effects.Request{URL: "https://a.test/\r\nX: y"}, `URL "https://a.test/\r\nX: y": want one as https://pager.internal/oncall`},
 		{"a port", effects.Request{URL: "https://a.test:0"}, `URL "https://a.test:0": got port "0", want 1 to 65535`},
 		{"a long URL", effects.Request{URL: "https://a.test/" + strings.Repeat("x", 8192)}, `URL "https://a.test/` + strings.Repeat("x", 105) + `…": got 8207 bytes, want at most 8192`},
+		{"dots with parameters", effects.Request{URL: "https://a.test/api/..;/y"}, `URL "https://a.test/api/..;/y": got path "/api/..;/y", want one without a . or .. among its names`},
+		{"escaped dots with parameters", effects.Request{URL: "https://a.test/api/%2e.%3Bx=1/y"}, `URL "https://a.test/api/%2e.%3Bx=1/y": got path "/api/%2e.%3Bx=1/y", want one without a . or .. among its names`},
 		{"dots", effects.Request{URL: "https://a.test/x/%2E%2E/y"}, `URL "https://a.test/x/%2E%2E/y": got path "/x/%2E%2E/y", want one without a . or .. among its names`},
 		{"a method", effects.Request{Method: "G T", URL: "https://a.test"}, `method: got "G T", want one as GET or POST`},
 		{"a tunnel", effects.Request{Method: "CONNECT", URL: "https://a.test"}, `method: got "CONNECT", want one as GET or POST`},

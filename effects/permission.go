@@ -473,8 +473,13 @@ func (w *World) checkRead(clean string) error {
 }
 
 // mayFetch refuses a request to a target without a permission for its method.
+// If the plugin or the operator names paths of the host, the error proposes the path, too.
 func (w *World) mayFetch(method string, t *target) error {
-	return w.refusal("http", t.pattern(method), allowsRequest(method, t))
+	pattern := t.pattern(method)
+	if w.Declared.hasPathRule(method, t) || w.Granted.hasPathRule(method, t) {
+		pattern = t.pathPattern(method)
+	}
+	return w.refusal("http", pattern, allowsRequest(method, t))
 }
 
 // mayDial refuses an address of the target's host if it is not public and no grant spells it.

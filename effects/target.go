@@ -131,7 +131,8 @@ func normalPath(escaped string) (string, error) {
 	normal := "/" + strings.TrimPrefix(b.String(), "/")
 	plain, err := url.PathUnescape(normal)
 	for name := range strings.SplitSeq(strings.ReplaceAll(plain, `\`, "/"), "/") {
-		if name == "." || name == ".." || err != nil {
+		// Java servers drop the parameters behind a semicolon, so that "..;a" is ".." there.
+		if name, _, _ = strings.Cut(name, ";"); name == "." || name == ".." || err != nil {
 			return "", errtext.Errorf("got path %q, want one without a . or .. among its names", escaped)
 		}
 	}
@@ -175,6 +176,25 @@ func (t *target) pattern(method string) string {
 		b.WriteString("http://")
 	}
 	return b.String() + t.authority()
+}
+
+// pathPattern returns the narrowest permission that allows a method on the target's path. It
+// returns pattern's if no permission can spell the path.
+func (t *target) pathPattern(method string) string {
+	if !httpPath().MatchString(t.path) || strings.HasSuffix(t.path, "*") {
+		return t.pattern(method)
+	}
+	return t.pattern(method) + t.path
+}
+
+// hasPathRule reports whether a permission allows a method on some paths of the target's host.
+func (g Grants) hasPathRule(method string, t *target) bool {
+	return slices.ContainsFunc(g, func(p Permission) bool {
+		rule := parseHTTPRule(p.Pattern)
+		limited := p.Kind == "http" && rule.path != ""
+		rule.path = ""
+		return limited && rule.allows(method, t)
+	})
 }
 
 // withAddress returns the target with an address as its host.
