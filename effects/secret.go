@@ -117,10 +117,11 @@ func secretTexts(m map[string]Secret) map[string]string {
 	return texts
 }
 
-// A SecretSource says where the value of a secret is. One field is set.
+// A SecretSource says where the value of a secret is. File or Command is set.
 type SecretSource struct {
 	File    string   // a path
 	Command []string // a program with arguments, which prints the value
+	Dir     string   // the folder that Command runs in, "" for the current one
 }
 
 // SecretOptions say where the values of secrets are. The zero value has no secrets.
@@ -208,7 +209,7 @@ func (s *Secrets) load(name string) (string, error) {
 func (s *Secrets) readRaw(name string) (string, error) {
 	source := s.o.Sources[name]
 	if source.Command != nil {
-		return runSecretCommand(source.Command)
+		return runSecretCommand(source.Command, source.Dir)
 	}
 	if source.File == "" {
 		if value, ok := s.o.LookupEnv(name); ok {
@@ -224,8 +225,8 @@ func (s *Secrets) readRaw(name string) (string, error) {
 	return string(b), err
 }
 
-// runSecretCommand returns the output of an operator's command.
-func runSecretCommand(argv []string) (string, error) {
+// runSecretCommand returns the output of an operator's command, which runs in a folder.
+func runSecretCommand(argv []string, dir string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("got no command")
 	}
@@ -233,7 +234,7 @@ func runSecretCommand(argv []string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	out := &boundedWriter{max: maxSecret + 1, onExceed: cancel}
-	cmd.Stdout = out
+	cmd.Stdout, cmd.Dir = out, dir
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	exited := (*exec.ExitError)(nil)

@@ -117,6 +117,8 @@ type ToolsConfig struct {
 type SecretConfig struct {
 	File    Path
 	Command []string
+	// Dir is the folder that Command runs in: the config's, whose files an operator trusts.
+	Dir string
 }
 
 // ModelConfig names the default model; "" means none.
@@ -128,6 +130,8 @@ type StoreConfig struct{ URL string }
 // MCPConfig is a server whose tools starhost offers: either a program or a URL.
 type MCPConfig struct {
 	Command []string
+	// Dir is the folder that Command runs in: the config's, whose files an operator trusts.
+	Dir string
 	// Env are the names of the environment variables that the program gets.
 	Env []string
 	URL string

@@ -168,7 +168,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Grants: map[string][]string{"oncall": {"secret:PAGER_TOKEN"}},
 		Secrets: map[string]*loader.SecretConfig{
 			"PAGER_TOKEN": {File: loader.Path{Shown: "/run/secrets/pager", Real: "/run/secrets/pager", Place: at(22)}},
-			"OTHER":       {Command: []string{"pass", "other"}},
+			"OTHER":       {Command: []string{"pass", "other"}, Dir: "/ops"},
 		},
 		Limits: loader.LimitsConfig{Steps: 900_000, Memory: 32 << 20, Timeout: 1500 * time.Millisecond, Source: 256 << 10, Output: 1 << 20},
 		Prompt: loader.PromptConfig{
@@ -179,7 +179,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Model: loader.ModelConfig{Default: "acme/small"},
 		Store: loader.StoreConfig{URL: "none"},
 		MCP: map[string]*loader.MCPConfig{
-			"github":  {Command: []string{"github-mcp-server", "stdio"}, Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
+			"github":  {Command: []string{"github-mcp-server", "stdio"}, Dir: "/ops", Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
 			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN"},
 		},
 	}

@@ -117,7 +117,7 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "secrets.NAME.command", Example: `secrets.PAGER_TOKEN.command = ["pass", "show", "pager"]`,
-		Doc: "The program that prints the secret, with its arguments.",
+		Doc: "The program that prints the secret, with its arguments. It runs in the folder of the config.",
 	},
 	{
 		Name: "limits.steps", Default: `1_000_000`, Example: `limits.steps = 500_000`,
@@ -201,7 +201,7 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "mcp.NAME.command", Example: `mcp.github.command = ["github-mcp-server", "stdio"]`,
-		Doc: "The program of an MCP server, with its arguments. starhost offers its tools as NAME_TOOL.",
+		Doc: "The program of an MCP server, with its arguments. starhost offers its tools as NAME_TOOL. It runs in the folder of the config.",
 	},
 	{
 		Name: "mcp.NAME.env", Example: `mcp.github.env = ["GITHUB_TOKEN"]`,

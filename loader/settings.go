@@ -61,7 +61,10 @@ var settings = []*setting{
 	{splitKey("plugin.*.*"), ownPlugins, access{setPluginValue, func(c *Config, key []string) any { return c.PluginOf(key[1]).Values[key[2]].V }}},
 	{splitKey("grants.*"), ifTrusted, access{setGrants, func(c *Config, key []string) any { return c.Grants[key[1]] }}},
 	{splitKey("secrets.*.file"), ifTrusted, access{setSecretFile, func(c *Config, key []string) any { return ensureEntry(c.Secrets, key[1]).File.Shown }}},
-	{splitKey("secrets.*.command"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.Secrets, name).Command })},
+	{splitKey("secrets.*.command"), ifTrusted, inFolder(
+		list(func(c *Config, name string) *[]string { return &ensureEntry(c.Secrets, name).Command }),
+		func(c *Config, name string) *string { return &c.Secrets[name].Dir },
+	)},
 	{splitKey("limits.steps"), ownLimits, hostLimit(parseSteps, func(c *LimitsConfig) *uint64 { return &c.Steps })},
 	{splitKey("limits.memory"), ownLimits, inBytes(hostLimit(parseMemory, func(c *LimitsConfig) *uint64 { return &c.Memory }))},
 	{splitKey("limits.timeout"), ownLimits, hostLimit(parseDuration, func(c *LimitsConfig) *time.Duration { return &c.Timeout })},
@@ -82,7 +85,10 @@ var settings = []*setting{
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseText, func(c *Config, _ string) *string { return &c.Store.URL }))},
-	{splitKey("mcp.*.command"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command })},
+	{splitKey("mcp.*.command"), ifTrusted, inFolder(
+		list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
+		func(c *Config, name string) *string { return &c.MCP[name].Dir },
+	)},
 	{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
 	{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
 	{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
@@ -102,6 +108,20 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) ac
 		return nil
 	}
 	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
+}
+
+// inFolder also stores the folder of the config that sets a command, because the command runs
+// there.
+func inFolder(a access, folder func(*Config, string) *string) access {
+	assign := a.set
+	a.set = func(c *Config, g layerSetting) error {
+		err := assign(c, g)
+		if err == nil {
+			*folder(c, g.name()) = g.layer.folder()
+		}
+		return err
+	}
+	return a
 }
 
 // errIgnored means that the config as a whole does not get a setting: a warning says that starhost

@@ -48,7 +48,7 @@ func (s *Set) Secret(name string) (string, error) { return s.secrets.Value(name)
 func (l *loadRun) secrets() *effects.Secrets {
 	o := effects.SecretOptions{Sources: map[string]effects.SecretSource{}, LookupEnv: l.LookupEnv}
 	for name, s := range l.config.Secrets {
-		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command}
+		o.Sources[name] = effects.SecretSource{File: s.File.Real, Command: s.Command, Dir: s.Dir}
 	}
 	return effects.NewSecrets(o)
 }
