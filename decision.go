@@ -25,7 +25,8 @@ const (
 	ActionModify  Action = "modify"  // arguments of the event are replaced
 	ActionContext Action = "context" // something to merge into the prompt
 	ActionError   Action = "error"   // in traces only: the handler failed
-	// ActionWouldDeny replaces a deny if the plugin only warns: see [Plugin.Warn].
+	// ActionWouldDeny replaces a deny if the plugin only warns: see [Plugin.Warn]. Its other
+	// decisions become "would ask", "would modify" and so on, with the detail as the Reason.
 	ActionWouldDeny Action = "would deny"
 	ActionNone      Action = ""
 )
@@ -62,6 +63,11 @@ type Decision struct {
 // refuses reports whether the decision stops a call or asks a person about it.
 func (d *Decision) refuses() bool {
 	return d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort
+}
+
+// soften turns a decision into one without effect, which says what the plugin would do.
+func (d *Decision) soften() {
+	*d = Decision{Action: "would " + d.Action, Reason: d.detail()}
 }
 
 // detail returns a short text for the trace.

@@ -207,9 +207,10 @@ func (f *eventRun) applyDecision(
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 	}
-	if h.warn && d.Action == ActionDeny {
-		d.Action = ActionWouldDeny
-		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": would deny: " + d.Reason
+	if h.warn && d.Action != ActionNone && d.Action != ActionContext && (!again || d.refuses()) {
+		d.soften()
+		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": " + string(d.Action) + ": " + d.Reason
+		text = strings.TrimSuffix(text, ": ")
 		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
 	}
 	if d.Action != ActionNone && (!again || d.refuses()) {
@@ -261,6 +262,10 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 		d.Context = d.Context.attribute(e.Name, h.plugin, h.at)
 		return t.checkContext(&d.Context)
 	case ActionModify:
+		if h.warn { // the check does not change the event
+			scratch := *e
+			e = &scratch
+		}
 		return e.modify(spec, h, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {

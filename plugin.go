@@ -25,8 +25,9 @@ type Plugin struct {
 	Commands        []Command
 	Skills          []Skill
 	Endpoints       []Endpoint
-	// Warn turns denials of the plugin's hooks into warnings, so that an operator can try a policy.
-	// The host logs and traces such a denial as [ActionWouldDeny], and does not deny.
+	// Warn turns decisions of the plugin's hooks into warnings, so that an operator can try a
+	// policy. The host logs and traces a denial as [ActionWouldDeny], and does not deny. It does
+	// the same with each other decision except context.
 	Warn bool
 	// EventSteps is the most steps that all hooks of the plugin together may use in one event. Zero
 	// means no bound. See [Lane.AddUsage].

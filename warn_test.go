@@ -15,7 +15,13 @@ func warningPlugin(p starhost.Plugin) starhost.Plugin {
 	return p
 }
 
-// TestWarnMode checks that denials of a plugin that only warns are logged and traced without
+// answering returns a plugin that may answer the calls of all tools.
+func answering(p starhost.Plugin) starhost.Plugin {
+	p.RespondsTo = []string{"*"}
+	return p
+}
+
+// TestWarnMode checks that decisions of a plugin that only warns are logged and traced without
 // effect, and that the denials of other plugins count.
 func TestWarnMode(t *testing.T) {
 	mustAsk := echo()
@@ -36,8 +42,20 @@ func TestWarnMode(t *testing.T) {
 			[]string{"p1 error division by zero"}},
 		{"of an approval", []starhost.Plugin{mustAsk, warningPlugin(pluginWith(1, hook(approval, deny))), pluginWith(2, hook(approval, approve))}, `{"text":"x"}`,
 			[]string{"p1 warn approve_tool_call echo: would deny: no"}, []string{"p1 would deny no", "p2 approve"}},
-		{"what is no denial", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, askFor)))}, "denied by host: approval is needed and nobody can give it: sure?",
-			nil, []string{"p1 ask sure?"}},
+		{"a question", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, askFor)))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would ask: sure?"}, []string{"p1 would ask sure?"}},
+		{"an approval", []starhost.Plugin{mustAsk, warningPlugin(pluginWith(1, hook(approval, approve)))}, "denied by host: approval is needed and nobody can give it: tool echo asks for approval",
+			[]string{"p1 warn approve_tool_call echo: would approve"}, []string{"p1 would approve"}},
+		{"a change", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, args(`{"text":"y"}`)))), pluginWith(2, refusingHook("y", deny))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would modify: arguments"}, []string{"p1 would modify arguments", "p2"}},
+		{"a change that is wrong", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, args(`[]`))))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would deny: the guard of p1 failed: modify: arguments: got [], want an object",
+				"p1 error hook pre_tool_call: modify: arguments: got [], want an object"},
+			[]string{"p1 error modify: arguments: got [], want an object"}},
+		{"an abort", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook(pre, starhost.Decision{Action: starhost.ActionAbort, Reason: "stop"})))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would abort: stop"}, []string{"p1 would abort stop"}},
+		{"an answer", []starhost.Plugin{echo(), warningPlugin(answering(pluginWith(1, hook(pre, starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "no"}}))))}, `{"text":"x"}`,
+			[]string{"p1 warn pre_tool_call echo: would respond: 2 B"}, []string{"p1 would respond 2 B"}},
 		{"of changed arguments", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, refusingHook("y", deny))), pluginWith(2, hook(pre, args(`{"text":"y"}`)))}, `{"text":"y"}`,
 			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1", "p2 modify arguments", "p1 would deny no"}},
 	}

@@ -72,7 +72,7 @@ type PluginsConfig struct {
 
 // PluginConfig is the [plugin.NAME] of one plugin.
 type PluginConfig struct {
-	// Mode is "enforce", the default, or "warn": starhost only logs the plugin's denials.
+	// Mode is "enforce", the default, or "warn": starhost only logs the plugin's decisions.
 	Mode string
 	// Limits are lower limits for this plugin; 0 means the host's limit.
 	Limits LimitsConfig

@@ -92,7 +92,7 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "plugin.NAME.mode", Default: `"enforce"`, Example: `plugin.policy.mode = "warn"`,
-		Doc: "warn: starhost logs the plugin's denials and does not enforce them, so that you can try out a policy.",
+		Doc: "warn: starhost logs the plugin's decisions (deny, ask, approve, respond, modify, abort) as \"would deny\" and so on, and does not enforce them, so that you can try out a policy.",
 	},
 	{
 		Name: "plugin.NAME.limits.steps", Example: `plugin.oncall.limits.steps = 200_000`,

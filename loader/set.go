@@ -29,7 +29,7 @@ const (
 // A Plugin is the outcome of loading one plugin.
 type Plugin struct {
 	Name, Version, Description, Owner string
-	// Mode is "enforce", or "warn" if starhost only logs the plugin's denials.
+	// Mode is "enforce", or "warn" if starhost only logs the plugin's decisions.
 	Mode string
 	// Path is the path for messages.
 	Path string
