@@ -47,6 +47,7 @@ type Config struct {
 	found   []layerSetting    // the settings of the managed config; see readManaged
 	managed *managedLayer     // nil without a managed config
 
+	ignoredGrants map[string]Place        // grants of an untrusted project, by plugin
 	projectGrants map[string]projectGrant // grants of a trusted project, by plugin
 	projectLimits projectLimits
 	files         []string      // absolute paths of the files that LoadConfig read
@@ -295,6 +296,7 @@ func newConfig() *Config {
 		places: map[string]Place{},
 		layers: map[string]string{},
 
+		ignoredGrants: map[string]Place{},
 		projectGrants: map[string]projectGrant{},
 		projectLimits: projectLimits{places: map[string]Place{}},
 	}

@@ -810,3 +810,48 @@ func jsonable(v any) bool {
 	}
 	return true
 }
+
+// TestStoreSchemes checks that the URL of the store has one of the schemes, in a file and in the
+// environment, and that an error does not show the URL.
+func TestStoreSchemes(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"sqlite:": true, "sqlite:/x/y.db": true, "postgres://me:hunter2@db/x": true, "llm:/x": true, "none": true,
+		"": false, "sqlit:": false, "mysql://me:hunter2@db/x": false, "postgres:x": false, "None": false, "/x/y.db": false,
+	} {
+		_, _, err := loader.ParseConfig("c.toml", "/", fmt.Appendf(nil, "store.url = %q", url))
+		getenv := func(name string) string { return map[string]string{"STARHOST_STORE": url}[name] }
+		_, _, fromEnv := loader.LoadConfig(loader.ConfigOptions{None: true, Getenv: getenv})
+		if (err == nil) != ok || (fromEnv == nil) != (ok || url == "") {
+			t.Errorf("%s: got %v, in the environment %v", url, err, fromEnv)
+		}
+		for _, err := range []error{err, fromEnv} {
+			if err != nil && (strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "store.url: want sqlite:")) {
+				t.Errorf("%s: got %v", url, err)
+			}
+		}
+	}
+}
+
+// TestUntrustedGrants checks that starhost reports typing mistakes in the grants of a project
+// before the operator trusts it.
+func TestUntrustedGrants(t *testing.T) {
+	dir := tree(t, "-- .git/x --\n-- starhost.toml --\ngrants.oncal = [\"store\"]\ngrants.host = [\"http:x\"]\n-- plugins/oncall.star --\n")
+	c, warnings, err := loader.LoadConfig(loader.ConfigOptions{Dir: dir})
+	if err != nil || len(warnings) != 2 {
+		t.Fatalf("got %v, %v, want two ignored grants", warnings, err)
+	}
+	set, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	want := "[starhost.toml:1: grants.oncal: no plugin is named oncal (did you mean oncall?)]"
+	if got := fmt.Sprint(set.Warnings); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	dir = tree(t, "-- .git/x --\n-- starhost.toml --\ngrants.oncall = [\"fs.raed:*\"]\n")
+	_, _, err = loader.LoadConfig(loader.ConfigOptions{Dir: dir, Strict: true})
+	if err == nil || !strings.Contains(err.Error(), "starhost.toml:1: grants.oncall: ") {
+		t.Errorf("an unknown permission: got %v", err)
+	}
+}

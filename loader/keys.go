@@ -197,7 +197,7 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "store.url", Default: `"sqlite:"`, Example: `store.url = "none"`,
-		Doc: "The database of sessions and fragments. The environment variable STARHOST_STORE wins over it.",
+		Doc: "The database of sessions and fragments. The environment variable STARHOST_STORE wins over it. This version of starhost has no database yet: the values of ctx.store, the aliases and the sha256: ids end with the process, whatever the URL. With none, each use of ctx.store is an error.",
 	},
 	{
 		Name: "mcp.NAME.command", Example: `mcp.github.command = ["github-mcp-server", "stdio"]`,

@@ -190,8 +190,8 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 func (w *walker) checkValues() {
 	scratch := newConfig()
 	for _, g := range w.found {
-		if g.right == ifTrusted || g.right == userOnly {
-			continue // apply ignores the setting
+		if g.right == userOnly || g.right == ifTrusted && g.key[0] != "grants" {
+			continue // apply ignores the setting; a wrong grant shows before the operator trusts the project
 		}
 		if err := scratch.set(g); err != nil {
 			w.errs = append(w.errs, err)
@@ -248,6 +248,9 @@ func (c *Config) apply(g layerSetting) *Error {
 		}
 		c.pending = append(c.pending, g)
 	default:
+		if g.key[0] == "grants" {
+			c.ignoredGrants[g.name()] = g.place
+		}
 		c.ignore(g, "this project %s", g.layer.why)
 	}
 	return nil

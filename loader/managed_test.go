@@ -442,7 +442,9 @@ func TestManagedBroken(t *testing.T) {
 			for _, change := range []func(*loader.ConfigOptions){
 				func(*loader.ConfigOptions) {}, func(o *loader.ConfigOptions) { o.None = true },
 				func(o *loader.ConfigOptions) { o.File = "x.toml" },
-				func(o *loader.ConfigOptions) { o.Getenv = func(string) string { return "x.toml" } },
+				func(o *loader.ConfigOptions) {
+					o.Getenv = func(name string) string { return map[string]string{"STARHOST_CONFIG": "x.toml"}[name] }
+				},
 			} {
 				o := o
 				change(&o)

@@ -202,9 +202,15 @@ func (c *Config) isUsed(s *Source, project PluginsConfig) bool {
 
 // checkNames warns of names in the config that no plugin has.
 func (c *Config) checkNames(found map[string]*Source) {
-	check := func(name string, key ...string) {
+	checkAt := func(at Place, name string, key toml.Key) {
 		if _, ok := found[name]; !ok {
-			c.warn(c.Place(key...), "%s: no plugin is named %s%s", toml.Key(key[:2]), name, near.DidYouMean(name, sortedKeys(found)))
+			c.warn(at, "%s: no plugin is named %s%s", key, name, near.DidYouMean(name, sortedKeys(found)))
+		}
+	}
+	check := func(name string, key ...string) { checkAt(c.Place(key...), name, key[:2]) }
+	for _, name := range sortedKeys(c.ignoredGrants) {
+		if name != starhost.HostPlugin {
+			checkAt(c.ignoredGrants[name], name, toml.Key{"grants", name})
 		}
 	}
 	for _, name := range c.Plugins.Enabled {

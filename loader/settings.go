@@ -84,7 +84,7 @@ var settings = []*setting{
 	{splitKey("tools.deny"), ifTrusted, value(parseGlobs, func(c *Config, _ string) *[]string { return &c.Tools.Deny })},
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
-	{splitKey("store.url"), userOnly, withoutPassword(value(parseText, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
 	{splitKey("mcp.*.command"), ifTrusted, inFolder(
 		list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
 		func(c *Config, name string) *string { return &c.MCP[name].Dir },
@@ -403,6 +403,19 @@ func parseURL(v any) (string, error) {
 		return s, nil
 	}
 	return "", errors.New("a URL with http or https, without a user")
+}
+
+// storeSchemes are the prefixes of the URLs of databases.
+var storeSchemes = []string{"sqlite:", "postgres://", "llm:"}
+
+// parseStore parses the URL of the database of sessions. The error hides the value, because it may
+// contain a password.
+func parseStore(v any) (string, error) {
+	s, _ := v.(string)
+	if s == "none" || slices.ContainsFunc(storeSchemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) }) {
+		return s, nil
+	}
+	return "", hiddenValueError("sqlite:, sqlite:PATH, postgres://..., llm:PATH or none")
 }
 
 // A hiddenValueError describes valid values and does not print the wrong one.
