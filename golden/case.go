@@ -314,7 +314,7 @@ func (c *testCase) compare(o *Options, r *Result) fileEdit {
 	m := fileEdit{text: c.src}
 	got, unused := c.first.output, c.first.unused
 	want, hasWant := c.want()
-	current := hasWant && want == got
+	current := hasWant && strings.ReplaceAll(want, "\r\n", "\n") == strings.ReplaceAll(got, "\r\n", "\n")
 	switch {
 	case len(unused) > 0 && !o.Prune:
 		r.fail(lineOf(c.src, unused[0].section, unused[0].line), "", describeParts(unused)+"  help: starhost test --prune "+shellwords.Quote(c.id)+"\n")

@@ -794,3 +794,12 @@ func TestNoCases(t *testing.T) {
 		t.Errorf("got %q, %d results, want none", got, len(s.Results))
 	}
 }
+
+// TestLineEnds checks that a case passes with the line ends of Windows.
+func TestLineEnds(t *testing.T) {
+	text := strings.ReplaceAll(upperCase+"-- want --\n== call_tool upper\n\"HI\"\n", "\n", "\r\n")
+	dir := tree(t, map[string]string{"p.star": upperPlugin, "golden/p_case.txtar": text})
+	if s, got := test(t, golden.Options{Paths: []string{"p.star"}, Dir: dir}); s.Passed != 1 {
+		t.Errorf("got %s", got)
+	}
+}
