@@ -17,12 +17,9 @@ import (
 	"github.com/starhost/starhost/fragments"
 )
 
-// The body of a prompt without a model, or without max_tokens in its options, has these values,
-// because the interface requires both.
-const (
-	DefaultModel     = "claude-sonnet-4-5"
-	DefaultMaxTokens = 4096
-)
+// DefaultMaxTokens is the value of max_tokens for a prompt whose options have none, because the
+// interface requires one.
+const DefaultMaxTokens = 4096
 
 // A message is one entry of "messages".
 type message struct {
@@ -62,17 +59,18 @@ type tool struct {
 }
 
 // Body returns the body of a Messages request for p, as compact JSON with sorted keys,
-// including the prompt's options. It returns an error for an attachment of a type that a
-// message cannot contain, and for an option that the prompt itself sets.
+// including the prompt's options. It returns an error for a prompt without a model, for an
+// attachment of a type that a message cannot contain, and for an option that the prompt itself
+// sets.
 func Body(p *starhost.Prompt) ([]byte, error) {
+	if p.Model == "" {
+		return nil, errors.New("got no model, want one: the interface has no default")
+	}
 	messages, err := messagesOf(p.Messages)
 	if err != nil {
 		return nil, err
 	}
-	body := map[string]any{"model": DefaultModel, "max_tokens": DefaultMaxTokens, "messages": messages}
-	if p.Model != "" {
-		body["model"] = p.Model
-	}
+	body := map[string]any{"model": p.Model, "max_tokens": DefaultMaxTokens, "messages": messages}
 	if p.System != "" {
 		body["system"] = p.System
 	}

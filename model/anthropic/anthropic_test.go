@@ -82,6 +82,9 @@ func TestBody(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.prompt.Model == "" {
+				tt.prompt.Model = "claude-sonnet-4-5"
+			}
 			got, err := anthropic.Body(&tt.prompt)
 			if err != nil {
 				t.Fatal(err)
@@ -111,9 +114,17 @@ func TestBodyErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			tt.prompt.Model = "m"
 			if _, err := anthropic.Body(&tt.prompt); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Body: got error %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestBodyWithoutModel checks that the code names no model, because vendors retire them.
+func TestBodyWithoutModel(t *testing.T) {
+	if body, err := anthropic.Body(&starhost.Prompt{}); err == nil || !strings.Contains(err.Error(), "got no model") {
+		t.Errorf("got %s, %v", body, err)
 	}
 }

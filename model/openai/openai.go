@@ -159,7 +159,7 @@ func messagesOf(p *starhost.Prompt) ([]message, error) {
 			return nil, err
 		}
 		if m.Role == starhost.RoleTool {
-			out = append(out, message{Role: "tool", Content: m.Content.String(), CallID: m.CallID})
+			out = append(out, message{Role: "tool", Content: toolText(m), CallID: m.CallID})
 			attached = append(attached, parts...)
 			continue
 		}
@@ -255,4 +255,14 @@ func nameOf(a *fragments.Attachment) string {
 		return a.Name
 	}
 	return a.ID().Short()
+}
+
+// toolText returns the text of a tool's answer. The protocol has no field for a failure, so the
+// text says it.
+func toolText(m *starhost.Message) string {
+	text := m.Content.String()
+	if m.IsError {
+		return strings.TrimSuffix("Error: "+text, ": ")
+	}
+	return text
 }

@@ -112,3 +112,15 @@ func TestBodyErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestToolError checks that a model sees that a tool failed.
+func TestToolError(t *testing.T) {
+	failed := starhost.Message{Role: starhost.RoleTool, CallID: "1", Content: fragments.NewText("no such team"), IsError: true}
+	silent := starhost.Message{Role: starhost.RoleTool, CallID: "2", IsError: true}
+	body, err := openai.Body(&starhost.Prompt{Model: "m", Messages: []starhost.Message{failed, silent}})
+	for _, want := range []string{`"content":"Error: no such team"`, `"content":"Error"`} {
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("got %s, %v; want %s", body, err, want)
+		}
+	}
+}
