@@ -12,6 +12,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/shellwords"
 )
@@ -84,7 +85,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	return nil, fmt.Errorf("unknown prompt %q%s", shorten(name), near.DidYouMean(name, names))
+	return nil, fmt.Errorf("unknown prompt %q%s", errtext.Cut(name), near.DidYouMean(name, names))
 }
 
 // runCommand runs a command. The prompt is the command's text for the user.
@@ -93,7 +94,7 @@ func (s *Server) runCommand(
 ) (*sdk.GetPromptResult, error) {
 	for _, arg := range sortedKeys(args) {
 		if arg != commandArg {
-			return nil, fmt.Errorf("prompt %s: got argument %q, want %s", name, shorten(arg), commandArg)
+			return nil, fmt.Errorf("prompt %s: got argument %q, want %s", name, errtext.Cut(arg), commandArg)
 		}
 	}
 	reply, err := ours.Command(ctx, strings.TrimSpace("/"+name+" "+args[commandArg]))
@@ -143,7 +144,7 @@ func templateParams(args map[string]string) (map[string]string, error) {
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
-			return nil, fmt.Errorf("%s: got %q, want NAME=VALUE", paramsArg, shorten(word))
+			return nil, fmt.Errorf("%s: got %q, want NAME=VALUE", paramsArg, errtext.Cut(word))
 		}
 		params[name] = value
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -177,13 +178,13 @@ func checkRef(h *starhost.Host, ref string) error {
 		switch {
 		case l.Prefix != prefix || !named:
 		case prefix == "sha256" && len(arg) != 2*len(fragments.Hash{}):
-			return fmt.Errorf("sha256: got %q, want a whole id, because a part of it could be guessed", shorten(arg))
+			return fmt.Errorf("sha256: got %q, want a whole id, because a part of it could be guessed", errtext.Cut(arg))
 		default:
 			return nil
 		}
 		prefixes = append(prefixes, l.Prefix+":")
 	}
-	return fmt.Errorf("no loader for %q%s, want one of %s", shorten(ref), near.DidYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
+	return fmt.Errorf("no loader for %q%s, want one of %s", errtext.Cut(ref), near.DidYouMean(prefix+":", prefixes), strings.Join(prefixes, ", "))
 }
 
 // resourceContents converts a loader's result. If it has several parts, each part's URI ends with

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // tools describes the tools of a host.
@@ -160,7 +161,10 @@ func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 			}
 		}()
 	}
-	question := fmt.Sprintf("Run %s of plugin %s with %s?\n%s", r.Call.Name, r.Plugin, shorten(string(r.Call.Arguments)), strings.Join(r.Reasons, "\n"))
+	question, err := approvalQuestion(&r)
+	if err != nil {
+		return false, err
+	}
 	answer, err := client.Elicit(ctx, &sdk.ElicitParams{
 		Message: question, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`),
 	})
@@ -170,13 +174,18 @@ func Approve(ctx context.Context, r starhost.ApprovalRequest) (bool, error) {
 	return answer.Action == "accept", nil
 }
 
-// shorten returns the start of a text for a person.
-func shorten(text string) string {
-	const most = 2000
-	if len(text) <= most {
-		return text
+// maxApproval is the limit in bytes for the question about a call.
+const maxApproval = 64 << 10
+
+// approvalQuestion returns the question about a call, with all of its arguments: a person can only
+// approve what the question shows. Arguments over maxApproval are an error.
+func approvalQuestion(r *starhost.ApprovalRequest) (string, error) {
+	text := fmt.Sprintf("Run %s of plugin %s with %s?\n%s", r.Call.Name, r.Plugin,
+		texttable.EscapeLine(string(r.Call.Arguments)), texttable.Hang(strings.Join(r.Reasons, "\n")))
+	if len(text) > maxApproval {
+		return "", fmt.Errorf("nobody can check a call of %d bytes, want at most %d", len(text), maxApproval)
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text, nil
 }
 
 // signOfLifeEvery is the time between signs of life for a client that wants progress. Many clients
