@@ -54,7 +54,7 @@ again, byte for byte, without any effect, and reports where plugins act differen
   starhost eval plugins -f runbook:checkout -p "Why is p99 up?"
   starhost eval plugins --call restart_pods --arg cluster=prod-1
   starhost eval oncall.star -e '[n for n in dir(text) if "pad" in n]'
-  starhost eval plugins -p "Why?" -F anthropic | curl -d @- ...
+  starhost eval plugins -p "Why?" -F openai | curl -d @- ...
   starhost eval plugins -p "Why?" --record turn.jsonl
   starhost eval plugins --replay turn.jsonl`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
@@ -93,6 +93,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.template, "template", "t", "", "begin with the template `REF`, PREFIX:ARG")
 	flags.Var((*stringList)(&f.params), "param", "a template's parameter, `NAME=VALUE`; repeatable")
 	flags.VarP((*stringList)(&f.tools), "tool", "T", "offer only tools whose name matches this `GLOB`; repeatable")
+	flags.Var((*stringList)(&f.roles), "role", "a `ROLE` of the user in the session, as tools of some roles want; repeatable")
 	flags.StringVarP(&f.input, "input", "i", "", "`FILE` with a whole request as JSON, or - for standard input")
 	flags.StringVar(&f.call, "call", "", "call one `TOOL`")
 	flags.StringVar(&f.fire, "fire", "", "fire one `EVENT`")
@@ -380,12 +381,20 @@ func bodyWriter(make func(*starhost.Prompt) ([]byte, error)) func(*bytes.Buffer,
 	return func(b *bytes.Buffer, p *starhost.Prompt) error {
 		data, err := make(p)
 		if err != nil {
-			return &usageError{msg: err.Error(), help: "-a REF;type=TYPE says what an attachment is"}
+			return &usageError{msg: err.Error(), help: bodyHelp(p)}
 		}
 		err = json.Indent(b, data, "", "  ")
 		b.WriteByte('\n')
 		return err
 	}
+}
+
+// bodyHelp returns advice for a prompt that a request body cannot express.
+func bodyHelp(p *starhost.Prompt) string {
+	if p.Model == "" && len(p.Attachments) == 0 {
+		return "[model] default in the config names one, or options.model of -i"
+	}
+	return "-a REF;type=TYPE says what an attachment is"
 }
 
 // countSent returns the number of rows that the request contains.

@@ -18,7 +18,7 @@ type requestFlags struct {
 	template, expr                    string
 	params                            []string
 	fragments, systemFragments        []string
-	attachments, tools                []string
+	attachments, tools, roles         []string
 	call, fire, args                  string
 	argPairs                          []string
 	promptGiven, callGiven, fireGiven bool
@@ -66,6 +66,9 @@ func (a *app) readRequest(f *requestFlags) (r starhost.Request, c starhost.Sessi
 		if err := a.readRequestJSON(f, &r, &c); err != nil {
 			return r, c, err
 		}
+	}
+	if len(f.roles) > 0 {
+		c.Roles = f.roles
 	}
 	switch {
 	case f.promptFile != "":
@@ -151,7 +154,7 @@ func (a *app) readRequestJSON(f *requestFlags, r *starhost.Request, c *starhost.
 	if err := decodeJSON(f.input, text, &in); err != nil {
 		return err
 	}
-	c.ID = in.Session.ID
+	c.ID, c.Roles = in.Session.ID, in.Session.Roles
 	if in.Session.Platform != "" {
 		c.Platform = in.Session.Platform
 	}

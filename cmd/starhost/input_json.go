@@ -28,9 +28,23 @@ func decodeJSON(name, text string, v any) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return usagef("%s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+		return usagef("%s: %s", name, withoutGo(err))
 	}
 	return nil
+}
+
+// withoutGo returns the message of an error of encoding/json without the names of Go types.
+func withoutGo(err error) string {
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	got, _, _ := strings.Cut(mismatch.Value, " ")
+	text := fmt.Sprintf("got %s, want %s", got, kindName(mismatch.Type.Kind()))
+	if mismatch.Field != "" {
+		return mismatch.Field + ": " + text
+	}
+	return text
 }
 
 // checkJSON returns an error with a place if a text is not JSON.

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRoles checks that the input and a flag set the roles of the session.
+func TestRoles(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"a.star":  `register_tool(lambda: "restarted", name = "restart", description = "Restarts.", roles = ["sre"])`,
+		"request": `{"messages": [{"role": "user", "content": "hi"}], "session": {"roles": ["sre", "dev"]}}`,
+	})
+	for _, tt := range []struct {
+		args []string
+		want int
+	}{
+		{nil, exitNegative},
+		{[]string{"--role", "sre"}, exitOK},
+		{[]string{"-i", "request"}, exitOK},
+		{[]string{"-i", "request", "--role", "ops"}, exitNegative},
+	} {
+		runIn(t, dir, tt.want, append([]string{"eval", "a.star", "--call", "restart"}, tt.args...)...)
+	}
+}
+
+// TestInputWithoutGo checks that messages about JSON name no types of Go.
+func TestInputWithoutGo(t *testing.T) {
+	dir := t.TempDir()
+	for _, in := range []string{
+
+		`{"messages": [{"role": "user", "content": 5}]}`, `{"tools": [{"name": 1}]}`, `{"messages": [{"role": "user", "attachments": [{"width": 1.5}]}]}`,
+		`{"tools": [{"name": "a", "approval": 1}]}`, `{"session": {"roles": [1]}}`, `{"session": {"id": []}}`, `{"options": 5}`, `{"options": {"model": 5}}`,
+		`{"messages": [{"role": "tool", "is_error": "yes"}]}`, `{"tools": [{"name": "a", "timeout": "x"}]}`, `{"messages": [{"attachments": [{"width": 1e999}]}]}`,
+	} {
+		writeFiles(t, dir, map[string]string{"request": in})
+		_, diagnostics := runIn(t, dir, exitUsage, "eval", "-i", "request")
+		for _, word := range []string{"Go ", "struct", "unmarshal", "int64", "starhost.", "json:"} {
+			if strings.Contains(strings.ReplaceAll(diagnostics, "starhost docs", ""), word) {
+				t.Errorf("%s: got %s", in, diagnostics)
+			}
+		}
+	}
+}
