@@ -1,12 +1,12 @@
 package starlark
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 )
 
@@ -23,8 +23,11 @@ func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	if err := w.payAs(name, jsonRead, uint64(len(text))); err != nil {
 		return nil, err
 	}
-	d := &jsonDecoder{w: w, op: name, s: text}
-	v, err := d.readText()
+	d := &jsonDecoder{w: w, op: name, r: jsontext.Reader{Text: text}}
+	v, err := d.readValue()
+	if err == nil {
+		err = d.r.End()
+	}
 	switch {
 	case err == nil:
 		return v, nil
@@ -33,77 +36,38 @@ func decodeJSON(w *worker, name string, args starlark.Tuple, kwargs []starlark.T
 	case fallback != nil:
 		return fallback, nil
 	}
-	return nil, fmt.Errorf("%s: at offset %d, %s", name, d.i, clip(err.Error(), maxErrorText))
+	return nil, fmt.Errorf("%s: at offset %d, %s", name, d.r.At, clip(err.Error(), maxErrorText))
 }
 
-// A jsonDecoder reads one text. It does not use encoding/json or another reader of this module,
-// because it must pay for each value before it makes the value, and because it accepts the texts
-// that the interpreter's own json.decode accepts.
+// A jsonDecoder converts one text. It pays for each value before it makes the value. It accepts the
+// texts that the interpreter's own json.decode accepts, so its Reader is not strict.
 type jsonDecoder struct {
 	w     *worker
 	op    string
-	s     string
-	i     int // offset of the next byte
+	r     jsontext.Reader
 	depth int
 }
 
-func (d *jsonDecoder) readText() (starlark.Value, error) {
-	v, err := d.readValue()
-	if err != nil {
-		return nil, err
-	}
-	if d.skipSpace(); d.i < len(d.s) {
-		return nil, fmt.Errorf("unexpected character %q after value", d.s[d.i])
-	}
-	return v, nil
-}
-
-// skipSpace skips white space.
-func (d *jsonDecoder) skipSpace() {
-	for d.i < len(d.s) && strings.IndexByte(" \t\n\r", d.s[d.i]) >= 0 {
-		d.i++
-	}
-}
-
-// peekByte returns the first byte that is not white space.
-func (d *jsonDecoder) peekByte() (byte, error) {
-	if d.skipSpace(); d.i == len(d.s) {
-		return 0, fmt.Errorf("unexpected end of file")
-	}
-	return d.s[d.i], nil
-}
-
-// jsonConstants are the literals null, true and false.
-var jsonConstants = []struct {
-	text  string
-	value starlark.Value
-}{{"null", starlark.None}, {"true", starlark.True}, {"false", starlark.False}}
-
 func (d *jsonDecoder) readValue() (starlark.Value, error) {
-	c, err := d.peekByte()
-	if err != nil {
-		return nil, err
-	}
+	c, err := d.r.Peek()
 	switch {
+	case err != nil:
+		return nil, err
 	case c == '"':
 		return d.readString()
 	case c == '[':
 		return d.readNested(d.readArray)
 	case c == '{':
 		return d.readNested(d.readObject)
-	case isDigit(c) || c == '-':
+	case jsontext.IsDigit(c) || c == '-':
 		return d.readNumber()
 	}
-	for _, word := range jsonConstants {
-		if strings.HasPrefix(d.s[d.i:], word.text) {
-			d.i += len(word.text)
-			return word.value, nil
-		}
+	word, err := d.r.Word()
+	if word == "null" || err != nil {
+		return starlark.None, err
 	}
-	return nil, fmt.Errorf("unexpected character %q", c)
+	return starlark.Bool(word == "true"), nil
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func (d *jsonDecoder) readNested(parse func() (starlark.Value, error)) (starlark.Value, error) {
 	if d.depth++; d.depth > maxDepth {
@@ -114,41 +78,30 @@ func (d *jsonDecoder) readNested(parse func() (starlark.Value, error)) (starlark
 	return v, err
 }
 
-// readString reads a string. It leaves escapes and non-ASCII text to Go's decoder.
+// readString reads a string. Escapes and other bytes than ASCII cost more.
 func (d *jsonDecoder) readString() (starlark.Value, error) {
-	plain := true
-	for j := d.i + 1; j < len(d.s); j++ {
-		switch c := d.s[j]; {
-		case c == '\\':
-			plain = false
-			j++
-		case c >= 0x80:
-			plain = false
-		case c == '"':
-			quoted := d.s[d.i : j+1]
-			d.i = j + 1
-			if plain {
-				return starlark.String(quoted[1 : len(quoted)-1]), nil
-			}
-			if err := d.w.charge(d.op, 1, uint64(len(quoted))); err != nil {
-				return nil, err
-			}
-			var s string
-			err := json.Unmarshal([]byte(quoted), &s)
-			return starlark.String(s), err
-		}
+	quoted, err := d.r.Quoted()
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("unclosed string literal")
+	if quoted.IsASCII && !quoted.HasEscapes { // control characters are allowed here
+		return starlark.String(quoted.Text[1 : len(quoted.Text)-1]), nil
+	}
+	if err := d.w.charge(d.op, 1, uint64(len(quoted.Text))); err != nil {
+		return nil, err
+	}
+	s, err := quoted.Decode()
+	return starlark.String(s), err
 }
 
 func (d *jsonDecoder) readArray() (starlark.Value, error) {
 	if err := d.w.payAs(d.op, jsonList, 1); err != nil {
 		return nil, err
 	}
-	d.i++ // [
+	d.r.At++ // [
 	var elems []starlark.Value
-	c, err := d.peekByte()
-	for err == nil && c != ']' {
+	more, err := d.r.More(']', true)
+	for more && err == nil {
 		if err = d.w.payAs(d.op, jsonItem, 1); err != nil {
 			return nil, err
 		}
@@ -157,45 +110,24 @@ func (d *jsonDecoder) readArray() (starlark.Value, error) {
 			return nil, err
 		}
 		elems = append(elems, x)
-		if c, err = d.peekByte(); err == nil && c == ',' {
-			d.i++
-			continue
-		}
-		if err == nil && c != ']' {
-			err = fmt.Errorf("got %q, want ',' or ']'", c)
-		}
+		more, err = d.r.More(']', false)
 	}
-	if err != nil {
-		return nil, err
-	}
-	d.i++ // ]
-	return starlark.NewList(elems), nil
+	return starlark.NewList(elems), err
 }
 
 func (d *jsonDecoder) readObject() (starlark.Value, error) {
 	if err := d.w.payAs(d.op, newTable, 1); err != nil {
 		return nil, err
 	}
-	d.i++ // {
+	d.r.At++ // {
 	dict := new(starlark.Dict)
-	c, err := d.peekByte()
-	for err == nil && c != '}' {
-		if err = d.readEntry(dict); err != nil {
-			return nil, err
-		}
-		if c, err = d.peekByte(); err == nil && c == ',' {
-			d.i++
-			continue
-		}
-		if err == nil && c != '}' {
-			err = fmt.Errorf("in object, got %q, want ',' or '}'", c)
+	more, err := d.r.More('}', true)
+	for more && err == nil {
+		if err = d.readEntry(dict); err == nil {
+			more, err = d.r.More('}', false)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	d.i++ // }
-	return dict, nil
+	return dict, err
 }
 
 // readEntry reads a key and its value into dict.
@@ -208,14 +140,9 @@ func (d *jsonDecoder) readEntry(dict *starlark.Dict) error {
 	if !ok {
 		return fmt.Errorf("got %s for object key, want string", k.Type())
 	}
-	c, err := d.peekByte()
-	if err != nil {
+	if err := d.r.Colon(); err != nil {
 		return err
 	}
-	if c != ':' {
-		return fmt.Errorf("after object key, got %q, want ':' ", c)
-	}
-	d.i++
 	v, err := d.readValue()
 	if err != nil {
 		return err
@@ -227,37 +154,31 @@ func (d *jsonDecoder) readEntry(dict *starlark.Dict) error {
 }
 
 func (d *jsonDecoder) readNumber() (starlark.Value, error) {
-	j, float := d.i+1, false
-	for ; j < len(d.s); j++ {
-		c := d.s[j]
-		if !isDigit(c) && strings.IndexByte(".eE+-", c) < 0 {
-			break
-		}
-		float = float || !isDigit(c)
+	num, isInteger, err := d.r.Number()
+	if err != nil {
+		return nil, err
 	}
-	num := d.s[d.i:j]
-	d.i = j
 	digits := strings.TrimPrefix(num, "-")
-	invalid := fmt.Errorf("invalid number: %s", clip(num, maxIdentifier))
-	if digits == "" || digits[0] == '0' && len(digits) > 1 && isDigit(digits[1]) {
-		return nil, invalid
+	invalid := func() error { return fmt.Errorf("invalid number: %s", clip(num, maxIdentifier)) }
+	if digits == "" || digits[0] == '0' && len(digits) > 1 && jsontext.IsDigit(digits[1]) {
+		return nil, invalid()
 	}
-	if float {
-		x, err := strconv.ParseFloat(num, 64)
-		if err != nil {
-			return nil, invalid
-		}
-		return starlark.Float(x), nil
+	if isInteger {
+		return d.readInteger(num, invalid)
 	}
-	return d.readInteger(num, invalid)
+	x, err := strconv.ParseFloat(num, 64)
+	if err != nil {
+		return nil, invalid()
+	}
+	return starlark.Float(x), nil
 }
 
 // readInteger reads an integer. A long one takes more than linear time, so it costs more.
-func (d *jsonDecoder) readInteger(num string, invalid error) (starlark.Value, error) {
+func (d *jsonDecoder) readInteger(num string, invalid func() error) (starlark.Value, error) {
 	if len(num) < 19 {
 		n, err := strconv.ParseInt(num, 10, 64)
 		if err != nil {
-			return nil, invalid
+			return nil, invalid()
 		}
 		return starlark.MakeInt64(n), nil
 	}
@@ -269,7 +190,7 @@ func (d *jsonDecoder) readInteger(num string, invalid error) (starlark.Value, er
 	}
 	x, ok := new(big.Int).SetString(num, 10)
 	if !ok {
-		return nil, invalid
+		return nil, invalid()
 	}
 	return starlark.MakeBigInt(x), nil
 }
