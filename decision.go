@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
 )
 
 // An Action is the kind of a handler's decision.
@@ -58,6 +59,24 @@ type Decision struct {
 	// Plugin and Pos name the handler; the host sets them.
 	Plugin string
 	Pos    Pos
+}
+
+// String returns the action with what it is about, and the plugin: "deny by policy: no writes".
+func (d Decision) String() string {
+	text := string(d.Action)
+	if d.Action == ActionNone {
+		text = "no decision"
+	}
+	if d.Plugin != "" {
+		text += " by " + d.Plugin
+	}
+	if d.Action == ActionRespond && d.Result == nil {
+		return text
+	}
+	if detail := d.detail(); detail != "" {
+		text += ": " + errtext.Cut(detail)
+	}
+	return text
 }
 
 // refuses reports whether the decision stops a call or asks a person about it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -215,6 +216,7 @@ func (f *eventRun) applyDecision(
 	}
 	if d.Action != ActionNone && (!again || d.refuses()) {
 		decided = f.addDecision(d, h)
+		f.turn.observe(e, decided)
 	}
 	if err != nil || again {
 		tr := h.trace(lane.Steps, lane.Bytes)
@@ -225,6 +227,21 @@ func (f *eventRun) applyDecision(
 		full = &tr
 	}
 	return decided, full
+}
+
+// observe passes copies of a decision and its event to [Options.Observe].
+func (t *Turn) observe(e *Event, d *Decision) {
+	if t.host.opts.Observe == nil {
+		return
+	}
+	event, decision := *e, *d
+	event.Arguments = bytes.Clone(e.Arguments)
+	decision.Changes = maps.Clone(d.Changes)
+	if d.Result != nil {
+		result := *d.Result
+		decision.Result = &result
+	}
+	_, _ = protect(func() (any, error) { t.host.opts.Observe(event, decision); return nil, nil })
 }
 
 // addDecision adds a decision to the outcome and returns the stored decision.
