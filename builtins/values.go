@@ -225,11 +225,14 @@ func makeAttachment(c call.Call) (starlark.Value, error) {
 	if len(content.text) > maxAttachment {
 		return nil, c.Fail("E0316", "got %d bytes, limit %d", len(content.text), maxAttachment)
 	}
-	if err := c.Pay(4+len(content.text)/256, len(content.text)+512); err != nil {
+	if err := c.Pay(attachmentSteps+len(content.text)/256, len(content.text)+512); err != nil {
 		return nil, err
 	}
 	return &attachmentValue{effects.NewAttachment([]byte(content.text), name, mimeType)}, nil
 }
+
+// attachmentSteps pays for guessing the type of an attachment from its first kilobytes.
+const attachmentSteps = 256
 
 // optionalText is an argument that is a string, bytes or missing. An empty string counts as
 // given.
@@ -246,6 +249,9 @@ func (o *optionalText) Unpack(v starlark.Value) error {
 
 // urlAttachment returns an attachment that the model fetches.
 func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, error) {
+	if err := c.Pay(1+len(ref)/16, 512); err != nil {
+		return nil, err
+	}
 	u, err := url.Parse(ref)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, c.Fail("E0202", "url: got %s, want an http or https URL", errtext.Quote(ref))
@@ -253,7 +259,7 @@ func urlAttachment(c call.Call, ref, mimeType, name string) (starlark.Value, err
 	if base := path.Base(u.Path); name == "" && base != "." && base != "/" {
 		name = base
 	}
-	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, c.Pay(1+len(ref)/64, 512)
+	return &attachmentValue{fragments.Attachment{URL: ref, Type: mimeType, Name: name}}, nil
 }
 
 // A resultValue is the value of result(...). It is immutable.

@@ -19,7 +19,8 @@ var (
 	listRepeat     = &price{"*", "elements of the result", 8, 16, 48}
 	intProduct     = &price{"*", "products of words", 16, 0, 0}
 	intDivision    = &price{"//", "products of words", 16, 0, 0}
-	intWords       = &price{"integer", "words of the result", 8, 8, 24}
+	floatShift     = &price{"%", "bits between the operands, of which one is a float", 4, 0, 0}
+	intWords       = &price{"integer", "words of the result", 8, 12, 24}
 	intText        = &price{"integer", "squares of words", 128, 0, 0}
 	quotedByteScan = &price{"text", "bytes between quotes", 32, 0, 0}
 	intRatio       = &price{"compare", "words of the integer", 1, 16, 64}
@@ -31,6 +32,7 @@ var (
 	sameBytes     = &price{"compare", "bytes of the shorter string", 128, 0, 0}
 	keyNode       = &price{"key", "values in a key", 1, 0, 0}
 	keyBytes      = &price{"key", "bytes of the strings in a key", 128, 0, 0}
+	floatKey      = &price{"key", "bits of the exponent of a float beyond 64", 16, 1, 0}
 	newEntry      = &price{"key", "entries", 0.25, 160, 0}
 	newTable      = &price{"dict", "tables", 0, 512, 0}
 	keyCollision  = &price{"key", "comparisons with keys of one hash", 1, 0, 0}
@@ -55,9 +57,10 @@ var noCharge = new(price)
 
 // priceTable lists the prices that docs/sandbox.md shows in its first table.
 var priceTable = []*price{
-	textConcat, listConcat, textRepeat, listRepeat, intProduct, intDivision, intWords, intText, intRatio, wordPair,
+	textConcat, listConcat, textRepeat, listRepeat, intProduct, intDivision, floatShift,
+	intWords, intText, intRatio, wordPair,
 	textNode, textBytes, quotedByteScan, valuePair, sameBytes,
-	keyNode, keyBytes, newEntry, newTable, keyCollision, sketchCounter,
+	keyNode, keyBytes, floatKey, newEntry, newTable, keyCollision, sketchCounter,
 	scannedByte, elementVisit, elementCopy, starArg, keywordArg, listGrowth, sliceText, sliceList, structSum,
 	boundMethod, nameBytes, sortStep,
 	jsonNode, jsonText, jsonRead, jsonList, jsonItem, jsonLines,

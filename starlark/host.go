@@ -62,18 +62,31 @@ func (w *worker) payHost(op string, cost Cost, args starlark.Tuple, kwargs []sta
 
 // argsTextSize returns an upper bound of the length of the text of all arguments.
 func (w *worker) argsTextSize(op string, args starlark.Tuple, kwargs []starlark.Tuple) (uint64, error) {
-	size, _, err := w.argSizes(op, false, args.Elements())
-	if err != nil {
-		return 0, err
+	size := uint64(0)
+	add := func(v starlark.Value) error {
+		n, err := w.hostArgSize(op, v)
+		size = addClamped(size, n)
+		return err
 	}
-	for _, kv := range kwargs {
-		n, err := w.argSize(op, false, kv[1])
-		if err != nil {
+	for _, v := range args {
+		if err := add(v); err != nil {
 			return 0, err
 		}
-		size = addClamped(size, n)
+	}
+	for _, kv := range kwargs {
+		if err := add(kv[1]); err != nil {
+			return 0, err
+		}
 	}
 	return size, nil
+}
+
+// hostArgSize returns an upper bound of the length of v as the host writes it.
+func (w *worker) hostArgSize(op string, v starlark.Value) (uint64, error) {
+	if isAtom(v) {
+		return w.argSize(op, false, v)
+	}
+	return w.walk(textWalk{w: w, op: op, expand: true}, v)
 }
 
 // payHostValue charges for the parts of a value that the host's code returned or reads. A part that
@@ -147,7 +160,7 @@ func (w *worker) resultSize(op string, v starlark.Value) (uint64, error) {
 	if isAtom(v) {
 		return w.argSize(op, false, v)
 	}
-	return w.walk(textWalk{w: w, op: op, byteSize: maxQuoted}, v)
+	return w.walk(textWalk{w: w, op: op, byteSize: maxQuoted, expand: true}, v)
 }
 
 // checkEnv refuses functions in the environment of a file, because they have no cost. The host must

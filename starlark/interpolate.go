@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 
@@ -126,11 +127,23 @@ func (w *worker) argSizes(op string, quoted bool, values iter.Seq[starlark.Value
 	return sum, longest, nil
 }
 
+// floatSize returns an upper bound for the length of f in a conversion such as %f or %d. It counts
+// a byte for each bit in front of the point, because writing 309 digits takes 8 µs.
+func floatSize(f float64) uint64 {
+	if f = math.Abs(f); f < 1<<53 || math.IsInf(f, 0) || math.IsNaN(f) {
+		return 32
+	}
+	return uint64(math.Ilogb(f))
+}
+
 // argSize returns an upper bound for the length of v in a formatted text. A string has quotes only
 // if quoted is true.
 func (w *worker) argSize(op string, quoted bool, v starlark.Value) (uint64, error) {
 	if s, ok := v.(starlark.String); ok && !quoted {
 		return uint64(len(s)), nil
+	}
+	if f, ok := v.(starlark.Float); ok && op == "%" {
+		return floatSize(float64(f)), nil
 	}
 	return w.textSize(op, v)
 }

@@ -30,6 +30,8 @@ func (w *worker) payWeighedKey(op string, v starlark.Value) (weight uint64, err 
 		if n := words(v); n > 1 {
 			return 1 + n/8, w.payAs(op, wordPair, n)
 		}
+	case starlark.Float:
+		return 1, w.payAs(op, floatKey, exponentBits(v))
 	case starlark.Tuple, *starlarkstruct.Struct:
 		k := keyWalk{w: w, op: op}
 		if err := k.visit(v); err != nil {
@@ -38,6 +40,17 @@ func (w *worker) payWeighedKey(op string, v starlark.Value) (weight uint64, err 
 		return k.total + k.nodes, w.charge(op, k.nodes+keyBytes.steps(k.bytes), 0)
 	}
 	return 1, nil
+}
+
+// exponentBits returns the number of bits by which f is larger or smaller than 1, beyond a machine
+// word. Hashing a float and comparing it with an integer convert it to an integer of so many bits.
+func exponentBits(f starlark.Float) uint64 {
+	x := math.Abs(float64(f))
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0
+	}
+	n := math.Ilogb(x)
+	return uint64(max(0, max(n, -n)-64))
 }
 
 // A keyWalk visits the expanded tree of a key, as hashing does.
@@ -64,6 +77,8 @@ func (k *keyWalk) visit(v starlark.Value) error {
 		k.bytes += uint64(len(v))
 	case starlark.Int:
 		k.bytes += words(v)
+	case starlark.Float:
+		k.bytes += 8 * exponentBits(v)
 	case starlark.Tuple:
 		return k.visitParts(v.Elements())
 	case *starlarkstruct.Struct:

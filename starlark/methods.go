@@ -222,11 +222,11 @@ func countAffixes(c *call) (uint64, error) {
 
 // countStripped counts the bytes of the receiver, weighted by the size of the cutset.
 func countStripped(c *call) (uint64, error) {
-	n := uint64(len(c.text()))
-	if n <= smallText/2 {
+	n, cutset := uint64(len(c.text())), uint64(len(c.stringArg(0)))
+	if n <= smallText/2 && cutset <= 8 {
 		return 0, nil
 	}
-	return multiplyClamped(n, 1+uint64(len(c.stringArg(0)))/8), nil
+	return addClamped(cutset, multiplyClamped(n, 1+cutset/8)), nil
 }
 
 // countReplaced counts the bytes of the result. It charges for the search and for each replaced

@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"errors"
+	"math"
 	"strings"
 
 	"go.starlark.net/starlark"
@@ -48,6 +49,8 @@ func (w *worker) payBinary(op syntax.Token, x, y starlark.Value) error {
 	switch x := x.(type) {
 	case starlark.Int:
 		return w.payInteger(op, x, y)
+	case starlark.Float:
+		return w.payRemainder(op, x, y)
 	case starlark.String:
 		return w.payString(op, x, y)
 	case starlark.Bytes:
@@ -78,12 +81,28 @@ func (w *worker) payInteger(op syntax.Token, x starlark.Int, y starlark.Value) e
 		}
 		return w.payIntegers(op, x, y)
 	case starlark.Float:
-		return w.pay(wordPair, words(x))
+		if err := w.pay(wordPair, words(x)); err != nil {
+			return err
+		}
+		return w.payRemainder(op, x, y)
 	}
 	if op == syntax.STAR {
 		return w.payRepeat(y, x)
 	}
 	return nil
+}
+
+// payRemainder charges for x % y of floats, which shifts y bit by bit until it exceeds x.
+func (w *worker) payRemainder(op syntax.Token, x, y starlark.Value) error {
+	if op != syntax.PERCENT {
+		return nil
+	}
+	a, ok := starlark.AsFloat(x)
+	b, isNumber := starlark.AsFloat(y)
+	if !ok || !isNumber || a == 0 || b == 0 || math.IsInf(a, 0) || math.IsNaN(a) || math.IsInf(b, 0) || math.IsNaN(b) {
+		return nil
+	}
+	return w.pay(floatShift, uint64(max(0, math.Ilogb(a)-math.Ilogb(b))))
 }
 
 // payIntegers charges for an operation on integers that may be long. It refuses a result of more
@@ -318,6 +337,9 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 			return false, err
 		}
 	default:
+		if y.Type() == "range" && isFarNumber(x) {
+			return false, nil // the interpreter writes the number into an error, which it drops
+		}
 		if err := w.payHostOperands("in", y); err != nil {
 			return false, err
 		}
@@ -327,6 +349,18 @@ func (w *worker) contains(x, y starlark.Value) (bool, error) {
 		return false, err
 	}
 	return bool(v.Truth()), nil
+}
+
+// isFarNumber reports whether v is a number beyond 64 bits.
+func isFarNumber(v starlark.Value) bool {
+	switch v := v.(type) {
+	case starlark.Int:
+		return !isSmallInt(v)
+	case starlark.Float:
+		f := math.Abs(float64(v))
+		return f >= 1<<63 && !math.IsInf(f, 0)
+	}
+	return false
 }
 
 // indexOf returns the index of x among the elements of y, or -1.
@@ -340,7 +374,7 @@ func (w *worker) indexOf(op string, y sequence, x starlark.Value, start, end int
 		}
 		eq, err := false, error(nil)
 		if e := y.Index(i); scalar && isScalar(e) {
-			eq, err = starlark.Equal(e, x)
+			eq, err = compareScalars(syntax.EQL, e, x)
 		} else {
 			eq, err = w.compareDepth(syntax.EQL, e, x, starlark.CompareLimit)
 		}

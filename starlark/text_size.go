@@ -44,6 +44,9 @@ type textWalk struct {
 	// byteSize is the number of bytes for one byte of a string, if the text is not printed, so that
 	// the walk reads no string. 0 means the size between quotes.
 	byteSize uint64
+	// expand is true if the text has the elements of a range, as the host writes it. The text of
+	// str has only its bounds.
+	expand bool
 }
 
 // textSize returns an upper bound of the length of v's text, and charges for the walk.
@@ -228,7 +231,7 @@ func (t *textWalk) visitFields(s *starlarkstruct.Struct) error {
 func (t *textWalk) visitHostValue(v starlark.Value) error {
 	t.size += 64
 	if v.Type() == "range" {
-		return nil
+		return t.visitRange(v)
 	}
 	switch v := v.(type) {
 	case TextValue:
@@ -252,6 +255,20 @@ func (t *textWalk) visitHostValue(v starlark.Value) error {
 		return t.visitElements(iterateElements(v))
 	}
 	t.size += uint64(len(v.String()))
+	return t.chargeVisited()
+}
+
+// maxIntText is the length of the longest integer of a range, with a separator.
+const maxIntText = 24
+
+// visitRange adds the elements of a range, without a visit of each.
+func (t *textWalk) visitRange(v starlark.Value) error {
+	if !t.expand {
+		return nil
+	}
+	n := uint64(starlark.Len(v))
+	t.size = addClamped(t.size, multiplyClamped(n, maxIntText))
+	t.nodes = addClamped(t.nodes, n)
 	return t.chargeVisited()
 }
 

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	gomath "math"
 	"strings"
 
 	"github.com/starhost/starhost/builtins/call"
@@ -89,6 +90,32 @@ assert_eq(math.round(math.log(1024, 2)), 10.0)`},
 	return call.Entries(rt, "math", members)
 }
 
+// shiftSteps returns the price of a remainder of two floats, which takes a step of work for each
+// bit between them. The other functions of two floats pay it too.
+func shiftSteps(args starlark.Tuple) int {
+	if len(args) != 2 {
+		return 0
+	}
+	x, _ := starlark.AsFloat(args[0])
+	y, _ := starlark.AsFloat(args[1])
+	if x == 0 || y == 0 || gomath.IsInf(x, 0) || gomath.IsInf(y, 0) || gomath.IsNaN(x) || gomath.IsNaN(y) {
+		return 0
+	}
+	return max(0, gomath.Ilogb(x)-gomath.Ilogb(y)) / 4
+}
+
+// longIntSteps returns the price of converting integers of more than 64 bits to floats.
+func longIntSteps(args starlark.Tuple) (steps int) {
+	for _, v := range args {
+		if i, ok := v.(starlark.Int); ok {
+			if _, small := i.Int64(); !small {
+				steps += 8
+			}
+		}
+	}
+	return steps
+}
+
 // upstreamMember sets the function or value of a member from upstream's module. It adds the
 // module's name to errors, which upstream omits.
 func upstreamMember(m call.Member, v starlark.Value) call.Member {
@@ -98,6 +125,9 @@ func upstreamMember(m call.Member, v starlark.Value) call.Member {
 		return m
 	}
 	m.Func = func(c call.Call) (starlark.Value, error) {
+		if err := c.Pay(shiftSteps(c.Args)+longIntSteps(c.Args), 0); err != nil {
+			return nil, err
+		}
 		v, err := b.CallInternal(c.Thread, c.Args, c.Kwargs)
 		if err != nil {
 			return nil, c.Fail("E0202", "%s", strings.TrimPrefix(err.Error(), b.Name()+": "))
