@@ -1,0 +1,21 @@
+package starlark
+
+import (
+	"maps"
+	"slices"
+)
+
+// MethodNames returns the methods of core types, such as "string.split", sorted.
+func MethodNames() []string {
+	var names []string
+	for kind, rows := range methods {
+		for name := range rows {
+			names = append(names, kind+"."+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// FunctionNames returns the functions of the language, sorted.
+func FunctionNames() []string { return slices.Sorted(maps.Keys(functions)) }
