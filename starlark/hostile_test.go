@@ -206,7 +206,7 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path = filepath.Join(t.TempDir(), "hostile.star")
+	path = filepath.Join(t.TempDir(), filepath.Base(path)) // a plugin may state its name
 	if err := os.WriteFile(path, []byte(expandMacros(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +239,7 @@ func testHostile(t *testing.T, dir string, env ...string) {
 	for _, path := range hostileFiles(t, dir) {
 		name := strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".star")
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			o := runChild(t, path, env...)
 			if t.Failed() {
 				return
