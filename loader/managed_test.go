@@ -348,9 +348,12 @@ func TestManagedRequired(t *testing.T) {
 			continue
 		}
 		sources, _ := loader.Discover([]loader.Path{loader.NewPath(o.Dir, "plugins")}, 0)
-		if set, err = loader.Load(t.Context(), loader.Options{Config: c, Dir: o.Dir, Sources: sources}); err != nil {
+		given, err := loader.Load(t.Context(), loader.Options{Config: c, Dir: o.Dir, Sources: sources})
+		if err != nil {
 			t.Errorf("sources of the caller: got %v", err)
+			continue
 		}
+		given.Close()
 	}
 }
 
