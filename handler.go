@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"mime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/internal/errtext"
@@ -30,8 +31,22 @@ func (t *Turn) newLane(ctx context.Context, plugin string, readOnly bool) *Lane 
 	}
 }
 
-// mimeType matches a MIME type, which adapters write into headers and data URLs.
-var mimeType = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}( *;[ -~]{0,255})?$`)
+// isMediaType reports whether typ is a media type. Adapters write it into headers and data URLs.
+func isMediaType(typ string) bool {
+	if len(typ) > maxMediaType || !isPrintable(typ) {
+		return false
+	}
+	_, _, err := mime.ParseMediaType(typ)
+	return err == nil && strings.Contains(typ, "/")
+}
+
+// maxMediaType is the limit on the length of a media type, in bytes.
+const maxMediaType = 512
+
+// isPrintable reports whether s contains only printable ASCII characters and spaces.
+func isPrintable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
 
 // firstNotes is the initial capacity of a turn's trace, in calls.
 const firstNotes = 2
@@ -141,7 +156,7 @@ func (t *Turn) checkContext(c *Context) error {
 		return errtext.Errorf("%d fragments and attachments, limit %d", n, maxParts)
 	}
 	for i := range c.Attachments {
-		if typ := c.Attachments[i].Type; typ != "" && !mimeType.MatchString(typ) {
+		if typ := c.Attachments[i].Type; typ != "" && !isMediaType(typ) {
 			return errtext.Errorf("attachment: type: got %q, want a MIME type as image/png", typ)
 		}
 	}
