@@ -89,72 +89,77 @@ func withArgs(args string) string { return `{NAME,"TOOL":"exec","ARGS":` + args 
 // withTool returns a form with another tool.
 func withTool(tool string) string { return `{NAME,"TOOL":` + tool + `,"ARGS":{"command":"rm x"}}` }
 
-// hostileForms lists forms of calls. Each contains the command that the guard denies in at least
-// one reading, except those that pass.
-var hostileForms = []struct {
+// A hostileForm is a form of a call.
+type hostileForm struct {
 	what, form string
 	want       hostileOutcome
-}{
-	{"a plain call that passes", withArgs(`{"command":"ls"}`), passed},
-	{"a plain call", rm, refused},
-	{"deep objects", withArgs(strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600)), refused},
-	{"deep arrays", withArgs(`{"command":"rm x","a":` + strings.Repeat(`[`, 11_000) + strings.Repeat("]", 11_000) + `}`), refused},
-	{"deep arrays without an end", withArgs(strings.Repeat(`[`, 100_000)), refused},
-	{"a deep unknown member", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"more":` + strings.Repeat(`[`, 600) + strings.Repeat("]", 600) + `}`, refused},
-	{"over 16 MiB", withArgs(`{"command":"rm ` + strings.Repeat("x", 17<<20) + `"}`), refused},
-	{"8 MiB", withArgs(`{"command":"` + strings.Repeat("x", 8<<20) + ` rm x"}`), refused},
-	{"50,000 members", withArgs(`{` + manyMembers(50_000) + `"command":"rm x"}`), refused},
-	{"50,000 unknown members", `{NAME,` + manyMembers(50_000) + `"TOOL":"exec","ARGS":{"command":"rm x"}}`, refused},
-	{"arguments twice", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"ARGS":{"command":"ls"}}`, refused},
-	{"arguments twice, the other way", `{NAME,"TOOL":"exec","ARGS":{"command":"ls"},"ARGS":{"command":"rm x"}}`, refused},
-	{"a tool twice", `{NAME,"TOOL":"exec","TOOL":"read","ARGS":{"command":"ls"}}`, refused},
-	{"an argument twice", withArgs(`{"command":"rm x","command":"ls"}`), refused},
-	{"an argument twice, escaped", withArgs(`{"command":"ls","\u0063ommand":"rm x"}`), refused},
-	{"an inner member twice", withArgs(`{"command":"ls","a":[{"b":1,"b":2}]}`), refused},
-	{"all names twice", `{NAME,NAME,"TOOL":"exec","ARGS":{"command":"ls"}}`, refused},
-	{"arguments in another case", `{NAME,"TOOL":"exec","UPPER":{"command":"rm x"}}`, refused},
-	{"a shadow in another case", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"UPPER":{"command":"ls"}}`, refused},
-	{"an empty shadow", `{NAME,"TOOL":"exec","UPPER":null,"ARGS":{"command":"ls"}}`, refused},
-	{"a command in another case", withArgs(`{"COMMAND":"ls","command":"rm x"}`), refused},
-	{"broken UTF-8", withArgs(`{"command":"rm ` + "\xff" + `"}`), refused},
-	{"half a rune", withArgs(`{"command":"ls ` + "\xe2\x82" + `"}`), refused},
-	{"overlong UTF-8", withArgs(`{"command":"ls ` + "\xc0\xaf" + `"}`), refused},
-	{"a surrogate as UTF-8", withArgs(`{"command":"ls ` + "\xed\xa0\x80" + `"}`), refused},
-	{"half an escaped surrogate", withArgs(`{"command":"rm \ud800"}`), refused},
-	{"a raw NUL", withArgs(`{"command":"rm ` + "\x00" + `"}`), refused},
-	{"an escaped NUL", withArgs(`{"command":"rm \u0000"}`), refused},
-	{"a raw tab", withArgs(`{"command":"rm ` + "\t" + `x"}`), refused},
-	{"a raw escape", withArgs(`{"command":"rm ` + "\x1b[2J" + `"}`), refused},
-	{"a wrong escape", withArgs(`{"command":"rm \x41"}`), refused},
-	{"half an escape", withArgs(`{"command":"rm \u00"}`), refused},
-	{"arguments that are text", withArgs(`"rm x"`), refused},
-	{"arguments that are a list", withArgs(`["rm x"]`), refused},
-	{"arguments that are a number", withArgs(`7`), refused},
-	{"arguments that are true", withArgs(`true`), refused},
-	{"no arguments", `{NAME,"TOOL":"exec"}`, passed},
-	{"null for arguments", withArgs(`null`), passed},
-	{"empty arguments", withArgs(`{}`), passed},
-	{"a command that is a list", withArgs(`{"command":["rm","x"]}`), refused},
-	{"a command that is a number", withArgs(`{"command":7}`), refused},
-	{"a command that is null", withArgs(`{"command":null}`), refused},
-	{"no tool", `{NAME,"ARGS":{"command":"rm x"}}`, refused},
-	{"null for a tool", withTool(`null`), refused},
-	{"a tool that is a number", withTool(`7`), refused},
-	{"a tool that is an object", withTool(`{"name":"exec"}`), refused},
-	{"an empty tool", withTool(`""`), refused},
-	{"a tool with NUL", withTool(`"ex\u0000ec"`), refused},
-	{"a tool with a line break", withTool(`"ex\nec"`), refused},
-	{"a tool of 1 MiB", withTool(`"` + strings.Repeat("x", 1<<20) + `"`), refused},
-	{"a number over all floats", withArgs(`{"command":"rm x","n":1e999}`), refused},
-	{"a number of 100,000 digits", withArgs(`{"command":"rm x","n":` + strings.Repeat("9", 100_000) + `}`), refused},
-	{"a large number", withArgs(`{"command":"ls","n":123456789012345678901234567890}`), passed},
-	{"a number with a zero in front", withArgs(`{"command":"ls","n":01}`), refused},
-	{"no number", withArgs(`{"command":"ls","n":NaN}`), refused},
-	{"a comma too many", withArgs(`{"command":"ls",}`), refused},
-	{"single quotes", withArgs(`{'command':'ls'}`), refused},
-	{"a comment", withArgs(`{"command":"ls"/**/}`), refused},
-	{"a member without a value", withArgs(`{"command"}`), refused},
-	{"a colon too many", withArgs(`{"command"::"ls"}`), refused},
+}
+
+// hostileForms lists forms of calls. Each contains the command that the guard denies in at least
+// one reading, except those that pass.
+func hostileForms() []hostileForm {
+	return []hostileForm{
+		{"a plain call that passes", withArgs(`{"command":"ls"}`), passed},
+		{"a plain call", rm, refused},
+		{"deep objects", withArgs(strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600)), refused},
+		{"deep arrays", withArgs(`{"command":"rm x","a":` + strings.Repeat(`[`, 11_000) + strings.Repeat("]", 11_000) + `}`), refused},
+		{"deep arrays without an end", withArgs(strings.Repeat(`[`, 100_000)), refused},
+		{"a deep unknown member", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"more":` + strings.Repeat(`[`, 600) + strings.Repeat("]", 600) + `}`, refused},
+		{"over 16 MiB", withArgs(`{"command":"rm ` + strings.Repeat("x", 17<<20) + `"}`), refused},
+		{"8 MiB", withArgs(`{"command":"` + strings.Repeat("x", 8<<20) + ` rm x"}`), refused},
+		{"50,000 members", withArgs(`{` + manyMembers(50_000) + `"command":"rm x"}`), refused},
+		{"50,000 unknown members", `{NAME,` + manyMembers(50_000) + `"TOOL":"exec","ARGS":{"command":"rm x"}}`, refused},
+		{"arguments twice", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"ARGS":{"command":"ls"}}`, refused},
+		{"arguments twice, the other way", `{NAME,"TOOL":"exec","ARGS":{"command":"ls"},"ARGS":{"command":"rm x"}}`, refused},
+		{"a tool twice", `{NAME,"TOOL":"exec","TOOL":"read","ARGS":{"command":"ls"}}`, refused},
+		{"an argument twice", withArgs(`{"command":"rm x","command":"ls"}`), refused},
+		{"an argument twice, escaped", withArgs(`{"command":"ls","\u0063ommand":"rm x"}`), refused},
+		{"an inner member twice", withArgs(`{"command":"ls","a":[{"b":1,"b":2}]}`), refused},
+		{"all names twice", `{NAME,NAME,"TOOL":"exec","ARGS":{"command":"ls"}}`, refused},
+		{"arguments in another case", `{NAME,"TOOL":"exec","UPPER":{"command":"rm x"}}`, refused},
+		{"a shadow in another case", `{NAME,"TOOL":"exec","ARGS":{"command":"rm x"},"UPPER":{"command":"ls"}}`, refused},
+		{"an empty shadow", `{NAME,"TOOL":"exec","UPPER":null,"ARGS":{"command":"ls"}}`, refused},
+		{"a command in another case", withArgs(`{"COMMAND":"ls","command":"rm x"}`), refused},
+		{"broken UTF-8", withArgs(`{"command":"rm ` + "\xff" + `"}`), refused},
+		{"half a rune", withArgs(`{"command":"ls ` + "\xe2\x82" + `"}`), refused},
+		{"overlong UTF-8", withArgs(`{"command":"ls ` + "\xc0\xaf" + `"}`), refused},
+		{"a surrogate as UTF-8", withArgs(`{"command":"ls ` + "\xed\xa0\x80" + `"}`), refused},
+		{"half an escaped surrogate", withArgs(`{"command":"rm \ud800"}`), refused},
+		{"a raw NUL", withArgs(`{"command":"rm ` + "\x00" + `"}`), refused},
+		{"an escaped NUL", withArgs(`{"command":"rm \u0000"}`), refused},
+		{"a raw tab", withArgs(`{"command":"rm ` + "\t" + `x"}`), refused},
+		{"a raw escape", withArgs(`{"command":"rm ` + "\x1b[2J" + `"}`), refused},
+		{"a wrong escape", withArgs(`{"command":"rm \x41"}`), refused},
+		{"half an escape", withArgs(`{"command":"rm \u00"}`), refused},
+		{"arguments that are text", withArgs(`"rm x"`), refused},
+		{"arguments that are a list", withArgs(`["rm x"]`), refused},
+		{"arguments that are a number", withArgs(`7`), refused},
+		{"arguments that are true", withArgs(`true`), refused},
+		{"no arguments", `{NAME,"TOOL":"exec"}`, passed},
+		{"null for arguments", withArgs(`null`), passed},
+		{"empty arguments", withArgs(`{}`), passed},
+		{"a command that is a list", withArgs(`{"command":["rm","x"]}`), refused},
+		{"a command that is a number", withArgs(`{"command":7}`), refused},
+		{"a command that is null", withArgs(`{"command":null}`), refused},
+		{"no tool", `{NAME,"ARGS":{"command":"rm x"}}`, refused},
+		{"null for a tool", withTool(`null`), refused},
+		{"a tool that is a number", withTool(`7`), refused},
+		{"a tool that is an object", withTool(`{"name":"exec"}`), refused},
+		{"an empty tool", withTool(`""`), refused},
+		{"a tool with NUL", withTool(`"ex\u0000ec"`), refused},
+		{"a tool with a line break", withTool(`"ex\nec"`), refused},
+		{"a tool of 1 MiB", withTool(`"` + strings.Repeat("x", 1<<20) + `"`), refused},
+		{"a number over all floats", withArgs(`{"command":"rm x","n":1e999}`), refused},
+		{"a number of 100,000 digits", withArgs(`{"command":"rm x","n":` + strings.Repeat("9", 100_000) + `}`), refused},
+		{"a large number", withArgs(`{"command":"ls","n":123456789012345678901234567890}`), passed},
+		{"a number with a zero in front", withArgs(`{"command":"ls","n":01}`), refused},
+		{"no number", withArgs(`{"command":"ls","n":NaN}`), refused},
+		{"a comma too many", withArgs(`{"command":"ls",}`), refused},
+		{"single quotes", withArgs(`{'command':'ls'}`), refused},
+		{"a comment", withArgs(`{"command":"ls"/**/}`), refused},
+		{"a member without a value", withArgs(`{"command"}`), refused},
+		{"a colon too many", withArgs(`{"command"::"ls"}`), refused},
+	}
 }
 
 // manyMembers returns members of an object, each with a comma.
@@ -244,7 +249,7 @@ func TestLawHookHostile(t *testing.T) {
 			count++
 			a.send(t, dir, what, text, want, deadline, args...)
 		}
-		for _, f := range hostileForms {
+		for _, f := range hostileForms() {
 			send(f.what, a.call(f.form), f.want, time.Minute, "guard.star")
 		}
 		for _, x := range hostileTexts {

@@ -12,13 +12,13 @@ import (
 
 // A stopper is standard error that stops a server once it reports its address.
 type stopper struct {
-	bytes.Buffer
+	text bytes.Buffer // not embedded: its WriteString would bypass Write
 	stop func()
 }
 
 func (s *stopper) Write(b []byte) (int, error) {
-	n, err := s.Buffer.Write(b)
-	if strings.Contains(s.String(), "serving MCP at ") {
+	n, err := s.text.Write(b)
+	if strings.Contains(s.text.String(), "serving MCP at ") {
 		s.stop()
 	}
 	return n, err
@@ -46,7 +46,7 @@ func TestMCPPage(t *testing.T) {
 			stderr := &stopper{stop: stop}
 			args = append([]string{"-C", dir}, args[1:]...)
 			if code := run(ctx, args, strings.NewReader(""), io.Discard, stderr); code != exitOK {
-				t.Errorf("exit code %d\n%s", code, stderr)
+				t.Errorf("exit code %d\n%s", code, stderr.text.String())
 			}
 		})
 	}
