@@ -11,9 +11,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/starlark"
 )
+
+// maxInputDepth is how deep values in JSON of the command line may be nested, as in encoding/json.
+const maxInputDepth = 10_000
 
 // decodeJSON decodes a JSON value into v. It refuses unknown keys and text after the value,
 // with their places. Messages call the text name. encoding/json alone names neither the line of
@@ -23,8 +27,12 @@ func decodeJSON(name, text string, v any) error {
 	if err := checkJSON(name, text); err != nil {
 		return err
 	}
-	r := jsonReader{name: name, text: text, dec: json.NewDecoder(strings.NewReader(text))}
-	if err := r.value("", reflect.TypeOf(v).Elem()); err != nil {
+	doc, err := jsontext.Parse(text, maxInputDepth)
+	if err != nil {
+		return usagef("%s: %v", name, err)
+	}
+	c := jsonComparer{name: name, doc: doc}
+	if err := c.value(0, "", reflect.TypeOf(v).Elem()); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), v); err != nil {
@@ -115,77 +123,67 @@ func inputError(name, text string, at int, format string, args ...any) error {
 	return &usageError{where: starlark.Locate(where, func(string) string { return text })}
 }
 
-// A jsonReader compares valid JSON with a Go type.
-type jsonReader struct {
-	name, text string
-	dec        *json.Decoder
+// A jsonComparer compares a JSON value with a Go type.
+type jsonComparer struct {
+	name string
+	doc  jsontext.Document
 }
 
-// nextOffset returns the offset of the next token.
-func (r *jsonReader) nextOffset() int {
-	at := int(r.dec.InputOffset())
-	return at + len(r.text[at:]) - len(strings.TrimLeft(r.text[at:], " \t\r\n,:"))
-}
-
-// value reads a value and checks that it fits t. path is its name in messages.
-func (r *jsonReader) value(path string, t reflect.Type) error {
-	at := r.nextOffset()
+// value checks that value i fits t. path is its name in messages.
+func (c *jsonComparer) value(i int, path string, t reflect.Type) error {
 	if t == reflect.TypeFor[json.RawMessage]() {
-		var any json.RawMessage
-		return r.dec.Decode(&any)
-	}
-	token, err := r.dec.Token()
-	if err != nil {
-		return err
+		return nil
 	}
 	if t == reflect.TypeFor[fragments.Text]() {
 		t = reflect.TypeFor[string]()
 	}
-	if got, want := tokenName(token), kindName(t.Kind()); got != want && token != nil {
+	if got, want := c.nameOf(i), kindName(t.Kind()); got != want && got != "null" {
 		if path != "" {
 			path += ": "
 		}
-		return inputError(r.name, r.text, at, "%sgot %s, want %s", path, got, want)
+		return c.errorAt(i, "%sgot %s, want %s", path, got, want)
 	}
-	switch token {
-	case json.Delim('{'):
-		return r.members(path, t)
-	case json.Delim('['):
-		return r.elements(path, t)
+	if c.doc.HasKind(i, jsontext.Array) {
+		for n, element := range c.doc.Elements(i) {
+			if err := c.value(element, fmt.Sprintf("%s[%d]", path, n), t.Elem()); err != nil {
+				return err
+			}
+		}
+	}
+	for k, v := range c.doc.Members(i) {
+		key := c.doc.StringAt(k)
+		member, names := memberOf(t, key)
+		if member == nil {
+			return c.errorAt(k, "unknown field %q%s, want %s", key, near.DidYouMean(key, names), strings.Join(names, ", "))
+		}
+		if err := c.value(v, strings.TrimPrefix(path+"."+key, "."), member); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// elements reads the rest of a list.
-func (r *jsonReader) elements(path string, t reflect.Type) error {
-	for i := 0; r.dec.More(); i++ {
-		if err := r.value(fmt.Sprintf("%s[%d]", path, i), t.Elem()); err != nil {
-			return err
-		}
-	}
-	_, err := r.dec.Token()
-	return err
+// errorAt returns a usage error at value i.
+func (c *jsonComparer) errorAt(i int, format string, args ...any) error {
+	at, _ := c.doc.Span(i)
+	return inputError(c.name, c.doc.Text, at, format, args...)
 }
 
-// members reads the rest of an object.
-func (r *jsonReader) members(path string, t reflect.Type) error {
-	for r.dec.More() {
-		at := r.nextOffset()
-		token, err := r.dec.Token()
-		if err != nil {
-			return err
-		}
-		key := token.(string) // no panic: names in JSON are strings
-		member, names := memberOf(t, key)
-		if member == nil {
-			return inputError(r.name, r.text, at, "unknown field %q%s, want %s", key, near.DidYouMean(key, names), strings.Join(names, ", "))
-		}
-		if err := r.value(strings.TrimPrefix(path+"."+key, "."), member); err != nil {
-			return err
-		}
+// nameOf returns the JSON name of the type of value i.
+func (c *jsonComparer) nameOf(i int) string {
+	switch text := c.doc.TextAt(i); {
+	case c.doc.HasKind(i, jsontext.Object):
+		return kindName(reflect.Map)
+	case c.doc.HasKind(i, jsontext.Array):
+		return kindName(reflect.Slice)
+	case c.doc.HasKind(i, jsontext.String):
+		return kindName(reflect.String)
+	case text == "true", text == "false":
+		return kindName(reflect.Bool)
+	case text == "null":
+		return text
 	}
-	_, err := r.dec.Token()
-	return err
+	return kindName(reflect.Int)
 }
 
 // memberOf returns the type of an object's member. If there is no such member, it
@@ -205,19 +203,6 @@ func memberOf(t reflect.Type, key string) (member reflect.Type, names []string) 
 	}
 	slices.Sort(names)
 	return nil, names
-}
-
-// tokenName returns the JSON name of the type of a token's value.
-func tokenName(token json.Token) string {
-	switch token {
-	case json.Delim('{'):
-		return kindName(reflect.Map)
-	case json.Delim('['):
-		return kindName(reflect.Slice)
-	case nil:
-		return "null"
-	}
-	return kindName(reflect.TypeOf(token).Kind())
 }
 
 // kindName returns the JSON name of a Go kind.
