@@ -62,7 +62,7 @@ func Codes() []Code {
 		{
 			Code: "E0609", Title: "a required plugin is not loaded",
 			Text: "The config's [plugins] required names a plugin that was not found, is disabled or unavailable, or failed; its own error says why. " +
-				"Commands that enforce decisions do not work without it.",
+				"Commands that enforce decisions do not work without it. With a PATH, check, eval, list, test, bench and repl require only plugins at the PATH.",
 			Bad:  "-- starhost.toml --\n[plugins]\nrequired = [\"policy\"]\n-- plugins/oncall.star --\n",
 			Good: "-- starhost.toml --\n[plugins]\nrequired = [\"policy\"]\n-- plugins/policy.star --\n",
 		},

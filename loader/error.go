@@ -37,6 +37,8 @@ type Error struct {
 	Place Place
 	// Msg is one line without the place.
 	Msg string
+	// Plugin is the name of the required plugin that is not loaded (E0609); "" for other errors.
+	Plugin string
 
 	code        string
 	err         error

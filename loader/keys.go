@@ -80,7 +80,8 @@ var keyDocs = []Key{
 	},
 	{
 		Name: "plugins.required", Default: `[]`, Example: `plugins.required = ["policy"]`,
-		Doc: "The plugins without which commands that enforce decisions do not work. The files of all layers add to it.",
+		Doc: "The plugins without which commands that enforce decisions do not work. The files of all layers add to it. " +
+			"If PATHs leave out a plugin that it lists, `check`, `eval`, `list`, `test`, `bench` and `repl` do without it.",
 	},
 	{
 		Name: "libraries.NAME", Example: `libraries.lib = "lib"`,

@@ -30,7 +30,8 @@ type Options struct {
 	// Args are the paths of plugins; without any, Load uses the paths of the config. It loads the
 	// plugins of the managed config in any case, and before all others.
 	Args []string
-	// Sources are the plugins of an earlier [Discover]. They replace Args and the managed plugins.
+	// Sources are the plugins of an earlier [Discover]. They replace Args, except for
+	// RequiredInArgs, and the managed plugins.
 	Sources []*Source
 	// Grants are further permissions, each [PLUGIN=]PERMISSION. Without PLUGIN the permission is
 	// for the only plugin; with "host" it is for the host's own references.
@@ -63,6 +64,11 @@ type Options struct {
 	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
 	// calls [Set.Missing].
 	AllowMissing bool
+	// RequiredInArgs makes [plugins] required bind only the plugins at Args, for a caller that
+	// enforces no decisions: someone who names one plugin of a project leaves out the others. The
+	// managed config's requirements bind in any case, and so do all others if Args lead to every
+	// path of the config.
+	RequiredInArgs bool
 	// Host configures the host. Load sets its Prompt and Tools from the config, and gives it a
 	// store of fragments in memory if it has none.
 	Host starhost.Options
@@ -269,6 +275,7 @@ func (l *loadRun) each(n int, do func(i int)) {
 
 // find finds the plugins.
 func (l *loadRun) find() error {
+	l.set.partial = l.isPartial()
 	if l.sources = l.Sources; l.sources != nil {
 		return nil
 	}
@@ -287,6 +294,21 @@ func (l *loadRun) find() error {
 	}
 	l.set.inputs = l.inputs(paths)
 	return nil
+}
+
+// isPartial reports whether the arguments leave out paths of the config, and the plugins there may
+// be missing.
+func (l *loadRun) isPartial() bool {
+	if !l.RequiredInArgs || len(l.Args) == 0 {
+		return false
+	}
+	paths, err := l.config.Paths(l.Dir, nil)
+	return err == nil && slices.ContainsFunc(paths, func(p Path) bool {
+		return !slices.ContainsFunc(l.Args, func(arg string) bool {
+			_, in := below(resolveLinks(NewPath(l.Dir, arg).Real), resolveLinks(p.Real))
+			return in
+		})
+	})
 }
 
 func (l *loadRun) inputs(paths []Path) Inputs {

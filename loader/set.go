@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -95,6 +96,7 @@ type Set struct {
 	Config   *Config
 
 	hasManaged bool // Load looked for the managed plugins
+	partial    bool // required plugins that Load did not find are no mistake
 
 	inputs    Inputs
 	workspace *effects.Files
@@ -127,25 +129,34 @@ func (s *Set) Err() error {
 	return s.Missing()
 }
 
-// Missing returns an error for the first required plugin that is not loaded. A program that
-// enforces decisions must not work without it.
+// Missing returns an error for the first required plugin that is not loaded, if possible for one
+// without an error of its own. A program that enforces decisions must not work without it.
 func (s *Set) Missing() error {
+	var missing string
 	for _, name := range s.Config.Plugins.Required {
-		if s.isMissing(name) {
+		if !s.isMissing(name) {
+			continue
+		}
+		missing = cmp.Or(missing, name)
+		if i := s.index(name); i < 0 || s.Plugins[i].Err == nil {
 			return s.missingError(name)
 		}
 	}
-	return nil
+	if missing == "" {
+		return nil
+	}
+	return s.missingError(missing)
 }
 
 // isMissing reports whether a required plugin is not loaded. Only a managed plugin meets a
 // requirement of the managed config. If Load got its sources from the caller, it did not look for
-// managed plugins, and none is missing.
+// managed plugins, and none is missing. See [Options.RequiredInArgs] for plugins of other paths.
 func (s *Set) isMissing(name string) bool {
 	if s.Config.managed.requires(name) {
 		return s.hasManaged && (s.status(name) != StatusLoaded || !s.Plugins[s.index(name)].Managed)
 	}
-	return s.status(name) != StatusLoaded
+	status := s.status(name)
+	return status != StatusLoaded && (status != "" || !s.partial)
 }
 
 // missingError returns the error of a required plugin that is not loaded.
@@ -157,7 +168,9 @@ func (s *Set) missingError(name string) *Error {
 			hint = ": " + s.Plugins[s.index(name)].Path + " is not among the managed plugins"
 		}
 	}
-	return errorAt(at, "E0609", "required plugin %s is not loaded%s", name, hint)
+	err := errorAt(at, "E0609", "required plugin %s is not loaded%s", name, hint)
+	err.Plugin = name
+	return err
 }
 
 // suggest returns a hint with the plugin whose name is like name.

@@ -127,6 +127,7 @@ func (b *bencher) run(ctx context.Context, paths []string) error {
 
 // configureHost forbids effects outside of this machine, and drops logs while benchmarks run.
 func (b *bencher) configureHost(o *loader.Options) {
+	o.RequiredInArgs = true
 	o.World.DryRun = new(effects.DryRun)
 	o.World.HTTP = nil
 	log := o.Host.Log

@@ -106,7 +106,7 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set,
+		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set,
 		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
 		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
@@ -195,7 +195,7 @@ func (c *checkRun) reportLoading(warnings []loader.Warning) {
 	if c.editedPlugin != nil {
 		return // an editor shows only the findings of its file
 	}
-	if err := c.set.Missing(); err != nil {
+	if err := c.set.Missing(); err != nil && !isReported(c.set, err) {
 		c.addErrors(err, "")
 	}
 	for _, w := range warnings {

@@ -245,6 +245,7 @@ func (a *app) readQuestion(f *evalFlags, e *evaluation) (err error) {
 
 // configureHost sets what plugins can reach in this run.
 func (e *evaluation) configureHost(f *evalFlags, o *loader.Options) {
+	o.RequiredInArgs = true
 	if !f.allowEffects {
 		o.World.DryRun = &e.dryRun
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -110,13 +111,14 @@ func (b *byteSize) Set(text string) error {
 	return err
 }
 
-// load reads the config and loads the plugins at the paths. It reports plugins that failed, and
-// returns the set with the others.
+// load reads the config and loads the plugins at the paths, for a command that enforces no
+// decisions. It reports plugins that failed, and returns the set with the others.
 func (a *app) load(ctx context.Context, f *loadFlags, paths []string) (*loader.Set, error) {
-	return a.loadWith(ctx, f, paths, func(*loader.Options) {})
+	return a.loadWith(ctx, f, paths, func(o *loader.Options) { o.RequiredInArgs = true })
 }
 
-// loadWith is load with changed options.
+// loadWith is load with changed options. Unless change sets RequiredInArgs, a required plugin that
+// the paths leave out is an error.
 func (a *app) loadWith(
 	ctx context.Context, f *loadFlags, paths []string, change func(*loader.Options),
 ) (*loader.Set, error) {
@@ -157,8 +159,19 @@ func (a *app) loadWith(
 	for i := range set.Plugins {
 		a.failPlugin(&set.Plugins[i])
 	}
-	a.addError(set.Missing())
+	if err := set.Missing(); !options.RequiredInArgs || !isReported(set, err) {
+		a.addError(err)
+	}
 	return set, nil
+}
+
+// isReported reports whether err is about a required plugin whose own error says why it is not
+// loaded, so that a second error says nothing new.
+func isReported(set *loader.Set, err error) bool {
+	var missing *loader.Error
+	return errors.As(err, &missing) && slices.ContainsFunc(set.Plugins, func(p loader.Plugin) bool {
+		return p.Name == missing.Plugin && p.Err != nil
+	})
 }
 
 // newWorld returns the providers of this machine for plugins with permissions.

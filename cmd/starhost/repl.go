@@ -118,6 +118,7 @@ func (a *app) repl(ctx context.Context, f *replFlags, paths []string) error {
 
 // configureHost sets what plugins can reach, and a clock that steps can advance.
 func (c *console) configureHost(f *replFlags, o *loader.Options) {
+	o.RequiredInArgs = true
 	if !f.allowEffects {
 		o.World.DryRun = &c.dryRun
 	}
