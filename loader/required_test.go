@@ -9,7 +9,8 @@ import (
 )
 
 // TestRequiredInArgs loads parts of a project for a command that enforces no decisions. Only
-// required plugins at the arguments must load, unless the arguments lead to all paths of the config.
+// required plugins at the arguments must load, unless the arguments lead to all paths of the
+// config.
 func TestRequiredInArgs(t *testing.T) {
 	const project = "-- config.toml --\n[plugins]\npaths = [\"p\", \"q\"]\nrequired = [\"bad\", \"policies\"]\n" +
 		"-- p/good.star --\n-- p/bad.star --\nx()\n-- q/other.star --\n-- r/none.star --\n"

@@ -130,7 +130,7 @@ func (s *Set) Err() error {
 }
 
 // Missing returns an error for the first required plugin that is not loaded, if possible for one
-// without an error of its own. A program that enforces decisions must not work without it.
+// that did not fail itself. A program that enforces decisions must not work without it.
 func (s *Set) Missing() error {
 	var missing string
 	for _, name := range s.Config.Plugins.Required {

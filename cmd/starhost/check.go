@@ -106,7 +106,8 @@ func (c *checkRun) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	c.set, err = loader.Load(ctx, loader.Options{
-		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources, Grants: c.flags.grant, Set: c.flags.set,
+		Config: config, Dir: c.dir, Args: paths, RequiredInArgs: true, Sources: c.sources,
+		Grants: c.flags.grant, Set: c.flags.set,
 		LookupEnv: os.LookupEnv, Cache: c.programCache(), AllowMissing: true,
 		Host: starhost.Options{Clock: clock, Log: c.addLog},
 	})
