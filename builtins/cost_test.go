@@ -71,6 +71,12 @@ var workloads = []workload{
 	{"csv.decode", "s = 'a,b\\n' * n", "csv.decode(s, header = False)"},
 	{"csv.decode", "s = 'a,b\\n' * n", "csv.decode(s)"},
 	{"csv.encode", "s = [['a', 1]] * n", "csv.encode(s)"},
+
+	{"shell.parse", "s = 'a b;' * (n // 4)", "shell.parse(s)"},
+	{"shell.parse", "s = 'a $(b c)|' * (n // 32) + 'd'", "shell.parse(s)"},
+	{"shell.runs", "s = 'a b;' * (n // 4)", "shell.runs(s, 'a', 'c')"},
+	{"shell.flag", "s = shell.parse('a' + ' b' * min(n, 9000)).commands[0]", "shell.flag(s, 'c')"},
+	{"shell.quote", "s = ['a b'] * n", "shell.quote(s)"},
 	{"base64.encode", "s = 'x' * n", "base64.encode(s)"},
 	{"base64.decode", "s = base64.encode('x' * n)", "base64.decode(s)"},
 	{"hash.sha256", "s = 'x' * n", "hash.sha256(s)"},

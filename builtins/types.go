@@ -214,6 +214,11 @@ var types = []typeRow{
 	{"hash.sha1", "str | Bytes -> str"},
 	{"hash.md5", "str | Bytes -> str"},
 
+	{"shell.parse", "str, str -> Any"},
+	{"shell.runs", "Any, str, str | Sequence[str] -> str"},
+	{"shell.flag", "Any, str -> bool | None"},
+	{"shell.quote", "Iterable[str] -> str"},
+
 	{"struct", "Any -> Any"},
 
 	{"bytes", "str | Iterable[int] -> Bytes"},

@@ -16,6 +16,7 @@ func Topics(rt call.Runtime) []call.Topic {
 		{Name: "csv", Doc: "Comma-separated values.", Module: true, Entries: csvModule(rt)},
 		{Name: "base64", Doc: "Data as text.", Module: true, Entries: base64Module(rt)},
 		{Name: "hash", Doc: "Digests.", Module: true, Entries: hashModule(rt)},
+		{Name: "shell", Doc: "Command lines of shells: the programs that they would run.", Module: true, Entries: shellModule(rt)},
 		{Name: "Records", Doc: "Values with fields.", Entries: structModule(rt)},
 	}
 }

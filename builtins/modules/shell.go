@@ -1,0 +1,321 @@
+package modules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/shell"
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+)
+
+// Prices of the module shell. A node is a part of a command line, such as a word.
+const (
+	shellNodeSteps = 20
+	shellNodeBytes = 256
+	shellByteBytes = 96 // the memory of the syntax tree for a byte of text
+)
+
+// shellModule returns the members of the module shell.
+func shellModule(rt call.Runtime) []call.Entry {
+	return call.Entries(rt, "shell", []call.Member{
+		{
+			Name: "parse", Params: `command, dialect="any"`,
+			Doc: `Returns the commands that a shell would run for a command line.
+The result has ok (False if the text is not understood as a whole), reason ("", or "syntax: …",
+"size", "depth", "dialect"), unknown (True if some program is decided at run time only) and
+commands: the simple commands in the order of the source, also within pipes, substitutions,
+"sh -c", xargs and the like. A command has name, argv, flags, args, wrappers, env, reads, writes,
+via, text and offset; a word that is decided at run time is None. dialect is "bash", "zsh",
+"posix" or "any", which counts everything that one of them would run. Other shells are not ok.`,
+			Example: `cmd = shell.parse("cd /srv && sudo -u app env A=1 rm -rf \"$dir\" > log | tee out")
+assert_eq((cmd.ok, cmd.unknown), (True, False))
+assert_eq([c.name for c in cmd.commands], ["cd", "rm", "tee"])
+rm = cmd.commands[1]
+assert_eq((rm.wrappers, rm.flags, rm.args, rm.writes), (["sudo", "env"], ["-rf"], [None], ["log"]))
+assert_eq(shell.parse("$tool delete").unknown, True)
+assert_eq(shell.parse("echo 'a").ok, False)`,
+			Func: shellParse,
+		},
+		{
+			Name: "runs", Params: "command, program, *words",
+			Doc: `Says whether a command line runs a program: "yes", "no" or "maybe".
+command is a text or the result of shell.parse. The words must stand in the program's arguments
+in this order; flags and others may stand between them. A word may be a list of alternatives.
+Words are compared as they are: "-rf" is not "-r"; use shell.flag for flags. "no" is certain. A
+text that is not understood, a program in a variable, an interpreter's text or a script file make
+the answer "maybe", so deny or ask unless the answer is "no".`,
+			Example: `assert_eq(shell.runs("sudo kubectl -n prod delete pod web", "kubectl", ["delete", "drain"]), "yes")
+assert_eq(shell.runs("echo kubectl delete", "kubectl", "delete"), "no")
+assert_eq(shell.runs("kubectl $verb pod web", "kubectl", "delete"), "maybe")
+assert_eq(shell.runs("bash deploy.sh", "kubectl", "delete"), "maybe")`,
+			Func: shellRuns,
+		},
+		{
+			Name: "flag", Params: "command, *names",
+			Doc: `Says whether a command of shell.parse has a flag.
+A name of one letter stands alone or in a cluster: "r" is in -r and -fr. A longer name stands
+behind one or two dashes, perhaps with a value: "force" is in --force and --force=yes. The result
+is None if no flag matches and a word is decided at run time. Words behind "--" are no flags.`,
+			Example: `rm = shell.parse("rm -fr /srv").commands[0]
+assert_eq(shell.flag(rm, "r", "recursive"), True)
+assert_eq(shell.flag(rm, "i"), False)
+assert_eq(shell.flag(shell.parse("rm $opts x").commands[0], "r"), None)`,
+			Func: shellFlag,
+		},
+		{
+			Name: "quote", Params: "words",
+			Doc: `Returns words as one command line, each quoted if necessary.
+The result reads back as the same words in every POSIX shell.`,
+			Example: `assert_eq(shell.quote(["rm", "--", "it's", "a b", ""]), "rm -- 'it'\\''s' 'a b' ''")
+assert_eq(shell.parse(shell.quote(["echo", "$HOME"])).commands[0].argv, ["echo", "$HOME"])`,
+			Func: shellQuote,
+		},
+	})
+}
+
+// A shellLine is the result of shell.parse. It contains the analysis for shell.runs.
+type shellLine struct {
+	*starlarkstruct.Struct
+	script *shell.Script
+}
+
+// Type implements starlark.Value.
+func (*shellLine) Type() string { return "shell.line" }
+
+// parseShell pays for the analysis of a text, and makes it.
+func parseShell(c call.Call, text, dialect string) (*shell.Script, error) {
+	if err := c.Pay(1+len(text), shellByteBytes*len(text)); err != nil {
+		return nil, err
+	}
+	script := shell.Parse(text, dialect)
+	return script, c.Pay(shellNodeSteps*script.Nodes, shellNodeBytes*script.Nodes)
+}
+
+// shellParse implements
+//
+//	shell.parse(command, dialect="any")
+func shellParse(c call.Call) (starlark.Value, error) {
+	text, dialect := "", "any"
+	if err := c.Bind("command", &text, "dialect?", &dialect); err != nil {
+		return nil, err
+	}
+	script, err := parseShell(c, text, dialect)
+	if err != nil {
+		return nil, err
+	}
+	commands := make([]starlark.Value, len(script.Commands))
+	for i := range script.Commands {
+		commands[i] = shellCommand(&script.Commands[i])
+	}
+	line := &shellLine{
+		Struct: starlarkstruct.FromStringDict(starlark.String("line"), starlark.StringDict{
+			"ok":       starlark.Bool(script.OK),
+			"reason":   starlark.String(script.Reason),
+			"unknown":  starlark.Bool(script.Unknown),
+			"commands": starlark.NewList(commands),
+		}),
+		script: script,
+	}
+	line.Freeze()
+	return line, nil
+}
+
+// shellCommand converts a command.
+func shellCommand(c *shell.Command) starlark.Value {
+	env := starlark.NewDict(len(c.Env))
+	for _, e := range c.Env {
+		_ = env.SetKey(starlark.String(e.Name), shellWord(e.Value)) // a new dict accepts strings
+	}
+	wrappers := make([]starlark.Value, len(c.Wrappers))
+	for i, w := range c.Wrappers {
+		wrappers[i] = starlark.String(w)
+	}
+	return starlarkstruct.FromStringDict(starlark.String("command"), starlark.StringDict{
+		"name":     shellWord(c.Name),
+		"argv":     shellWords(c.Argv),
+		"flags":    shellWords(c.Flags),
+		"args":     shellWords(c.Args),
+		"wrappers": starlark.NewList(wrappers),
+		"env":      env,
+		"reads":    shellWords(c.Reads),
+		"writes":   shellWords(c.Writes),
+		"via":      starlark.String(c.Via),
+		"text":     starlark.String(c.Text),
+		"offset":   starlark.MakeInt(c.Offset),
+	})
+}
+
+// shellWord converts a word: None if it is decided at run time.
+func shellWord(w *string) starlark.Value {
+	if w == nil {
+		return starlark.None
+	}
+	return starlark.String(*w)
+}
+
+// shellWords converts words.
+func shellWords(words []*string) starlark.Value {
+	list := make([]starlark.Value, len(words))
+	for i, w := range words {
+		list[i] = shellWord(w)
+	}
+	return starlark.NewList(list)
+}
+
+// shellRuns implements
+//
+//	shell.runs(command, program, *words)
+func shellRuns(c call.Call) (starlark.Value, error) {
+	var (
+		command starlark.Value
+		program string
+		words   [][]string
+	)
+	if err := c.BindArgs(c.Args[:min(2, len(c.Args))], c.Kwargs, "command", &command, "program", &program); err != nil {
+		return nil, err
+	}
+	if program == "" {
+		return nil, c.Fail("E0202", `program: got "", want a name`)
+	}
+	size := 0
+	for i, v := range c.Args[min(2, len(c.Args)):] {
+		list, err := shellAlternatives(v)
+		if err != nil {
+			return nil, c.Fail("E0202", "words: word %d: %v", i+1, err)
+		}
+		words = append(words, list)
+		size += 1 + len(list)
+	}
+	var script *shell.Script
+	switch v := command.(type) {
+	case *shellLine:
+		script = v.script
+	case starlark.String:
+		var err error
+		if script, err = parseShell(c, string(v), ""); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, c.Fail("E0202", "command: got %s, want string or the result of shell.parse", v.Type())
+	}
+	if err := c.Pay(1+script.Nodes*(1+size/4), 0); err != nil {
+		return nil, err
+	}
+	return starlark.String(script.Runs(program, words...)), nil
+}
+
+// shellAlternatives returns the texts of an argument that is a string or a list of strings.
+func shellAlternatives(v starlark.Value) ([]string, error) {
+	if s, ok := starlark.AsString(v); ok {
+		return []string{s}, nil
+	}
+	items, ok := v.(starlark.Sequence)
+	if !ok {
+		return nil, fmt.Errorf("got %s, want string or list of strings", v.Type())
+	}
+	list := make([]string, 0, items.Len())
+	for item := range starlark.Elements(items) {
+		s, ok := starlark.AsString(item)
+		if !ok {
+			return nil, fmt.Errorf("got %s in a list, want string", item.Type())
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// shellFlag implements
+//
+//	shell.flag(command, *names)
+func shellFlag(c call.Call) (starlark.Value, error) {
+	var command *starlarkstruct.Struct
+	if err := c.BindArgs(c.Args[:min(1, len(c.Args))], c.Kwargs, "command", &command); err != nil {
+		return nil, err
+	}
+	argv, err := command.Attr("argv")
+	list, ok := argv.(*starlark.List)
+	if err != nil || !ok || list.Len() == 0 {
+		return nil, c.Fail("E0202", "command: got %s, want a command of shell.parse", command.Type())
+	}
+	names := make([]string, 0, len(c.Args))
+	for _, v := range c.Args[1:] {
+		name, ok := starlark.AsString(v)
+		if name = strings.TrimLeft(name, "-"); !ok || name == "" {
+			return nil, c.Fail("E0202", "names: got %s, want names of flags", call.Show(v))
+		}
+		names = append(names, name)
+	}
+	if err := c.Pay(1+list.Len()*(1+len(names)), 0); err != nil {
+		return nil, err
+	}
+	found := starlark.Value(starlark.False)
+	for i := 1; i < list.Len(); i++ {
+		word, ok := starlark.AsString(list.Index(i))
+		if !ok {
+			found = starlark.None
+			continue
+		}
+		if word == "--" {
+			break
+		}
+		for _, name := range names {
+			if isShellFlag(word, name) {
+				return starlark.True, nil
+			}
+		}
+	}
+	return found, nil
+}
+
+// isShellFlag reports whether a word is a flag of a name.
+func isShellFlag(word, name string) bool {
+	flag, ok := strings.CutPrefix(word, "-")
+	if !ok || flag == "" {
+		return false
+	}
+	if len(name) == 1 && flag[0] != '-' {
+		return strings.Contains(flag, name)
+	}
+	flag, _, _ = strings.Cut(strings.TrimPrefix(flag, "-"), "=")
+	return flag == name
+}
+
+// shellPlain are the bytes that no shell treats specially within a word.
+const shellPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@%+"
+
+// shellReserved are words that mean something else at the start of a command.
+var shellReserved = " if then else elif fi do done case esac while until for in function select time coproc repeat foreach end nocorrect "
+
+// shellQuote implements
+//
+//	shell.quote(words)
+func shellQuote(c call.Call) (starlark.Value, error) {
+	var words starlark.Iterable
+	if err := c.Bind("words", &words); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	for v := range starlark.Elements(words) {
+		word, ok := starlark.AsString(v)
+		if !ok {
+			return nil, c.Fail("E0202", "words: got %s, want strings", v.Type())
+		}
+		if strings.Contains(word, "\x00") {
+			return nil, c.Fail("E0202", "words: a word contains a NUL byte, which no shell can pass on")
+		}
+		size := len(word) + 3*strings.Count(word, "'") + 3
+		if err := c.Pay(1+size/8, 2*size); err != nil {
+			return nil, err
+		}
+		if out.Len() > 0 {
+			out.WriteByte(' ')
+		}
+		if word == "" || strings.Trim(word, shellPlain) != "" || strings.Contains(shellReserved, " "+word+" ") {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		out.WriteString(word)
+	}
+	return starlark.String(out.String()), nil
+}

@@ -1,0 +1,446 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// follow finds what the program of a job runs. more is true if next is to be followed as well.
+func (r *reader) follow(name string, row program, j job) (next job, more bool) {
+	switch row.kind {
+	case runsWords, runsAssigned, runsInput, leaves, runsRepeat:
+		return r.followWords(name, row, j)
+	case runsWatch:
+		return r.followWatch(name, row, j)
+	case runsJoined, runsRemote:
+		r.followRemote(name, row, j)
+		return j, false
+	case runsShell:
+		r.followShell(name, j)
+		return j, false
+	case runsOption:
+		r.followOption(name, j)
+		return j, false
+	case runsEval:
+		r.followEval(name, j)
+		return j, false
+	case runsBuiltin:
+		r.followBuiltin(name, j)
+		return j, false
+	case runsFind, runsContainer, runsPod, runsGit:
+		r.record(j.argv, &j, nil, nil)
+		r.followInside(row.kind, j)
+		return j, false
+	}
+	r.record(j.argv, &j, nil, nil)
+	r.judge(name, row.kind, j)
+	return j, false
+}
+
+// wrap returns the job of a command behind a wrapper.
+func (j job) wrap(name string, argv []word, certain bool) job {
+	j.wrappers = append(j.wrappers[:len(j.wrappers):len(j.wrappers)], name)
+	j.argv, j.certain = argv, j.certain && certain
+	return j
+}
+
+// followWords follows a wrapper whose remaining words are the command.
+func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
+	rest, values, query, ok := row.parseFlags(j.argv)
+	if split, has := values['S']; has && row.kind == runsAssigned && name == "env" {
+		if !split.known || !isSplittable(split.text) {
+			ok = false
+		}
+		rest = append(knownWords(strings.Fields(split.text)), rest...)
+	}
+	switch {
+	case query:
+		r.record(j.argv, &j, nil, nil)
+		return j, false
+	case !ok:
+		r.giveUp(j)
+		return j, false
+	}
+	certain := true
+	for letter := range values {
+		certain = certain && !contains(row.shaky, letter)
+	}
+	switch row.kind {
+	case runsAssigned:
+		for len(rest) > 0 && (r.assignText(rest[0]) || !rest[0].known && strings.HasPrefix(name, "env") && rest[0].many) {
+			if !rest[0].known {
+				break
+			}
+			rest = rest[1:]
+		}
+		if len(rest) > 0 && rest[0].known && rest[0].text == "-" {
+			rest, certain = rest[1:], false
+		}
+	case runsInput:
+		if replaced, ok := values['I']; ok || hasFlag(j.argv, "--replace") || hasFlag(j.argv, "-i") {
+			rest = replaceInput(rest, replaced)
+		}
+		rest = append(rest[:len(rest):len(rest)], word{many: true})
+		j.via = "xargs"
+		if rest[0].many && len(rest) == 1 {
+			rest = []word{{text: "echo", known: true}, {many: true}}
+		}
+	case runsRepeat:
+		if len(rest) < 2 || !isDigits(rest[0].text) {
+			r.giveUp(j)
+			return j, false
+		}
+		certain, rest = rest[0].text != "0", rest[1:]
+	case leaves:
+		if len(rest) > 0 {
+			defer func() { r.dead = true }()
+		}
+	}
+	if len(rest) > 0 {
+		return j.wrap(name, rest, certain), true
+	}
+	r.record(j.argv, &j, nil, nil)
+	if _, interactive := values['s']; interactive {
+		r.setWild()
+	}
+	if _, interactive := values['i']; interactive && name == "sudo" {
+		r.setWild()
+	}
+	return j, false
+}
+
+// isSplittable reports whether env -S splits a text at its spaces and changes nothing else.
+func isSplittable(text string) bool {
+	for _, field := range strings.Fields(text) {
+		if !isPlain(field) {
+			return false
+		}
+	}
+	return true
+}
+
+// knownWords returns the words of texts.
+func knownWords(texts []string) []word {
+	words := make([]word, len(texts))
+	for i, t := range texts {
+		words[i] = word{text: t, known: true}
+	}
+	return words
+}
+
+// hasFlag reports whether a flag or its long form with a value is among the words.
+func hasFlag(argv []word, flag string) bool {
+	for _, w := range argv {
+		if w.text == flag || strings.HasPrefix(w.text, flag+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// replaceInput returns the words of xargs -I, of which those with the mark depend on the input.
+func replaceInput(argv []word, mark word) []word {
+	text := mark.text
+	if text == "" {
+		text = "{}"
+	}
+	words := make([]word, len(argv))
+	for i, w := range argv {
+		if w.known && mark.known && strings.Contains(w.text, text) || !mark.known {
+			w = word{}
+		}
+		words[i] = w
+	}
+	return words
+}
+
+// joinWords joins words to a shell text.
+func joinWords(words []word) word {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		if !w.known {
+			return word{}
+		}
+		texts[i] = w.text
+	}
+	return word{text: strings.Join(texts, " "), known: true}
+}
+
+// followWatch follows watch, which gives its words to a shell, or runs them with -x.
+func (r *reader) followWatch(name string, row program, j job) (next job, more bool) {
+	rest, values, query, ok := row.parseFlags(j.argv)
+	if !ok || query || len(rest) == 0 {
+		if !query {
+			r.giveUp(j)
+		}
+		return j, false
+	}
+	if _, words := values['x']; words || hasFlag(j.argv, "--exec") {
+		return j.wrap(name, rest, true), true
+	}
+	r.nested(joinWords(rest), j.via, j.wrap(name, rest, true).wrappers, j.certain)
+	return j, false
+}
+
+// safeOptions are options of ssh that run nothing.
+const safeOptions = " stricthostkeychecking batchmode connecttimeout userknownhostsfile loglevel serveraliveinterval serveralivecountmax identitiesonly identityfile port user "
+
+// followRemote follows ssh: the words behind the host are a shell text.
+func (r *reader) followRemote(name string, row program, j job) {
+	argv := make([]word, 0, len(j.argv))
+	for i := 0; i < len(j.argv); i++ { // -o NAME=VALUE
+		w := j.argv[i]
+		if w.known && strings.HasPrefix(w.text, "-o") && len(argv) < 12 {
+			option := w.text[2:]
+			if option == "" && i+1 < len(j.argv) && j.argv[i+1].known {
+				i++
+				option = j.argv[i].text
+			}
+			key, _, _ := strings.Cut(option, "=")
+			if !strings.Contains(safeOptions, " "+strings.ToLower(key)+" ") {
+				r.giveUp(j)
+				return
+			}
+			continue
+		}
+		argv = append(argv, w)
+	}
+	rest, _, query, ok := row.parseFlags(argv)
+	switch {
+	case query:
+		r.record(j.argv, &j, nil, nil)
+	case !ok:
+		r.giveUp(j)
+	case len(rest) == 0:
+		r.readInput(name, "ssh", j)
+	default:
+		r.nested(joinWords(rest), "ssh", j.wrap(name, rest, true).wrappers, j.certain)
+	}
+}
+
+// readInput follows a shell that reads its text from standard input.
+func (r *reader) readInput(name, via string, j job) {
+	found := false
+	for _, d := range r.stdin {
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			before := r.script.Nodes
+			text := r.heredocText(d)
+			r.script.Nodes = before
+			r.nested(text, via, j.wrap(name, nil, true).wrappers, j.certain)
+			found = true
+		}
+	}
+	if !found {
+		r.setWild()
+		r.record(j.argv, &j, nil, nil)
+	}
+}
+
+// followShell follows bash -c TEXT and its like.
+func (r *reader) followShell(name string, j job) {
+	certain := true
+	i, isText := 1, false
+	for ; i < len(j.argv); i++ {
+		w := j.argv[i]
+		if !w.known {
+			r.giveUp(j)
+			return
+		}
+		switch {
+		case w.text == "--" || w.text == "-":
+			i++
+		case w.text == "--norc", w.text == "--noprofile", w.text == "--posix", w.text == "--login":
+			continue
+		case w.text == "--version", w.text == "--help":
+			r.record(j.argv, &j, nil, nil)
+			return
+		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+'):
+			if strings.Trim(w.text[1:], "ceuxlvfEmno") != "" {
+				r.giveUp(j)
+				return
+			}
+			isText = isText || w.text[0] == '-' && contains(w.text, 'c')
+			certain = certain && !contains(w.text, 'n')
+			for range strings.Count(w.text, "o") {
+				i++ // the name of an option
+				certain = certain && i < len(j.argv) && (j.argv[i].text == "pipefail" || j.argv[i].text == "errexit")
+			}
+			continue
+		}
+		break
+	}
+	rest := j.argv[min(i, len(j.argv)):]
+	switch {
+	case isText && len(rest) > 0 && !rest[0].many:
+		wrapped := j.wrap(name, rest, certain)
+		r.nested(rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
+	case isText || len(rest) > 0 && certain:
+		r.giveUp(j)
+	case len(rest) > 0: // -n FILE checks the syntax
+		r.record(j.argv, &j, nil, nil)
+	default:
+		r.readInput(name, "heredoc", j)
+	}
+}
+
+// followOption follows su -c TEXT.
+func (r *reader) followOption(name string, j job) {
+	for i := 1; i < len(j.argv); i++ {
+		w := j.argv[i]
+		if !w.known {
+			break
+		}
+		if (w.text == "-c" || w.text == "--command" || w.text == "-lc") && i+1 < len(j.argv) {
+			r.nested(j.argv[i+1], "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
+			return
+		}
+		if text, ok := strings.CutPrefix(w.text, "--command="); ok {
+			r.nested(word{text: text, known: true}, "sh -c", j.wrap(name, nil, true).wrappers, j.certain)
+			return
+		}
+		if strings.HasPrefix(w.text, "-") && w.text != "-" && w.text != "-l" && w.text != "--login" {
+			break
+		}
+	}
+	r.giveUp(j)
+}
+
+// followEval follows eval.
+func (r *reader) followEval(name string, j job) {
+	rest := j.argv[1:]
+	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
+		rest = rest[1:]
+	}
+	for _, w := range rest {
+		if w.many {
+			r.giveUp(j)
+			return
+		}
+	}
+	scope := r.scope
+	r.nested(joinWords(rest), "eval", j.wrap(name, nil, true).wrappers, j.certain)
+	r.scope = scope
+}
+
+// followBuiltin follows builtin, which runs no programs, except through another builtin.
+func (r *reader) followBuiltin(name string, j job) {
+	rest := j.argv[1:]
+	if len(rest) > 0 && rest[0].known && rest[0].text == "--" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		r.record(j.argv, &j, nil, nil)
+		return
+	}
+	r.run(j.wrap(name, rest, false))
+}
+
+// followInside follows a program that is a command itself and also runs one.
+func (r *reader) followInside(k kind, j job) {
+	switch k {
+	case runsFind:
+		r.followFind(j)
+	case runsPod:
+		r.followPod(j)
+	case runsContainer:
+		r.followContainer(j)
+	case runsGit:
+		r.followGit(j)
+	}
+}
+
+// followFind follows the commands of find.
+func (r *reader) followFind(j job) {
+	for i := 1; i < len(j.argv); i++ {
+		w := j.argv[i]
+		if w.many && (w.text == "" && i > 1) {
+			r.checkUnknownFind(j.argv[i+1:])
+		}
+		switch w.text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+		default:
+			continue
+		}
+		end := i + 1
+		for end < len(j.argv) && j.argv[end].text != ";" && (j.argv[end].text != "+" || j.argv[end-1].text != "{}") {
+			end++
+		}
+		if argv := replaceInput(j.argv[i+1:end], word{text: "{}", known: true}); len(argv) > 0 {
+			if end > i+1 && j.argv[end-1].text == "{}" && end < len(j.argv) && j.argv[end].text == "+" {
+				argv[len(argv)-1].many = true
+			}
+			in := j.wrap("find", argv, true)
+			in.via = "find -exec"
+			r.run(in)
+		}
+		i = end
+	}
+}
+
+// checkUnknownFind does nothing for words behind one of unknown text, unless that may be -exec.
+func (r *reader) checkUnknownFind(rest []word) {
+	for _, w := range rest {
+		if w.text == ";" || w.text == "+" {
+			r.setWild()
+		}
+	}
+}
+
+// followPod follows kubectl exec POD -- COMMAND.
+func (r *reader) followPod(j job) {
+	runs, unknown := false, false
+	for i, w := range j.argv[1:] {
+		switch {
+		case !w.known:
+			unknown = true
+		case w.text == "exec" || w.text == "run" || w.text == "debug":
+			runs = true
+		case w.text == "edit" || strings.HasPrefix(w.text, "krew") || w.text == "diff":
+			// They run the user's editor or diff.
+		case w.text == "--" && (runs || unknown):
+			if rest := j.argv[i+2:]; len(rest) > 0 {
+				r.run(j.wrap("kubectl", rest, runs && !unknown))
+			}
+			return
+		}
+	}
+	if runs && j.argv[1].text == "exec" {
+		r.setWild() // the form without "--"
+	}
+}
+
+// Flags of docker exec and docker run.
+var containerFlags = program{
+	bare: "itdPq", values: "evpwumhlac",
+	long: " --rm --interactive --tty --detach --privileged --init --read-only --publish-all --quiet --no-TTY ",
+	longValues: " --env --volume --publish --workdir --user --memory --hostname --label --name --network --net --mount --env-file --cpus " +
+		"--platform --pull --restart --entrypoint --add-host --ipc --pid --shm-size --gpus --ulimit --cap-add --cap-drop --security-opt --index --detach-keys ",
+	operands: 1,
+}
+
+// followContainer follows docker exec and docker run.
+func (r *reader) followContainer(j job) {
+	for i, w := range j.argv[1:] {
+		switch {
+		case !w.known:
+			r.setWild()
+			return
+		case w.text == "exec" || w.text == "run":
+			rest, _, query, ok := containerFlags.parseFlags(j.argv[i+1:])
+			if w.text == "run" {
+				r.setWild() // the image decides which program runs
+			}
+			if !ok {
+				r.setWild()
+			} else if !query && len(rest) > 0 {
+				r.run(j.wrap("docker", rest, w.text == "exec"))
+			}
+			return
+		case w.text == "compose", w.text == "container", strings.HasPrefix(w.text, "-"), i > 0 && strings.HasPrefix(j.argv[i].text, "-"):
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,415 @@
+package shell
+
+import "strings"
+
+// judge handles the programs that run no command of the text, but perhaps others.
+func (r *reader) judge(name string, k kind, j job) {
+	args := j.argv[1:]
+	switch k {
+	case opaque:
+		if !isQuestion(args) || name == "." || name == "source" {
+			r.setWild()
+		}
+	case runsTrap:
+		r.judgeTrap(args, j)
+	case interprets:
+		r.judgeInterpreter(args, j)
+	case interpretsAwk:
+		r.judgeAwk(args)
+	case interpretsSed:
+		r.judgeSed(args)
+	case packages:
+		r.judgePackages(args)
+	case calculates:
+		r.judgeCalculation(name, args)
+	case assigns:
+		r.judgeAssignment(name, args)
+	case prints:
+		r.judgePrintf(args)
+	case tests:
+		r.judgeTest(args)
+	case sets:
+		r.judgeSet(name, args)
+	case writes:
+		for _, w := range args {
+			r.addWrite(word{text: strings.TrimPrefix(w.text, "of="), known: w.known})
+		}
+	}
+}
+
+// isQuestion reports whether a program only prints its version or help.
+func isQuestion(args []word) bool {
+	return len(args) == 1 && (args[0].text == "--version" || args[0].text == "--help" || args[0].text == "-V")
+}
+
+// judgeTrap visits the text of trap.
+func (r *reader) judgeTrap(args []word, j job) {
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 || args[0].known && (args[0].text == "" || args[0].text[0] == '-') {
+		return
+	}
+	r.conditional(func() { r.nested(args[0], "eval", j.wrap("trap", nil, false).wrappers, false) })
+}
+
+// modules are modules of Python that are programs by themselves.
+const modules = " json.tool venv pip pytest http.server compileall py_compile unittest "
+
+// judgeInterpreter judges python, perl, node and their like, whose text is no shell text.
+func (r *reader) judgeInterpreter(args []word, j job) {
+	if isQuestion(args) || len(args) == 1 && args[0].text == "-v" {
+		return
+	}
+	if len(args) > 1 && args[0].text == "-m" && strings.Contains(modules, " "+args[1].text+" ") && args[1].known {
+		r.addCall(args[1:], false)
+		return
+	}
+	r.setWild()
+}
+
+// judgeAwk judges awk, whose text may run programs.
+func (r *reader) judgeAwk(args []word) {
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		switch {
+		case w.known && (w.text == "-F" || w.text == "-v"):
+			i++
+		case w.known && strings.HasPrefix(w.text, "-F"), w.known && strings.HasPrefix(w.text, "-v"):
+		case !w.known, strings.HasPrefix(w.text, "-"):
+			r.setWild()
+			return
+		default:
+			text := strings.ReplaceAll(w.text, "||", "")
+			if strings.ContainsAny(text, "|@") || strings.Contains(text, "system") || strings.Contains(text, "getline") {
+				r.setWild()
+			}
+			return
+		}
+	}
+	r.setWild()
+}
+
+// sedFlags are flags of sed that change neither where its script stands nor what it may do.
+const sedFlags = " -n -E -r -nE -ne --in-place -Ei -nr -u -s -z "
+
+// judgeSed judges sed, whose commands e, w and s///e run or write.
+func (r *reader) judgeSed(args []word) {
+	scripts, files := 0, []word(nil)
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		switch {
+		case !w.known:
+			if scripts == 0 || !w.many && strings.HasPrefix(w.text, "-") {
+				r.setWild()
+			}
+			files = append(files, w)
+		case w.text == "-e" || w.text == "--expression":
+			i++
+			if i < len(args) {
+				scripts += r.judgeSedScript(args[i])
+			}
+		case strings.HasPrefix(w.text, "-i"), strings.Contains(sedFlags, " "+w.text+" "):
+			if strings.HasSuffix(w.text, "ne") || w.text == "-ie" {
+				i++
+				if i < len(args) {
+					scripts += r.judgeSedScript(args[i])
+				}
+			}
+		case isQuestion(args):
+			return
+		case strings.HasPrefix(w.text, "-"):
+			r.setWild()
+			return
+		case scripts == 0:
+			scripts += r.judgeSedScript(w)
+		}
+	}
+	_ = files
+}
+
+// judgeSedScript returns 1. A script that may run programs makes the text wild.
+func (r *reader) judgeSedScript(w word) int {
+	if !w.known || !isSafeSed(w.text) {
+		r.setWild()
+	}
+	return 1
+}
+
+// isSafeSed reports whether a script of sed consists of s, p, d, q and = with their addresses.
+func isSafeSed(text string) bool {
+	for _, line := range strings.Split(text, "\n") {
+		for rest := strings.TrimLeft(line, " ;"); rest != ""; rest = strings.TrimLeft(rest, " ;}") {
+			var ok bool
+			if rest, ok = skipSed(rest); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// skipSed skips one command of sed with its address.
+func skipSed(text string) (rest string, ok bool) {
+	for text != "" && (isDigit(text[0], 10) && text[0] <= '9' || contains("$,!{ +", text[0]) || text[0] == '/') {
+		if text[0] != '/' {
+			text = text[1:]
+			continue
+		}
+		if text, ok = skipDelimited(text[1:], '/'); !ok {
+			return "", false
+		}
+	}
+	if text == "" {
+		return "", false
+	}
+	switch text[0] {
+	case 'p', 'd', 'q', '=', 'n', 'N', 'D', 'P', 'h', 'H', 'g', 'G', 'x':
+		return text[1:], true
+	case 'a', 'i', 'c':
+		return "", !strings.Contains(text, `\`) || !strings.Contains(text, "\n")
+	case 's', 'y':
+	default:
+		return "", false
+	}
+	if len(text) < 2 || text[1] == '\\' {
+		return "", false
+	}
+	delimiter := text[1]
+	if text, ok = skipDelimited(text[2:], delimiter); !ok {
+		return "", false
+	}
+	if text, ok = skipDelimited(text, delimiter); !ok {
+		return "", false
+	}
+	text = strings.TrimLeft(text, "gIip0123456789")
+	return text, text == "" || contains("; }", text[0])
+}
+
+// skipDelimited skips a text up to its delimiter.
+func skipDelimited(text string, delimiter byte) (rest string, ok bool) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			closing := strings.IndexByte(text[i:], ']')
+			if closing < 0 || strings.IndexByte(text[i:i+closing], delimiter) >= 0 {
+				return "", false // the delimiter may stand in brackets
+			}
+			i += closing
+		case delimiter:
+			return text[i+1:], true
+		}
+	}
+	return "", false
+}
+
+// judgePackages judges npm and its like, which run scripts of the project.
+func (r *reader) judgePackages(args []word) {
+	if len(args) > 0 && args[0].known {
+		switch args[0].text {
+		case "ls", "list", "view", "info", "outdated", "audit", "--version", "-v", "whoami", "search", "why", "root", "prefix":
+			return
+		}
+	}
+	r.setWild()
+}
+
+// judgeCalculation judges exit and its like: zsh calculates the word.
+func (r *reader) judgeCalculation(name string, args []word) {
+	if name == "kill" {
+		return
+	}
+	if name != "shift" {
+		r.dead = true
+	}
+	for _, w := range args {
+		if !w.known || !isDigits(w.text) {
+			r.setWild()
+		}
+	}
+}
+
+// judgeAssignment judges read, unset and their like: an index in a name is calculated.
+func (r *reader) judgeAssignment(name string, args []word) {
+	for i, w := range args {
+		switch {
+		case name == "read" && i > 0 && isOneOf(args[i-1].text, []string{"-p", "-t", "-n", "-d", "-u", "-N"}):
+		case !w.known, strings.Contains(w.text, "["):
+			r.setWild()
+		case name == "unset":
+			if isPoison(w.text) {
+				r.poisoned = true
+				r.setWild()
+			}
+		default:
+			r.assignName(w.text, word{})
+		}
+	}
+}
+
+// judgePrintf judges printf: zsh calculates numbers, and -v assigns.
+func (r *reader) judgePrintf(args []word) {
+	if len(args) > 0 && args[0].text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return
+	}
+	format := args[0]
+	if !format.known || strings.HasPrefix(format.text, "-v") {
+		r.setWild()
+		return
+	}
+	text := strings.ReplaceAll(format.text, "%%", "")
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '%' {
+			continue
+		}
+		verb := strings.TrimLeft(text[i+1:], "-+ #0123456789.")
+		if verb != "" && contains("sbqc", verb[0]) {
+			continue
+		}
+		for _, w := range args[1:] {
+			if !w.known || !isDigits(strings.Replace(w.text, ".", "", 1)) {
+				r.setWild()
+			}
+		}
+	}
+}
+
+// judgeTest judges test and [. An operand of unknown length may contain an operator.
+func (r *reader) judgeTest(args []word) {
+	for i, w := range args {
+		if w.many {
+			r.setWild()
+		}
+		switch w.text {
+		case "-v", "-R":
+			if i+1 < len(args) && (!args[i+1].known || strings.Contains(args[i+1].text, "[")) {
+				r.setWild()
+			}
+		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
+			// zsh calculates both sides.
+			if i > 0 && !isDigits(args[i-1].text) || i+1 < len(args) && !isDigits(args[i+1].text) {
+				r.setWild()
+			}
+		}
+	}
+}
+
+// shellOptions are words of shopt that do not change how the shell reads a text.
+var shellOptions = []string{
+	"-s", "-u", "-q", "nullglob", "globstar", "dotglob", "failglob", "nocaseglob", "inherit_errexit", "lastpipe",
+}
+
+// isOptionFlag reports whether the word behind a flag of set is the name of an option, as in -euo.
+func isOptionFlag(text string) bool {
+	return text != "" && contains("-+", text[0]) && strings.HasSuffix(text, "o")
+}
+
+// judgeSet judges set and shopt: some options change how the shell reads what follows.
+func (r *reader) judgeSet(name string, args []word) {
+	if name == "shopt" {
+		for _, w := range args {
+			if !isOneOf(w.text, shellOptions) {
+				r.setWild()
+			}
+		}
+		return
+	}
+	for i, w := range args {
+		switch {
+		case w.known && w.text == "--":
+			return
+		case !w.known:
+			r.setWild()
+		case i > 0 && isOptionFlag(args[i-1].text):
+			if !isOneOf(w.text, []string{"pipefail", "errexit", "nounset", "xtrace"}) {
+				r.setWild()
+			}
+		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+'):
+			if strings.Trim(w.text[1:], "euxo") != "" {
+				r.setWild()
+				r.poisoned = true
+			}
+		}
+	}
+}
+
+// followGit follows git, whose configuration may run programs.
+func (r *reader) followGit(j job) {
+	args := j.argv[1:]
+	for i := 0; i < len(args); i++ {
+		w := args[i]
+		switch {
+		case w.known && w.text == "-c" && i+1 < len(args):
+			i++
+			r.judgeGitSetting(args[i], j)
+		case w.known && (w.text == "-C" || w.text == "--git-dir" || w.text == "--work-tree" || w.text == "--namespace") && i+1 < len(args):
+			i++
+			if args[i].many {
+				r.setWild()
+			}
+		case w.known && strings.HasPrefix(w.text, "-"):
+			if strings.HasPrefix(w.text, "-c") || strings.HasPrefix(w.text, "--config-env") || strings.HasPrefix(w.text, "--exec-path=") {
+				r.setWild()
+			}
+		default:
+			r.judgeGit(w, args[i+1:])
+			return
+		}
+	}
+}
+
+// judgeGitSetting judges the value of git -c.
+func (r *reader) judgeGitSetting(w word, j job) {
+	key, value, _ := strings.Cut(w.text, "=")
+	section, _, _ := strings.Cut(strings.ToLower(key), ".")
+	switch {
+	case !w.known:
+		r.setWild()
+	case section == "alias" && strings.HasPrefix(value, "!"):
+		r.nested(word{text: value[1:], known: true}, "sh -c", j.wrap("git", nil, true).wrappers, false)
+		r.setWild() // git adds the other words
+	case strings.EqualFold(key, "core.pager") && value == "cat":
+	case strings.Contains(" user color advice init safe commit push pull fetch merge ", " "+section+" "):
+	default:
+		r.setWild()
+	}
+}
+
+// judgeGit judges a subcommand of git.
+func (r *reader) judgeGit(sub word, args []word) {
+	if !sub.known {
+		r.setWild()
+		return
+	}
+	switch sub.text {
+	case "submodule", "bisect", "difftool", "mergetool", "filter-branch", "daemon", "send-email", "shell", "web--browse", "instaweb":
+		if len(args) == 0 || sub.text != "submodule" && sub.text != "bisect" || !isOneOf(args[0].text,
+			[]string{"update", "status", "init", "add", "start", "good", "bad", "reset", "sync"}) {
+			r.setWild()
+		}
+	}
+	for _, w := range args {
+		switch {
+		case !w.known && w.many && isOneOf(sub.text, []string{"rebase", "clone", "fetch", "pull", "push", "ls-remote", "grep", "config"}):
+			r.setWild()
+		case !w.known:
+		case sub.text == "rebase" && (strings.HasPrefix(w.text, "-x") || strings.HasPrefix(w.text, "--exec")),
+			strings.HasPrefix(w.text, "--upload-pack"), strings.HasPrefix(w.text, "--receive-pack"),
+			sub.text == "push" && strings.HasPrefix(w.text, "--exec"),
+			sub.text == "clone" && (w.text == "-u" || w.text == "-c" || strings.HasPrefix(w.text, "--config")),
+			sub.text == "grep" && (strings.HasPrefix(w.text, "-O") || strings.HasPrefix(w.text, "--open-files")),
+			strings.HasPrefix(w.text, "--ext-diff"), strings.HasPrefix(w.text, "ext::"):
+			r.setWild()
+		case sub.text == "config" && strings.Contains(w.text, "."):
+			section, _, _ := strings.Cut(strings.ToLower(w.text), ".")
+			if len(args) > 1 && !isOneOf(section, []string{"user", "color", "advice", "init", "safe", "push", "pull"}) {
+				r.setWild()
+			}
+		}
+	}
+}

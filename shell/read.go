@@ -1,0 +1,518 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A reader analyses one text. Nested texts have their own reader.
+type reader struct {
+	*shared
+	script  *Script
+	text    string
+	variant syntax.LangVariant
+	file    *syntax.File
+	level   int  // number of texts around this one
+	certain bool // control flow may reach the current place
+	scope   int  // functions and subshells around the current place
+	via     string
+	place   int // for a nested text, the offset of the command that contains it
+	wrapped []string
+	numeric map[string]bool
+}
+
+// shared is the part of a reader that nested texts have in common.
+type shared struct {
+	words    int    // the number of words with braces
+	inner    int    // bytes of nested texts
+	reason   string // why the analysis failed
+	poisoned bool   // a variable such as PATH has a new value
+	dead     bool   // an unconditional exit stands in front
+	anyValue bool   // variables may have any value
+	funcs    []*function
+	called   map[string]int // offset of the first certain call from top level, or -1
+	written  map[string]bool
+	stdin    []*syntax.Redirect // redirections of the current command
+}
+
+// A function is a function that the text defines.
+type function struct {
+	names   []string
+	decl    *syntax.FuncDecl
+	reader  *reader
+	certain bool // the definition is certain to happen once, at top level
+	walked  bool
+}
+
+// setWild records that any program may run.
+func (r *reader) setWild() { r.script.wild = true }
+
+// fail stops the analysis.
+func (r *reader) fail(reason string) {
+	if r.reason == "" {
+		r.reason = reason
+	}
+}
+
+// readText parses the text and visits it. It returns "" or why the text was not understood.
+func (r *reader) readText() string {
+	r.shared = &shared{called: map[string]int{}, written: map[string]bool{}}
+	if !r.parse() {
+		return r.reason
+	}
+	r.statements(r.file.Stmts)
+	r.readFunctions()
+	r.checkWritten()
+	if r.poisoned || r.reason != "" {
+		for i := range r.script.calls {
+			r.script.calls[i].certain = false
+		}
+	}
+	return r.reason
+}
+
+// parse parses the text of the reader.
+func (r *reader) parse() bool {
+	file, err := syntax.NewParser(syntax.Variant(r.variant)).Parse(strings.NewReader(r.text), "")
+	if err != nil {
+		r.fail("syntax: " + err.Error())
+		return false
+	}
+	r.file = file
+	return true
+}
+
+// nested analyses a text that a command runs as shell code.
+func (r *reader) nested(text word, via string, wrappers []string, certain bool) {
+	if !text.known || r.level >= maxNested || r.inner+len(text.text) > maxInner || checkBounds(text.text) != "" {
+		r.setWild()
+		return
+	}
+	r.inner += len(text.text)
+	in := &reader{
+		shared: r.shared, script: r.script, text: text.text, variant: r.variant, level: r.level + 1,
+		certain: certain, scope: r.scope + 1, via: via, place: r.place, wrapped: wrappers,
+	}
+	if !in.parse() {
+		r.reason = ""
+		r.setWild()
+		return
+	}
+	if via == "eval" {
+		in.statements(in.file.Stmts)
+		return
+	}
+	r.conditional(func() { in.statements(in.file.Stmts) }) // an exit ends the other shell only
+}
+
+// statements visits a list.
+func (r *reader) statements(list []*syntax.Stmt) {
+	for _, s := range list {
+		if r.reason != "" {
+			return
+		}
+		r.statement(s)
+	}
+}
+
+// uncertain visits a list that control flow may never reach.
+func (r *reader) uncertain(list []*syntax.Stmt) {
+	before := r.certain
+	r.certain = false
+	r.conditional(func() { r.statements(list) })
+	r.certain = before
+}
+
+// conditional visits code whose exits end only some runs of the text.
+func (r *reader) conditional(visit func()) {
+	dead := r.dead
+	visit()
+	r.dead = dead
+}
+
+// substitute visits a list in a substitution, whose exits end only the substitution.
+func (r *reader) substitute(via string, list []*syntax.Stmt) {
+	before := r.via
+	if before == "" || via != "sub" {
+		r.via = via
+	}
+	r.scope++
+	r.conditional(func() { r.statements(list) })
+	r.scope--
+	r.via = before
+}
+
+// statement visits one statement.
+func (r *reader) statement(s *syntax.Stmt) {
+	r.script.Nodes++
+	if s.Background || s.Coprocess || s.Disown {
+		r.conditional(func() { r.command(s) })
+		return
+	}
+	r.command(s)
+}
+
+// command visits the command of a statement, with its redirections.
+func (r *reader) command(s *syntax.Stmt) {
+	before := r.certain
+	reads, writes := r.redirections(s.Redirs)
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok {
+		r.simple(c, s, reads, writes)
+	} else {
+		if s.Cmd == nil && len(s.Redirs) > 0 { // zsh runs cat or more
+			r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
+			r.addCall([]word{{text: "more", known: true}, {many: true}}, false)
+		}
+		r.compound(s)
+	}
+	r.certain = before
+}
+
+// compound visits a command that is not simple.
+func (r *reader) compound(s *syntax.Stmt) {
+	switch c := s.Cmd.(type) {
+	case nil:
+	case *syntax.Block:
+		r.statements(c.Stmts)
+	case *syntax.Subshell:
+		r.substitute("sub", c.Stmts)
+	case *syntax.BinaryCmd:
+		r.binary(c)
+	case *syntax.IfClause:
+		r.ifClause(c)
+	case *syntax.WhileClause:
+		r.while(c)
+	case *syntax.ForClause:
+		r.forClause(c)
+	case *syntax.CaseClause:
+		r.visit(c.Word)
+		for _, item := range c.Items {
+			for _, w := range item.Patterns {
+				r.visit(w)
+			}
+			r.uncertain(item.Stmts)
+		}
+	case *syntax.FuncDecl:
+		r.declare(c, s)
+	case *syntax.TimeClause:
+		r.addCall([]word{{text: "time", known: true}, {many: true}}, false)
+		if c.Stmt != nil {
+			r.statement(c.Stmt)
+		}
+	case *syntax.CoprocClause:
+		r.addCall([]word{{text: "coproc", known: true}, {many: true}}, false)
+		r.substitute("sub", []*syntax.Stmt{c.Stmt})
+	case *syntax.TestClause:
+		r.test(c.X)
+	case *syntax.ArithmCmd:
+		r.arithmetic(c.X)
+		r.dashArithmetic(c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			r.arithmetic(x)
+		}
+	case *syntax.DeclClause:
+		r.declaration(c)
+	default:
+		r.setWild()
+	}
+}
+
+// binary visits a && b, a || b and a | b.
+func (r *reader) binary(c *syntax.BinaryCmd) {
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		r.substitute("pipe", []*syntax.Stmt{c.X})
+		r.substitute("pipe", []*syntax.Stmt{c.Y})
+		return
+	}
+	r.statement(c.X)
+	before := r.certain
+	if r.isFixed(c.X) {
+		r.certain = false
+		r.statement(c.Y) // an exit here may always happen
+	} else {
+		r.conditional(func() { r.statement(c.Y) })
+	}
+	r.certain = before
+}
+
+// succeeding are commands whose success does not depend on the machine, as far as a reader of the
+// text can tell. The commands behind "&&" and "||" may never run.
+const succeeding = " true false : echo printf pwd exit return break continue set export unset shift eval exec test [ trap alias local declare typeset readonly umask wait type hash "
+
+// isFixed reports whether the text alone may decide whether a statement succeeds.
+func (r *reader) isFixed(s *syntax.Stmt) bool {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return len(c.Args) == 0 || strings.Contains(succeeding, " "+c.Args[0].Lit()+" ")
+	case *syntax.BinaryCmd:
+		return r.isFixed(c.Y) || r.isFixed(c.X)
+	}
+	return true
+}
+
+// ifClause visits if, elif and else.
+func (r *reader) ifClause(c *syntax.IfClause) {
+	before := r.certain
+	for ; c != nil; c = c.Else {
+		r.statements(c.Cond)
+		for _, s := range c.Cond {
+			r.certain = r.certain && !r.isFixed(s)
+		}
+		r.conditional(func() { r.statements(c.Then) })
+	}
+	r.certain = before
+}
+
+// while visits while and until.
+func (r *reader) while(c *syntax.WhileClause) {
+	before := r.certain
+	r.statements(c.Cond)
+	endless := len(c.Cond) == 1 && isCall(c.Cond[0], "true", ":") && !c.Until
+	if !endless {
+		for _, s := range c.Cond {
+			r.certain = r.certain && !r.isFixed(s)
+		}
+	}
+	r.conditional(func() { r.statements(c.Do) })
+	r.certain = before
+	if c.Until || endless || len(c.Cond) != 1 || r.isFixed(c.Cond[0]) {
+		r.dead = true // the loop may never end
+	}
+}
+
+// isCall reports whether a statement is a call of one of the names without more.
+func isCall(s *syntax.Stmt, names ...string) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && !s.Negated && len(c.Args) == 1 && isOneOf(c.Args[0].Lit(), names)
+}
+
+// forClause visits for and select.
+func (r *reader) forClause(c *syntax.ForClause) {
+	before := r.certain
+	switch loop := c.Loop.(type) {
+	case *syntax.WordIter:
+		items := r.expand(loop.Items)
+		r.assignName(loop.Name.Value, word{})
+		certain := false
+		for _, w := range items {
+			certain = certain || !w.many
+		}
+		r.certain = r.certain && certain && !c.Select
+	case *syntax.CStyleLoop:
+		r.arithmetic(loop.Init)
+		r.arithmetic(loop.Cond)
+		r.arithmetic(loop.Post)
+		r.certain = false
+	}
+	r.conditional(func() { r.statements(c.Do) })
+	r.certain = before
+}
+
+// test visits [[ … ]].
+func (r *reader) test(x syntax.TestExpr) {
+	r.script.Nodes++
+	switch x := x.(type) {
+	case *syntax.Word:
+		r.visit(x)
+	case *syntax.ParenTest:
+		r.test(x.X)
+	case *syntax.UnaryTest:
+		r.test(x.X)
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+			if w, ok := x.X.(*syntax.Word); !ok || w.Lit() == "" || strings.Contains(w.Lit(), "[") {
+				r.setWild()
+			}
+		}
+	case *syntax.BinaryTest:
+		r.test(x.X)
+		r.test(x.Y)
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				if w, ok := side.(*syntax.Word); !ok || !r.isNumber(w) {
+					r.setWild()
+				}
+			}
+		case syntax.OrTest: // dash runs the words behind || as a command
+			r.dashTest(x.Y)
+		case syntax.TsReMatch:
+			if w, ok := x.Y.(*syntax.Word); ok && strings.Contains(r.source(w), "|") {
+				r.setWild() // so does dash behind |
+			}
+		}
+	}
+}
+
+// dashTest adds the program that dash runs behind [[ … ||.
+func (r *reader) dashTest(x syntax.TestExpr) {
+	for {
+		switch y := x.(type) {
+		case *syntax.BinaryTest:
+			x = y.X
+			continue
+		case *syntax.Word:
+			r.addCall([]word{r.word(y), {many: true}}, false)
+		case *syntax.UnaryTest:
+			// The program is the operator, such as -f.
+		default:
+			r.setWild()
+		}
+		return
+	}
+}
+
+// dashArithmetic adds the programs that dash runs for ((…)), which it reads as two subshells.
+func (r *reader) dashArithmetic(x syntax.ArithmExpr) {
+	syntax.Walk(x, func(n syntax.Node) bool {
+		if w, ok := n.(*syntax.Word); ok {
+			r.addCall([]word{r.word(w), {many: true}}, false)
+			return false
+		}
+		return true
+	})
+}
+
+// source returns the text of a node.
+func (r *reader) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from > to || to > len(r.text) {
+		return ""
+	}
+	return r.text[from:to]
+}
+
+// declaration visits export, declare and their like.
+func (r *reader) declaration(c *syntax.DeclClause) {
+	argv := []word{{text: c.Variant.Value, known: true}}
+	for _, a := range c.Args {
+		switch {
+		case a.Naked && a.Value != nil:
+			w := r.word(a.Value)
+			argv = append(argv, w)
+			switch {
+			case !w.known:
+				r.poisoned = true // it may assign to PATH
+				r.setWild()
+			case r.assignText(w):
+			case strings.HasPrefix(w.text, "-") && strings.Trim(w.text, "-xraAgUupfF") != "", strings.Contains(w.text, "["):
+				r.setWild() // an integer is calculated, a reference assigns elsewhere
+			}
+		default:
+			r.assign(a)
+			if a.Name != nil {
+				argv = append(argv, word{text: a.Name.Value, known: true})
+			}
+		}
+	}
+	r.addCall(argv, r.certain && !r.dead)
+	r.record(argv, nil, nil, c)
+}
+
+// assign visits an assignment and returns its value.
+func (r *reader) assign(a *syntax.Assign) word {
+	r.script.Nodes++
+	value := word{known: true}
+	if a.Index != nil {
+		r.arithmetic(a.Index)
+	}
+	if a.Value != nil {
+		value = r.word(a.Value)
+	}
+	if a.Array != nil {
+		value.known = false
+		for _, e := range a.Array.Elems {
+			if e.Index != nil {
+				r.arithmetic(e.Index)
+			}
+			r.visit(e.Value)
+		}
+	}
+	if a.Name != nil && !a.Naked {
+		r.assignName(a.Name.Value, value)
+	}
+	return value
+}
+
+// declare records a function. The bodies of functions count only if the text calls them.
+func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
+	f := &function{decl: c, certain: r.certain && !r.dead && r.scope == 0 && r.level == 0}
+	copied := *r
+	f.reader = &copied
+	for _, n := range append(c.Names, c.Name) {
+		if n == nil {
+			continue
+		}
+		f.names = append(f.names, n.Value)
+		f.certain = f.certain && !r.script.defines[n.Value]
+		r.script.defines[n.Value] = true
+	}
+	r.funcs = append(r.funcs, f)
+	if len(f.names) == 0 {
+		r.setWild()
+	}
+}
+
+// readFunctions visits the bodies of the functions that the text calls, or that shells call.
+func (r *reader) readFunctions() {
+	for again := true; again && r.reason == ""; {
+		again = false
+		for i := 0; i < len(r.funcs); i++ {
+			f := r.funcs[i]
+			reached, certain := r.reaches(f)
+			if f.walked || !reached {
+				continue
+			}
+			f.walked, again = true, true
+			in := *f.reader
+			in.certain, in.dead = certain, false
+			in.via, in.scope = "func", in.scope+1
+			in.statement(f.decl.Body)
+			r.reason = in.reason
+		}
+	}
+}
+
+// hooks are functions that shells call by themselves.
+const hooks = " command_not_found_handle command_not_found_handler precmd preexec chpwd periodic zshexit zshaddhistory zsh_directory_name "
+
+// reaches reports whether a function may be called, and whether that is certain.
+func (r *reader) reaches(f *function) (reached, certain bool) {
+	for _, name := range f.names {
+		at, ok := r.called[name]
+		if ok {
+			reached = true
+			certain = certain || f.certain && at > int(f.decl.End().Offset())
+		}
+		if strings.HasPrefix(name, "TRAP") || strings.Contains(hooks, " "+name+" ") {
+			reached = true
+		}
+	}
+	// dash runs the lines of "function f {" at once.
+	return reached || f.decl.RsrvWord, certain
+}
+
+// addCall records a program that may run.
+func (r *reader) addCall(argv []word, certain bool) {
+	r.script.Nodes++
+	r.script.calls = append(r.script.calls, invocation{argv, certain})
+	if argv[0].known {
+		if _, ok := r.called[argv[0].text]; !ok {
+			r.called[argv[0].text] = -1
+		}
+	}
+}
+
+// checkWritten makes the script wild if it runs a file that it may have written.
+func (r *reader) checkWritten() {
+	if len(r.written) == 0 {
+		return
+	}
+	for _, c := range r.script.calls {
+		if c.argv[0].known && r.written[path.Base(c.argv[0].text)] {
+			r.setWild()
+		}
+	}
+}

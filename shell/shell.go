@@ -1,0 +1,189 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A Script is the analysis of one command line.
+type Script struct {
+	// OK is false if the text could not be understood as a whole. Then Commands is empty.
+	OK bool
+	// Reason says why OK is false: "syntax: …", "size", "depth" or "dialect".
+	Reason string
+	// Unknown is true if some program, or text that a shell would run, is decided at run time only.
+	Unknown bool
+	// Commands are the simple commands in the order of the source, with those of nested texts.
+	Commands []Command
+	// Nodes counts the parts of the text that the analysis visited, for the caller's bill.
+	Nodes int
+
+	calls   []invocation    // programs that may run, including wrappers
+	wild    bool            // any program may run
+	defines map[string]bool // functions and aliases that the text defines
+}
+
+// A Command is one simple command. A nil word is decided at run time only.
+type Command struct {
+	// Name is the base name of the program behind wrappers.
+	Name *string
+	// Argv are the words from the program on.
+	Argv []*string
+	// Flags are the words that start with "-", up to "--", as written.
+	Flags []*string
+	// Args are the words that are neither the program nor flags.
+	Args []*string
+	// Wrappers are the programs in front that run this one, such as sudo.
+	Wrappers []string
+	// Env are the assignments in front.
+	Env []struct {
+		Name  string
+		Value *string
+	}
+	// Reads and Writes are the targets of redirections.
+	Reads, Writes []*string
+	// Via says how the text runs the command: "", "pipe", "subst", "proc", "sub", "func", "eval",
+	// "sh -c", "xargs", "find -exec", "heredoc" or "ssh".
+	Via string
+	// Text is the source of the command; Offset is its place in bytes. A command of a nested text
+	// has the offset of the command that contains the text.
+	Text   string
+	Offset int
+}
+
+// An invocation is a program that may run, with its words.
+type invocation struct {
+	argv    []word // the program first
+	certain bool   // control flow may reach it, and no shell reads it in another way
+}
+
+// Limits of a text.
+const (
+	maxBytes  = 64 << 10
+	maxOpen   = 100       // brackets and clauses open at a time
+	maxOpened = 3000      // brackets and clauses in all, because quotes can hide the closing ones
+	maxWords  = 1000      // after brace expansion
+	maxNested = 8         // texts within texts, such as sh -c 'sh -c …'
+	maxInner  = 128 << 10 // bytes of all nested texts together
+)
+
+// Parse analyses a command line. dialect is "any" (or ""), "bash", "zsh" or "posix"; the result
+// counts the programs that any of the shells would run. For another dialect, such as
+// "powershell", OK is false. Parse takes time in proportion to the length of text, and reads at
+// most 64 KiB.
+func Parse(text, dialect string) *Script {
+	switch dialect {
+	case "", "any", "bash", "zsh", "posix":
+	default:
+		return refused("dialect")
+	}
+	if reason := checkBounds(text); reason != "" {
+		return refused(reason)
+	}
+	s := &Script{OK: true, defines: map[string]bool{}}
+	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true}
+	if dialect == "zsh" && !parses(text, syntax.LangBash) {
+		// The parser's zsh is incomplete, so such a text counts as unknown.
+		s.wild = true
+		r.variant = syntax.LangZsh
+	}
+	if reason := r.readText(); reason != "" {
+		return refused(reason)
+	}
+	s.Unknown = s.wild
+	for i := range s.calls {
+		s.Unknown = s.Unknown || !s.calls[i].argv[0].known
+	}
+	return s
+}
+
+// refused returns the result for a text that nothing is certain about.
+func refused(reason string) *Script {
+	return &Script{Reason: reason, Unknown: true, wild: true}
+}
+
+// parses reports whether the parser accepts text.
+func parses(text string, variant syntax.LangVariant) bool {
+	_, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(text), "")
+	return err == nil
+}
+
+// Runs answers "yes", "no" or "maybe": does the text run program with words in its arguments? The
+// words must stand in this order; others may stand between them. Each word is a list of
+// alternatives. "yes" means that control flow may reach such a command. "no" is certain.
+func (s *Script) Runs(program string, words ...[]string) string {
+	program = path.Base(program)
+	answer := "no"
+	if s.wild {
+		answer = "maybe"
+	}
+	for _, c := range s.calls {
+		switch c.matches(program, words) {
+		case "yes":
+			if c.certain && !s.defines[program] {
+				return "yes"
+			}
+			answer = "maybe"
+		case "maybe":
+			answer = "maybe"
+		}
+	}
+	return answer
+}
+
+// matches compares one invocation with a question.
+func (c invocation) matches(program string, words [][]string) string {
+	first := c.argv[0]
+	if !first.known {
+		return "maybe"
+	}
+	name := path.Base(first.text)
+	if !strings.EqualFold(name, program) {
+		return "no"
+	}
+	answer := matchWords(c.argv[1:], words)
+	if answer == "yes" && name != program { // file systems may ignore the case
+		return "maybe"
+	}
+	return answer
+}
+
+// matchWords looks for words in argv, in their order.
+func matchWords(argv []word, words [][]string) string {
+	found := 0
+	for _, w := range argv {
+		if found < len(words) && w.known && isOneOf(w.text, words[found]) {
+			found++
+		}
+	}
+	if found == len(words) {
+		return "yes"
+	}
+	// A word of unknown text may be each of the words; a list of unknown length may be all.
+	possible := 0
+	for _, w := range argv {
+		switch {
+		case possible == len(words):
+		case w.many:
+			return "maybe"
+		case !w.known, isOneOf(w.text, words[possible]):
+			possible++
+		}
+	}
+	if possible == len(words) {
+		return "maybe"
+	}
+	return "no"
+}
+
+// isOneOf reports whether list contains text.
+func isOneOf(text string, list []string) bool {
+	for _, s := range list {
+		if s == text {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTableIsSorted(t *testing.T) {
+	if !sort.SliceIsSorted(programs, func(i, j int) bool { return programs[i].name < programs[j].name }) {
+		t.Error("the table of programs is not sorted by name, so findProgram misses rows")
+	}
+}
+
+func TestRuns(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{`kubectl delete pod x`, "yes"},
+		{`kubectl -n prod delete pod x`, "yes"},
+		{`kubectl get pods`, "no"},
+		{`echo kubectl delete`, "no"},
+		{`"kubectl" 'delete' x`, "yes"},
+		{`k\ubectl del""ete`, "yes"},
+		{`$'\x6bubectl' delete`, "yes"},
+		{`{kubectl,delete,pod}`, "yes"},
+		{`sudo -u root env A=b nice -n 5 kubectl delete x`, "yes"},
+		{`bash -lc 'kubectl delete x'`, "yes"},
+		{"bash <<'EOF'\nkubectl delete x\nEOF", "yes"},
+		{`bash <<< 'kubectl delete x'`, "yes"},
+		{`eval "kubectl delete x"`, "yes"},
+		{`echo $(kubectl delete x)`, "yes"},
+		{`echo "$(kubectl delete x)"`, "yes"},
+		{"echo `kubectl delete x`", "yes"},
+		{`f() { kubectl delete x; }; f`, "yes"},
+		{`f() { kubectl delete x; }`, "no"},
+		{`kubectl $verb pod`, "maybe"},
+		{`kubectl "$verb" pod`, "maybe"},
+		{`kubectl "get" "$pod"`, "maybe"},
+		{`$k delete`, "maybe"},
+		{`$x kubectl delete`, "maybe"},
+		{`timeout ${T:-5} kubectl delete`, "maybe"},
+		{`echo a | xargs kubectl`, "maybe"},
+		{`echo a | xargs kubectl delete`, "yes"},
+		{`echo aGk= | base64 -d | sh`, "maybe"},
+		{`find . -name x -exec kubectl delete {} \;`, "yes"},
+		{`ssh host kubectl delete x`, "yes"},
+		{`python3 -c 'import os'`, "maybe"},
+		{`PATH=. kubectl delete`, "maybe"},
+		{`export PATH=$PATH:/x; ls`, "maybe"},
+		{`kubectl () { :; }; kubectl delete`, "maybe"},
+		{`exit 0; kubectl delete`, "maybe"},
+		{`cd /srv && kubectl delete x`, "yes"},
+		{`command -v kubectl && echo delete`, "no"},
+		{`git commit -m "kubectl delete"`, "no"},
+		{`echo "unterminated`, "maybe"},
+		{`while IFS= read -r line; do echo "$line"; done < f`, "no"},
+		{`i=0; i=$((i+1)); echo $i`, "no"},
+		{`echo $((x))`, "maybe"},
+		{`cat <<EOF > f` + "\nkubectl delete\nEOF", "no"},
+		{`kubectl exec pod -- kubectl delete x`, "yes"},
+		{`coproc kubectl delete x`, "yes"},
+		{`! kubectl delete x`, "yes"},
+		{`time kubectl delete x`, "yes"},
+		{`/usr/local/bin/kubectl delete`, "yes"},
+		{`if kubectl delete x; then :; fi`, "yes"},
+		{`sed -i 's/a/b/g' f`, "no"},
+		{`awk '{print $1}' f`, "no"},
+		{`cp /usr/bin/kubectl k; ./k delete`, "maybe"},
+	}
+	for _, tt := range tests {
+		got := Parse(tt.text, "").Runs("kubectl", []string{"delete"})
+		if got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	s := Parse("sudo -u root A=b rm -rf --x=y -- /a -b > out < in | tee log", "")
+	if !s.OK || s.Unknown || len(s.Commands) != 2 {
+		t.Fatalf("got %+v", s)
+	}
+	c := s.Commands[0]
+	got := []string{
+		*c.Name, strings.Join(texts(c.Flags), " "),
+		strings.Join(texts(c.Args), " "), strings.Join(c.Wrappers, " "), c.Via,
+	}
+	want := []string{"rm", "-rf --x=y", "/a -b", "sudo", "pipe"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// texts returns the words of a command, "?" for an unknown one.
+func texts(words []*string) []string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = "?"
+		if w != nil {
+			list[i] = *w
+		}
+	}
+	return list
+}
+
+// TestHostile checks that hostile texts take little time. The bound is far above what a quiet
+// machine takes, because the tests share it.
+func TestHostile(t *testing.T) {
+	for _, unit := range []string{
+		"(", "((", "( (", "{ ", "$(", "`", "\"$(", "$((", "${a:-", "<(", "if ", "while ", "case x in a) ", "f() ", "! ", "time ",
+		"coproc ", "{a,", "{a,b}", "[[ (", "[[ ! ", "$((a[", "((-", "((1?", "<<A\n", "$(<<A\n", "a[", "${a[", "a=(", "+(", "((~", "a|",
+		"a&&", "a;", "a\n", "time -p ", "for x in a;do ", "x={", "$[", "${a/", "\"${a:-", "(a;", "((a)) ", "function f ", "> a ",
+		"a <<-A;", "let a[", "a ", "$a", "'a'", "\"a\"", "\\", "sudo ", "eval ", "sh -c '", "xargs ", "env ", "{1..9}", "$(())", "((1));",
+		"f(){ f; };", "f(){ :; };f;", "case a in b) c;; esac;", "a=b ", "[ ", "~", "*", "\x00", "\xff", "é", "#", "$'\\x41'", "$'\\'", "a{b,c}d ",
+	} {
+		text := strings.Repeat(unit, maxBytes/len(unit))
+		start := time.Now()
+		Parse(text, "").Runs("kubectl", []string{"delete"})
+		if took := time.Since(start); took > 60*time.Millisecond {
+			t.Logf("%q: %v", unit, took)
+			if took > time.Second {
+				t.Errorf("%q: %d bytes took %v", unit, len(text), took)
+			}
+		}
+	}
+}

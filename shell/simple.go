@@ -1,0 +1,193 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A job is a program and its words on the way through its wrappers.
+type job struct {
+	argv     []word
+	certain  bool
+	via      string
+	wrappers []string
+	command  Command // with the source, the place and the redirections are set
+}
+
+// simple visits a simple command.
+func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*string) {
+	j := job{certain: r.certain && !r.dead, via: r.via, wrappers: r.wrapped}
+	j.command = Command{Reads: reads, Writes: writes, Text: r.source(c), Offset: r.offset(c)}
+	j.argv = r.expand(c.Args)
+	for _, a := range c.Assigns {
+		before := r.script.wild
+		value := r.assign(a)
+		if a.Name == nil {
+			continue
+		}
+		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" && !before {
+			r.script.wild, r.poisoned = false, false // it applies to read only
+		}
+		j.command.Env = append(j.command.Env, struct {
+			Name  string
+			Value *string
+		}{a.Name.Value, value.pointer()})
+	}
+	if len(j.argv) == 0 {
+		return
+	}
+	for _, w := range j.argv[1:] {
+		if w.known && (w.text == "}" || w.text == "{") {
+			r.setWild() // zsh ends a group here
+		}
+	}
+	r.readDashBackground(c, s)
+	outer := r.stdin
+	r.stdin = s.Redirs
+	if r.level == 0 {
+		r.place = int(c.Pos().Offset())
+		if first := j.argv[0]; j.certain && first.known && r.scope == 0 {
+			r.called[first.text] = max(r.place, r.called[first.text])
+		}
+	}
+	r.run(j)
+	r.stdin = outer
+}
+
+// offset returns the place of a node in the outermost text.
+func (r *reader) offset(n syntax.Node) int {
+	if r.level > 0 {
+		return r.place
+	}
+	return int(n.Pos().Offset())
+}
+
+// readDashBackground adds the command that dash reads behind &>, which it reads as "&" and ">".
+func (r *reader) readDashBackground(c *syntax.CallExpr, s *syntax.Stmt) {
+	for _, d := range s.Redirs {
+		if d.Op != syntax.RdrAll && d.Op != syntax.AppAll {
+			continue
+		}
+		for i, w := range c.Args {
+			if w.Pos().After(d.Pos()) {
+				r.addCall(r.expand(c.Args[i:]), false)
+				break
+			}
+		}
+	}
+}
+
+// redirections visits redirections and returns the files that they read and write.
+func (r *reader) redirections(list []*syntax.Redirect) (reads, writes []*string) {
+	for _, d := range list {
+		r.script.Nodes++
+		switch d.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			r.heredocText(d)
+			continue
+		}
+		w := r.word(d.Word)
+		switch d.Op {
+		case syntax.DplIn, syntax.DplOut:
+			if w.known && strings.Trim(w.text, "0123456789-") == "" {
+				continue
+			}
+		}
+		switch d.Op {
+		case syntax.RdrIn, syntax.DplIn:
+			reads = append(reads, w.pointer())
+			r.certain = r.certain && w.text == "/dev/null"
+		case syntax.RdrInOut:
+			reads = append(reads, w.pointer())
+			r.addWrite(w)
+			writes = append(writes, w.pointer())
+		default:
+			r.addWrite(w)
+			writes = append(writes, w.pointer())
+			if strings.Contains(w.text, "/") && !strings.HasPrefix(w.text, "/dev/") {
+				r.certain = false // the folder may be missing
+			}
+		}
+	}
+	return reads, writes
+}
+
+// addWrite records a file that the text may make, and perhaps runs.
+func (r *reader) addWrite(w word) {
+	if w.known && !strings.HasPrefix(w.text, "/dev/") {
+		r.written[path.Base(w.text)] = true
+	}
+}
+
+// run records the program of a job and follows it if it runs other programs.
+func (r *reader) run(j job) {
+	for range 2 * maxOpen {
+		first := j.argv[0]
+		if !first.known {
+			r.finish(j)
+			return
+		}
+		name := path.Base(first.text)
+		if name == "" || strings.HasSuffix(first.text, "/") {
+			name = first.text
+		}
+		r.addCall(j.argv, j.certain)
+		row, ok := findProgram(name)
+		if !ok {
+			r.record(j.argv, &j, nil, nil)
+			return
+		}
+		next, more := r.follow(name, row, j)
+		if !more {
+			return
+		}
+		j = next
+	}
+	r.fail("depth")
+}
+
+// finish records a command whose program is decided at run time.
+func (r *reader) finish(j job) {
+	r.addCall(j.argv, false)
+	r.record(j.argv, &j, nil, nil)
+}
+
+// giveUp records a wrapper whose command cannot be found.
+func (r *reader) giveUp(j job) {
+	r.setWild()
+	r.record(append([]word{{many: true}}, j.argv...), &j, nil, nil)
+}
+
+// record appends a command to the list of the script.
+func (r *reader) record(argv []word, j *job, _ []*string, n syntax.Node) {
+	c := Command{Via: r.via, Wrappers: r.wrapped}
+	if n != nil {
+		c.Text, c.Offset = r.source(n), r.offset(n)
+	}
+	if j != nil {
+		c = j.command
+		c.Via, c.Wrappers = j.via, j.wrappers
+	}
+	if argv[0].known {
+		name := path.Base(argv[0].text)
+		c.Name = &name
+	}
+	flags := true
+	c.Argv = append(c.Argv, argv[0].pointer())
+	for _, w := range argv[1:] {
+		p := w.pointer()
+		c.Argv = append(c.Argv, p)
+		switch {
+		case flags && w.known && w.text == "--":
+			flags = false
+		case flags && w.known && len(w.text) > 1 && w.text[0] == '-':
+			c.Flags = append(c.Flags, p)
+		default:
+			c.Args = append(c.Args, p)
+		}
+	}
+	r.script.Nodes += len(argv)
+	r.script.Commands = append(r.script.Commands, c)
+}

@@ -1,0 +1,348 @@
+package shell
+
+import (
+	"sort"
+	"strings"
+)
+
+// A program is a row of the table: a program that runs other programs.
+type program struct {
+	name string
+	kind kind
+	// bare and values are the short flags without and with a value. long and longValues are the
+	// long ones, between spaces. Behind any other flag the command counts as unknown.
+	bare, values     string
+	long, longValues string
+	// query are short flags with which the program runs nothing.
+	query string
+	// shaky are short flags after which the command may not be found.
+	shaky string
+	// operands is the number of words between the flags and the command.
+	operands int
+}
+
+// A kind says how a program gets the command that it runs.
+type kind int
+
+// The kinds of programs.
+const (
+	runsWords     kind = iota + 1 // the remaining words are the command
+	runsAssigned                  // the same, behind assignments such as A=b
+	runsInput                     // the same, and standard input adds words
+	runsJoined                    // the remaining words, joined, are a shell text
+	runsShell                     // a shell: -c TEXT, or a text from standard input
+	runsOption                    // su: the value of -c is a shell text
+	runsEval                      // eval: the words, joined, run in this shell
+	runsTrap                      // trap: the first word runs in this shell later
+	runsBuiltin                   // the remaining words are a builtin command
+	runsFind                      // find: -exec and its like
+	runsRemote                    // ssh: the words behind the host, joined, are a shell text
+	runsContainer                 // docker: exec CONTAINER and run IMAGE
+	runsPod                       // kubectl: exec … -- COMMAND
+	runsGit                       // git: -c alias.x=!TEXT and others
+	runsWatch                     // watch: a shell text, or with -x the words
+	runsRepeat                    // zsh: repeat NUMBER COMMAND
+	interprets                    // an interpreter of another language
+	interpretsAwk                 // awk, whose text may run programs
+	interpretsSed                 // sed, whose text may run programs
+	packages                      // npm and its like, which run scripts unless they only show something
+	calculates                    // a builtin that calculates words: exit, shift
+	assigns                       // a builtin that assigns to the variables that its words name
+	prints                        // printf
+	tests                         // test and [
+	sets                          // set and shopt
+	leaves                        // exec
+	writes                        // a program that makes files
+	opaque                        // always unknown
+)
+
+// programs is the table, sorted by name.
+var programs = []program{
+	{name: "-", kind: runsWords},
+	{name: ".", kind: opaque},
+	{name: "R", kind: interprets},
+	{name: "[", kind: tests},
+	{name: "alias", kind: opaque},
+	{name: "ansible", kind: opaque},
+	{name: "ash", kind: runsShell},
+	{name: "at", kind: opaque},
+	{name: "autoload", kind: opaque},
+	{name: "awk", kind: interpretsAwk},
+	{name: "bash", kind: runsShell},
+	{name: "batch", kind: opaque},
+	{name: "bind", kind: opaque},
+	{name: "break", kind: calculates},
+	{name: "builtin", kind: runsBuiltin},
+	{name: "bun", kind: packages},
+	{name: "bundle", kind: opaque},
+	{name: "bunx", kind: opaque},
+	{name: "busybox", kind: runsWords},
+	{name: "bwrap", kind: opaque},
+	{name: "bye", kind: calculates},
+	{name: "chroot", kind: opaque},
+	{name: "chrt", kind: runsWords, bare: "bfiorRv", values: "TPD", operands: 1},
+	{name: "command", kind: runsWords, bare: "p", query: "vV", shaky: "p"},
+	{name: "compgen", kind: opaque},
+	{name: "complete", kind: opaque},
+	{name: "continue", kind: calculates},
+	{name: "cp", kind: writes},
+	{name: "crontab", kind: opaque},
+	{name: "curl", kind: writes},
+	{name: "dash", kind: runsShell},
+	{name: "dd", kind: writes},
+	{name: "deno", kind: interprets},
+	{name: "direnv", kind: opaque},
+	{name: "disable", kind: opaque},
+	{name: "doas", kind: runsWords, bare: "ns", values: "Cu"},
+	{name: "docker", kind: runsContainer},
+	{name: "docker-compose", kind: runsContainer},
+	{name: "ed", kind: opaque},
+	{name: "emacs", kind: opaque},
+	{name: "emulate", kind: opaque},
+	{name: "enable", kind: opaque},
+	{name: "entr", kind: opaque},
+	{name: "env", kind: runsAssigned, bare: "iv0", values: "uCS", long: " --ignore-environment --null --debug ",
+		longValues: " --unset --chdir --split-string ", shaky: "iuC"},
+	{name: "eval", kind: runsEval},
+	{name: "ex", kind: opaque},
+	{name: "exec", kind: leaves, bare: "cl", values: "a", shaky: "c"},
+	{name: "exit", kind: calculates},
+	{name: "expect", kind: opaque},
+	{name: "fakeroot", kind: opaque},
+	{name: "fc", kind: opaque},
+	{name: "find", kind: runsFind},
+	{name: "firejail", kind: opaque},
+	{name: "flock", kind: opaque},
+	{name: "functions", kind: opaque},
+	{name: "gawk", kind: interpretsAwk},
+	{name: "gdb", kind: opaque},
+	{name: "getopts", kind: assigns},
+	{name: "git", kind: runsGit},
+	{name: "gmake", kind: opaque},
+	{name: "gsed", kind: interpretsSed},
+	{name: "hash", kind: opaque},
+	{name: "install", kind: writes},
+	{name: "ionice", kind: runsWords, bare: "t", values: "cn", long: " --ignore ", longValues: " --class --classdata "},
+	{name: "irb", kind: opaque},
+	{name: "just", kind: opaque},
+	{name: "kill", kind: calculates},
+	{name: "ksh", kind: runsShell},
+	{name: "kubectl", kind: runsPod},
+	{name: "let", kind: opaque},
+	{name: "ln", kind: writes},
+	{name: "logout", kind: calculates},
+	{name: "ltrace", kind: opaque},
+	{name: "lua", kind: interprets},
+	{name: "make", kind: opaque},
+	{name: "mapfile", kind: opaque},
+	{name: "mawk", kind: interpretsAwk},
+	{name: "mksh", kind: runsShell},
+	{name: "mosh", kind: opaque},
+	{name: "mv", kind: writes},
+	{name: "nawk", kind: interpretsAwk},
+	{name: "nc", kind: opaque},
+	{name: "ncat", kind: opaque},
+	{name: "nerdctl", kind: runsContainer},
+	{name: "nice", kind: runsWords, bare: "0123456789", values: "n", longValues: " --adjustment "},
+	{name: "ninja", kind: opaque},
+	{name: "nix", kind: opaque},
+	{name: "nix-shell", kind: opaque},
+	{name: "nocorrect", kind: runsWords},
+	{name: "node", kind: interprets},
+	{name: "noglob", kind: runsWords},
+	{name: "nohup", kind: runsWords},
+	{name: "npm", kind: packages},
+	{name: "npx", kind: opaque},
+	{name: "nsenter", kind: opaque},
+	{name: "numactl", kind: opaque},
+	{name: "nvim", kind: opaque},
+	{name: "osascript", kind: opaque},
+	{name: "parallel", kind: opaque},
+	{name: "perl", kind: interprets},
+	{name: "php", kind: interprets},
+	{name: "pipenv", kind: opaque},
+	{name: "pkexec", kind: opaque},
+	{name: "pnpm", kind: packages},
+	{name: "podman", kind: runsContainer},
+	{name: "poetry", kind: opaque},
+	{name: "printf", kind: prints},
+	{name: "prlimit", kind: opaque},
+	{name: "proot", kind: opaque},
+	{name: "pypy", kind: interprets},
+	{name: "python", kind: interprets},
+	{name: "python2", kind: interprets},
+	{name: "python3", kind: interprets},
+	{name: "rbash", kind: runsShell},
+	{name: "read", kind: assigns},
+	{name: "readarray", kind: opaque},
+	{name: "repeat", kind: runsRepeat},
+	{name: "return", kind: calculates},
+	{name: "rlwrap", kind: opaque},
+	{name: "rsync", kind: opaque},
+	{name: "ruby", kind: interprets},
+	{name: "run-parts", kind: opaque},
+	{name: "runuser", kind: opaque},
+	{name: "sched", kind: opaque},
+	{name: "scp", kind: writes},
+	{name: "screen", kind: opaque},
+	{name: "script", kind: opaque},
+	{name: "sed", kind: interpretsSed},
+	{name: "set", kind: sets},
+	{name: "setopt", kind: opaque},
+	{name: "setsid", kind: runsWords, bare: "cfw", long: " --ctty --fork --wait "},
+	{name: "setterm", kind: opaque},
+	{name: "sh", kind: runsShell},
+	{name: "shift", kind: calculates},
+	{name: "shopt", kind: sets},
+	{name: "socat", kind: opaque},
+	{name: "source", kind: opaque},
+	{name: "split", kind: opaque},
+	{name: "ssh", kind: runsRemote, bare: "46AaCfgKkMNnqsTtVvXxYy", values: "BbcDEeIiJLlmpQRSWw", operands: 1},
+	{name: "ssh-agent", kind: opaque},
+	{name: "sshpass", kind: opaque},
+	{name: "start-stop-daemon", kind: opaque},
+	{name: "stdbuf", kind: runsWords, values: "ioe", longValues: " --input --output --error "},
+	{name: "strace", kind: opaque},
+	{name: "su", kind: runsOption},
+	{name: "sudo", kind: runsAssigned, bare: "AbEHnPSsi", values: "ugpCDRTh", shaky: "si",
+		long: " --non-interactive --preserve-env --set-home --stdin --background ", longValues: " --user --group --prompt --host --chdir "},
+	{name: "suspend", kind: calculates},
+	{name: "systemd-run", kind: opaque},
+	{name: "tar", kind: opaque},
+	{name: "task", kind: opaque},
+	{name: "taskset", kind: opaque},
+	{name: "tclsh", kind: interprets},
+	{name: "tee", kind: writes},
+	{name: "test", kind: tests},
+	{name: "time", kind: runsWords, bare: "apv", values: "fo"},
+	{name: "timeout", kind: runsWords, bare: "v", values: "ks", operands: 1,
+		long: " --foreground --preserve-status --verbose ", longValues: " --kill-after --signal "},
+	{name: "tmux", kind: opaque},
+	{name: "toybox", kind: runsWords},
+	{name: "trap", kind: runsTrap},
+	{name: "unbuffer", kind: opaque},
+	{name: "unset", kind: assigns},
+	{name: "unsetopt", kind: opaque},
+	{name: "unshare", kind: opaque},
+	{name: "uv", kind: opaque},
+	{name: "uvx", kind: opaque},
+	{name: "valgrind", kind: opaque},
+	{name: "vared", kind: opaque},
+	{name: "vi", kind: opaque},
+	{name: "view", kind: opaque},
+	{name: "vim", kind: opaque},
+	{name: "wait", kind: assigns},
+	{name: "watch", kind: runsWatch, bare: "bcegtwxpr", values: "n", long: " --color --exec --no-title --precise --beep --errexit ",
+		longValues: " --interval "},
+	{name: "watchexec", kind: opaque},
+	{name: "wget", kind: writes},
+	{name: "wish", kind: interprets},
+	{name: "xargs", kind: runsInput, bare: "0rtxop", values: "adEILnPs", long: " --null --no-run-if-empty --verbose ",
+		longValues: " --max-args --max-procs --delimiter --arg-file --replace "},
+	{name: "xonsh", kind: opaque},
+	{name: "yarn", kind: packages},
+	{name: "zargs", kind: opaque},
+	{name: "zle", kind: opaque},
+	{name: "zmodload", kind: opaque},
+	{name: "zsh", kind: runsShell},
+	{name: "zstyle", kind: opaque},
+}
+
+// findProgram returns the row of a program.
+func findProgram(name string) (program, bool) {
+	i := sort.Search(len(programs), func(i int) bool { return programs[i].name >= name })
+	if i < len(programs) && programs[i].name == name {
+		return programs[i], true
+	}
+	if len(name) > 6 && name[:6] == "python" || len(name) > 4 && name[:4] == "perl" || len(name) > 3 && name[:3] == "lua" {
+		return program{name: name, kind: interprets}, true
+	}
+	if len(name) > 3 && name[:3] == "ld-" {
+		return program{name: name, kind: opaque}, true
+	}
+	return program{}, false
+}
+
+// parseFlags skips the flags and operands of a program. ok is false if it meets a flag that the
+// row does not list, or a word that may be one. query is true if the program runs nothing.
+func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, query, ok bool) {
+	values = map[byte]word{}
+	i := 1
+	for ; i < len(argv); i++ {
+		w := argv[i]
+		if !w.known {
+			return nil, nil, false, false
+		}
+		if w.text == "--" {
+			i++
+			break
+		}
+		if len(w.text) < 2 || w.text[0] != '-' {
+			break
+		}
+		used, flagOK, asks := p.flag(argv[i:], values)
+		if asks {
+			return nil, nil, true, true
+		}
+		if !flagOK {
+			return nil, nil, false, false
+		}
+		i += used
+	}
+	for range p.operands {
+		if i >= len(argv) || argv[i].many {
+			return nil, nil, false, i >= len(argv)
+		}
+		i++
+	}
+	return argv[i:], values, false, true
+}
+
+// flag reads one word of flags, and returns how many words behind it are values.
+func (p program) flag(argv []word, values map[byte]word) (used int, ok, query bool) {
+	text := argv[0].text
+	if text[1] == '-' {
+		return p.longFlag(argv)
+	}
+	for i := 1; i < len(text); i++ {
+		letter := text[i]
+		switch {
+		case contains(p.query, letter):
+			return 0, true, true
+		case contains(p.bare, letter):
+			values[letter] = word{known: true}
+		case contains(p.values, letter):
+			if i+1 < len(text) {
+				values[letter] = word{text: text[i+1:], known: true}
+				return 0, true, false
+			}
+			if len(argv) < 2 || argv[1].many {
+				return 0, false, false
+			}
+			values[letter] = argv[1]
+			return 1, true, false
+		default:
+			return 0, false, false
+		}
+	}
+	return 0, true, false
+}
+
+// longFlag reads one long flag.
+func (p program) longFlag(argv []word) (used int, ok, query bool) {
+	name, _, attached := strings.Cut(argv[0].text, "=")
+	switch {
+	case name == "--version" || name == "--help":
+		return 0, true, true
+	case strings.Contains(p.long, " "+name+" "):
+		return 0, true, false
+	case !strings.Contains(p.longValues, " "+name+" ") || name == "--split-string":
+		return 0, false, false
+	case attached:
+		return 0, true, false
+	}
+	return 1, len(argv) > 1 && !argv[1].many, false
+}
+
+// contains reports whether a set of letters has a letter.
+func contains(set string, letter byte) bool { return strings.IndexByte(set, letter) >= 0 }

@@ -1,0 +1,246 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// parameter visits ${…}. Forms whose text a shell may run or calculate make the script wild.
+func (r *reader) parameter(p *syntax.ParamExp) {
+	switch {
+	case p.Flags != nil, p.Excl, p.Width, p.IsSet, p.Names != 0, p.NestedParam != nil, p.Param == nil,
+		p.Split != 0, p.GlobSubst != 0, p.RcExpand != 0, len(p.Modifiers) > 0:
+		r.setWild()
+	}
+	if p.Index != nil && !isWholeList(p.Index) {
+		r.arithmetic(p.Index)
+	}
+	if p.Slice != nil {
+		r.arithmetic(p.Slice.Offset)
+		r.arithmetic(p.Slice.Length)
+	}
+	if p.Repl != nil {
+		r.visit(p.Repl.Orig)
+		r.visit(p.Repl.With)
+	}
+	if p.Exp == nil {
+		return
+	}
+	switch p.Exp.Op {
+	case syntax.OtherParamOps:
+		r.setWild() // ${x@P} runs the commands in x
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		r.assignName(p.Param.Value, word{})
+	}
+	before := r.certain
+	r.certain = false
+	r.visit(p.Exp.Word)
+	r.certain = before
+}
+
+// isWholeList reports whether an index is @ or *.
+func isWholeList(x syntax.ArithmExpr) bool {
+	w, ok := x.(*syntax.Word)
+	return ok && (w.Lit() == "@" || w.Lit() == "*")
+}
+
+// visit visits the commands in a word.
+func (r *reader) visit(w *syntax.Word) {
+	if w != nil {
+		r.word(w)
+	}
+}
+
+// arithmetic visits a calculation. A name in it may have a value such as a[$(cmd)], which shells
+// run. Digits and variables that only ever have numbers are harmless.
+func (r *reader) arithmetic(x syntax.ArithmExpr) {
+	if x == nil {
+		return
+	}
+	r.script.Nodes++
+	switch x := x.(type) {
+	case *syntax.Word:
+		r.visit(x)
+		if !r.isNumber(x) {
+			r.setWild()
+		}
+	case *syntax.BinaryArithm:
+		r.arithmetic(x.X)
+		r.arithmetic(x.Y)
+	case *syntax.UnaryArithm:
+		r.arithmetic(x.X)
+	case *syntax.ParenArithm:
+		r.arithmetic(x.X)
+	default:
+		r.setWild()
+	}
+}
+
+// isNumber reports whether a word is certainly a number, or the name of a variable that
+// certainly has one.
+func (r *reader) isNumber(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		return isDigits(p.Value) || r.numbers()[p.Value]
+	case *syntax.SglQuoted:
+		return isDigits(p.Value)
+	case *syntax.DblQuoted:
+		return len(p.Parts) == 1 && r.isNumber(&syntax.Word{Parts: p.Parts})
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.ParamExp:
+		return p.Length || isPlainParam(p) && (strings.Contains("#?!$", p.Param.Value) || r.numbers()[p.Param.Value])
+	}
+	return false
+}
+
+// isPlainParam reports whether p is $x or ${x}.
+func isPlainParam(p *syntax.ParamExp) bool {
+	return p.Param != nil && p.Flags == nil && !p.Excl && !p.Width && p.Index == nil && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil && p.NestedParam == nil && len(p.Modifiers) == 0
+}
+
+// isDigits reports whether text is a decimal number.
+func isDigits(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
+// numbers returns the variables to which the text assigns only numbers.
+func (r *reader) numbers() map[string]bool {
+	if r.numeric != nil {
+		return r.numeric
+	}
+	r.numeric = map[string]bool{}
+	other := map[string]bool{}
+	record := func(name string, number bool) {
+		if r.numeric[name] = number && !other[name]; !number {
+			other[name] = true
+		}
+	}
+	syntax.Walk(r.file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil && !n.Naked {
+				record(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value))
+			}
+		case *syntax.WordIter:
+			number := len(n.Items) > 0
+			for _, w := range n.Items {
+				number = number && isNumberText(w)
+			}
+			record(n.Name.Value, number)
+		case *syntax.BinaryArithm:
+			if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
+				record(w.Lit(), true) // its value is a number, or r.arithmetic objects to it
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 && mayAssign(n.Args) {
+				for _, w := range n.Args {
+					record(w.Lit(), false)
+				}
+			}
+			if len(n.Args) > 0 && strings.Contains(" eval source . ", " "+n.Args[0].Lit()+" ") {
+				r.anyValue = true
+			}
+		}
+		return true
+	})
+	if r.anyValue || r.level > 0 {
+		clear(r.numeric)
+	}
+	return r.numeric
+}
+
+// mayAssign reports whether a command may assign to the variables that its words name.
+func mayAssign(args []*syntax.Word) bool {
+	name := args[0].Lit()
+	return name == "" || strings.Contains(" read printf mapfile readarray getopts unset set wait command builtin vared zparseopts ", " "+name+" ")
+}
+
+// isNumberText reports whether a word is written as a number or a calculation.
+func isNumberText(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.ParamExp:
+		return p.Length || p.Param != nil && p.Param.Value == "#"
+	case *syntax.CmdSubst:
+		return len(p.Stmts) == 1 && isSequence(p.Stmts[0])
+	case *syntax.Lit:
+		if inner, ok := strings.CutPrefix(p.Value, "{"); ok {
+			from, to, _ := strings.Cut(strings.TrimSuffix(inner, "}"), "..")
+			return isDigits(from) && isDigits(to)
+		}
+		return isDigits(p.Value)
+	case *syntax.BraceExp:
+		return p.Sequence && isDigits(p.Elems[0].Lit())
+	}
+	return false
+}
+
+// isSequence reports whether a statement is "seq" with numbers.
+func isSequence(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Assigns) > 0 || len(c.Args) < 2 || c.Args[0].Lit() != "seq" {
+		return false
+	}
+	for _, w := range c.Args[1:] {
+		if !isDigits(w.Lit()) {
+			return false
+		}
+	}
+	return true
+}
+
+// poison are variables that change which programs run, or that programs run as a command.
+var poison = " IFS PATH BASH_ENV ENV ZDOTDIR HOME SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND NULLCMD READNULLCMD " +
+	"PERL5OPT PERL5LIB PYTHONSTARTUP PYTHONPATH NODE_OPTIONS RUBYOPT PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR " +
+	"SUDO_ASKPASS SSH_ASKPASS BROWSER LESSOPEN TAR_OPTIONS RSYNC_RSH FCEDIT SHELL FPATH CDPATH EXECIGNORE " +
+	"path fpath cdpath commands functions aliases galiases saliases dis_functions options module_path BASH_ALIASES BASH_CMDS " +
+	"MAKEFLAGS SYSTEMD_EDITOR KUBE_EDITOR KUBECTL_EXTERNAL_DIFF DOCKER_HOST_HELPER "
+
+// isPoison reports whether a variable changes which programs run.
+func isPoison(name string) bool {
+	for _, prefix := range []string{"LD_", "DYLD_", "BASH_FUNC_", "GIT_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(poison, " "+name+" ")
+}
+
+// assignName records an assignment. After one to a variable such as PATH nothing is certain.
+func (r *reader) assignName(name string, value word) {
+	name, _, _ = strings.Cut(name, "[")
+	name = strings.TrimSuffix(name, "+")
+	if !isPoison(name) {
+		return
+	}
+	if value.known && (value.text == "" || isDigits(value.text)) && strings.HasPrefix(name, "GIT_") {
+		return // GIT_TERMINAL_PROMPT=0
+	}
+	if value.known && value.text == "cat" && strings.HasSuffix(name, "PAGER") {
+		r.addCall([]word{{text: "cat", known: true}, {many: true}}, false)
+		return
+	}
+	r.poisoned = true
+	r.setWild()
+}
+
+// assignText records an argument of the form NAME=VALUE. It reports whether it has this form.
+func (r *reader) assignText(w word) bool {
+	name, value, ok := strings.Cut(w.text, "=")
+	if !w.known || !ok || name == "" || strings.ContainsAny(name, "/ \t\n") {
+		return false
+	}
+	r.assignName(name, word{text: value, known: true})
+	return true
+}

@@ -1,0 +1,351 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A word is one argument as a program would get it.
+type word struct {
+	text  string
+	known bool // otherwise the text is decided at run time only
+	many  bool // the word may become any number of words
+}
+
+// pointer returns the text, or nil if it is decided at run time.
+func (w word) pointer() *string {
+	if !w.known {
+		return nil
+	}
+	return &w.text
+}
+
+// expand returns the arguments that a word becomes, after brace expansion. It visits the
+// commands inside of it.
+func (r *reader) expand(list []*syntax.Word) []word {
+	words := make([]word, 0, len(list))
+	for _, w := range list {
+		r.script.Nodes++
+		if len(w.Parts) == 1 {
+			if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
+				words = append(words, word{text: lit.Value, known: true})
+				continue
+			}
+		}
+		if !syntax.SplitBraces(w) {
+			words = append(words, r.word(w))
+			continue
+		}
+		if r.words += countBraces(w); r.words > maxWords {
+			r.fail("size")
+			return words
+		}
+		for _, flat := range flatten(w.Parts) {
+			words = append(words, r.word(&syntax.Word{Parts: flat}))
+		}
+	}
+	return words
+}
+
+// isPlain reports whether unquoted text means itself.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		switch b := text[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+		case strings.IndexByte("-_./:,@%+", b) >= 0, b == '=' && i > 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// countBraces returns an upper bound of the number of words that a word becomes.
+func countBraces(w *syntax.Word) int {
+	product := 1
+	for _, p := range w.Parts {
+		if b, ok := p.(*syntax.BraceExp); ok {
+			sum := 0
+			for _, e := range b.Elems {
+				sum = min(sum+countBraces(e), maxWords+1)
+			}
+			product = min(product*max(sum, 1), maxWords+1)
+		}
+	}
+	return product
+}
+
+// flatten returns the parts of each word that brace expansion makes. A sequence such as {1..9}
+// remains.
+func flatten(parts []syntax.WordPart) [][]syntax.WordPart {
+	lists := [][]syntax.WordPart{nil}
+	for _, p := range parts {
+		ends := [][]syntax.WordPart{{p}}
+		if b, ok := p.(*syntax.BraceExp); ok && !b.Sequence {
+			ends = nil
+			for _, e := range b.Elems {
+				ends = append(ends, flatten(e.Parts)...)
+			}
+		}
+		var next [][]syntax.WordPart
+		for _, start := range lists {
+			for _, end := range ends {
+				next = append(next, append(start[:len(start):len(start)], end...))
+			}
+		}
+		lists = next
+	}
+	return lists
+}
+
+// word evaluates one word without braces.
+func (r *reader) word(w *syntax.Word) word {
+	out := wordBuilder{word: word{known: true}}
+	for i, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			out.addLit(lit.Value, i == 0, len(w.Parts) == 1)
+			if i > 0 && strings.HasPrefix(lit.Value, "[") {
+				if e, ok := w.Parts[i-1].(*syntax.ParamExp); ok && e.Short {
+					r.setWild() // zsh reads $x[…] as an index, which it calculates
+				}
+			}
+			continue
+		}
+		r.part(p, &out)
+	}
+	return out.finish()
+}
+
+// A wordBuilder joins the parts of a word.
+type wordBuilder struct {
+	word
+	buf strings.Builder
+}
+
+// finish returns the word.
+func (b *wordBuilder) finish() word {
+	b.text = b.buf.String()
+	if strings.ContainsRune(b.text, '\r') || !utf8.ValidString(b.text) {
+		b.known = false
+	}
+	if !b.known {
+		b.text = ""
+	}
+	return b.word
+}
+
+// setUnknown records a part that is decided at run time.
+func (b *wordBuilder) setUnknown(many bool) {
+	b.known = false
+	b.many = b.many || many
+}
+
+// addLit adds unquoted text. first says that a word begins with it, whole that it is the word.
+func (b *wordBuilder) addLit(text string, first, whole bool) {
+	if first && text != "" && (text[0] == '~' || text[0] == '=' && len(text) > 1) {
+		b.setUnknown(false) // a home folder; in zsh, =cmd is the path of a program
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\\':
+			if i++; i < len(text) && text[i] != '\n' {
+				b.buf.WriteByte(text[i])
+			}
+			continue
+		case '*', '?':
+			b.setUnknown(true)
+		case '[', ']':
+			if !whole || len(text) > 2 || c == '[' && len(text) == 2 && text != "[[" {
+				b.setUnknown(true)
+			}
+		case '$':
+			if i+1 < len(text) {
+				b.setUnknown(true) // zsh expands $=x and $~x
+			}
+		}
+		b.buf.WriteByte(text[i])
+	}
+}
+
+// part adds a part that is no plain text.
+func (r *reader) part(p syntax.WordPart, out *wordBuilder) {
+	switch p := p.(type) {
+	case *syntax.SglQuoted:
+		r.addSingleQuoted(p, out)
+	case *syntax.DblQuoted:
+		for _, inner := range p.Parts {
+			r.quotedPart(inner, out)
+		}
+	case *syntax.BraceExp:
+		for _, e := range p.Elems {
+			r.word(e)
+		}
+		out.setUnknown(true)
+	case *syntax.ProcSubst:
+		r.substitute("proc", p.Stmts)
+		out.setUnknown(false)
+	case *syntax.ExtGlob:
+		r.setWild() // zsh may read qualifiers that run code
+		out.setUnknown(true)
+	default:
+		r.expansion(p)
+		_, number := p.(*syntax.ArithmExp)
+		out.setUnknown(!number)
+	}
+}
+
+// addSingleQuoted adds '…' or $'…'.
+func (r *reader) addSingleQuoted(p *syntax.SglQuoted, out *wordBuilder) {
+	if !p.Dollar {
+		out.buf.WriteString(p.Value)
+		return
+	}
+	if strings.Contains(p.Value, `\'`) {
+		r.setWild() // dash ends the quote here
+	}
+	text, ok := decodeQuoted(p.Value)
+	if !ok {
+		out.setUnknown(false)
+	}
+	out.buf.WriteString(text)
+}
+
+// quotedPart adds a part within double quotes.
+func (r *reader) quotedPart(p syntax.WordPart, out *wordBuilder) {
+	if lit, ok := p.(*syntax.Lit); ok {
+		out.buf.WriteString(unescapeQuoted(lit.Value, `"`))
+		return
+	}
+	r.expansion(p)
+	e, ok := p.(*syntax.ParamExp)
+	// "$@" and "${a[@]}" may be any number of words.
+	out.setUnknown(ok && (e.Param == nil || e.Param.Value == "@" || e.Index != nil || e.Excl || e.Exp != nil))
+}
+
+// expansion visits an expansion of a variable, a command or a number.
+func (r *reader) expansion(p syntax.WordPart) {
+	r.script.Nodes++
+	switch p := p.(type) {
+	case *syntax.CmdSubst:
+		r.substitute("subst", p.Stmts)
+	case *syntax.ArithmExp:
+		if p.Bracket {
+			r.setWild() // dash reads $[ as text
+		}
+		r.arithmetic(p.X)
+	case *syntax.ParamExp:
+		r.parameter(p)
+	default:
+		r.setWild()
+	}
+}
+
+// unescapeQuoted removes the backslashes that a shell removes within double quotes, or in a
+// here-document if quote is empty.
+func unescapeQuoted(text, quote string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			switch next := text[i+1]; {
+			case next == '\n':
+				i++
+				continue
+			case strings.IndexByte("$`\\"+quote, next) >= 0:
+				i++
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// escapes are the letters of $'…' and their bytes.
+const escapes = "n\nt\tr\ra\ab\be\x1bE\x1bf\fv\v\\\\''\"\"??"
+
+// decodeQuoted decodes the text of $'…'. ok is false for rare escapes.
+func decodeQuoted(text string) (decoded string, ok bool) {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			out.WriteByte(text[i])
+			continue
+		}
+		i++
+		if i == len(text) {
+			return "", false
+		}
+		if at := strings.IndexByte(escapes, text[i]); at >= 0 && at%2 == 0 {
+			out.WriteByte(escapes[at+1])
+			continue
+		}
+		digits, base, most := text[i:], 8, 3
+		switch text[i] {
+		case 'x':
+			digits, base, most = text[i+1:], 16, 2
+			i++
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+		default:
+			return "", false
+		}
+		n := 0
+		for n < most && n < len(digits) && isDigit(digits[n], base) {
+			n++
+		}
+		code, err := strconv.ParseUint(digits[:n], base, 16)
+		if err != nil || code == 0 || code > 255 {
+			return "", false
+		}
+		out.WriteByte(byte(code))
+		i += n - 1
+	}
+	return out.String(), true
+}
+
+// isDigit reports whether b is a digit of the base.
+func isDigit(b byte, base int) bool {
+	if base == 8 {
+		return b >= '0' && b <= '7'
+	}
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
+}
+
+// heredocText returns the text that a command reads from its here-document or here-string.
+func (r *reader) heredocText(d *syntax.Redirect) word {
+	if d.Op == syntax.WordHdoc {
+		return r.word(d.Word)
+	}
+	if d.Hdoc == nil {
+		return word{known: true}
+	}
+	quoted := len(d.Word.Parts) != 1
+	if lit, ok := d.Word.Parts[0].(*syntax.Lit); !ok || strings.Contains(lit.Value, `\`) {
+		quoted = true
+	}
+	out := wordBuilder{word: word{known: true}}
+	for _, p := range d.Hdoc.Parts {
+		switch lit, ok := p.(*syntax.Lit); {
+		case ok && quoted:
+			out.buf.WriteString(lit.Value)
+		case ok:
+			out.buf.WriteString(unescapeQuoted(lit.Value, ""))
+		default:
+			r.expansion(p)
+			out.setUnknown(false)
+		}
+	}
+	text := out.finish()
+	if d.Op == syntax.DashHdoc {
+		lines := strings.Split(text.text, "\n")
+		for i, line := range lines {
+			lines[i] = strings.TrimLeft(line, "\t")
+		}
+		text.text = strings.Join(lines, "\n")
+	}
+	return text
+}
