@@ -62,7 +62,7 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		r.giveUp(j)
 		return j, false
 	}
-	certain := true
+	certain := name != "-" // zsh may read the dash as its own flag
 	for letter := range values {
 		certain = certain && !contains(row.shaky, letter)
 	}
