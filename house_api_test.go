@@ -12,7 +12,7 @@ import (
 // The most names that may be exported, so that a reader can learn the API in an afternoon.
 const (
 	maxRootNames = 110 // by the root
-	maxAllNames  = 420 // by all packages of the library
+	maxAllNames  = 423 // by all packages of the library, 3 of them by shell (Parse, Script, Command)
 )
 
 // TestHouseDocs checks that each exported name of the library has a doc comment.

@@ -26,6 +26,7 @@ type reader struct {
 // shared is the part of a reader that nested texts have in common.
 type shared struct {
 	words    int    // the number of words with braces
+	parts    int    // the number of their parts
 	inner    int    // bytes of nested texts
 	reason   string // why the analysis failed
 	poisoned bool   // a variable such as PATH has a new value

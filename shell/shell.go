@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -65,6 +66,7 @@ const (
 	maxOpen   = 100       // brackets and clauses open at a time
 	maxOpened = 3000      // brackets and clauses in all, because quotes can hide the closing ones
 	maxWords  = 1000      // after brace expansion
+	maxParts  = 64 << 10  // parts of these words
 	maxNested = 8         // texts within texts, such as sh -c 'sh -c …'
 	maxInner  = 128 << 10 // bytes of all nested texts together
 )
@@ -73,7 +75,12 @@ const (
 // counts the programs that any of the shells would run. For another dialect, such as
 // "powershell", OK is false. Parse takes time in proportion to the length of text, and reads at
 // most 64 KiB.
-func Parse(text, dialect string) *Script {
+func Parse(text, dialect string) (s *Script) {
+	defer func() {
+		if v := recover(); v != nil { // a defect of the parser must not switch a guard off
+			s = refused(fmt.Sprintf("syntax: the parser fails: %v", v))
+		}
+	}()
 	switch dialect {
 	case "", "any", "bash", "zsh", "posix":
 	default:
@@ -82,7 +89,7 @@ func Parse(text, dialect string) *Script {
 	if reason := checkBounds(text); reason != "" {
 		return refused(reason)
 	}
-	s := &Script{OK: true, defines: map[string]bool{}}
+	s = &Script{OK: true, defines: map[string]bool{}}
 	r := &reader{script: s, text: text, variant: syntax.LangBash, certain: true}
 	if dialect == "zsh" && !parses(text, syntax.LangBash) {
 		// The parser's zsh is incomplete, so such a text counts as unknown.

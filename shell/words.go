@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -35,15 +36,20 @@ func (r *reader) expand(list []*syntax.Word) []word {
 				continue
 			}
 		}
-		if !syntax.SplitBraces(w) {
+		split := *w // words with empty parts have no position, so w must stay as it is
+		if !syntax.SplitBraces(&split) {
 			words = append(words, r.word(w))
 			continue
 		}
-		if r.words += countBraces(w); r.words > maxWords {
+		n := countBraces(&split)
+		r.words += n
+		r.parts += n * len(split.Parts)
+		r.script.Nodes += n * len(split.Parts)
+		if r.words > maxWords || r.parts > maxParts {
 			r.fail("size")
 			return words
 		}
-		for _, flat := range flatten(w.Parts) {
+		for _, flat := range flatten(split.Parts) {
 			words = append(words, r.word(&syntax.Word{Parts: flat}))
 		}
 	}
@@ -83,17 +89,20 @@ func countBraces(w *syntax.Word) int {
 func flatten(parts []syntax.WordPart) [][]syntax.WordPart {
 	lists := [][]syntax.WordPart{nil}
 	for _, p := range parts {
-		ends := [][]syntax.WordPart{{p}}
-		if b, ok := p.(*syntax.BraceExp); ok && !b.Sequence {
-			ends = nil
-			for _, e := range b.Elems {
-				ends = append(ends, flatten(e.Parts)...)
+		b, ok := p.(*syntax.BraceExp)
+		if !ok || b.Sequence {
+			for i := range lists {
+				lists[i] = append(lists[i], p)
 			}
+			continue
 		}
-		var next [][]syntax.WordPart
+		var ends, next [][]syntax.WordPart
+		for _, e := range b.Elems {
+			ends = append(ends, flatten(e.Parts)...)
+		}
 		for _, start := range lists {
 			for _, end := range ends {
-				next = append(next, append(start[:len(start):len(start)], end...))
+				next = append(next, slices.Concat(start, end))
 			}
 		}
 		lists = next
