@@ -440,35 +440,38 @@ func (a *app) refuseHook(ctx context.Context, args []string, err error) error {
 
 // serveHook answers an agent that keeps hook running.
 func (a *app) serveHook(ctx context.Context, f *hookFlags, paths []string) error {
-	var mu sync.Mutex // guards standard error
+	var mu sync.Mutex // guards standard error and ended
+	ended := false    // Serve may leave a goroutine that still loads
+	write := func(text func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			text()
+		}
+	}
 	var set *loader.Set
 	var broken error // the error of loading, which is already reported
 	o := hook.ServeOptions{Deadline: a.deadline}
-	o.Log = func(text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(a.stderr, "hook: %s\n", text)
-	}
+	o.Log = func(text string) { write(func() { fmt.Fprintf(a.stderr, "hook: %s\n", text) }) }
 	o.Load = func(ctx context.Context) (*starhost.Host, error) {
-		set, broken = a.loadHook(ctx, f, paths, func(o *loader.Options) {
+		own := *a // with its own reports
+		set, broken = own.loadHook(ctx, f, paths, func(o *loader.Options) {
 			o.Host.Log = func(line starhost.LogLine) {
-				mu.Lock()
-				defer mu.Unlock()
-				if a.verbose || !a.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
-					a.writeLog(line)
+				if own.verbose || !own.quiet && slices.Contains([]string{"warn", "error"}, line.Level) {
+					write(func() { own.writeLog(line) })
 				}
 			}
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		a.report()
-		a.code = 0 // plugins that failed are reported, and the others work
+		write(own.report) // plugins that failed are reported, and the others work
 		if set == nil {
 			return nil, broken
 		}
 		return set.Host, broken
 	}
 	err := hook.Serve(ctx, a.stdin, a.stdout, o)
+	mu.Lock()
+	ended = true
+	mu.Unlock()
 	if errors.Is(err, hook.ErrStuck) {
 		return err // a handler still uses the set: end the process without closing it
 	}

@@ -44,13 +44,13 @@ func hookIn(
 // its deadline, the test fails with the stacks of all goroutines, which show the reason.
 func runInTime(t *testing.T, a *app, args []string) (code int, took time.Duration) {
 	t.Helper()
-	begin := time.Now()
+	begin, most := time.Now(), a.deadline+time.Minute
 	ended := make(chan int, 1)
 	go func() { ended <- a.run(t.Context(), args) }()
 	select {
 	case code = <-ended:
 		return code, time.Since(begin)
-	case <-time.After(a.deadline + time.Minute):
+	case <-time.After(most):
 		stacks := make([]byte, 1<<20)
 		t.Fatalf("hook did not end within its deadline and a minute:\n%s", stacks[:runtime.Stack(stacks, true)])
 		return 0, 0

@@ -46,6 +46,7 @@ type lineConn struct {
 	unasked      int // the lines without an answer since unaskedSince; only Read uses them
 	unaskedSince time.Time
 
+	grace         time.Duration // for the answers after the end of the input
 	inputEnd      chan struct{} // closed when the last line has been read
 	closeInputEnd sync.Once
 }
@@ -60,7 +61,7 @@ func newLineConn(in io.Reader, out io.Writer) *lineConn {
 	return &lineConn{
 		in: bufio.NewReaderSize(in, 64<<10), out: out, incoming: make(chan inputLine), closed: make(chan struct{}),
 		writing: make(chan struct{}, 1), openRequests: map[jsonrpc.ID]bool{}, allAnswered: make(chan struct{}),
-		inputEnd: make(chan struct{}),
+		grace: grace, inputEnd: make(chan struct{}),
 	}
 }
 
@@ -218,14 +219,14 @@ func longAnswer(ends []byte) jsonrpc.Message {
 	return &jsonrpc.Response{ID: id, Error: errLong}
 }
 
-// awaitAnswers waits until all open requests have answers, for at most ten seconds. The connection
+// awaitAnswers waits until all open requests have answers, for at most l.grace. The connection
 // reads nothing more.
 func (l *lineConn) awaitAnswers(ctx context.Context) {
 	l.mu.Lock()
 	l.inputEnded = true
 	l.signalAnswered()
 	l.mu.Unlock()
-	late := time.NewTimer(grace)
+	late := time.NewTimer(l.grace)
 	defer late.Stop()
 	select {
 	case <-l.allAnswered:
