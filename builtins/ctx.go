@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/effects"
 	"go.starlark.net/starlark"
 )
 
@@ -286,10 +287,10 @@ write, because loaders run in parallel.`,
 }
 
 // runEffect runs an effect while the run's clock stands still, because an effect has a separate
-// deadline.
+// deadline. The effect charges the run for its own work.
 func runEffect[T any](c call.Call, work func(ctx context.Context) (T, error)) (T, error) {
 	goOn := c.Runtime.Pause(c.Thread)
-	got, err := work(c.Runtime.Context(c.Thread))
+	got, err := work(effects.WithPay(c.Runtime.Context(c.Thread), c.Pay))
 	goOn()
 	return got, err
 }
@@ -326,6 +327,15 @@ func decodeJSON(c call.Call, raw []byte) (starlark.Value, error) {
 		return nil, err
 	}
 	return readJSON(raw, func(steps int) error { return c.Pay(steps, 0) })
+}
+
+// textsSize returns the bytes that a list of texts takes.
+func textsSize(list []string) int {
+	size := 64 * len(list)
+	for _, s := range list {
+		size += len(s)
+	}
+	return size
 }
 
 func stringList(list []string) *starlark.List {

@@ -47,7 +47,7 @@ func fsGlob(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stringList(names), c.Pay(1+len(names), 64*len(names))
+	return stringList(names), c.Pay(1+len(names), textsSize(names))
 }
 
 // fsExists implements

@@ -34,7 +34,7 @@ func ctxLog(c call.Call, h *handlerCall) (starlark.Value, error) {
 		}
 		line.Fields = raw
 	}
-	if err := c.Pay(2, len(msg)+len(line.Fields)); err != nil {
+	if err := c.Pay(2+(len(msg)+len(line.Fields))/16, 2*(len(msg)+len(line.Fields))); err != nil {
 		return nil, err
 	}
 	if limit := h.write(line); limit != "" {
@@ -77,13 +77,13 @@ func (h *handlerCall) write(line starhost.LogLine) (limit string) {
 		h.logs = new(logBook)
 	}
 	b := h.logs
-	line = h.rec.redactLine(line)
-	switch {
+	switch { // before the redaction, which takes time
 	case b.count == maxLogLines:
 		return "1,000 lines"
 	case b.bytes+len(line.Text)+len(line.Fields) > maxLogBytes:
 		return "256 KiB"
 	}
+	line = h.rec.redactLine(line)
 	b.count++
 	b.bytes += len(line.Text) + len(line.Fields)
 	h.appendLog(line)

@@ -113,5 +113,5 @@ func (s *keyedStore) listKeys(c call.Call, h *handlerCall) (starlark.Value, erro
 	if err != nil {
 		return nil, err
 	}
-	return stringList(keys), c.Pay(1+len(keys), 64*len(keys))
+	return stringList(keys), c.Pay(1+4*len(keys), 2*textsSize(keys))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/starhost/starhost/builtins/call"
@@ -60,10 +61,30 @@ func ownFilesOf(c call.Call) (effects.OwnFiles, error) {
 	return h.rec.world.Own, nil
 }
 
+// maxOwnPath is the most bytes of a path or pattern in the plugin's folder.
+const maxOwnPath = 4 << 10
+
+// payForOwn charges for the search of a file, because the system walks through each folder of its
+// path. It refuses a path that is too long for any system. arg is the name of the argument.
+func payForOwn(c call.Call, arg, name string) error {
+	if len(name) > maxOwnPath {
+		return c.Fail("E0316", "%s: got %d bytes, want at most %d", arg, len(name), maxOwnPath)
+	}
+	return c.Pay(100+len(name)/4+8*strings.Count(name, "/"), 4*len(name))
+}
+
+// payStepsOf returns a function that charges steps.
+func payStepsOf(c call.Call) func(steps int) error {
+	return func(steps int) error { return c.Pay(steps, 0) }
+}
+
 // readOwn returns a file of the plugin's folder.
 func readOwn(c call.Call, name string) ([]byte, error) {
 	own, err := ownFilesOf(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := payForOwn(c, "path", name); err != nil {
 		return nil, err
 	}
 	data, err := own.Read(name)
@@ -115,11 +136,14 @@ func filesGlob(c call.Call) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := own.Glob(pattern)
+	if err := payForOwn(c, "pattern", pattern); err != nil {
+		return nil, err
+	}
+	names, err := own.Glob(pattern, payStepsOf(c))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	return stringList(names), c.Pay(1+len(names), 64*len(names))
+	return stringList(names), c.Pay(1+len(names), textsSize(names))
 }
 
 // filesExists implements
@@ -132,6 +156,9 @@ func filesExists(c call.Call) (starlark.Value, error) {
 	}
 	own, err := ownFilesOf(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := payForOwn(c, "path", name); err != nil {
 		return nil, err
 	}
 	ok, err := own.Exists(name)

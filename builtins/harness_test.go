@@ -256,7 +256,7 @@ func (o ownFolder) Read(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func (o ownFolder) Glob(pattern string) ([]string, error) {
+func (o ownFolder) Glob(pattern string, _ func(steps int) error) ([]string, error) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		if dir, all := strings.CutSuffix(pattern, "**"); all {

@@ -253,9 +253,15 @@ func setTexts(p *[]string, v starlark.Value) error {
 	return nil
 }
 
+// maxPermissions is the most permissions of a plugin, because effects compare them all.
+const maxPermissions = 256
+
 func setPermissions(m *Manifest, v starlark.Value) error {
 	if err := setTexts(&m.Permissions, v); err != nil {
 		return err
+	}
+	if len(m.Permissions) > maxPermissions {
+		return fmt.Errorf("got %d permissions, want at most %d", len(m.Permissions), maxPermissions)
 	}
 	for i, text := range m.Permissions {
 		if _, err := effects.ParsePermission(text); err != nil {

@@ -2,6 +2,7 @@ package builtins_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,6 +130,7 @@ func TestReadManifestErrors(t *testing.T) {
 		{"another api", `plugin(api = 2)`, "1:8: plugin: api: got 2, want 1: this starhost has version 1 of the vocabulary, install one that has version 2"},
 		{"version of another type", `plugin(version = 1.0)`, "1:8: plugin: version: got float, want string"},
 		{"permissions of another type", `plugin(permissions = "store")`, "1:8: plugin: permissions: got string, want a list of strings"},
+		{"too many permissions", `plugin(permissions = [` + strings.Repeat(`"store", `, 257) + `])`, "1:8: plugin: permissions: got 257 permissions, want at most 256"},
 		{"a permission of another type", `plugin(permissions = [1])`, "1:8: plugin: permissions: [0]: got int, want string"},
 		{"config of another type", `plugin(config = [])`, "1:8: plugin: config: got list, want a dict of defaults"},
 		{"a setting of the host", `plugin(config = {"mode": "warn"})`, `1:8: plugin: config: key "mode" is the host's own: it means the same for every plugin`},

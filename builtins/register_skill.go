@@ -113,7 +113,7 @@ func filesBesideSkill(c call.Call, file string) ([]string, error) {
 		return nil, err
 	}
 	dir := path.Dir(file)
-	names, err := own.Glob(path.Join(globQuoter.Replace(dir), "**"))
+	names, err := own.Glob(path.Join(globQuoter.Replace(dir), "**"), payStepsOf(c))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
@@ -123,7 +123,7 @@ func filesBesideSkill(c call.Call, file string) ([]string, error) {
 			beside = append(beside, strings.TrimPrefix(name, dir+"/"))
 		}
 	}
-	return beside, c.Pay(1+len(names), 64*len(names))
+	return beside, c.Pay(1+len(names), textsSize(names))
 }
 
 // globQuoter converts a path to a pattern that matches only this path.

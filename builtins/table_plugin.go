@@ -12,8 +12,8 @@ var registrations = []call.Member{
 		Doc: `Describes the plugin and its needs.
 A file calls it at most once, as a statement at the top level before any registration, with
 literals only, because starhost reads it without running the file. permissions declares
-effects, which the operator grants. config maps settings to their defaults, which also give
-their types; requires_env names environment variables without which the plugin is not
+effects, at most 256, which the operator grants. config maps settings to their defaults, which
+also give their types; requires_env names environment variables without which the plugin is not
 loaded.`,
 		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,

@@ -33,6 +33,8 @@ type effectCall struct {
 	writes     bool  // other handlers may see the result, so loaders may not do it
 	persistent bool  // the result outlives the session, so a dry run does not do it
 	external   bool  // a golden case must state the reply, because it has none of this
+
+	meter *meter // charges for work that depends on more than the request; may be nil
 }
 
 // An answerer supplies replies, so that effects are not done. [Replay] and [Answers] implement
@@ -49,6 +51,9 @@ type answerer interface {
 // record of the effect.
 func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Context) (T, error)) (reply T, err error) {
 	lane := w.laneOf(ctx)
+	if err := pay(ctx, effectSteps, 0); err != nil {
+		return reply, err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
@@ -65,6 +70,9 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 	case err != nil:
 		return reply, err
 	case answered:
+		if err := pay(ctx, e.Steps, 0); err != nil {
+			return reply, err
+		}
 		reply, err = decodeReply[T](e)
 	case c.persistent && w.DryRun != nil:
 		e.WouldRun = true
@@ -72,6 +80,7 @@ func do[T any](ctx context.Context, w *World, c effectCall, run func(context.Con
 		reply, err = run(ctx)
 		own := w.ownRedaction()
 		reply, err = redactReply(own, reply), redactError(own, err)
+		e.Steps = c.meter.spent()
 	}
 	if e.WouldRun && w.DryRun != nil {
 		w.DryRun.add(Effect{Lane: lane.Path(), Plugin: w.Plugin, Kind: c.kind, What: w.Secrets.Redact(c.subject)})
@@ -149,6 +158,9 @@ func (w *World) CallTool(
 	if err := checkLength("tools.call: name", name, maxName); err != nil {
 		return starhost.ToolReply{}, err
 	}
+	if err := w.payFor(ctx, "tool", len(name)+len(arguments)); err != nil {
+		return starhost.ToolReply{}, err
+	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -159,7 +171,7 @@ func (w *World) CallTool(
 	if err := checkDepth(ctx); err != nil {
 		return starhost.ToolReply{}, err
 	}
-	return t.CallTool(ctx, starhost.ToolCall{Name: name, Arguments: arguments})
+	return t.CallTool(withoutPay(ctx), starhost.ToolCall{Name: name, Arguments: arguments})
 }
 
 // maxDepth is the longest chain of handlers that wait for each other.
@@ -195,6 +207,9 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	case prefix == "file":
 		return w.readFragment(ctx, arg)
 	}
+	if err := w.payFor(ctx, "fragment", len(ref)); err != nil {
+		return starhost.Context{}, err
+	}
 	c := effectCall{kind: "fragments.get", request: request{ref}, subject: ref, refusal: w.mayName("fragment", prefix)}
 	if refused := new(PermissionError); !ok && errors.As(c.refusal, &refused) {
 		refused.Why = errtext.Format("%q has no prefix, so it is an alias", ref)
@@ -205,7 +220,7 @@ func (w *World) LoadFragment(ctx context.Context, t *starhost.Turn, ref string) 
 	if err := checkDepth(ctx); err != nil {
 		return starhost.Context{}, err
 	}
-	all, err := t.Load(ctx, []string{ref})
+	all, err := t.Load(withoutPay(ctx), []string{ref})
 	if err != nil {
 		return starhost.Context{}, err
 	}

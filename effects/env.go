@@ -15,6 +15,9 @@ func (w *World) GetEnv(ctx context.Context, name string) (value string, ok bool,
 	if err := checkLength("env: name", name, maxName); err != nil {
 		return "", false, err
 	}
+	if err := w.payFor(ctx, "env", len(name)); err != nil {
+		return "", false, err
+	}
 	c := effectCall{kind: "env", request: request{name}, subject: name, refusal: w.mayName("env", name)}
 	v, err := do(ctx, w, c, func(context.Context) (*blob, error) {
 		if w.Env == nil {

@@ -108,6 +108,9 @@ func (w *World) Run(ctx context.Context, c Command) (Output, error) {
 	if err := c.check(); err != nil {
 		return Output{}, err
 	}
+	if err := w.payForCommand(ctx, c); err != nil {
+		return Output{}, err
+	}
 	r := request{Stdin: blob(c.Stdin.String()), Env: secretTexts(c.Env)}
 	for _, arg := range c.Argv {
 		r.Argv = append(r.Argv, blob(arg))

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -139,13 +140,13 @@ func (f *Files) Glob(pattern string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.glob(g, func(string, bool) bool { return true })
+	return f.glob(g, nil, func(string, bool) (bool, error) { return true, nil })
 }
 
-// glob returns the matches that filter accepts. The second argument of filter says whether the
-// path contains a link.
-func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]string, error) {
-	w := walk{files: f, glob: g, filter: keep}
+// glob returns the matches that filter accepts, and charges m. The second argument of filter says
+// whether the path contains a link.
+func (f *Files) glob(g *glob, m *meter, filter func(name string, linked bool) (bool, error)) ([]string, error) {
+	w := walk{files: f, glob: g, meter: m, filter: filter}
 	if err := w.folder(".", g.start(), false); err != nil {
 		return nil, err
 	}
@@ -157,7 +158,8 @@ func (f *Files) glob(g *glob, keep func(name string, linked bool) bool) ([]strin
 type walk struct {
 	files   *Files
 	glob    *glob
-	filter  func(name string, linked bool) bool
+	meter   *meter
+	filter  func(name string, linked bool) (bool, error)
 	entries int
 	matches []string
 }
@@ -165,16 +167,20 @@ type walk struct {
 // folder visits the entries of a folder, which the pattern has reached at state. A folder that
 // cannot be read has no matches.
 func (w *walk) folder(dir string, state globState, linked bool) error {
-	names, err := w.files.names(dir, maxEntries-w.entries+1)
+	entries, err := w.list(dir)
 	if err != nil {
-		return nil
+		return err
 	}
-	if w.entries += len(names); w.entries > maxEntries {
-		return errorf("E0506", "more than %d files to look at, want a narrower path or pattern", maxEntries)
+	steps := 0
+	for _, e := range entries {
+		steps += w.glob.matchSteps(e.name)
 	}
-	for _, n := range names {
-		if next := w.glob.step(state, n, true); next != nil {
-			if err := w.entry(dir, n, state, next, linked); err != nil {
+	if err := w.meter.pay(steps); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if next := w.glob.step(state, e.name, true); next != nil {
+			if err := w.entry(dir, e, state, next, linked); err != nil {
 				return err
 			}
 		}
@@ -182,25 +188,61 @@ func (w *walk) folder(dir string, state globState, linked bool) error {
 	return nil
 }
 
+// list returns the entries of a folder, sorted, and charges for them in pieces. A folder that
+// cannot be read has none.
+func (w *walk) list(dir string) ([]dirEntry, error) {
+	if err := w.meter.pay(folderSteps + levelSteps*(1+strings.Count(dir, "/"))); err != nil {
+		return nil, err
+	}
+	var all []dirEntry
+	err := w.files.list(dir, listPiece, func(part []dirEntry) error {
+		if w.entries += len(part); w.entries > maxEntries {
+			return errorf("E0506", "more than %d files to look at, want a narrower path or pattern", maxEntries)
+		}
+		all = append(all, part...)
+		return w.meter.pay(entrySteps * len(part))
+	})
+	if coded, ok := err.(*Error); ok {
+		return nil, coded
+	}
+	if err != nil {
+		return nil, w.meter.err()
+	}
+	slices.SortFunc(all, func(a, b dirEntry) int { return cmp.Compare(a.name, b.name) })
+	return all, nil
+}
+
 // entry visits one entry of dir, which moves the pattern from state to next. An entry that
 // cannot be read, or that leads outside, is no match.
-func (w *walk) entry(dir, base string, state, next globState, linked bool) error {
-	name := path.Join(dir, base)
-	info, err := w.files.lstat(name)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+func (w *walk) entry(dir string, e dirEntry, state, next globState, linked bool) error {
+	name, mode := path.Join(dir, e.name), e.mode
+	if mode&fs.ModeSymlink != 0 {
 		linked = true
-		if info, err = w.files.fs.Stat(name); err == nil && info.IsDir() {
-			next = w.glob.step(state, base, false)
+		if err := w.meter.pay(maxLinks*nameSteps + levelSteps*(1+strings.Count(dir, "/"))); err != nil {
+			return err
+		}
+		info, err := w.files.fs.Stat(name)
+		if err != nil {
+			return nil
+		}
+		if mode = info.Mode(); mode.IsDir() {
+			next = w.glob.step(state, e.name, false)
 		}
 	}
 	switch {
-	case err != nil || next == nil:
+	case next == nil:
 		return nil
-	case info.IsDir():
+	case mode.IsDir() && !w.glob.goesOn(next):
+		return nil
+	case mode.IsDir():
 		return w.folder(name, next, linked)
-	case !info.Mode().IsRegular() || !w.glob.matched(next) || !w.filter(name, linked):
+	case !mode.IsRegular() || !w.glob.matched(next):
 		return nil
-	case len(w.matches) == maxMatches:
+	}
+	if ok, err := w.filter(name, linked); err != nil || !ok {
+		return err
+	}
+	if len(w.matches) == maxMatches {
 		return errorf("E0506", "more than %d files match, want a narrower path or pattern", maxMatches)
 	}
 	w.matches = append(w.matches, name)
@@ -209,17 +251,95 @@ func (w *walk) entry(dir, base string, state, next globState, linked bool) error
 
 // names returns at most n names in a folder, sorted.
 func (f *Files) names(dir string, n int) ([]string, error) {
-	file, err := f.fs.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	names, err := file.Readdirnames(n)
+	var names []string
+	err := f.list(dir, min(n, listPiece), func(part []dirEntry) error {
+		for _, e := range part {
+			names = append(names, e.name)
+		}
+		if len(names) >= n {
+			return io.EOF
+		}
+		return nil
+	})
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
 	slices.Sort(names)
-	return names, nil
+	return names[:min(n, len(names))], nil
+}
+
+// A dirEntry is the name of a file or folder, and the bits of its mode that say what it is. They
+// are those of a link if it is one.
+type dirEntry struct {
+	name string
+	mode fs.FileMode
+}
+
+// listPiece is the number of entries of a folder that are read at once.
+const listPiece = 1024
+
+// list passes the entries of a folder to visit in pieces, without order, until visit returns an
+// error.
+func (f *Files) list(dir string, piece int, visit func(part []dirEntry) error) error {
+	read, err := f.openFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	for {
+		part, err := read.next(piece)
+		if len(part) > 0 {
+			if err := visit(part); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == nil && len(part) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// An openFolder reads the entries of a folder.
+type openFolder struct {
+	io.Closer
+	next func(n int) ([]dirEntry, error)
+}
+
+// openFolder opens a folder. The folders of the system know what their entries are, so that
+// starhost need not describe each file.
+func (f *Files) openFolder(dir string) (openFolder, error) {
+	if adopted, ok := f.fs.(afero.FromIOFS); ok {
+		file, err := adopted.FS.Open(dir)
+		if err != nil {
+			return openFolder{}, err
+		}
+		if folder, ok := file.(fs.ReadDirFile); ok {
+			return openFolder{folder, func(n int) ([]dirEntry, error) {
+				entries, err := folder.ReadDir(n)
+				return dirEntriesOf(entries, fs.DirEntry.Type), err
+			}}, nil
+		}
+		file.Close()
+	}
+	file, err := f.fs.Open(dir)
+	if err != nil {
+		return openFolder{}, err
+	}
+	return openFolder{file, func(n int) ([]dirEntry, error) {
+		infos, err := file.Readdir(n)
+		return dirEntriesOf(infos, fs.FileInfo.Mode), err
+	}}, nil
+}
+
+func dirEntriesOf[E interface{ Name() string }](list []E, mode func(E) fs.FileMode) []dirEntry {
+	entries := make([]dirEntry, len(list))
+	for i, e := range list {
+		entries[i] = dirEntry{e.Name(), mode(e).Type()}
+	}
+	return entries
 }
 
 func (f *Files) lstat(name string) (fs.FileInfo, error) {
@@ -231,7 +351,11 @@ func (f *Files) lstat(name string) (fs.FileInfo, error) {
 
 // Resolve follows all links of a path and returns the path that they lead to. A permission for
 // one path is no permission for the other, so callers check both.
-func (f *Files) Resolve(name string) (string, error) {
+func (f *Files) Resolve(name string) (string, error) { return f.resolve(name, nil) }
+
+// resolve follows all links of a path, and charges m for each name in the target of a link. The
+// caller paid for the names of the path.
+func (f *Files) resolve(name string, m *meter) (string, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
 		return "", err
@@ -269,6 +393,9 @@ func (f *Files) Resolve(name string) (string, error) {
 		if filepath.IsAbs(target) {
 			return "", linkError(name)
 		}
+		if err := m.pay(pathSteps(1 + strings.Count(target, "/") + strings.Count(next, "/"))); err != nil {
+			return "", err
+		}
 		rest = filepath.ToSlash(target) + "/" + after
 	}
 	return actual, nil
@@ -303,12 +430,16 @@ func readRegular(fsys afero.Fs, name, label string, most int64) ([]byte, error) 
 		return nil, readError(label, err, "")
 	}
 	defer file.Close()
-	return readAll(file, label, most)
+	return readAll(file, label, info.Size(), most)
 }
 
-// readAll reads a stream to its end. It checks the size again, because the file may have grown.
-func readAll(r io.Reader, label string, most int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
+// readAll reads a stream of size bytes to its end. It checks the size again, because the file may
+// have grown.
+func readAll(r io.Reader, label string, size, most int64) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(int(size) + bytes.MinRead)
+	_, err := buf.ReadFrom(io.LimitReader(r, most+1))
+	b := buf.Bytes()
 	switch {
 	case err != nil:
 		return nil, readError(label, err, "")

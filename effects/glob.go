@@ -23,7 +23,13 @@ const (
 // Matching goes down a path name by name, and stores the set of places in the pattern that the
 // names so far can have reached. It therefore takes as long for many "**" as for one, and a
 // walk through folders can skip those that cannot lead to a match.
-type glob struct{ alternatives [][]string }
+type glob struct {
+	alternatives [][]string
+	names, bytes int // sums over all alternatives
+}
+
+// matchSteps is the price of one step with a name.
+func (g *glob) matchSteps(name string) int { return 1 + g.names/8 + g.bytes*len(name)/128 }
 
 // A globState has, for each alternative, the places that a path can have reached, as bits.
 type globState []uint64
@@ -48,6 +54,8 @@ func parseGlob(pattern string) (*glob, error) {
 			return nil, err
 		}
 		g.alternatives = append(g.alternatives, names)
+		g.names += len(names)
+		g.bytes += len(p)
 	}
 	return g, nil
 }
@@ -153,6 +161,16 @@ func (g *glob) step(s globState, name string, deep bool) globState {
 		return nil
 	}
 	return next
+}
+
+// goesOn reports whether a longer path can match.
+func (g *glob) goesOn(s globState) bool {
+	for i := range s {
+		if s[i]&^(1<<len(g.alternatives[i])) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // skipStars adds, for each "**" that was reached, the place behind it.

@@ -130,6 +130,9 @@ func (w *World) Fetch(ctx context.Context, r Request) (Response, error) {
 
 // send sends a request whose form was checked.
 func (w *World) send(ctx context.Context, s *httpExchange) (Response, error) {
+	if err := w.payForRequest(ctx, s); err != nil {
+		return Response{}, err
+	}
 	writes := s.method != http.MethodGet && s.method != http.MethodHead
 	c := effectCall{
 		kind: httpKinds[s.method], request: s.journalRequest(), subject: s.target.base(), refusal: s.refusal(),

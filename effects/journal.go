@@ -56,6 +56,7 @@ type entry struct {
 	Reply        json.RawMessage
 	Err          *entryError
 	WouldRun     bool // a dry run did not do it
+	Steps        int  // price of work that depended on more than the request
 }
 
 // An entryError is an error in a journal.
@@ -101,6 +102,9 @@ func (e entry) line() []byte {
 	if e.WouldRun {
 		member("would_run", true)
 	}
+	if e.Steps != 0 {
+		member("steps", e.Steps)
+	}
 	if e.Err != nil {
 		member("error", e.Err)
 	} else {
@@ -117,6 +121,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 		Reply        json.RawMessage
 		Error        *entryError
 		WouldRun     bool `json:"would_run"`
+		Steps        uint32
 	}
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(line, &common); err != nil {
@@ -127,6 +132,7 @@ func (e *entry) UnmarshalJSON(line []byte) error {
 	}
 	*e = entry{
 		Lane: common.Lane, Plugin: common.Plugin, Reply: common.Reply, Err: common.Error, WouldRun: common.WouldRun,
+		Steps: int(common.Steps),
 	}
 	for _, kind := range slices.Concat(kinds, inputs) {
 		request, ok := members[kind]
@@ -316,4 +322,4 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 }
 
 // readBounded reads a whole journal.
-func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", MaxJournal) }
+func readBounded(r io.Reader) ([]byte, error) { return readAll(r, "journal", 0, MaxJournal) }

@@ -523,7 +523,7 @@ func (w *World) mayRevealAll(host string, list ...Secret) error {
 		names = append(names, s.Names()...)
 	}
 	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Compact(names) {
 		if err := w.mayReveal(name, host); err != nil {
 			return err
 		}

@@ -203,7 +203,7 @@ func (r *references) readStdin() (starhost.Context, error) {
 	if r.Stdin == nil {
 		return starhost.Context{}, errorf("E0504", "reference -: there is no standard input here")
 	}
-	b, err := readAll(r.Stdin, "-", r.MaxRead)
+	b, err := readAll(r.Stdin, "-", 0, r.MaxRead)
 	if err != nil {
 		return starhost.Context{}, err
 	}

@@ -281,6 +281,9 @@ func (w *World) Secret(ctx context.Context, name string) (Secret, error) {
 	if err := checkLength("secret: name", name, maxName); err != nil {
 		return Secret{}, err
 	}
+	if err := w.payFor(ctx, "secret", len(name)); err != nil {
+		return Secret{}, err
+	}
 	// This checks only that the plugin may use the name for something. Opening the secret
 	// checks for what.
 	c := effectCall{kind: "secret", request: request{name}, subject: name, refusal: w.refusal("secret", name, allowsSecret(name, anyHost))}

@@ -27,6 +27,9 @@ func (w *World) StateGet(
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return nil, false, err
 	}
+	if err := pay(ctx, keySteps(key), 0); err != nil {
+		return nil, false, err
+	}
 	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
 	f, err := do(ctx, w, c, func(context.Context) (f optionalValue[json.RawMessage], err error) {
 		f.Value, f.OK = StateOf(s, w.Plugin).Get(key)
@@ -43,6 +46,9 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 	if len(value) > MaxState {
 		return errorf("E0506", "state: key %s: got a value of %d bytes, want at most %d in a session", errtext.Quote(key), len(value), MaxState)
 	}
+	if err := pay(ctx, keySteps(key)+len(value)/32, 4*len(value)); err != nil {
+		return err
+	}
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
 	_, err := do(ctx, w, c, func(context.Context) (none struct{}, err error) {
 		return none, StateOf(s, w.Plugin).Set(key, value)
@@ -53,6 +59,9 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 // StateDelete deletes a key and reports whether it was there.
 func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string) (bool, error) {
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
+		return false, err
+	}
+	if err := pay(ctx, keySteps(key), 0); err != nil {
 		return false, err
 	}
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
@@ -86,6 +95,9 @@ func doStore[T any](
 ) (none T, err error) {
 	c, err := w.storeCall(kind, r, writes)
 	if err != nil {
+		return none, err
+	}
+	if err := pay(ctx, keySteps(r.Key)+len(r.Value)/32, 4*len(r.Value)); err != nil {
 		return none, err
 	}
 	return do(ctx, w, c, func(ctx context.Context) (T, error) {

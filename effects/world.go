@@ -13,7 +13,8 @@ import (
 // effect and needs no permission.
 type OwnFiles interface {
 	Read(name string) ([]byte, error)
-	Glob(pattern string) ([]string, error)
+	// Glob calls pay, if that is not nil, before it works.
+	Glob(pattern string, pay func(steps int) error) ([]string, error)
 	Exists(name string) (bool, error)
 }
 
@@ -55,22 +56,27 @@ type pathRequest struct {
 }
 
 // fileCall returns the call of an effect that reads a path.
-func (w *World) fileCall(kind, name string) (effectCall, error) {
+func (w *World) fileCall(ctx context.Context, kind, name string) (effectCall, error) {
+	if err := w.payForPath(ctx, "fs.read", name); err != nil {
+		return effectCall{}, err
+	}
 	clean, err := cleanPath(name)
 	if err != nil {
 		return effectCall{}, err
 	}
-	return effectCall{kind: kind, request: pathRequest{name}, subject: name, refusal: w.checkRead(clean)}, nil
+	return effectCall{
+		kind: kind, request: pathRequest{name}, subject: name, refusal: w.checkRead(clean), meter: &meter{ctx: ctx},
+	}, nil
 }
 
 // ReadFile returns the text of a file of the workspace.
 func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
-	c, err := w.fileCall("fs.read", name)
+	c, err := w.fileCall(ctx, "fs.read", name)
 	if err != nil {
 		return "", err
 	}
 	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
-		b, err := w.readFile(name)
+		b, err := w.readFile(name, c.meter)
 		if err != nil {
 			return "", err
 		}
@@ -82,19 +88,19 @@ func (w *World) ReadFile(ctx context.Context, name string) (string, error) {
 
 // ReadFileBytes returns the bytes of a file of the workspace.
 func (w *World) ReadFileBytes(ctx context.Context, name string) ([]byte, error) {
-	c, err := w.fileCall("fs.read_bytes", name)
+	c, err := w.fileCall(ctx, "fs.read_bytes", name)
 	if err != nil {
 		return nil, err
 	}
 	content, err := do(ctx, w, c, func(context.Context) (blob, error) {
-		b, err := w.readFile(name)
+		b, err := w.readFile(name, c.meter)
 		return blob(b), err
 	})
 	return []byte(content), err
 }
 
-func (w *World) readFile(name string) ([]byte, error) {
-	actual, err := w.resolve(name)
+func (w *World) readFile(name string, m *meter) ([]byte, error) {
+	actual, err := w.resolve(name, m)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +109,12 @@ func (w *World) readFile(name string) ([]byte, error) {
 
 // FileExists reports whether the workspace has a file or folder of that name.
 func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
-	c, err := w.fileCall("fs.exists", name)
+	c, err := w.fileCall(ctx, "fs.exists", name)
 	if err != nil {
 		return false, err
 	}
 	return do(ctx, w, c, func(context.Context) (bool, error) {
-		_, err := w.resolve(name)
+		_, err := w.resolvePath(name, c.meter)
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
@@ -118,12 +124,12 @@ func (w *World) FileExists(ctx context.Context, name string) (bool, error) {
 
 // StatFile describes a file or folder of the workspace.
 func (w *World) StatFile(ctx context.Context, name string) (FileInfo, error) {
-	c, err := w.fileCall("fs.stat", name)
+	c, err := w.fileCall(ctx, "fs.stat", name)
 	if err != nil {
 		return FileInfo{}, err
 	}
 	return do(ctx, w, c, func(context.Context) (FileInfo, error) {
-		actual, err := w.resolve(name)
+		actual, err := w.resolve(name, c.meter)
 		if err != nil {
 			return FileInfo{}, err
 		}
@@ -138,32 +144,36 @@ func (w *World) GlobFiles(ctx context.Context, pattern string) ([]string, error)
 	type request struct {
 		Pattern string `json:"pattern"`
 	}
+	if err := w.payForPath(ctx, "fs.read", pattern); err != nil {
+		return nil, err
+	}
 	g, err := parseGlob(pattern)
 	if err != nil {
 		return nil, err
 	}
 	refused := w.refusal("fs.read", path.Clean(pattern), allowsGlob("fs.read", g))
-	c := effectCall{kind: "fs.glob", request: request{pattern}, subject: pattern, refusal: refused}
+	c := effectCall{kind: "fs.glob", request: request{pattern}, subject: pattern, refusal: refused, meter: &meter{ctx: ctx}}
 	names, err := do(ctx, w, c, func(context.Context) (blobs, error) {
-		names, err := w.glob(g)
+		names, err := w.glob(g, c.meter)
 		return blobsOf(names), err
 	})
 	return names.texts(), err
 }
 
 // glob returns the matches that the plugin may read.
-func (w *World) glob(g *glob) ([]string, error) {
+func (w *World) glob(g *glob, m *meter) ([]string, error) {
 	if err := w.requireWorkspace(); err != nil {
 		return nil, err
 	}
 	declared, granted := w.Declared.allowsFunc("fs.read"), w.Granted.allowsFunc("fs.read")
 	allowed := func(name string) bool { return declared(name) && granted(name) }
-	return w.Workspace.glob(g, func(name string, linked bool) bool {
-		if !allowed(name) || !linked {
-			return allowed(name)
+	weight := 2 * (w.Declared.matchSteps("fs.read", 64) + w.Granted.matchSteps("fs.read", 64))
+	return w.Workspace.glob(g, m, func(name string, linked bool) (bool, error) {
+		if err := m.pay(weight * (1 + len(name)/64)); err != nil || !allowed(name) || !linked {
+			return err == nil && allowed(name), err
 		}
-		actual, err := w.Workspace.Resolve(name)
-		return err == nil && allowed(actual)
+		actual, err := w.Workspace.resolve(name, m)
+		return err == nil && allowed(actual), m.err()
 	})
 }
 
@@ -175,9 +185,19 @@ func (w *World) requireWorkspace() error {
 	return nil
 }
 
-// resolve returns the target of a path, if the plugin may read both the path and the target.
+// resolve returns the target of a path, as resolvePath does. The error about a missing file names
+// the file that the plugin may have meant.
+func (w *World) resolve(name string, m *meter) (string, error) {
+	actual, err := w.resolvePath(name, m)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", readError(name, err, w.nearSibling(path.Clean(name)))
+	}
+	return actual, err
+}
+
+// resolvePath returns the target of a path, if the plugin may read both the path and the target.
 // The errors about a file without permission do not say whether it exists.
-func (w *World) resolve(name string) (string, error) {
+func (w *World) resolvePath(name string, m *meter) (string, error) {
 	if err := w.requireWorkspace(); err != nil {
 		return "", err
 	}
@@ -188,15 +208,21 @@ func (w *World) resolve(name string) (string, error) {
 	if err := w.checkRead(clean); err != nil {
 		return "", err
 	}
-	actual, err := w.Workspace.Resolve(clean)
+	actual, err := w.Workspace.resolve(clean, m)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", readError(name, err, w.nearSibling(clean))
+		return "", readError(name, err, "")
 	}
 	if err != nil || actual == clean {
 		return actual, err
 	}
 	return actual, w.checkRead(actual)
 }
+
+// Bounds of the search for a file that the plugin may have meant, for which plugins do not pay.
+const (
+	maxSiblings     = 256   // files of a folder
+	maxSiblingSteps = 8_000 // for the plugin's permissions
+)
 
 // nearSibling returns the file beside a missing one that the plugin may have meant, or "". It
 // considers only files that the plugin may read.
@@ -205,7 +231,12 @@ func (w *World) nearSibling(clean string) string {
 	if err != nil {
 		return ""
 	}
-	siblings, err := w.glob(g)
+	names, err := w.Workspace.names(path.Dir(clean), maxSiblings+1)
+	weight := w.Declared.matchSteps("fs.read", 64) + w.Granted.matchSteps("fs.read", 64)
+	if err != nil || len(names) > maxSiblings || len(names)*weight > maxSiblingSteps {
+		return ""
+	}
+	siblings, err := w.glob(g, nil)
 	if err != nil {
 		return ""
 	}

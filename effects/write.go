@@ -53,6 +53,12 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	if len(content) > MaxWrite {
 		return fileError("E0506", name, "got %d bytes to write, want at most %d", len(content), MaxWrite)
 	}
+	if err := w.payForPath(ctx, "fs.write", name); err != nil {
+		return err
+	}
+	if err := pay(ctx, len(content)/64, 0); err != nil {
+		return err
+	}
 	clean, refused := w.mayWrite(name)
 	sum := sha256.Sum256([]byte(content))
 	c := effectCall{

@@ -97,7 +97,7 @@ func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 		}
 		names := []string{p.source.Main}
 		if p.source.Folder {
-			names, _ = p.source.Glob("**/*.star") // on an error, the plugin did not load either
+			names, _ = p.source.Glob("**/*.star", nil) // on an error, the plugin did not load either
 		}
 		for _, name := range names {
 			src, err := p.source.Read(name)

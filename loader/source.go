@@ -28,6 +28,8 @@ const (
 	maxEntries     = 100_000  // files in all folders that a plugin lists, and that one Glob compares
 	maxMatches     = 10_000   // results of one Glob
 	maxPattern     = 1_000    // bytes of a pattern
+
+	maxAlternatives = 64 // patterns that one pattern with braces stands for
 )
 
 // A Source has the files of a plugin or of a library. It reads each file and lists each folder
@@ -303,7 +305,9 @@ func (s *Source) Exists(name string) (bool, error) {
 	found := false
 	err := s.open(func(root *os.Root) error {
 		entries, err := s.list(filesOf(root), path.Dir(name))
-		found = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == path.Base(name) })
+		_, found = slices.BinarySearchFunc(entries, path.Base(name), func(e fs.DirEntry, base string) int {
+			return strings.Compare(e.Name(), base)
+		})
 		return err
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

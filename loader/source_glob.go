@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"slices"
@@ -11,8 +12,8 @@ import (
 
 // Glob returns the names of the files that match a pattern, sorted by bytes. "*" stays within a
 // folder, "**" does not. A name that begins with a dot matches only if the pattern has the dot.
-// Glob does not follow links to folders.
-func (s *Source) Glob(pattern string) ([]string, error) {
+// Glob does not follow links to folders. It calls pay, if that is not nil, before it works.
+func (s *Source) Glob(pattern string, pay func(steps int) error) ([]string, error) {
 	if err := s.checkPattern(pattern); err != nil {
 		return nil, err
 	}
@@ -20,7 +21,7 @@ func (s *Source) Glob(pattern string) ([]string, error) {
 	defer s.mu.Unlock()
 	var names []string
 	err := s.open(func(root *os.Root) (err error) {
-		g := &globFS{source: s, fs: filesOf(root), left: maxEntries}
+		g := &globFS{source: s, fs: filesOf(root), left: maxEntries, pattern: pattern, pay: pay}
 		names, err = doublestar.Glob(g, pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
 			doublestar.WithNoHidden(), doublestar.WithFailOnIOErrors())
 		names = slices.DeleteFunc(names, g.isFolder)
@@ -41,6 +42,8 @@ func (s *Source) checkPattern(pattern string) error {
 	switch {
 	case len(pattern) > maxPattern:
 		return tooLarge(Place{File: s.Display}, int64(len(pattern)), maxPattern)
+	case countAlternatives(pattern) > maxAlternatives:
+		return errorAt(Place{File: s.Display}, "E0608", "pattern: got more than %d alternatives in braces", maxAlternatives)
 	case !doublestar.ValidatePattern(pattern):
 		return errorAt(Place{File: s.Display}, "E0604", "pattern: got %q, want a glob as *.md or **/*.md, with brackets closed", pattern)
 	}
@@ -50,24 +53,36 @@ func (s *Source) checkPattern(pattern string) error {
 // A globFS lists a source's folders for doublestar. It bounds the work of one pattern, because
 // nested braces and stars can list a folder very often.
 type globFS struct {
-	source *Source
-	fs     afero.Fs
-	left   int
+	source  *Source
+	fs      afero.Fs
+	left    int
+	pattern string
+	pay     func(steps int) error // nil charges nobody
 }
 
 // Open opens a file. Matching does not need it.
 func (g *globFS) Open(name string) (fs.File, error) { return g.fs.Open(name) }
 
 func (g *globFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := g.charge(listSteps, 0); err != nil {
+		return nil, err
+	}
 	entries, err := g.source.list(g.fs, name)
 	if err != nil {
 		return nil, err
 	}
-	return entries, g.spend(1 + len(entries))
+	if err := g.spend(1 + len(entries)); err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for _, e := range entries {
+		bytes += 16 + len(e.Name())
+	}
+	return entries, g.charge(4*len(entries), bytes)
 }
 
 func (g *globFS) Stat(name string) (fs.FileInfo, error) {
-	if err := g.spend(1); err != nil {
+	if err := cmp.Or(g.spend(1), g.charge(listSteps, 0)); err != nil {
 		return nil, err
 	}
 	return g.fs.Stat(name)
@@ -78,6 +93,38 @@ func (g *globFS) spend(n int) error {
 		return errorAt(Place{File: g.source.Display}, "E0608", "the pattern looks at more than %d files, want a simpler one", maxEntries)
 	}
 	return nil
+}
+
+// listSteps is the price of a call of the system.
+const listSteps = 32
+
+// charge pays for steps, and for the comparison of names of some bytes with the pattern.
+func (g *globFS) charge(steps, bytes int) error {
+	if g.pay == nil {
+		return nil
+	}
+	return g.pay(steps + bytes*len(g.pattern)/128)
+}
+
+// countAlternatives returns the number of patterns without braces that a pattern stands for, or
+// more. Matching tries all of them.
+func countAlternatives(pattern string) int {
+	all, open := 1, []int(nil)
+	for _, c := range pattern {
+		switch last := len(open) - 1; {
+		case c == '{':
+			open = append(open, 1)
+		case c == ',' && last >= 0:
+			open[last]++
+		case c == '}' && last >= 0:
+			all *= open[last]
+			open = open[:last]
+		}
+		if all > maxAlternatives {
+			break
+		}
+	}
+	return all
 }
 
 // isFolder reports whether a match is a link to a folder.

@@ -239,7 +239,7 @@ func starNames(s *loader.Source) []string {
 	if !s.Folder {
 		return []string{s.Main}
 	}
-	names, _ := s.Glob("**/*.star")
+	names, _ := s.Glob("**/*.star", nil)
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "golden/") })
 }
 
