@@ -56,9 +56,11 @@ type Decision struct {
 	Result *Result
 	// Context is the context to merge.
 	Context Context
-	// Plugin and Pos name the handler; the host sets them.
+	// Plugin is the handler's plugin; the host sets it.
 	Plugin string
-	Pos    Pos
+	// Pos is the place that decides: of the call of deny(...), ask(...) and so on. If the handler
+	// leaves it empty, the host sets it to the place of the handler's registration.
+	Pos Pos
 }
 
 // String returns the action with what it is about, and the plugin: "deny by policy: no writes".
@@ -86,7 +88,7 @@ func (d *Decision) refuses() bool {
 
 // soften turns a decision into one without effect, which says what the plugin would do.
 func (d *Decision) soften() {
-	*d = Decision{Action: "would " + d.Action, Reason: d.detail()}
+	*d = Decision{Action: "would " + d.Action, Reason: d.detail(), Pos: d.Pos}
 }
 
 // detail returns a short text for the trace.

@@ -208,11 +208,14 @@ func (f *eventRun) applyDecision(
 	if err != nil {
 		*d = onFailure(f.EventSpec, h, err)
 	}
+	if d.Pos == (Pos{}) {
+		d.Pos = h.Pos
+	}
 	if h.warn && d.Action != ActionNone && d.Action != ActionContext && (!again || d.refuses()) {
 		d.soften()
 		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": " + string(d.Action) + ": " + d.Reason
 		text = strings.TrimSuffix(text, ": ")
-		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: h.Pos})
+		lane.Logs = append(lane.Logs, LogLine{Plugin: h.plugin, Level: "warn", Text: text, Pos: d.Pos})
 	}
 	if d.Action != ActionNone && (!again || d.refuses()) {
 		decided = f.addDecision(d, h)
@@ -251,7 +254,7 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	}
 	f.decisions = append(f.decisions, *d)
 	own := &f.decisions[len(f.decisions)-1]
-	own.Plugin, own.Pos = h.plugin, h.Pos
+	own.Plugin = h.plugin
 	return own
 }
 

@@ -125,7 +125,7 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 		}
 		return nil
 	}
-	out.Action, out.Reason = d.action, d.reason
+	out.Action, out.Reason, out.Pos = d.action, d.reason, d.place
 	if d.action == starhost.ActionRespond {
 		out.Result = &d.result
 	}

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +38,7 @@ type app struct {
 	cache     *starlark.Cache       // compiled plugins; see programCache
 	startTime time.Time             // when the program, or an event of hook, arrived
 	deadline  time.Duration         // for an answer of hook, counted from startTime
+	loaded    *loader.Set           // the last set that loadWith loaded; or nil
 	hook      *hookFlags            // nil for other commands; the failures of hook have their own exit codes
 	out       bytes.Buffer          // the command's result
 	redLines  []redLine             // lines of out
@@ -63,14 +66,21 @@ func (a *app) execute(ctx context.Context, args []string) (name string, err erro
 	return cmd.Name(), err
 }
 
-// addError adds an error to the report, or each error that it joins.
+// addError adds an error to the report, or each error that it joins. It adds an error once, even if
+// several plugins load the file with the mistake.
 func (a *app) addError(err error) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
 			a.addError(e)
 		}
 	} else if err != nil {
-		a.problems = append(a.problems, describe(err))
+		p := describe(err)
+		if _, aborted := errors.AsType[*starhost.AbortError](err); aborted {
+			p.pos = a.fromHere(p.pos)
+		}
+		if !slices.ContainsFunc(a.problems, p.isSame) {
+			a.problems = append(a.problems, p)
+		}
 	}
 }
 
@@ -178,7 +188,7 @@ func (a *app) writeLog(line starhost.LogLine) {
 			Message string          `json:"msg"`
 			Pos     string          `json:"pos"`
 			Fields  json.RawMessage `json:"fields,omitempty"`
-		}{line.Level, line.Plugin, line.Text, line.Pos.String(), line.Fields})
+		}{line.Level, line.Plugin, line.Text, a.fromHere(line.Pos).String(), line.Fields})
 		return
 	}
 	fields := ""
@@ -189,7 +199,7 @@ func (a *app) writeLog(line starhost.LogLine) {
 	if len(text) > maxLogged && !a.verbose {
 		text = fmt.Sprintf("%s... (%d B, -v shows all)", strings.ToValidUTF8(text[:maxLogged], ""), len(text))
 	}
-	text = fmt.Sprintf("%s: %s: %s%s (%s)", line.Level, line.Plugin, text, fields, line.Pos)
+	text = fmt.Sprintf("%s: %s: %s%s (%s)", line.Level, line.Plugin, text, fields, a.fromHere(line.Pos))
 	fmt.Fprintln(a.stderr, texttable.Hang(text))
 }
 

@@ -311,18 +311,10 @@ func (c *checkRun) addFinding(f finding) {
 
 // pathOf returns the path of a file by its displayed name.
 func (c *checkRun) pathOf(shown string) string {
-	for _, s := range c.sources {
-		if rest, ok := strings.CutPrefix(shown, s.Name+"/"); ok && s.Folder {
-			return filepath.ToSlash(filepath.Join(s.Path, rest))
-		}
-		if shown == s.Display {
-			return s.Path
-		}
+	if c.set == nil { // loading failed, or has not begun
+		return shown
 	}
-	if library, rest, ok := strings.Cut(strings.TrimPrefix(shown, "@"), "//"); ok && c.fileConfig != nil {
-		return filepath.ToSlash(filepath.Join(c.fileConfig.Libraries[library].Shown, rest))
-	}
-	return shown
+	return pathFromHere(c.set, shown)
 }
 
 // sortFindings orders the findings by plugin, in the order of the paths, and then by place.

@@ -142,7 +142,8 @@ func (a *app) printCommandJSON(r *starhost.CommandReply) error {
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if d := r.Denied; d != nil {
-		out.Denied = &decisionJSON{d.Plugin, d.Pos.String(), actionName(d.Action), d.Reason}
+		denied := a.newDecisionJSON(d)
+		out.Denied = &denied
 	}
 	return a.printJSON(out)
 }

@@ -46,7 +46,7 @@ func (a *app) printSteps(e *evaluation) {
 func (a *app) printCallStep(e *evaluation) {
 	if c := e.call; c != nil && !c.printed {
 		c.printed = true
-		a.printStep("call "+c.reply.Call.Name+": "+c.verdict(), "", c.reply.Steps, c.reply.Bytes)
+		a.printStep("call "+c.reply.Call.Name+": "+a.verdict(c), "", c.reply.Steps, c.reply.Bytes)
 	}
 }
 

@@ -212,7 +212,7 @@ func (a *app) evalJSON(e *evaluation) evalJSON {
 		Schema: "starhost.eval/1", OK: len(a.problems) == 0,
 		Plugins: []pluginJSON{}, Fragments: []fragmentJSON{}, Attachments: []attachmentJSON{}, Tools: []toolJSON{},
 		Hooks: []traceJSON{}, Loads: []traceJSON{}, WouldRun: list(e.dryRun.Effects(), newEffectJSON),
-		Call: e.call.json(), Fire: e.fire.json(), Expr: e.expr.json(),
+		Call: e.call.json(), Fire: a.newFireJSON(e.fire), Expr: e.expr.json(),
 		Warnings: a.warningsJSON(), Errors: a.errorsJSON(),
 	}
 	if e.set == nil {
@@ -376,18 +376,20 @@ func (c *callResult) json() *callJSON {
 	return out
 }
 
-func (f *fireResult) json() *fireJSON {
+func (a *app) newDecisionJSON(d *starhost.Decision) decisionJSON {
+	return decisionJSON{d.Plugin, a.fromHere(d.Pos).String(), actionName(d.Action), d.Reason}
+}
+
+func (a *app) newFireJSON(f *fireResult) *fireJSON {
 	if f == nil {
 		return nil
 	}
 	d := f.outcome.Decision
 	out := &fireJSON{
-		Event: f.event,
-		Decisions: list(f.outcome.Decisions, func(d *starhost.Decision) decisionJSON {
-			return decisionJSON{d.Plugin, d.Pos.String(), actionName(d.Action), d.Reason}
-		}),
-		Decision: combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
-		Context:  []contextJSON{},
+		Event:     f.event,
+		Decisions: list(f.outcome.Decisions, a.newDecisionJSON),
+		Decision:  combinedJSON{Action: actionName(d.Action), Reason: d.Reason, Changes: changesJSON(d.Changes)},
+		Context:   []contextJSON{},
 	}
 	if d.Result != nil {
 		out.Decision.Result = &d.Result.ForLLM

@@ -71,7 +71,7 @@ func (a *app) printCall(e *evaluation) {
 	}
 	a.printLine("call", r.Call.Name+" "+string(r.Call.Arguments))
 	a.printLine("hooks", report.HookLines(e.call.hooks)...)
-	a.printLine("result", e.call.verdict())
+	a.printLine("result", a.verdict(e.call))
 	if r.Result.ForUser != "" {
 		a.printLine("for user", strings.Split(r.Result.ForUser, "\n")...)
 	}
@@ -84,10 +84,10 @@ func (a *app) printCall(e *evaluation) {
 }
 
 // verdict returns how a call ended, in a few words.
-func (c *callResult) verdict() string {
+func (a *app) verdict(c *callResult) string {
 	switch r := &c.reply; {
 	case r.Denied != nil:
-		return withPlace("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, *r.Denied)
+		return a.withPlace("denied by "+r.Denied.Plugin+": "+r.Denied.Reason, r.Denied)
 	case r.Result.IsError:
 		return "error"
 	}
@@ -95,11 +95,11 @@ func (c *callResult) verdict() string {
 }
 
 // withPlace adds the place of a decision to a text about it.
-func withPlace(text string, d starhost.Decision) string {
+func (a *app) withPlace(text string, d *starhost.Decision) string {
 	if d.Pos == (starhost.Pos{}) {
 		return text
 	}
-	return fmt.Sprintf("%s (%s)", text, d.Pos)
+	return fmt.Sprintf("%s (%s)", text, a.fromHere(d.Pos))
 }
 
 // printFire prints the decisions of --fire.
@@ -111,7 +111,7 @@ func (a *app) printFire(e *evaluation) {
 	a.printLine("fire", e.fire.event)
 	handlers := make([]string, len(out.Decisions))
 	for i, d := range out.Decisions {
-		handlers[i] = withPlace(d.Plugin+": "+decisionText(d), d)
+		handlers[i] = a.withPlace(d.Plugin+": "+decisionText(d), &d)
 	}
 	a.printLine("handlers", handlers...)
 	a.printLine("decision", decisionText(out.Decision))

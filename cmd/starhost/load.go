@@ -152,6 +152,7 @@ func (a *app) loadWith(
 	if err != nil {
 		return nil, err
 	}
+	a.loaded = set
 	a.warn(f.strict, set.Warnings)
 	for _, e := range set.Problems {
 		a.addError(e)

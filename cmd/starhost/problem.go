@@ -41,6 +41,12 @@ func (p *problem) where() string {
 	return p.pos.String() + ": " + p.message
 }
 
+// isSame reports whether two problems are one mistake at one place of a file, and not the failures
+// of two handlers.
+func (p *problem) isSame(q problem) bool {
+	return p.pos.Line > 0 && p.pos == q.pos && p.code == q.code && p.message == q.message && p.logged == q.logged
+}
+
 // text returns the problem as lines for a terminal.
 func (p *problem) text() string {
 	if p.detail != "" {
