@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/builtins/call"
-	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -30,9 +29,10 @@ type Manifest struct {
 	// Description is the argument of plugin(...) or else the first paragraph of the file's
 	// docstring.
 	Description string
-	// Permissions lists the effects that the plugin asks for; it grants none. RequiresEnv lists
-	// the environment variables without which the plugin is unavailable. Requires lists other
-	// plugins, as "policy" or "policy>=1.2".
+	// Permissions lists the effects that the plugin asks for; it grants none. The host of a request
+	// can be a setting, as in "http:{config.host}"; see [Manifest.ResolvePermissions]. RequiresEnv
+	// lists the environment variables without which the plugin is unavailable. Requires lists
+	// other plugins, as "policy" or "policy>=1.2".
 	Permissions, RequiresEnv, Requires []string
 	// Config maps the settings to their defaults, in the plugin's order.
 	Config *starlark.Dict
@@ -168,7 +168,7 @@ func readManifest(f *syntax.File) (*Manifest, error) {
 		m.Config = new(starlark.Dict)
 	}
 	m.Config.Freeze()
-	return m, nil
+	return m, m.checkHostSettings()
 }
 
 // read decodes the arguments of plugin(...).
@@ -249,24 +249,6 @@ func setTexts(p *[]string, v starlark.Value) error {
 			return fmt.Errorf("[%d]: got %s, want string", i, list.Index(i).Type())
 		}
 		*p = append(*p, s)
-	}
-	return nil
-}
-
-// maxPermissions is the most permissions of a plugin, because effects compare them all.
-const maxPermissions = 256
-
-func setPermissions(m *Manifest, v starlark.Value) error {
-	if err := setTexts(&m.Permissions, v); err != nil {
-		return err
-	}
-	if len(m.Permissions) > maxPermissions {
-		return fmt.Errorf("got %d permissions, want at most %d", len(m.Permissions), maxPermissions)
-	}
-	for i, text := range m.Permissions {
-		if _, err := effects.ParsePermission(text); err != nil {
-			return fmt.Errorf("[%d]: %w", i, err)
-		}
 	}
 	return nil
 }

@@ -12,9 +12,10 @@ var registrations = []call.Member{
 		Doc: `Describes the plugin and its needs.
 A file calls it at most once, as a statement at the top level before any registration, with
 literals only, because starhost reads it without running the file. permissions declares
-effects, at most 256, which the operator grants. config maps settings to their defaults, which
-also give their types; requires_env names environment variables without which the plugin is not
-loaded.`,
+effects, at most 256, which the operator grants; in a permission of http, {config.NAME} stands
+for the host, as in "http:{config.host}/api/*", and the grant names the host itself. config maps
+settings to their defaults, which also give their types; requires_env names environment
+variables without which the plugin is not loaded.`,
 		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,
 		Func: declarePlugin,

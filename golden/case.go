@@ -15,7 +15,6 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/shellwords"
 	"github.com/starhost/starhost/internal/texttable"
@@ -32,7 +31,7 @@ type testCase struct {
 	archive
 	src        []byte // the file's text
 	index      int64  // position among all cases
-	plugins    []plugin
+	plugins    []*loader.Source
 	ownSources []*loader.Source // plugins in the case itself
 	problem    error
 	unreadable bool // the file could not be read
@@ -49,84 +48,52 @@ type outcome struct {
 	err    error
 }
 
-// A plugin is a plugin that a case tests.
-type plugin struct {
-	source   *loader.Source
-	declared []string // permissions
-}
-
 // A pluginCache contains the plugins beside cases by their paths, so that each is read once. It
 // is safe for concurrent use.
 type pluginCache struct {
 	box     *starlark.Sandbox
 	mu      sync.Mutex
-	plugins map[loader.Path]func() (plugin, error)
+	plugins map[loader.Path]func() (*loader.Source, error)
 }
 
 func newPluginCache(programs *starlark.Cache) *pluginCache {
-	return &pluginCache{box: starlark.New(starlark.Options{Cache: programs}), plugins: map[loader.Path]func() (plugin, error){}}
+	return &pluginCache{box: starlark.New(starlark.Options{Cache: programs}), plugins: map[loader.Path]func() (*loader.Source, error){}}
 }
 
 // plugin returns the plugin at a path.
-func (c *pluginCache) plugin(path loader.Path) (plugin, error) {
+func (c *pluginCache) plugin(path loader.Path) (*loader.Source, error) {
 	c.mu.Lock()
 	find, ok := c.plugins[path]
 	if !ok {
-		find = sync.OnceValues(func() (plugin, error) { return c.discover(path) })
+		find = sync.OnceValues(func() (*loader.Source, error) { return discover(path) })
 		c.plugins[path] = find
 	}
 	c.mu.Unlock()
 	return find()
 }
 
-func (c *pluginCache) discover(path loader.Path) (plugin, error) {
-	source, err := discover(path)
-	if err != nil {
-		return plugin{}, err
-	}
-	return c.read(source), nil
-}
-
 // expectFiles adds the files of all plugins beside cases to the coverage, so that a file that
 // no case loads counts as not covered. A file with a syntax error has no lines.
 func (c *pluginCache) expectFiles(coverage *starlark.Coverage) {
 	for _, find := range c.plugins {
-		p, err := find()
+		source, err := find()
 		if err != nil {
 			continue // no plugin, no lines
 		}
-		names := []string{p.source.Main}
-		if p.source.Folder {
-			names, _ = p.source.Glob("**/*.star", nil) // on an error, the plugin did not load either
+		names := []string{source.Main}
+		if source.Folder {
+			names, _ = source.Glob("**/*.star", nil) // on an error, the plugin did not load either
 		}
 		for _, name := range names {
-			src, err := p.source.Read(name)
+			src, err := source.Read(name)
 			if err != nil {
 				continue
 			}
 			if file, err := c.box.Parse(name, src); err == nil {
-				_ = coverage.AddFile(p.source.Real(name), file) // a file that does not compile has no lines
+				_ = coverage.AddFile(source.Real(name), file) // a file that does not compile has no lines
 			}
 		}
 	}
-}
-
-// read finds the permissions that the plugin declares. If the plugin has a syntax error, there
-// are none, because loading it reports the error.
-func (c *pluginCache) read(source *loader.Source) plugin {
-	p := plugin{source: source}
-	src, err := source.Read(source.Main)
-	if err != nil || !bytes.Contains(src, []byte("permissions")) { // no permissions, so no need to parse
-		return p
-	}
-	file, err := c.box.Parse(source.Display, src)
-	if err != nil {
-		return p
-	}
-	if m, err := builtins.ReadManifest(file); err == nil {
-		p.declared = m.Permissions
-	}
-	return p
 }
 
 // newCases returns cases that are not prepared yet.
@@ -211,7 +178,7 @@ func (c *testCase) findPlugins(cache *pluginCache, temp string) error {
 		return problems[0]
 	}
 	for _, s := range sources {
-		c.plugins, c.ownSources = append(c.plugins, cache.read(s)), append(c.ownSources, s)
+		c.plugins, c.ownSources = append(c.plugins, s), append(c.ownSources, s)
 	}
 	return nil
 }

@@ -173,18 +173,10 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 	if err != nil {
 		return nil, err
 	}
-	var sources []*loader.Source
-	hasGrants := len(config.Grants) > 0
-	for _, plugin := range c.plugins {
-		sources = append(sources, plugin.source)
-		if !hasGrants {
-			config.Grants[plugin.source.Name] = plugin.declared
-		}
-	}
 	lookup := func(name string) (string, bool) { return st.lookup(name), true }
 	o := loader.Options{
 		Config:  config,
-		Sources: sources,
+		Sources: c.plugins,
 		World: effects.World{
 			Workspace: effects.NewFiles(&st.workspace, effects.FileOptions{}),
 			Env:       lookup,
@@ -192,12 +184,13 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 			Store:     &st.store,
 			Answers:   h.answers,
 		},
-		FS:           &st.workspace,
-		LookupEnv:    lookup,
-		Cache:        st.cond.cache,
-		Workers:      1, // each stage has one goroutine
-		Coverage:     st.cond.coverage,
-		AllowMissing: true, // [loader.Set.Err] reports them, after the plugin's own error
+		FS:            &st.workspace,
+		LookupEnv:     lookup,
+		Cache:         st.cond.cache,
+		Workers:       1, // each stage has one goroutine
+		Coverage:      st.cond.coverage,
+		GrantDeclared: len(config.Grants) == 0,
+		AllowMissing:  true, // [loader.Set.Err] reports them, after the plugin's own error
 		Host: starhost.Options{
 			Clock:     func() time.Time { return st.now },
 			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },

@@ -153,6 +153,9 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	if err != nil {
 		return e.settingError(err)
 	}
+	if err := e.declare(); err != nil {
+		return err
+	}
 	world, err := e.world()
 	if err != nil {
 		return err
@@ -170,6 +173,22 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
 	return err
+}
+
+// declare resolves the settings in the permissions that the plugin declares. The config of a
+// project that is not trusted names no host.
+func (e *evaluation) declare() (err error) {
+	settings := e.settingsOf()
+	if !e.config.isVouched(e.source) {
+		settings = e.flagSettings()
+	}
+	if e.plugin.Declared, err = e.manifest.ResolvePermissions(settings); err != nil {
+		return e.locate(err)
+	}
+	if e.GrantDeclared {
+		e.plugin.Granted = e.plugin.Declared
+	}
+	return nil
 }
 
 // recordResult publishes the evaluated plugin, or fails it if the host refused it with err.
@@ -212,6 +231,11 @@ func (e *evaluation) settingsOf() []builtins.Setting {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, builtins.Setting{Key: key, Value: values[key].V, Place: values[key].Place.String()})
 	}
+	return append(list, e.flagSettings()...)
+}
+
+// flagSettings returns the settings of the plugin that flags make.
+func (e *evaluation) flagSettings() (list []builtins.Setting) {
 	for _, s := range e.settings[e.source.Name] {
 		list = append(list, e.flagSetting(s))
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	Coverage *starlark.Coverage
 	// Profile counts the steps and bytes that the lines of plugins spend; nil counts nothing.
 	Profile *starlark.Profile
+	// GrantDeclared grants each plugin all that it declares, for tests.
+	GrantDeclared bool
 	// AllowMissing makes Load return no error if a required plugin is not loaded, for a caller that
 	// calls [Set.Missing].
 	AllowMissing bool

@@ -119,7 +119,7 @@ func (e *evaluation) world() (*effects.World, error) {
 // rights returns the permissions that the plugin declares and those that it is granted. It reads
 // the secrets that the plugin may use, so that starhost can redact them everywhere.
 func (e *evaluation) rights() (declared, granted effects.Grants, err error) {
-	if declared, err = effects.ParseGrants(e.manifest.Permissions); err != nil {
+	if declared, err = effects.ParseGrants(e.plugin.Declared); err != nil {
 		return nil, nil, err
 	}
 	if granted, err = effects.ParseGrants(e.plugin.Granted); err != nil {

@@ -1,0 +1,121 @@
+package builtins
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/errtext"
+	"go.starlark.net/starlark"
+)
+
+// maxPermissions is the most permissions of a plugin, because effects compare them all.
+const maxPermissions = 256
+
+func setPermissions(m *Manifest, v starlark.Value) error {
+	if err := setTexts(&m.Permissions, v); err != nil {
+		return err
+	}
+	if len(m.Permissions) > maxPermissions {
+		return fmt.Errorf("got %d permissions, want at most %d", len(m.Permissions), maxPermissions)
+	}
+	for i, text := range m.Permissions {
+		if err := checkPermission(text); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkPermission checks the form of a permission, in which a setting may stand for the host.
+func checkPermission(text string) error {
+	p, ok := parseHostPermission(text)
+	if !ok {
+		_, err := effects.ParsePermission(text)
+		return err
+	}
+	before := strings.TrimSuffix(strings.TrimSuffix(p.before, "https://"), "http://")
+	atHost := before == "http:" || strings.HasPrefix(before, "http:") && strings.HasSuffix(before, " ")
+	if !atHost || p.after != "" && !strings.HasPrefix(p.after, ":") && !strings.HasPrefix(p.after, "/") {
+		return errtext.Errorf("permission %q: {config.NAME} can only stand for the host, as in http:{config.host}/api/*", text)
+	}
+	if !isIdentifier(p.key) {
+		return errtext.Errorf("permission %q: got setting %q, want a name", text, p.key)
+	}
+	_, err := effects.ParsePermission(p.before + "host" + p.after)
+	return err
+}
+
+// A hostPermission is a permission whose host is the value of a setting: the texts before and after
+// {config.KEY}.
+type hostPermission struct{ before, key, after string }
+
+// parseHostPermission splits a permission. ok is false if it names no setting.
+func parseHostPermission(text string) (p hostPermission, ok bool) {
+	before, rest, ok := strings.Cut(text, "{config.")
+	if !ok {
+		return p, false
+	}
+	p.before = before
+	p.key, p.after, ok = strings.Cut(rest, "}")
+	return p, ok
+}
+
+// checkHostSettings checks that the settings in permissions are declared and are texts.
+func (m *Manifest) checkHostSettings() error {
+	for _, text := range m.Permissions {
+		p, ok := parseHostPermission(text)
+		if !ok {
+			continue
+		}
+		value, declared, _ := m.Config.Get(starlark.String(p.key)) // a text is always hashable
+		if _, isText := value.(starlark.String); !declared || !isText {
+			return call.Errorf("E0302", "plugin: permissions: %s: want a setting of config whose default is a text", errtext.Quote(text)).At(m.Place)
+		}
+	}
+	return nil
+}
+
+// ResolvePermissions returns the permissions with the hosts that the settings name; see
+// [Manifest.Configure]. It omits a permission whose setting is empty. The error has the place of
+// plugin(...).
+func (m *Manifest) ResolvePermissions(settings []Setting) (list []string, err error) {
+	if !slices.ContainsFunc(m.Permissions, func(p string) bool { return strings.Contains(p, "{") }) {
+		return m.Permissions, nil
+	}
+	config, err := m.Configure(settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range m.Permissions {
+		p, ok := parseHostPermission(text)
+		if !ok {
+			list = append(list, text)
+			continue
+		}
+		value, err := config.(starlark.HasAttrs).Attr(p.key)
+		if err != nil {
+			return nil, err
+		}
+		host, _ := starlark.AsString(value)
+		if host == "" {
+			continue
+		}
+		resolved := p.before + host + p.after
+		_, err = effects.ParsePermission("http:" + host)
+		if err == nil && strings.ContainsAny(host, "*? /,@{}") {
+			err = errors.New("want one host without wildcards, methods and a path")
+		}
+		if err == nil {
+			_, err = effects.ParsePermission(resolved)
+		}
+		if err != nil {
+			return nil, call.Errorf("E0303", "setting %s: got %s for the host of %s: %v", p.key, errtext.Quote(host), errtext.Quote(text), err).At(m.Place)
+		}
+		list = append(list, resolved)
+	}
+	return list, nil
+}
