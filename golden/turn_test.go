@@ -34,7 +34,7 @@ func TestTurnBeginsAborted(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"p.star": `register_hook("turn_start", lambda: abort("closed"))`,
 		"golden/p_case.txtar": "-- case.star --\nassert_eq(turn('x').completed, False)\nassert_eq(command('/x').output, '')\nassert_eq(render_template('x:y').prompt, '')\n" +
-			"-- want --\n== turn 1\nabort: closed (p.star:1:14)\n== command /x\nabort: closed (p.star:1:14)\n== render_template x:y\nabort: closed (p.star:1:14)\n",
+			"-- want --\n== turn 1\nabort: closed (p.star:1:42)\n== command /x\nabort: closed (p.star:1:42)\n== render_template x:y\nabort: closed (p.star:1:42)\n",
 	})
 	if s, out := test(t, golden.Options{Dir: dir}); s.Passed != 1 {
 		t.Errorf("got %s", out)

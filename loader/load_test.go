@@ -513,7 +513,7 @@ func TestWarnMode(t *testing.T) {
 	tests := []struct{ name, config, want string }{
 		{"enforced", "", "denied by policy: not today\n"},
 		{"warned of", "-- config.toml --\n[plugin.policy]\nmode = \"warn\"\n",
-			"\npolicy.star:1:14: policy: warn: pre_tool_call page: would deny: not today"},
+			"\npolicy.star:1:44: policy: warn: pre_tool_call page: would deny: not today"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // maxPrepared is the most bytes that all packages together may allocate before main begins. Every
 // run of the program waits for that work. The goal P2c of docs/performance.md is 200 KB; lower this
 // bound whenever a package is removed.
-const maxPrepared = 390_000
+const maxPrepared = 380_000
 
 // preparing lists the packages that allocate 8 KiB or more before main begins, because they fill
 // tables and compile patterns, with the most KiB that each may allocate.
@@ -25,14 +25,18 @@ var preparing = map[string]int{
 	"github.com/gabriel-vasile/mimetype":         48,
 	"github.com/google/jsonschema-go/jsonschema": 128,
 	"github.com/modelcontextprotocol/go-sdk/mcp": 16,
-	"github.com/starhost/starhost/cmd/starhost":  32, // including its tests
-	"github.com/starhost/starhost/starlark":      32,
-	"go.starlark.net/starlark":                   16,
-	"go.yaml.in/yaml/v3":                         48,
-	"mvdan.cc/sh/v3/fileutil":                    16, // 25 µs for two patterns; the printer beside the parser imports it
-	"unicode":                                    16,
-	"vendor/golang.org/x/net/http2/hpack":        16,
+	command:                                 32, // with its tests
+	"github.com/starhost/starhost/starlark": 32,
+	"go.starlark.net/starlark":              16,
+	"go.yaml.in/yaml/v3":                    48,
+	"mvdan.cc/sh/v3/fileutil":               16, // 25 µs for two patterns; the printer beside the parser imports it
+	"unicode":                               16,
+	"vendor/golang.org/x/net/http2/hpack":   16,
 }
+
+// command is the package of the program. maxPrepared does not count it, because the test's program
+// contains its tests.
+const command = "github.com/starhost/starhost/cmd/starhost"
 
 // TestStart bounds the work of packages before main begins, in bytes, because time depends on the
 // machine.
@@ -59,7 +63,9 @@ func TestStart(t *testing.T) {
 			continue // only the tests import it
 		}
 		count++
-		sum += size
+		if name != command { // its tests allocate, too
+			sum += size
+		}
 		switch most, listed := preparing[name]; {
 		case !listed && size >= 8<<10:
 			t.Errorf("%s allocates %d B before main begins, want less than 8 KiB: make what it is when it is needed, or do without the package", name, size)
