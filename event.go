@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -76,20 +77,23 @@ var events = []EventSpec{
 	},
 	{
 		Name: "pre_tool_call", Fires: "the model asked for a tool",
-		Args:    []string{"session_id", "tool", "arguments", "call_id", "plugin"},
+		Args: []string{"session_id", "tool", "arguments", "call", "call_id", "plugin",
+			"user_message", "platform", "roles", "round", "workspace"},
 		Actions: []Action{ActionDeny, ActionAsk, ActionRespond, ActionModify, ActionAbort},
-		Modify:  []string{"arguments"},
+		Modify:  []string{"arguments", "command", "paths"},
 		Guard:   true, Tool: true,
 	},
 	{
 		Name: "approve_tool_call", Fires: "approval is needed",
-		Args:    []string{"session_id", "tool", "arguments", "call_id", "plugin", "reason"},
+		Args: []string{"session_id", "tool", "arguments", "call", "call_id", "plugin", "reason",
+			"user_message", "platform", "roles", "round", "workspace"},
 		Actions: []Action{ActionApprove, ActionDeny, ActionAsk},
 		Guard:   true, Tool: true,
 	},
 	{
 		Name: "post_tool_call", Fires: "the tool returned",
-		Args:    []string{"session_id", "tool", "arguments", "call_id", "plugin", "result", "is_error", "duration_ms"},
+		Args: []string{"session_id", "tool", "arguments", "call", "call_id", "plugin", "result", "is_error", "duration_ms",
+			"user_message", "platform", "roles", "round", "workspace"},
 		Actions: []Action{ActionModify},
 		Modify:  []string{"result"},
 		Tool:    true,
@@ -174,7 +178,11 @@ type Event struct {
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
-	Foreign     bool // Tool is an agent's tool, even if a plugin's tool has the same name
+	Foreign     bool     // Tool is an agent's tool, even if a plugin's tool has the same name
+	Agent       string   // the agent that calls the tool, "" for none
+	ToolKinds   []string // the kinds that a plugin's tool was registered with
+	Workspace   string   // the absolute folder that the agent works in, "" if starhost does not know it
+	Roles       []string // the roles of the session
 	Arguments   json.RawMessage
 	CallID      string
 	Plugin      string // the tool's plugin; in an error event, the failed handler's plugin
@@ -199,6 +207,32 @@ type Event struct {
 
 	// App are the arguments of an event that the program declares.
 	App []AppArg
+
+	describe    func(*Event) *CallInfo // see [Options.Describe]
+	info        *CallInfo              // the description of the call with the arguments describedAs
+	describedAs json.RawMessage
+}
+
+// CallInfo describes the event's tool call with its current arguments. It returns nil for an event
+// that is not about a tool, or without [Options.Describe].
+func (e *Event) CallInfo() *CallInfo {
+	if e.describe == nil || e.Tool == "" {
+		return nil
+	}
+	if e.info == nil || !bytes.Equal(e.describedAs, e.Arguments) {
+		e.info, e.describedAs = e.describe(e), e.Arguments
+	}
+	return e.info
+}
+
+// hasKind reports whether the event's call has one of the kinds. It reports true if the host cannot
+// describe calls, because a guard must see too many calls rather than too few.
+func (e *Event) hasKind(kinds []string) bool {
+	if len(kinds) == 0 {
+		return true
+	}
+	info := e.CallInfo()
+	return info == nil || slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(info.Kinds, k) })
 }
 
 // eventArgs returns a pointer to an argument's field in an Event, by the argument's name.
@@ -216,7 +250,10 @@ var eventArgs = map[string]func(*Event) any{
 	"fragments":     func(e *Event) any { return &e.Fragments },
 	"tool":          func(e *Event) any { return &e.Tool },
 	"arguments":     func(e *Event) any { return &e.Arguments },
+	"call":          func(e *Event) any { info := e.CallInfo(); return &info },
 	"call_id":       func(e *Event) any { return &e.CallID },
+	"roles":         func(e *Event) any { return &e.Roles },
+	"workspace":     func(e *Event) any { return &e.Workspace },
 	"plugin":        func(e *Event) any { return &e.Plugin },
 	"reason":        func(e *Event) any { return &e.Reason },
 	"result":        func(e *Event) any { return &e.Result },
@@ -239,8 +276,8 @@ var eventArgs = map[string]func(*Event) any{
 }
 
 // Arg returns a pointer to the field of the named argument: *string, *bool, *int, *json.RawMessage
-// (a JSON object), *Result, *Usage, *[]string, *[]ToolCall, **Messages, **Tools,
-// **List[fragments.Row], or *AppArg if the program declares the event. It returns nil for an
+// (a JSON object), *Result, *Usage, *[]string, *[]ToolCall, **Messages, **Tools, **CallInfo (a
+// copy), **List[fragments.Row], or *AppArg if the program declares the event. It returns nil for an
 // unknown name.
 func (e *Event) Arg(name string) any {
 	if strings.HasPrefix(e.Name, appPrefix) {

@@ -12,8 +12,9 @@ import (
 )
 
 // NewEvent builds an event from arguments in JSON, so that a program can fire it. Missing arguments
-// are zero, or null if the program declares the event; an unknown argument is an error. If the
-// arguments have an empty plugin, the tool is Foreign.
+// are zero, or null if the program declares the event; an unknown argument is an error. An event
+// about a tool also takes the argument agent. The tool is Foreign if the arguments have an agent or
+// an empty plugin.
 func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
 	spec, err := LookupEvent(name, declared...)
 	if err != nil {
@@ -21,16 +22,22 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 	}
 	e := spec.New()
 	for _, arg := range sortedKeys(args) {
-		if !slices.Contains(spec.Args, arg) {
+		if !slices.Contains(spec.Args, arg) && !(spec.Tool && arg == "agent") {
 			return nil, errtext.Errorf("%s: unknown argument %q%s, it offers %s", name, arg, near.DidYouMean(arg, spec.Args), strings.Join(spec.Args, ", "))
 		}
 		p := e.Arg(arg)
+		switch arg {
+		case "agent":
+			p = &e.Agent
+		case "call":
+			return nil, errtext.Errorf("%s: argument \"call\": starhost makes it from agent, tool, arguments and workspace", name)
+		}
 		if decodeArg(p, args[arg]) != nil {
 			return nil, errtext.Errorf("%s: argument %q: got %s, want %s", name, arg, jsontext.Clip(string(args[arg])), wantedType(p))
 		}
 	}
 	_, given := args["plugin"]
-	e.Foreign = spec.Tool && given && e.Plugin == ""
+	e.Foreign = spec.Tool && (given && e.Plugin == "" || e.Agent != "")
 	e.Result.IsError = e.IsError
 	return e, nil
 }
@@ -74,12 +81,40 @@ func (e *Event) modify(spec *EventSpec, h *Hook, changes map[string]any) error {
 		if !slices.Contains(spec.Modify, name) {
 			return errtext.Errorf("modify: %s cannot change %q%s, it can change %s", spec.Name, name, near.DidYouMean(name, spec.Modify), orList(spec.Modify))
 		}
-		if err := next.setArg(name, changes[name]); err != nil {
+		if err := next.change(spec, name, changes[name]); err != nil {
 			return err
 		}
 	}
 	next.Result = next.Result.attribute(spec.Name, h.plugin, h.Pos)
 	*e = next
+	return nil
+}
+
+// change applies one change. A tool's command and paths are in its arguments.
+func (e *Event) change(spec *EventSpec, name string, value any) error {
+	if !spec.Tool || name != "command" && name != "paths" {
+		return e.setArg(name, value)
+	}
+	values, ok := value.([]string)
+	if text, isText := value.(string); isText && name == "command" {
+		values, ok = []string{text}, true
+	}
+	info := e.CallInfo()
+	switch {
+	case !ok:
+		return errtext.Errorf("modify: %s: got %T, want a string or, for paths, a list of strings", name, value)
+	case info == nil || info.Rewrite == nil:
+		return errtext.Errorf("modify: %s: the host cannot describe calls: change arguments", name)
+	}
+	arguments, err := info.Rewrite(name, values)
+	if err != nil {
+		return errtext.Errorf("modify: %s: %w", name, err)
+	}
+	e.Arguments = arguments
+	changed := e.CallInfo()
+	if name == "command" && changed.Command != values[0] || name == "paths" && !slices.Equal(changed.Paths, values) {
+		return errtext.Errorf("modify: %s: the tool %s would read something else: change arguments", name, e.Tool)
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
@@ -64,10 +65,11 @@ func TestEventArguments(t *testing.T) {
 		Call: func(_ context.Context, _ *starhost.Turn, c starhost.CommandCall) (starhost.Result, error) {
 			return starhost.Result{ForLLM: "sent " + c.Line}, nil
 		}}}
-	h := newHost(t, starhost.Options{Clock: tickingClock(), AppEvents: []starhost.EventSpec{app}}, p, plugin("watch", watch...))
+	describe := func(*starhost.Event) *starhost.CallInfo { return &starhost.CallInfo{Kinds: []string{"other"}} }
+	h := newHost(t, starhost.Options{Clock: tickingClock(), AppEvents: []starhost.EventSpec{app}, Describe: describe}, p, plugin("watch", watch...))
 
 	ctx, cancel := context.WithCancel(context.Background())
-	session := h.NewSession(starhost.SessionConfig{Model: "m"})
+	session := h.NewSession(starhost.SessionConfig{Model: "m", Roles: []string{"dev"}, Workspace: "/w"})
 	replies := scriptedModel{
 		{ToolCalls: []starhost.ToolCall{{ID: "c1", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)}}, Usage: starhost.Usage{Input: 7}},
 		{Content: "done"},
@@ -107,7 +109,9 @@ func TestEventArguments(t *testing.T) {
 			}
 		}
 		for _, name := range spec.Modify {
-			if !slices.Contains(spec.Args, name) || !slices.Contains(spec.Actions, starhost.ActionModify) {
+			inArguments := spec.Tool && (name == "command" || name == "paths")
+			if !inArguments && !slices.Contains(spec.Args, name) ||
+				!slices.Contains(spec.Actions, starhost.ActionModify) {
 				t.Errorf("%s: modify of %s, which the event does not have", spec.Name, name)
 			}
 		}
@@ -149,7 +153,9 @@ func TestNewEvent(t *testing.T) {
 		want  string
 	}{
 		{"nope", nil, `unknown event "nope"`},
-		{pre, raw("tol", `"x"`), `pre_tool_call: unknown argument "tol" (did you mean tool?), it offers session_id, tool, arguments, call_id, plugin`},
+		{pre, raw("tol", `"x"`), `pre_tool_call: unknown argument "tol" (did you mean tool?), it offers session_id, tool, arguments, call, call_id, plugin`},
+		{pre, raw("call", `{}`), `pre_tool_call: argument "call": starhost makes it from agent, tool, arguments and workspace`},
+		{"pre_command", raw("agent", `"codex"`), `pre_command: unknown argument "agent"`},
 		{pre, raw("tool", `3`), `pre_tool_call: argument "tool": got 3, want a string`},
 		{pre, raw("arguments", `[]`), `pre_tool_call: argument "arguments": got [], want an object`},
 		{post, raw("is_error", `"yes"`), `post_tool_call: argument "is_error": got "yes", want true or false`},
@@ -169,7 +175,7 @@ func TestNewEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &starhost.Event{Name: post, Tool: "page", Arguments: json.RawMessage(`{"a":1}`), Result: starhost.Result{ForLLM: "out", IsError: true}, IsError: true, DurationMS: 7}
-	if d := cmp.Diff(want, e); d != "" {
+	if d := cmp.Diff(want, e, cmpopts.IgnoreUnexported(starhost.Event{})); d != "" {
 		t.Errorf("event (-want +got):\n%s", d)
 	}
 	for plugin, want := range map[string]bool{`""`: true, `"ops"`: false} {

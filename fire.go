@@ -39,10 +39,19 @@ func (t *Turn) fillEvent(e *Event) {
 	fillEmpty(&e.SessionID, c.ID)
 	fillEmpty(&e.Model, t.request.Model)
 	fillEmpty(&e.Platform, c.Platform)
+	fillEmpty(&e.Workspace, c.Workspace)
 	fillEmpty(&e.UserMessage, t.words)
 	if tool := t.toolOf(e); tool != nil {
 		fillEmpty(&e.Plugin, tool.plugin)
+		e.ToolKinds = tool.Kinds
 	}
+	if e.Roles == nil {
+		e.Roles = c.Roles
+	}
+	if e.Round == 0 {
+		e.Round = t.round
+	}
+	e.describe = t.host.opts.Describe
 	if len(e.Options) == 0 {
 		e.Options = t.request.Options
 	}
@@ -113,6 +122,9 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 	changed := 0 // number of handlers that ran before the last change of the arguments
 	changer := ""
 	for i, h := range hooks {
+		if !e.hasKind(h.Kind) {
+			continue
+		}
 		before := e.Arguments
 		if err := f.callHook(ctx, h, e, false); err != nil {
 			return err
@@ -122,6 +134,9 @@ func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
 		}
 	}
 	for _, h := range hooks[:changed] {
+		if !e.hasKind(h.Kind) {
+			continue
+		}
 		final := *e
 		if err := f.callHook(ctx, h, &final, true); err != nil {
 			return err

@@ -66,6 +66,10 @@ type Options struct {
 	// Log receives the handlers' log lines and failures in the order of their calls. Nil drops
 	// them. Several sessions may call it at once.
 	Log func(LogLine)
+	// Describe describes the tool call of an event, for hooks that match kinds or read
+	// [Event.CallInfo]. Without it, hooks see calls of all kinds. Several sessions may call it at
+	// once.
+	Describe func(*Event) *CallInfo
 	// Observe receives each decision of a handler, with the plugin and the place, and the event
 	// that it is about, before the next handler runs. It gets copies, so that it cannot change the
 	// answer. Nil drops them. Several sessions may call it at once.

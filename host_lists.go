@@ -16,7 +16,7 @@ func (h *Host) Events() []EventSpec { return slices.Concat(events, h.opts.AppEve
 type HookInfo struct {
 	Event, Plugin string
 	Priority      int
-	Match         []string
+	Match, Kind   []string
 	Pos           Pos
 }
 
@@ -27,16 +27,17 @@ func (h *Host) Hooks() []HookInfo {
 	var infos []HookInfo
 	for i := range r.hooksByEvent {
 		for _, k := range r.hooksByEvent[i].hooks {
-			infos = append(infos, HookInfo{Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match,
-				Pos: k.Pos})
+			infos = append(infos, HookInfo{
+				Event: k.Event, Plugin: k.plugin, Priority: k.Priority, Match: k.Match, Kind: k.Kind, Pos: k.Pos,
+			})
 		}
 	}
 	return infos
 }
 
 // Hears reports whether any hook takes part in an event about a tool or a command ("" for other
-// events). It also reports whether the event needs its session, because one of these hooks is not
-// pure.
+// events), whatever the call's kind. It also reports whether the event needs its session, because
+// one of these hooks is not pure.
 func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	c, err := h.registry.Load().hooksOf(event)
 	if err != nil {

@@ -19,7 +19,7 @@ var rootOrder = []string{
 	// Helpers that need nothing else of the package.
 	"coded.go", "list.go", "names.go", "pos.go", "progress.go",
 	// Values that handlers get and return.
-	"context.go", "message.go", "decision.go", "event.go", "app.go", "template.go",
+	"context.go", "message.go", "decision.go", "call_info.go", "event.go", "app.go", "template.go",
 	// Registrations, and what a plugin can do with them.
 	"endpoint.go", "plugin.go", "event_args.go", "rendering.go",
 	// Traces and records of handler calls.

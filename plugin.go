@@ -72,6 +72,8 @@ type Tool struct {
 	// Timeout is the most wall-clock time of one call. Call's context ends with it, and the call's
 	// result becomes an is_error result. Zero means that the tool has no limit.
 	Timeout time.Duration `json:"-"`
+	// Kinds are the kinds of the tool's calls, which hooks match; none means "other".
+	Kinds []string `json:"-"`
 	// Roles limit the tool to sessions with one of these roles; none means all sessions.
 	Roles []string `json:"-"`
 	// Available says whether a session gets the tool. The host calls it when the session starts,
@@ -145,6 +147,9 @@ type Hook struct {
 	// Match lists globs for the tool's or the command's name; none means all. It must be empty for
 	// events without a tool or a command.
 	Match []string
+	// Kind lists kinds of calls; none means all. The hook runs for calls that have at least one of
+	// them: see [CallInfo]. It must be empty for events without a tool.
+	Kind []string
 	// OnError says which decision a failure of the handler stands for. The zero value means the
 	// event's own rule: a failed guard denies, and the host skips other failed handlers.
 	OnError FailMode

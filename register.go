@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/schema"
 )
 
@@ -134,6 +135,8 @@ func checkTool(p *Plugin, t *Tool) error {
 		return fail(": toolset: got %q, want 1 to 64 of A-Z a-z 0-9 _ -", t.Toolset)
 	case t.Timeout < 0:
 		return fail(": timeout: got %v, want more than nothing", t.Timeout)
+	case unknownKind(t.Kinds) != "":
+		return fail(": %s", unknownKind(t.Kinds))
 	case slices.Contains(t.Roles, ""):
 		return fail(": roles: got an empty name")
 	case t.Override && !matchAny(p.Overrides, t.Name):
@@ -175,6 +178,12 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	if len(h.Match) > 0 && !c.Tool && !c.Command {
 		return newRegistrationError(h.Pos, "hook %s: match: the event is not about a tool or a command", h.Event)
 	}
+	if len(h.Kind) > 0 && !c.Tool {
+		return newRegistrationError(h.Pos, "hook %s: kind: the event is not about a tool", h.Event)
+	}
+	if wrong := unknownKind(h.Kind); wrong != "" {
+		return newRegistrationError(h.Pos, "hook %s: %s", h.Event, wrong)
+	}
 	if err := cmp.Or(checkGlobs("hook "+h.Event+": match", h.Match), checkFailMode(c.EventSpec, h.OnError)); err != nil {
 		return newRegistrationError(h.Pos, "%v", err)
 	}
@@ -184,6 +193,16 @@ func (r *registry) addHook(p *Plugin, h *Hook) error {
 	h.plugin, h.at, h.warn, h.eventSteps, h.restricted = p.Name, h.Pos.String(), p.Warn, p.EventSteps, p.Restricted
 	c.hooks, c.hasMatch = append(c.hooks, h), c.hasMatch || len(h.Match) > 0
 	return nil
+}
+
+// unknownKind describes the first kind that no call can have, "" for none.
+func unknownKind(kinds []string) string {
+	for _, k := range kinds {
+		if !slices.Contains(callKinds, k) {
+			return errtext.Format("kind: got %q%s, want %s", k, near.DidYouMean(k, callKinds), orList(callKinds))
+		}
+	}
+	return ""
 }
 
 func checkFailMode(spec *EventSpec, m FailMode) error {

@@ -22,6 +22,9 @@ type SessionConfig struct {
 	Model string
 	// Roles are the user's roles, to which tools may be limited.
 	Roles []string
+	// Workspace is the absolute folder that the session works in, "" if the program does not know
+	// it.
+	Workspace string
 	// Seed changes the values of ctx.random and ctx.uuid.
 	Seed uint64
 }

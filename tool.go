@@ -127,7 +127,7 @@ func (t *Turn) callTool(ctx context.Context, call ToolCall) (ToolReply, error) {
 		return failedReply(call, problemText(call.Name, p)), nil
 	}
 	e := t.newEvent("pre_tool_call")
-	e.Tool, e.Arguments, e.CallID, e.Plugin = call.Name, call.Arguments, call.ID, tool.plugin
+	e.Tool, e.Arguments, e.CallID, e.Plugin, e.ToolKinds = call.Name, call.Arguments, call.ID, tool.plugin, tool.Kinds
 	out, err := t.fireEvent(ctx, e)
 	reply := ToolReply{Call: call}
 	reply.Call.Arguments = e.Arguments

@@ -157,7 +157,7 @@ func TestCombining(t *testing.T) {
 		{"a decision of another event", echo(), []starhost.Plugin{pluginWith(1, hook(pre, approve))}, nil,
 			"denied by p1: the guard of p1 failed: pre_tool_call: approve is no decision here, want deny, ask, respond, modify or abort"},
 		{"modify of another argument", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Modify("argument", "x")))}, nil,
-			`denied by p1: the guard of p1 failed: modify: pre_tool_call cannot change "argument" (did you mean arguments?), it can change arguments`},
+			`denied by p1: the guard of p1 failed: modify: pre_tool_call cannot change "argument" (did you mean arguments?), it can change arguments, command or paths`},
 		{"modify to another type", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Modify("arguments", 3)))}, nil,
 			"denied by p1: the guard of p1 failed: modify: arguments: got int, want an object"},
 		{"changes of anything but a modify do not count", echo(), []starhost.Plugin{pluginWith(1, hook(pre, starhost.Decision{Action: starhost.ActionAsk, Reason: "r", Changes: args("{}").Changes}))}, yes, `{"text":"hi"}`},

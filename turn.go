@@ -84,7 +84,8 @@ func (t *Turn) newEvent(name string) *Event {
 		Name: name, SessionID: t.session.config.ID, UserMessage: t.words,
 		IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
 		Model:       t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
-		Arguments: emptyObject,
+		Workspace: t.session.config.Workspace, Roles: t.session.config.Roles,
+		Arguments: emptyObject, describe: t.host.opts.Describe,
 	}
 }
 

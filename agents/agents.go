@@ -15,9 +15,11 @@ import (
 
 // An Agent is a program with hooks.
 type Agent struct {
-	// Name is the agent's name on the command line: "claude-code". It is empty for an agent
-	// that starhost has no adapter for.
+	// Name is the agent's name on the command line and in plugins: "claude-code". It is empty for
+	// an agent whose tools starhost does not list.
 	Name string
+	// Served is true if starhost has an adapter for the agent.
+	Served bool
 	// Title is the agent's name in messages: "Claude Code".
 	Title string
 	// ToolPrefix is the text that the agent writes in front of the names of tools from
@@ -36,6 +38,11 @@ type Agent struct {
 	ForeignFields []string
 	// Events are the agent's events.
 	Events []Event
+	// Tools are the agent's own tools.
+	Tools []Tool
+	// MCPPrefix and MCPSeparator form the agent's name for another server's tool: prefix, server,
+	// separator, tool. Both are empty if such names look like those of the agent's own tools.
+	MCPPrefix, MCPSeparator string
 }
 
 // An Event is a hook event of an agent.
@@ -51,7 +58,10 @@ type Event struct {
 }
 
 // All are the agents. If two have an event of one name, messages name the first agent.
-var All = []*Agent{picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm}
+var All = []*Agent{
+	picoclaw, gptme, hermes, hermesGateway, neko, claudeCode, copilot, llm,
+	codex, vscode, cursor, gemini, qwen, droid, goose, windsurf, kiro, cline, openhands, opencode,
+}
 
 // Find returns the agent of a name, or nil.
 func Find(name string) *Agent {

@@ -9,6 +9,7 @@ var claudeCode = &Agent{
 	Name: "claude-code", Title: "Claude Code", ToolPrefix: "mcp__starhost__",
 	Timeout: 30 * time.Second, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_result"},
+	Served:        true, MCPPrefix: "mcp__", MCPSeparator: "__",
 	Events: []Event{
 		{Name: "SessionStart", Ours: "session_start"},
 		{Name: "SessionEnd", Ours: "session_end", Served: true},
@@ -24,5 +25,18 @@ var claudeCode = &Agent{
 		{Name: "StopFailure"}, {Name: "SubagentStart"}, {Name: "SubagentStop"}, {Name: "TaskCompleted"},
 		{Name: "TaskCreated"}, {Name: "TeammateIdle"}, {Name: "UserPromptExpansion"}, {Name: "WorktreeCreate"},
 		{Name: "WorktreeRemove"},
+	},
+	Tools: []Tool{
+		{Names: "Bash PowerShell", Kind: "shell", Command: "command"},
+		{Names: "Read", Kind: "read", Paths: "file_path"},
+		{Names: "NotebookRead", Kind: "read", Paths: "notebook_path"},
+		{Names: "LS", Kind: "read", Paths: "path"},
+		{Names: "Write", Kind: "write", Paths: "file_path", Content: "content"},
+		{Names: "Edit MultiEdit", Kind: "write", Paths: "file_path", Content: "new_string edits.new_string"},
+		{Names: "NotebookEdit", Kind: "write", Paths: "notebook_path", Content: "new_source"},
+		{Names: "Glob Grep", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "WebSearch", Kind: "search", Query: "query"},
+		{Names: "WebFetch", Kind: "fetch", URL: "url"},
+		{Names: "Task Agent", Kind: "agent", Prompt: "prompt"},
 	},
 }

@@ -8,6 +8,7 @@ var copilot = &Agent{
 	Name: "copilot", Title: "Copilot", ToolPrefix: "starhost-",
 	Timeout: 30 * time.Second, BlockCode: 0, FailCode: 0,
 	ForeignFields: []string{"turn_id", "hookEventName", "permission_mode", "tool_response", "extra"},
+	Served:        true, MCPSeparator: "-",
 	Events: []Event{
 		{Name: "userPromptSubmitted", Ours: "turn_start"}, {Name: "UserPromptSubmit", Ours: "turn_start"},
 		{Name: "userPromptTransformed", Ours: "turn_start", Served: true},
@@ -24,5 +25,16 @@ var copilot = &Agent{
 		{Name: "errorOccurred", Ours: "error"}, {Name: "ErrorOccurred", Ours: "error"},
 		{Name: "subagentStart"}, {Name: "SubagentStart"}, {Name: "subagentStop"}, {Name: "SubagentStop"},
 		{Name: "notification"}, {Name: "Notification"},
+	},
+	Tools: []Tool{
+		{Names: "bash powershell", Kind: "shell", Command: "command"},
+		{Names: "write_bash", Kind: "shell", Command: "input"},
+		{Names: "view", Kind: "read", Paths: "path"},
+		{Names: "create", Kind: "write", Paths: "path", Content: "file_text content"},
+		{Names: "edit", Kind: "write", Paths: "path", Content: "new_str"},
+		{Names: "apply_patch", Kind: "write", Patch: "patch input"},
+		{Names: "grep glob", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "web_fetch", Kind: "fetch", URL: "url"},
+		{Names: "task", Kind: "agent", Prompt: "prompt"},
 	},
 }

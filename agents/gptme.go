@@ -3,6 +3,7 @@ package agents
 // gptme spells its events in two ways: as constants of Python, and as their values.
 var gptme = &Agent{
 	Title: "gptme",
+	Name:  "gptme",
 	Events: []Event{
 		{Name: "SESSION_START", Ours: "session_start"},
 		{Name: "SESSION_END", Ours: "session_end"},
@@ -37,5 +38,11 @@ var gptme = &Agent{
 		{Name: "tool.confirm", Ours: "approve_tool_call"},
 		{Name: "file.save.pre", Ours: "pre_file_save"},
 		{Name: "file.save.post", Ours: "post_file_save"},
+	},
+	Tools: []Tool{
+		{Names: "shell", Kind: "shell", Command: "command"},
+		{Names: "read", Kind: "read", Paths: "path"},
+		{Names: "save append", Kind: "write", Paths: "path", Content: "content"},
+		{Names: "patch", Kind: "write", Paths: "path", Content: "patch"},
 	},
 }

@@ -9,6 +9,7 @@ var hermes = &Agent{
 	Name: "hermes", Title: "Hermes", ToolPrefix: "mcp_starhost_",
 	Timeout: time.Minute, BlockCode: 2, FailCode: 1,
 	ForeignFields: []string{"turn_id", "hookEventName", "sessionId", "toolName", "toolArgs", "tool_response", "transcript_path"},
+	Served:        true, MCPPrefix: "mcp_", MCPSeparator: "_",
 	Events: []Event{
 		{Name: "on_session_start", Ours: "session_start"},
 		{Name: "on_session_end", Ours: "session_end"},
@@ -27,6 +28,16 @@ var hermes = &Agent{
 		{Name: "transform_terminal_output", Ours: "post_tool_call"},
 		{Name: "subagent_start"}, {Name: "subagent_stop"}, {Name: "api_request_error"},
 		{Name: "post_approval_response"},
+	},
+	Tools: []Tool{
+		{Names: "terminal", Kind: "shell", Command: "command"},
+		{Names: "read_file", Kind: "read", Paths: "path"},
+		{Names: "write_file", Kind: "write", Paths: "path", Content: "content"},
+		{Names: "patch", Kind: "write", Paths: "path", Patch: "patch", Content: "new_string"},
+		{Names: "search_files", Kind: "search", Query: "pattern", Paths: "path"},
+		{Names: "web_search", Kind: "search", Query: "query"},
+		{Names: "web_extract", Kind: "fetch", URL: "urls"},
+		{Names: "delegate_task", Kind: "agent", Prompt: "goal tasks.goal"},
 	},
 }
 

@@ -7,6 +7,7 @@ import "time"
 var picoclaw = &Agent{
 	Name: "picoclaw", Title: "PicoClaw", ToolPrefix: "mcp_starhost_",
 	Timeout: 5 * time.Second, BlockCode: 0, FailCode: 1,
+	Served: true, MCPPrefix: "mcp_", MCPSeparator: "_",
 	Events: []Event{
 		{Name: "before_llm", Ours: "pre_llm_call"},
 		{Name: "after_llm", Ours: "post_llm_call"},
@@ -18,5 +19,14 @@ var picoclaw = &Agent{
 		{Name: "hook.before_tool", Ours: "pre_tool_call", Served: true},
 		{Name: "hook.after_tool", Ours: "post_tool_call", Served: true},
 		{Name: "hook.approve_tool", Ours: "approve_tool_call", Served: true},
+	},
+	Tools: []Tool{
+		{Names: "exec", Kind: "shell", Command: "command"},
+		{Names: "read_file list_dir", Kind: "read", Paths: "path"},
+		{Names: "write_file append_file", Kind: "write", Paths: "path", Content: "content"},
+		{Names: "edit_file", Kind: "write", Paths: "path", Content: "new_text"},
+		{Names: "web_search", Kind: "search", Query: "query"},
+		{Names: "web_fetch", Kind: "fetch", URL: "url"},
+		{Names: "spawn", Kind: "agent", Prompt: "prompt task"},
 	},
 }

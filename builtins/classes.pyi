@@ -58,6 +58,22 @@ class Response:
     body: Bytes
     def json(self) -> Any: ...
 
+class Call(Mapping[str, Any]):
+    """A tool call in words that fit every agent: a dict that cannot be changed."""
+
+    kind: str
+    kinds: list[str]
+    agent: str | None
+    command: str | None
+    cwd: str | None
+    paths: list[str] | None
+    content: str | None
+    url: str | None
+    query: str | None
+    server: str | None
+    tool: str | None
+    prompt: str | None
+
 class Message(Mapping[str, Any]):
     """A message of the conversation: a dict that cannot be changed."""
 

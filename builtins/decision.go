@@ -146,6 +146,11 @@ func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decisi
 // toChange converts a new value of an event's argument. The host checks whether the event lets
 // hooks change it.
 func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, error) {
+	if spec.Tool && name == "paths" {
+		var list []string
+		err := setTexts(&list, v)
+		return list, err
+	}
 	switch spec.New().Arg(name).(type) {
 	case *string:
 		s, ok := starlark.AsString(v)

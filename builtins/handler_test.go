@@ -38,6 +38,8 @@ func fullEvent(t *testing.T, spec starhost.EventSpec) *starhost.Event {
 			*p = []string{"checkout", "--now"}
 		case *[]starhost.ToolCall:
 			*p = []starhost.ToolCall{{ID: "c1", Name: "page", Arguments: json.RawMessage(`{"team":"checkout"}`)}}
+		case **starhost.CallInfo: // the host makes it
+			e.Tool, e.ToolKinds = "page", []string{"mcp"}
 		case **starhost.Messages:
 			*p = starhost.NewList([]starhost.Message{{Role: "user", Content: fragments.NewText("hi")}})
 		case **starhost.Tools:

@@ -120,6 +120,7 @@ func (s script) load(t testing.TB) (*loadedScript, error) {
 	}
 	l.rec.End()
 	o := starhost.Options{
+		Describe:  builtins.DescribeCalls(nil),
 		Clock:     func() time.Time { return begin },
 		Log:       func(line starhost.LogLine) { l.logs = append(l.logs, line) },
 		AppEvents: s.events,

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/starhost/starhost"
@@ -12,6 +14,7 @@ import (
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/builtins/modules"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/seam"
 	"go.starlark.net/starlark"
 )
@@ -113,18 +116,22 @@ func (s *seconds) Unpack(v starlark.Value) error {
 // registerTool implements
 //
 //	register_tool(handler, name=None, description=None, parameters=None, toolset=None,
-//	              timeout=None, approval="auto", available=None, roles=None, override=False)
+//	              timeout=None, approval="auto", available=None, roles=None, override=False,
+//	              kind=None)
 func registerTool(c call.Call) (starlark.Value, error) {
 	var (
 		handler, available starlark.Callable
 		parameters         *starlark.Dict
 		timeout            seconds
-		roles              stringOrList
+		roles, kind        stringOrList
 		t                  = starhost.Tool{Approval: starhost.ApprovalAuto}
 	)
 	err := c.Bind("handler", &handler, "name??", &t.Name, "description??", &t.Description, "parameters??", &parameters, "toolset??", &t.Toolset,
-		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override)
+		"timeout??", &timeout, "approval??", (*string)(&t.Approval), "available??", &available, "roles??", &roles, "override?", &t.Override, "kind??", &kind)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkKinds(c, kind); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c, listArg{"roles", roles})
@@ -156,12 +163,23 @@ func registerTool(c call.Call) (starlark.Value, error) {
 		return nil, err
 	}
 	r.retainHandler(sig.fn)
-	t.Parameters, t.Timeout, t.Roles, t.Call = schema.raw, time.Duration(timeout), roles, r.toolCall(sig, schema.shape)
+	t.Parameters, t.Timeout, t.Roles, t.Kinds = schema.raw, time.Duration(timeout), roles, kind
+	t.Call = r.toolCall(sig, schema.shape)
 	if schema.valid {
 		seam.MarkDerived(&t)
 	}
 	r.plugin.Tools = append(r.plugin.Tools, t)
 	return starlark.None, c.Pay(20, 4096)
+}
+
+// checkKinds refuses a kind that no call has. A guard with such a kind would never run.
+func checkKinds(c call.Call, kinds []string) error {
+	for _, k := range kinds {
+		if !slices.Contains(agents.Kinds, k) {
+			return c.Fail("E0202", "kind: got %s%s, want one of %s", errtext.Quote(k), near.DidYouMean(k, agents.Kinds), strings.Join(agents.Kinds, ", "))
+		}
+	}
+	return nil
 }
 
 // availability returns the Go function that asks a plugin's handler whether a tool is
@@ -262,16 +280,21 @@ func (r *Recorder) explainReturn(fn *starlark.Function, err error) error {
 
 // registerHook implements
 //
-//	register_hook(event, handler, priority=0, match=None, on_error=None)
+//	register_hook(event, handler, priority=0, match=None, kind=None, on_error=None)
 func registerHook(c call.Call) (starlark.Value, error) {
 	var (
 		event    string
 		handler  starlark.Callable
 		priority int
 		match    stringOrList
+		kind     stringOrList
 		onError  string
 	)
-	if err := c.Bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "on_error??", &onError); err != nil {
+	if err := c.Bind("event", &event, "handler", &handler, "priority?", &priority, "match??", &match, "kind??", &kind,
+		"on_error??", &onError); err != nil {
+		return nil, err
+	}
+	if err := checkKinds(c, kind); err != nil {
 		return nil, err
 	}
 	r, err := startRegistration(c, listArg{"match", match})
@@ -294,7 +317,7 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	}
 	r.retainHandler(sig.fn)
 	r.plugin.Hooks = append(r.plugin.Hooks, starhost.Hook{
-		Event: event, Priority: priority, Match: match, OnError: starhost.FailMode(onError),
+		Event: event, Priority: priority, Match: match, Kind: kind, OnError: starhost.FailMode(onError),
 		Pure: !sig.takesArgument(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
 	})
 	return starlark.None, c.Pay(10, 1024)

@@ -21,7 +21,7 @@ assert_eq(config.team, "checkout")`,
 		Func: declarePlugin,
 	},
 	{
-		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False`,
+		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None`,
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
 Without description, it has the first paragraph of the docstring. parameters is a JSON Schema.
@@ -32,7 +32,8 @@ The function returns a string, a JSON value, None, an attachment or result(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
 available, a function of (ctx) or without parameters, returns True or False when a session
 starts. roles limits the tool to sessions with one of these roles. override = True replaces
-another plugin's tool, with the grant override:NAME.`,
+another plugin's tool, with the grant override:NAME. kind is what the tool's calls do, for hooks
+with a kind: one of shell, write, fetch, read, search, agent, mcp, or a list; without it, other.`,
 		Example: `def greet(name, times = 1):
     """Greets somebody.
 
@@ -47,18 +48,20 @@ register_tool(greet)`,
 		Func: registerTool, Whole: true,
 	},
 	{
-		Name: "register_hook", Params: "event, handler, priority=0, match=None, on_error=None",
+		Name: "register_hook", Params: "event, handler, priority=0, match=None, kind=None, on_error=None",
 		Doc: `Calls a function whenever an event fires.
 The function's parameters name the arguments that it needs. Each event offers some; all offer
 ctx. Lower priorities run first. match is a glob, or a list of globs, on the name of the tool or
-the command. on_error is the effect of an error in the function: "skip", "deny" or "abort". The
+the command. kind is the kind of the tool's call, or a list: shell, write, fetch, read, search,
+agent, mcp, other. Kinds are the same in all agents, but names of tools are not. on_error is the effect of an error in the function: "skip", "deny" or "abort". The
 program declares the events whose names begin with "app.".`,
 		Example: `def no_prod_restarts(tool, arguments):
     if "prod" in arguments.get("cluster", ""):
         return deny("restarts in prod need a change ticket")
 
 assert_eq(no_prod_restarts("restart_pods", {"cluster": "dev-1"}), None)
-register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")`,
+register_hook("pre_tool_call", no_prod_restarts, match = "restart_*")
+register_hook("pre_tool_call", lambda call: ask(call.command), kind = "shell")`,
 		Func: registerHook, Whole: true,
 	},
 	{
@@ -222,7 +225,8 @@ register_hook("pre_tool_call", cached)`,
 		Name: "modify", Params: "**changes",
 		Doc: `Replaces arguments of the event by name.
 Each handler sees the changes of the handlers before it. arguments = ... replaces all arguments
-of a tool. The reference of each event lists the arguments that hooks can change.`,
+of a tool; command = ... and paths = ... replace them in the form that the agent's tool has. The
+reference of each event lists the arguments that hooks can change.`,
 		Example: `def shorter(arguments):
     return modify(arguments = dict(arguments, limit = 10))
 

@@ -23,6 +23,21 @@ them.`,
 register_hook("pre_llm_call", example)`,
 	},
 	{
+		Name: "call",
+		Doc: `The tool call, for hooks that name it: a dict that cannot be changed, with the same keys in all agents.
+call.kinds lists what the call does: shell, write, fetch, read, search, agent, mcp, other.
+call.kind is the first of them. The other keys are agent, command, cwd, paths, content, url,
+query, server, tool (of another MCP server) and prompt; all are attributes too. A key is None
+if the call has no such field, or starhost does not know it. paths are absolute and clean; links
+are not followed, and ~ stays. If no table lists the tool, its arguments decide.`,
+		Example: `def example(call):
+    if "kubectl delete" in call.command:
+        assert_eq(call.command, call["command"])
+        return deny("%s: %s" % (call.agent, call.command))
+
+register_hook("pre_tool_call", example, kind = "shell")`,
+	},
+	{
 		Name: "tools",
 		Doc: `The tools on offer, for hooks that name them: a list of dicts that cannot be changed.
 tools.names is the list of their names. A tool has the keys name, description and

@@ -65,8 +65,8 @@ type typeRow struct{ name, text string }
 
 var types = []typeRow{
 	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str], list[str], dict[str, Any] -> None"},
-	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool -> None"},
-	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | None -> None"},
+	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None -> None"},
+	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
 	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
 	{"register_template_loader", "str, Callable[..., Template] -> None"},
 	{"register_command", "str, Callable[..., Any], str | None, str | list[str], Callable[..., list[str] | None] | None -> None"},
@@ -120,6 +120,7 @@ var types = []typeRow{
 	{"ctx.fs.stat", "str -> Any"},
 	{"ctx.fs.write", "str, str | Bytes -> None"},
 
+	{"call", "Call"},
 	{"messages", "Messages"},
 	{"tools", "Tools"},
 	{"fragments", "FragmentRows"},
@@ -260,6 +261,8 @@ var eventArgs = []Arg{
 	{"model", "str", "The model that the request goes to."},
 	{"platform", "str", `The place of the session: "cli", or a name that the program sets.`},
 	{"user_message", "str", "The user's words."},
+	{"roles", "list[str]", "The roles of the session."},
+	{"workspace", "str", "The absolute folder that the agent works in; empty if starhost does not know it."},
 	{"is_first_turn", "bool", "Whether the session begins with this turn."},
 	{"messages", "Messages", "The conversation."},
 	{"tools", "Tools", "The tools on offer."},
@@ -272,6 +275,7 @@ var eventArgs = []Arg{
 	{"tool_calls", "list[dict[str, Any]]", "The calls that the model asked for: id, name and arguments."},
 	{"tool", "str", "The tool's name."},
 	{"arguments", "dict[str, Any]", "The call's arguments, which cannot be changed in place."},
+	{"call", "Call", "The call in words that fit the tools of every agent: kind, command, paths and so on."},
 	{"call_id", "str", "The id that the model gave to the call."},
 	{"plugin", "str", "The plugin that registered the tool, or for error events the plugin whose handler failed."},
 	{"reason", "str", "The reason why approval is needed."},

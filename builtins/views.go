@@ -49,6 +49,8 @@ func argumentValue(p any) (starlark.Value, error) {
 		return freeze(stringList(*p)), nil
 	case *[]starhost.ToolCall:
 		return callList(*p), nil
+	case **starhost.CallInfo:
+		return callView(*p), nil
 	case **starhost.Messages:
 		return viewOf(*p, &messageKind), nil
 	case **starhost.Tools:

@@ -35,6 +35,9 @@ type Config struct {
 	Tools  ToolsConfig
 	Model  ModelConfig
 	Store  StoreConfig
+	// Kinds describe tools that no agent's table has, by name: the kind of their calls under
+	// "kind", and the places of fields in their arguments under command, paths and so on.
+	Kinds map[string]map[string]string
 	// MCP are servers whose tools starhost offers, by the prefix of the tools' names.
 	MCP map[string]*MCPConfig
 
@@ -292,6 +295,7 @@ func newConfig() *Config {
 		},
 		Tools:  ToolsConfig{Allow: []string{"*"}, MaxResult: 256 << 10},
 		Store:  StoreConfig{URL: "sqlite:"},
+		Kinds:  map[string]map[string]string{},
 		MCP:    map[string]*MCPConfig{},
 		places: map[string]Place{},
 		layers: map[string]string{},

@@ -141,6 +141,9 @@ approval = "auto"
 [mcp.tickets]
 url = "https://tickets.internal/mcp"
 token = "TICKETS_TOKEN"
+[kinds]
+"mcp__desktop__run" = { kind = "shell", command = "cmd" }
+writer = { kind = "write", paths = "target", content = "text" }
 `
 
 func TestParseConfigKnowsAllKeys(t *testing.T) {
@@ -178,6 +181,10 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		Tools: loader.ToolsConfig{Allow: []string{"a*"}, Deny: []string{"b*"}, MaxResult: 300 << 10},
 		Model: loader.ModelConfig{Default: "acme/small"},
 		Store: loader.StoreConfig{URL: "none"},
+		Kinds: map[string]map[string]string{
+			"mcp__desktop__run": {"kind": "shell", "command": "cmd"},
+			"writer":            {"kind": "write", "paths": "target", "content": "text"},
+		},
 		MCP: map[string]*loader.MCPConfig{
 			"github":  {Command: []string{"github-mcp-server", "stdio"}, Dir: "/ops", Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
 			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN"},

@@ -201,6 +201,34 @@ var keyDocs = []Key{
 		Doc: "The database of sessions and fragments. The environment variable STARHOST_STORE wins over it. This version of starhost has no database yet: the values of ctx.store, the aliases and the sha256: ids end with the process, whatever the URL. With none, each use of ctx.store is an error.",
 	},
 	{
+		Name: "kinds.NAME.kind", Example: `kinds.mcp__desktop__run.kind = "shell"`,
+		Doc: "The kind of the calls of a tool that no agent's table has, for guards with a kind. The name is the agent's. Without this setting the arguments decide.",
+	},
+	{
+		Name: "kinds.NAME.command", Example: `kinds.mcp__desktop__run.command = "cmd"`,
+		Doc: "The place of the shell command in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
+		Name: "kinds.NAME.paths", Example: `kinds.mcp__desktop__run.paths = "target"`,
+		Doc: "The place of the paths in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
+		Name: "kinds.NAME.content", Example: `kinds.mcp__desktop__run.content = "text"`,
+		Doc: "The place of the new text of a file in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
+		Name: "kinds.NAME.url", Example: `kinds.mcp__desktop__run.url = "address"`,
+		Doc: "The place of the address in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
+		Name: "kinds.NAME.query", Example: `kinds.mcp__desktop__run.query = "pattern"`,
+		Doc: "The place of the pattern of a search in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
+		Name: "kinds.NAME.prompt", Example: `kinds.mcp__desktop__run.prompt = "task"`,
+		Doc: "The place of the task of a subagent in the tool's arguments: the name of a member, or several with spaces between them. Points lead into objects: input.cmd.",
+	},
+	{
 		Name: "mcp.NAME.command", Example: `mcp.github.command = ["github-mcp-server", "stdio"]`,
 		Doc: "The program of an MCP server, with its arguments. starhost offers its tools as NAME_TOOL. It runs in the folder of the config.",
 	},

@@ -158,7 +158,7 @@ type walker struct {
 }
 
 // userTables are the tables that only the user's and the managed config may have. This version of
-// starhost has none of them but store.
+// starhost has none of them but kinds and store.
 var userTables = []string{"bundles", "kinds", "log", "redact", "status"}
 
 // table collects the settings of a table whose keys the list describes.
@@ -169,7 +169,7 @@ func (w *walker) table(key []string, list []*setting, table map[string]any) {
 		next := narrow(list, len(key), name)
 		inner, isTable := table[name].(map[string]any)
 		switch {
-		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name) && w.layer.project:
+		case len(key) == 0 && slices.Contains(userTables, name) && w.layer.project:
 			w.refused = append(w.refused, Warning{at, toml.Key(sub).String() + " is ignored: " + userOnlyText})
 		case len(next) == 0 && len(key) == 0 && slices.Contains(userTables, name):
 			w.errs = append(w.errs, errorAt(at, "E0602", "unknown key %q: this version of starhost has no [%s]", name, name))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/starlark"
@@ -339,6 +340,9 @@ func (l *loadRun) newHost() error {
 			MaxAttachments: p.MaxAttachments, MaxAttachment: p.MaxAttachment, MaxPixels: p.MaxPixels,
 			MaxTokens: int64(p.MaxTokens), Count: aboutTokens,
 		},
+	}
+	if l.Host.Describe == nil {
+		l.Host.Describe = builtins.DescribeCalls(l.config.Kinds)
 	}
 	l.Host.MaxResult = int(l.config.Tools.MaxResult)
 	l.Host.Tools = starhost.ToolFilter{Allow: l.config.Tools.Allow, Deny: l.config.Tools.Deny}

@@ -81,6 +81,10 @@ func (c *Config) applyManaged() {
 		delete(c.Secrets, name)
 		c.deletePlaces("secrets", name)
 	}
+	for name := range c.managed.alone.Kinds {
+		delete(c.Kinds, name)
+		c.deletePlaces("kinds", name)
+	}
 	for name := range c.managed.alone.MCP {
 		delete(c.MCP, name)
 		c.deletePlaces("mcp", name)

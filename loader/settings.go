@@ -85,6 +85,13 @@ var settings = []*setting{
 	{splitKey("tools.max_result"), ifTrusted, inBytes(value(parseSize, func(c *Config, _ string) *int64 { return &c.Tools.MaxResult }))},
 	{splitKey("model.default"), ifTrusted, value(parseText, func(c *Config, _ string) *string { return &c.Model.Default })},
 	{splitKey("store.url"), userOnly, withoutPassword(value(parseStore, func(c *Config, _ string) *string { return &c.Store.URL }))},
+	{splitKey("kinds.*.kind"), userOnly, kindField(parseWord("shell", "write", "fetch", "read", "search", "agent", "mcp", "other"))},
+	{splitKey("kinds.*.command"), userOnly, kindField(parseText)},
+	{splitKey("kinds.*.paths"), userOnly, kindField(parseText)},
+	{splitKey("kinds.*.content"), userOnly, kindField(parseText)},
+	{splitKey("kinds.*.url"), userOnly, kindField(parseText)},
+	{splitKey("kinds.*.query"), userOnly, kindField(parseText)},
+	{splitKey("kinds.*.prompt"), userOnly, kindField(parseText)},
 	{splitKey("mcp.*.command"), ifTrusted, inFolder(
 		list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Command }),
 		func(c *Config, name string) *string { return &c.MCP[name].Dir },
@@ -108,6 +115,22 @@ func value[T any](parse func(any) (T, error), field func(*Config, string) *T) ac
 		return nil
 	}
 	return access{set, func(c *Config, key []string) any { return *field(c, key[1]) }}
+}
+
+// kindField accesses a text of [kinds.NAME].
+func kindField(parse func(any) (string, error)) access {
+	set := func(c *Config, g layerSetting) error {
+		text, err := parse(g.value)
+		if err != nil {
+			return err
+		}
+		if c.Kinds[g.name()] == nil {
+			c.Kinds[g.name()] = map[string]string{}
+		}
+		c.Kinds[g.name()][g.key[2]] = text
+		return nil
+	}
+	return access{set, func(c *Config, key []string) any { return c.Kinds[key[1]][key[2]] }}
 }
 
 // inFolder also stores the folder of the config that sets a command, because the command runs

@@ -75,6 +75,7 @@ var tables = map[string]func(*Config) []string{
 	"plugin":    func(c *Config) []string { return sortedKeys(c.Plugin) },
 	"grants":    func(c *Config) []string { return sortedKeys(c.Grants) },
 	"secrets":   func(c *Config) []string { return sortedKeys(c.Secrets) },
+	"kinds":     func(c *Config) []string { return sortedKeys(c.Kinds) },
 	"mcp":       func(c *Config) []string { return sortedKeys(c.MCP) },
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/serve/hook"
 )
 
@@ -63,6 +65,63 @@ func TestAgentsPage(t *testing.T) {
 	if diff := cmp.Diff(string(src), got); diff != "" {
 		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsPage -update writes it):\n%s", diff)
 	}
+}
+
+// TestAgentsTools compares the table of tools in docs/agents.md with the agents' rows. With -update
+// it writes the table.
+func TestAgentsTools(t *testing.T) {
+	src, err := os.ReadFile(agentsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(src), "-run AgentsTools -update -->\n")
+	_, after, ok := strings.Cut(rest, "<!-- end of tools -->")
+	if !ok {
+		t.Fatal("docs/agents.md has no place for the table of tools")
+	}
+	got := before + "-run AgentsTools -update -->\n" + toolTable() + "<!-- end of tools -->" + after
+	if *update {
+		if err := os.WriteFile(agentsPage, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(src), got); diff != "" {
+		t.Errorf("docs/agents.md (-as it is +as it should be; go test ./cmd/starhost -run AgentsTools -update writes it):\n%s", diff)
+	}
+}
+
+// toolTable returns a table with a row for each agent and a column for each kind of call.
+func toolTable() string {
+	kinds := agents.Kinds[:slices.Index(agents.Kinds, "mcp")]
+	var b strings.Builder
+	b.WriteString("| agent | name in plugins | " + strings.Join(kinds, " | ") + " | other servers' tools |\n|" + strings.Repeat("---|", 3+len(kinds)) + "\n")
+	for _, a := range agents.All {
+		if a.Name == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | `%s` |", a.Title, a.Name)
+		for _, kind := range kinds {
+			var names []string
+			for _, row := range a.Tools {
+				for name := range strings.FieldsSeq(row.Names) {
+					if name = "`" + name + "`"; row.Kind == kind && !slices.Contains(names, name) {
+						names = append(names, name)
+					}
+				}
+			}
+			b.WriteString(" " + strings.Join(names, ", ") + " |")
+		}
+		server := ""
+		switch {
+		case a.MCPSeparator != "":
+			server = "`" + a.MCPPrefix + "SERVER" + a.MCPSeparator + "TOOL`"
+		case a.MCPPrefix != "":
+			server = "`" + a.MCPPrefix + "TOOL`"
+		}
+		b.WriteString(" " + server + " |\n")
+	}
+	return b.String()
 }
 
 // TestAgentsCodes compares the table of exit codes in docs/agents.md with the agents' rows.

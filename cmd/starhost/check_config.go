@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
 	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/loader"
@@ -40,7 +41,8 @@ func (c *checkRun) checkRegistrations() {
 	}
 }
 
-// checkMatch warns of a hook that matches no tool. It does not warn if the config names MCP
+// checkMatch warns of a hook that matches no tool: neither a plugin's nor an agent's. It does not
+// warn if the config names MCP
 // servers, because their tools are not loaded here. Without a config, tools may come from other
 // plugins, so only a name that is nearly right is a finding.
 func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
@@ -49,6 +51,9 @@ func (c *checkRun) checkMatch(h starhost.HookInfo, tools []string) {
 	}
 	hint := ""
 	for _, glob := range h.Match {
+		if slices.ContainsFunc(agents.All, func(a *agents.Agent) bool { return a.Matches(glob) }) {
+			return
+		}
 		if slices.ContainsFunc(tools, func(tool string) bool { ok, _ := path.Match(glob, tool); return ok }) {
 			return
 		}

@@ -33,7 +33,7 @@ func lintCode(warning string) string {
 // checkCodes explain the codes that only check reports.
 var checkCodes = []starlark.Code{
 	{Code: "E0801", Title: "a hook that matches no tool",
-		Text: "The globs of match= fit the name of no tool that a plugin registers, so the handler never runs. Without a config, other plugins may register the tools, so check reports only names that are nearly right.",
+		Text: "The globs of match= fit the name of no tool that a plugin registers, and of no tool of an agent (see Agents), so the handler never runs. Without a config, other plugins may register the tools, so check reports only names that are nearly right.",
 		Bad:  "def restart_pods():\n    \"\"\"Restarts pods.\"\"\"\n\nregister_tool(restart_pods)\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"), match = \"restart_pod\")\n",
 		Good: "def restart_pods():\n    \"\"\"Restarts pods.\"\"\"\n\nregister_tool(restart_pods)\nregister_hook(\"pre_tool_call\", lambda: deny(\"no\"), match = \"restart_*\")\n"},
 	{Code: "E0802", Title: "a guard that is not required",

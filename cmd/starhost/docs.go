@@ -223,7 +223,7 @@ func argsOf(e starhost.EventSpec) []builtins.Arg {
 func matchDoc(e starhost.EventSpec) string {
 	switch {
 	case e.Tool:
-		return "globs on the tool's name"
+		return "globs on the tool's name, and kind the kinds of its calls"
 	case e.Command:
 		return "globs on the command's name"
 	}

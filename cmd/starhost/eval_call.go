@@ -121,6 +121,7 @@ func eventTypes(name string) (map[string]string, error) {
 	types := map[string]string{}
 	for _, arg := range spec.Args {
 		switch new(starhost.Event).Arg(arg).(type) {
+		case **starhost.CallInfo: // starhost makes it from the other arguments
 		case *string, *starhost.Result:
 			types[arg] = "string"
 		case *bool:
@@ -132,6 +133,9 @@ func eventTypes(name string) (map[string]string, error) {
 		default:
 			types[arg] = "array"
 		}
+	}
+	if spec.Tool {
+		types["agent"] = "string"
 	}
 	return types, nil
 }

@@ -42,7 +42,9 @@ type sessionJSON struct {
 	Platform string   `json:"platform"`
 	Model    string   `json:"model,omitempty"`
 	Roles    []string `json:"roles,omitempty"`
-	Seed     uint64   `json:"-"` // see effects.Header
+	// Workspace is in journals only if a program sets it.
+	Workspace string `json:"workspace,omitempty"`
+	Seed      uint64 `json:"-"` // see effects.Header
 }
 
 // An attachmentData is an attachment with its bytes.

@@ -87,6 +87,7 @@ type hookInfoJSON struct {
 	Plugin   string   `json:"plugin"`
 	Priority int      `json:"priority"`
 	Match    []string `json:"match"`
+	Kind     []string `json:"kind,omitempty"`
 	Pos      string   `json:"pos"`
 }
 
@@ -202,6 +203,9 @@ func hookRows(set *loader.Set) [][]string {
 		if len(h.Match) > 0 {
 			about += ", for " + strings.Join(h.Match, ", ")
 		}
+		if len(h.Kind) > 0 {
+			about += ", kind " + strings.Join(h.Kind, ", ")
+		}
 		rows = append(rows, []string{"hook", h.Event, h.Pos.String(), about})
 	}
 	return rows
@@ -285,7 +289,7 @@ func (a *app) printListJSON(l listing) error {
 	}
 	if l.lists("hooks") {
 		out.Hooks = list(set.Host.Hooks(), func(h *starhost.HookInfo) hookInfoJSON {
-			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Pos.String()}
+			return hookInfoJSON{h.Event, h.Plugin, h.Priority, append([]string{}, h.Match...), h.Kind, h.Pos.String()}
 		})
 	}
 	if l.lists("loaders") {

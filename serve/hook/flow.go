@@ -148,7 +148,7 @@ func (e *Event) hostEvent(name string) *starhost.Event {
 	}
 	return &starhost.Event{
 		Name: name, SessionID: e.session, Tool: e.agent.pluginToolName(e.tool), Foreign: !e.agent.servesTool(e.tool),
-		Arguments: args, CallID: e.callID,
+		Arguments: args, CallID: e.callID, Agent: e.agent.Name, Workspace: e.workspace,
 	}
 }
 

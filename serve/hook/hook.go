@@ -147,6 +147,8 @@ type Event struct {
 	model   string
 	history []starhost.Message // nil if the agent does not send it
 
+	workspace string // the agent's folder, "" if the agent does not send it
+
 	tool     string // in the agent's spelling
 	callID   string
 	args     json.RawMessage
@@ -167,6 +169,7 @@ func (a *Agent) Read(payload []byte) (*Event, error) {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	e.agent = a
+	e.workspace = object(e.raw).textField("cwd")
 	a.renameTools(e.history)
 	return e, nil
 }

@@ -1,0 +1,286 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Kinds are the kinds of calls. If a call has several, the first of them in this order is its kind.
+var Kinds = []string{"shell", "write", "fetch", "read", "search", "agent", "mcp", "other"}
+
+// A Call is a call of a tool, in words that fit every agent. The caller fills in the first group
+// of fields; [Call.Describe] fills in the second one.
+type Call struct {
+	// Agent is the name of the agent that calls the tool, "" if the tool is no agent's.
+	Agent string
+	// Tool is the tool's name in the agent's spelling, Arguments are a JSON object.
+	Tool      string
+	Arguments json.RawMessage
+	// Workspace is the absolute folder that the agent works in, "" if the caller does not know it.
+	Workspace string
+	// Own is true for a plugin's tool. OwnKinds are the kinds that it was registered with.
+	Own      bool
+	OwnKinds []string
+
+	// Kinds has at least one kind.
+	Kinds []string
+	// These fields are empty if the call does not have them.
+	Command, CWD, Content, URL, Query, Server, ServerTool, Prompt string
+	// Paths are absolute and clean, without following links. If the caller does not know the
+	// workspace, relative paths stay relative.
+	Paths []string
+
+	root                    any    // the decoded arguments
+	commandSlots, pathSlots []slot // the places of Command and Paths
+	patched                 bool   // at least one of Paths is in the text of a patch
+}
+
+// Describe finds the call's kinds and fields. mapped are rows for tools that no table has, by name.
+func (c *Call) Describe(mapped map[string]Tool) {
+	d := json.NewDecoder(bytes.NewReader(c.Arguments))
+	d.UseNumber()
+	if err := d.Decode(&c.root); err != nil {
+		c.root = nil // the name alone decides
+	}
+	c.CWD = c.Workspace
+	for _, row := range c.rows(mapped) {
+		c.addRow(&row)
+	}
+	if strings.Contains(c.Command, patchStart) { // the program apply_patch in a shell
+		c.addKind("write")
+		c.addPatch(c.Command)
+	}
+	if len(c.Kinds) == 0 {
+		c.Kinds = []string{"other"}
+	}
+	slices.SortFunc(c.Kinds, func(a, b string) int { return slices.Index(Kinds, a) - slices.Index(Kinds, b) })
+}
+
+// rows returns the rows that describe the call. The agent's own table wins over everything else. If
+// it does not list the tool, the rows of mapped, of other agents and of the arguments decide.
+func (c *Call) rows(mapped map[string]Tool) []Tool {
+	row, isMapped := mapped[c.Tool]
+	if c.Own {
+		return c.ownRows(row, isMapped)
+	}
+	agent := Find(c.Agent)
+	if own := agent.findTool(c.Tool, c.root); own != nil {
+		if own.Kind == "mcp" {
+			return append([]Tool{*own}, c.argumentRows(own.Arguments)...)
+		}
+		return []Tool{*own}
+	}
+	var rows []Tool
+	if server, tool, ok := agent.splitServerTool(c.Tool); ok {
+		c.Server, c.ServerTool = server, tool
+		rows = append(rows, Tool{Kind: "mcp"})
+	}
+	if isMapped {
+		return append(rows, row)
+	}
+	if len(rows) == 0 {
+		for _, other := range All {
+			if listed := other.findTool(c.Tool, c.root); listed != nil && listed.Kind != "mcp" {
+				rows = append(rows, *listed)
+				break
+			}
+		}
+	}
+	return append(rows, c.argumentRows("")...)
+}
+
+// ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with.
+func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
+	for _, kind := range c.OwnKinds {
+		rows = append(rows, registeredRow(kind))
+	}
+	switch {
+	case len(rows) == 0 && isMapped:
+		return []Tool{row}
+	case slices.Contains(c.OwnKinds, "mcp"): // a mounted server's tool
+		c.ServerTool = c.Tool
+		if isMapped {
+			return append(rows, row)
+		}
+		return append(rows, c.argumentRows("")...)
+	}
+	return rows
+}
+
+// registeredRow says where the arguments of a plugin's tool are that was registered with a kind.
+func registeredRow(kind string) Tool {
+	row := Tool{Kind: kind}
+	switch kind {
+	case "shell":
+		row.Command = "command cmd script"
+	case "write":
+		row.Paths, row.Content = "path file_path paths", "content new_string"
+	case "read":
+		row.Paths = "path file_path paths"
+	case "search":
+		row.Query, row.Paths = "query pattern", "path file_path paths"
+	case "fetch":
+		row.URL = "url"
+	case "agent":
+		row.Prompt = "prompt"
+	}
+	return row
+}
+
+// argumentRows returns the rows that the arguments of an unlisted tool stand for. If place is not
+// "", they are in a member of the call's arguments.
+func (c *Call) argumentRows(place string) (rows []Tool) {
+	root, prefix := c.root, ""
+	if place != "" {
+		root, prefix = valueAt(c.root, place), place+"."
+	}
+	has := func(places string) bool { return len(findTexts(root, places)) > 0 }
+	if has("command cmd script") {
+		rows = append(rows, Tool{Kind: "shell", Command: prefixPlaces(prefix, "command cmd script")})
+	}
+	if has("path file_path") && has("content new_string") {
+		paths, content := prefixPlaces(prefix, "path file_path"), prefixPlaces(prefix, "content new_string")
+		rows = append(rows, Tool{Kind: "write", Paths: paths, Content: content})
+	}
+	return rows
+}
+
+// prefixPlaces puts the place of an object in front of places in it.
+func prefixPlaces(prefix, places string) string {
+	if prefix == "" {
+		return places
+	}
+	fields := strings.Fields(places)
+	for i := range fields {
+		fields[i] = prefix + fields[i]
+	}
+	return strings.Join(fields, " ")
+}
+
+// addRow adds the kind and the fields of a row.
+func (c *Call) addRow(row *Tool) {
+	c.addKind(row.Kind)
+	if row.Kind == "shell" {
+		if folder := joinTexts(findTexts(c.root, folderPlaces)); folder != "" {
+			c.CWD = absolute(c.Workspace, folder)
+		}
+	}
+	if row.Command != "" {
+		c.commandSlots = append(c.commandSlots, findCommands(c.root, row.Command)...)
+		c.Command = joinTexts(c.commandSlots)
+	}
+	for _, s := range findTexts(c.root, row.Paths) {
+		c.pathSlots = append(c.pathSlots, s)
+		c.Paths = append(c.Paths, absolute(c.CWD, s.text))
+	}
+	for _, s := range findTexts(c.root, row.Patch) {
+		c.addPatch(s.text)
+		c.Content = joinLines(c.Content, s.text)
+	}
+	for _, f := range []struct {
+		field  *string
+		places string
+	}{
+		{&c.Content, row.Content}, {&c.URL, row.URL}, {&c.Query, row.Query}, {&c.Prompt, row.Prompt},
+		{&c.Server, row.Server}, {&c.ServerTool, row.ServerTool},
+	} {
+		*f.field = joinLines(*f.field, joinTexts(findTexts(c.root, f.places)))
+	}
+}
+
+// folderPlaces are the members in which agents send the folder of a shell command.
+const folderPlaces = "cwd workdir working_dir directory dir_path"
+
+func (c *Call) addKind(kind string) {
+	if !slices.Contains(c.Kinds, kind) {
+		c.Kinds = append(c.Kinds, kind)
+	}
+}
+
+// patchStart is the first line of a patch in the format of apply_patch.
+const patchStart = "*** Begin Patch"
+
+// patchMarks start the lines of a patch that name a file.
+var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ b/", "--- a/"}
+
+// addPatch adds the paths that the text of a patch names.
+func (c *Call) addPatch(text string) {
+	for line := range strings.Lines(text) {
+		for _, mark := range patchMarks {
+			name, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), mark)
+			if !ok {
+				continue
+			}
+			c.patched = true
+			if p := absolute(c.CWD, strings.TrimSpace(name)); !slices.Contains(c.Paths, p) {
+				c.Paths = append(c.Paths, p)
+			}
+		}
+	}
+}
+
+// Rewrite returns the arguments with another command or other paths. name is "command" or "paths";
+// for a command, values has one element. It returns an error if the call has no such field, or if
+// the new value has no place in the arguments.
+func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
+	var targets []slot
+	switch {
+	case name == "command":
+		targets = c.commandSlots
+		if len(targets) == 0 {
+			return nil, errors.New("the call has no command")
+		}
+		if len(targets) > 1 || targets[0].set == nil {
+			return nil, errors.New("the command is not one text in the arguments: change arguments")
+		}
+	case c.patched:
+		return nil, errors.New("the paths are in the text of a patch: change arguments")
+	default:
+		if targets = c.pathSlots; len(targets) != len(values) {
+			return nil, fmt.Errorf("got %d, and the call has %d", len(values), len(targets))
+		}
+	}
+	for i, s := range targets {
+		if name == "paths" && values[i] == c.Paths[i] {
+			continue // the agent's own spelling stays
+		}
+		if s.set == nil {
+			return nil, errors.New("the value has no place in the arguments: change arguments")
+		}
+		s.set(values[i])
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(c.root); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// absolute returns a path relative to a folder as a clean absolute path with slashes. It does not
+// follow links. A path that begins with ~ stays so, because only the agent knows the home folder.
+func absolute(folder, name string) string {
+	if isWindows(folder) || isWindows(name) {
+		folder, name = strings.ReplaceAll(folder, `\`, "/"), strings.ReplaceAll(name, `\`, "/")
+	}
+	name = strings.TrimPrefix(name, "file://")
+	if folder == "" || path.IsAbs(name) || isWindows(name) || name == "~" || strings.HasPrefix(name, "~/") {
+		return path.Clean(name)
+	}
+	return path.Join(folder, name)
+}
+
+// isWindows reports whether a path begins as one of Windows: with a drive or two backslashes.
+func isWindows(name string) bool {
+	if strings.HasPrefix(name, `\\`) {
+		return true
+	}
+	drive := len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/')
+	return drive && (name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
+}

@@ -1,0 +1,193 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
+)
+
+// TestDescribe checks the kinds and fields of calls.
+func TestDescribe(t *testing.T) {
+	patch := "*** Begin Patch\n*** Update File: src/a.go\n*** Move to: src/b.go\n*** Add File: /etc/passwd\n*** End Patch\n"
+	tests := []struct {
+		name, agent, tool, args string
+		want                    agents.Call
+	}{
+		{"a shell command", "claude-code", "Bash", `{"command":"rm -rf x"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "rm -rf x", CWD: "/w"}},
+		{"in another folder", "codex", "exec_command", `{"cmd":"ls","workdir":"../b"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "ls", CWD: "/b"}},
+		{"a list of arguments", "codex", "shell", `{"command":["bash","-lc","rm 'a b'"]}`,
+			agents.Call{Kinds: []string{"shell"}, Command: `bash -lc 'rm '\''a b'\'''`, CWD: "/w"}},
+		{"paths are clean", "claude-code", "Read", `{"file_path":"a/../../etc/./x"}`,
+			agents.Call{Kinds: []string{"read"}, Paths: []string{"/etc/x"}, CWD: "/w"}},
+		{"home stays", "kiro", "fs_read", `{"operations":[{"path":"~/.ssh/../.netrc"},{"path":"b"}]}`,
+			agents.Call{Kinds: []string{"read"}, Paths: []string{"~/.netrc", "/w/b"}, CWD: "/w"}},
+		{"several edits", "claude-code", "MultiEdit", `{"file_path":"/a","edits":[{"new_string":"x"},{"new_string":"y"}]}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/a"}, Content: "x\ny", CWD: "/w"}},
+		{"a patch", "codex", "apply_patch", string(mustMarshal(map[string]string{"input": patch})),
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/src/a.go", "/w/src/b.go", "/etc/passwd"}, Content: patch, CWD: "/w"}},
+		{"a patch in a shell", "codex", "Bash", string(mustMarshal(map[string]string{"command": "apply_patch <<E\n" + patch + "E"})),
+			agents.Call{Kinds: []string{"shell", "write"}, Command: "apply_patch <<E\n" + patch + "E",
+				Paths: []string{"/w/src/a.go", "/w/src/b.go", "/etc/passwd"}, CWD: "/w"}},
+		{"the table wins over the arguments", "kiro", "fs_write", `{"command":"create","path":"a","file_text":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"a row with a condition", "openhands", "file_editor", `{"command":"view","path":"a"}`,
+			agents.Call{Kinds: []string{"read"}, Paths: []string{"/w/a"}, CWD: "/w"}},
+		{"its other row", "openhands", "file_editor", `{"command":"create","path":"a","file_text":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"a request", "claude-code", "WebFetch", `{"url":"https://a"}`,
+			agents.Call{Kinds: []string{"fetch"}, URL: "https://a", CWD: "/w"}},
+		{"a search", "claude-code", "Grep", `{"pattern":"key","path":"src"}`,
+			agents.Call{Kinds: []string{"search"}, Query: "key", Paths: []string{"/w/src"}, CWD: "/w"}},
+		{"a subagent", "claude-code", "Task", `{"prompt":"do it"}`,
+			agents.Call{Kinds: []string{"agent"}, Prompt: "do it", CWD: "/w"}},
+		{"another server", "claude-code", "mcp__wiki__get", `{"id":1}`,
+			agents.Call{Kinds: []string{"mcp"}, Server: "wiki", ServerTool: "get", CWD: "/w"}},
+		{"its command", "gemini", "mcp_desktop_run_it", `{"cmd":"rm x"}`,
+			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "desktop", ServerTool: "run_it", Command: "rm x", CWD: "/w"}},
+		{"copilot's servers", "copilot", "github-mcp-server-list_issues", `{}`,
+			agents.Call{Kinds: []string{"mcp"}, Server: "github-mcp-server", ServerTool: "list_issues", CWD: "/w"}},
+		{"windsurf's servers", "windsurf", "mcp_tool_use", `{"mcp_server_name":"d","mcp_tool_name":"run","mcp_tool_arguments":{"script":"rm x"}}`,
+			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "d", ServerTool: "run", Command: "rm x", CWD: "/w"}},
+		{"an unlisted tool with a command", "claude-code", "NewBash", `{"script":"rm x"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "rm x", CWD: "/w"}},
+		{"an unlisted tool that writes", "claude-code", "NewEdit", `{"file_path":"a","new_string":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"another agent's tool", "claude-code", "create_file", `{"filePath":"a","content":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"another agent's name with a command", "claude-code", "view", `{"path":"a","command":"rm x"}`,
+			agents.Call{Kinds: []string{"shell", "read"}, Paths: []string{"/w/a"}, Command: "rm x", CWD: "/w"}},
+		{"no agent", "", "anything", `{"x":1}`, agents.Call{Kinds: []string{"other"}, CWD: "/w"}},
+		{"a command that is no text", "", "anything", `{"command":{"a":1}}`, agents.Call{Kinds: []string{"other"}, CWD: "/w"}},
+		{"a mapped tool", "claude-code", "mcp__desktop__go", `{"go":{"line":"rm x"}}`,
+			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "desktop", ServerTool: "go", Command: "rm x", CWD: "/w"}},
+		{"the table wins over mapped tools", "claude-code", "Write", `{"file_path":"a","content":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"broken arguments", "claude-code", "Bash", `[`, agents.Call{Kinds: []string{"shell"}, CWD: "/w"}},
+	}
+	mapped := map[string]agents.Tool{"mcp__desktop__go": {Kind: "shell", Command: "go.line"}, "Write": {Kind: "other"}}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := agents.Call{Agent: tt.agent, Tool: tt.tool, Arguments: json.RawMessage(tt.args), Workspace: "/w"}
+			got.Describe(mapped)
+			ignore := cmpopts.IgnoreFields(agents.Call{}, "Agent", "Tool", "Arguments", "Workspace")
+			if diff := cmp.Diff(tt.want, got, ignore, cmpopts.IgnoreUnexported(agents.Call{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDescribeOwn checks calls of plugins' tools: only their registration gives them kinds.
+func TestDescribeOwn(t *testing.T) {
+	tests := []struct {
+		kinds []string
+		args  string
+		want  []string
+	}{
+		{nil, `{"command":"rm"}`, []string{"other"}},
+		{[]string{"shell"}, `{"cmd":"rm"}`, []string{"shell"}},
+		{[]string{"read", "write"}, `{"path":"a"}`, []string{"write", "read"}},
+		{[]string{"mcp"}, `{"command":"rm"}`, []string{"shell", "mcp"}}, // a mounted server's tool
+	}
+	for _, tt := range tests {
+		c := agents.Call{Tool: "x", Arguments: json.RawMessage(tt.args), Own: true, OwnKinds: tt.kinds}
+		if c.Describe(nil); !slices.Equal(c.Kinds, tt.want) {
+			t.Errorf("%v with %s: got %v, want %v", tt.kinds, tt.args, c.Kinds, tt.want)
+		}
+	}
+}
+
+// TestRewrite checks that a command and paths go back into the agent's own form.
+func TestRewrite(t *testing.T) {
+	tests := []struct {
+		agent, tool, args, field string
+		values                   []string
+		want                     string // the arguments, or the error
+	}{
+		{"claude-code", "Bash", `{"command":"rm x","timeout":10000000000000001}`, "command", []string{"ls <x>"}, `{"command":"ls <x>","timeout":10000000000000001}`},
+		{"windsurf", "run_command", `{"command_line":"rm x"}`, "command", []string{"ls"}, `{"command_line":"ls"}`},
+		{"vscode", "create_and_run_task", `{"task":{"command":"rm x","label":"l"}}`, "command", []string{"ls"}, `{"task":{"command":"ls","label":"l"}}`},
+		{"codex", "shell", `{"command":["rm","x"]}`, "command", []string{"ls"}, "the command is not one text in the arguments: change arguments"},
+		{"claude-code", "NewBash", `{"command":"rm x","cmd":"rm y"}`, "command", []string{"ls"}, "the command is not one text in the arguments: change arguments"},
+		{"claude-code", "Read", `{"file_path":"a"}`, "command", []string{"ls"}, "the call has no command"},
+		{"claude-code", "Read", `{"file_path":"a"}`, "paths", []string{"/w/b"}, `{"file_path":"/w/b"}`},
+		{"kiro", "fs_read", `{"operations":[{"path":"./a"},{"path":"b"}]}`, "paths", []string{"/w/a", "/w/c"}, `{"operations":[{"path":"./a"},{"path":"/w/c"}]}`},
+		{"kiro", "fs_read", `{"operations":[{"path":"./a"},{"path":"b"}]}`, "paths", []string{"/w/a"}, "got 1, and the call has 2"},
+		{"copilot", "apply_patch", `{"patch":"*** Begin Patch\n*** Add File: a\n"}`, "paths", []string{"/w/b"}, "the paths are in the text of a patch: change arguments"},
+	}
+	for _, tt := range tests {
+		c := agents.Call{Agent: tt.agent, Tool: tt.tool, Arguments: json.RawMessage(tt.args), Workspace: "/w"}
+		c.Describe(nil)
+		got, err := c.Rewrite(tt.field, tt.values)
+		text := string(got)
+		if err != nil {
+			text = err.Error()
+		}
+		if text != tt.want {
+			t.Errorf("%s %s %v in %s:\n got %s\nwant %s", tt.tool, tt.field, tt.values, tt.args, text, tt.want)
+		}
+	}
+}
+
+// TestTable checks the form of each row.
+func TestTable(t *testing.T) {
+	for _, a := range agents.All {
+		if (a.Name == "") != (len(a.Tools) == 0) {
+			t.Errorf("%s: %d tools under the name %q", a.Title, len(a.Tools), a.Name)
+		}
+		seen := map[string]bool{}
+		for _, row := range a.Tools {
+			if !slices.Contains(agents.Kinds, row.Kind) {
+				t.Errorf("%s: %s: kind %q", a.Name, row.Names, row.Kind)
+			}
+			if row.Command+row.Paths+row.Patch+row.URL+row.Query+row.Prompt+row.Server == "" {
+				t.Errorf("%s: %s: no field", a.Name, row.Names)
+			}
+			for name := range strings.FieldsSeq(row.Names) {
+				if seen[name] {
+					t.Errorf("%s: %s has an earlier row without a condition", a.Name, name)
+				}
+				seen[name] = row.If == ""
+				if !a.Matches(name) || a.Matches(name+"_x") {
+					t.Errorf("%s: Matches does not find %s, or finds more", a.Name, name)
+				}
+			}
+		}
+	}
+}
+
+// TestKinds checks that hooks take the kinds of calls, and no others.
+func TestKinds(t *testing.T) {
+	call := func(context.Context, *starhost.Turn, *starhost.Event) (d starhost.Decision, err error) { return d, nil }
+	hook := func(kind string) error {
+		return starhost.New(starhost.Options{}).Add(starhost.Plugin{Name: "p", Hooks: []starhost.Hook{
+			{Event: "pre_tool_call", Kind: []string{kind}, Call: call},
+		}})
+	}
+	for _, kind := range agents.Kinds {
+		if err := hook(kind); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	err := hook("shel")
+	if err == nil || !strings.Contains(err.Error(), strings.Join(agents.Kinds[:7], ", ")) {
+		t.Errorf("got %v, want all of %v", err, agents.Kinds)
+	}
+}
+
+func mustMarshal(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

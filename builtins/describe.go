@@ -1,0 +1,88 @@
+package builtins
+
+import (
+	"encoding/json"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/agents"
+	"go.starlark.net/starlark"
+)
+
+// DescribeCalls returns the function for [starhost.Options.Describe], which reads the tables of
+// agents. mapped describes tools that no table has, by name: the kind under "kind", and the places
+// of fields, such as "command" and "paths".
+func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *starhost.CallInfo {
+	var rows map[string]agents.Tool // most configs have none
+	for name, places := range mapped {
+		if rows == nil {
+			rows = map[string]agents.Tool{}
+		}
+		rows[name] = agents.Tool{
+			Kind: places["kind"], Command: places["command"], Paths: places["paths"], Content: places["content"],
+			URL: places["url"], Query: places["query"], Prompt: places["prompt"],
+		}
+	}
+	return func(e *starhost.Event) *starhost.CallInfo {
+		given := agents.Call{
+			Agent: e.Agent, Tool: e.Tool, Arguments: e.Arguments, Workspace: e.Workspace,
+			Own: e.Plugin != "" && !e.Foreign, OwnKinds: e.ToolKinds,
+		}
+		c := given
+		c.Describe(rows)
+		if c.ServerTool != "" && c.Server == "" && c.Own {
+			c.Server = e.Plugin
+		}
+		return &starhost.CallInfo{
+			Agent: c.Agent, Kinds: c.Kinds, Command: c.Command, CWD: c.CWD, Paths: c.Paths, Content: c.Content,
+			URL: c.URL, Query: c.Query, Prompt: c.Prompt, Server: c.Server, ServerTool: c.ServerTool,
+			Rewrite: func(name string, values []string) (json.RawMessage, error) {
+				c := given // Rewrite changes the decoded arguments of its call
+				c.Describe(rows)
+				return c.Rewrite(name, values)
+			},
+		}
+	}
+}
+
+// callKind describes the view of a tool call. A field that the call does not have is None.
+var callKind = viewKind[starhost.CallInfo]{
+	item: "call_view",
+	keys: []field[starhost.CallInfo]{
+		textField("kind", func(c *starhost.CallInfo) string { return c.Kinds[0] }),
+		{"kinds", func(c *starhost.CallInfo) starlark.Value { return freeze(stringList(c.Kinds)) }},
+		optionalField("agent", func(c *starhost.CallInfo) string { return c.Agent }),
+		optionalField("command", func(c *starhost.CallInfo) string { return c.Command }),
+		optionalField("cwd", func(c *starhost.CallInfo) string { return c.CWD }),
+		{"paths", func(c *starhost.CallInfo) starlark.Value {
+			if len(c.Paths) == 0 {
+				return starlark.None
+			}
+			return freeze(stringList(c.Paths))
+		}},
+		optionalField("content", func(c *starhost.CallInfo) string { return c.Content }),
+		optionalField("url", func(c *starhost.CallInfo) string { return c.URL }),
+		optionalField("query", func(c *starhost.CallInfo) string { return c.Query }),
+		optionalField("server", func(c *starhost.CallInfo) string { return c.Server }),
+		optionalField("tool", func(c *starhost.CallInfo) string { return c.ServerTool }),
+		optionalField("prompt", func(c *starhost.CallInfo) string { return c.Prompt }),
+	},
+	always: 12,
+}
+
+// optionalField returns a field that is a string, or None if it is empty.
+func optionalField[T any](name string, get func(*T) string) field[T] {
+	return field[T]{name, func(x *T) starlark.Value {
+		if s := get(x); s != "" {
+			return starlark.String(s)
+		}
+		return starlark.None
+	}}
+}
+
+// callView returns the view of a call, None for an event that is not about one.
+func callView(c *starhost.CallInfo) starlark.Value {
+	if c == nil {
+		return starlark.None
+	}
+	return &view[starhost.CallInfo]{kind: &callKind, item: c}
+}
