@@ -15,6 +15,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/timetext"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
@@ -36,8 +37,12 @@ type CaseDriver interface {
 	Command(ctx context.Context, line string) (starhost.CommandReply, error)
 	// RenderTemplate loads a template and fills in the user's words and parameters.
 	RenderTemplate(ctx context.Context, ref, input string, params map[string]string) (starhost.Template, error)
+	// CompleteCommand completes a line such as "/deliver ch".
+	CompleteCommand(ctx context.Context, line string) ([]string, error)
 	// Advance moves the clock that handlers see.
 	Advance(ctx context.Context, d time.Duration) error
+	// SetNow sets the clock that handlers see. It then stands still.
+	SetNow(ctx context.Context, now time.Time) error
 }
 
 // CaseTable returns the entries that only case.star can use, in addition to [Table]. d may be
@@ -99,6 +104,14 @@ Returns .name, .args, and the other fields that call_tool returns.`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseCommand(c, d) },
 		},
 		{
+			Name: "complete_command", Params: "line",
+			Doc: `Completes a line that the user is typing between two turns.
+Returns a list: the names of commands, or what complete= of the line's command returns.`,
+			Example: `assert_eq(complete_command("/gr"), ["/greet"])
+assert_eq(complete_command("/greet A"), ["Ada", "Alan"])`,
+			Func: func(c call.Call) (starlark.Value, error) { return caseComplete(c, d) },
+		},
+		{
 			Name: "render_template", Params: `ref, input="", **params`,
 			Doc: `Loads a template and fills in parameters, and $input with the user's words.
 Returns the template: .prompt and .system as they will be sent, .model, .fragments and
@@ -117,6 +130,14 @@ the other fields of template(...).`,
 			Doc:     "Moves the clock that handlers see forward, from the next turn on.",
 			Example: `assert_eq(advance(hours = 1, minutes = 30), None)`,
 			Func:    func(c call.Call) (starlark.Value, error) { return caseAdvance(c, d) },
+		},
+		{
+			Name: "set_now", Params: "time",
+			Doc: `Sets the clock that handlers see, from the next turn on.
+time is a text as 2026-01-01T00:00:00Z, or a day. The case's section now does the same for its
+first turn.`,
+			Example: `assert_eq(set_now("2026-12-24T23:00:00Z"), None)`,
+			Func:    func(c call.Call) (starlark.Value, error) { return caseSetNow(c, d) },
 		},
 		{
 			Name: "assert_eq", Params: "got, want",
@@ -384,6 +405,31 @@ func caseAdvance(c call.Call, d CaseDriver) (starlark.Value, error) {
 		total += time.Duration(n * float64(u.unit))
 	}
 	_, err := runStep(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.Advance(ctx, total) })
+	return starlark.None, err
+}
+
+func caseComplete(c call.Call, d CaseDriver) (starlark.Value, error) {
+	var line string
+	if err := c.Bind("line", &line); err != nil {
+		return nil, err
+	}
+	list, err := runStep(c, func(ctx context.Context) ([]string, error) { return d.CompleteCommand(ctx, line) })
+	if err != nil {
+		return nil, err
+	}
+	return stringList(list), nil
+}
+
+func caseSetNow(c call.Call, d CaseDriver) (starlark.Value, error) {
+	var text string
+	if err := c.Bind("time", &text); err != nil {
+		return nil, err
+	}
+	now, err := timetext.Parse(text)
+	if err != nil {
+		return nil, c.Fail("E0202", "time: %v", err)
+	}
+	_, err = runStep(c, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.SetNow(ctx, now) })
 	return starlark.None, err
 }
 

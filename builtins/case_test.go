@@ -20,6 +20,7 @@ type driver struct {
 	session  *starhost.Session
 	turn     *starhost.Turn
 	advanced time.Duration
+	now      time.Time
 }
 
 func (d *driver) current(ctx context.Context) *starhost.Turn {
@@ -98,6 +99,19 @@ func (d *driver) RenderTemplate(
 	return tm, err
 }
 
+func (d *driver) CompleteCommand(ctx context.Context, line string) ([]string, error) {
+	if d.turn != nil {
+		d.turn.End(ctx)
+		d.turn = nil
+	}
+	return d.session.Complete(ctx, line)
+}
+
+func (d *driver) SetNow(_ context.Context, now time.Time) error {
+	d.now = now
+	return nil
+}
+
 func (d *driver) Advance(_ context.Context, by time.Duration) error {
 	d.advanced += by
 	return nil
@@ -113,7 +127,11 @@ def echo(text, name = ""):
 
 register_tool(echo)
 register_fragment_loader("runbook", lambda arg: ["Runbook of %s." % arg, attachment(content = "a")])
-register_command("greet", lambda args: "Hello %s." % args[0] if args else fail("whom?"))
+register_command("greet", lambda args: "Hello %s." % args[0] if args else fail("whom?"), complete = lambda typed: complete(typed))
+def complete(typed):
+    if typed == "nobody":
+        fail("nobody is here")
+    return [name for name in ["Ada", "Alan", "Bob"] if name.startswith(typed)]
 register_hook("pre_command", lambda args: deny("not him") if args == ["Bob"] else None)
 register_template_loader("review", lambda arg: template(prompt = "Review this $what in %s." % arg, system = "Be $tone.", defaults = {"tone": "kind"}))
 register_hook("pre_tool_call", lambda arguments: deny("no rm") if arguments.get("text") == "rm" else None)
@@ -225,12 +243,19 @@ tm = render_template("review:Go", what = 5, tone = "brief")
 assert_eq((tm.prompt, tm.system), ("Review this 5 in Go.", "Be brief."))
 assert_eq(render_template("review:Go", "words", what = True).prompt, "Review this true in Go.\nwords")
 advance(seconds = 1, minutes = 1.5, hours = 1, days = 2)
+set_now("2026-12-24T23:00:00+01:00")
+assert_eq(complete_command("/"), ["/greet"])
+assert_eq(complete_command("/greet A"), ["Ada", "Alan"])
+assert_eq(complete_command("/none x"), [])
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(49*time.Hour+91*time.Second, d.advanced); diff != "" {
 		t.Errorf("advanced (-want +got):\n%s", diff)
+	}
+	if now := d.now.Format(time.RFC3339); now != "2026-12-24T23:00:00+01:00" {
+		t.Errorf("now: got %s", now)
 	}
 }
 
@@ -275,6 +300,10 @@ func TestCaseErrors(t *testing.T) {
 		{`advance(hours = -1)`, "E0202", `advance: hours: got -1, want a number from 0 to 1e9`},
 		{`advance(hours = "1")`, "E0202", `advance: hours: got "1", want a number from 0 to 1e9`},
 		{`advance(weeks = 1)`, "E0203", `advance: unexpected keyword argument "weeks", it takes seconds, minutes, hours, days`},
+		{`set_now("noon")`, "E0202", `set_now: time: got "noon", want a time as 2026-01-01T00:00:00Z, or a day`},
+		{`set_now()`, "E0201", `set_now: missing argument for time`},
+		{`complete_command()`, "E0201", `complete_command: missing argument for line`},
+		{`complete_command("/greet nobody")`, "E0301", `fail: nobody is here`},
 		{`register_hook("turn_start", lambda: None)`, "E0304", `register_hook: this file is no plugin: only a plugin registers`},
 		{`plugin()`, "E0304", `plugin: this file is no plugin: only a plugin registers`},
 		{`files.read("x")`, "E0316", `files.read: this file is no plugin: only a plugin has files`},

@@ -238,6 +238,8 @@ var types = []typeRow{
 	{"render_template", "str, str, Any -> Template"},
 	{"load_fragments", "str -> list[Any]"},
 	{"advance", "int, int, int, int -> None"},
+	{"set_now", "string -> None"},
+	{"complete_command", "string -> list[string]"},
 	{"assert_eq", "Any, Any -> None"},
 	{"assert_contains", "Any, Any -> None"},
 	{"assert_fails", "Callable[[], Any], str -> str"},

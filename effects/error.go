@@ -179,7 +179,7 @@ var codes = []Code{
 	},
 	{
 		Code: "E0515", Title: "not a journal",
-		Text: "A journal is JSON lines: a header, then one effect a line with its reply or error. A golden case's effects.jsonl is the same without header, lane and plugin.",
+		Text: "A journal is JSON lines: a header, then one effect a line with its reply or error. A golden case's effects.jsonl is the same without header, lane and plugin. A line with an error has \"error\":{\"message\":\"connection refused\"} in place of the reply.",
 		Bad:  `{"http.gte":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
 		Good: `{"http.get":{"url":"https://pager.internal/oncall"},"reply":{"status":200,"body":"Ada"}}`,
 	},

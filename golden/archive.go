@@ -8,10 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/internal/timetext"
 )
 
 // These are the sections that a case may have: files, and folders with any files in them.
@@ -21,6 +23,7 @@ const (
 	envSection    = "env"
 	effectsFile   = "effects.jsonl"
 	eventsFile    = "events.jsonl"
+	nowSection    = "now"
 	wantSection   = "want"
 	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
@@ -31,7 +34,9 @@ const (
 const base64Suffix = ".base64"
 
 var (
-	fileSections   = []string{scriptSection, configSection, envSection, effectsFile, eventsFile, wantSection}
+	fileSections = []string{
+		scriptSection, configSection, envSection, effectsFile, eventsFile, nowSection, wantSection,
+	}
 	folderSections = []string{fragmentsDir, pluginsDir, workspaceDir}
 )
 
@@ -172,6 +177,18 @@ func (a *archive) env() (map[string]string, error) {
 		vars[name] = value
 	}
 	return vars, nil
+}
+
+// now returns the time at the start of the case.
+func (a *archive) now() (time.Time, error) {
+	if !a.has(nowSection) {
+		return startTime, nil
+	}
+	now, err := timetext.Parse(strings.TrimSpace(string(a.text(nowSection))))
+	if err != nil {
+		return now, fmt.Errorf("%s: %w", nowSection, err)
+	}
+	return now, nil
 }
 
 // isVariable reports whether a text can be the name of an environment variable.

@@ -15,9 +15,13 @@
 //	config.toml     the operator's config, and the only one; its paths begin at the
 //	                case's folder
 //	env             lines NAME=VALUE: environment variables
+//	now             the time at the start, as 2026-03-01T09:00:00Z, or a day
 //	effects.jsonl   replies to effects, in the lines of a journal; a case never does
 //	                http and exec, so it fails if it does not answer them; Record
-//	                does each of them once and writes it
+//	                does each of them once and writes it. A line is an effect and
+//	                its reply, or the error with which it fails:
+//	                {"http.get":{"url":"https://x.test/"},"reply":{"status":200,"body":""}}
+//	                {"exec":{"argv":["date"]},"error":{"message":"no such program"}}
 //	events.jsonl    the app.* events that the program around the plugins declares, a
 //	                line each; fire fires them:
 //	                {"name":"app.deploy","args":["service"],"actions":["deny"]}
@@ -30,15 +34,15 @@
 //	                of a case without a plugin beside it
 //
 // Any other section is an error. A plugin's file, a fragment, a file of the workspace, a
-// variable, an effect or an event that nothing reads is an error too, because the case would be
-// the same without it. Prune removes such parts.
+// variable, a time, an effect or an event that nothing reads is an error too, because the case
+// would be the same without it. Prune removes such parts.
 //
 // A plugin is granted the permissions that it declares, unless config.toml has grants (NAME =
 // [] grants nothing). An environment variable or secret NAME that env does not set has the
 // value test-NAME. All steps share one session of the platform "test", and one store. A turn
-// lasts from one prompt step to the next, to a step that fails, or to a step that advances the
-// time. The time begins at 2026-01-01T00:00:00Z. A step outside of a turn begins a turn with an
-// empty message.
+// lasts from one prompt step to the next, to a step that fails, or to a step that advances or
+// sets the time. The time begins at 2026-01-01T00:00:00Z, unless now has another. A step outside
+// of a turn begins a turn with an empty message.
 //
 // # Output
 //

@@ -39,6 +39,8 @@ func TestEffects(t *testing.T) {
 	}{
 		{"answered", call + "-- effects.jsonl --\n\n" + ada + want, []string{"1 case: 1 passed\n"}},
 		{"with a secret", call + "-- env --\nPAGER_TOKEN=abc\n-- effects.jsonl --\n" + ada + want, []string{"1 case: 1 passed\n"}},
+		{"an error", call + "-- effects.jsonl --\n" + `{"http.get":{"url":"https://pager.internal/checkout"},"error":{"message":"connection refused"}}` + "\n",
+			[]string{"| error: \"tool on_call failed: p.star:9:24: connection refused\"\n"}},
 		{"not answered", call, []string{"FAILED p.star::p_case", line + `checkout","headers":{"Authorization":"Bearer <secret PAGER_TOKEN>"}},"reply":{"status":200,"body":""}} [E0517]`,
 			"\n  help: starhost docs E0517\n  help: starhost test --record p.star::p_case\n"}},
 		{"not answered to a hook", "-- case.star --\nprompt(\"hi\")\n", []string{line + "all\"", "--record p.star::p_case\n"}},

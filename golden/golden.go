@@ -294,7 +294,9 @@ func (s *Summary) Text() string {
 }
 
 // describe returns the case's heading, its prose and its Text.
-func (r *Result) describe() string {
+func (r *Result) describe() string { return texttable.Escape(r.text()) }
+
+func (r *Result) text() string {
 	text := texttable.EscapeLine(fmt.Sprintf("%s %s (%s)", strings.ToUpper(string(r.Status)), r.Name, r.File)) + "\n"
 	for line := range strings.Lines(r.Prose) {
 		text += strings.TrimRight("  "+line, " \r\n") + "\n"

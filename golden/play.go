@@ -28,11 +28,15 @@ type play struct {
 	session *starhost.Session
 	turn    *starhost.Turn // the current turn, or nil
 	now     time.Time
-	prompts int
-	turns   int
-	sent    []string // the texts that the previous prompt sent, by message
-	logs    []starhost.LogLine
-	out     strings.Builder
+	isSet   bool // a step set now
+
+	usedNow    bool // a handler read the time
+	clockReads int  // calls of the host's clock, by handlers and to measure times
+	prompts    int
+	turns      int
+	sent       []string // the texts that the previous prompt sent, by message
+	logs       []starhost.LogLine
+	out        strings.Builder
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
@@ -129,9 +133,16 @@ func (p *play) recordUnanswered(failures ...error) {
 	}
 }
 
+// recordNow records whether a handler of a turn read the time.
+func (p *play) recordNow(t *starhost.Turn) {
+	_, asked := t.FirstNow()
+	p.usedNow = p.usedNow || asked
+}
+
 func (p *play) endTurn() {
 	if p.turn != nil {
 		p.turn.End(p.ctx)
+		p.recordNow(p.turn)
 		p.recordUnanswered(p.turn.Errors()...)
 		p.turn = nil
 	}
@@ -217,5 +228,12 @@ func (p *play) LoadFragments(_ context.Context, ref string) (starhost.Context, e
 func (p *play) Advance(_ context.Context, d time.Duration) error {
 	p.endTurn()
 	p.now = p.now.Add(d)
+	return nil
+}
+
+// SetNow sets the time, and ends the turn.
+func (p *play) SetNow(_ context.Context, now time.Time) error {
+	p.endTurn()
+	p.now, p.isSet = now, true
 	return nil
 }

@@ -46,6 +46,7 @@ func (p *play) Turn(_ context.Context, r starhost.Request, replies []starhost.Re
 	result, err := p.session.Turn(p.ctx, r, m)
 	if result != nil {
 		p.recordUnanswered(result.Turn.Errors()...)
+		p.recordNow(result.Turn)
 	}
 	switch {
 	case m.err != nil:
@@ -75,6 +76,23 @@ func (p *play) Command(_ context.Context, line string) (starhost.CommandReply, e
 		text = decisionText(*reply.Denied)
 	}
 	return reply, p.print(heading, text+hooksText(t.Hooks()[before:]))
+}
+
+// CompleteCommand completes a line that begins with a slash. It ends the turn, because the user
+// types between two turns.
+func (p *play) CompleteCommand(_ context.Context, line string) ([]string, error) {
+	heading, before := "complete_command "+texttable.OneLine(line), p.clockReads
+	p.endTurn()
+	list, err := p.session.Complete(p.ctx, line)
+	p.usedNow = p.usedNow || p.clockReads > before
+	if err != nil {
+		return nil, p.printFailure(heading, err)
+	}
+	text := ""
+	for _, word := range list {
+		text += quote(word)
+	}
+	return list, p.print(heading, text)
 }
 
 // RenderTemplate loads a template and fills it in. It does not resolve the template's

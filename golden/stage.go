@@ -98,7 +98,11 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	st.play = play{ctx: ctx, now: startTime, env: env}
+	now, err := c.now()
+	if err != nil {
+		return outcome{err: err}
+	}
+	st.play = play{ctx: ctx, now: now, env: env}
 	st.out.Grow(len(c.text(wantSection)))
 	st.store.MemoryKV = new(effects.MemoryKV)
 	if err := st.workspace.reset(c.filesIn(workspaceDir)); err != nil {
@@ -118,8 +122,8 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}
 }
 
-// unused returns the parts that nothing read: plugins, fragments, files, variables, effects and
-// events, in this order.
+// unused returns the parts that nothing read: plugins, fragments, files, variables, the time,
+// effects and events, in this order.
 func (st *stage) unused(c *testCase, h *loadedHost) []part {
 	var list []part
 	for _, name := range c.unreadFiles() {
@@ -135,6 +139,9 @@ func (st *stage) unused(c *testCase, h *loadedHost) []part {
 		if !st.usedVariables[name] {
 			list = append(list, part{section: envSection, variable: name})
 		}
+	}
+	if !st.usedNow && c.has(nowSection) {
+		list = append(list, part{section: nowSection})
 	}
 	for _, u := range h.answers.Unused() {
 		list = append(list, part{section: effectsFile, line: u.Line})
@@ -192,7 +199,7 @@ func (st *stage) load(ctx context.Context, c *testCase, h *loadedHost) (set *loa
 		GrantDeclared: len(config.Grants) == 0,
 		AllowMissing:  true, // [loader.Set.Err] reports them, after the plugin's own error
 		Host: starhost.Options{
-			Clock:     func() time.Time { return st.now },
+			Clock:     func() time.Time { st.clockReads++; return st.now },
 			Log:       func(l starhost.LogLine) { st.logs = append(st.logs, l) },
 			Workers:   st.cond.workers,
 			Fragments: &st.fragments,

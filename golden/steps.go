@@ -20,8 +20,14 @@ func (s *Steps) SetContext(ctx context.Context) { s.ctx = ctx }
 // CurrentTurn returns the current turn, or begins one with an empty message.
 func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
 
-// Elapsed returns the time by which steps have advanced the clock.
-func (s *Steps) Elapsed() time.Duration { return s.now.Sub(time.Time{}) }
+// Now returns the time of handlers: the time that a step set, else that of clock. Steps may have
+// advanced either.
+func (s *Steps) Now(clock func() time.Time) time.Time {
+	if s.isSet {
+		return s.now
+	}
+	return clock().Add(s.now.Sub(time.Time{}))
+}
 
 // TakeOutput returns the output since its last call.
 func (s *Steps) TakeOutput() string {

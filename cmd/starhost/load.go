@@ -15,6 +15,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/timetext"
 	"github.com/starhost/starhost/loader"
 )
 
@@ -209,12 +210,11 @@ func (f *loadFlags) clock() (func() time.Time, error) {
 	if f.now == "" {
 		return nil, nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, f.now); err == nil {
-			return func() time.Time { return t }, nil
-		}
+	t, err := timetext.Parse(f.now)
+	if err != nil {
+		return nil, usagef("--now: %v", err)
 	}
-	return nil, usagef("--now: got %q, want a time as 2026-01-01T00:00:00Z, or a day", f.now)
+	return func() time.Time { return t }, nil
 }
 
 // warn adds the warnings of loading. With --strict it makes all warnings errors.

@@ -130,7 +130,7 @@ func (c *console) configureHost(f *replFlags, o *loader.Options) {
 		if c.steps == nil { // while plugins are loaded
 			return clock()
 		}
-		return clock().Add(c.steps.Elapsed())
+		return c.steps.Now(clock)
 	}
 }
 
