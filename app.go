@@ -22,7 +22,7 @@ func (s *EventSpec) blank() []AppArg {
 	}
 	args := make([]AppArg, len(s.Args))
 	for i, name := range s.Args {
-		args[i] = AppArg{name, json.RawMessage("null")}
+		args[i] = AppArg{Name: name, Value: json.RawMessage("null")}
 	}
 	return args
 }
@@ -48,7 +48,21 @@ func (s *EventSpec) complete(e *Event) error {
 }
 
 // appActions are the actions that a declared event may allow.
-var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, ActionAbort}
+var appActions = []Action{ActionContext, ActionModify, ActionDeny, ActionAsk, ActionAbort, ActionValue}
+
+// maxValue is the most bytes of JSON that a handler of a declared event may return.
+const maxValue = 64 << 10
+
+// checkValue returns why a handler cannot return a value, or nil.
+func checkValue(v json.RawMessage) error {
+	switch {
+	case len(v) > maxValue:
+		return errtext.Errorf("value: got %d bytes of JSON, want at most %d", len(v), maxValue)
+	case !json.Valid(v):
+		return errtext.Errorf("value: got %s, want JSON", jsontext.Clip(string(v)))
+	}
+	return nil
+}
 
 // checkApp returns why a program cannot declare the event, or nil.
 func (s *EventSpec) checkApp() error {
@@ -72,6 +86,12 @@ func (s *EventSpec) checkApp() error {
 		if !slices.Contains(s.Args, arg) || !slices.Contains(s.Actions, ActionModify) {
 			return errtext.Errorf("event %s: modify %q: want an argument of an event that may be modified", s.Name, arg)
 		}
+	}
+	if slices.Contains(s.Actions, ActionValue) && slices.Contains(s.Actions, ActionContext) {
+		return errtext.Errorf("event %s: a string would be both context and a value, so the event may accept only one", s.Name)
+	}
+	if s.Plugin != "" && !strings.HasPrefix(s.Name, appPrefix+s.Plugin+".") {
+		return errtext.Errorf("event %q: plugin %s declares only events app.%s.NAME", s.Name, s.Plugin, s.Plugin)
 	}
 	if s.Guard && !slices.Contains(s.Actions, ActionDeny) {
 		return errtext.Errorf("event %s: a guard's failure denies, so the event must accept a deny", s.Name)

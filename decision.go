@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +26,7 @@ const (
 	ActionRespond Action = "respond" // the call is answered without running
 	ActionModify  Action = "modify"  // arguments of the event are replaced
 	ActionContext Action = "context" // something to merge into the prompt
+	ActionValue   Action = "value"   // a value for the caller of an event that a program declares
 	ActionError   Action = "error"   // in traces only: the handler failed
 	// ActionWouldDeny replaces a deny if the plugin only warns: see [Plugin.Warn]. Its other
 	// decisions become "would ask", "would modify" and so on, with the detail as the Reason.
@@ -37,8 +39,11 @@ func actionNames(actions []Action) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
 		names[i] = string(a)
-		if a == ActionContext {
+		switch a {
+		case ActionContext:
 			names[i] = "context (a string, fragments, attachments)"
+		case ActionValue:
+			names[i] = "a JSON value"
 		}
 	}
 	return orList(names)
@@ -56,6 +61,8 @@ type Decision struct {
 	Result *Result
 	// Context is the context to merge.
 	Context Context
+	// Value is the value, any JSON of at most 64 KiB.
+	Value json.RawMessage
 	// Plugin is the handler's plugin; the host sets it.
 	Plugin string
 	// Pos is the place that decides: of the call of deny(...), ask(...) and so on. If the handler
@@ -86,6 +93,11 @@ func (d *Decision) refuses() bool {
 	return d.Action == ActionDeny || d.Action == ActionAsk || d.Action == ActionAbort
 }
 
+// decides reports whether the decision has an effect beyond offering context or a value.
+func (d *Decision) decides() bool {
+	return d.Action != ActionNone && d.Action != ActionContext && d.Action != ActionValue
+}
+
 // soften turns a decision into one without effect, which says what the plugin would do.
 func (d *Decision) soften() {
 	*d = Decision{Action: "would " + d.Action, Reason: d.detail(), Pos: d.Pos}
@@ -100,6 +112,8 @@ func (d *Decision) detail() string {
 		return strings.Join(sortedKeys(d.Changes), ", ")
 	case ActionRespond:
 		return strconv.Itoa(len(d.Result.ForLLM)) + " B"
+	case ActionValue:
+		return strconv.Itoa(len(d.Value)) + " B" // reports must not show the value, which can be secret
 	}
 	return d.Reason
 }

@@ -27,6 +27,8 @@ type EventSpec struct {
 	Guard bool
 	// Tool and Command say that the event is about a tool or a command, whose name hooks may match.
 	Tool, Command bool
+	// Plugin is the plugin that declares the event and may fire it by ctx.fire, or "".
+	Plugin string
 }
 
 // Events returns the events of the host in the order of plugin-api.md. A program adds events by
@@ -147,7 +149,7 @@ func LookupEvent(name string, declared ...EventSpec) (*EventSpec, error) {
 		return nil, errtext.Errorf("unknown event %q%s", name, hint)
 	}
 	if strings.HasPrefix(name, appPrefix) {
-		return nil, errtext.Errorf("unknown event %q: events app.* are those that the program declares", name)
+		return nil, errtext.Errorf("unknown event %q: events app.* are those that the program or a plugin declares", name)
 	}
 	return nil, errtext.Errorf("unknown event %q, want one of %s", name, strings.Join(names, ", "))
 }
@@ -159,6 +161,17 @@ const appPrefix = "app."
 type AppArg struct {
 	Name  string
 	Value json.RawMessage // any JSON; empty means null
+
+	view any // see sharedView
+}
+
+// sharedView returns the view that the first call made. The handlers of an event share it, so that
+// a large value is decoded once and not once for each of a thousand handlers.
+func (a *AppArg) sharedView(newView func() any) any {
+	if a.view == nil {
+		a.view = newView()
+	}
+	return a.view
 }
 
 // An Event is one firing of an event, with a field for every argument that any event has. A field

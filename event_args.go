@@ -143,6 +143,7 @@ func (e *Event) setArg(name string, value any) error {
 	case *AppArg:
 		v, _ := value.(json.RawMessage)
 		ok = json.Valid(v) && assign(&p.Value, value)
+		p.view = nil
 	case *Result:
 		if ok = assign(&p.ForLLM, value); !ok && assign(p, value) {
 			e.IsError, ok = p.IsError, true

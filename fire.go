@@ -2,6 +2,7 @@ package starhost
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -14,13 +15,14 @@ import (
 
 // Fire runs the handlers of one event for a program that declares events or saves files. It returns
 // their decisions; modifications are in e. It fills in fields of the session, the turn and the tool
-// that are empty in e. An abort is an outcome and not an error.
+// that are empty in e. An abort is an outcome and not an error. The error is ErrDepth if too many
+// handlers wait for each other.
 func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 	c, err := t.registry.hooksOf(e.Name)
 	if err != nil {
 		return out, err
 	}
-	if err := c.complete(e); err != nil {
+	if err := cmp.Or(c.complete(e), checkDepth(ctx)); err != nil {
 		return out, err
 	}
 	t.fillEvent(e)
@@ -226,7 +228,7 @@ func (f *eventRun) applyDecision(
 	if d.Pos == (Pos{}) {
 		d.Pos = h.Pos
 	}
-	if h.warn && d.Action != ActionNone && d.Action != ActionContext && (!again || d.refuses()) {
+	if h.warn && d.decides() && (!again || d.refuses()) {
 		d.soften()
 		text := strings.TrimSpace(e.Name+" "+e.subject()) + ": " + string(d.Action) + ": " + d.Reason
 		text = strings.TrimSuffix(text, ": ")
@@ -289,6 +291,9 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	if d.Action != ActionModify {
 		d.Changes = nil
 	}
+	if d.Action != ActionValue {
+		d.Value = nil
+	}
 	if d.Action != ActionRespond {
 		d.Result = nil
 	}
@@ -296,6 +301,8 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	case ActionContext:
 		d.Context = d.Context.attribute(e.Name, h.plugin, h.at)
 		return t.checkContext(&d.Context)
+	case ActionValue:
+		return checkValue(d.Value)
 	case ActionModify:
 		if h.warn { // the check does not change the event
 			scratch := *e

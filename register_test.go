@@ -59,7 +59,7 @@ func TestAddRefusesMore(t *testing.T) {
 		{"override without a grant", toolOf("new", starhost.Tool{Override: true}), `new.star:2:1: tool "page": override: the operator must grant "override:page"`},
 		{"bad grant", starhost.Plugin{Name: "new", Overrides: []string{"["}}, `plugin "new": override:[: syntax error in pattern`},
 		{"match on a command's event", plugin("new", starhost.Hook{Event: "pre_command", Match: []string{"["}, Call: hook(pre, deny).Call}), `hook pre_command: match: "[": syntax error in pattern`},
-		{"an event that nobody declared", plugin("new", hook("app.x", deny)), `unknown event "app.x": events app.* are those that the program declares`},
+		{"an event that nobody declared", plugin("new", hook("app.x", deny)), `unknown event "app.x": events app.* are those that the program or a plugin declares`},
 		{"template prefix", short, `new.star:7:1: template loader prefix "R": want a lower-case letter, then one or more of a-z 0-9 _ -`},
 		{"template loader without Load", noLoad, `new.star:7:1: template loader "rev" has no Load`},
 		{"template conflict", review, `new.star:5:1: template loader "review" is already registered at old.star:5:1`},
@@ -126,7 +126,7 @@ func TestOptionsCheck(t *testing.T) {
 		{"about a tool", event(func(e *starhost.EventSpec) { e.Tool = true }), `event "app.deploy": only the host's own events are about a tool or a command`},
 		{"an argument", event(func(e *starhost.EventSpec) { e.Args = []string{"Service"} }), `event app.deploy: argument "Service": want a lower-case letter, then a-z 0-9 _, each once`},
 		{"an argument twice", event(func(e *starhost.EventSpec) { e.Args = []string{"a", "a"} }), `event app.deploy: argument "a": want a lower-case letter, then a-z 0-9 _, each once`},
-		{"an action", event(func(e *starhost.EventSpec) { e.Actions = []starhost.Action{"respond"} }), `event app.deploy: action "respond": want context (a string, fragments, attachments), modify, deny, ask or abort`},
+		{"an action", event(func(e *starhost.EventSpec) { e.Actions = []starhost.Action{"respond"} }), `event app.deploy: action "respond": want context (a string, fragments, attachments), modify, deny, ask, abort or a JSON value`},
 		{"what may be modified", event(func(e *starhost.EventSpec) { e.Modify = []string{"service"} }), `event app.deploy: modify "service": want an argument of an event that may be modified`},
 		{"a guard that cannot deny", event(func(e *starhost.EventSpec) { e.Guard = true }), `event app.deploy: a guard's failure denies, so the event must accept a deny`},
 	}

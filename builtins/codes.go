@@ -73,7 +73,7 @@ register_fragment_loader("policy", lambda arg: arg)`,
 	},
 	{
 		Code: "E0306", Title: "unknown event",
-		Text: "No event has that name. The message suggests a similar one, also for the names that other systems use.",
+		Text: "No event has that name. The message suggests a similar one, also for the names that other systems use. Events app.* are those of the program and of plugins: a hook on one that nobody declares is a warning, and ctx.fire fires only those that plugin(events = {...}) declares.",
 		Bad:  `register_hook("before_llm", lambda user_message: None)`,
 		Good: `register_hook("pre_llm_call", lambda user_message: None)`,
 	},

@@ -232,6 +232,15 @@ hook denied is an is_error too. Calls nest at most 8 deep and share the caller's
 		example: `reply = ctx.tools.call("echo", text = "hi")
 assert_eq((reply.output, reply.is_error), ("hi", False))`,
 		call: toolsCall},
+	{name: "fire", params: "name, **args",
+		doc: `Fires an event that the plugin declares, and returns the values of its handlers.
+The plugin declares it by plugin(events = {"app.PLUGIN.NAME": ["arg"]}). Handlers of any
+plugin return a JSON value each; the result is the list of those that are not None, in the order
+of the handlers. A handler that fails is logged and skipped. The arguments are JSON of at most 64
+KiB, and so is each value. Calls nest at most 8 deep and share the caller's budget. Needs the permission
+event:app.PLUGIN.NAME.`,
+		example: `assert_eq(ctx.fire("app.test.greeted", name = "Ada"), ["Hello Ada."])`,
+		call:    ctxFire},
 	{name: "fragments.get", params: "ref",
 		doc: `Resolves a reference, and returns its fragments and attachments as a list.
 Needs the permission fragment:PREFIX. sha256:ID and aliases, which stand for stored contents of

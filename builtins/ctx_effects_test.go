@@ -13,7 +13,7 @@ import (
 // wide is a script with all permissions.
 var wide = script{
 	src: `plugin(permissions = ["fs.read:**", "fs.write:reports/**", "store", "env:*", "secret:*", "http:GET,HEAD,POST,PUT pager.internal",
-    "exec:kubectl **", "tool:*", "fragment:greeting"])
+    "exec:kubectl **", "tool:*", "fragment:greeting", "event:app.test.*"], events = {"app.test.asked": ["a"]})
 `,
 	workspace: map[string]string{"a.md": "A"},
 	env:       map[string]string{"REGION": "eu-1", "PAGER_TOKEN": "correct horse", "SHORT": "abc"},
@@ -225,6 +225,7 @@ func TestLoadersOnlyRead(t *testing.T) {
 	calls := map[string]string{
 		`ctx.state.set("k", 1)`: "E0509", `ctx.state.delete("k")`: "E0509", `ctx.store.set("k", 1)`: "E0509", `ctx.store.delete("k")`: "E0509",
 		`ctx.fs.write("reports/a.md", "x")`: "E0509", `ctx.exec(["kubectl"])`: "E0509", `ctx.tools.call("echo", text = "x")`: "E0509",
+		`ctx.fire("app.test.asked", a = 1)`:            "E0509",
 		`ctx.http.post("https://pager.internal/page")`: "E0509", `ctx.http.request("PUT", "https://pager.internal/page")`: "E0509",
 		`ctx.http.request("HEAD", "https://pager.internal/oncall")`: "", `ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"})`: "",
 		`ctx.state.get("k")`: "", `ctx.store.keys()`: "", `ctx.env("REGION")`: "", `ctx.secret("PAGER_TOKEN")`: "", `ctx.fs.read("a.md")`: "",
@@ -285,6 +286,7 @@ def t(ctx):
     ctx.store.set("k", 1), ctx.store.get("k"), ctx.store.keys(), ctx.store.delete("k")
     ctx.fs.write("reports/a", "x"), ctx.fs.read("a.md"), ctx.fs.read_bytes("a.md"), ctx.fs.glob("*"), ctx.fs.exists("a"), ctx.fs.stat("a.md")
     ctx.exec(["kubectl", "get", "pods"]), ctx.tools.call("echo", text = "x"), ctx.fragments.get("greeting:x")
+    ctx.fire("app.test.asked")
     ctx.http.get("https://pager.internal/oncall", params = {"team": "checkout"}), ctx.http.post("https://pager.internal/page")
     ctx.http.request("HEAD", "https://pager.internal/oncall")
 
@@ -292,7 +294,7 @@ register_tool(t)
 `
 	l := s.mustLoad(t)
 	journal := effects.NewJournal(effects.Header{})
-	host := starhost.New(starhost.Options{Record: journal.Record})
+	host := starhost.New(starhost.Options{Record: journal.Record, AppEvents: l.Events()[len(starhost.Events()):]})
 	if err := host.Add(append(s.others, *l.plugin)...); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +311,7 @@ register_tool(t)
 		t.Fatal(err)
 	}
 	for _, kind := range strings.Fields(`now random uuid env secret state.set state.get state.keys state.delete store.set store.get store.keys store.delete
-		fs.write fs.read fs.read_bytes fs.glob fs.exists fs.stat exec tools.call fragments.get http.get http.post http.request`) {
+		fs.write fs.read fs.read_bytes fs.glob fs.exists fs.stat exec tools.call fire fragments.get http.get http.post http.request`) {
 		if !strings.Contains(string(text), `"`+kind+`":`) {
 			t.Errorf("the journal has no %s", kind)
 		}

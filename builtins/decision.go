@@ -2,6 +2,7 @@ package builtins
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/starhost/starhost"
@@ -115,6 +116,14 @@ func makeModify(c call.Call) (starlark.Value, error) {
 // toDecision converts the value that a hook of the event returned and stores it in out.
 func toDecision(spec *starhost.EventSpec, v starlark.Value, out *starhost.Decision) error {
 	d, ok := v.(*decision)
+	if !ok && slices.Contains(spec.Actions, starhost.ActionValue) {
+		raw, err := appendBoundedJSON(nil, v, maxEventJSON)
+		if err != nil {
+			return call.Errorf("E0312", "%v", err)
+		}
+		out.Action, out.Value = starhost.ActionValue, raw
+		return nil
+	}
 	if !ok {
 		c, err := toContext(v)
 		if err != nil {

@@ -104,6 +104,10 @@ func (s script) load(t testing.TB) (*loadedScript, error) {
 		world.Granted = world.Declared
 	}
 	l := &loadedScript{plugin: &starhost.Plugin{Name: "test", Resolve: world.LoadFragment}, world: world, box: box}
+	if err := m.CheckName("test"); err != nil {
+		return nil, locate(err, s.src)
+	}
+	s.events = append(slices.Clip(s.events), m.Events...)
 	l.rec = builtins.Record(l.plugin, box, world, config, s.events...)
 	_, _, err = box.Run(l.rec.Attach(t.Context()), file, starlark.Exec{
 		Env: l.rec.Env(), Check: func(f *starlark.File) error { return l.rec.Check(f) }, ExtraValues: l.rec.Handlers,

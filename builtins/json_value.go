@@ -232,7 +232,12 @@ func jsonNumber(s string) (starlark.Value, error) {
 // jsonMaxDepth (so also a value that contains itself) and text over jsonMaxBytes. They give the
 // path: "at .a[3]: got function, want a JSON value". With an error, the returned slice is dst.
 func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
-	w := jsonWriter{out: dst, limit: len(dst) + jsonMaxBytes}
+	return appendBoundedJSON(dst, v, jsonMaxBytes)
+}
+
+// appendBoundedJSON is appendJSON with another bound on the text.
+func appendBoundedJSON(dst []byte, v starlark.Value, most int) ([]byte, error) {
+	w := jsonWriter{out: dst, limit: len(dst) + most, most: most}
 	if err := w.value(v, 0); err != nil {
 		return dst, err
 	}
@@ -242,7 +247,8 @@ func appendJSON(dst []byte, v starlark.Value) ([]byte, error) {
 // A jsonWriter appends one value to out, up to limit bytes.
 type jsonWriter struct {
 	out   []byte
-	limit int
+	limit int // bytes of out
+	most  int // bytes of text, for messages
 }
 
 // value writes v, which stands depth levels deep.
@@ -294,7 +300,7 @@ func notJSON(v starlark.Value) error {
 // full returns an error if n more bytes would exceed the limit.
 func (w *jsonWriter) full(n int) error {
 	if n > w.limit-len(w.out) {
-		return errtext.PathErrorf("got more than %d bytes of JSON", jsonMaxBytes)
+		return errtext.PathErrorf("got more than %d bytes of JSON", w.most)
 	}
 	return nil
 }

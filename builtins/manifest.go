@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
+	"github.com/starhost/starhost/internal/errtext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -36,10 +38,13 @@ type Manifest struct {
 	Permissions, RequiresEnv, Requires []string
 	// Config maps the settings to their defaults, in the plugin's order.
 	Config *starlark.Dict
+	// Events are the events that the plugin declares, in its order. They have no Plugin before
+	// [Manifest.CheckName] set it.
+	Events []starhost.EventSpec
 	// Place is the position of plugin(...), or the zero Position if the file has none.
 	Place syntax.Position
 
-	namePlace syntax.Position
+	namePlace, eventsPlace syntax.Position
 }
 
 // manifestFields decodes the arguments of plugin(...), in the order of the docs.
@@ -56,6 +61,7 @@ var manifestFields = []struct {
 	{"requires_env", func(m *Manifest, v starlark.Value) error { return setTexts(&m.RequiresEnv, v) }},
 	{"requires", func(m *Manifest, v starlark.Value) error { return setTexts(&m.Requires, v) }},
 	{"config", setConfig},
+	{"events", setEvents},
 }
 
 // manifestField returns the decoder of a field, or an error that lists the fields.
@@ -98,10 +104,17 @@ func noteManifest(f Text) (m *Manifest, note []byte, err error) {
 
 // A manifestNote is the encoded form of a manifest.
 type manifestNote struct {
-	Name, Version, Owner, Description  string   `json:",omitzero"`
-	Permissions, RequiresEnv, Requires []string `json:",omitzero"`
-	Config                             string   `json:",omitzero"` // a literal of Starlark
-	Place, NamePlace                   [2]int32 `json:",omitzero"` // line and column
+	Name, Version, Owner, Description  string      `json:",omitzero"`
+	Permissions, RequiresEnv, Requires []string    `json:",omitzero"`
+	Config                             string      `json:",omitzero"` // a literal of Starlark
+	Events                             []eventNote `json:",omitzero"`
+	Place, NamePlace, EventsPlace      [2]int32    `json:",omitzero"` // line and column
+}
+
+// An eventNote is the encoded form of a declared event.
+type eventNote struct {
+	Name string
+	Args []string `json:",omitzero"`
 }
 
 // note encodes the manifest.
@@ -109,13 +122,19 @@ func (m *Manifest) note() ([]byte, error) {
 	n := manifestNote{
 		Name: m.Name, Version: m.Version, Owner: m.Owner, Description: m.Description,
 		Permissions: m.Permissions, RequiresEnv: m.RequiresEnv, Requires: m.Requires,
-		Place: [2]int32{m.Place.Line, m.Place.Col}, NamePlace: [2]int32{m.namePlace.Line, m.namePlace.Col},
+		Place: columnOf(m.Place), NamePlace: columnOf(m.namePlace), EventsPlace: columnOf(m.eventsPlace),
+	}
+	for _, e := range m.Events {
+		n.Events = append(n.Events, eventNote{e.Name, e.Args})
 	}
 	if m.Config.Len() > 0 {
 		n.Config = m.Config.String()
 	}
 	return json.Marshal(n)
 }
+
+// columnOf returns the line and the column of a place.
+func columnOf(p syntax.Position) [2]int32 { return [2]int32{p.Line, p.Col} }
 
 // manifestOf decodes the manifest of a file.
 func manifestOf(file string, note []byte) (*Manifest, error) {
@@ -132,7 +151,11 @@ func manifestOf(file string, note []byte) (*Manifest, error) {
 	m := &Manifest{
 		API: APIVersion, Name: n.Name, Version: n.Version, Owner: n.Owner, Description: n.Description,
 		Permissions: n.Permissions, RequiresEnv: n.RequiresEnv, Requires: n.Requires,
-		Config: new(starlark.Dict), Place: place(n.Place), namePlace: place(n.NamePlace),
+		Config: new(starlark.Dict),
+		Place:  place(n.Place), namePlace: place(n.NamePlace), eventsPlace: place(n.EventsPlace),
+	}
+	for _, e := range n.Events {
+		m.Events = append(m.Events, declaredEvent(e.Name, e.Args))
 	}
 	if n.Config != "" {
 		x, err := (&syntax.FileOptions{}).ParseExpr(file, n.Config, 0)
@@ -186,8 +209,11 @@ func (m *Manifest) read(expr *syntax.CallExpr) error {
 			return call.Errorf("E0302", "plugin: %s is given twice", name).At(start)
 		}
 		seen[name] = true
-		if name == "name" {
+		switch name {
+		case "name":
 			m.namePlace = start
+		case "events":
+			m.eventsPlace = start
 		}
 		if err := m.field(name, bin.Y, start); err != nil {
 			return err
@@ -257,6 +283,41 @@ func setTexts(p *[]string, v starlark.Value) error {
 // declare it.
 func HostSetting(key string) bool { return key == "limits" || key == "mode" }
 
+// maxEvents is the most events that a plugin declares, and the most arguments of one.
+const maxEvents = 100
+
+func setEvents(m *Manifest, v starlark.Value) error {
+	dict, ok := v.(*starlark.Dict)
+	if !ok {
+		return fmt.Errorf("got %s, want a dict of events and their arguments", v.Type())
+	}
+	if dict.Len() > maxEvents {
+		return fmt.Errorf("got %d events, want at most %d", dict.Len(), maxEvents)
+	}
+	for k, args := range dict.Entries() {
+		name, ok := starlark.AsString(k)
+		if !ok {
+			return fmt.Errorf("key %v: got %s, want string", k, k.Type())
+		}
+		var names []string
+		if err := setTexts(&names, args); err != nil {
+			return fmt.Errorf("%s: %w", errtext.Quote(name), err)
+		}
+		if len(names) > maxEvents {
+			return fmt.Errorf("%s: got %d arguments, want at most %d", errtext.Quote(name), len(names), maxEvents)
+		}
+		m.Events = append(m.Events, declaredEvent(name, names))
+	}
+	return (&starhost.Options{AppEvents: m.Events}).Check()
+}
+
+// declaredEvent returns an event of a plugin: its handlers return values only.
+func declaredEvent(name string, args []string) starhost.EventSpec {
+	return starhost.EventSpec{
+		Name: name, Fires: "its plugin calls ctx.fire", Args: args, Actions: []starhost.Action{starhost.ActionValue},
+	}
+}
+
 func setConfig(m *Manifest, v starlark.Value) error {
 	dict, ok := v.(*starlark.Dict)
 	if !ok {
@@ -278,12 +339,18 @@ func setConfig(m *Manifest, v starlark.Value) error {
 }
 
 // CheckName returns an error with a place if the plugin's name differs from that of its file or
-// folder.
+// folder, or if it declares an event of another plugin's name. Else it sets the Plugin of Events.
 func (m *Manifest) CheckName(name string) error {
-	if m.Name == "" || m.Name == name {
-		return nil
+	if m.Name != "" && m.Name != name {
+		return call.Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
 	}
-	return call.Errorf("E0302", "plugin: name: got %q, want %q: a plugin has the name of its file or folder", m.Name, name).At(m.namePlace)
+	for i := range m.Events {
+		m.Events[i].Plugin = name
+	}
+	if err := (&starhost.Options{AppEvents: m.Events}).Check(); err != nil {
+		return call.Errorf("E0302", "plugin: events: %v", err).At(m.eventsPlace)
+	}
+	return nil
 }
 
 // A Setting is a value that the operator set for a plugin.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins"
 	"github.com/starhost/starhost/starlark"
 )
@@ -37,7 +39,7 @@ func manifestTexts(m *builtins.Manifest, err error) []any {
 	}
 	return []any{
 		m.API, m.Name, m.Version, m.Owner, m.Description,
-		m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(),
+		m.Permissions, m.RequiresEnv, m.Requires, m.Config.String(), m.Place.String(), fmt.Sprint(m.Events),
 		fmt.Sprint(m.CheckName("another")), fmt.Sprint(m.Config.Clear()), // fails, because the dict is frozen
 	}
 }
@@ -60,6 +62,7 @@ plugin(
     requires_env = ["PAGER"],
     requires = ["policy>=1.2"],
     config = {"team": "checkout", "max": -200, "ratio": (+1.5), "on": True, "none": None, "list": ["a"], "map": {"k": [123456789012345678901]}},
+    events = {"app.oncall.paged": ["team", "n"], "app.oncall.quiet": []},
 )
 `)
 	if err != nil {
@@ -75,9 +78,30 @@ plugin(
 	if err := m.CheckName("oncall"); err != nil {
 		t.Error(err)
 	}
+	events := []starhost.EventSpec{
+		{Name: "app.oncall.paged", Args: []string{"team", "n"}, Plugin: "oncall"}, {Name: "app.oncall.quiet", Plugin: "oncall"},
+	}
+	ignored := cmpopts.IgnoreFields(starhost.EventSpec{}, "Fires", "Actions")
+	if diff := cmp.Diff(events, m.Events, ignored); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
 	want2 := `oncall/plugin.star:11:5: plugin: name: got "oncall", want "policy": a plugin has the name of its file or folder`
 	if diff := cmp.Diff(want2, starlark.Locate(m.CheckName("policy"), nil).Error()); diff != "" {
 		t.Errorf("CheckName (-want +got):\n%s", diff)
+	}
+}
+
+// TestOthersEvents checks that no plugin can declare an event in the name of another.
+func TestOthersEvents(t *testing.T) {
+	for _, name := range []string{"app.policy.asked", "app.oncallx.y", "app.oncall", "app.oncall-2.x"} {
+		m, err := manifest(t, fmt.Sprintf("plugin(\n    events = {%q: []},\n)", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("oncall/plugin.star:2:5: plugin: events: event %q: plugin oncall declares only events app.oncall.NAME", name)
+		if err := m.CheckName("oncall"); err == nil || starlark.Locate(err, nil).Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
@@ -116,7 +140,13 @@ func TestReadManifestErrors(t *testing.T) {
 		{"by place", `plugin("x")`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
 		{"splat", `plugin(**{})`, `1:8: plugin: takes literals by name: plugin(version = "1.0")`},
 		{"twice one name", `plugin(name = "a", name = "b")`, `1:20: plugin: name is given twice`},
-		{"misspelt", `plugin(verson = "1")`, `1:8: plugin: unexpected keyword argument "verson" (did you mean version?), it takes api, name, version, description, owner, permissions, requires_env, requires, config`},
+		{"misspelt", `plugin(verson = "1")`, `1:8: plugin: unexpected keyword argument "verson" (did you mean version?), it takes api, name, version, description, owner, permissions, requires_env, requires, config, events`},
+		{"events", `plugin(events = ["app.oncall.x"])`, `1:8: plugin: events: got list, want a dict of events and their arguments`},
+		{"an event's key", `plugin(events = {1: []})`, `1:8: plugin: events: key 1: got int, want string`},
+		{"an event's arguments", `plugin(events = {"app.oncall.x": "team"})`, `1:8: plugin: events: "app.oncall.x": got string, want a list of strings`},
+		{"an event's name", `plugin(events = {"oncall.x": []})`, `1:8: plugin: events: event "oncall.x": want app. and a lower-case letter, then a-z 0-9 _ . -`},
+		{"an event's argument", `plugin(events = {"app.oncall.x": ["Team"]})`, `1:8: plugin: events: event app.oncall.x: argument "Team": want a lower-case letter, then a-z 0-9 _, each once`},
+		{"a host's event", `plugin(events = {"pre_tool_call": []})`, `1:8: plugin: events: event "pre_tool_call": want app. and a lower-case letter, then a-z 0-9 _ . -`},
 		{"a name", `plugin(version = V)`, "1:18: " + literal},
 		{"a call", `plugin(config = {"a": [len("x")]})`, "1:24: " + literal},
 		{"bytes", `plugin(version = b"1")`, "1:18: " + literal},

@@ -24,6 +24,7 @@ type Recorder struct {
 	names      map[registeredName]starhost.Pos // the place of each registration
 	captures   map[starhost.Pos]capture        // by the place of the function; nil if there are none
 	evaluation *handlerCall
+	warnings   []starhost.LogLine
 }
 
 // Record returns a Recorder that adds to p. Handlers reach the effects of w and the settings of
@@ -76,6 +77,9 @@ func (r *Recorder) Handlers() []starlark.Value { return r.handlers }
 
 // Logs returns the lines that the files printed during the evaluation.
 func (r *Recorder) Logs() []starhost.LogLine { return r.evaluation.logs.lines }
+
+// Warnings returns the registrations that have no effect, in order.
+func (r *Recorder) Warnings() []starhost.LogLine { return r.warnings }
 
 // A handlerCall is one call of a handler, or the evaluation of the plugin's files, which has
 // neither turn nor lane.

@@ -22,7 +22,7 @@ import (
 // declarePlugin implements
 //
 //	plugin(api=1, name=None, version=None, description=None, owner=None,
-//	       permissions=[], requires_env=[], requires=[], config={})
+//	       permissions=[], requires_env=[], requires=[], config={}, events={})
 //
 // [ReadManifest] has read the arguments before the file runs. The call only checks that it
 // stands before the registrations.
@@ -304,13 +304,19 @@ func registerHook(c call.Call) (starlark.Value, error) {
 	if len(event) > maxName {
 		return nil, c.Fail("E0306", "unknown event %s", errtext.Quote(event))
 	}
-	spec, err := starhost.LookupEvent(event, r.declared...)
-	if err != nil {
-		return nil, c.Fail("E0306", "%v", agents.UnknownEvent(event, err))
+	spec, unknown := starhost.LookupEvent(event, r.declared...)
+	if unknown != nil && !r.mayBeDeclared(event) {
+		return nil, c.Fail("E0306", "%v", agents.UnknownEvent(event, unknown))
 	}
 	sig, err := signatureOf(c, r, "handler", handler)
 	if err != nil {
 		return nil, err
+	}
+	if unknown != nil {
+		line := starhost.LogLine{Plugin: r.plugin.Name, Level: "warn", Pos: registrationPlace(c.Thread)}
+		line.Text = errtext.Format("%s: the hook never runs: %v", c.Name, unknown)
+		r.warnings = append(r.warnings, line)
+		return starlark.None, c.Pay(10, 1024)
 	}
 	if err := checkNames(c, sig, event, spec.Args); err != nil {
 		return nil, err
@@ -321,6 +327,19 @@ func registerHook(c call.Call) (starlark.Value, error) {
 		Pure: !sig.takesArgument(ctxName), Call: r.hookCall(spec, sig), Pos: registrationPlace(c.Thread),
 	})
 	return starlark.None, c.Pay(10, 1024)
+}
+
+// mayBeDeclared reports whether a program or a plugin that is not here may declare an unknown
+// event. It reports false for a name that looks like a misspelt event of this program, because the
+// hook may be a guard.
+func (r *Recorder) mayBeDeclared(event string) bool {
+	var names []string
+	for _, e := range r.declared {
+		if e.Plugin == "" {
+			names = append(names, e.Name)
+		}
+	}
+	return strings.HasPrefix(event, "app.") && near.Name(event, names) == ""
 }
 
 // hookCall returns the Go function that calls a hook's handler.

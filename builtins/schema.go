@@ -270,7 +270,7 @@ func appendDerived(dst []byte, properties []property) ([]byte, error) {
 			required = append(required, starlark.String(properties[i].name))
 		}
 	}
-	w := jsonWriter{out: dst, limit: jsonMaxBytes}
+	w := jsonWriter{out: dst, limit: jsonMaxBytes, most: jsonMaxBytes}
 	err := w.container(0, '{', '}', func() error {
 		w.out = append(w.out, `"type":"object",`...)
 		err := w.object("properties", 1, func() error { return w.properties(properties) })

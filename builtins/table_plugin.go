@@ -8,14 +8,15 @@ import (
 // registrations describes the functions with which a plugin describes itself and registers.
 var registrations = []call.Member{
 	{
-		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}",
+		Name: "plugin", Params: "api=1, name=None, version=None, description=None, owner=None, permissions=[], requires_env=[], requires=[], config={}, events={}",
 		Doc: `Describes the plugin and its needs.
 A file calls it at most once, as a statement at the top level before any registration, with
 literals only, because starhost reads it without running the file. permissions declares
 effects, at most 256, which the operator grants; in a permission of http, {config.NAME} stands
 for the host, as in "http:{config.host}/api/*", and the grant names the host itself. config maps
 settings to their defaults, which also give their types; requires_env names environment
-variables without which the plugin is not loaded.`,
+variables without which the plugin is not loaded. events maps the events that the plugin fires by
+ctx.fire, "app.PLUGIN.NAME", to lists of their arguments; hooks of every plugin may name them.`,
 		Example: `plugin(version = "1.0.0", permissions = ["fs.read:runbooks/**"], config = {"team": "checkout"})
 assert_eq(config.team, "checkout")`,
 		Func: declarePlugin,

@@ -45,7 +45,9 @@ var exampleWorld = script{
 
 // examplePermissions declares the permissions that the examples need.
 const examplePermissions = `plugin(permissions = ["fs.read:runbooks/**", "fs.read:reports/*", "fs.write:reports/*", "store", "env:*", "secret:PAGER_TOKEN@pager.internal",
-    "http:GET,HEAD,POST pager.internal", "exec:kubectl get **", "tool:echo", "fragment:greeting"])
+    "http:GET,HEAD,POST pager.internal", "exec:kubectl get **", "tool:echo", "fragment:greeting", "event:app.test.*"],
+    events = {"app.test.greeted": ["name"]})
+register_hook("app.test.greeted", lambda name: "Hello %s." % name)
 `
 
 // TestExamples runs the example of every entry in a plugin. It calls the tool "example" if the

@@ -64,7 +64,7 @@ func SplitParams(list string) []string {
 type typeRow struct{ name, text string }
 
 var types = []typeRow{
-	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str], list[str], dict[str, Any] -> None"},
+	{"plugin", "int, str | None, str | None, str | None, str | None, list[str], list[str], list[str], dict[str, Any], dict[str, list[str]] -> None"},
 	{"register_tool", "Callable[..., Any], str | None, str | None, dict[str, Any] | None, str | None, float | None, str, Callable[..., bool] | None, str | list[str] | None, bool, str | list[str] | None -> None"},
 	{"register_hook", "str, Callable[..., Any], int, str | list[str] | None, str | list[str] | None, str | None -> None"},
 	{"register_fragment_loader", "str, Callable[..., Any], str | None -> None"},
@@ -112,6 +112,7 @@ var types = []typeRow{
 	{"ctx.http.request", "str, str, str | Bytes | None, Any, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
 	{"ctx.exec", "list[str], str | Secret, dict[str, str | int | Secret], float | None -> Any"},
 	{"ctx.tools.call", "str, Any -> Any"},
+	{"ctx.fire", "str, Any -> list[Any]"},
 	{"ctx.fragments.get", "str -> list[Fragment | Attachment]"},
 	{"ctx.fs.read", "str -> str"},
 	{"ctx.fs.read_bytes", "str -> Bytes"},

@@ -40,11 +40,12 @@ func argumentValue(p any) (starlark.Value, error) {
 		}
 		return argumentValue((*json.RawMessage)(&raw))
 	case *starhost.AppArg:
-		v, err := fromJSON(p.Value)
-		if err != nil {
-			return nil, err
+		switch v := seam.ShareView(p, func() any { return sharedJSON(p.Value) }).(type) {
+		case starlark.Value:
+			return v, nil
+		case error:
+			return nil, v
 		}
-		return freeze(v), nil
 	case *[]string:
 		return freeze(stringList(*p)), nil
 	case *[]starhost.ToolCall:
@@ -59,6 +60,15 @@ func argumentValue(p any) (starlark.Value, error) {
 		return viewOf(*p, &rowKind), nil
 	}
 	return nil, fmt.Errorf("got %T", p)
+}
+
+// sharedJSON converts JSON to a frozen value that all handlers of an event share, or to an error.
+func sharedJSON(raw []byte) any {
+	v, err := fromJSON(raw)
+	if err != nil {
+		return err
+	}
+	return freeze(v)
 }
 
 // viewOf returns the view of a list, which all handlers share.

@@ -14,7 +14,7 @@ import (
 
 // kinds are the names of all effects, as journals write them.
 var kinds = []string{
-	"env", "exec", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
+	"env", "exec", "fire", "fragments.get", "fs.exists", "fs.glob", "fs.read", "fs.read_bytes", "fs.stat", "fs.write",
 	"http.get", "http.post", "http.request", "now", "random", "reference", "secret",
 	"state.delete", "state.get", "state.keys", "state.set", "store.delete", "store.get", "store.keys", "store.set",
 	"tools.call", "uuid",
@@ -172,6 +172,39 @@ func (w *World) CallTool(
 		return starhost.ToolReply{}, err
 	}
 	return t.CallTool(withoutPay(ctx), starhost.ToolCall{Name: name, Arguments: arguments})
+}
+
+// FireEvent fires an event that the plugin declares, on behalf of a handler. arguments are those of
+// e as a JSON object. It returns the values of the handlers, in their order, without null. The
+// effects of the handlers are recorded in their own lanes.
+func (w *World) FireEvent(
+	ctx context.Context, t *starhost.Turn, e *starhost.Event, arguments json.RawMessage,
+) ([]json.RawMessage, error) {
+	type request struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := checkLength("fire: name", e.Name, maxName); err != nil {
+		return nil, err
+	}
+	c := effectCall{kind: "fire", request: request{e.Name, arguments}, subject: e.Name, refusal: w.mayName("event", e.Name), writes: true}
+	if _, err := do(ctx, w, c, doNothing); err != nil {
+		return nil, err
+	}
+	if err := checkDepth(ctx); err != nil {
+		return nil, err
+	}
+	out, err := t.Fire(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	var values []json.RawMessage
+	for _, d := range out.Decisions {
+		if d.Action == starhost.ActionValue && string(d.Value) != "null" {
+			values = append(values, d.Value)
+		}
+	}
+	return values, nil
 }
 
 // maxDepth is the longest chain of handlers that wait for each other.

@@ -74,6 +74,7 @@ func play(
 			return starhost.Context{Fragments: []fragments.Fragment{{Content: "book " + arg}}}, nil
 		}}},
 	}
+	o.AppEvents = []starhost.EventSpec{{Name: "app.p.asked", Plugin: "p"}}
 	h := starhost.New(o)
 	if err := h.Add(effects.HostPlugin(refs), p, q); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func play(
 
 // everything returns a world that has all parts, with a server's network.
 func everything(t testing.TB, server string) *effects.World {
-	w := plugin(t, "fs.read:**", "fs.write:**", "http:GET,POST http://a.test", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*")
+	w := plugin(t, "fs.read:**", "fs.write:**", "http:GET,POST http://a.test", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*", "event:app.p.*")
 	w.Workspace = effects.NewFiles(memory(t.(*testing.T), map[string]string{"a.md": "A"}), effects.FileOptions{})
 	w.Env = lookup(map[string]string{"TEAM": "checkout"})
 	w.Secrets = secrets(map[string]string{"TOKEN": "s3cret-value"})
@@ -191,6 +192,9 @@ var (
 			r, err := w.CallTool(ctx, t, "page", nil)
 			return r.Result.ForLLM, err
 		}},
+		{"fire", func(ctx context.Context, w *effects.World, t *starhost.Turn) (any, error) {
+			return w.FireEvent(ctx, t, &starhost.Event{Name: "app.p.asked"}, json.RawMessage("{}"))
+		}},
 	}
 )
 
@@ -267,7 +271,7 @@ func TestDryRun(t *testing.T) {
 		got := results(ctx, w, turn, writers, sessional)
 		want := []string{
 			"fs.write: <nil>", "http.post: {0 map[] }", "exec: {0  }", "store.set: <nil>", "store.delete: false",
-			"state.set: <nil>", "state.delete: true", "tools.call: 1/1 {}",
+			"state.set: <nil>", "state.delete: true", "tools.call: 1/1 {}", "fire: []",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("results (-want +got):\n%s", diff)

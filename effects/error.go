@@ -97,7 +97,7 @@ var codes = []Code{
 		Code: "E0502", Title: "not a permission",
 		Text: "A permission is KIND:WHAT. fs.read:GLOB and fs.write:GLOB are about files of the workspace; " +
 			"http:[METHODS ]HOST[:PORT][/PATH*], exec:ARGV, env:NAME and secret:NAME[@HOST] about the machine and the network; " +
-			"store, tool:NAME, fragment:PREFIX, override:NAME and respond:TOOL about the host.",
+			"store, tool:NAME, event:NAME, fragment:PREFIX, override:NAME and respond:TOOL about the host.",
 		Bad:  `plugin(permissions = ["fs.raed:notes/*.md"])`,
 		Good: `plugin(permissions = ["fs.read:notes/*.md"])`,
 	},

@@ -58,7 +58,7 @@ func TestRecordReplay(t *testing.T) {
 	}
 
 	j := effects.NewJournal(effects.Header{Session: "s", Turn: 1, Seed: 7, Plugins: map[string]string{"p": "00"}, Input: json.RawMessage(`{"p":"hi"}`)})
-	wide := grants(t, "http:GET,POST http://a.test", "fs.read:**", "fs.write:**", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*")
+	wide := grants(t, "http:GET,POST http://a.test", "fs.read:**", "fs.write:**", "exec:echo **", "env:*", "secret:*", "store", "tool:*", "fragment:*", "event:*")
 	w := everything(t, server)
 	hook, loaded := turn(starhost.Options{
 		Record: j.Record, Clock: j.Clock(ticking()),
@@ -340,7 +340,7 @@ func TestReadJournalErrors(t *testing.T) {
 		{"no header", `{"lane":"1"}`, `journal: line 1: got no "journal", want a header as {"journal":1}`},
 		{"no JSON", "x", `journal: line 1: got no JSON from byte 1 on, want an object`},
 		{"another version", `{"journal":2}`, `journal: line 1: got a journal of version 2, want 1`},
-		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fragments.get, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
+		{"another effect", header + "\n" + `{"http.gte":{}}`, `journal: line 3: got no effect, want one of env, exec, fire, fragments.get, fs.exists, fs.glob, fs.read, fs.read_bytes, fs.stat, fs.write, ` +
 			`http.get, http.post, http.request, now, random, reference, secret, state.delete, state.get, state.keys, state.set, store.delete, store.get, store.keys, store.set, tools.call, uuid`},
 		{"two effects", header + `{"env":{},"uuid":{}}`, `journal: line 2: got both env and uuid, want one effect a line`},
 		{"half a line", header + `{"env":{}`, `journal: line 2: got no JSON from byte 9 on, want an object`},

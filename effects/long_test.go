@@ -52,6 +52,10 @@ var namedActs = []struct {
 		_, err := w.CallTool(ctx, t, name, nil)
 		return err
 	}},
+	{"fire", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
+		_, err := w.FireEvent(ctx, t, &starhost.Event{Name: name}, json.RawMessage("{}"))
+		return err
+	}},
 	{"fragments.get", func(ctx context.Context, w *effects.World, t *starhost.Turn, name string) error {
 		_, err := w.LoadFragment(ctx, t, "book:"+name)
 		return err

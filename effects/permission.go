@@ -103,6 +103,11 @@ var permissionKinds = []permissionKind{
 		"tool:memory_*",
 	}, toolName.canonical, matchNames, explainWith("call the tool %s")},
 	{PermissionKind{
+		"event", "NAME",
+		"An event that the plugin declares is fired.",
+		"event:app.deploys.*",
+	}, eventName.canonical, matchNames, explainWith("fire the event %s")},
+	{PermissionKind{
 		"fragment", "PREFIX",
 		"Another plugin's references are resolved. The prefix sha256 stands for the texts in the store, also if an alias names them.",
 		"fragment:runbook",
@@ -128,6 +133,7 @@ type nameRule struct {
 var (
 	variableName = nameRule{lazyRegexp(`^[A-Za-z_*?][A-Za-z0-9_*?]*$`), "a variable's name of A-Z a-z 0-9 _"}
 	toolName     = nameRule{lazyRegexp(`^[A-Za-z0-9_*?-]+$`), "a name of A-Z a-z 0-9 _ -"}
+	eventName    = nameRule{lazyRegexp(`^[a-z0-9_.*?-]+$`), "a name of a-z 0-9 _ . -"}
 	prefixName   = nameRule{lazyRegexp(`^[a-z*?][a-z0-9_*?-]*$`), "a prefix of a-z 0-9 _ -"}
 )
 
@@ -438,7 +444,12 @@ func (e *PermissionError) Error() string {
 		todo = append(todo, errtext.Format("add %q to plugin(permissions = [...])", e.Permission))
 	}
 	if grant := cmp.Or(e.Grant, e.Permission); !e.Granted {
-		todo = append(todo, errtext.Format("add to [grants] of your config: %s = [%q] (or --grant %s)", e.Plugin, grant, shellwords.Quote(e.Plugin+"="+errtext.Cut(grant))))
+		// A shell's quotes do not hide control characters.
+		text := errtext.Format("add to [grants] of your config: %s = [%q]", e.Plugin, grant)
+		if !strings.ContainsFunc(grant, func(r rune) bool { return !strconv.IsPrint(r) }) {
+			text += fmt.Sprintf(" (or --grant %s)", shellwords.Quote(e.Plugin+"="+errtext.Cut(grant)))
+		}
+		todo = append(todo, text)
 	}
 	why := ""
 	if e.Why != "" {

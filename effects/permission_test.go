@@ -65,7 +65,7 @@ func TestParsePermission(t *testing.T) {
 func TestParsePermissionErrors(t *testing.T) {
 	const path = "want one relative to the folder, with / between names and without .., NUL and backslash"
 	tests := []struct{ text, want string }{
-		{"", `unknown kind "", want one of env, exec, fragment, fs.read, fs.write, http, override, respond, secret, store, tool`},
+		{"", `unknown kind "", want one of env, event, exec, fragment, fs.read, fs.write, http, override, respond, secret, store, tool`},
 		{"fs.raed:x", `unknown kind "fs.raed" (did you mean fs.read?)`},
 		{"fs.read", `want fs.read:GLOB`},
 		{"http:", `want http:[METHODS ]HOST[:PORT][/PATH*]`},

@@ -40,8 +40,9 @@ type play struct {
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
-	events      appEvents       // the case's own events
-	firedEvents map[string]bool // names
+	events      appEvents            // the case's own events
+	known       []starhost.EventSpec // all events of the host
+	firedEvents map[string]bool      // names
 
 	env           map[string]string // the case's variables
 	mu            sync.Mutex
@@ -192,7 +193,7 @@ func hooksText(traces []starhost.HookTrace) string {
 func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error) {
 	heading := "fire " + event
 	addName(&p.firedEvents, event)
-	e, err := starhost.NewEvent(event, args, p.events.specs...)
+	e, err := starhost.NewEvent(event, args, p.known...)
 	if err != nil {
 		return starhost.Outcome{}, p.printFailure(heading, agents.UnknownEvent(event, err))
 	}

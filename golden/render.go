@@ -8,6 +8,7 @@ import (
 
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -168,6 +169,8 @@ func decisionText(d starhost.Decision) string {
 		text = fmt.Sprintf("context: %d B %s\n", d.Context.Bytes(), place)
 	case starhost.ActionApprove:
 		text = fmt.Sprintf("approve %s\n", place)
+	case starhost.ActionValue:
+		text = fmt.Sprintf("value: %s %s\n", jsontext.Clip(string(d.Value)), place)
 	default:
 		text = fmt.Sprintf("%s: %s %s\n", d.Action, texttable.OneLine(d.Reason), place)
 	}

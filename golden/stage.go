@@ -115,7 +115,7 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if h.err != nil {
 		return outcome{err: h.err}
 	}
-	st.logs, st.events = h.logs, h.events
+	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events()
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
 	err = st.runScript(c.text(scriptSection))
 	st.endTurn()

@@ -37,6 +37,7 @@ type evaluation struct {
 	registered *starhost.Plugin // filled by the evaluation
 	inside     Inside
 	logs       []starhost.LogLine
+	idle       []Warning // about registrations without effect
 	err        error
 }
 
@@ -172,6 +173,10 @@ func (e *evaluation) evaluate(ctx context.Context) error {
 	e.file = nil // frees its syntax tree
 	e.inside = Inside{of: e, module: module, record: record}
 	e.plugin.Steps, e.plugin.Bytes, e.logs = usage.Steps, usage.Bytes, record.Logs()
+	for _, w := range record.Warnings() {
+		place := Place{File: w.Pos.File, Line: w.Pos.Line, Col: w.Pos.Col}
+		e.idle = append(e.idle, Warning{Place: place, Msg: w.Text})
+	}
 	return err
 }
 

@@ -107,11 +107,12 @@ type loadRun struct {
 	sandbox   func() (*starlark.Sandbox, error) // for all plugins; the first call makes it
 	sources   []*Source
 	libraries map[string]*Source
+	hostWorld *effects.World          // has the effects of references
 	granted   map[string][]string     // permissions of flags, by plugin
 	settings  map[string][]assignment // settings of flags, by plugin
 }
 
-// newLoadRun finds the plugins and makes an empty host. The caller closes the set of the result,
+// newLoadRun finds the plugins. The caller closes the set of the result,
 // also beside an error.
 func newLoadRun(o Options) (*loadRun, error) {
 	o.Dir = cmp.Or(o.Dir, ".")
@@ -138,7 +139,7 @@ func newLoadRun(o Options) (*loadRun, error) {
 			l.libraries[name].pins = l.config.trustedFiles.files
 		}
 	}
-	for _, step := range []func() error{l.find, l.openWorld, l.newHost} {
+	for _, step := range []func() error{l.find, l.openWorld, l.openHostWorld} {
 		if err := step(); err != nil {
 			return l, err
 		}
@@ -170,6 +171,10 @@ func (l *loadRun) run(ctx context.Context) error {
 			e.prepare()
 		}
 	})
+	l.declareEvents(prepared)
+	if err := l.newHost(); err != nil {
+		return err
+	}
 	ready := make([]*evaluation, 0, len(prepared))
 	for i := range prepared {
 		e := &prepared[i]
@@ -185,6 +190,30 @@ func (l *loadRun) run(ctx context.Context) error {
 		l.register(wave)
 	}
 	return ctx.Err()
+}
+
+// declareEvents adds the events of all manifests to those of the program, before any plugin runs,
+// so that the order of plugins does not matter to hooks. A plugin fails if the program declares an
+// event of the same name.
+func (l *loadRun) declareEvents(prepared []evaluation) {
+	program := len(l.Host.AppEvents)
+	l.Host.AppEvents = slices.Clip(l.Host.AppEvents)
+	owners := map[string]bool{}
+	for i := range prepared {
+		e := &prepared[i]
+		if e.manifest == nil || e.plugin.Err != nil || owners[e.source.Name] {
+			continue
+		}
+		owners[e.source.Name] = true
+		for _, spec := range e.manifest.Events {
+			same := func(s starhost.EventSpec) bool { return s.Name == spec.Name }
+			if slices.ContainsFunc(l.Host.AppEvents[:program], same) {
+				e.finish(e.fail(starlark.Pos{File: e.source.Display}, "E0302", "plugin: events: the program declares %s itself", spec.Name))
+				break
+			}
+			l.Host.AppEvents = append(l.Host.AppEvents, spec)
+		}
+	}
 }
 
 // maxOpenFolders is the most folders that stay open during a load.
@@ -234,6 +263,7 @@ func (l *loadRun) register(list []*evaluation) {
 		for _, line := range e.logs {
 			l.Host.Log(line)
 		}
+		l.set.Warnings = append(l.set.Warnings, e.idle...)
 		if e.err != nil {
 			e.finish(e.err)
 			continue
@@ -353,11 +383,7 @@ func (l *loadRun) newHost() error {
 		l.Host.EventTimeout = l.config.Limits.EventTimeout()
 	}
 	l.set.Host = starhost.New(l.Host)
-	world, err := l.hostWorld()
-	if err != nil {
-		return err
-	}
-	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: world}
+	refs := effects.RefOptions{Dir: l.Dir, FS: l.FS, Stdin: l.Stdin, Store: l.Host.Fragments, World: l.hostWorld}
 	return l.set.Host.Add(effects.HostPlugin(refs))
 }
 

@@ -85,23 +85,24 @@ func (s *Source) rootPath() string {
 	return s.mainPath()
 }
 
-// hostWorld returns the effects that the host's own references may have.
-func (l *loadRun) hostWorld() (*effects.World, error) {
+// openHostWorld finds the effects that the host's own references may have.
+func (l *loadRun) openHostWorld() error {
 	w := l.World
 	var err error
 	if w.Granted, err = effects.ParseGrants(l.config.Grants[starhost.HostPlugin]); err != nil {
-		return nil, errorAt(l.config.Place("grants", starhost.HostPlugin), "E0603", "grants.%s: %v", starhost.HostPlugin, err)
+		return errorAt(l.config.Place("grants", starhost.HostPlugin), "E0603", "grants.%s: %v", starhost.HostPlugin, err)
 	}
 	for _, text := range l.Grants {
 		name, permission, err := parseGrant(text)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if name == starhost.HostPlugin && !l.isManaged(nil, name, "--grant "+text, "grants", name) {
 			w.Granted = append(w.Granted, permission)
 		}
 	}
-	return &w, nil
+	l.hostWorld = &w
+	return nil
 }
 
 // world returns the effects that the plugin may have.

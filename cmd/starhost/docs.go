@@ -171,15 +171,12 @@ func topics() []string { return wholeReference().names() }
 func unknownTopic(name string) error {
 	names := topics()
 	hint := near.DidYouMean(name, names)
+	// The last part of a name is enough for a suggestion: dedent suggests text.dedent.
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "."+name) }); i >= 0 {
+		hint = near.Hint(names[i])
+	}
 	if ours := agents.EventHint(name); ours != "" {
 		hint = " (" + ours + ")"
-	}
-	if hint == "" {
-		// The last part of a name is enough for a suggestion: dedent suggests text.dedent.
-		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "."+name) })
-		if i >= 0 {
-			hint = near.Hint(names[i])
-		}
 	}
 	return &usageError{msg: "docs: nothing is named " + quote(name) + hint, help: "starhost docs lists all names"}
 }

@@ -136,6 +136,8 @@ func decisionText(d starhost.Decision) string {
 		text += fmt.Sprintf(" %d B", d.Context.Bytes())
 	case d.Result != nil:
 		text += ": " + d.Result.ForLLM
+	case d.Action == starhost.ActionValue:
+		text += fmt.Sprintf(" %d B", len(d.Value))
 	}
 	if len(d.Changes) > 0 {
 		text += " " + string(mustJSON(changesJSON(d.Changes)))

@@ -14,5 +14,6 @@ var StartLoadersLastFirst func(options any)
 var MarkDerived func(tool any)
 
 // ShareView returns the value that the first call of newView for a list returned. It takes a
-// *starhost.List. Package builtins makes one view of a list for all handlers of an event.
+// *starhost.List or a *starhost.AppArg. Package builtins makes one view of it for all handlers of
+// an event.
 var ShareView func(list any, newView func() any) any
