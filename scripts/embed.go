@@ -1,5 +1,5 @@
 // Package scripts contains the plugins that ship with starhost: samples to read and copy, each
-// with its golden cases, and the starter that `starhost new` copies. It has no code.
+// with its golden cases, and the starters that `starhost new` copies. It has no code.
 package scripts
 
 import "embed"
@@ -9,3 +9,8 @@ import "embed"
 //
 //go:embed starter
 var Starter embed.FS
+
+// Guard contains the guard of rules that `starhost new guard` copies.
+//
+//go:embed guard
+var Guard embed.FS

@@ -5,6 +5,7 @@ package scripts_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,5 +86,47 @@ func write(t *testing.T, file, content string) {
 	}
 	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestGuardRules shows that the guard does not load with a mistake in its rules, and names the
+// rule.
+func TestGuardRules(t *testing.T) {
+	const examples = `match = ["rm x"]
+not_match = ["ls"]
+`
+	for _, tt := range []struct{ name, rules, want string }{
+		{"nothing", "", "rules.toml: want a list of rules"},
+		{"no name", "[[rule]]\nprograms = [\"rm\"]\n" + examples, "rule 1: want a name"},
+		{"no condition", "[[rule]]\nname = \"a\"\n" + examples, "rule 1 (a): want at least one of programs, paths, hosts, kinds"},
+		{"a key", "[[rule]]\nname = \"a\"\nprogram = [\"rm\"]\n" + examples, "unknown key program, want one of"},
+		{"a type", "[[rule]]\nname = \"a\"\nprograms = \"rm\"\n" + examples, "programs: got string, want list"},
+		{"a decision", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\ndecision = \"allow\"\n" + examples, "decision: got allow, want one of deny, ask"},
+		{"a kind", "[[rule]]\nname = \"a\"\nkinds = [\"exec\"]\n" + examples, "kinds: got exec, want one of shell"},
+		{"words alone", "[[rule]]\nname = \"a\"\nkinds = [\"shell\"]\nwords = [\"x\"]\n" + examples, "words and flags need programs"},
+		{"hours", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\nhours = \"9-5\"\n" + examples, "hours: got 9-5"},
+		{"a zone", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\nzone = \"Mars\"\n" + examples, "zone: got Mars"},
+		{"no examples", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\n", "want at least one example in match"},
+		{"a wrong example", "[[rule]]\nname = \"a\"\nprograms = [\"ls\"]\n" + examples, `match: the answer for "rm x" is no`},
+		{"an unclear example", "[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\nmatch = [\"rm x\"]\nnot_match = [\"$x\"]\n", `the answer for "$x" is maybe`},
+		{"a name twice", strings.Repeat("[[rule]]\nname = \"a\"\nprograms = [\"rm\"]\n"+examples, 2), "the name a is given twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "guard")
+			source, err := os.ReadFile("guard/plugin.star")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, "plugin.star"), string(source))
+			write(t, filepath.Join(dir, "rules.toml"), tt.rules)
+			set, err := loader.Load(t.Context(), loader.Options{Args: []string{dir}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer set.Close()
+			if err := set.Err(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
 	}
 }
