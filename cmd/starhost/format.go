@@ -50,6 +50,8 @@ func formats() []format {
 		{"list", "json", writer((*app).printListJSON)},
 		{"new plugin", "pretty", writer((*app).printNewPretty)},
 		{"new plugin", "json", writer((*app).printNewJSON)},
+		{"new guard", "pretty", writer((*app).printNewPretty)},
+		{"new guard", "json", writer((*app).printNewJSON)},
 		{"repl", "pretty", nil},
 		{"serve", "pretty", nil},
 		{"test", "pretty", writer((*app).printTestPretty)},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,7 @@ import (
 	"github.com/starhost/starhost/scripts"
 )
 
-// starters are the kinds of new plugins, each with a command that shows it at work. The
+// starters lists the kinds of new plugins, each with a command that shows it at work. The
 // plugin's name replaces the word starter.
 var starters = []struct{ kind, next string }{
 	{"tool", "starhost eval starter --call starter_who_is_on_call --arg team=checkout"},
@@ -30,9 +31,9 @@ var starters = []struct{ kind, next string }{
 func (a *app) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
-		Short: "Begin a plugin",
+		Short: "Begin a plugin, or a guard without code",
 		Example: `  starhost new plugin oncall
-  starhost new plugin policy --kind hook`,
+  starhost new guard`,
 		Args: a.refuseSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -56,8 +57,51 @@ test, check and fmt --check pass. Nothing that exists is overwritten.`,
 		},
 	}
 	plugin.Flags().StringVar(&kind, "kind", "all", "`KIND` of what it registers: tool, hook, loader, or all of them")
-	cmd.AddCommand(plugin)
+	guard := &cobra.Command{
+		Use:   "guard",
+		Short: "Write a guard of rules for commands, files and hosts into ./guard",
+		Long: `Write a guard into ./guard: a plugin, its rules in rules.toml with examples that starhost
+checks, and a README. The rules stop destructive commands, reading of secrets' files, publishing
+and changes of production. Nothing that exists is overwritten.`,
+		Example: `  starhost new guard
+  starhost hook claude-code guard --print-config`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("new guard: got %d arguments, want none", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			catchSignals(cmd.Context())
+			return a.newGuard()
+		},
+	}
+	cmd.AddCommand(plugin, guard)
 	return cmd
+}
+
+// newGuard writes the guard of rules.
+func (a *app) newGuard() error {
+	if err := a.chooseFormat("new guard"); err != nil {
+		return err
+	}
+	return a.writeNew("new guard", "guard", scripts.Guard, "guard", strings.NewReplacer(), "starhost hook claude-code guard --print-config")
+}
+
+// writeNew writes the files of a starter into a new folder, and sets the command's result. next is
+// the command that shows the plugin at work.
+func (a *app) writeNew(command, name string, from embed.FS, root string, rename *strings.Replacer, next string) error {
+	if _, err := os.Lstat(a.path(name)); err == nil {
+		return usagef("%s: %s exists, and nothing is overwritten: want another name", command, name)
+	}
+	files, err := writeStarter(a.path(name), from, root, rename)
+	if err != nil {
+		return wrapFileError(name, err)
+	}
+	for i := range files {
+		files[i] = path.Join(name, files[i])
+	}
+	return a.printResult(newFiles{files, next})
 }
 
 // newPlugin writes a starter under a new name.
@@ -72,18 +116,8 @@ func (a *app) newPlugin(name, kind string) error {
 	if err := checkNewName(name); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(a.path(name)); err == nil {
-		return usagef("new plugin: %s exists, and nothing is overwritten: want another name", name)
-	}
-	files, err := writeStarter(a.path(name), kind, strings.NewReplacer("starter", name))
-	if err != nil {
-		return wrapFileError(name, err)
-	}
-	for i := range files {
-		files[i] = path.Join(name, files[i])
-	}
 	next := strings.ReplaceAll(starters[slices.Index(kinds, kind)].next, "starter", name)
-	return a.printResult(newFiles{files, next})
+	return a.writeNew("new plugin", name, scripts.Starter, path.Join("starter", kind), strings.NewReplacer("starter", name), next)
 }
 
 // checkNewName refuses names that no plugin can have, and names that are too long for the
@@ -109,19 +143,18 @@ const maxNewName = 40
 
 // writeStarter writes all files of a starter into a new folder, or none, and returns their
 // names.
-func writeStarter(dir, kind string, rename *strings.Replacer) (names []string, err error) {
+func writeStarter(dir string, from embed.FS, root string, rename *strings.Replacer) (names []string, err error) {
 	temp, err := os.MkdirTemp(filepath.Dir(dir), ".starhost-new-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
 	whole := filepath.Join(temp, "whole")
-	root := path.Join("starter", kind)
-	err = fs.WalkDir(scripts.Starter, root, func(file string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(from, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := scripts.Starter.ReadFile(file)
+		text, err := from.ReadFile(file)
 		if err != nil {
 			return err
 		}
