@@ -29,6 +29,9 @@ type CaseDriver interface {
 	CallTool(ctx context.Context, call starhost.ToolCall) (starhost.ToolReply, error)
 	// Fire fires an event; its arguments are JSON, by name.
 	Fire(ctx context.Context, event string, args map[string]json.RawMessage) (starhost.Outcome, error)
+	// Hook sends an agent's event, as the agent writes it, and returns the output, the standard
+	// error and the exit code of starhost hook.
+	Hook(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 	// LoadFragments resolves one reference.
 	LoadFragments(ctx context.Context, ref string) (starhost.Context, error)
 	// Turn runs a whole turn with a model that gives all of these replies, in order.
@@ -92,9 +95,26 @@ Returns .output, .is_error, .for_user, .silent, .handled, .attachments, the fina
 			Doc: `Fires one event.
 The case's section events.jsonl declares events of a program, app.*. Returns the common
 decision of the handlers: .action, .reason, .changes, .result, .context, and .decisions with
-a struct(plugin, action, reason) for each handler that made a decision.`,
-			Example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")`,
-			Func:    func(c call.Call) (starlark.Value, error) { return caseFire(c, d) },
+a struct(plugin, action, reason) for each handler that made a decision. For an event about a
+tool, agent is the agent whose tool it is; roles and workspace are the session's.`,
+			Example: `assert_eq(fire("pre_tool_call", tool = "echo", arguments = {"text": "rm"}).action, "deny")
+assert_eq(fire("pre_tool_call", agent = "codex", tool = "Bash", arguments = {"command": "ls"}).action, "")`,
+			Func: func(c call.Call) (starlark.Value, error) { return caseFire(c, d) },
+		},
+		{
+			Name: "hook", Params: "agent, event",
+			Doc: `Sends an event of an agent through its adapter, as starhost hook AGENT gets it.
+event is a dict, or the event's text. Returns .output, the JSON that the agent gets as a dict or
+None, .stderr and .code, the exit code. Events of one session share ctx.state, except for
+picoclaw, where each event has its own process.`,
+			Example: `answer = hook("claude-code", {
+    "hook_event_name": "PreToolUse",
+    "session_id": "s",
+    "tool_name": "Bash",
+    "tool_input": {"command": "ls"},
+})
+assert_eq((answer.output, answer.stderr, answer.code), (None, "", 0))`,
+			Func: func(c call.Call) (starlark.Value, error) { return caseHook(c, d) },
 		},
 		{
 			Name: "command", Params: "line",
@@ -300,6 +320,41 @@ func caseFire(c call.Call, d CaseDriver) (starlark.Value, error) {
 		return nil, err
 	}
 	return outcomeValue(out), nil
+}
+
+func caseHook(c call.Call, d CaseDriver) (starlark.Value, error) {
+	var agent string
+	var event starlark.Value
+	if err := c.Bind("agent", &agent, "event", &event); err != nil {
+		return nil, err
+	}
+	text, isText := starlark.AsString(event)
+	if !isText {
+		if !isObject(event) {
+			return nil, c.Fail("E0202", "event: got %s, want a dict or the event's text", event.Type())
+		}
+		raw, err := appendJSON(nil, event)
+		if err != nil {
+			return nil, c.Fail("E0204", "event: %v", err)
+		}
+		text = string(raw)
+	}
+	var stderr string
+	var code int
+	out, err := runStep(c, func(ctx context.Context) (out string, err error) {
+		out, stderr, code, err = d.Hook(ctx, agent, text)
+		return out, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var output starlark.Value = starlark.None
+	if out != "" {
+		output = jsonOrText(json.RawMessage(out))
+	}
+	return structOf("answer", starlark.StringDict{
+		"output": output, "stderr": starlark.String(stderr), "code": starlark.MakeInt(code),
+	}), nil
 }
 
 func outcomeValue(out starhost.Outcome) starlark.Value {

@@ -112,6 +112,13 @@ func (d *driver) SetNow(_ context.Context, now time.Time) error {
 	return nil
 }
 
+func (d *driver) Hook(_ context.Context, agent, event string) (out, stderr string, code int, err error) {
+	if strings.Contains(event, "rm") {
+		return `{"agent":"` + agent + `"}`, "denied\n", 2, nil
+	}
+	return "", "", 0, nil
+}
+
 func (d *driver) Advance(_ context.Context, by time.Duration) error {
 	d.advanced += by
 	return nil

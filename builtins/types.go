@@ -235,6 +235,7 @@ var types = []typeRow{
 	{"tool_call", "str, Any -> Any"},
 	{"call_tool", "str, Any -> Any"},
 	{"fire", "str, Any -> Any"},
+	{"hook", "str, dict[str, Any] | str -> Any"},
 	{"command", "str -> Any"},
 	{"render_template", "str, str, Any -> Template"},
 	{"load_fragments", "str -> list[Any]"},

@@ -54,6 +54,10 @@ type Options struct {
 	// Plugins are Go plugins of the calling program. Each case's host gets them after the
 	// case's own plugins.
 	Plugins []starhost.Plugin
+	// Hooks returns the function for the step hook, which sends an agent's event to a host's
+	// plugins and returns the answer. Each case gets its own. Nil means that the program has no
+	// adapters of agents.
+	Hooks func(*starhost.Host) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
 	// Trusted reports whether the user trusts the files of a folder. Record runs real effects for
 	// cases in other folders only if the grants of Config allow them, and without secrets, because
 	// a case and its plugins could otherwise run any program. Nil trusts all folders.

@@ -40,6 +40,9 @@ type play struct {
 
 	unanswered error // about the first effect without a line in effects.jsonl, or nil
 
+	// hook sends an agent's event through its adapter. It is nil without adapters.
+	hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)
+
 	events      appEvents            // the case's own events
 	known       []starhost.EventSpec // all events of the host
 	firedEvents map[string]bool      // names
@@ -194,8 +197,11 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 	heading := "fire " + event
 	addName(&p.firedEvents, event)
 	e, err := starhost.NewEvent(event, args, p.known...)
+	if _, unknown := starhost.LookupEvent(event, p.known...); unknown != nil {
+		err = agents.UnknownEvent(event, err)
+	}
 	if err != nil {
-		return starhost.Outcome{}, p.printFailure(heading, agents.UnknownEvent(event, err))
+		return starhost.Outcome{}, p.printFailure(heading, err)
 	}
 	if e.Tool != "" {
 		heading += " " + texttable.OneLine(e.Tool)
@@ -209,6 +215,19 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 		return out, p.printFailure(heading, err)
 	}
 	return out, p.print(heading, outcomeText(&out))
+}
+
+// Hook sends an agent's event through its adapter.
+func (p *play) Hook(_ context.Context, agent, event string) (out, stderr string, code int, err error) {
+	heading := "hook " + texttable.OneLine(agent)
+	p.endTurn()
+	if p.hook == nil {
+		return "", "", 0, p.printFailure(heading, errors.New("this program has no adapters of agents"))
+	}
+	if out, stderr, code, err = p.hook(p.ctx, agent, event); err != nil {
+		return "", "", 0, p.printFailure(heading, err)
+	}
+	return out, stderr, code, p.print(heading, answerText(out, stderr, code))
 }
 
 // LoadFragments resolves a reference.

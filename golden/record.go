@@ -65,6 +65,7 @@ func recordAll(ctx context.Context, cases []*testCase, o *Options) error {
 	if err != nil {
 		return err
 	}
+	st.options = o
 	for _, c := range cases {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -180,6 +180,21 @@ func decisionText(d starhost.Decision) string {
 	return text
 }
 
+// answerText shows the answer to an agent's event.
+func answerText(out, stderr string, code int) string {
+	text := withNewline(out)
+	if out == "" {
+		text = "no output\n"
+	}
+	for line := range strings.Lines(stderr) {
+		text += "stderr: " + withNewline(line)
+	}
+	if code != 0 {
+		text += fmt.Sprintf("exit %d\n", code)
+	}
+	return text
+}
+
 // changeText shows the new value of an argument.
 func changeText(v any) string {
 	switch v := v.(type) {

@@ -104,6 +104,7 @@ func pass(ctx context.Context, cases []*testCase, o *Options, cond conditions, r
 			if errs[i] = err; err != nil {
 				return
 			}
+			st.options = o
 			for n := int(next.Add(1)) - 1; n < len(list); n = int(next.Add(1)) - 1 {
 				for _, c := range list[n] {
 					if ctx.Err() == nil {

@@ -39,6 +39,7 @@ type stage struct {
 	box       *starlark.Sandbox // runs the scripts
 	hosts     map[hostKey]*loadedHost
 	recording *recording // collects real effects; or nil
+	options   *Options   // see [Options.Hooks]; or nil
 }
 
 // A hostKey is equal for cases that can share a host.
@@ -117,6 +118,9 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	}
 	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events()
 	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
+	if st.options != nil && st.options.Hooks != nil {
+		st.hook = st.options.Hooks(h.set.Host)
+	}
 	err = st.runScript(c.text(scriptSection))
 	st.endTurn()
 	return outcome{output: escapeMarkers(st.out.String()), unused: st.unused(c, h), err: cmp.Or(st.unanswered, err)}

@@ -17,6 +17,11 @@ func NewSteps(s *starhost.Session) *Steps { return &Steps{play{session: s}} }
 // SetContext sets the context of the next steps and of everything that they call.
 func (s *Steps) SetContext(ctx context.Context) { s.ctx = ctx }
 
+// SetHook sets the function that sends an agent's event through its adapter: see [Options.Hooks].
+func (s *Steps) SetHook(hook func(ctx context.Context, agent, event string) (out, stderr string, code int, err error)) {
+	s.hook = hook
+}
+
 // CurrentTurn returns the current turn, or begins one with an empty message.
 func (s *Steps) CurrentTurn() (*starhost.Turn, error) { return s.currentTurn() }
 

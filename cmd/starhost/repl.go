@@ -160,6 +160,7 @@ func (c *console) openSession(f *replFlags) error {
 		Print:  func(_ context.Context, _ starlark.Pos, text string) { c.write(c.steps.TakeOutput() + text + "\n") },
 	})
 	c.steps = golden.NewSteps(c.set.Host.NewSession(starhost.SessionConfig{Platform: "cli", Seed: f.seed, Model: model}))
+	c.steps.SetHook(caseHooks(c.set.Host))
 	steps := builtins.CaseTable(box, c.steps)
 	for _, e := range slices.Concat(builtins.Table(box), steps) {
 		if e.Value == nil { // Starlark itself defines it

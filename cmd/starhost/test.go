@@ -65,6 +65,7 @@ func (a *app) test(ctx context.Context, f *testFlags, paths []string) error {
 		Dir: a.dir, Paths: paths, Update: f.update, Prune: f.prune, Record: f.record,
 		Once: f.once, FailFast: f.failFast, Jobs: int(f.jobs),
 		Getenv: a.getenv, Trusted: a.trustedFolders(), Coverage: f.coverage.isWanted(), Cache: a.programCache(),
+		Hooks: caseHooks,
 	}
 	if err == nil {
 		err = f.coverage.check()

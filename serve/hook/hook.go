@@ -397,6 +397,9 @@ func (e *Event) answer(v *verdict) (Answer, error) {
 type Options struct {
 	// States stores the state of sessions between two processes. Nil stores nothing.
 	States *States
+	// Resume returns the event's session, for a caller that keeps sessions in memory instead of
+	// States: a new session begins with the saved state. Nil means [starhost.Host.Resume].
+	Resume func(starhost.SessionConfig, starhost.SavedSession) *starhost.Session
 	// Refusal names the guards that are not loaded. Nil means that all guards are loaded.
 	Refusal *Refusal
 	// Notice is a message that the user sees with the next prompt, "" for none.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
+	"github.com/starhost/starhost/serve/hook"
+)
+
+// caseHooks returns the function for the step hook of golden cases. It answers as starhost hook
+// does, but sessions are in memory.
+func caseHooks(
+	h *starhost.Host,
+) func(ctx context.Context, agent, event string) (out, stderr string, code int, err error) {
+	c := hookCase{host: h, sessions: map[string]*starhost.Session{}}
+	return c.answer
+}
+
+// A hookCase answers the agents' events of one case.
+type hookCase struct {
+	host     *starhost.Host
+	sessions map[string]*starhost.Session // by agent and id
+}
+
+func (c *hookCase) answer(ctx context.Context, name, event string) (out, stderr string, code int, err error) {
+	agent := hook.AgentOf(name)
+	switch {
+	case agent == nil:
+		var names []string
+		for _, a := range hook.Agents {
+			names = append(names, a.Name)
+		}
+		hint := near.DidYouMean(name, names)
+		return "", "", 0, fmt.Errorf("no adapter for the agent %q%s, want one of %s", name, hint, strings.Join(names, ", "))
+	case agent.Lines:
+		return c.answerLine(ctx, event)
+	}
+	e, err := agent.Read([]byte(event))
+	if err != nil {
+		_, a, err := agent.Refuse([]byte(event), "starhost: "+err.Error())
+		return a.Out, a.Err, a.Code, err
+	}
+	answer, _, err := e.Answer(ctx, c.host, hook.Options{Resume: c.session})
+	if errors.Is(err, starhost.ErrClosed) { // the agent resumes a session that ended
+		answer, _, err = e.Answer(ctx, c.host, hook.Options{Resume: c.resume})
+	}
+	return answer.Out, answer.Err, answer.Code, err
+}
+
+// session returns the session of an event.
+func (c *hookCase) session(config starhost.SessionConfig, saved starhost.SavedSession) *starhost.Session {
+	key := config.Platform + "\x00" + config.ID
+	if c.sessions[key] == nil {
+		c.sessions[key] = c.host.Resume(config, saved)
+	}
+	return c.sessions[key]
+}
+
+// resume replaces the event's session, which ended, by one with its plugins' states.
+func (c *hookCase) resume(config starhost.SessionConfig, saved starhost.SavedSession) *starhost.Session {
+	ended := c.session(config, saved)
+	delete(c.sessions, config.Platform+"\x00"+config.ID)
+	s := c.session(config, saved)
+	_ = effects.RestoreStates(s, effects.SaveStates(ended)) // they were in memory, so they fit
+	return s
+}
+
+// caseDeadline is the time for a line in a golden case. A busy machine must not change the answer.
+const caseDeadline = 10 * time.Minute
+
+// answerLine answers one line of an agent that keeps its process running.
+func (c *hookCase) answerLine(ctx context.Context, line string) (out, stderr string, code int, err error) {
+	var b, log strings.Builder
+	err = hook.Serve(ctx, strings.NewReader(line+"\n"), &b, hook.ServeOptions{
+		Load:     func(context.Context) (*starhost.Host, error) { return c.host, nil },
+		Deadline: caseDeadline, Log: func(text string) { log.WriteString(text + "\n") },
+	})
+	return b.String(), log.String(), 0, err
+}
