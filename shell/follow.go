@@ -263,6 +263,7 @@ func (r *reader) followShell(name string, j job) {
 			}
 			isText = isText || w.text[0] == '-' && contains(w.text, 'c')
 			certain = certain && !contains(w.text, 'n')
+			r.errexit = r.errexit || contains(w.text, 'e')
 			for range strings.Count(w.text, "o") {
 				i++ // the name of an option
 				certain = certain && i < len(j.argv) && (j.argv[i].text == "pipefail" || j.argv[i].text == "errexit")

@@ -30,9 +30,26 @@ func (r *reader) judge(name string, k kind, j job) {
 		r.judgeTest(args)
 	case sets:
 		r.judgeSet(name, args)
+	case flagged:
+		r.judgeFlags(name, args)
 	case writes:
 		for _, w := range args {
 			r.addWrite(word{text: strings.TrimPrefix(w.text, "of="), known: w.known})
+		}
+	}
+}
+
+// judgeFlags judges a program that runs another one behind some of its flags or subcommands only.
+func (r *reader) judgeFlags(name string, args []word) {
+	row, _ := findProgram(name)
+	for _, w := range args {
+		flag, _, _ := strings.Cut(w.text, "=")
+		cluster := len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text[1:], row.values)
+		if !w.known && w.many || strings.Contains(row.long, " "+flag+" ") || cluster {
+			r.setWild()
+		}
+		if name == "scp" || name == "rsync" {
+			r.addWrite(w)
 		}
 	}
 }
@@ -329,7 +346,9 @@ func (r *reader) judgeSet(name string, args []word) {
 			if !isOneOf(w.text, []string{"pipefail", "errexit", "nounset", "xtrace"}) {
 				r.setWild()
 			}
+			r.errexit = r.errexit || w.text == "errexit"
 		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+'):
+			r.errexit = r.errexit || contains(w.text, 'e')
 			if strings.Trim(w.text[1:], "euxo") != "" {
 				r.setWild()
 				r.poisoned = true

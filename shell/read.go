@@ -31,6 +31,8 @@ type shared struct {
 	reason   string // why the analysis failed
 	poisoned bool   // a variable such as PATH has a new value
 	dead     bool   // an unconditional exit stands in front
+	errexit  bool   // a failure may end the text
+	fails    bool   // the text itself decides that some command fails
 	anyValue bool   // variables may have any value
 	funcs    []*function
 	called   map[string]int // offset of the first certain call from top level, or -1
@@ -66,7 +68,7 @@ func (r *reader) readText() string {
 	r.statements(r.file.Stmts)
 	r.readFunctions()
 	r.checkWritten()
-	if r.poisoned || r.reason != "" {
+	if r.poisoned || r.reason != "" || r.errexit && r.fails {
 		for i := range r.script.calls {
 			r.script.calls[i].certain = false
 		}
@@ -148,6 +150,7 @@ func (r *reader) substitute(via string, list []*syntax.Stmt) {
 // statement visits one statement.
 func (r *reader) statement(s *syntax.Stmt) {
 	r.script.Nodes++
+	r.fails = r.fails || s.Negated
 	if s.Background || s.Coprocess || s.Disown {
 		r.conditional(func() { r.command(s) })
 		return
@@ -206,8 +209,10 @@ func (r *reader) compound(s *syntax.Stmt) {
 		r.addCall([]word{{text: "coproc", known: true}, {many: true}}, false)
 		r.substitute("sub", []*syntax.Stmt{c.Stmt})
 	case *syntax.TestClause:
+		r.fails = true
 		r.test(c.X)
 	case *syntax.ArithmCmd:
+		r.fails = true
 		r.arithmetic(c.X)
 		r.dashArithmetic(c.X)
 	case *syntax.LetClause:
@@ -495,11 +500,15 @@ func (r *reader) reaches(f *function) (reached, certain bool) {
 	return reached || f.decl.RsrvWord, certain
 }
 
+// failing are commands that may fail for a reason that stands in the text.
+const failing = " false test [ exit return let break continue shift "
+
 // addCall records a program that may run.
 func (r *reader) addCall(argv []word, certain bool) {
 	r.script.Nodes++
 	r.script.calls = append(r.script.calls, invocation{argv, certain})
 	if argv[0].known {
+		r.fails = r.fails || strings.Contains(failing, " "+argv[0].text+" ")
 		if _, ok := r.called[argv[0].text]; !ok {
 			r.called[argv[0].text] = -1
 		}

@@ -1,0 +1,223 @@
+//go:build unix
+
+package shell
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A generator makes texts from a grammar. Each byte of its input is one choice.
+type generator struct {
+	choices []byte
+	depth   int
+}
+
+// choose returns one of the choices.
+func (g *generator) choose(from ...string) string { return from[g.number(len(from))] }
+
+// number returns a number below n.
+func (g *generator) number(n int) int {
+	if len(g.choices) == 0 {
+		return 0
+	}
+	b := int(g.choices[0])
+	g.choices = g.choices[1:]
+	return b % n
+}
+
+// word returns one word of a command.
+func (g *generator) word() string {
+	words := []string{
+		"delete", "pod", "-n", `"delete"`, "'delete'", `de\lete`, "$v", `"$v"`, "${v}", "d*", "[d]elete", "{delete,x}", "{a,}", "$((1+1))", "$((n))", "$((m))",
+		"'kubectl delete'", `"kubectl delete"`, ">f", "<f", "2>&1", "&>f", ">>f", "<<<x", "~", "=kubectl", `\;`, `$'a\'b; kubectl delete'`, "${v#x}", "${v%e}",
+		"${m}", "[", "]", "}", "{", "--", "-", "''", `""`, `x"y"'z'`, "${a[m]}", "${a[@]}", "${v:m}", "${v:1}", "${v@P}", "${!w}", "${u:-delete}", "${u:=kubectl}",
+		"${u+x}", "$1", `"$@"`, "$*", "$#", "$?", "$-", "a=b", "k=kubectl", "PATH=x", "$'del\\x65te'", `$"delete"`, "#c", "a#b", "!", "if", "then", "do", "in", "&&x",
+		"${v/x/y}", "${#v}", "*", "?", "**", "@(a|b)", "!(a)", "a\\\nb", "-c", "-e", "-I{}", "{}", "1", "0", "{1..3}", "{a..c}", "=", "==", "-eq", "-v", "%d", "%s",
+	}
+	if g.depth > 0 && g.number(6) == 0 {
+		g.depth--
+		defer func() { g.depth++ }()
+		switch g.number(6) {
+		case 0:
+			return "$(" + g.command() + ")"
+		case 1:
+			return `"$(` + g.command() + `)"`
+		case 2:
+			return "${u:-$(" + g.command() + ")}"
+		case 3:
+			return "<(" + g.command() + ")"
+		case 4:
+			return "$((1 + $(" + g.command() + ")))"
+		default:
+			return "`" + strings.NewReplacer("`", "", `\`, "").Replace(g.command()) + "`"
+		}
+	}
+	return words[g.number(len(words))]
+}
+
+// quoted returns a command as one word in single quotes.
+func (g *generator) quoted() string {
+	return "'" + strings.ReplaceAll(g.command(), "'", `'\''`) + "'"
+}
+
+// simple returns a simple command.
+func (g *generator) simple() string {
+	words := []string{g.choose(
+		"kubectl", "kubectl", `"kubectl"`, `k\ubectl`, "'kubectl'", "kube''ctl", "$k", "${k}", `"$k"`, "echo", "true", "false", ":", "f", "g", "$'kubectl'",
+		"$(echo kubectl)", "{kubectl,delete}", "eval", "command", "sh -c", "exec", "x=1 kubectl", "x=1", "builtin", "time", "! kubectl", "nosuch", "cd", "less", "more",
+		"sudo", "sudo -u root", "env", "timeout 5", "docker exec x", "git", "jq", "test", "[", "printf", "read v", "export", "declare", "local", "unset", "set", "set --",
+		"shift", "trap", "wait", "kill -0", "bash -c", "dash -c", "kubectl exec x --", "watch", "ssh h", "find . -exec", "command -v", "exit", "return", "break", "alias",
+		"unalias", "type", "let", "getopts", "umask", "pwd", "noglob", "- ", "repeat 1", "nocorrect", "typeset", "readonly", "cat", "sh", "su -c", ">f kubectl", "{", "source f", ". f",
+	)}
+	for range g.number(5) {
+		words = append(words, g.word())
+	}
+	return strings.Join(words, " ")
+}
+
+// command returns a list, a compound command or a simple command.
+func (g *generator) command() string {
+	if g.depth == 0 || g.number(5) < 2 {
+		return g.simple()
+	}
+	g.depth--
+	defer func() { g.depth++ }()
+	s := g.command
+	switch g.number(46) {
+	case 0, 1:
+		return s() + "; " + s()
+	case 2:
+		return s() + " && " + s()
+	case 3:
+		return s() + " || " + s()
+	case 4:
+		return s() + " | " + s()
+	case 5, 6:
+		return s() + "\n" + s()
+	case 7:
+		return "( " + s() + " )"
+	case 8:
+		return "{ " + s() + "; }"
+	case 9:
+		return "if " + s() + "; then " + s() + "; else " + s() + "; fi"
+	case 10:
+		return "for v in a " + g.word() + "; do " + s() + "; done"
+	case 11:
+		return "case " + g.word() + " in a) " + s() + ";; *) " + s() + ";; esac"
+	case 12:
+		return "f() { " + s() + "; }"
+	case 13:
+		return "function g { " + s() + "\n}"
+	case 14:
+		return "f() { " + s() + "; }\nf"
+	case 15:
+		return "sh -c " + g.quoted()
+	case 16:
+		return "eval " + g.quoted()
+	case 17:
+		return "trap " + g.quoted() + " " + g.choose("EXIT", "DEBUG", "ERR", "0")
+	case 18:
+		return g.choose("sh", "bash", "cat", "dash") + " <<" + g.choose("E", "'E'") + "\n" + s() + "\nE\n" + g.simple()
+	case 19:
+		return "k=kubectl; " + s()
+	case 20:
+		return "v=delete; " + s()
+	case 21:
+		return "n=1; m='a[$(kubectl delete)]'; " + s()
+	case 22:
+		return "v='$(kubectl delete)'; " + s()
+	case 23:
+		return "alias " + g.choose("q", "echo", "g") + "=" + g.quoted() + "\n" + g.choose("q", "echo", "g") + " " + g.word()
+	case 24:
+		return "[[ " + g.word() + g.choose(" == ", " -eq ", " || ", " =~ ", " -nt ") + g.word() + " ]]"
+	case 25:
+		return "(( " + g.choose("m", "n", "1", "n++", "m=1", "kubectl", "a[m]") + " ))"
+	case 26:
+		return g.choose("while ", "until ") + s() + "; do " + s() + "; break; done"
+	case 27:
+		return s() + " & wait"
+	case 28:
+		return "coproc " + g.choose("{ "+s()+"; }", g.simple()) + "\nwait"
+	case 29:
+		return g.choose("TRAPEXIT", "command_not_found_handle", "command_not_found_handler", "kubectl", "echo", "true", "cd") + "() { " + s() + "; }; " + g.simple()
+	case 30:
+		return "set -- " + g.word() + " " + g.word() + "; " + s()
+	case 31:
+		return "set -" + g.choose("e", "x", "u", "f", "a", "n", "k", "v") + "; " + s()
+	case 32:
+		return "export k=kubectl; " + s()
+	case 33:
+		return "x=$( " + s() + " )"
+	case 34:
+		return "echo " + g.quoted() + " > f; " + g.choose(". ./f", "sh f", "sh < f", "source ./f", "cat f | sh", "cat f") + "; " + g.simple()
+	case 35:
+		return "time " + s()
+	case 36:
+		return "a=(" + g.word() + " " + g.word() + "); " + s()
+	case 37:
+		return g.simple() + " &>f " + g.word()
+	case 38:
+		return "! " + s()
+	case 39:
+		return s() + " <<E\n" + g.word() + "\nE"
+	case 40:
+		return "select v in a; do " + s() + "; done"
+	case 41:
+		return "for ((i=0;i<1;i++)); do " + s() + "; done"
+	case 42:
+		return "echo " + g.word() + " | xargs " + s()
+	case 43:
+		return "PS4='$(kubectl delete)'; " + s()
+	case 44:
+		return "IFS=" + g.choose("l", "''", "$v") + "; " + s()
+	default:
+		return g.simple() + g.choose(" ;", " #", "\n)", "\nif", " |", "\n\"", " \\") + " " + g.word()
+	}
+}
+
+// FuzzShellAgainstBash runs generated texts in the shells of this machine, in an empty folder with
+// stubs. If a program ran with some words, Runs does not answer "no" for it.
+func FuzzShellAgainstBash(f *testing.F) {
+	for i := range 46 {
+		f.Add([]byte{4, byte(i), 3, 1, 7, byte(i * 5), 2, 0, 3, byte(i), 9, 4, 1, 0, byte(i * 3), 11, 2, 5, 1, 4, byte(i + 7), 0, 1})
+	}
+	r := newTruthRunner(f, true)
+	f.Fuzz(func(t *testing.T, choices []byte) {
+		if len(choices) > 60 {
+			return
+		}
+		g := &generator{choices: choices, depth: 3}
+		text := g.command()
+		if strings.Contains(text, "/") && strings.Contains(strings.ReplaceAll(strings.ReplaceAll(text, "./f", ""), "${v/x/y}", ""), "/") || strings.Contains(text, "..}") {
+			t.Skip("a path")
+		}
+		r.check(t, text)
+	})
+}
+
+// check runs a text in each shell and compares what ran with the answers.
+func (r *truthRunner) check(t *testing.T, text string) {
+	t.Helper()
+	script := Parse(text, "")
+	if strings.HasPrefix(script.Reason, "syntax: the parser fails") {
+		t.Fatalf("%q: %s", text, script.Reason)
+	}
+	if script.wild {
+		return // each answer is "maybe"
+	}
+	for _, name := range r.shells {
+		for _, folder := range []string{"ok", "bad"} {
+			for _, argv := range r.run(t, name, folder, text) {
+				words := make([][]string, 0, len(argv))
+				for _, w := range argv[1:] {
+					words = append(words, []string{w})
+				}
+				if script.Runs(argv[0]) == "no" || script.Runs(argv[0], words...) == "no" {
+					t.Errorf("%s with stubs that are %s ran %q, but the answer is no:\n%s", name, folder, argv, fmt.Sprintf("%q", text))
+				}
+			}
+		}
+	}
+}
