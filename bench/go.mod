@@ -8,6 +8,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/open-policy-agent/opa v1.22.0
 	github.com/starhost/starhost v0.0.0
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (

@@ -3,7 +3,6 @@
 package shell
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -181,7 +180,8 @@ func (g *generator) command() string {
 // stubs. If a program ran with some words, Runs does not answer "no" for it.
 func FuzzShellAgainstBash(f *testing.F) {
 	for i := range 46 {
-		f.Add([]byte{4, byte(i), 3, 1, 7, byte(i * 5), 2, 0, 3, byte(i), 9, 4, 1, 0, byte(i * 3), 11, 2, 5, 1, 4, byte(i + 7), 0, 1})
+		k := byte(i)
+		f.Add([]byte{4, k, 3, 1, 7, k * 5, 2, 0, 3, k, 9, 4, 1, 0, k * 3, 11, 2, 5, 1, 4, k + 7, 0, 1})
 	}
 	r := newTruthRunner(f, true)
 	f.Fuzz(func(t *testing.T, choices []byte) {
@@ -190,7 +190,7 @@ func FuzzShellAgainstBash(f *testing.F) {
 		}
 		g := &generator{choices: choices, depth: 3}
 		text := g.command()
-		if strings.Contains(text, "/") && strings.Contains(strings.ReplaceAll(strings.ReplaceAll(text, "./f", ""), "${v/x/y}", ""), "/") || strings.Contains(text, "..}") {
+		if strings.Contains(strings.NewReplacer("./f", "", "${v/x/y}", "").Replace(text), "/") {
 			t.Skip("a path")
 		}
 		r.check(t, text)
@@ -215,7 +215,7 @@ func (r *truthRunner) check(t *testing.T, text string) {
 					words = append(words, []string{w})
 				}
 				if script.Runs(argv[0]) == "no" || script.Runs(argv[0], words...) == "no" {
-					t.Errorf("%s with stubs that are %s ran %q, but the answer is no:\n%s", name, folder, argv, fmt.Sprintf("%q", text))
+					t.Errorf("%s with stubs that are %s ran %q, but the answer is no:\n%q", name, folder, argv, text)
 				}
 			}
 		}

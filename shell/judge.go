@@ -44,7 +44,9 @@ func (r *reader) judgeFlags(name string, args []word) {
 	row, _ := findProgram(name)
 	for _, w := range args {
 		flag, _, _ := strings.Cut(w.text, "=")
-		cluster := len(w.text) > 2 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text[1:], row.values)
+		letters := strings.TrimPrefix(w.text, "-")
+		cluster := len(w.text)-len(letters) == 1 && len(letters) > 1 && letters[0] != '-' &&
+			strings.ContainsAny(letters, row.values)
 		if !w.known && w.many || strings.Contains(row.long, " "+flag+" ") || cluster {
 			r.setWild()
 		}

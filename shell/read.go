@@ -27,11 +27,13 @@ type reader struct {
 type shared struct {
 	words    int    // the number of words with braces
 	parts    int    // the number of their parts
+	followed int    // words of all commands, also behind wrappers
 	inner    int    // bytes of nested texts
 	reason   string // why the analysis failed
 	poisoned bool   // a variable such as PATH has a new value
 	dead     bool   // an unconditional exit stands in front
 	errexit  bool   // a failure may end the text
+	quiet    bool   // the commands are in the list already
 	fails    bool   // the text itself decides that some command fails
 	anyValue bool   // variables may have any value
 	funcs    []*function
@@ -444,6 +446,14 @@ func (r *reader) assign(a *syntax.Assign) word {
 
 // declare records a function. The bodies of functions count only if the text calls them.
 func (r *reader) declare(c *syntax.FuncDecl, s *syntax.Stmt) {
+	for body := c.Body; ; { // in "f() { …; } && b", the parser takes b as a part of the body
+		b, ok := body.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		r.uncertain([]*syntax.Stmt{b.Y})
+		body = b.X
+	}
 	f := &function{decl: c, certain: r.certain && !r.dead && r.scope == 0 && r.level == 0}
 	copied := *r
 	f.reader = &copied

@@ -63,12 +63,14 @@ type invocation struct {
 // Limits of a text.
 const (
 	maxBytes  = 64 << 10
-	maxOpen   = 100       // brackets and clauses open at a time
-	maxOpened = 3000      // brackets and clauses in all, because quotes can hide the closing ones
-	maxWords  = 1000      // after brace expansion
-	maxParts  = 64 << 10  // parts of these words
-	maxNested = 8         // texts within texts, such as sh -c 'sh -c …'
-	maxInner  = 128 << 10 // bytes of all nested texts together
+	maxOpen   = 100      // brackets and clauses open at a time
+	maxOpened = 3000     // brackets and clauses in all, because quotes can hide the closing ones
+	maxWords  = 1000     // after brace expansion
+	maxParts  = 64 << 10 // parts of these words
+	// words of all commands together; each wrapper counts the words behind it again
+	maxFollowed = 256 << 10
+	maxNested   = 8         // texts within texts, such as sh -c 'sh -c …'
+	maxInner    = 128 << 10 // bytes of all nested texts together
 )
 
 // Parse analyses a command line. dialect is "any" (or ""), "bash", "zsh" or "posix"; the result

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -43,6 +44,9 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 			r.setWild() // zsh ends a group here
 		}
 	}
+	if lit, ok := c.Args[0].Parts[0].(*syntax.Lit); ok && strings.Contains(lit.Value, "=") {
+		r.setWild() // in "coproc a=b c", the parser takes the assignment as the program
+	}
 	r.readDashBackground(c, s)
 	outer := r.stdin
 	r.stdin = s.Redirs
@@ -53,7 +57,81 @@ func (r *reader) simple(c *syntax.CallExpr, s *syntax.Stmt, reads, writes []*str
 		}
 	}
 	r.run(j)
+	if argv := dashWords(c.Args); argv != nil {
+		j.argv, j.certain = argv, false
+		before := r.quiet
+		r.quiet = true
+		r.run(j)
+		r.quiet = before
+	}
 	r.stdin = outer
+}
+
+// dashWords returns the arguments as dash reads them, which expands neither braces nor $'…'. It
+// returns nil if dash reads them as bash does.
+func dashWords(list []*syntax.Word) []word {
+	if !slices.ContainsFunc(list, isOtherInDash) {
+		return nil
+	}
+	words := make([]word, len(list))
+	for i, w := range list {
+		text, ok := dashText(w)
+		words[i] = word{text: text, known: ok, many: !ok}
+	}
+	return words
+}
+
+// isOtherInDash reports whether dash may read a word in another way.
+func isOtherInDash(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			if strings.Contains(p.Value, "{") {
+				return true
+			}
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				return true
+			}
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dashText returns the text of a word in dash. ok is false if the word has an expansion.
+func dashText(w *syntax.Word) (text string, ok bool) {
+	out := wordBuilder{word: word{known: true}}
+	for i, p := range w.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			out.addLit(p.Value, i == 0, len(w.Parts) == 1)
+		case *syntax.SglQuoted:
+			if p.Dollar {
+				out.buf.WriteByte('$')
+			}
+			out.buf.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				out.buf.WriteByte('$')
+			}
+			for _, inner := range p.Parts {
+				lit, isLit := inner.(*syntax.Lit)
+				if !isLit {
+					out.setUnknown(true)
+					continue
+				}
+				out.buf.WriteString(unescapeQuoted(lit.Value, `"`))
+			}
+		default:
+			out.setUnknown(true)
+		}
+	}
+	got := out.finish()
+	return got.text, got.known
 }
 
 // offset returns the place of a node in the outermost text.
@@ -133,6 +211,10 @@ func (r *reader) run(j job) {
 		if name == "" || strings.HasSuffix(first.text, "/") {
 			name = first.text
 		}
+		if r.followed += len(j.argv); r.followed > maxFollowed {
+			r.giveUp(j)
+			return
+		}
 		r.addCall(j.argv, j.certain)
 		row, ok := findProgram(name)
 		if !ok {
@@ -162,6 +244,9 @@ func (r *reader) giveUp(j job) {
 
 // record appends a command to the list of the script.
 func (r *reader) record(argv []word, j *job, _ []*string, n syntax.Node) {
+	if r.quiet {
+		return
+	}
 	c := Command{Via: r.via, Wrappers: r.wrapped}
 	if n != nil {
 		c.Text, c.Offset = r.source(n), r.offset(n)
@@ -175,11 +260,17 @@ func (r *reader) record(argv []word, j *job, _ []*string, n syntax.Node) {
 		c.Name = &name
 	}
 	flags := true
-	c.Argv = append(c.Argv, argv[0].pointer())
-	for _, w := range argv[1:] {
-		p := w.pointer()
+	texts, pointers := make([]string, len(argv)), make([]*string, 2*len(argv))
+	c.Argv, c.Args = pointers[:0:len(argv)], pointers[len(argv):len(argv)]
+	for i, w := range argv {
+		var p *string
+		if w.known {
+			texts[i] = w.text
+			p = &texts[i]
+		}
 		c.Argv = append(c.Argv, p)
 		switch {
+		case i == 0:
 		case flags && w.known && w.text == "--":
 			flags = false
 		case flags && w.known && len(w.text) > 1 && w.text[0] == '-':

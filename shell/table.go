@@ -349,7 +349,6 @@ func findProgram(name string) (program, bool) {
 // parseFlags skips the flags and operands of a program. ok is false if it meets a flag that the
 // row does not list, or a word that may be one. query is true if the program runs nothing.
 func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, query, ok bool) {
-	values = map[byte]word{}
 	i := 1
 	for ; i < len(argv); i++ {
 		w := argv[i]
@@ -363,7 +362,7 @@ func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, que
 		if len(w.text) < 2 || w.text[0] != '-' {
 			break
 		}
-		used, flagOK, asks := p.flag(argv[i:], values)
+		used, flagOK, asks := p.flag(argv[i:], &values)
 		if asks {
 			return nil, nil, true, true
 		}
@@ -382,8 +381,11 @@ func (p program) parseFlags(argv []word) (rest []word, values map[byte]word, que
 }
 
 // flag reads one word of flags, and returns how many words behind it are values.
-func (p program) flag(argv []word, values map[byte]word) (used int, ok, query bool) {
+func (p program) flag(argv []word, values *map[byte]word) (used int, ok, query bool) {
 	text := argv[0].text
+	if *values == nil {
+		*values = map[byte]word{}
+	}
 	if text[1] == '-' {
 		return p.longFlag(argv)
 	}
@@ -393,16 +395,16 @@ func (p program) flag(argv []word, values map[byte]word) (used int, ok, query bo
 		case contains(p.query, letter):
 			return 0, true, true
 		case contains(p.bare, letter):
-			values[letter] = word{known: true}
+			(*values)[letter] = word{known: true}
 		case contains(p.values, letter):
 			if i+1 < len(text) {
-				values[letter] = word{text: text[i+1:], known: true}
+				(*values)[letter] = word{text: text[i+1:], known: true}
 				return 0, true, false
 			}
 			if len(argv) < 2 || argv[1].many {
 				return 0, false, false
 			}
-			values[letter] = argv[1]
+			(*values)[letter] = argv[1]
 			return 1, true, false
 		default:
 			return 0, false, false

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/starhost/starhost/shell"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// sixCommands is a line as an agent writes it.
+const sixCommands = `cd /srv/app && git pull --rebase origin main | tee pull.log; sudo -u app env NODE_ENV=production timeout 60 ./bin/migrate --yes ` +
+	`&& kubectl -n prod rollout restart "deploy/$name" > /dev/null 2>&1 || echo "failed: $(date)"`
+
+// hostileUnits are the units of texts of 64 KiB that make a careless analysis slow.
+var hostileUnits = []string{
+	"(", "((", "{ ", "$(", "`", "\"$(", "$((", "${a:-", "<(", "if ", "while ", "case x in a) ", "f() ", "! ", "time ", "coproc ", "{a,", "{a,b}",
+	"{}", "$a{}", "[[ (", "((-", "<<A\n", "a[", "a=(", "+(", "a|", "a&&", "a;", "a\n", "x={", "function f ", "> a ", "a ", "$a", "'a'", "\\", "sudo ",
+	"eval ", "sh -c '", "xargs ", "env ", "$(())", "((1));", "f(){ f; };", "f(){ :; };f;", "case a in b) c;; esac;", "a=b ", "é", "a{b,c}d ", "awk a;", "sed s/a/b/;",
+	"$'a' ", "git -c a ", "find -exec ", "eval 'eval a';",
+}
+
+// shellTexts compares the analysis of a command line with the parser alone, and times hostile
+// texts.
+func shellTexts(r *rig) error {
+	analyse := loop(func() error {
+		if !shell.Parse(sixCommands, "").OK {
+			return fmt.Errorf("shell.Parse refuses the line of six commands")
+		}
+		return nil
+	})
+	parse := loop(func() error {
+		_, err := syntax.NewParser().Parse(strings.NewReader(sixCommands), "")
+		return err
+	})
+	if err := r.compare(claim{"P8", "analysis of six commands, by the parser alone", atMost(3)}, analyse, parse); err != nil {
+		return err
+	}
+	var slowest, halves time.Duration
+	for _, unit := range hostileUnits {
+		text := strings.Repeat(unit, (64<<10)/len(unit))
+		if took := bestTime(text); took > slowest {
+			slowest, halves = took, bestTime(text[:len(text)/2/len(unit)*len(unit)])
+		}
+	}
+	r.figure(claim{"P8", "slowest of 64 KiB of anything", atMost(100).withUnit("ms")}, float64(slowest.Microseconds())/1000)
+	r.figure(claim{"P8", "slowest of 64 KiB, by 32 KiB of it", atMost(2.5).withUnit("times")}, float64(slowest)/float64(max(halves, 1)))
+	return nil
+}
+
+// bestTime returns the shortest of five times of the analysis of a text.
+func bestTime(text string) time.Duration {
+	best := time.Hour
+	for range 5 {
+		start := time.Now()
+		shell.Parse(text, "").Runs("kubectl", []string{"delete"})
+		best = min(best, time.Since(start))
+	}
+	return best
+}
