@@ -100,6 +100,30 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestUnknown checks that a list of allowed names sees every program, also those that only dash
+// runs.
+func TestUnknown(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ls | wc -l":                          false,
+		"sudo -u a env B=c nice ls":           false,
+		"for f in a b; do time ls $f; done":   false,
+		"f() { ls; }; f; bash -c 'ls && pwd'": false,
+		"GIT_PAGER=cat git log":               false,
+		"find . -exec ls {} + | xargs wc":     false,
+		"$x ls":                               true,
+		"echo a &> f rm x":                    true,
+		"[[ a == b || rm ]]":                  true,
+		"{ls,rm}":                             true,
+		"PATH=. ls":                           true,
+		"alias ls=rm":                         true,
+		"kubectl exec a -- ls":                false,
+	} {
+		if got := Parse(text, "").Unknown; got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 // texts returns the words of a command, "?" for an unknown one.
 func texts(words []*string) []string {
 	list := make([]string, len(words))
