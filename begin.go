@@ -39,7 +39,7 @@ func (s *Session) Begin(ctx context.Context, r Request) (*Turn, error) {
 	t.number, t.request, t.words = s.turns, r, r.Text
 	t.filters = append(t.filters, ToolFilter{Allow: r.OnlyTools})
 	if r.History != nil {
-		s.history, s.sentContents = slices.Clone(r.History), contentsOf(r.History)
+		s.history, s.sentContents = slices.Clone(r.History), contentsOf(r.History, s.currentUse())
 	}
 	if err := t.startTurn(ctx); err != nil {
 		t.End(ctx)
@@ -181,7 +181,7 @@ func (h *Host) Fire(ctx context.Context, e *Event) (Outcome, error) {
 // context of session_start again.
 func (s *Session) Reset(ctx context.Context) error {
 	return s.Aside(ctx, func(t *Turn) error {
-		s.history, s.sentContents, s.documents = nil, nil, 0
+		s.history, s.sentContents, s.documents, s.droppedAge = nil, nil, 0, 0
 		s.unsentContext, s.turnsBeforeReset = s.startContext, s.turns
 		s.system = systemText{ownText: s.system.ownText, stale: true}
 		_, err := t.fireEvent(ctx, t.newEvent("session_reset"))

@@ -3,6 +3,7 @@ package starhost
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/starhost/starhost/fragments"
 )
@@ -125,21 +126,38 @@ func typedMessages(lists ...[]Message) []Message {
 }
 
 // contentsOf returns the contents that starhost need not send again, because messages already
-// contain them: contents from merging, and attachments of messages from other sources.
-func contentsOf(messages []Message) map[fragments.Hash]int {
+// contain them: contents from merging, and attachments of messages from other sources. It counts
+// their uses back from the current one, with one use for each message of the user.
+func contentsOf(messages []Message, use int) map[fragments.Hash]int {
 	all := map[fragments.Hash]int{}
-	for i := range messages {
-		for _, id := range messages[i].contents {
-			all[id] = 0
+	add := func(id fragments.Hash) {
+		if _, newer := all[id]; !newer {
+			all[id] = use - 1
 		}
-		if messages[i].contents != nil {
-			continue
+	}
+	for i := range slices.Backward(messages) {
+		m := &messages[i]
+		for _, id := range m.contentIDs() {
+			add(id)
 		}
-		for j := range messages[i].Attachments {
-			all[messages[i].Attachments[j].ID()] = 0
+		if m.Role == RoleUser && m.merged != fragmentsOnly {
+			use--
 		}
 	}
 	return all
+}
+
+// contentIDs returns the contents of a message that need not be sent again. The caller must not
+// change the list.
+func (m *Message) contentIDs() []fragments.Hash {
+	if m.contents != nil {
+		return m.contents
+	}
+	var ids []fragments.Hash
+	for i := range m.Attachments {
+		ids = append(ids, m.Attachments[i].ID())
+	}
+	return ids
 }
 
 // emptyObject stands for empty arguments and options.

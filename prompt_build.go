@@ -134,10 +134,12 @@ func pinAttachments(list []fragments.Attachment) []fragments.Attachment {
 }
 
 // inSession reports whether an earlier message contains a content: of the session, or of this turn
-// with DedupPrompt.
+// with DedupPrompt. Messages that pre_send probably drops do not count.
 func (t *Turn) inSession(h fragments.Hash) bool {
-	use, sent := t.session.sentContents[h]
-	return sent && (use == t.session.currentUse() || t.host.opts.Prompt.Dedup == DedupSession)
+	s := t.session
+	use, sent := s.sentContents[h]
+	age := s.currentUse() - use
+	return sent && (age == 0 || t.host.opts.Prompt.Dedup == DedupSession && (s.droppedAge == 0 || age < s.droppedAge))
 }
 
 // appendMessage renders the merged context and adds it to the turn: in the first round in front of
@@ -201,12 +203,15 @@ func (t *Turn) firePreSend(ctx context.Context, p *Prompt, m *mergeResult) error
 		return err
 	}
 	plain := t.session.render(p)
+	complete := p.Messages
 	p.transcript = transcript{pieces: plain, tools: len(p.Tools), changedBy: lastChange(out), unchanged: plain}
 	if p.changedBy != nil {
 		p.System, p.Messages = e.System, e.Messages.Items()
 		p.Text = lastUserText(p.Messages, p.Text)
 		p.pieces = t.session.render(p)
 		relocateFragments(p, out)
+		t.checkSent(p, complete, out)
+		p.SavedBytes = m.set.SavedBytes()
 	}
 	if last := t.session.lastTranscript; last != nil {
 		compareTranscripts(p, last, m.changed)
@@ -228,20 +233,4 @@ func (s *Session) render(p *Prompt) []string {
 		pieces = p.Messages[i].appendPieces(pieces, s.idOf)
 	}
 	return pieces
-}
-
-// idOf returns the id of an attachment. It computes the id of each content once.
-func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
-	if a.URL != "" {
-		return a.ID()
-	}
-	id, known := s.attachmentIDs[a.Content]
-	if !known {
-		if s.attachmentIDs == nil {
-			s.attachmentIDs = map[string]fragments.Hash{}
-		}
-		id = a.ID()
-		s.attachmentIDs[a.Content] = id
-	}
-	return id
 }

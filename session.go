@@ -49,7 +49,8 @@ type Session struct {
 	completed        bool                   // the last turn had its final answer
 	startContext     []Context              // context that session_start offered
 	history          []Message              // as sent, oldest first
-	sentContents     map[fragments.Hash]int // by content, the use that sent it last; 0 for one before the session
+	sentContents     map[fragments.Hash]int // by content, the use that sent it last; 0 or less: before the session
+	droppedAge       int                    // the fewest uses after which pre_send dropped a message; 0 means never
 	unsentContext    []Context              // startContext until a prompt contains it
 	lastNoteCount    int                    // length of the last turn's trace
 	system           systemText

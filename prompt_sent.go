@@ -1,0 +1,132 @@
+package starhost
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/starhost/starhost/fragments"
+	"github.com/starhost/starhost/internal/errtext"
+)
+
+// checkSent compares the complete request with p, which pre_send handlers made of it. A content of
+// a dropped message leaves the session, so that a later prompt sends it again, and the report does
+// not say in_session for a content that p does not contain.
+func (t *Turn) checkSent(p *Prompt, complete []Message, out Outcome) {
+	s, sent := t.session, t.newSentContents(p.Messages, complete)
+	var lost []fragments.Hash
+	for i := range complete {
+		m := &complete[i]
+		ids := m.contentIDs()
+		missing := slices.DeleteFunc(slices.Clone(ids), func(id fragments.Hash) bool { return sent.has(m, id) })
+		lost = append(lost, missing...)
+		if len(missing) > 0 && len(missing) == len(ids) {
+			s.noteDropped(s.sentContents[missing[0]])
+		}
+	}
+	for _, id := range lost {
+		if !sent.found[id] {
+			delete(s.sentContents, id)
+		}
+	}
+	for _, r := range p.Fragments {
+		if r.Target != fragments.Prompt || r.Status != fragments.InSession || sent.hasText(r.Content) {
+			continue
+		}
+		if r.Status = fragments.Changed; !sent.found[r.ID] {
+			r.Status = fragments.Dropped
+		}
+		r.Reason = errtext.Format("%s by %s", r.Status, changerOf(out, r.Target, r.Content))
+	}
+	for _, r := range p.Attachments {
+		if (r.Status == fragments.Kept || r.Status == fragments.InSession) && !sent.attachments[r.ID] {
+			r.Status, r.Reason = fragments.Dropped, "dropped by pre_send"
+		}
+	}
+}
+
+// noteDropped records that pre_send dropped a message of an earlier use. A context engine that
+// drops one message will drop others of the same age, so their contents no longer count as sent.
+func (s *Session) noteDropped(use int) {
+	if age := s.currentUse() - use; age > 0 && (s.droppedAge == 0 || age < s.droppedAge) {
+		s.droppedAge = age
+	}
+}
+
+// sentContents are the contents of a request that pre_send changed.
+type sentContents struct {
+	messages    []Message
+	parts       map[string]bool // messages and their parts
+	attachments map[fragments.Hash]bool
+	derived     map[fragments.Hash]bool // texts that a message had before a handler replaced its text
+	found       map[fragments.Hash]bool // results of has
+	sameCount   bool
+	idOf        func(*fragments.Attachment) fragments.Hash
+}
+
+func (t *Turn) newSentContents(sent, complete []Message) *sentContents {
+	c := &sentContents{
+		messages: sent, parts: map[string]bool{}, attachments: map[fragments.Hash]bool{},
+		derived: map[fragments.Hash]bool{}, found: map[fragments.Hash]bool{},
+		sameCount: len(sent) == len(complete), idOf: t.session.idOf,
+	}
+	for i := range sent {
+		m := &sent[i]
+		c.parts[m.Content.String()] = true
+		for _, part := range m.Content.Parts() {
+			c.parts[part] = true
+		}
+		for j := range m.Attachments {
+			c.attachments[c.idOf(&m.Attachments[j])] = true
+		}
+		for _, id := range m.contents {
+			c.derived[id] = true
+		}
+	}
+	return c
+}
+
+// has reports whether the request contains a content of the message m, possibly in a form that a
+// handler changed: a redacted text need not be sent again.
+func (c *sentContents) has(m *Message, id fragments.Hash) bool {
+	found := c.found[id] || c.attachments[id]
+	if !found && !c.isAttachment(m, id) {
+		found = c.derived[id] || c.sameCount || c.parts[m.Content.String()] ||
+			slices.ContainsFunc(m.Content.Parts(), func(part string) bool {
+				return c.parts[part] && fragments.Sum(part) == id
+			})
+	}
+	c.found[id] = found
+	return found
+}
+
+func (c *sentContents) isAttachment(m *Message, id fragments.Hash) bool {
+	for i := range m.Attachments {
+		if c.idOf(&m.Attachments[i]) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// hasText reports whether a message of the request contains the text.
+func (c *sentContents) hasText(text string) bool {
+	return c.parts[text] || slices.ContainsFunc(c.messages, func(m Message) bool {
+		return strings.Contains(m.Content.String(), text)
+	})
+}
+
+// idOf returns the id of an attachment. It computes the id of each content once.
+func (s *Session) idOf(a *fragments.Attachment) fragments.Hash {
+	if a.URL != "" {
+		return a.ID()
+	}
+	id, known := s.attachmentIDs[a.Content]
+	if !known {
+		if s.attachmentIDs == nil {
+			s.attachmentIDs = map[string]fragments.Hash{}
+		}
+		id = a.ID()
+		s.attachmentIDs[a.Content] = id
+	}
+	return id
+}
