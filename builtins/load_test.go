@@ -231,7 +231,7 @@ register_fragment_loader("note", lambda x: x, description = "Notes.")
 		got = append(got, []any{x.Prefix, x.Description, x.Pos.String()})
 	}
 	want := [][]any{
-		{"pager_page", "Pages a team.", starhost.ApprovalAsk, "test.star:13:14"},
+		{"pager_page", "Pages a team.\n\nMore.", starhost.ApprovalAsk, "test.star:13:14"},
 		{"one", "One.", starhost.ApprovalAuto, "test.star:14:14"},
 		{"pre_tool_call", -3, []string{"pager_*"}, starhost.FailSkip, "test.star:15:14"},
 		{"pre_tool_call", 0, []string{"a", "b"}, starhost.FailMode(""), "test.star:16:14"},

@@ -148,7 +148,7 @@ func registerTool(c call.Call) (starlark.Value, error) {
 		}
 	}
 	if t.Description == "" {
-		t.Description = firstParagraph(sig.fn.Doc())
+		t.Description = toolDescription(sig.fn.Doc(), parameters == nil)
 	}
 	if available != nil {
 		if t.Available, err = availability(c, r, available); err != nil {

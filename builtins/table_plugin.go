@@ -25,10 +25,11 @@ assert_eq(config.team, "checkout")`,
 		Name: "register_tool", Params: `handler, name=None, description=None, parameters=None, toolset=None, timeout=None, approval="auto", available=None, roles=None, override=False, kind=None`,
 		Doc: `Offers a function to the model.
 Without name, the tool has the function's name, with "TOOLSET_" in front if toolset is given.
-Without description, it has the first paragraph of the docstring. parameters is a JSON Schema.
-Without one, starhost derives it: a default makes a parameter optional and gives its type, and
-lines "name (type): text" under "Args:" in the docstring describe parameters. The types are
-string, integer, number, boolean, object and array of TYPE, and one of "a", "b" makes an enum.
+Without description, it has the docstring. parameters is a JSON Schema. Without one, starhost
+derives it: a default makes a parameter optional and gives its type, and lines "name (type):
+text" under "Args:" in the docstring describe parameters. These lines stand in the schema and
+not in the description. The types are string, integer, number, boolean, object and array of
+TYPE, and one of "a", "b" makes an enum.
 The function returns a string, a JSON value, None, an attachment or result(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
 available, a function of (ctx) or without parameters, returns True or False when a session

@@ -57,6 +57,22 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestCalculatorNamesItsFunctions shows that the whole docstring reaches the model, because its
+// first paragraph names no function.
+func TestCalculatorNamesItsFunctions(t *testing.T) {
+	set, err := loader.Load(t.Context(), loader.Options{Args: []string{"calculator"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	for _, tool := range set.Host.Tools() {
+		want := map[string]string{"calculate": "sqrt", "unit_convert": "TB"}[tool.Name]
+		if !strings.Contains(tool.Description, want) || strings.Contains(tool.Description, "Args:") {
+			t.Errorf("%s: got the description %q, want %s in it and no Args", tool.Name, tool.Description, want)
+		}
+	}
+}
+
 // TestBadPattern shows that the plugin redact does not load with an invalid pattern, so that no
 // user believes that it redacts.
 func TestBadPattern(t *testing.T) {
