@@ -219,11 +219,14 @@ assert_eq(reply.headers["content-type"], "application/json")`,
 	{name: "exec", params: `argv, stdin="", env={}, timeout=None`,
 		doc: `Runs a program and waits for its end, whatever its exit code.
 argv is a list: there is no shell. starhost searches the program in a fixed PATH and gives it a
-clean environment with env added. timeout is in seconds, by default 30; it kills the program
-and all that it started. Returns .stdout and .stderr, at most 1 MiB of text each, and .code.
-Needs the permission exec:ARGV.`,
+clean environment with env added. stdin is a string, bytes or a secret. timeout is in seconds,
+by default 30; it kills the program and all that it started. Returns .stdout and .stderr, at most
+1 MiB of text each, and .code. .stdout_bytes has the bytes of an output that is no text, such as a
+picture, because .stdout has U+FFFD in place of bytes that are not UTF-8. Needs the permission
+exec:ARGV.`,
 		example: `out = ctx.exec(["kubectl", "get", "pods"])
-assert_eq((out.code, out.stdout), (0, "checkout-1\n"))`,
+assert_eq((out.code, out.stdout), (0, "checkout-1\n"))
+assert_eq(out.stdout_bytes, b"checkout-1\n")`,
 		call: ctxExec},
 	{name: "tools.call", params: "name, **arguments",
 		doc: `Calls a tool as the model would: schema, hooks, approval and limits included.

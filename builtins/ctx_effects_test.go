@@ -88,11 +88,15 @@ func TestExec(t *testing.T) {
 	s := wideWithAnswers(
 		`{"exec":{"argv":["kubectl","get"],"stdin":"in <secret PAGER_TOKEN>","env":{"N":"1","TOKEN":"<secret SHORT>"}},"reply":{"code":3,"stdout":{"base64":"b3X/"},"stderr":"err"}}`,
 		`{"exec":{"argv":["kubectl","version"]},"reply":{"code":0,"stdout":"1","stderr":""}}`,
+		`{"exec":{"argv":["kubectl","apply"],"stdin":{"base64":"/wA="}},"reply":{"code":0,"stdout":"bytes","stderr":""}}`,
 	)
 	reply := runInTool(t, s, `
 out = ctx.exec(["kubectl", "get"], stdin = "in " + ctx.secret("PAGER_TOKEN"), env = {"TOKEN": ctx.secret("SHORT"), "N": 1}, timeout = 5)
 assert_eq((out.code, out.stdout, out.stderr), (3, "ou\uFFFD", "err"))
+assert_eq(out.stdout_bytes, b"ou\xff")
+assert_eq(attachment(content = out.stdout_bytes, type = "image/png").content, b"ou\xff")
 assert_eq(ctx.exec(("kubectl", "version")).stdout, "1")
+assert_eq(ctx.exec(["kubectl", "apply"], stdin = b"\xff\x00").stdout, "bytes")
 assert_eq(ctx.exec(["kubectl", "version"], stdin = "<secret is text here>").code, 0)
 assert_fails(lambda: ctx.exec("kubectl get"), "ctx.exec: argv: got string, want a list of strings: there is no shell that splits it")
 assert_fails(lambda: ctx.exec(["kubectl", 1]), "ctx.exec: argv: [1]: got int, want string")

@@ -38,8 +38,12 @@ func ctxExec(c call.Call, h *handlerCall) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := len(out.Stdout) + len(out.Stderr)
+	size := 2*len(out.Stdout) + len(out.Stderr) // text that is not UTF-8 is a copy of the bytes
+	if err := c.Pay(1+size/64, size); err != nil {
+		return nil, err
+	}
 	return structOf("output", starlark.StringDict{
-		"stdout": starlark.String(asText(out.Stdout)), "stderr": starlark.String(asText(out.Stderr)), "code": starlark.MakeInt(out.Code),
-	}), c.Pay(1+size/64, size)
+		"stdout": starlark.String(asText(out.Stdout)), "stdout_bytes": starlark.Bytes(out.Stdout),
+		"stderr": starlark.String(asText(out.Stderr)), "code": starlark.MakeInt(out.Code),
+	}), nil
 }

@@ -70,11 +70,15 @@ func toSecret(v starlark.Value) (effects.Secret, error) {
 	return effects.Secret{}, fmt.Errorf("got %s, want a string, an int or a secret", v.Type())
 }
 
-// secretArg is an argument that is a string or a secret.
+// secretArg is an argument that is a string, bytes or a secret.
 type secretArg effects.Secret
 
 // Unpack implements starlark.Unpacker.
 func (a *secretArg) Unpack(v starlark.Value) error {
+	if data, ok := v.(starlark.Bytes); ok {
+		*a = secretArg(effects.Plain(string(data)))
+		return nil
+	}
 	s, err := toSecret(v)
 	*a = secretArg(s)
 	return err
