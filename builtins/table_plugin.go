@@ -30,7 +30,8 @@ derives it: a default makes a parameter optional and gives its type, and lines "
 text" under "Args:" in the docstring describe parameters. These lines stand in the schema and
 not in the description. The types are string, integer, number, boolean, object and array of
 TYPE, and one of "a", "b" makes an enum.
-The function returns a string, a JSON value, None, an attachment or result(...).
+The function returns a string, a JSON value, None, an attachment or result(...). A dict with
+"is_error": True (or MCP's "isError") is the result of a failed call, like fail(...).
 timeout is the most seconds of one call. With approval = "ask" a person must approve each call.
 available, a function of (ctx) or without parameters, returns True or False when a session
 starts. roles limits the tool to sessions with one of these roles. override = True replaces

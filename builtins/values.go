@@ -383,7 +383,13 @@ func toResult(v starlark.Value) (starhost.Result, error) {
 	if err != nil {
 		return starhost.Result{}, call.Errorf("E0312", "%v; or a string, None, an attachment or result(...)", err)
 	}
-	return starhost.Result{ForLLM: text}, nil
+	return starhost.Result{ForLLM: text, IsError: saysError(v)}, nil
+}
+
+// saysError reports whether a dict says that the call failed, in the words of [makeResult] or of
+// MCP, so that an error does not pass for a success.
+func saysError(v starlark.Value) bool {
+	return dictMember(v, "is_error") == starlark.True || dictMember(v, "isError") == starlark.True
 }
 
 // toContext converts the value that a loader or a hook returned to add to the prompt.
