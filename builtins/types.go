@@ -110,7 +110,7 @@ var types = []typeRow{
 	{"ctx.http.get", "str, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
 	{"ctx.http.post", "str, str | Bytes | None, Any, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
 	{"ctx.http.request", "str, str, str | Bytes | None, Any, dict[str, str | int | Secret], dict[str, str | int | Secret], tuple[str | Secret, str | Secret] | None, float | None -> Response"},
-	{"ctx.exec", "list[str], str | Secret, dict[str, str | int | Secret], float | None -> Any"},
+	{"ctx.exec", "list[str], str | bytes | Secret, dict[str, str | int | Secret], float | None -> Any"},
 	{"ctx.tools.call", "str, Any -> Any"},
 	{"ctx.fire", "str, Any -> list[Any]"},
 	{"ctx.fragments.get", "str -> list[Fragment | Attachment]"},
@@ -198,14 +198,14 @@ var types = []typeRow{
 	{"text.markdown_table", "Sequence[Any], Sequence[str] | None -> str"},
 	{"text.split_sections", "str -> list[Any]"},
 
-	{"yaml.decode", "str -> Any"},
-	{"yaml.decode_all", "str -> list[Any]"},
+	{"yaml.decode", "str, str -> Any"},
+	{"yaml.decode_all", "str, str -> list[Any]"},
 	{"yaml.encode", "Any -> str"},
 
-	{"toml.decode", "str -> dict[str, Any]"},
+	{"toml.decode", "str, str -> dict[str, Any]"},
 	{"toml.encode", "Any -> str"},
 
-	{"csv.decode", "str, bool, str -> list[Any]"},
+	{"csv.decode", "str, bool, str, str -> list[Any]"},
 	{"csv.encode", "Iterable[Any], str -> str"},
 
 	{"base64.encode", "str | Bytes, bool, bool -> str"},

@@ -18,13 +18,13 @@ import (
 func csvModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "csv", []call.Member{
 		{
-			Name: "decode", Params: `text, header=True, delimiter=","`,
+			Name: "decode", Params: `text, header=True, delimiter=",", name=""`,
 			Doc: `Reads comma-separated values and returns a list of rows.
 The first row names the columns, and each other row is a dict of strings; it has as many
 cells as there are columns. With header=False each row is a list of strings, of any length.
 A cell in double quotes may contain delimiters, line breaks and doubled quotes. Empty lines
 and a byte order mark are skipped; a line break within a cell is "\n". delimiter is one
-character: ";" and "\t" are common.`,
+character: ";" and "\t" are common. name is the file of the text, for messages about it.`,
 			Example: `assert_eq(csv.decode("name,tier\ncheckout,1\n"), [{"name": "checkout", "tier": "1"}])
 assert_eq(csv.decode("a;\"b;c\"\nd;e", header = False, delimiter = ";"), [["a", "b;c"], ["d", "e"]])`,
 			Func: csvDecode,
@@ -62,14 +62,15 @@ func (d *csvDelimiter) Unpack(v starlark.Value) error {
 
 // csvDecode implements
 //
-//	csv.decode(text, header=True, delimiter=",")
+//	csv.decode(text, header=True, delimiter=",", name="")
 func csvDecode(c call.Call) (starlark.Value, error) {
 	var (
 		text      string
 		header    = true
 		delimiter = csvDelimiter(',')
+		source    sourceName
 	)
-	if err := c.Bind("text", &text, "header?", &header, "delimiter?", &delimiter); err != nil {
+	if err := c.Bind("text", &text, "header?", &header, "delimiter?", &delimiter, "name?", (*string)(&source)); err != nil {
 		return nil, err
 	}
 	rows := 1 + strings.Count(text, "\n")
@@ -77,7 +78,7 @@ func csvDecode(c call.Call) (starlark.Value, error) {
 	if err := c.Pay(1+len(text)/8+12*rows+4*cells, 8*len(text)+640*rows+160*cells); err != nil {
 		return nil, err
 	}
-	r := csvReader{Call: c, csv: csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))}
+	r := csvReader{Call: c, source: source, csv: csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))}
 	r.csv.Comma = rune(delimiter)
 	r.csv.FieldsPerRecord = -1 // this package reports rows of another length itself
 	if header {
@@ -91,6 +92,7 @@ func csvDecode(c call.Call) (starlark.Value, error) {
 // A csvReader converts rows to values.
 type csvReader struct {
 	call.Call
+	source sourceName
 	csv    *csv.Reader
 	header []starlark.Value // column names, or nil
 }
@@ -103,7 +105,7 @@ func (r *csvReader) next() ([]string, error) {
 	}
 	var e *csv.ParseError
 	errors.As(err, &e)
-	return nil, r.Fail("E0202", "text: line %d, column %d: %v", e.Line, e.Column, e.Err)
+	return nil, r.Fail("E0202", "%s: line %d, column %d: %v", r.source, e.Line, e.Column, e.Err)
 }
 
 // readHeader reads the column names. It pays in advance for names that would make the given
@@ -116,7 +118,7 @@ func (r *csvReader) readHeader(rows int) error {
 	seen := map[string]bool{}
 	for _, name := range names {
 		if seen[name] {
-			return r.Fail("E0202", "text: line %d: column %s stands twice", r.line(), errtext.Quote(name))
+			return r.Fail("E0202", "%s: line %d: column %s stands twice", r.source, r.line(), errtext.Quote(name))
 		}
 		seen[name] = true
 		r.header = append(r.header, starlark.String(name))
@@ -159,7 +161,7 @@ func (r *csvReader) value(row []string) (starlark.Value, error) {
 		return starlark.NewList(cells), nil
 	}
 	if len(row) != len(r.header) {
-		return nil, r.Fail("E0202", "text: line %d: got %d cells, want %d, as many as in the header", r.line(), len(row), len(r.header))
+		return nil, r.Fail("E0202", "%s: line %d: got %d cells, want %d, as many as in the header", r.source, r.line(), len(row), len(r.header))
 	}
 	dict := starlark.NewDict(len(row))
 	for i, cell := range row {

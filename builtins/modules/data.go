@@ -21,6 +21,18 @@ const (
 	dataMaxNodes  = 100_000 // values in one text
 )
 
+// A sourceName is the argument name of a decoder: the file of a text, for messages. The zero value
+// stands for a text without a file.
+type sourceName string
+
+// String returns the name, quoted if it is long or not printable.
+func (n sourceName) String() string {
+	if n == "" {
+		return "text"
+	}
+	return errtext.Word(string(n))
+}
+
 // dataMembers returns the members of a value that is encoded as a mapping: the entries of a
 // dict in its order, or the fields of a struct, sorted. It returns nil for other values.
 func dataMembers(v starlark.Value) iter.Seq2[starlark.Value, starlark.Value] {

@@ -81,6 +81,14 @@ assert_eq(yaml.decode(yaml.encode([{long: {long + "'": [1]}, "b": 2}])), [{long:
 
 func TestYAMLErrors(t *testing.T) {
 	modErrors(t, []struct{ expr, want string }{
+		{`yaml.decode("a: 1\nb: 2\na: 3", name = "runbooks/a.yaml")`, `yaml.decode: runbooks/a.yaml: line 3: key "a" stands twice in one mapping`},
+		{`yaml.decode("a\n---\nb", "a.yaml")`, `yaml.decode: a.yaml: got 2 documents, want one`},
+		{`yaml.decode("a: [", name = "a\nb.yaml")`, `yaml.decode: "a\nb.yaml": after line 1: did not find expected node content`},
+		{`yaml.decode("a: \x01", name = "a.yaml")`, `yaml.decode: a.yaml: line 1: got the control character U+0001`},
+		{`yaml.decode_all("a: *b", name = "a.yaml")`, `yaml.decode_all: a.yaml: line 1: got the alias "*b", but no anchor of that name in front of it`},
+		{`toml.decode("a = ", name = "a.toml")`, `toml.decode: a.toml: line 1: unexpected EOF; expected value`},
+		{`toml.decode("'' = 1", name = "a.toml")`, `toml.decode: a.toml: got an empty key, want one with a name`},
+		{`csv.decode("a,b\n1,2,3", name = "a.csv")`, `csv.decode: a.csv: line 2: got 3 cells, want 2, as many as in the header`},
 		{`yaml.decode("a: 1\nb: 2\na: 3")`, `yaml.decode: text: line 3: key "a" stands twice in one mapping`},
 		{`yaml.decode("1: 1\n1.0: 2")`, `yaml.decode: text: line 2: key 1.0 stands twice in one mapping`},
 		{`yaml.decode("? [a]\n: 1")`, `yaml.decode: text: line 1: got a list as a key, want a string or a number`},

@@ -52,10 +52,12 @@ assert_eq("\n".join(text.wrap("one\n\n\ntwo", 10)), "one\n\ntwo")`,
 			Name: "truncate", Params: `text, max_bytes, suffix="…"`,
 			Doc: `Cuts text to at most max_bytes bytes, the suffix included.
 Text that fits is returned as it is. No character is cut in two, so the result may
-be a little shorter. len(text) counts bytes as well.`,
+be a little shorter. A cut inside a fenced Markdown code block closes the block in front of the
+suffix, or omits the block if only its fences would fit. len(text) counts bytes as well.`,
 			Example: `assert_eq(text.truncate("abcdefgh", 6), "abc…")
 assert_eq(text.truncate("abcdefgh", 6, suffix = "..."), "abc...")
-assert_eq(text.truncate("abc", 6), "abc")`,
+assert_eq(text.truncate("abc", 6), "abc")
+` + "assert_eq(text.truncate(\"```\\nlong code\\n```\\n\", 17), \"```\\nlong \\n```\\n…\")",
 			Func: textTruncate,
 		},
 		{
@@ -304,10 +306,10 @@ func textTruncate(c call.Call) (starlark.Value, error) {
 	if len(text) <= most {
 		return starlark.String(text), nil
 	}
-	if err := c.Pay(1+most/256, 16+most); err != nil {
+	if err := c.Pay(1+most/64, 16+most); err != nil {
 		return nil, err
 	}
-	return starlark.String(text[:errtext.RuneStart(text, most-len(suffix))] + suffix), nil
+	return starlark.String(cutMarkdown(text, most-len(suffix)) + suffix), nil
 }
 
 // textFence implements

@@ -163,6 +163,59 @@ func TestTextTruncateLaw(t *testing.T) {
 	})
 }
 
+// A cut inside a fenced code block closes the block or omits it.
+func TestTextTruncateFences(t *testing.T) {
+	const block = "Run:\n```sh\nmake all\nmake test\n```\nDone."
+	tests := []struct {
+		text string
+		most int
+		want string
+	}{
+		{block, len(block), block},
+		{block, len(block) - 1, "Run:\n```sh\nmake all\nmake test\n```\nD…"},
+		{block, 27, "Run:\n```sh\nmake all\n```\n…"},
+		{block, 24, "Run:\n```sh\nmake \n```\n…"},
+		{block, 18, "Run:\n…"},
+		{block, 10, "Run:\n``…"},
+		{block, 7, "Run:…"},
+		{"~~~~\n```\n~~~\nabcdefghijkl\n~~~~\n", 28, "~~~~\n```\n~~~\nabcdef\n~~~~\n…"},
+		{"- item\n    ```\n    abcdefgh\n    ```\n", 33, "- item\n    ```\n    ab\n    ```\n…"},
+		{"```\r\none\r\n```\r\nafter the block", 22, "```\r\none\r\n```\r\nafte…"},
+		{"``` no `fence` here, but text", 20, "``` no `fence` he…"},
+		{"```\na\n```\n```\nbcdefghijk\n```", 24, "```\na\n```\n```\nbc\n```\n…"},
+	}
+	for _, tt := range tests {
+		v, err := modEval(&modRuntime{}, "text.truncate(x, y)", starlark.String(tt.text), starlark.MakeInt(tt.most))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(v.(starlark.String)); got != tt.want || len(got) > tt.most {
+			t.Errorf("%q at %d: got %q, want %q", tt.text, tt.most, got, tt.want)
+		}
+	}
+}
+
+// Law: a truncated text of fences and lines fits, and no block is open at its end.
+func TestTextTruncateFencesLaw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{"```", "````", "~~~", "~~~~", "\n", "\n", "\n", "  ", "\t", "a", "é", "py", "\r\n"}))
+		text := strings.Join(parts.Draw(t, "parts"), "")
+		most := rapid.IntRange(3, 60).Draw(t, "most")
+		v, err := modEval(&modRuntime{}, "text.truncate(x, y)", starlark.String(text), starlark.MakeInt(most))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := string(v.(starlark.String))
+		cut, found := strings.CutSuffix(got, "…")
+		if got == text {
+			return
+		}
+		if _, open := openFence(cut); !found || open || len(got) > most || !utf8.ValidString(got) {
+			t.Fatalf("got %q", got)
+		}
+	})
+}
+
 // Law: all lines of a table have the same number of unescaped "|".
 func TestTextMarkdownTableLaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

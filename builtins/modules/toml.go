@@ -22,8 +22,9 @@ const tomlMaxDepth = 32
 func tomlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "toml", []call.Member{
 		{
-			Name: "decode", Params: "text",
+			Name: "decode", Params: `text, name=""`,
 			Doc: `Reads TOML text and returns its dict.
+name is the file of the text, for messages about it.
 Keys stand in the order in which the text names them first. Dates and times are strings,
 as RFC 3339 writes them. Tables and arrays nest 32 levels deep, a text has at most 100000
 values, and an empty key ("" = 1) is an error.`,
@@ -53,15 +54,18 @@ dicts and structs; TOML has no None. toml.decode reads the same value.`,
 
 // tomlDecode implements
 //
-//	toml.decode(text)
+//	toml.decode(text, name="")
 func tomlDecode(c call.Call) (starlark.Value, error) {
-	var text string
-	if err := c.Bind("text", &text); err != nil {
+	var (
+		text   string
+		source sourceName
+	)
+	if err := c.Bind("text", &text, "name?", (*string)(&source)); err != nil {
 		return nil, err
 	}
 	s := tomlScan{text: text, line: 1}
 	if err := s.scan(); err != nil {
-		return nil, c.Fail("E0202", "text: line %d: %v", s.line, err)
+		return nil, c.Fail("E0202", "%s: line %d: %v", source, s.line, err)
 	}
 	if err := c.Pay(1+len(text)/2+s.bytes/32, 8*len(text)+s.bytes); err != nil {
 		return nil, err
@@ -69,9 +73,9 @@ func tomlDecode(c call.Call) (starlark.Value, error) {
 	var top map[string]any
 	meta, err := toml.Decode(text, &top)
 	if err != nil {
-		return nil, c.Fail("E0202", "text: %s", tomlErrorText(err))
+		return nil, c.Fail("E0202", "%s: %s", source, tomlErrorText(err))
 	}
-	r := tomlReader{Call: c}
+	r := tomlReader{Call: c, source: source}
 	return r.table(top, tomlOrderOf(meta.Keys()), 0)
 }
 
@@ -125,7 +129,8 @@ func (o *tomlOrder) tableOrder(key string) *tomlOrder {
 // A tomlReader converts the parser's values to Starlark.
 type tomlReader struct {
 	call.Call
-	nodes int // values read so far
+	source sourceName
+	nodes  int // values read so far
 }
 
 // table converts a table, which stands depth levels deep, to a dict.
@@ -140,14 +145,14 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 	var flood call.KeyFlood
 	for _, key := range keys {
 		if key == "" { // the parser confuses arrays with empty keys
-			return nil, r.Fail("E0202", "text: got an empty key, want one with a name")
+			return nil, r.Fail("E0202", "%s: got an empty key, want one with a name", r.source)
 		}
 		v, err := r.value(table[key], order.tableOrder(key), depth+1)
 		if err != nil {
 			return nil, err
 		}
 		if err := flood.Add(starlark.String(key)); err != nil {
-			return nil, r.Fail("E0202", "text: %v", err)
+			return nil, r.Fail("E0202", "%s: %v", r.source, err)
 		}
 		if err := r.Pay(flood.Steps(), 0); err != nil {
 			return nil, err
@@ -162,10 +167,10 @@ func (r *tomlReader) table(table map[string]any, order *tomlOrder, depth int) (s
 // enter pays for a value of the given size, which stands depth levels deep.
 func (r *tomlReader) enter(bytes, depth int) error {
 	if r.nodes++; r.nodes > dataMaxNodes {
-		return r.Fail("E0202", "text: got more than %d values", dataMaxNodes)
+		return r.Fail("E0202", "%s: got more than %d values", r.source, dataMaxNodes)
 	}
 	if depth > tomlMaxDepth {
-		return r.Fail("E0202", "text: nested deeper than %d levels", tomlMaxDepth)
+		return r.Fail("E0202", "%s: nested deeper than %d levels", r.source, tomlMaxDepth)
 	}
 	return r.Pay(2+bytes/32, bytes)
 }

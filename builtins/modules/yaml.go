@@ -24,8 +24,9 @@ const yamlMaxDepth = 64
 func yamlModule(rt call.Runtime) []call.Entry {
 	return call.Entries(rt, "yaml", []call.Member{
 		{
-			Name: "decode", Params: "text",
+			Name: "decode", Params: `text, name=""`,
 			Doc: `Reads a YAML document and returns its value.
+name is the file of the text, for messages about it.
 The version is YAML 1.2: true, false, ints (also 0x1f and 0o17), floats and null have their
 types; yes, on, dates and everything in quotes are strings. Mappings become dicts in their order;
 keys are no lists or mappings, and a key that stands twice is an error.
@@ -44,7 +45,7 @@ assert_eq(yaml.decode("a: &x {k: 1}\nb: {<<: *x, l: 2}")["b"], {"l": 2, "k": 1})
 			Func: yamlDecode,
 		},
 		{
-			Name: "decode_all", Params: "text",
+			Name: "decode_all", Params: `text, name=""`,
 			Doc: `Reads all documents of a YAML text, separated by ---, and returns a list of their values.
 yaml.decode describes how it reads them.`,
 			Example: `assert_eq(yaml.decode_all("kind: Pod\n---\nkind: Service\n"), [{"kind": "Pod"}, {"kind": "Service"}])`,
@@ -66,60 +67,59 @@ yaml.decode reads the same value.`,
 
 // yamlDecode implements
 //
-//	yaml.decode(text)
+//	yaml.decode(text, name="")
 func yamlDecode(c call.Call) (starlark.Value, error) {
-	docs, err := yamlDocuments(c)
+	docs, source, err := yamlDocuments(c)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(docs) == 0:
 		return starlark.None, nil
 	case len(docs) > 1:
-		return nil, c.Fail("E0202", "text: got %d documents, want one", len(docs)).Way("yaml.decode_all reads them all")
+		return nil, c.Fail("E0202", "%s: got %d documents, want one", source, len(docs)).Way("yaml.decode_all reads them all")
 	}
 	return docs[0], nil
 }
 
 // yamlDecodeAll implements
 //
-//	yaml.decode_all(text)
+//	yaml.decode_all(text, name="")
 func yamlDecodeAll(c call.Call) (starlark.Value, error) {
-	docs, err := yamlDocuments(c)
+	docs, _, err := yamlDocuments(c)
 	if err != nil {
 		return nil, err
 	}
 	return starlark.NewList(docs), nil
 }
 
-// yamlDocuments binds the argument text and decodes its documents.
-func yamlDocuments(c call.Call) ([]starlark.Value, error) {
+// yamlDocuments binds the arguments text and name, and decodes the documents of the text.
+func yamlDocuments(c call.Call) (docs []starlark.Value, source sourceName, err error) {
 	var text string
-	if err := c.Bind("text", &text); err != nil {
-		return nil, err
+	if err := c.Bind("text", &text, "name?", (*string)(&source)); err != nil {
+		return nil, source, err
 	}
 	if err := yamlPay(c, text); err != nil {
-		return nil, err
+		return nil, source, err
 	}
 	if line, why := findUnsupportedYAML(text); why != "" {
-		return nil, c.Fail("E0202", "text: line %d: %s", line, why)
+		return nil, source, c.Fail("E0202", "%s: line %d: %s", source, line, why)
 	}
 	if rest, ok := strings.CutPrefix(text, "%YAML 1.2"); ok {
 		text = "%YAML 1.1" + rest // the parser accepts only 1.1; our rules for types do not depend on it
 	}
-	var docs []starlark.Value
-	r := yamlReader{Call: c}
+	r := yamlReader{Call: c, source: source}
 	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
 		if err == io.EOF {
-			return docs, nil
+			return docs, source, nil
 		}
 		if err != nil {
-			return nil, c.Fail("E0202", "text: %s", yamlErrorText(err, text))
+			return nil, source, c.Fail("E0202", "%s: %s", source, yamlErrorText(err, text))
 		}
 		v, err := r.value(doc.Content[0], 0)
 		if err != nil {
-			return nil, err
+			return nil, source, err
 		}
 		docs = append(docs, v)
 	}
@@ -179,12 +179,13 @@ func yamlErrorText(err error, text string) string {
 // A yamlReader converts the nodes of one text.
 type yamlReader struct {
 	call.Call
-	nodes int // values so far; each use of an alias counts
+	source sourceName
+	nodes  int // values so far; each use of an alias counts
 }
 
 // trouble returns an error with the line of n.
 func (r *yamlReader) trouble(n *yaml.Node, format string, args ...any) error {
-	return r.Fail("E0202", "text: line %d: %s", n.Line, fmt.Sprintf(format, args...))
+	return r.Fail("E0202", "%s: line %d: %s", r.source, n.Line, fmt.Sprintf(format, args...))
 }
 
 // value converts the node n, which stands depth levels deep.
