@@ -67,3 +67,13 @@ func CountUnasked(t *testing.T, d time.Duration) (n int) {
 		n++
 	}
 }
+
+// MaxSessions is the most sessions of a server.
+const MaxSessions = maxSessions
+
+// SetEvictIdle changes the idle time of sessions that lose their places until the test ends.
+func SetEvictIdle(t *testing.T, d time.Duration) {
+	old := evictIdle
+	evictIdle = d
+	t.Cleanup(func() { evictIdle = old })
+}

@@ -142,7 +142,7 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && s.isFull() {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && !s.makeRoom() {
 			http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 			return
 		}

@@ -43,7 +43,6 @@ type Options struct {
 
 // These limits bound a server.
 const (
-	maxSessions    = 1024
 	maxCompletions = 100              // the protocol's limit
 	endTimeout     = 10 * time.Second // for session_end and its hooks
 )
@@ -58,6 +57,7 @@ type Server struct {
 	stopping  context.Context // ends when open requests must end
 	stop      context.CancelFunc
 
+	admission   sync.Mutex // serialises makeRoom
 	mu          sync.Mutex
 	sessions    map[*sdk.ServerSession]*session
 	lists       clientLists
@@ -141,6 +141,9 @@ func (s *Server) handleRequest(next sdk.MethodHandler) sdk.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(s.stopping, cancel)()
+		if ss, ok := r.GetSession().(*sdk.ServerSession); ok {
+			defer s.useSession(name, ss)()
+		}
 		if m := methods[name]; m != nil {
 			return m(s, ctx, r)
 		}
@@ -214,6 +217,8 @@ type session struct {
 	tools         map[string]bool           // the names of the tools for this session
 	callCount     int                       // gives calls their ids
 	subscribed    map[string]bool           // the URIs of the client's subscriptions; guarded by Server.mu
+	requests      int                       // open ones; guarded by Server.mu
+	lastUse       time.Time                 // guarded by Server.mu
 	gone          chan struct{}             // closes when the client can no longer answer
 	leave         func()                    // closes gone
 	sentFragments map[fragments.Hash]string // the fragments of the client's prompts, with their sources
@@ -253,15 +258,6 @@ func (s *Server) endSession(ss *sdk.ServerSession, ours *session) {
 	if err := ours.Close(ctx); err != nil {
 		s.options.Warn(fmt.Sprintf("session %s: its end: %v", ours.ID(), err))
 	}
-}
-
-// isFull reports whether the server has maxSessions.
-func (s *Server) isFull() bool {
-	n := 0
-	for range s.sdk.Sessions() {
-		n++
-	}
-	return n >= maxSessions
 }
 
 // A clientLists is the JSON of all list items that clients saw last, by name.
