@@ -169,7 +169,9 @@ func (st *States) lock(session string) (*stateFile, error) {
 	}
 	f := &stateFile{states: st, dir: dir, name: name + ".json"}
 	lock := filepath.Join(st.Dir, name+".lock")
-	err = f.inShard(func() error { return st.touchFile(lock) })
+	if err = f.checkFiles(); err == nil {
+		err = f.inShard(func() error { return st.touchFile(lock) })
+	}
 	var unlock func()
 	if err == nil {
 		unlock, err = lockedfile.MutexAt(lock).Lock()
@@ -184,6 +186,22 @@ func (st *States) lock(session string) (*stateFile, error) {
 	}
 	return f, nil
 }
+
+// checkFiles refuses special files in the places of the session's files, because opening a fifo
+// waits for another process.
+func (f *stateFile) checkFiles() error {
+	name := strings.TrimSuffix(f.name, ".json")
+	for _, file := range []string{"lock-" + name[:1], name + ".lock", f.name, name + tempEnd} {
+		info, err := f.dir.Lstat(file)
+		if err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s: got a special file, want a regular file (remove it)", filepath.Join(f.states.Dir, file))
+		}
+	}
+	return nil
+}
+
+// tempEnd is the end of the name of a state that is not complete.
+const tempEnd = ".new"
 
 // inShard calls change while no other process changes files whose names begin with the same digit.
 // No plugin may run meanwhile. So removeExpired removes neither a lock that a process waits for,
@@ -293,7 +311,7 @@ func (f *stateFile) remove() error {
 
 // write replaces the file by a rename, so that a reader never sees half of it.
 func (f *stateFile) write(text []byte) error {
-	temp := strings.TrimSuffix(f.name, ".json") + ".new" // only the owner of the lock writes this file
+	temp := strings.TrimSuffix(f.name, ".json") + tempEnd // only the owner of the lock writes this file
 	to, err := f.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
