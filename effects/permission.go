@@ -79,7 +79,7 @@ var permissionKinds = []permissionKind{
 	}, canonicalHTTP, nil, explainHTTP},
 	{PermissionKind{
 		"exec", "ARGV",
-		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled out.",
+		"A program is run, never through a shell. * stands for one argument, ** at the end for the rest; the program itself is spelled out. The program runs as starhost's user and reads what this user may read; on Linux it cannot read starhost's environment.",
 		"exec:kubectl get **",
 	}, canonicalArgv, nil, explainWith("run %s")},
 	{PermissionKind{

@@ -16,10 +16,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/starhost/starhost/internal/procgroup"
 	"github.com/starhost/starhost/serve/hook"
 )
 
 func main() {
+	procgroup.HideEnvironment() // from the programs that plugins may run
 	os.Exit(run(processContext(os.Getenv), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
