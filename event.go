@@ -191,6 +191,7 @@ type Event struct {
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
+	ToolAlias   string   // another name of the tool, which the globs of hooks match too
 	Foreign     bool     // Tool is an agent's tool, even if a plugin's tool has the same name
 	Agent       string   // the agent that calls the tool, "" for none
 	ToolKinds   []string // the kinds that a plugin's tool was registered with

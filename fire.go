@@ -112,7 +112,7 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 // before it again. It calls them even if the tool's schema refuses the arguments, because an agent
 // checks arguments by other rules.
 func (f *eventRun) callHooks(ctx context.Context, e *Event) error {
-	hooks, given := f.hooksMatching(e.subject()), e.Arguments
+	hooks, given := f.hooksMatching(e.subject(), e.ToolAlias), e.Arguments
 	if len(hooks) == 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (h *Host) Hears(event, subject string) (hears, needsSession bool) {
 	if err != nil {
 		return false, false
 	}
-	for _, k := range c.hooksMatching(subject) {
+	for _, k := range c.hooksMatching(subject, "") {
 		hears, needsSession = true, needsSession || !k.Pure
 	}
 	return hears, needsSession

@@ -32,14 +32,15 @@ type eventHooks struct {
 	hasMatch bool    // at least one hook has a Match
 }
 
-// hooksMatching returns the hooks for a tool or command, in the order in which they run.
-func (c *eventHooks) hooksMatching(subject string) []*Hook {
+// hooksMatching returns the hooks for a tool or command, in the order in which they run. alias is
+// another name of it, or "".
+func (c *eventHooks) hooksMatching(subject, alias string) []*Hook {
 	if !c.hasMatch {
 		return c.hooks
 	}
 	var matched []*Hook
 	for _, h := range c.hooks {
-		if len(h.Match) == 0 || matchAny(h.Match, subject) {
+		if len(h.Match) == 0 || matchAny(h.Match, subject) || alias != "" && matchAny(h.Match, alias) {
 			matched = append(matched, h)
 		}
 	}

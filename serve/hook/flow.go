@@ -41,7 +41,7 @@ func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.events, func(event string) bool {
-		hears, _ := h.Hears(event, e.agent.pluginToolName(e.tool))
+		hears, _ := e.heard(h, event)
 		return hears
 	})
 }
@@ -50,22 +50,16 @@ func (f flow) isNeeded(e *Event, h *starhost.Host) bool {
 // a tool call does if one of its handlers names ctx.
 func (f flow) needsSession(e *Event, h *starhost.Host) bool {
 	return f.everyEvent || slices.ContainsFunc(f.events, func(event string) bool {
-		_, needs := h.Hears(event, e.agent.pluginToolName(e.tool))
+		_, needs := e.heard(h, event)
 		return needs
 	})
 }
 
 // needsApproval reports whether the tool is a plugin's tool that a person must approve.
 func (e *Event) needsApproval(h *starhost.Host) bool {
-	return e.agent.servesTool(e.tool) && slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
-		return t.Name == e.agent.pluginToolName(e.tool) && t.Approval == starhost.ApprovalAsk
+	return !e.called.foreign && slices.ContainsFunc(h.Tools(), func(t starhost.Tool) bool {
+		return t.Name == e.called.name && t.Approval == starhost.ApprovalAsk
 	})
-}
-
-// servesTool reports whether the agent calls the tool through starhost's MCP server. All other
-// tools are the agent's or another server's.
-func (a *Agent) servesTool(tool string) bool {
-	return a.ToolPrefix != "" && strings.HasPrefix(tool, a.ToolPrefix)
 }
 
 // askPrompt begins a turn and gathers context for the user's words.
@@ -147,7 +141,7 @@ func (e *Event) hostEvent(name string) *starhost.Event {
 		args = json.RawMessage("{}")
 	}
 	return &starhost.Event{
-		Name: name, SessionID: e.session, Tool: e.agent.pluginToolName(e.tool), Foreign: !e.agent.servesTool(e.tool),
+		Name: name, SessionID: e.session, Tool: e.called.name, ToolAlias: e.called.alias, Foreign: e.called.foreign,
 		Arguments: args, CallID: e.callID, Agent: e.agent.Name, Workspace: e.workspace,
 	}
 }

@@ -150,6 +150,7 @@ type Event struct {
 	workspace string // the agent's folder, "" if the agent does not send it
 
 	tool     string // in the agent's spelling
+	called   calledTool
 	callID   string
 	args     json.RawMessage
 	result   string
@@ -417,6 +418,9 @@ func (e *Event) Answer(ctx context.Context, h *starhost.Host, o Options) (a Answ
 	if why := o.Refusal.refuses(e.kind); why != nil {
 		a, err = e.Block("starhost: " + why.Error())
 		return a, store, err
+	}
+	if h != nil {
+		e.called = e.agent.findTool(e.tool, h)
 	}
 	if h != nil && flow.run != nil && flow.isNeeded(e, h) {
 		v, store, err = o.inSession(ctx, h, e, flow)

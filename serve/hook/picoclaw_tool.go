@@ -15,15 +15,16 @@ import (
 
 // toolCallEvent returns the plugin event with a name for a request's tool call. PicoClaw omits the
 // arguments of a call without any.
-func toolCallEvent(r *request, name string) *starhost.Event {
+func toolCallEvent(p *picoConn, r *request, name string) *starhost.Event {
 	e := &Event{agent: picoclaw, session: r.session, tool: r.param("tool"), args: r.CopyAt(r.Member(r.params, "arguments"))}
+	e.called = picoclaw.findTool(e.tool, p.host)
 	return e.hostEvent(name)
 }
 
 // beforeTool asks the guards and, if a person must agree, the approvals. If no approval decides, it
 // denies the call, because PicoClaw cannot ask a person.
 func beforeTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, *verdict, error) {
-	pre := toolCallEvent(r, "pre_tool_call")
+	pre := toolCallEvent(p, r, "pre_tool_call")
 	var v *verdict
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		v, err = askGuards(ctx, t, pre)
@@ -136,7 +137,7 @@ func picoResult(r *starhost.Result) map[string]any {
 
 // afterTool fires post_tool_call for a tool's result.
 func afterTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
-	post := toolCallEvent(r, "post_tool_call")
+	post := toolCallEvent(p, r, "post_tool_call")
 	result := r.Member(r.params, "result")
 	post.Result = starhost.Result{
 		ForLLM: r.StringAt(r.Member(result, "for_llm")), ForUser: r.StringAt(r.Member(result, "for_user")),
@@ -172,7 +173,7 @@ var approveAnswer = textAnswer(`{"approved":true}`)
 // asks the guards first. An approval cannot change the arguments, so approveTool refuses a call
 // that plugins change.
 func approveTool(ctx context.Context, p *picoConn, s *picoSession, r *request) (picoAnswer, error) {
-	ask := toolCallEvent(r, "approve_tool_call")
+	ask := toolCallEvent(p, r, "approve_tool_call")
 	v := r.verdicts.find(r)
 	err := s.inTurn(ctx, p, r.session, func(t *starhost.Turn) (err error) {
 		if v == nil {
