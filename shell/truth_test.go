@@ -189,7 +189,11 @@ func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]stri
 		}
 	}
 	// timeout ends the processes even if this test is killed.
-	args := []string{"-s", "KILL", "5", "bash", "-c", `ulimit -f 100 -t 2 -u "$1"; shift; exec "$@"`, "bash", limits, shellName}
+	seconds := "5"
+	if r.narrow {
+		seconds = "2"
+	}
+	args := []string{"-s", "KILL", seconds, "bash", "-c", `ulimit -f 100 -t 2 -u "$1"; shift; exec "$@"`, "bash", limits, shellName}
 	if shellName == "zsh" {
 		args = append(args, "-f")
 	}
