@@ -90,7 +90,7 @@ func (w *World) mayWrite(name string) (string, error) {
 // the file system may.
 func (w *World) protects(clean string) bool {
 	lower := strings.ToLower(clean)
-	if strings.HasSuffix(lower, ".star") || path.Base(lower) == "starhost.toml" {
+	if strings.HasSuffix(lower, ".star") || strings.HasSuffix(lower, ".rules") || path.Base(lower) == "starhost.toml" {
 		return true
 	}
 	for _, p := range w.Protected {

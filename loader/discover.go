@@ -88,10 +88,10 @@ func (d *discovery) addPath(p Path) {
 	case filepath.Base(p.Real) == mainFile: // its folder is the plugin
 		p.Shown, p.Real = path.Dir(p.Shown), filepath.Dir(p.Real)
 		d.addPath(p)
-	case !strings.HasSuffix(p.Shown, ".star"):
+	case !isPluginFile(p.Shown):
 		d.fail(p.Place, "E0604", "%s: got a file of another kind, want a .star file or a folder", p.Shown)
 	default:
-		name := strings.TrimSuffix(filepath.Base(p.Real), ".star")
+		name := pluginName(filepath.Base(p.Real))
 		d.add(p, &Source{Name: name, Path: p.Shown, Main: filepath.Base(real), dir: filepath.Dir(real)})
 	}
 }
@@ -192,7 +192,7 @@ func (d *discovery) add(p Path, s *Source) {
 	switch {
 	case s.Folder:
 		s.Display = s.prefix() + mainFile
-	case s.Name != strings.TrimSuffix(s.Main, ".star"): // a link leads to Main
+	case s.Name != pluginName(s.Main): // a link leads to Main
 		s.Display = s.Name + ".star"
 	}
 	old := d.byName[s.Name]

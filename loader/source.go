@@ -145,6 +145,9 @@ func (s *Source) cacheFile(name string, f sourceFile) {
 // plugin's folder, with "/". Links that lead out of the folder are errors.
 func (s *Source) Read(name string) ([]byte, error) {
 	f, err := s.file(name)
+	if err == nil && name == s.Main && strings.HasSuffix(name, rulesSuffix) {
+		return rulesPlugin(f.bytes), nil
+	}
 	return f.bytes, err
 }
 
@@ -222,7 +225,7 @@ func (s *Source) WasRead(name string) bool {
 // maxBytes returns the most bytes that the next file may have.
 func (s *Source) maxBytes(name string) int64 {
 	most := maxPluginBytes - s.bytes
-	if strings.HasSuffix(name, ".star") {
+	if isPluginFile(name) {
 		most = min(most, s.maxSource)
 	}
 	return most
@@ -231,7 +234,7 @@ func (s *Source) maxBytes(name string) int64 {
 // sizeError returns the error of a file with more than maxBytes.
 func (s *Source) sizeError(name string, got int64) error {
 	at, most := Place{File: s.File(name)}, s.maxBytes(name)
-	if strings.HasSuffix(name, ".star") && most == s.maxSource {
+	if isPluginFile(name) && most == s.maxSource {
 		return errorAt(at, "E0608", "got %d bytes, want at most %d ([limits] source raises it)", got, most)
 	}
 	return tooLarge(at, got, most)

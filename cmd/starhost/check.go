@@ -256,11 +256,26 @@ func (c *checkRun) checkFile(s *loader.Source, name string, predeclared map[stri
 		c.addErrors(err, s.Name)
 		return
 	}
+	if strings.HasSuffix(name, ".rules") {
+		c.checkRules(s.Name, shown)
+		return
+	}
 	f, err := build.ParseDefault(shown, []byte(c.texts[shown]))
 	if err != nil {
 		return // valid Starlark that the parser of the formatter rejects
 	}
 	c.lintFile(s.Name, shown, f, predeclared)
+}
+
+// checkRules warns of the functions of a file of Codex' rules that starhost accepts and does not
+// enforce.
+func (c *checkRun) checkRules(plugin, shown string) {
+	for i, line := range strings.Split(c.texts[shown], "\n") {
+		if strings.HasPrefix(line, "network_rule(") {
+			c.addWarning(plugin, starlark.Pos{File: shown, Line: i + 1}, "E0710",
+				"network_rule is not enforced: starhost does not see the network of other programs")
+		}
+	}
 }
 
 // addErrors adds an error and the other errors of the same file.

@@ -17,11 +17,11 @@ func TestGuardsPage(t *testing.T) {
 	}
 	plugin, rows := "", 0
 	dir := t.TempDir()
-	path := filepath.Join(dir, "guard.star")
+	path := ""
 	parts := strings.Split(string(src), "```")
 	for i, part := range parts {
-		if code, ok := strings.CutPrefix(part, "python\n"); ok && i%2 == 1 {
-			plugin = code
+		if language, code, _ := strings.Cut(part, "\n"); i%2 == 1 {
+			plugin, path = code, filepath.Join(dir, map[string]string{"python": "guard.star", "starlark": "guard.rules"}[language])
 			if err := os.WriteFile(path, []byte(plugin), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -70,4 +70,39 @@ func guardDecision(t *testing.T, dir, plugin, command string) string {
 		t.Fatalf("%s: %v: %s", command, err, out.String())
 	}
 	return answer.HookSpecificOutput.PermissionDecision
+}
+
+// TestRulesFiles loads files of Codex' rules.
+func TestRulesFiles(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"no rules", "# none\n", ""},
+		{"a function first", "def f():\n    return [\"ls\"]\nprefix_rule(pattern = f())\n", ""},
+		{"positional arguments", `prefix_rule(["ls"], "prompt", "why")`, ""},
+		{"a network rule", "\nnetwork_rule(host = \"a.example\", protocol = \"https\", decision = \"allow\")\n", "a.rules:2: network_rule is not enforced"},
+		{"an example that does not match", `prefix_rule(pattern = ["git"], match = ["go test"])`, `prefix_rule git: match: "go test" does not match`},
+		{"an example that matches", `prefix_rule(pattern = ["git"], not_match = [["git", "a"]])`, `prefix_rule git: not_match: ["git", "a"] matches`},
+		{"an unknown decision", `prefix_rule(pattern = ["git"], decision = "deny")`, `got "deny", want allow, prompt or forbidden`},
+		{"no pattern", `prefix_rule(pattern = [])`, "pattern: got [], want a list of words"},
+		{"a relative path", `host_executable(name = "git", paths = ["bin/git"])`, `paths: got "bin/git", want absolute paths that end in /git`},
+		{"another program", `host_executable(name = "git", paths = ["/bin/go"])`, `paths: got "/bin/go"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"a.rules": tt.text})
+			var out, diagnostics bytes.Buffer
+			code := run(t.Context(), []string{"-C", dir, "check", "a.rules"}, nil, &out, &diagnostics)
+			got := out.String() + diagnostics.String()
+			if !strings.Contains(got, tt.want) || tt.want == "" && code != exitOK {
+				t.Errorf("got exit code %d, %s, want %q", code, got, tt.want)
+			}
+		})
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"rules/a.rules": "", "rules/b.star": "", "starhost.toml": "[plugins]\npaths = [\"rules\"]\n"})
+	var out, diagnostics bytes.Buffer
+	code := run(t.Context(), []string{"-C", dir, "-c", dir + "/starhost.toml", "list"}, nil, &out, &diagnostics)
+	if code != exitOK || strings.Contains(out.String(), "a.rules") {
+		t.Errorf("a folder of plugins: got exit code %d, want b alone:\n%s%s", code, out.String(), diagnostics.String())
+	}
 }
