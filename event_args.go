@@ -13,8 +13,8 @@ import (
 
 // NewEvent builds an event from arguments in JSON, so that a program can fire it. Missing arguments
 // are zero, or null if the program declares the event; an unknown argument is an error. An event
-// about a tool also takes the argument agent. The tool is Foreign if the arguments have an agent or
-// an empty plugin.
+// about a tool also takes the argument agent. The tool is Foreign if the arguments have an agent
+// and no plugin, or an empty plugin.
 func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpec) (*Event, error) {
 	spec, err := LookupEvent(name, declared...)
 	if err != nil {
@@ -37,7 +37,7 @@ func NewEvent(name string, args map[string]json.RawMessage, declared ...EventSpe
 		}
 	}
 	_, given := args["plugin"]
-	e.Foreign = spec.Tool && (given && e.Plugin == "" || e.Agent != "")
+	e.Foreign = spec.Tool && e.Plugin == "" && (given || e.Agent != "")
 	e.Result.IsError = e.IsError
 	return e, nil
 }

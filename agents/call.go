@@ -35,9 +35,11 @@ type Call struct {
 	// workspace, relative paths stay relative.
 	Paths []string
 
-	root                    any    // the decoded arguments
-	commandSlots, pathSlots []slot // the places of Command and Paths
-	patched                 bool   // at least one of Paths is in the text of a patch
+	root                    any             // the decoded arguments
+	isBroken                bool            // nothing can decode the arguments
+	commandSlots, pathSlots []slot          // the places of Command and Paths
+	patched                 map[string]bool // the paths that the texts of patches name
+	used                    map[string]bool // fields with their places so far
 }
 
 // Describe finds the call's kinds and fields. mapped are rows for tools that no table has, by name.
@@ -45,8 +47,9 @@ func (c *Call) Describe(mapped map[string]Tool) {
 	d := json.NewDecoder(bytes.NewReader(c.Arguments))
 	d.UseNumber()
 	if err := d.Decode(&c.root); err != nil {
-		c.root = nil // the name alone decides
+		c.root, c.isBroken = nil, true
 	}
+	c.used = map[string]bool{}
 	c.CWD = c.Workspace
 	for _, row := range c.rows(mapped) {
 		c.addRow(&row)
@@ -96,8 +99,10 @@ func (c *Call) rows(mapped map[string]Tool) []Tool {
 
 // ownRows returns the rows for a plugin's tool: those of the kinds that it was registered with.
 func (c *Call) ownRows(row Tool, isMapped bool) (rows []Tool) {
-	for _, kind := range c.OwnKinds {
-		rows = append(rows, registeredRow(kind))
+	for i, kind := range c.OwnKinds {
+		if !slices.Contains(c.OwnKinds[:i], kind) {
+			rows = append(rows, registeredRow(kind))
+		}
 	}
 	switch {
 	case len(rows) == 0 && isMapped:
@@ -135,13 +140,17 @@ func registeredRow(kind string) Tool {
 // argumentRows returns the rows that the arguments of an unlisted tool stand for. If place is not
 // "", they are in a member of the call's arguments.
 func (c *Call) argumentRows(place string) (rows []Tool) {
+	if c.isBroken { // a guard must see too many calls rather than too few
+		return []Tool{{Kind: "shell"}, {Kind: "write"}}
+	}
 	root, prefix := c.root, ""
 	if place != "" {
 		root, prefix = valueAt(c.root, place), place+"."
 	}
 	has := func(places string) bool { return len(findTexts(root, places)) > 0 }
 	if has("command cmd script") {
-		rows = append(rows, Tool{Kind: "shell", Command: prefixPlaces(prefix, "command cmd script")})
+		command, folder := prefixPlaces(prefix, "command cmd script"), prefixPlaces(prefix, "cwd workdir working_dir")
+		rows = append(rows, Tool{Kind: "shell", Command: command, CWD: folder})
 	}
 	if has("path file_path") && has("content new_string") {
 		paths, content := prefixPlaces(prefix, "path file_path"), prefixPlaces(prefix, "content new_string")
@@ -165,36 +174,46 @@ func prefixPlaces(prefix, places string) string {
 // addRow adds the kind and the fields of a row.
 func (c *Call) addRow(row *Tool) {
 	c.addKind(row.Kind)
-	if row.Kind == "shell" {
-		if folder := joinTexts(findTexts(c.root, folderPlaces)); folder != "" {
-			c.CWD = absolute(c.Workspace, folder)
-		}
+	if folders := c.findNew("cwd", row.CWD); len(folders) > 0 {
+		c.CWD = absolute(c.Workspace, folders[0].text)
 	}
 	if row.Command != "" {
-		c.commandSlots = append(c.commandSlots, findCommands(c.root, row.Command)...)
+		c.commandSlots = append(c.commandSlots, findCommands(c.root, c.newPlaces("command", row.Command))...)
 		c.Command = joinTexts(c.commandSlots)
 	}
-	for _, s := range findTexts(c.root, row.Paths) {
+	for _, s := range c.findNew("paths", row.Paths) {
 		c.pathSlots = append(c.pathSlots, s)
 		c.Paths = append(c.Paths, absolute(c.CWD, s.text))
 	}
-	for _, s := range findTexts(c.root, row.Patch) {
+	patches := c.findNew("patch", row.Patch)
+	for _, s := range patches {
 		c.addPatch(s.text)
-		c.Content = joinLines(c.Content, s.text)
 	}
+	c.Content = joinLines(c.Content, joinTexts(patches))
 	for _, f := range []struct {
-		field  *string
-		places string
+		field        *string
+		name, places string
 	}{
-		{&c.Content, row.Content}, {&c.URL, row.URL}, {&c.Query, row.Query}, {&c.Prompt, row.Prompt},
-		{&c.Server, row.Server}, {&c.ServerTool, row.ServerTool},
+		{&c.Content, "content", row.Content}, {&c.URL, "url", row.URL}, {&c.Query, "query", row.Query},
+		{&c.Prompt, "prompt", row.Prompt}, {&c.Server, "server", row.Server}, {&c.ServerTool, "tool", row.ServerTool},
 	} {
-		*f.field = joinLines(*f.field, joinTexts(findTexts(c.root, f.places)))
+		*f.field = joinLines(*f.field, joinTexts(c.findNew(f.name, f.places)))
 	}
 }
 
-// folderPlaces are the members in which agents send the folder of a shell command.
-const folderPlaces = "cwd workdir working_dir directory dir_path"
+// findNew returns the texts of a field at places that no earlier row named.
+func (c *Call) findNew(field, places string) []slot {
+	return findTexts(c.root, c.newPlaces(field, places))
+}
+
+// newPlaces returns the places of a field that no earlier row named.
+func (c *Call) newPlaces(field, places string) string {
+	fresh := slices.DeleteFunc(strings.Fields(places), func(place string) bool { return c.used[field+" "+place] })
+	for _, place := range fresh {
+		c.used[field+" "+place] = true
+	}
+	return strings.Join(fresh, " ")
+}
 
 func (c *Call) addKind(kind string) {
 	if !slices.Contains(c.Kinds, kind) {
@@ -210,14 +229,17 @@ var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete Fil
 
 // addPatch adds the paths that the text of a patch names.
 func (c *Call) addPatch(text string) {
+	if c.patched == nil {
+		c.patched = map[string]bool{}
+	}
 	for line := range strings.Lines(text) {
 		for _, mark := range patchMarks {
-			name, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), mark)
+			name, ok := strings.CutPrefix(line, mark)
 			if !ok {
 				continue
 			}
-			c.patched = true
-			if p := absolute(c.CWD, strings.TrimSpace(name)); !slices.Contains(c.Paths, p) {
+			if p := absolute(c.CWD, strings.TrimSpace(name)); !c.patched[p] {
+				c.patched[p] = true
 				c.Paths = append(c.Paths, p)
 			}
 		}
@@ -238,7 +260,7 @@ func (c *Call) Rewrite(name string, values []string) (json.RawMessage, error) {
 		if len(targets) > 1 || targets[0].set == nil {
 			return nil, errors.New("the command is not one text in the arguments: change arguments")
 		}
-	case c.patched:
+	case len(c.patched) > 0:
 		return nil, errors.New("the paths are in the text of a patch: change arguments")
 	default:
 		if targets = c.pathSlots; len(targets) != len(values) {

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,12 @@ func TestDescribe(t *testing.T) {
 			agents.Call{Kinds: []string{"shell", "mcp"}, Server: "desktop", ServerTool: "go", Command: "rm x", CWD: "/w"}},
 		{"the table wins over mapped tools", "claude-code", "Write", `{"file_path":"a","content":"x"}`,
 			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
+		{"a folder that the tool does not have", "claude-code", "Bash", `{"command":"ls","cwd":"/tmp"}`,
+			agents.Call{Kinds: []string{"shell"}, Command: "ls", CWD: "/w"}},
+		{"one place in two rows", "claude-code", "write_to_file", `{"path":"a","content":"x"}`,
+			agents.Call{Kinds: []string{"write"}, Paths: []string{"/w/a"}, Content: "x", CWD: "/w"}},
 		{"broken arguments", "claude-code", "Bash", `[`, agents.Call{Kinds: []string{"shell"}, CWD: "/w"}},
+		{"broken arguments of an unlisted tool", "claude-code", "New", `[`, agents.Call{Kinds: []string{"shell", "write"}, CWD: "/w"}},
 	}
 	mapped := map[string]agents.Tool{"mcp__desktop__go": {Kind: "shell", Command: "go.line"}, "Write": {Kind: "other"}}
 	for _, tt := range tests {
@@ -95,7 +101,7 @@ func TestDescribeOwn(t *testing.T) {
 	}{
 		{nil, `{"command":"rm"}`, []string{"other"}},
 		{[]string{"shell"}, `{"cmd":"rm"}`, []string{"shell"}},
-		{[]string{"read", "write"}, `{"path":"a"}`, []string{"write", "read"}},
+		{[]string{"read", "write", "read"}, `{"path":"a"}`, []string{"write", "read"}},
 		{[]string{"mcp"}, `{"command":"rm"}`, []string{"shell", "mcp"}}, // a mounted server's tool
 	}
 	for _, tt := range tests {
@@ -103,6 +109,26 @@ func TestDescribeOwn(t *testing.T) {
 		if c.Describe(nil); !slices.Equal(c.Kinds, tt.want) {
 			t.Errorf("%v with %s: got %v, want %v", tt.kinds, tt.args, c.Kinds, tt.want)
 		}
+	}
+}
+
+// TestDescribeLarge describes calls with many texts: the work grows with their size and not with
+// its square, so that the test would not end otherwise.
+func TestDescribeLarge(t *testing.T) {
+	const n = 100_000
+	var patch strings.Builder
+	edits := make([]map[string]string, n)
+	for i := range n {
+		edits[i] = map[string]string{"new_string": "x"}
+		fmt.Fprintf(&patch, "*** Add File: %d\n", i)
+	}
+	c := agents.Call{Agent: "claude-code", Tool: "MultiEdit", Arguments: mustMarshal(map[string]any{"edits": edits})}
+	if c.Describe(nil); len(c.Content) != 2*n-1 {
+		t.Errorf("got %d bytes of content", len(c.Content))
+	}
+	c = agents.Call{Agent: "codex", Tool: "apply_patch", Arguments: mustMarshal(map[string]any{"input": patch.String()})}
+	if c.Describe(nil); len(c.Paths) != n {
+		t.Errorf("got %d paths", len(c.Paths))
 	}
 }
 

@@ -30,7 +30,7 @@ var hermes = &Agent{
 		{Name: "post_approval_response"},
 	},
 	Tools: []Tool{
-		{Names: "terminal", Kind: "shell", Command: "command"},
+		{Names: "terminal", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "read_file", Kind: "read", Paths: "path"},
 		{Names: "write_file", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "patch", Kind: "write", Paths: "path", Patch: "patch", Content: "new_string"},

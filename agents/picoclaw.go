@@ -21,7 +21,7 @@ var picoclaw = &Agent{
 		{Name: "hook.approve_tool", Ours: "approve_tool_call", Served: true},
 	},
 	Tools: []Tool{
-		{Names: "exec", Kind: "shell", Command: "command"},
+		{Names: "exec", Kind: "shell", Command: "command", CWD: "working_dir"},
 		{Names: "read_file list_dir", Kind: "read", Paths: "path"},
 		{Names: "write_file append_file", Kind: "write", Paths: "path", Content: "content"},
 		{Names: "edit_file", Kind: "write", Paths: "path", Content: "new_text"},

@@ -7,8 +7,8 @@ package agents
 var codex = &Agent{
 	Name: "codex", Title: "Codex", MCPPrefix: "mcp__", MCPSeparator: "__",
 	Tools: []Tool{
-		{Names: "Bash shell local_shell", Kind: "shell", Command: "command"},
-		{Names: "exec_command", Kind: "shell", Command: "cmd command"},
+		{Names: "Bash shell local_shell", Kind: "shell", Command: "command", CWD: "workdir"},
+		{Names: "exec_command", Kind: "shell", Command: "cmd command", CWD: "workdir"},
 		{Names: "apply_patch", Kind: "write", Patch: "command input patch"},
 	},
 }
@@ -53,7 +53,7 @@ var cursor = &Agent{
 var gemini = &Agent{
 	Name: "gemini", Title: "Gemini CLI", MCPPrefix: "mcp_", MCPSeparator: "_",
 	Tools: []Tool{
-		{Names: "run_shell_command", Kind: "shell", Command: "command"},
+		{Names: "run_shell_command", Kind: "shell", Command: "command", CWD: "directory dir_path"},
 		{Names: "read_file", Kind: "read", Paths: "file_path"},
 		{Names: "read_many_files", Kind: "read", Paths: "include"},
 		{Names: "list_directory", Kind: "read", Paths: "dir_path"},
@@ -68,7 +68,7 @@ var gemini = &Agent{
 var qwen = &Agent{
 	Name: "qwen", Title: "Qwen Code", MCPPrefix: "mcp__", MCPSeparator: "__",
 	Tools: []Tool{
-		{Names: "run_shell_command", Kind: "shell", Command: "command"},
+		{Names: "run_shell_command", Kind: "shell", Command: "command", CWD: "directory dir_path"},
 		{Names: "read_file", Kind: "read", Paths: "file_path absolute_path"},
 		{Names: "list_directory", Kind: "read", Paths: "path"},
 		{Names: "write_file", Kind: "write", Paths: "file_path", Content: "content"},
@@ -110,7 +110,7 @@ var goose = &Agent{
 var windsurf = &Agent{
 	Name: "windsurf", Title: "Windsurf",
 	Tools: []Tool{
-		{Names: "run_command", Kind: "shell", Command: "command_line"},
+		{Names: "run_command", Kind: "shell", Command: "command_line", CWD: "cwd"},
 		{Names: "read_code", Kind: "read", Paths: "file_path"},
 		{Names: "write_code", Kind: "write", Paths: "file_path", Content: "edits.new_string"},
 		{Names: "mcp_tool_use", Kind: "mcp", Server: "mcp_server_name", ServerTool: "mcp_tool_name", Arguments: "mcp_tool_arguments"},
@@ -155,7 +155,7 @@ var openhands = &Agent{
 var opencode = &Agent{
 	Name: "opencode", Title: "opencode",
 	Tools: []Tool{
-		{Names: "bash", Kind: "shell", Command: "command"},
+		{Names: "bash", Kind: "shell", Command: "command", CWD: "workdir"},
 		{Names: "read list", Kind: "read", Paths: "filePath path"},
 		{Names: "write", Kind: "write", Paths: "filePath", Content: "content"},
 		{Names: "edit", Kind: "write", Paths: "filePath", Content: "newString"},

@@ -18,8 +18,9 @@ type Tool struct {
 	If string
 	// Kind is one of [Kinds].
 	Kind string
-	// Command is the place of a shell command: a text, or a list of arguments.
-	Command string
+	// Command is the place of a shell command: a text, or a list of arguments. CWD is the place of
+	// its folder.
+	Command, CWD string
 	// Paths are the places of paths, and Patch is the place of a patch that names its paths.
 	Paths, Patch string
 	// Content, URL, Query and Prompt are places of texts.
@@ -162,11 +163,14 @@ func quoteWord(word string) string {
 }
 
 // joinTexts joins the texts of slots that are not empty, one a line.
-func joinTexts(slots []slot) (all string) {
+func joinTexts(slots []slot) string {
+	var texts []string
 	for _, s := range slots {
-		all = joinLines(all, s.text)
+		if s.text != "" {
+			texts = append(texts, s.text)
+		}
 	}
-	return all
+	return strings.Join(texts, "\n")
 }
 
 // joinLines joins two texts by a line break, unless one is empty.

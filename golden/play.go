@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/agents"
 	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/near"
 	"github.com/starhost/starhost/internal/texttable"
 	"github.com/starhost/starhost/report"
 )
@@ -200,6 +202,9 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 	if _, unknown := starhost.LookupEvent(event, p.known...); unknown != nil {
 		err = agents.UnknownEvent(event, err)
 	}
+	if err == nil && e.Agent != "" && agents.Find(e.Agent) == nil {
+		err = unknownAgent(e.Agent)
+	}
 	if err != nil {
 		return starhost.Outcome{}, p.printFailure(heading, err)
 	}
@@ -215,6 +220,18 @@ func (p *play) Fire(_ context.Context, event string, args map[string]json.RawMes
 		return out, p.printFailure(heading, err)
 	}
 	return out, p.print(heading, outcomeText(&out))
+}
+
+// unknownAgent returns the error for an agent that starhost has no table of tools for.
+func unknownAgent(name string) error {
+	var names []string
+	for _, a := range agents.All {
+		if a.Name != "" {
+			names = append(names, a.Name)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Errorf("unknown agent %q%s, want one of %s", name, near.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // Hook sends an agent's event through its adapter.
