@@ -143,6 +143,8 @@ type MCPConfig struct {
 	Token string
 	// Approval is "ask" or "auto"; empty means ask.
 	Approval string
+	// Timeout is the longest time of a call; 0 means one minute.
+	Timeout time.Duration
 }
 
 // A Path is a file or folder that an argument or a config names.

@@ -141,6 +141,7 @@ approval = "auto"
 [mcp.tickets]
 url = "https://tickets.internal/mcp"
 token = "TICKETS_TOKEN"
+timeout = "5m"
 [kinds]
 "mcp__desktop__run" = { kind = "shell", command = "cmd" }
 writer = { kind = "write", paths = "target", content = "text" }
@@ -187,7 +188,7 @@ func TestParseConfigKnowsAllKeys(t *testing.T) {
 		},
 		MCP: map[string]*loader.MCPConfig{
 			"github":  {Command: []string{"github-mcp-server", "stdio"}, Dir: "/ops", Env: []string{"GITHUB_TOKEN"}, Approval: "auto"},
-			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN"},
+			"tickets": {URL: "https://tickets.internal/mcp", Token: "TICKETS_TOKEN", Timeout: 5 * time.Minute},
 		},
 	}
 	if diff := gocmp.Diff(want, c, cmpopts.IgnoreUnexported(loader.Config{})); diff != "" {

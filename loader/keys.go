@@ -241,6 +241,10 @@ var keyDocs = []Key{
 		Doc: "ask: a person must approve each call of the server's tools.",
 	},
 	{
+		Name: "mcp.NAME.timeout", Default: `"1m0s"`, Example: `mcp.github.timeout = "5m"`,
+		Doc: "The longest time of a call of one of the server's tools.",
+	},
+	{
 		Name: "mcp.NAME.url", Example: `mcp.tickets.url = "https://tickets.internal/mcp"`,
 		Doc: "The address of an MCP server that is no program of this machine; use it instead of the command.",
 	},

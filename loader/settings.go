@@ -99,6 +99,7 @@ var settings = []*setting{
 	{splitKey("mcp.*.env"), ifTrusted, list(func(c *Config, name string) *[]string { return &ensureEntry(c.MCP, name).Env })},
 	{splitKey("mcp.*.url"), ifTrusted, value(parseURL, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).URL })},
 	{splitKey("mcp.*.token"), ifTrusted, value(parseSecretName, func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Token })},
+	{splitKey("mcp.*.timeout"), ifTrusted, value(parseDuration, func(c *Config, name string) *time.Duration { return &ensureEntry(c.MCP, name).Timeout })},
 	{splitKey("mcp.*.approval"), ifTrusted, value(parseWord("ask", "auto"), func(c *Config, name string) *string { return &ensureEntry(c.MCP, name).Approval })},
 }
 

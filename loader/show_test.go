@@ -93,16 +93,17 @@ tools.deny = ["b*"]  # config.toml:40
 tools.max_result = "300KiB"  # config.toml:41
 model.default = "acme/small"  # config.toml:43
 store.url = "none"  # config.toml:45
-kinds.mcp__desktop__run.kind = "shell"  # config.toml:54
-kinds.mcp__desktop__run.command = "cmd"  # config.toml:54
-kinds.writer.kind = "write"  # config.toml:55
-kinds.writer.paths = "target"  # config.toml:55
-kinds.writer.content = "text"  # config.toml:55
+kinds.mcp__desktop__run.kind = "shell"  # config.toml:55
+kinds.mcp__desktop__run.command = "cmd"  # config.toml:55
+kinds.writer.kind = "write"  # config.toml:56
+kinds.writer.paths = "target"  # config.toml:56
+kinds.writer.content = "text"  # config.toml:56
 mcp.github.command = ["github-mcp-server", "stdio"]  # config.toml:47
 mcp.github.env = ["GITHUB_TOKEN"]  # config.toml:48
 mcp.github.approval = "auto"  # config.toml:49
 mcp.tickets.url = "https://tickets.internal/mcp"  # config.toml:51
 mcp.tickets.token = "TICKETS_TOKEN"  # config.toml:52
+mcp.tickets.timeout = "5m0s"  # config.toml:53
 `
 	if diff := gocmp.Diff(want, shownSettings(parse(t, full))); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

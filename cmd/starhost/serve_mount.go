@@ -130,6 +130,7 @@ func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions
 	}
 	return mcp.MountOptions{
 		Name: name, Command: c.Command, Env: env, Dir: c.Dir, URL: c.URL, Approval: starhost.Approval(c.Approval),
+		Timeout: c.Timeout,
 		Changed: v.requestReload, Warn: v.printWarning,
 	}
 }
