@@ -117,10 +117,39 @@ func (t *Turn) End(ctx context.Context) {
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
-		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // its decisions have no effect
+		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // only its end_session has an effect
 	}
+	t.endSession(context.WithoutCancel(ctx))
 	s.lastNoteCount = len(t.notes)
 	s.slot <- struct{}{}
+}
+
+// endSession closes the session if a handler's end_session wants that. In an agent's session, or
+// between two turns, it only logs the decision, because the host must go on to guard the session.
+func (t *Turn) endSession(ctx context.Context) {
+	d := t.ending
+	if d == nil || t.session.closed {
+		return
+	}
+	line := LogLine{Plugin: d.Plugin, Level: "info", Text: "end_session: " + d.Reason, Pos: d.Pos}
+	isOurs := t.begun && !t.session.config.Guarded
+	if !isOurs {
+		line.Level, line.Text = "warn", line.Text+": no effect, because the host does not own this session"
+	}
+	t.host.opts.Log(line)
+	if isOurs {
+		t.session.closed = true
+		_ = t.fireSessionEnd(ctx) // ctx does not end
+	}
+}
+
+// fireSessionEnd fires session_end. The error is the error of ctx.
+func (t *Turn) fireSessionEnd(ctx context.Context) error {
+	s := t.session
+	e := t.newEvent("session_end")
+	e.Completed, e.Interrupted, e.Turns = s.completed, s.interrupted, s.turns
+	_, err := t.fireEvent(ctx, e)
+	return err
 }
 
 // Leave ends the host's part in a turn that goes on in an agent, and lets the next turn begin. It
@@ -207,8 +236,5 @@ func (s *Session) Close(ctx context.Context) error {
 	if err := t.openSession(ctx); err != nil {
 		return err
 	}
-	e := t.newEvent("session_end")
-	e.Completed, e.Interrupted, e.Turns = s.completed, s.interrupted, s.turns
-	_, err = t.fireEvent(ctx, e)
-	return err
+	return t.fireSessionEnd(ctx)
 }

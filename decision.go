@@ -32,6 +32,8 @@ const (
 	// decisions become "would ask", "would modify" and so on, with the detail as the Reason.
 	ActionWouldDeny Action = "would deny"
 	ActionNone      Action = ""
+
+	actionEnd Action = "end_session" // the session ends after the turn
 )
 
 // actionNames lists actions for a message: "deny, ask or abort".
@@ -55,7 +57,8 @@ type Decision struct {
 	// Reason is the reason of an abort, deny or ask.
 	Reason string
 	// Changes are the new values of a modify by the event's argument: string, json.RawMessage,
-	// *Messages, Result, or []string with the names of the tools to leave on offer.
+	// *Messages, Result, or []string with the names of the tools to offer. They may be []Tool, of
+	// which the name and a new description count.
 	Changes map[string]any
 	// Result is the result of a respond.
 	Result *Result
@@ -192,13 +195,23 @@ func (o *Outcome) combineDecisions() {
 			maps.Copy(changes, d.Changes)
 		}
 	}
-	if changes == nil {
-		return
-	}
-	if best == len(rank) {
+	switch ending := o.ending(); {
+	case best == len(rank) && changes != nil:
 		o.Decision = o.Decisions[last]
+	case best == len(rank) && ending != nil:
+		o.Decision = *ending
 	}
 	o.Decision.Changes = changes
+}
+
+// ending returns the first decision that ends the session, or nil.
+func (o *Outcome) ending() *Decision {
+	for i := range o.Decisions {
+		if o.Decisions[i].Action == actionEnd {
+			return &o.Decisions[i]
+		}
+	}
+	return nil
 }
 
 // Context returns the context of all decisions, in order.

@@ -42,7 +42,7 @@ var events = []EventSpec{
 		Actions: []Action{ActionContext},
 	},
 	{
-		Name: "session_end", Fires: "a session that had begun is closed",
+		Name: "session_end", Fires: "a session that had begun is closed, by the program or by end_session",
 		Args: []string{"session_id", "completed", "interrupted", "turns"},
 	},
 	{
@@ -52,17 +52,18 @@ var events = []EventSpec{
 	{
 		Name: "turn_start", Fires: "a user message arrives, before anything is built",
 		Args:    []string{"session_id", "user_message", "is_first_turn", "model", "platform"},
-		Actions: []Action{ActionContext, ActionModify, ActionAbort},
+		Actions: []Action{ActionContext, ActionModify, ActionAbort, actionEnd},
 		Modify:  []string{"user_message"},
 	},
 	{
 		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
-		Args: []string{"session_id", "user_message", "response", "completed", "tool_calls"},
+		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls"},
+		Actions: []Action{actionEnd},
 	},
 	{
 		Name: "pre_llm_call", Fires: "before each request is built",
 		Args:    []string{"session_id", "user_message", "messages", "tools", "model", "options", "round", "is_first_turn", "platform"},
-		Actions: []Action{ActionContext, ActionModify, ActionAbort},
+		Actions: []Action{ActionContext, ActionModify, ActionAbort, actionEnd},
 		Modify:  []string{"model", "options", "tools"},
 	},
 	{
@@ -74,7 +75,7 @@ var events = []EventSpec{
 	{
 		Name: "post_llm_call", Fires: "after each reply of the model",
 		Args:    []string{"session_id", "response", "tool_calls", "usage", "model", "round", "duration_ms"},
-		Actions: []Action{ActionModify, ActionAbort},
+		Actions: []Action{ActionModify, ActionAbort, actionEnd},
 		Modify:  []string{"response"},
 	},
 	{
@@ -96,7 +97,7 @@ var events = []EventSpec{
 		Name: "post_tool_call", Fires: "the tool returned",
 		Args: []string{"session_id", "tool", "arguments", "call", "call_id", "plugin", "result", "is_error", "duration_ms",
 			"user_message", "platform", "roles", "round", "workspace"},
-		Actions: []Action{ActionModify},
+		Actions: []Action{ActionModify, actionEnd},
 		Modify:  []string{"result"},
 		Tool:    true,
 	},

@@ -149,15 +149,7 @@ func (e *Event) setArg(name string, value any) error {
 			e.IsError, ok = p.IsError, true
 		}
 	case **Tools:
-		names, isList := value.([]string)
-		if !isList {
-			break
-		}
-		kept, err := selectTools(*p, names)
-		if err != nil {
-			return err
-		}
-		*p, ok = kept, true
+		ok = assign(p, value) // Turn.chooseTools made it
 	}
 	if !ok {
 		return errtext.Errorf("modify: %s: got %T, want %s", name, value, wantedType(e.Arg(name)))
@@ -189,23 +181,6 @@ func wantedType(p any) string {
 		return "JSON"
 	}
 	return "a list"
-}
-
-// selectTools returns the tools of the given names in the order of tools.
-func selectTools(tools *Tools, names []string) (*Tools, error) {
-	all := toolNames(tools)
-	for _, n := range names {
-		if !slices.Contains(all, n) {
-			return nil, errtext.Errorf("modify: tools: %q is not on offer%s", n, near.DidYouMean(n, all))
-		}
-	}
-	var kept []Tool
-	for _, t := range tools.Items() {
-		if slices.Contains(names, t.Name) {
-			kept = append(kept, t)
-		}
-	}
-	return NewList(kept), nil
 }
 
 func toolNames(tools *Tools) []string {

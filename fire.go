@@ -26,6 +26,7 @@ func (t *Turn) Fire(ctx context.Context, e *Event) (out Outcome, err error) {
 		return out, err
 	}
 	t.fillEvent(e)
+	t.withdrawn = nil
 	f := eventRun{turn: t, eventHooks: c}
 	if err = f.run(ctx, e, &out); err != nil && out.Decision.Action == ActionAbort {
 		if _, aborted := errors.AsType[*AbortError](err); aborted {
@@ -101,6 +102,9 @@ func (f *eventRun) run(ctx context.Context, e *Event, out *Outcome) error {
 		return err
 	}
 	out.combineDecisions()
+	if d := out.ending(); d != nil && f.turn.ending == nil {
+		f.turn.ending = d
+	}
 	if d := &out.Decision; d.Action == ActionAbort {
 		f.turn.completed = false
 		return &AbortError{Reason: d.Reason, Plugin: d.Plugin, Pos: d.Pos}
@@ -275,13 +279,16 @@ func (f *eventRun) addDecision(d *Decision, h *Hook) *Decision {
 	return own
 }
 
+// trustedActions are the decisions that a plugin of an untrusted project cannot make about others.
+var trustedActions = []Action{ActionApprove, ActionModify, actionEnd}
+
 // checkDecision checks a decision against the event's rules and applies its changes. It clears
 // fields that do not belong to the action.
 func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) error {
 	if !slices.Contains(spec.Actions, d.Action) {
 		return errtext.Errorf("%s: %s is no decision here, want %s", spec.Name, d.Action, actionNames(spec.Actions))
 	}
-	if h.restricted && (d.Action == ActionApprove || d.Action == ActionModify) && !t.ownsTool(h.plugin, e) {
+	if h.restricted && slices.Contains(trustedActions, d.Action) && !t.ownsTool(h.plugin, e) {
 		return errtext.Errorf("%s: %s may only deny, ask and add context: its project is not trusted (starhost trust, or name the plugin's path)",
 			d.Action, h.plugin)
 	}
@@ -304,11 +311,7 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 	case ActionValue:
 		return checkValue(d.Value)
 	case ActionModify:
-		if h.warn { // the check does not change the event
-			scratch := *e
-			e = &scratch
-		}
-		return e.modify(spec, h, d.Changes)
+		return t.applyChanges(spec, h, e, d.Changes)
 	case ActionRespond:
 		if !t.mayRespond(h.plugin, e) {
 			return codedErrorf(codePermission, "respond: tool %q is not %s's own: the operator must grant %q", e.Tool, h.plugin, "respond:"+e.Tool)
@@ -318,6 +321,33 @@ func (t *Turn) checkDecision(spec *EventSpec, h *Hook, e *Event, d *Decision) er
 		}
 		result := d.Result.attribute(spec.Name, h.plugin, h.Pos)
 		d.Result = &result
+	}
+	return nil
+}
+
+// applyChanges applies the changes of a modify to the event, if they are valid. A plugin that only
+// warns does not change the event.
+func (t *Turn) applyChanges(spec *EventSpec, h *Hook, e *Event, changes map[string]any) error {
+	if h.warn {
+		scratch := *e
+		e = &scratch
+	}
+	wanted, ok := changes["tools"]
+	if !ok || !slices.Contains(spec.Modify, "tools") {
+		return e.modify(spec, h, changes)
+	}
+	tools, err := t.chooseTools(h.plugin, e.Tools, wanted)
+	if err != nil {
+		return err
+	}
+	changes = maps.Clone(changes)
+	changes["tools"] = tools
+	before := e.Tools
+	if err := e.modify(spec, h, changes); err != nil {
+		return err
+	}
+	if !h.warn {
+		t.withdrawn = append(t.withdrawn, missingTools(before, tools)...)
 	}
 	return nil
 }
@@ -333,12 +363,8 @@ func (t *Turn) mayRespond(plugin string, e *Event) bool {
 	if t.ownsTool(plugin, e) {
 		return true
 	}
-	for _, p := range t.registry.plugins {
-		if p.Name == plugin {
-			return matchAny(p.RespondsTo, e.Tool)
-		}
-	}
-	return false
+	p := t.pluginOf(plugin)
+	return p != nil && matchAny(p.RespondsTo, e.Tool)
 }
 
 // onFailure returns the decision that a handler's failure stands for.

@@ -29,6 +29,8 @@ type TurnResult struct {
 	// Usage is the sum over all requests, and Rounds their number.
 	Usage  Usage
 	Rounds int
+	// Ends is the first decision that ends the session after this turn, or nil.
+	Ends *Decision
 	// Prompt is the last request, or nil if there was none.
 	Prompt *Prompt
 	// Turn is the turn itself, with its traces and errors.
@@ -74,7 +76,7 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 // Result describes the turn so far.
 func (t *Turn) Result() *TurnResult {
 	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt,
-		Turn: t}
+		Turn: t, Ends: t.ending}
 	if t.completed {
 		r.Text = t.response
 	} else {

@@ -24,10 +24,7 @@ func (t *Turn) catalog() []Tool {
 
 // mayOffer reports whether this session and this request may use a tool.
 func (t *Turn) mayOffer(tool *Tool) bool {
-	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
-	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
-	return !t.session.unavailable[tool.Name] && !slices.ContainsFunc(t.filters, refuses) &&
-		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
+	return !t.session.unavailable[tool.Name] && t.admits(tool)
 }
 
 // askAvailable calls Available of all tools, by name, once for each set of plugins.

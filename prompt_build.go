@@ -29,6 +29,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	if t.withoutTools {
 		pre.Tools = NewList[Tool](nil)
 	}
+	t.withdrawn = nil
 	out, err := t.fireEvent(ctx, pre)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ func TestRestricted(t *testing.T) {
 		{"approve", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "Bash", true, "deny " + failed + "approve: p1 may only deny"},
 		{"a result", "post_tool_call", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"result": starhost.Result{ForLLM: "forged"}}}, "Bash", true, " "},
 		{"words", "turn_start", starhost.Decision{Action: starhost.ActionModify, Changes: map[string]any{"user_message": "forged"}}, "", false, " "},
+		{"an end of the session", "turn_start", endSession, "", false, " "},
+		{"other tools", "pre_llm_call", starhost.Modify("tools", []string{}), "", false, " "},
 		{"modify for its own tool", pre, args(`{"text":"rm"}`), "echo", false, "modify "},
 		{"approve for its own tool", "approve_tool_call", starhost.Decision{Action: starhost.ActionApprove}, "echo", false, "approve "},
 		{"respond for its own tool", pre, respond("mine"), "echo", false, "respond "},

@@ -25,6 +25,9 @@ type SessionConfig struct {
 	// Workspace is the absolute folder that the session works in, "" if the program does not know
 	// it.
 	Workspace string
+	// Guarded says that an agent owns the conversation and the host only guards it, so that
+	// end_session has no effect: a closed session would no longer guard.
+	Guarded bool
 	// Seed changes the values of ctx.random and ctx.uuid.
 	Seed uint64
 }

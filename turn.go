@@ -55,6 +55,7 @@ type Turn struct {
 	tools        *Tools          // tools that the request may offer
 	offeredTools *Tools          // tools that the last prompt offered
 	withoutTools bool            // the next prompt offers no tools
+	withdrawn    []string        // tools that handlers of the running pre_llm_call took away
 	prompt       *Prompt         // the last prompt
 
 	requestedCalls []ToolCall  // calls of the model
@@ -76,6 +77,7 @@ type Turn struct {
 	now          clockReading
 	firstNow     clockReading
 	ended        bool
+	ending       *Decision // ends the session after the turn; nil if none does
 }
 
 // newEvent returns an event with the arguments that every event of the turn has.

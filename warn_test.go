@@ -56,6 +56,8 @@ func TestWarnMode(t *testing.T) {
 			[]string{"p1 warn pre_tool_call echo: would abort: stop"}, []string{"p1 would abort stop"}},
 		{"an answer", []starhost.Plugin{echo(), warningPlugin(answering(pluginWith(1, hook(pre, starhost.Decision{Action: starhost.ActionRespond, Result: &starhost.Result{ForLLM: "no"}}))))}, `{"text":"x"}`,
 			[]string{"p1 warn pre_tool_call echo: would respond: 2 B"}, []string{"p1 would respond 2 B"}},
+		{"an end of the session", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, hook("post_tool_call", endSession)))}, `{"text":"x"}`,
+			[]string{"p1 warn post_tool_call echo: would end_session: enough"}, []string{"p1 would end_session enough"}},
 		{"of changed arguments", []starhost.Plugin{echo(), warningPlugin(pluginWith(1, refusingHook("y", deny))), pluginWith(2, hook(pre, args(`{"text":"y"}`)))}, `{"text":"y"}`,
 			[]string{"p1 warn pre_tool_call echo: would deny: no"}, []string{"p1", "p2 modify arguments", "p1 would deny no"}},
 	}

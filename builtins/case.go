@@ -385,6 +385,17 @@ func outcomeValue(out starhost.Outcome) starlark.Value {
 	})
 }
 
+// toolTexts returns the names of tools, each with its new description if it has one.
+func toolTexts(tools []starhost.Tool) []string {
+	texts := make([]string, len(tools))
+	for i, t := range tools {
+		if texts[i] = t.Name; t.Description != "" {
+			texts[i] += ": " + t.Description
+		}
+	}
+	return texts
+}
+
 // changeValue converts the new value of an argument in Decision.Changes.
 func changeValue(v any) starlark.Value {
 	switch v := v.(type) {
@@ -396,6 +407,8 @@ func changeValue(v any) starlark.Value {
 		return &resultValue{v}
 	case []string:
 		return stringList(v)
+	case []starhost.Tool:
+		return stringList(toolTexts(v))
 	case *starhost.Messages:
 		return viewOf(v, &messageKind)
 	}

@@ -32,6 +32,7 @@ var workloads = []workload{
 	{"deny", "s = 'x' * n", "deny(s)"},
 	{"ask", "s = 'x' * n", "ask(s)"},
 	{"abort", "s = 'x' * n", "abort(s)"},
+	{"end_session", "s = 'x' * n", "end_session(s)"},
 	{"respond", "s = list(range(n))", "respond(s)"},
 	{"modify", "s = list(range(n))", "modify(a = s)"},
 	{"struct", "d = {'a%d' % i: i for i in range(n // 16)}", "struct(**d)"},

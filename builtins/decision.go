@@ -185,7 +185,7 @@ func toChange(spec *starhost.EventSpec, name string, v starlark.Value) (any, err
 	case **starhost.Messages:
 		return toMessages(v)
 	case **starhost.Tools:
-		return toToolNames(v)
+		return toTools(v)
 	}
 	return nil, nil
 }

@@ -67,6 +67,10 @@ func (r *Recorder) cleanChange(v any) any {
 		return r.cleanResult(v)
 	case *starhost.Messages:
 		return r.cleanMessages(v)
+	case []starhost.Tool:
+		for i := range v {
+			v[i].Description = r.world.Redact(v[i].Description)
+		}
 	}
 	return v
 }

@@ -49,7 +49,7 @@ func checkText(f Text) ([]capture, error) {
 }
 
 // decisionNames are the builtins that make a decision.
-var decisionNames = []string{"abort", "approve", "ask", "deny", "modify", "respond"}
+var decisionNames = []string{"abort", "approve", "ask", "deny", "end_session", "modify", "respond"}
 
 // checkDecisions reports a decision that is a statement, because its author forgot the return.
 // It ignores names that the file defines itself.

@@ -229,7 +229,11 @@ register_hook("pre_tool_call", cached)`,
 		Doc: `Replaces arguments of the event by name.
 Each handler sees the changes of the handlers before it. arguments = ... replaces all arguments
 of a tool; command = ... and paths = ... replace them in the form that the agent's tool has. The
-reference of each event lists the arguments that hooks can change.`,
+reference of each event lists the arguments that hooks can change. tools = ... of pre_llm_call
+lists the tools that one request offers, by name or as the event has them; a dict with name and
+description gives a tool another description. A plugin can add and describe its own tools, also
+unavailable ones, and with the grant override:NAME those of other plugins, of the request and of
+the agent.`,
 		Example: `def shorter(arguments):
     return modify(arguments = dict(arguments, limit = 10))
 
@@ -247,6 +251,19 @@ register_hook("pre_tool_call", shorter)`,
 assert_eq(stop("hello"), None)
 register_hook("turn_start", stop)`,
 		Func: makeReasoned(starhost.ActionAbort),
+	},
+	{
+		Name: "end_session", Params: "reason",
+		Doc: `Decides that the session ends after the turn.
+The turn goes on to its end, then session_end fires, and the session takes no more turns. In the
+session of an agent, which starhost only guards, this logs a warning and has no effect.`,
+		Example: `def leave(user_message):
+    if user_message == "bye":
+        return end_session("the user left")
+
+assert_eq(leave("hello"), None)
+register_hook("turn_start", leave)`,
+		Func: makeReasoned("end_session"),
 	},
 }
 

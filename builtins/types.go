@@ -84,6 +84,7 @@ var types = []typeRow{
 	{"respond", "Any -> Decision"},
 	{"modify", "Any -> Decision"},
 	{"abort", "str -> Decision"},
+	{"end_session", "str -> Decision"},
 
 	{"config", "Any"},
 

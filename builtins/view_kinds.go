@@ -177,24 +177,69 @@ var toolKind = viewKind[starhost.Tool]{
 	columns: []field[starhost.Tool]{{"names", toolName.get}},
 }
 
-// toToolNames converts the tools that a handler selected: names or views.
-func toToolNames(v starlark.Value) ([]string, error) {
+// toTools converts the tools that a handler selected: names, views, or dicts with a name and a new
+// description. It returns []string if there are no dicts, else []starhost.Tool.
+func toTools(v starlark.Value) (any, error) {
 	list, ok := elementsOf(v)
 	if !ok {
 		return nil, fmt.Errorf("got %s, want a list of tools or of their names", v.Type())
 	}
 	names := make([]string, len(list))
+	var tools []starhost.Tool
 	for i, e := range list {
+		var tool starhost.Tool
+		var err error
 		switch e := e.(type) {
 		case starlark.String:
-			names[i] = string(e)
+			tool.Name = string(e)
 		case *view[starhost.Tool]:
-			names[i] = e.item.Name
+			tool.Name = e.item.Name
+		case *starlark.Dict:
+			tool, err = describedTool(e)
 		default:
-			return nil, fmt.Errorf("[%d]: got %s, want a tool or its name", i, e.Type())
+			err = fmt.Errorf("got %s, want a tool, its name, or a dict of name and description", e.Type())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		if tool.Description != "" && tools == nil {
+			tools = make([]starhost.Tool, i, len(list))
+			for k, name := range names[:i] {
+				tools[k].Name = name
+			}
+		}
+		if names[i] = tool.Name; tools != nil {
+			tools = append(tools, tool)
 		}
 	}
+	if tools != nil {
+		return tools, nil
+	}
 	return names, nil
+}
+
+// describedTool converts a dict with the name of a tool and its new description.
+func describedTool(d *starlark.Dict) (tool starhost.Tool, err error) {
+	fields := map[string]*string{"name": &tool.Name, "description": &tool.Description}
+	for k, v := range d.Entries() {
+		name, _ := starlark.AsString(k)
+		field := fields[name]
+		text, ok := starlark.AsString(v)
+		switch {
+		case field == nil:
+			return tool, fmt.Errorf("got the key %s, want name and description, as parameters stay", errtext.Quote(name))
+		case !ok || text == "":
+			return tool, fmt.Errorf("%s: got %s, want a text that is not empty", name, v.Type())
+		}
+		if err := textError(text); err != nil {
+			return tool, fmt.Errorf("%s: %w", name, err)
+		}
+		*field = text
+	}
+	if tool.Name == "" || tool.Description == "" {
+		return tool, fmt.Errorf("got a dict without name or description, want both")
+	}
+	return tool, nil
 }
 
 var (

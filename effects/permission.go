@@ -114,7 +114,7 @@ var permissionKinds = []permissionKind{
 	}, prefixName.canonical, matchNames, explainWith("load fragments by %s:")},
 	{PermissionKind{
 		"override", "NAME",
-		"A tool of that name is registered in place of another plugin's.",
+		"A tool of that name is registered in place of another plugin's. For one request, another plugin's tool is added or described anew.",
 		"override:web_search",
 	}, toolName.canonical, matchNames, explainWith("take the place of what another plugin registers as %s")},
 	{PermissionKind{

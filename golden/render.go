@@ -206,6 +206,12 @@ func changeText(v any) string {
 		return resultText(&v)
 	case []string:
 		return strings.Join(v, ", ") + "\n"
+	case []starhost.Tool:
+		text := ""
+		for _, t := range v {
+			text += strings.TrimSuffix(t.Name+": "+texttable.OneLine(t.Description), ": ") + "\n"
+		}
+		return barLines("", strings.TrimSuffix(text, "\n"))
 	case *starhost.Messages:
 		text := ""
 		for i := range v.Items() {

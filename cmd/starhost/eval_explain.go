@@ -119,10 +119,20 @@ func valueText(value any) string {
 		return messagesText(v.Items())
 	case []string:
 		return strings.Join(v, "\n")
+	case []starhost.Tool:
+		return strings.Join(list(v, toolChange), "\n")
 	case starhost.Result:
 		return v.ForLLM
 	}
 	return string(mustJSON(value))
+}
+
+// toolChange returns the name of a tool, and its new description if it has one.
+func toolChange(t *starhost.Tool) string {
+	if t.Description == "" {
+		return t.Name
+	}
+	return t.Name + ": " + t.Description
 }
 
 func messagesText(messages []starhost.Message) string {

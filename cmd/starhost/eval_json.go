@@ -414,6 +414,8 @@ func changesJSON(changes map[string]any) map[string]any {
 			out[name] = v.Items()
 		case starhost.Result:
 			out[name] = v.ForLLM
+		case []starhost.Tool:
+			out[name] = list(v, toolChange)
 		default:
 			out[name] = v
 		}

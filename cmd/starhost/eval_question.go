@@ -44,6 +44,7 @@ type sessionJSON struct {
 	Roles    []string `json:"roles,omitempty"`
 	// Workspace is in journals only if a program sets it.
 	Workspace string `json:"workspace,omitempty"`
+	Guarded   bool   `json:"-"` // only sessions of agents are
 	Seed      uint64 `json:"-"` // see effects.Header
 }
 

@@ -113,7 +113,7 @@ func (s *picoSession) inTurn(ctx context.Context, p *picoConn, name string, use 
 
 func (s *picoSession) openSession(p *picoConn, name string) {
 	if s.session == nil {
-		s.session = p.host.NewSession(starhost.SessionConfig{ID: name, Platform: "picoclaw"})
+		s.session = p.host.NewSession(starhost.SessionConfig{ID: name, Platform: "picoclaw", Guarded: true})
 	}
 }
 

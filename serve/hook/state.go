@@ -68,7 +68,7 @@ func (o *Options) inSession(
 	ctx context.Context, h *starhost.Host, e *Event, f flow,
 ) (v *verdict, store func(), err error) {
 	store = func() {}
-	config := starhost.SessionConfig{ID: e.session, Platform: e.agent.Name}
+	config := starhost.SessionConfig{ID: e.session, Platform: e.agent.Name, Guarded: true}
 	blank := starhost.SavedSession{Started: e.kind != kindPrompt}
 	if o.Resume != nil {
 		v, err = f.run(ctx, o.Resume(config, blank), e)

@@ -1,0 +1,105 @@
+package starhost
+
+import (
+	"slices"
+
+	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/near"
+)
+
+// maxDescription is the most bytes of a description that a handler gives a tool.
+const maxDescription = 64 << 10
+
+// chooseTools returns the tools that a modify of pre_llm_call wants on offer, by name: names as
+// []string, or []Tool with new descriptions.
+func (t *Turn) chooseTools(plugin string, offered *Tools, value any) (*Tools, error) {
+	wanted, ok := value.([]Tool)
+	if names, isNames := value.([]string); isNames {
+		for _, name := range names {
+			wanted = append(wanted, Tool{Name: name})
+		}
+		ok = true
+	}
+	if !ok {
+		return nil, errtext.Errorf("modify: tools: got %T, want a list", value)
+	}
+	chosen := map[string]Tool{}
+	for i := range wanted {
+		if _, isChosen := chosen[wanted[i].Name]; isChosen && wanted[i].Description == "" {
+			continue // an entry with a description counts
+		}
+		tool, err := t.chooseTool(plugin, offered, &wanted[i])
+		if err != nil {
+			return nil, err
+		}
+		chosen[tool.Name] = tool
+	}
+	list := make([]Tool, 0, len(chosen))
+	for _, name := range sortedKeys(chosen) {
+		list = append(list, chosen[name])
+	}
+	return NewList(list), nil
+}
+
+// chooseTool returns a tool that is on offer, or that a plugin may add: its own tool even if it is
+// unavailable, and tools that the grant override:NAME allows. Filters and roles limit these tools,
+// too, and a tool that an earlier handler took away stays away. Only the same tools can get another
+// description.
+func (t *Turn) chooseTool(plugin string, offered *Tools, wanted *Tool) (Tool, error) {
+	var tool Tool
+	registered := t.registry.tools[wanted.Name]
+	i := slices.IndexFunc(offered.Items(), func(o Tool) bool { return o.Name == wanted.Name })
+	isAddition := i < 0
+	switch {
+	case !isAddition:
+		tool = *offered.At(i)
+	case registered == nil, t.withoutTools, !t.admits(registered), slices.Contains(t.withdrawn, wanted.Name):
+		return tool, errtext.Errorf("modify: tools: %q is not on offer%s", wanted.Name, near.DidYouMean(wanted.Name, toolNames(offered)))
+	default:
+		tool = *registered
+	}
+	isDescription := wanted.Description != "" && wanted.Description != tool.Description
+	if (isAddition || isDescription) && tool.plugin != plugin && !t.mayOverride(plugin, tool.Name) {
+		return tool, codedErrorf(codePermission, "modify: tools: %q is not %s's own: the operator must grant %q",
+			tool.Name, plugin, "override:"+tool.Name)
+	}
+	if isDescription {
+		if len(wanted.Description) > maxDescription {
+			return tool, errtext.Errorf("modify: tools: %q: got a description of %d bytes, want at most %d",
+				tool.Name, len(wanted.Description), maxDescription)
+		}
+		tool.Description, tool.piece = wanted.Description, new(toolPiece)
+	}
+	return tool, nil
+}
+
+// mayOverride reports whether the operator lets a plugin take the place of other plugins' tools of
+// a name.
+func (t *Turn) mayOverride(plugin, tool string) bool {
+	p := t.pluginOf(plugin)
+	return p != nil && matchAny(p.Overrides, tool)
+}
+
+// missingTools returns the names that only the first list has.
+func missingTools(before, after *Tools) []string {
+	left := toolNames(after)
+	return slices.DeleteFunc(toolNames(before), func(name string) bool { return slices.Contains(left, name) })
+}
+
+// admits reports whether the filters and the roles let this request offer a tool.
+func (t *Turn) admits(tool *Tool) bool {
+	refuses := func(f ToolFilter) bool { return !f.admits(tool.Name) }
+	has := func(role string) bool { return slices.Contains(t.session.config.Roles, role) }
+	return !slices.ContainsFunc(t.filters, refuses) &&
+		(len(tool.Roles) == 0 || slices.ContainsFunc(tool.Roles, has))
+}
+
+// pluginOf returns the plugin of a name, or nil.
+func (t *Turn) pluginOf(name string) *Plugin {
+	for _, p := range t.registry.plugins {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
