@@ -8,7 +8,7 @@ import (
 
 // A calledTool is the plugins' view of a tool that an agent names.
 type calledTool struct {
-	name    string // the name of the plugin's tool, or the agent's name for another tool
+	name    string // the name of the served tool, or the agent's name for another tool
 	alias   string // another name that guards may use, or ""
 	foreign bool   // the agent or another MCP server has the tool
 }
@@ -16,8 +16,8 @@ type calledTool struct {
 // findTool finds the tool that an agent calls. Names of the form mcp_SERVER_TOOL do not say where
 // the server's name ends: mcp_starhost_x_page may be the tool x_page of starhost or the tool page
 // of the server starhost_x. Such a name is a plugin's tool only if the host has exactly this tool.
-// Otherwise guards may match both readings, because a tool of a mounted server is only in the
-// process that serves it.
+// Otherwise guards may match both readings, and see the first one: a tool of a mounted server is
+// only in the process that serves it, but guards name it as that process does.
 func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 	rest, served := strings.CutPrefix(tool, a.ToolPrefix)
 	if a.ToolPrefix == "" || !served {
@@ -39,7 +39,7 @@ func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 	if respelled != "" {
 		return calledTool{name: respelled}
 	}
-	return calledTool{name: tool, alias: rest, foreign: true}
+	return calledTool{name: rest, alias: tool, foreign: true}
 }
 
 // heard reports whether a hook of an event would run for the event's tool, and whether it needs the
