@@ -82,6 +82,7 @@ func TestWriteFileRefuses(t *testing.T) {
 		{"Plugins/p/plugin.star", "E0520"},
 		{"plugins/q.star", "E0520"},
 		{"out/q.STAR", "E0520"},
+		{"out/q.rules", "E0520"},
 		{"lib/x.txt", "E0520"},
 		{"starhost.toml", "E0520"},
 		{"StarHost.TOML", "E0520"},

@@ -30,7 +30,7 @@ func Codes() []Code {
 		},
 		{
 			Code: "E0604", Title: "a path that is no plugin",
-			Text: "A path must be a .star file, a folder with plugin.star, or a folder that contains these. A plugin reads files in its folder only, " +
+			Text: "A path must be a .star file, a .rules file of Codex, a folder with plugin.star, or a folder that contains .star files and such folders. A plugin reads files in its folder only, " +
 				"and a plugin that is a single file has no folder: make it NAME/plugin.star.",
 			Bad:  "-- oncall.star/README.md --\na folder named like a file\n",
 			Good: "-- oncall/plugin.star --\n",

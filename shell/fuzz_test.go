@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,8 +178,16 @@ func (g *generator) command() string {
 	}
 }
 
+// lists reports whether a program is among the commands or their wrappers.
+func (s *Script) lists(program string) bool {
+	return slices.ContainsFunc(s.Commands, func(c Command) bool {
+		return c.Name != nil && *c.Name == program || slices.Contains(c.Wrappers, program)
+	})
+}
+
 // FuzzShellAgainstBash runs generated texts in the shells of this machine, in an empty folder with
-// stubs. If a program ran with some words, Runs does not answer "no" for it.
+// stubs. If a program ran with some words, Runs does not answer "no" for it, and Commands lists the
+// program or Unknown is true.
 func FuzzShellAgainstBash(f *testing.F) {
 	for i := range 46 {
 		k := byte(i)
@@ -218,6 +227,9 @@ func (r *truthRunner) check(t *testing.T, text string) {
 				words := make([][]string, 0, len(argv))
 				for _, w := range argv[1:] {
 					words = append(words, []string{w})
+				}
+				if !script.Unknown && !script.lists(argv[0]) {
+					t.Errorf("%s with stubs that are %s ran %q, which an allowlist does not see:\n%q", name, folder, argv, text)
 				}
 				if script.Runs(argv[0]) == "no" || script.Runs(argv[0], words...) == "no" {
 					t.Errorf("%s with stubs that are %s ran %q, but the answer is no:\n%q", name, folder, argv, text)
