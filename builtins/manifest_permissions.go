@@ -12,8 +12,11 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// maxPermissions is the most permissions of a plugin, because effects compare them all.
-const maxPermissions = 256
+// Bounds of the permissions of a plugin, because effects compare them all.
+const (
+	maxPermissions     = 256
+	maxPermissionBytes = 16 << 10 // sum over all
+)
 
 func setPermissions(m *Manifest, v starlark.Value) error {
 	if err := setTexts(&m.Permissions, v); err != nil {
@@ -21,6 +24,9 @@ func setPermissions(m *Manifest, v starlark.Value) error {
 	}
 	if len(m.Permissions) > maxPermissions {
 		return fmt.Errorf("got %d permissions, want at most %d", len(m.Permissions), maxPermissions)
+	}
+	if size := len(strings.Join(m.Permissions, "")); size > maxPermissionBytes {
+		return fmt.Errorf("got %d bytes, want at most %d", size, maxPermissionBytes)
 	}
 	for i, text := range m.Permissions {
 		if err := checkPermission(text); err != nil {

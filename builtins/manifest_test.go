@@ -161,6 +161,10 @@ func TestReadManifestErrors(t *testing.T) {
 		{"version of another type", `plugin(version = 1.0)`, "1:8: plugin: version: got float, want string"},
 		{"permissions of another type", `plugin(permissions = "store")`, "1:8: plugin: permissions: got string, want a list of strings"},
 		{"too many permissions", `plugin(permissions = [` + strings.Repeat(`"store", `, 257) + `])`, "1:8: plugin: permissions: got 257 permissions, want at most 256"},
+		{
+			"too long permissions", `plugin(permissions = [` + strings.Repeat(`"env:`+strings.Repeat("A", 4000)+`", `, 5) + `])`,
+			"1:8: plugin: permissions: got 20020 bytes, want at most 16384",
+		},
 		{"a permission of another type", `plugin(permissions = [1])`, "1:8: plugin: permissions: [0]: got int, want string"},
 		{"config of another type", `plugin(config = [])`, "1:8: plugin: config: got list, want a dict of defaults"},
 		{"a setting of the host", `plugin(config = {"mode": "warn"})`, `1:8: plugin: config: key "mode" is the host's own: it means the same for every plugin`},

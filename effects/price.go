@@ -32,9 +32,9 @@ func pay(ctx context.Context, steps, bytes int) error {
 const (
 	effectSteps = 8 // for each effect
 	folderSteps = 24
-	entrySteps  = 4 // for a name in a folder
-	nameSteps   = 8 // for a call of the system on one path
-	levelSteps  = 4 // for each folder above that path, because the system walks through all of them
+	entrySteps  = 4  // for a name in a folder
+	nameSteps   = 8  // for a call of the system on one path
+	levelSteps  = 12 // for each folder above that path, because the system walks through all of them
 )
 
 // payFor charges for the check of an argument of size bytes against the plugin's permissions of
@@ -47,7 +47,7 @@ func (w *World) payFor(ctx context.Context, kind string, size int) error {
 // payForPath charges for a path or a pattern of files.
 func (w *World) payForPath(ctx context.Context, kind, name string) error {
 	// A path over the limit is refused at once.
-	n := 1 + strings.Count(name[:min(len(name), maxPath)], "/")
+	n := min(maxPathDepth, 1+strings.Count(name[:min(len(name), maxPath)], "/"))
 	if err := pay(ctx, pathSteps(n), 0); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ type outcome struct {
 	Pos     string
 	Steps   uint64
 	Seconds float64
+	CPU     float64 // seconds of all threads, with the collection of garbage
 	MiB     int
 }
 
@@ -86,8 +88,17 @@ func hostileChild(path string) {
 	start := time.Now()
 	usage, err := run()
 	o := outcomeOf(usage, err)
-	o.Seconds, o.MiB = time.Since(start).Seconds(), peakMiB()
+	o.Seconds, o.CPU, o.MiB = time.Since(start).Seconds(), cpuSeconds(), peakMiB()
 	json.NewEncoder(os.Stdout).Encode(o)
+}
+
+// cpuSeconds returns the time that the process has spent.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // peakMiB returns the peak memory of the process.
@@ -206,7 +217,7 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path = filepath.Join(t.TempDir(), filepath.Base(path)) // a plugin may state its name
+	path = placeHostile(t, filepath.Base(path), string(text))
 	if err := os.WriteFile(path, []byte(expandMacros(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +239,56 @@ func runChild(t testing.TB, path string, env ...string) outcome {
 	return o
 }
 
+// placeHostile returns the path that a hostile file is copied to. The path has the file's name,
+// which a plugin may state. A plugin that uses files gets a folder with files of long names.
+func placeHostile(t testing.TB, base, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if !strings.Contains(text, "files.") {
+		return filepath.Join(dir, base)
+	}
+	dir = filepath.Join(dir, strings.TrimSuffix(base, ".star"))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeLongNames(t, dir)
+	return filepath.Join(dir, "plugin.star")
+}
+
+// writeLongNames writes files whose names make patterns with many stars dear.
+func writeLongNames(t testing.TB, dir string) {
+	t.Helper()
+	for i := range 200 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%03d", strings.Repeat("a", 200), i)), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hostileWorkspaceEnv names the workspace of hostile plugins.
+const hostileWorkspaceEnv = "STARHOST_HOSTILE_WORKSPACE"
+
+// hostileWorkspace returns a folder with long names, a deep folder, a large file and links to
+// folders above.
+func hostileWorkspace(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeLongNames(t, dir)
+	deep := filepath.Join(dir, strings.Repeat("d/", 250))
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"loop": ".", "long": strings.Repeat("d/../", 500) + "loop"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "large"), make([]byte, 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // hostileMiB bounds the memory of a process that runs a hostile file. The test logs its time but
 // does not bound it, because other programs slow it down.
 const hostileMiB = 160
@@ -244,7 +305,7 @@ func testHostile(t *testing.T, dir string, env ...string) {
 			if t.Failed() {
 				return
 			}
-			t.Logf("%s %.3f s, %d MiB, %d steps: %s", o.Class, o.Seconds, o.MiB, o.Steps, clip(o.Error, 200))
+			t.Logf("%s %.3f s, %.3f s CPU, %d MiB, %d steps: %s", o.Class, o.Seconds, o.CPU, o.MiB, o.Steps, clip(o.Error, 200))
 			switch {
 			case o.Class == "panic", o.Class == "time", o.Class == "completed" && !mayComplete(path):
 				t.Errorf("got %q, want a limit or an error: %s", o.Class, o.Error)
@@ -266,7 +327,7 @@ func TestHostileFiles(t *testing.T) { testHostile(t, "testdata/hostile") }
 
 // TestHostilePlugins runs attacks on the vocabulary of plugins.
 func TestHostilePlugins(t *testing.T) {
-	testHostile(t, "../builtins/testdata/hostile", hostilePluginEnv+"=1")
+	testHostile(t, "../builtins/testdata/hostile", hostilePluginEnv+"=1", hostileWorkspaceEnv+"="+hostileWorkspace(t))
 }
 
 func TestSharedHostileFiles(t *testing.T) {
@@ -294,7 +355,7 @@ func TestHostileFilesRepeat(t *testing.T) {
 			var first outcome
 			for i, env := range settings {
 				o := runChild(t, path, env...)
-				o.Seconds, o.MiB = 0, 0
+				o.Seconds, o.CPU, o.MiB = 0, 0, 0
 				if i == 0 {
 					first = o
 				}
