@@ -1,326 +1,389 @@
-//go:build !race
+//go:build !race && unix
 
 // The race detector allocates.
 
 package builtins_test
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/starhost/starhost/builtins"
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/loader"
 	"github.com/starhost/starhost/starlark"
 )
 
-// The hunt looks for operations that cost more than they charge. It calls every builtin, method
-// and operator with values that are dear for some operation, each argument alone and all together.
+// The hunt looks for operations that cost more than they charge. It calls every builtin, method,
+// operator and effect with values that are dear for some operation: each argument alone, and all
+// together.
 
-// A huntValue is a value of the hunt. Its size grows with n.
-type huntValue struct{ name, expr string }
+// The bounds of the hunt.
+const (
+	huntStep   = 500 * time.Nanosecond // CPU of a charged step
+	huntListed = 100 * time.Nanosecond
+	huntMemory = 2.5                  // allocated bytes for each charged byte
+	huntFailed = 4 * time.Millisecond // CPU of an error in addition to its steps, once in a run
 
-// huntValues are globals of the hunt's file. The names of values without a size begin with "c".
-var huntValues = []huntValue{
-	{"c_none", "None"}, {"c_text", "'a'"}, {"c_empty", "''"}, {"c_int", "7"}, {"c_zero", "0"}, {"c_minus", "-1"},
-	{"c_word", "1 << 40"}, {"c_float", "1.5"}, {"c_huge", "1.7e308"}, {"c_tiny", "5e-324"}, {"c_inf", "float('inf')"},
-	{"c_list", "['a']"}, {"c_dict", "{'a': 1}"}, {"c_set", "set([1])"}, {"c_bytes", "b'a'"}, {"c_func", "len"},
-	{"c_struct", "struct(a = 1)"}, {"c_time", "time.time(2026)"}, {"c_duration", "time.hour"}, {"c_range", "range(10)"},
-	{"c_format", "'%f'"}, {"c_decimal", "'%d'"}, {"c_shown", "'%s'"}, {"c_braces", "'{}'"}, {"c_pattern", "'a|b'"},
-	{"c_match", "re.search('(a)(?P<b>b)?', 'xa')"}, {"c_zone", "'Europe/Berlin'"}, {"c_layout", "'2006-01-02'"},
-	{"text", "'x' * n"}, {"words", "'a b ' * (n // 4)"}, {"spaces", "' ' * n"}, {"escapes", "'\\x1b' * n"},
-	{"accents", "'é' * (n // 2)"}, {"lines", "'a\\n' * (n // 2)"}, {"digits", "'1' * n"}, {"fraction", "'0.' + '1' * n"},
-	{"slashes", "'A/' * (n // 2)"}, {"formats", "'%s' * (n // 2)"}, {"fields", "'{}' * (n // 2)"}, {"keys", "'a: 1\\n' * (n // 5)"},
-	{"brackets", "'[' * n"}, {"json", "'[' + '1,' * (n // 2) + '1]'"}, {"floats", "'[' + '1e308,' * (n // 6) + '1]'"},
-	{"big", "big_int(min(4 * n, 65000))"}, {"huge_float_int", "big_int(1000)"},
-	{"minus_big", "-big_int(min(4 * n, 65000)) + 1"}, {"bytes_", "bytes('x' * n)"},
-	{"ints", "list(range(n))"}, {"texts", "['x'] * n"}, {"long_texts", "['x' * n] * 8"}, {"tinies", "[5e-324] * n"},
-	{"mixed", "[5e-324, 1] * (n // 2)"}, {"bigs", "[big_int(min(4 * n, 65000))] * 64"}, {"pairs", "[('a', 1)] * n"},
-	{"rows", "[['a', 1]] * (n // 2)"}, {"dicts", "[{'a': 1}] * (n // 2)"}, {"tuple_", "('x',) * n"}, {"shared", "share(n)"},
-	{"counts", "{k: k for k in range(n // 4)}"}, {"names", "{'k%d' % k: k for k in range(n // 4)}"},
-	{"float_keys", "{k + 0.5: k for k in range(n // 16)}"}, {"numbers", "set(range(n // 4))"},
-	{"range_", "range(n)"}, {"fields_", "struct(**{'k%d' % k: k for k in range(n // 16)})"},
-	{"long_fields", "struct(**{'k' * 64 + str(k): k for k in range(n // 64)})"},
-	{"classes", "'\\\\pL{%d}' % min(n // 8, 990)"}, {"optional", "'(?:a?){%d}x' % min(n // 8, 900)"},
-	{"near", "'x' * (n // 8) + 'b'"}, {"groups", "'(x?)' * min(n // 64, 99) + 'z'"},
-}
+	// stepBytes is the memory that a charged step may take in addition to the charged bytes.
+	stepBytes = 72
+	// failedBytes is the memory of an error, once in a run.
+	failedBytes = 512 << 10
+)
 
-// huntFile returns the source of the file whose globals are the hunt's values.
-func huntFile(n int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `n = %d
+// Sizes of the hunt's values. The dearest expressions of the first size run with the second one
+// too, because work that grows faster than its charge may be cheap at first.
+const (
+	huntSize  = 2048
+	huntLarge = 8192
+)
 
-def big_int(bits):
-    x = 1
-    for _ in range(bits // 500):
-        x = x << 500
-    return x + 1
-
-def share(n):
-    x = ["x"]
-    for _ in range(n // 1024):
-        x = [x, x]
-    return x
-
-`, n)
-	for _, v := range huntValues {
-		fmt.Fprintf(&b, "%s = %s\n", v.name, v.expr)
-	}
-	return b.String()
-}
-
-// A huntCall is an operation on names of huntValues. Its expression has %[1]s for the first name.
-type huntCall struct {
-	op    string // as the table shows it
-	expr  string
-	arity int
-}
-
-// huntOperators are the operators and the forms of syntax that can do more than constant work.
-func huntOperators() []huntCall {
-	var calls []huntCall
-	ops := []string{
-		"+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or",
-	}
-	for _, op := range ops {
-		calls = append(calls, huntCall{"x " + op + " y", "(%[1]s " + op + " %[2]s)", 2})
-	}
-	return append(calls,
-		huntCall{"-x", "-%[1]s", 1}, huntCall{"~x", "~%[1]s", 1}, huntCall{"+x", "+%[1]s", 1}, huntCall{"not x", "not %[1]s", 1},
-		huntCall{"x[y]", "%[1]s[%[2]s]", 2}, huntCall{"x[1:]", "%[1]s[1:]", 1}, huntCall{"x[::-1]", "%[1]s[::-1]", 1},
-		huntCall{"{x: 1}", "{%[1]s: 1}", 1}, huntCall{"[*x]", "[y for y in %[1]s]", 1}, huntCall{"f(*x)", "max(0, *%[1]s)", 1},
-		huntCall{"f(**x)", "dict(**%[1]s)", 1}, huntCall{"{k: v for x}", "{y: 1 for y in %[1]s}", 1},
-	)
-}
-
-// huntMethods are the methods of core types. Receivers that a method changes are copied.
-func huntMethods() []huntCall {
-	var calls []huntCall
-	for _, m := range starlark.MethodNames() {
-		kind, name, _ := strings.Cut(m, ".")
-		recv := map[string]string{"list": "list(%[1]s)", "dict": "dict(%[1]s)", "set": "set(%[1]s)"}[kind]
-		if recv == "" {
-			recv = "%[1]s"
-		}
-		for arity := 1; arity <= 3; arity++ {
-			args := []string{"", "%[2]s", "%[2]s, %[3]s"}[arity-1]
-			calls = append(calls, huntCall{m, recv + "." + name + "(" + args + ")", arity})
-		}
-	}
-	for _, m := range []string{"group", "start", "groups", "groupdict", "format", "in_location"} {
-		calls = append(calls, huntCall{"match, time." + m, "%[1]s." + m + "(%[2]s)", 2})
-	}
-	return calls
-}
-
-// huntBuiltins are the functions of the language and of the table of builtins.
-func huntBuiltins() []huntCall {
-	var calls []huntCall
-	add := func(name string, most int) {
-		for arity := 1; arity <= most; arity++ {
-			args := []string{"%[1]s", "%[1]s, %[2]s", "%[1]s, %[2]s, %[3]s"}[arity-1]
-			calls = append(calls, huntCall{name, name + "(" + args + ")", arity})
-		}
-	}
-	for _, name := range starlark.FunctionNames() {
-		if name != "print" && name != "fail" {
-			add(name, 3)
-		}
-	}
-	for _, e := range builtins.Table(starlark.New(starlark.Options{})) {
-		// plugin and register_… only work at the top level, once.
-		if e.Signature != "" && !strings.HasPrefix(e.Name, "register_") && e.Name != "plugin" && e.Name != "fail" {
-			add(e.Name, min(3, 1+strings.Count(e.Signature, ",")))
-		}
-	}
-	return calls
-}
-
-// A huntResult is the worst case of one operation.
+// A huntResult is the cost of one expression.
 type huntResult struct {
-	op, expr string
-	steps    uint64
-	perStep  time.Duration // CPU for each step
-	real     float64       // allocated bytes
-	spent    time.Duration
-	value    bool    // the expression has a value
-	perByte  float64 // allocated bytes for each byte that is charged or that a step stands for
+	call    *huntCall
+	names   []any
+	expr    string
+	steps   uint64
+	err     error
+	spent   time.Duration // CPU
+	perStep time.Duration // CPU of each step
+	perByte float64       // allocated bytes for each byte that is charged or that a step stands for
 }
 
-// stepBytes is the memory that a charged step may take in addition to the charged bytes.
-const stepBytes = 72
+// A hunter runs expressions in one module, as a handler of a plugin with all permissions.
+type hunter struct {
+	t         testing.TB
+	plugin    *loadedScript
+	box       *starlark.Sandbox
+	module    *starlark.Module
+	turn      *starhost.Turn
+	runs      int
+	evalBytes float64 // memory that an expression takes without an operation
+	evalTime  time.Duration
+}
 
-// hunt runs an expression k times, and returns the cost or nil if it has no value.
-func (h *hunter) hunt(c huntCall, names []any, k int) *huntResult {
+// newHunter evaluates the hunt's values for a size.
+func newHunter(t testing.TB, n int) *hunter {
+	t.Helper()
+	echo := starhost.Plugin{
+		Name: "other",
+		Tools: []starhost.Tool{{Name: "echo", Description: "Echoes.", Call: func(
+			context.Context, *starhost.Turn, starhost.ToolCall,
+		) (starhost.Result, error) {
+			return starhost.Result{ForLLM: "x"}, nil
+		}}},
+		FragmentLoaders: []starhost.FragmentLoader{{Prefix: "book", Load: func(
+			context.Context, *starhost.Turn, string,
+		) (starhost.Context, error) {
+			return starhost.Context{}, nil
+		}}},
+	}
+	permissions := `["fs.read:**", "fs.write:**", "env:*", "secret:*", "store", "tool:*", "fragment:*", "http:a.test", "exec:echo **"]`
+	dir := huntFolder(t)
+	s := script{
+		src: "plugin(permissions = " + permissions + ")", dir: dir, others: []starhost.Plugin{echo},
+		env: map[string]string{"TEAM": strings.Repeat("x", n), "x": "12345678"},
+	}
+	h := &hunter{t: t, plugin: s.mustLoad(t)}
+	h.plugin.world.Own = loader.NewLibrary("own", loader.Path{Shown: dir, Real: dir}, 0)
+	wide := h.plugin.box.WithLimits(starlark.Limits{Steps: 1 << 40, Memory: 1 << 40, Timeout: time.Hour})
+	file, err := wide.Parse("hunt.star", []byte(huntFile(n)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.module, _, err = wide.Run(t.Context(), file, starlark.Exec{}); err != nil {
+		t.Fatal(err)
+	}
+	h.box = h.plugin.box.WithLimits(starlark.Limits{Steps: 4_000_000, Memory: 128 << 20, Timeout: 10 * time.Second})
+	h.turn = h.plugin.turn(t, starhost.Request{})
+	nothing := &huntCall{"", "None", 0}
+	h.run(nothing, nil, 1) // fills pools
+	least := h.run(nothing, nil, 1)
+	for range 20 {
+		r := h.run(nothing, nil, 1)
+		least.spent, least.perByte = min(least.spent, r.spent), min(least.perByte, r.perByte)
+	}
+	h.evalTime, h.evalBytes = least.spent, least.perByte*stepBytes*float64(least.steps)
+	return h
+}
+
+// huntFolder returns a folder with long names and a deep path.
+func huntFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("text of "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deep := strings.Repeat("d/", 60)
+	if err := os.MkdirAll(filepath.Join(dir, deep), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("a.md")
+	write(deep + "a.md")
+	for i := range 100 {
+		write(fmt.Sprintf("%s%03d", strings.Repeat("x", 200), i))
+	}
+	return dir
+}
+
+// cpuTime returns the time that the process has spent on all cores.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// eval evaluates an expression in a handler.
+func (h *hunter) eval(expr string) (text string, usage starlark.Usage, err error) {
+	if h.runs++; h.runs%1000 == 0 { // a turn remembers its calls
+		h.turn = h.plugin.turn(h.t, starhost.Request{})
+	}
+	h.turn.As(h.t.Context(), "test", func(ctx context.Context) error {
+		ctx, names := h.plugin.rec.Inside(ctx, h.turn)
+		text, usage, err = h.box.Eval(ctx, h.module, names, expr)
+		return nil
+	})
+	return text, usage, err
+}
+
+// attributes returns the names of the attributes of an expression's value.
+func (h *hunter) attributes(expr string) []string {
+	text, _, err := h.eval("dir(" + expr + ")")
+	if err != nil {
+		h.t.Fatal(expr, err)
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(text), &names); err != nil {
+		h.t.Fatal(expr, err)
+	}
+	return names
+}
+
+// run evaluates a call k times. It returns nil if the call does not compile.
+func (h *hunter) run(c *huntCall, names []any, k int) *huntResult {
 	expr := fmt.Sprintf(c.expr, names...)
 	loop := fmt.Sprintf("None if [None for _ in range(%d) if [%s] == 0] else None", k, expr)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
-	_, usage, err := h.box.Eval(h.t.Context(), h.module, nil, loop)
-	spent := time.Since(start)
+	start := cpuTime()
+	_, usage, err := h.eval(loop)
+	spent := cpuTime() - start
 	runtime.ReadMemStats(&after)
-	h.runs++
 	if usage.Steps == 0 {
-		return nil // it does not compile
+		return nil
 	}
-	r := &huntResult{op: c.op, expr: expr, steps: usage.Steps}
-	real := float64(after.TotalAlloc - before.TotalAlloc)
-	r.spent, r.real, r.value = spent, real, err == nil
+	r := &huntResult{call: c, names: names, expr: expr, steps: usage.Steps, err: err, spent: spent}
 	slack := h.evalBytes + 8<<10
 	if err != nil {
-		slack += 512 << 10 // the text of the error, once in a run
+		slack += failedBytes
+	} else {
+		r.perStep = max(0, spent-h.evalTime) / time.Duration(usage.Steps)
 	}
-	r.perByte = max(0, real-slack) / float64(usage.Bytes+stepBytes*usage.Steps)
-	if err == nil {
-		h.values++
-		r.perStep = max(0, spent-40*time.Microsecond) / time.Duration(usage.Steps)
+	r.perByte = max(0, float64(after.TotalAlloc-before.TotalAlloc)-slack) / float64(usage.Bytes+stepBytes*usage.Steps)
+	return r
+}
+
+// measure runs a call as often as a stable result needs. The short form does not measure time.
+func (h *hunter) measure(c *huntCall, names []any, long bool) *huntResult {
+	r := h.run(c, names, 1)
+	if r == nil {
+		return nil
+	}
+	if long && r.err == nil && r.spent < 2*time.Millisecond {
+		r = cmp.Or(h.run(c, names, 32), r)
+	}
+	for i := 0; i < 4 && (long && r.isListed() || r.perByte > huntMemory); i++ { // the runtime fills pools
+		k := 32
+		if r.err != nil || r.spent > 20*time.Millisecond {
+			k = 1
+		}
+		if again := h.run(c, names, k); again != nil {
+			r.spent = min(r.spent, again.spent)
+			r.perStep, r.perByte = min(r.perStep, again.perStep), min(r.perByte, again.perByte)
+		}
 	}
 	return r
 }
 
-// A hunter runs expressions in one module.
-type hunter struct {
-	t            testing.TB
-	box          *starlark.Sandbox
-	module       *starlark.Module
-	runs, values int
-	evalBytes    float64                // memory that an expression takes without an operation
-	worst        map[string]*huntResult // by operation: the worst CPU
-	heaviest     map[string]*huntResult // by operation: the worst memory
+// isListed reports whether the CPU of r is worth a second look.
+func (r *huntResult) isListed() bool {
+	return r.perStep > huntListed || r.err != nil && r.spent > huntFailed
 }
 
-func newHunter(t testing.TB, n int) *hunter {
-	box := starlark.New(starlark.Options{Limits: starlark.Limits{Steps: 4_000_000, Memory: 128 << 20, Timeout: 5 * time.Second}})
-	h := &hunter{t: t, box: box, worst: map[string]*huntResult{}, heaviest: map[string]*huntResult{}}
-	wide := box.WithLimits(starlark.Limits{Steps: 1 << 40, Memory: 1 << 40, Timeout: time.Hour})
-	h.module = define(t, wide, huntFile(n))
-	h.hunt(huntCall{"", "None", 0}, nil, 1) // fills pools
-	nothing := h.hunt(huntCall{"", "None", 0}, nil, 1)
-	h.evalBytes = nothing.real
-	return h
+// A huntWorst has the worst results of one operation.
+type huntWorst struct {
+	op       string
+	cpu, mem *huntResult
+	valued   bool // some expression had a value
 }
 
-// add records a result if it is the worst of its operation.
-func (h *hunter) add(r *huntResult) {
-	if w := h.worst[r.op]; w == nil || r.perStep > w.perStep {
-		h.worst[r.op] = r
+// add records a result, and reports one over a bound.
+func (w *huntWorst) add(t testing.TB, r *huntResult, bound time.Duration, long bool) {
+	w.valued = w.valued || r.err == nil
+	if w.cpu == nil || r.perStep > w.cpu.perStep {
+		w.cpu = r
 	}
-	if w := h.heaviest[r.op]; w == nil || r.perByte > w.perByte {
-		h.heaviest[r.op] = r
+	if w.mem == nil || r.perByte > w.mem.perByte {
+		w.mem = r
+	}
+	switch {
+	case r.perByte > huntMemory:
+		t.Errorf("%s allocates %.1f bytes for each charged one (%d steps)", r.expr, r.perByte, r.steps)
+	case long && r.perStep > bound:
+		t.Errorf("%s takes %v of CPU a step (%d steps)", r.expr, r.perStep, r.steps)
+	case long && r.err != nil && r.spent > huntFailed+bound*time.Duration(r.steps):
+		t.Errorf("%s takes %v of CPU for %d steps and its error: %.100s", r.expr, r.spent, r.steps, r.err.Error())
 	}
 }
-
-// The bounds of the hunt.
-const (
-	huntStep   = 500 * time.Nanosecond
-	huntListed = 100 * time.Nanosecond
-	huntMemory = 2.5
-)
 
 // TestHunt checks that no operation allocates more than it charges. With STARHOST_LONG=1 it also
-// measures the CPU, tries all combinations of arguments, and lists the dearest operations.
+// measures the CPU, tries more combinations of arguments, and lists the dearest operations.
 func TestHunt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
 	long := os.Getenv("STARHOST_LONG") != ""
-	repeat := 8
-	if long {
-		repeat = 32
-	}
-	h := newHunter(t, 4096)
-	random := rand.New(rand.NewPCG(1, 2))
-	for _, c := range slices.Concat(huntOperators(), huntMethods(), huntBuiltins()) {
-		for _, names := range h.choose(c, long, random) {
-			r := h.hunt(c, names, 1)
-			if r == nil {
-				continue
+	small, large := newHunter(t, huntSize), newHunter(t, huntLarge)
+	plain := small.plainStep()
+	bound := max(huntStep, 20*plain)
+	var all []*huntWorst
+	calls := slices.Concat(huntOperators(), small.methods(), huntBuiltins(), huntNamed())
+	for op, forms := range groupCalls(calls) {
+		t.Run(op, func(t *testing.T) {
+			w := &huntWorst{op: op}
+			all = append(all, w)
+			random := rand.New(rand.NewPCG(1, hashOf(op)))
+			for _, c := range forms {
+				small.tryForm(t, w, c, random, bound, long)
 			}
-			if r.value && r.spent < 2*time.Millisecond { // too short to measure
-				r = h.hunt(c, names, repeat)
+			if why := notHunted[op]; !w.valued && why == "" {
+				t.Errorf("no expression of %s has a value: add a value or a call that it takes", op)
 			}
-			for range 4 { // the runtime fills pools, and other programs take the processor
-				if (!long || r.perStep <= huntListed) && r.perByte <= huntMemory {
-					break
+			for _, r := range []*huntResult{w.cpu, w.mem} {
+				if r == nil {
+					continue
 				}
-				if again := h.hunt(c, names, 32); again != nil {
-					r.perStep, r.perByte = min(r.perStep, again.perStep), min(r.perByte, again.perByte)
+				if r = large.measure(r.call, r.names, long); r != nil {
+					w.add(t, r, bound, long)
 				}
 			}
-			if r.perByte > huntMemory {
-				t.Errorf("%s allocates %.1f bytes for each charged one (%d steps)", r.expr, r.perByte, r.steps)
-			}
-			h.add(r)
-		}
+		})
 	}
-	t.Logf("%d expressions, %d with a value", h.runs, h.values)
+	t.Logf("%d and %d expressions; a plain step takes %v, the bound is %v", small.runs, large.runs, plain, bound)
 	if long {
-		h.report()
+		reportWorst(t, all)
 	}
 }
 
-// choose returns the names of arguments to try: all values of each argument, and all pairs in the
-// long form, a sample of them in the short form.
-func (h *hunter) choose(c huntCall, long bool, random *rand.Rand) [][]any {
-	var all [][]any
-	most := [...]int{1: 100, 2: 60, 3: 30}[c.arity]
-	if long {
-		most = 3600
-	}
-	total := 1
-	for range c.arity {
-		total *= len(huntValues)
-	}
-	for i := range min(total, most) {
-		if total > most {
-			i = random.IntN(total)
+// groupCalls yields the operations in order, with their forms.
+func groupCalls(calls []huntCall) func(yield func(op string, forms []*huntCall) bool) {
+	var order []string
+	forms := map[string][]*huntCall{}
+	for i, c := range calls {
+		if forms[c.op] == nil {
+			order = append(order, c.op)
 		}
+		forms[c.op] = append(forms[c.op], &calls[i])
+	}
+	return func(yield func(string, []*huntCall) bool) {
+		for _, op := range order {
+			if !yield(op, forms[op]) {
+				return
+			}
+		}
+	}
+}
+
+func hashOf(op string) uint64 {
+	f := fnv.New64a()
+	f.Write([]byte(op))
+	return f.Sum64()
+}
+
+// tryForm searches arguments that give the call a value. Then it changes each argument alone, and
+// all together.
+func (h *hunter) tryForm(t testing.TB, w *huntWorst, c *huntCall, random *rand.Rand, bound time.Duration, long bool) {
+	try := func(names []any) bool {
+		r := h.measure(c, names, long)
+		if r != nil {
+			w.add(t, r, bound, long)
+		}
+		return r != nil && r.err == nil
+	}
+	if c.arity == 0 {
+		try(nil)
+		return
+	}
+	if c.arity == 1 {
+		for _, v := range huntValues {
+			try([]any{v.name})
+		}
+		return
+	}
+	tries, most := 1, 1
+	if long {
+		tries, most = 250, 3
+	}
+	var bases [][]any
+	for i := 0; i < tries || len(bases) == 0 && !w.valued && i < 1500; i++ {
 		names := make([]any, c.arity)
 		for a := range names {
-			names[a] = huntValues[i%len(huntValues)].name
-			i /= len(huntValues)
+			names[a] = huntValues[random.IntN(len(huntValues))].name
 		}
-		all = append(all, names)
+		if try(names) {
+			bases = append(bases, names)
+		}
 	}
-	return all
+	for _, base := range bases[:min(most, len(bases))] {
+		for a := range c.arity {
+			for _, v := range huntValues {
+				if !long && random.IntN(2*c.arity-2) != 0 {
+					continue
+				}
+				names := slices.Clone(base)
+				names[a] = v.name
+				try(names)
+			}
+		}
+	}
 }
 
-// report lists the operations over 100 ns, and fails for those over the bound.
-func (h *hunter) report() {
-	plain := h.plainStep()
-	bound := max(huntStep, 20*plain)
-	h.t.Logf("a plain step takes %v, the bound is %v", plain, bound)
-	var ops []string
-	for op := range h.worst {
-		ops = append(ops, op)
+// reportWorst logs the table of operations, the dearest first.
+func reportWorst(t *testing.T, all []*huntWorst) {
+	all = slices.DeleteFunc(all, func(w *huntWorst) bool { return w.cpu == nil })
+	slices.SortStableFunc(all, func(a, b *huntWorst) int { return cmp.Compare(b.cpu.perStep, a.cpu.perStep) })
+	var b strings.Builder
+	for _, w := range all {
+		fmt.Fprintf(&b, "| `%s` | %d ns | `%s` | %.2f | `%s` |\n", w.op, w.cpu.perStep.Nanoseconds(), w.cpu.expr, w.mem.perByte, w.mem.expr)
 	}
-	slices.SortFunc(ops, func(a, b string) int { return int(h.worst[b].perStep - h.worst[a].perStep) })
-	for _, op := range ops {
-		r, m := h.worst[op], h.heaviest[op]
-		if r.perStep > huntListed {
-			h.t.Logf("%-28s %8v a step  %-40s %5.2f bytes a byte  %s", op, r.perStep, r.expr, m.perByte, m.expr)
-		}
-		if r.perStep > bound {
-			h.t.Errorf("%s takes %v a step", r.expr, r.perStep)
-		}
-	}
+	t.Logf("operation, worst CPU of a step, worst memory of a charged byte:\n%s", b.String())
 }
 
 // plainStep returns the time of a step of a loop that calls nothing.
 func (h *hunter) plainStep() time.Duration {
 	least := time.Hour
 	for range 5 {
-		start := time.Now()
-		_, usage, err := h.box.Eval(h.t.Context(), h.module, nil, "None if [None for i in range(100000) if i == -1] else None")
+		start := cpuTime()
+		_, usage, err := h.eval("None if [None for i in range(100000) if i == -1] else None")
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		least = min(least, time.Since(start)/time.Duration(usage.Steps))
+		least = min(least, (cpuTime()-start)/time.Duration(usage.Steps))
 	}
 	return least
 }

@@ -126,6 +126,11 @@ func (j *jsonConverter) value(depth int) (starlark.Value, error) {
 		if err != nil {
 			return nil, err
 		}
+		if steps := jsontext.LongFloatSteps(text); steps > 0 {
+			if err := j.pay(steps); err != nil {
+				return nil, err
+			}
+		}
 		return jsonNumber(text)
 	}
 	word, err := j.r.Word()

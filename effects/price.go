@@ -2,6 +2,7 @@ package effects
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -32,16 +33,20 @@ func pay(ctx context.Context, steps, bytes int) error {
 const (
 	effectSteps = 8 // for each effect
 	folderSteps = 24
-	entrySteps  = 4  // for a name in a folder
-	nameSteps   = 8  // for a call of the system on one path
-	levelSteps  = 12 // for each folder above that path, because the system walks through all of them
+	entrySteps  = 4    // for a name in a folder
+	nameSteps   = 8    // for a call of the system on one path
+	writeSteps  = 1600 // for a file that is written, renamed and described
+	levelSteps  = 12   // for each folder above that path, because the system walks through all of them
 )
+
+// recordBytes is the memory of a byte of a request in a journal, in which it may take six bytes.
+const recordBytes = 16
 
 // payFor charges for the check of an argument of size bytes against the plugin's permissions of
 // a kind, and for its record in the journal. It runs before both.
 func (w *World) payFor(ctx context.Context, kind string, size int) error {
 	steps := size/16 + w.Declared.matchSteps(kind, size) + w.Granted.matchSteps(kind, size)
-	return pay(ctx, steps, 256+4*size)
+	return pay(ctx, steps, recordBytes*(16+size))
 }
 
 // payForPath charges for a path or a pattern of files.
@@ -102,8 +107,10 @@ func (m *meter) spent() int {
 	return m.steps
 }
 
-// keySteps is the price of a key.
-func keySteps(key string) int { return len(key) / 16 }
+// payForKey charges for an effect on a value by its key.
+func payForKey(ctx context.Context, key string, value json.RawMessage) error {
+	return pay(ctx, len(key)/16+len(value)/32, recordBytes*len(key)+4*len(value))
+}
 
 // payForCommand charges for a command whose size was checked.
 func (w *World) payForCommand(ctx context.Context, c Command) error {

@@ -27,7 +27,7 @@ func (w *World) StateGet(
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return nil, false, err
 	}
-	if err := pay(ctx, keySteps(key), 0); err != nil {
+	if err := payForKey(ctx, key, nil); err != nil {
 		return nil, false, err
 	}
 	c := effectCall{kind: "state.get", request: keyRequest{Key: key}, subject: key}
@@ -46,7 +46,7 @@ func (w *World) StateSet(ctx context.Context, s *starhost.Session, key string, v
 	if len(value) > MaxState {
 		return errorf("E0506", "state: key %s: got a value of %d bytes, want at most %d in a session", errtext.Quote(key), len(value), MaxState)
 	}
-	if err := pay(ctx, keySteps(key)+len(value)/32, 4*len(value)); err != nil {
+	if err := payForKey(ctx, key, value); err != nil {
 		return err
 	}
 	c := effectCall{kind: "state.set", request: keyRequest{key, value}, subject: key, writes: true}
@@ -61,7 +61,7 @@ func (w *World) StateDelete(ctx context.Context, s *starhost.Session, key string
 	if err := checkLength("state: key", key, maxStateKey); err != nil {
 		return false, err
 	}
-	if err := pay(ctx, keySteps(key), 0); err != nil {
+	if err := payForKey(ctx, key, nil); err != nil {
 		return false, err
 	}
 	c := effectCall{kind: "state.delete", request: keyRequest{Key: key}, subject: key, writes: true}
@@ -97,7 +97,7 @@ func doStore[T any](
 	if err != nil {
 		return none, err
 	}
-	if err := pay(ctx, keySteps(r.Key)+len(r.Value)/32, 4*len(r.Value)); err != nil {
+	if err := payForKey(ctx, r.Key, r.Value); err != nil {
 		return none, err
 	}
 	return do(ctx, w, c, func(ctx context.Context) (T, error) {

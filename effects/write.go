@@ -56,7 +56,7 @@ func (w *World) WriteFile(ctx context.Context, name, content string) error {
 	if err := w.payForPath(ctx, "fs.write", name); err != nil {
 		return err
 	}
-	if err := pay(ctx, len(content)/64, 0); err != nil {
+	if err := pay(ctx, writeSteps+len(content)/64, 0); err != nil {
 		return err
 	}
 	clean, refused := w.mayWrite(name)

@@ -18,8 +18,8 @@ import (
 
 func init() { starlark.HostilePlugin = hostilePlugin }
 
-// hostilePlugin loads a plugin as a program does, with a very long timeout, the permissions that it
-// declares and a workspace, and calls all its registrations in one turn.
+// hostilePlugin loads a plugin as a program does, with a very long timeout, the permissions that
+// it declares and a workspace, and calls all its registrations in one turn.
 func hostilePlugin(path string) (starlark.Usage, error) {
 	ctx, dir := context.Background(), filepath.Dir(path)
 	grants, err := declaredPermissions(path)
@@ -55,8 +55,8 @@ func hostilePlugin(path string) (starlark.Usage, error) {
 	return usage, useAll(ctx, set.Host, p.Registered)
 }
 
-// declaredPermissions returns the permissions that a plugin's manifest declares, or none if the file
-// has no valid manifest.
+// declaredPermissions returns the permissions that a plugin's manifest declares, or none if the
+// file has no valid manifest.
 func declaredPermissions(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil || len(text) > loader.DefaultMaxSource {

@@ -259,7 +259,8 @@ func placeHostile(t testing.TB, base, text string) string {
 func writeLongNames(t testing.TB, dir string) {
 	t.Helper()
 	for i := range 200 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%03d", strings.Repeat("a", 200), i)), []byte("x"), 0o600); err != nil {
+		name := filepath.Join(dir, fmt.Sprintf("%s%03d", strings.Repeat("a", 200), i))
+		if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

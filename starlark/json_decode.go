@@ -166,6 +166,9 @@ func (d *jsonDecoder) readNumber() (starlark.Value, error) {
 	if isInteger {
 		return d.readInteger(num, invalid)
 	}
+	if err := d.w.charge(d.op, uint64(jsontext.LongFloatSteps(num)), 0); err != nil {
+		return nil, err
+	}
 	x, err := strconv.ParseFloat(num, 64)
 	if err != nil {
 		return nil, invalid()

@@ -244,25 +244,34 @@ func countReplaced(c *call) (uint64, error) {
 }
 
 // countPieces counts the pieces of a split. It charges for the search first. It lowers a maximum
-// that has no effect, because rsplit allocates by its maximum.
+// that has no effect, because split and rsplit allocate by their maximum.
 func countPieces(c *call) (uint64, error) {
 	s := c.text()
 	if err := c.w.payScan(c.name, len(s), c.arg(0)); err != nil {
 		return 0, err
 	}
 	if sep := c.stringArg(0); sep != "" {
-		return uint64(strings.Count(s, sep)) + 1, nil
+		n := strings.Count(s, sep)
+		c.lowerMaximum(n)
+		return uint64(n) + 1, nil
 	}
 	if err := c.w.payAs(c.name, scannedByte, 8*uint64(len(s))); err != nil {
 		return 0, err
 	}
 	n := len(strings.Fields(s))
-	if most, ok := c.arg(1).(starlark.Int); ok && most.Sign() > 0 {
-		if m, ok := most.Int64(); !ok || m > int64(n) {
-			c.args = append(starlark.Tuple{c.args[0], starlark.MakeInt(n + 1)}, c.args[2:]...)
-		}
-	}
+	c.lowerMaximum(n)
 	return uint64(n) + 1, nil
+}
+
+// lowerMaximum lowers the maximum of a split to one more than n, the number of its pieces.
+func (c *call) lowerMaximum(n int) {
+	most, ok := c.arg(1).(starlark.Int)
+	if !ok || most.Sign() <= 0 {
+		return
+	}
+	if m, ok := most.Int64(); !ok || m > int64(n) {
+		c.args = append(starlark.Tuple{c.args[0], starlark.MakeInt(n + 1)}, c.args[2:]...)
+	}
 }
 
 func countLines(c *call) (uint64, error) {

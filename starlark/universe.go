@@ -3,6 +3,7 @@ package starlark
 import (
 	"errors"
 	"fmt"
+	"github.com/starhost/starhost/internal/jsontext"
 	"math"
 	"sync"
 
@@ -197,6 +198,9 @@ func payRepr(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) er
 func payFloat(w *worker, name string, args starlark.Tuple, _ []starlark.Tuple) error {
 	switch x := operand(args, nil, 0, "").(type) {
 	case starlark.String:
+		if err := w.charge(name, uint64(jsontext.LongFloatSteps(string(x))), 0); err != nil {
+			return err
+		}
 		return w.pay(floatOfText, uint64(min(len(x), maxErrorText)+len(x)))
 	case starlark.Int:
 		return w.payAs(name, wordPair, words(x))

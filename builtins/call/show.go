@@ -5,14 +5,21 @@ import (
 
 	"github.com/starhost/starhost/internal/errtext"
 	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
 )
 
 // maxShownBits is the size from which Show describes an int, because writing its digits takes
 // quadratic time.
 const maxShownBits = 512
 
-// Show writes v for a message: the start of its text. It does not read the rest of a string,
-// which may have megabytes.
+// Bounds of a list or dict that Show writes.
+const (
+	maxShownParts = 16  // values in it
+	maxShownText  = 512 // bytes of a string in it
+)
+
+// Show writes v for a message: the start of its text. It does not read the rest of a string, which
+// may have megabytes, nor a list or dict that is large.
 func Show(v starlark.Value) string {
 	switch v := v.(type) {
 	case starlark.String:
@@ -24,5 +31,38 @@ func Show(v starlark.Value) string {
 			return fmt.Sprintf("an int of %d bits", n)
 		}
 	}
+	if parts := maxShownParts; !isSmall(v, &parts) {
+		return "a large " + v.Type()
+	}
 	return errtext.Cut(v.String())
+}
+
+// isSmall reports whether v has at most as many parts, and subtracts them.
+func isSmall(v starlark.Value, parts *int) bool {
+	if *parts--; *parts < 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case starlark.String:
+		return len(v) <= maxShownText
+	case starlark.Bytes:
+		return len(v) <= maxShownText
+	case starlark.Int:
+		return v.BigInt().BitLen() <= maxShownBits
+	case *starlarkstruct.Struct:
+		return false
+	case starlark.IterableMapping:
+		for key, value := range starlark.Entries(v) {
+			if !isSmall(key, parts) || !isSmall(value, parts) {
+				return false
+			}
+		}
+	case starlark.Iterable:
+		for elem := range starlark.Elements(v) {
+			if !isSmall(elem, parts) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -181,12 +181,15 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 	}
 	size := 0
 	for i, v := range c.Args[min(2, len(c.Args)):] {
-		list, err := shellAlternatives(v)
+		list, err := shellAlternatives(c, v)
 		if err != nil {
 			return nil, c.Fail("E0202", "words: word %d: %v", i+1, err)
 		}
 		words = append(words, list)
 		size += 1 + len(list)
+		for _, word := range list {
+			size += len(word) / 64
+		}
 	}
 	var script *shell.Script
 	switch v := command.(type) {
@@ -207,13 +210,16 @@ func shellRuns(c call.Call) (starlark.Value, error) {
 }
 
 // shellAlternatives returns the texts of an argument that is a string or a list of strings.
-func shellAlternatives(v starlark.Value) ([]string, error) {
+func shellAlternatives(c call.Call, v starlark.Value) ([]string, error) {
 	if s, ok := starlark.AsString(v); ok {
 		return []string{s}, nil
 	}
 	items, ok := v.(starlark.Sequence)
 	if !ok {
 		return nil, fmt.Errorf("got %s, want string or list of strings", v.Type())
+	}
+	if err := c.Pay(items.Len(), 64*items.Len()); err != nil {
+		return nil, err
 	}
 	list := make([]string, 0, items.Len())
 	for item := range starlark.Elements(items) {
@@ -242,6 +248,9 @@ func shellFlag(c call.Call) (starlark.Value, error) {
 	names := make([]string, 0, len(c.Args))
 	for _, v := range c.Args[1:] {
 		name, ok := starlark.AsString(v)
+		if err := c.Pay(1+len(name)/16, 0); err != nil {
+			return nil, err
+		}
 		if name = strings.TrimLeft(name, "-"); !ok || name == "" {
 			return nil, c.Fail("E0202", "names: got %s, want names of flags", call.Show(v))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/starhost/starhost/internal/jsontext"
 	"maps"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func tomlDecode(c call.Call) (starlark.Value, error) {
 	if err := s.scan(); err != nil {
 		return nil, c.Fail("E0202", "%s: line %d: %v", source, s.line, err)
 	}
-	if err := c.Pay(1+len(text)/2+s.bytes/32, 8*len(text)+s.bytes); err != nil {
+	if err := c.Pay(1+len(text)/2+s.bytes/32+jsontext.TinyFloatSteps(text), 8*len(text)+s.bytes); err != nil {
 		return nil, err
 	}
 	var top map[string]any

@@ -3,6 +3,7 @@ package modules
 import (
 	"errors"
 	"fmt"
+	"github.com/starhost/starhost/internal/jsontext"
 	"io"
 	"math"
 	"math/big"
@@ -134,7 +135,7 @@ func yamlPay(c call.Call, text string) error {
 			marks++
 		}
 	}
-	return c.Pay(1+len(text)/2+16*marks, 24*len(text)+640*marks)
+	return c.Pay(1+len(text)/2+16*marks+jsontext.TinyFloatSteps(text), 24*len(text)+640*marks)
 }
 
 // findUnsupportedYAML finds syntax that the parser reports in unclear words, and tag
