@@ -213,4 +213,5 @@ var notHunted = map[string]string{
 	"ctx.http.post":            "as ctx.http.get",
 	"ctx.http.request":         "as ctx.http.get",
 	"ctx.exec":                 "there are no programs; the checks of its arguments run",
+	"ctx.fire":                 "it fires only events of the manifest, to handlers that have their own price",
 }
