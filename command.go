@@ -26,10 +26,10 @@ type CommandReply struct {
 }
 
 // Command runs a line such as "/deliver checkout" between two turns. See [Turn.Command].
-func (s *Session) Command(ctx context.Context, line string) (CommandReply, error) {
+func (s *Session) Command(ctx context.Context, line string, args ...string) (CommandReply, error) {
 	var reply CommandReply
 	err := s.Aside(ctx, func(t *Turn) (err error) {
-		reply, err = t.Command(ctx, line)
+		reply, err = t.Command(ctx, line, args...)
 		return err
 	})
 	return reply, err
@@ -38,11 +38,15 @@ func (s *Session) Command(ctx context.Context, line string) (CommandReply, error
 // Command runs a line such as "/deliver checkout --to 'the team'"; the slash is optional. It fires
 // pre_command, runs the command and fires post_command. A failure of the command is an is_error
 // result. The error says that there is no such command, that the line cannot be split, or why ctx
-// ended.
-func (t *Turn) Command(ctx context.Context, line string) (CommandReply, error) {
+// ended. With args, the line is only the name: args are the words, and the rest of the line is the
+// words with spaces between them.
+func (t *Turn) Command(ctx context.Context, line string, args ...string) (CommandReply, error) {
 	c, call, err := t.parseCommand(line)
 	if err != nil {
 		return CommandReply{Call: call}, err
+	}
+	if len(args) > 0 {
+		call.Args, call.Line = slices.Clone(args), strings.Join(args, " ")
 	}
 	e := t.newEvent("pre_command")
 	e.Command, e.Args = c.Name, call.Args

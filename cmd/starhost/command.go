@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (a *app) command(ctx context.Context, set *loader.Set, args []string) (repl
 		return reply, err
 	}
 	session := set.Host.NewSession(commandSession(set))
-	reply, err = session.Command(ctx, shellwords.Join(args))
+	reply, err = session.Command(ctx, args[0], args[1:]...)
 	err = cmp.Or(err, reply.Err)
 	if err == nil && reply.Result.IsError {
 		a.code = exitNegative
@@ -82,9 +83,10 @@ func (a *app) command(ctx context.Context, set *loader.Set, args []string) (repl
 	return reply, errors.Join(err, session.Close(context.WithoutCancel(ctx)))
 }
 
-// commandSession returns the config of that session.
+// commandSession returns the config of that session. Each call has other random values, because a
+// user runs a command for its effect and not for its output.
 func commandSession(set *loader.Set) starhost.SessionConfig {
-	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default}
+	return starhost.SessionConfig{Platform: "cli", Model: set.Config.Model.Default, Seed: rand.Uint64()}
 }
 
 // checkCommandName returns an error if no plugin registers the name.
