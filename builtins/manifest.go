@@ -11,6 +11,7 @@ import (
 	"github.com/starhost/starhost"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -443,7 +444,7 @@ func goToStarlark(value any) (starlark.Value, error) {
 		}
 		return dict, nil
 	}
-	return nil, fmt.Errorf("got %T, want text, a number, true, false, an array or a table", value)
+	return nil, fmt.Errorf("got %s, want text, a number, true, false, an array or a table", jsontext.NameOf(value))
 }
 
 // isIdentifier reports whether s can be a name in a script.

@@ -213,7 +213,7 @@ func TestConfigure(t *testing.T) {
 		{"a float for an int", []builtins.Setting{{Key: "max", Value: 3.0, Place: "--set"}},
 			`--set: setting max: got float, want int, as the default is`},
 		{"no value of a configuration", []builtins.Setting{{Key: "any", Value: []any{map[string]any{"k": struct{}{}}}, Place: "x"}},
-			`x: setting any: [0]: k: got struct {}, want text, a number, true, false, an array or a table`},
+			`x: setting any: [0]: k: got an object, want text, a number, true, false, an array or a table`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

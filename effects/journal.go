@@ -117,11 +117,12 @@ func (e entry) line() []byte {
 // UnmarshalJSON reads a line. It ignores members that have no meaning here.
 func (e *entry) UnmarshalJSON(line []byte) error {
 	var common struct {
-		Lane, Plugin string
-		Reply        json.RawMessage
-		Error        *entryError
-		WouldRun     bool `json:"would_run"`
-		Steps        uint32
+		Lane     string          `json:"lane"`
+		Plugin   string          `json:"plugin"`
+		Reply    json.RawMessage `json:"reply"`
+		Error    *entryError     `json:"error"`
+		WouldRun bool            `json:"would_run"`
+		Steps    uint32          `json:"steps"`
 	}
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(line, &common); err != nil {
@@ -168,7 +169,7 @@ func decodeReply[T any](e entry) (reply T, err error) {
 		return reply, nil
 	}
 	if err := json.Unmarshal(e.Reply, &reply); err != nil {
-		return reply, errorf("E0515", "reply to %s: got %s: %v", e.Kind, jsontext.Clip(string(e.Reply)), err)
+		return reply, errorf("E0515", "reply to %s: got %s: %s", e.Kind, jsontext.Clip(string(e.Reply)), jsontext.Explain(err))
 	}
 	return reply, nil
 }
@@ -315,7 +316,7 @@ func readLines(name string, b []byte, f func(number int, line []byte) error) err
 			err = errtext.Errorf("got no JSON from byte %d on, want an object", syntax.Offset)
 		}
 		if err != nil {
-			return errorf("E0515", "%s: line %d: %v", name, number, err)
+			return errorf("E0515", "%s: line %d: %s", name, number, jsontext.Explain(err))
 		}
 	}
 	return nil

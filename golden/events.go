@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // appEvents are the events of a program that embeds plugins, from lines such as
@@ -31,7 +31,7 @@ func readEvents(text []byte) (d appEvents, err error) {
 		}
 		spec, err := readEvent(line)
 		if err != nil {
-			return d, fmt.Errorf("%s: line %d: %s", eventsFile, number, strings.TrimPrefix(err.Error(), "json: "))
+			return d, fmt.Errorf("%s: line %d: %s", eventsFile, number, jsontext.Explain(err))
 		}
 		d.specs, d.lines = append(d.specs, spec), append(d.lines, number)
 		if err := (&starhost.Options{AppEvents: d.specs}).Check(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+	"github.com/starhost/starhost/internal/jsontext"
 )
 
 // maxConfigBytes is the most bytes of a config file.
@@ -44,7 +45,7 @@ func syntaxError(file, src string, err error) *Error {
 	before := strings.TrimPrefix(src, "\ufeff")
 	before = before[:min(max(0, parse.Position.Start), len(before))] // it may be -1
 	at := Place{File: file, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndexByte(before, '\n')}
-	return errorAt(at, "E0601", "invalid TOML: %s", lowerFirst(parse.Message))
+	return errorAt(at, "E0601", "invalid TOML: %s", lowerFirst(jsontext.ExplainTOML(parse.Message)))
 }
 
 func lowerFirst(s string) string {

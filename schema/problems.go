@@ -53,7 +53,7 @@ func (s *compiledSchema) validate(args json.RawMessage) (problems []string, work
 	if all := s.plan.detailsWork(work, &size); all <= maxWork {
 		return s.problems(values, broken), all
 	}
-	return []string{"arguments: " + problemOf(broken)}, work
+	return []string{"arguments: " + problemOf(broken, nil, nil)}, work
 }
 
 // problems returns the problems of values that the whole schema refuses.
@@ -66,7 +66,7 @@ func (s *compiledSchema) problems(values map[string]any, broken error) []string 
 		problems = append(problems, s.argument(name, values[name])...)
 	}
 	if len(problems) == 0 {
-		problems = []string{problemOf(broken)}
+		problems = []string{problemOf(broken, nil, nil)}
 	}
 	slices.Sort(problems)
 	if len(problems) > maxProblems {
@@ -102,7 +102,7 @@ func (s *compiledSchema) argument(name string, value any) []string {
 	if inside := s.inside(name, value); len(inside) > 0 {
 		return inside
 	}
-	return []string{errtext.Format("%q: %s", name, problemOf(err))}
+	return []string{errtext.Format("%q: %s", name, problemOf(err, s.root.Properties[name], value))}
 }
 
 // inside returns the problems of the values inside one argument, each checked by itself. It
@@ -147,7 +147,7 @@ func (d *descent) value(s *jsonschema.Schema, value any, put func(any)) {
 	default:
 		put(value)
 		if err := validateSafely(d.loose, d.root); err != nil {
-			d.problems = append(d.problems, errtext.Format("%q: %s", d.at, problemOf(err)))
+			d.problems = append(d.problems, errtext.Format("%q: %s", d.at, problemOf(err, s, value)))
 		}
 	}
 }

@@ -9,14 +9,12 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"github.com/starhost/starhost/internal/near"
 )
 
@@ -238,22 +236,6 @@ func validateSafely(r *jsonschema.Resolved, values map[string]any) (err error) {
 		}
 	}()
 	return r.Validate(values)
-}
-
-// wholeNumber matches a whole number outside of its bounds, which the library writes as "7/1".
-var wholeNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\w+: -?\d+)/1 `) })
-
-// problemOf returns the text of a library's error without its "validating X: " prefixes, clipped.
-func problemOf(err error) string {
-	msg := err.Error()
-	for {
-		rest, ok := strings.CutPrefix(msg, "validating ")
-		if !ok {
-			break
-		}
-		_, msg, _ = strings.Cut(rest, ": ")
-	}
-	return jsontext.Clip(wholeNumber().ReplaceAllString(msg, "$1 "))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

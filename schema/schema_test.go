@@ -28,23 +28,23 @@ func TestValidate(t *testing.T) {
 		{"an integer that is written as a float", closed, `{"cluster":"a","count":1.0}`, ""},
 		{"all problems in one message", closed, `{"count":"x","clutser":"a","when":"later"}`,
 			"\"cluster\": missing\n\"clutser\": unknown argument (did you mean cluster?)\n\"count\": type: x has type \"string\", want \"integer\"\n\"when\": pattern: \"later\" does not match regular expression \"^now$\""},
-		{"enum", closed, `{"cluster":"c","count":1}`, `"cluster": enum: c does not equal any of: [a b]`},
-		{"minimum", closed, `{"cluster":"a","count":0}`, `"count": minimum: 0 is less than 1.000000`},
+		{"enum", closed, `{"cluster":"c","count":1}`, `"cluster": enum: got "c", want one of "a", "b"`},
+		{"minimum", closed, `{"cluster":"a","count":0}`, `"count": minimum: 0 is less than 1`},
 		{"through a reference", closed, `{"cluster":"a","count":1,"tags":["x",2]}`, `"tags[1]": type: 2 has type "integer", want "string"`},
 		{"all problems inside an argument", nested, `{"filter":{"too":1,"to":2,"rows":[{"id":"a"},{"id":1},{}]},"x":1}`,
 			"\"filter.from\": missing\n\"filter.rows[0].id\": type: a has type \"string\", want \"integer\"\n\"filter.rows[2].id\": missing\n" +
 				"\"filter.to\": type: 2 has type \"integer\", want \"string\"\n\"filter.too\": unknown property (did you mean to?)"},
-		{"another type than an object", nested, `{"filter":[],"x":1}`, `"filter": type: [] has type "array", want "object"`},
+		{"another type than an object", nested, `{"filter":[],"x":1}`, `"filter": type: got an array, want "object"`},
 		{"a rule about several values inside an argument", nested, `{"filter":{"from":"a"},"x":1}`, `"filter": minProperties: object has 1 properties, less than 2`},
 		{"very many problems", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`, `{"a":[` + strings.Repeat(`"x",`, 99) + `"x"]}`, manyProblems()},
 		{"null", closed, `null`, "arguments: got null, want an object"},
 		{"a list", closed, `[1]`, "arguments: got [1], want an object"},
 		{"no JSON", closed, `{"a":`, "arguments: not JSON: unexpected end of JSON input"},
 		{"two objects", closed, `{} {}`, "arguments: not JSON: invalid character '{' after top-level value"},
-		{"a rule about several arguments", combined, `{}`, "anyOf: did not validate against any of [<anonymous schema> <anonymous schema>]:\nvalidating /anyOf/0: required: missing properties: [\"a\"]\nvalidating /anyOf/1: required: missing properties: [\"b\"]"},
+		{"a rule about several arguments", combined, `{}`, "anyOf: did not validate against any of the schemas:\n/anyOf/0: required: missing properties: [\"a\"]\n/anyOf/1: required: missing properties: [\"b\"]"},
 		{"each argument before such a rule", combined, `{"b":"x"}`, `"b": type: x has type "string", want "integer"`},
 		{"what is not named", open, `{"x_1":3,"other":"y","a":1}`, "\"other\": type: y has type \"string\", want \"boolean\"\n\"x_1\": type: 3 has type \"integer\", want \"string\"\n\"z\": missing"},
-		{"a long argument is cut", closed, `{"cluster":"` + strings.Repeat("é", 200) + `","count":1}`, `"cluster": enum: ` + strings.Repeat("é", 97) + "…"},
+		{"a long argument is cut", closed, `{"cluster":"` + strings.Repeat("é", 200) + `","count":1}`, `"cluster": enum: got "` + strings.Repeat("é", 59) + `…, want one of "a", "b"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
+	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 )
 
@@ -87,7 +88,7 @@ func tomlErrorText(err error) string {
 		return errtext.Cut(err.Error())
 	}
 	// Without the column, because it is sometimes off by a line.
-	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(e.Message))
+	return fmt.Sprintf("line %d: %s", max(1, e.Position.Line), errtext.Cut(jsontext.ExplainTOML(e.Message)))
 }
 
 // A tomlOrder is the position of a key in its table, and the order of the keys below it. The

@@ -36,23 +36,9 @@ func decodeJSON(name, text string, v any) error {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), v); err != nil {
-		return usagef("%s: %s", name, withoutGo(err))
+		return usagef("%s: %s", name, jsontext.Explain(err))
 	}
 	return nil
-}
-
-// withoutGo returns the message of an error of encoding/json without the names of Go types.
-func withoutGo(err error) string {
-	var mismatch *json.UnmarshalTypeError
-	if !errors.As(err, &mismatch) {
-		return strings.TrimPrefix(err.Error(), "json: ")
-	}
-	got, _, _ := strings.Cut(mismatch.Value, " ")
-	text := fmt.Sprintf("got %s, want %s", got, kindName(mismatch.Type.Kind()))
-	if mismatch.Field != "" {
-		return mismatch.Field + ": " + text
-	}
-	return text
 }
 
 // checkJSON returns an error with a place if a text is not JSON.
@@ -137,7 +123,7 @@ func (c *jsonComparer) value(i int, path string, t reflect.Type) error {
 	if t == reflect.TypeFor[fragments.Text]() {
 		t = reflect.TypeFor[string]()
 	}
-	if got, want := c.nameOf(i), kindName(t.Kind()); got != want && got != "null" {
+	if got, want := c.nameOf(i), jsontext.KindName(t.Kind()); got != want && got != "null" {
 		if path != "" {
 			path += ": "
 		}
@@ -173,17 +159,17 @@ func (c *jsonComparer) errorAt(i int, format string, args ...any) error {
 func (c *jsonComparer) nameOf(i int) string {
 	switch text := c.doc.TextAt(i); {
 	case c.doc.HasKind(i, jsontext.Object):
-		return kindName(reflect.Map)
+		return jsontext.KindName(reflect.Map)
 	case c.doc.HasKind(i, jsontext.Array):
-		return kindName(reflect.Slice)
+		return jsontext.KindName(reflect.Slice)
 	case c.doc.HasKind(i, jsontext.String):
-		return kindName(reflect.String)
+		return jsontext.KindName(reflect.String)
 	case text == "true", text == "false":
-		return kindName(reflect.Bool)
+		return jsontext.KindName(reflect.Bool)
 	case text == "null":
 		return text
 	}
-	return kindName(reflect.Int)
+	return jsontext.KindName(reflect.Int)
 }
 
 // memberOf returns the type of an object's member. If there is no such member, it
@@ -203,19 +189,4 @@ func memberOf(t reflect.Type, key string) (member reflect.Type, names []string) 
 	}
 	slices.Sort(names)
 	return nil, names
-}
-
-// kindName returns the JSON name of a Go kind.
-func kindName(k reflect.Kind) string {
-	switch k {
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	}
-	return "a number"
 }

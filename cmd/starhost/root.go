@@ -148,11 +148,13 @@ var flagHabits = map[string]string{
 
 // valueKinds describes the valid values of flags, by the type of the value.
 var valueKinds = map[string]string{
-	"bool":   "true or false",
-	"size":   "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
-	"span":   "a time span over 0 as 500ms or 2s",
-	"steps":  "a whole number from 1",
-	"uint64": "a whole number",
+	"bool":     "true or false",
+	"duration": "a time span as 500ms or 2s",
+	"int":      "a whole number",
+	"size":     "bytes as 1048576 or 64MiB (units B, KiB, MiB, GiB)",
+	"span":     "a time span over 0 as 500ms or 2s",
+	"steps":    "a whole number from 1",
+	"uint64":   "a whole number",
 }
 
 // flagError turns an error of the flag parser into a usageError with suggestions.

@@ -27,7 +27,7 @@ func DecodeObject(raw json.RawMessage) (map[string]any, error) {
 	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, fmt.Errorf("not JSON: %s", Explain(err))
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
