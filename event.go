@@ -192,7 +192,7 @@ type Event struct {
 	System      string
 	Fragments   *List[fragments.Row]
 	Tool        string
-	ToolAlias   string   // another name of the tool, which the globs of hooks match too
+	ToolAlias   string   // the agent's name of the tool if Tool is another, "" else; hooks match both
 	Foreign     bool     // Tool is an agent's tool, even if a plugin's tool has the same name
 	Agent       string   // the agent that calls the tool, "" for none
 	ToolKinds   []string // the kinds that a plugin's tool was registered with

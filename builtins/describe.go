@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/starhost/starhost"
@@ -24,7 +25,7 @@ func DescribeCalls(mapped map[string]map[string]string) func(*starhost.Event) *s
 	}
 	return func(e *starhost.Event) *starhost.CallInfo {
 		given := agents.Call{
-			Agent: e.Agent, Tool: e.Tool, Arguments: e.Arguments, Workspace: e.Workspace,
+			Agent: e.Agent, Tool: cmp.Or(e.ToolAlias, e.Tool), Arguments: e.Arguments, Workspace: e.Workspace,
 			Own: e.Plugin != "" && !e.Foreign, OwnKinds: e.ToolKinds,
 		}
 		c := given

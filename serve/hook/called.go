@@ -8,16 +8,16 @@ import (
 
 // A calledTool is the plugins' view of a tool that an agent names.
 type calledTool struct {
-	name    string // the name of the served tool, or the agent's name for another tool
-	alias   string // another name that guards may use, or ""
+	name    string // the name that guards see
+	alias   string // the agent's name if it may be another server's tool, which guards match too
 	foreign bool   // the agent or another MCP server has the tool
 }
 
 // findTool finds the tool that an agent calls. Names of the form mcp_SERVER_TOOL do not say where
 // the server's name ends: mcp_starhost_x_page may be the tool x_page of starhost or the tool page
 // of the server starhost_x. Such a name is a plugin's tool only if the host has exactly this tool.
-// Otherwise guards may match both readings, and see the first one: a tool of a mounted server is
-// only in the process that serves it, but guards name it as that process does.
+// Otherwise guards may match both readings, because a tool of a mounted server is only in the
+// process that serves it.
 func (a *Agent) findTool(tool string, h *starhost.Host) calledTool {
 	rest, served := strings.CutPrefix(tool, a.ToolPrefix)
 	if a.ToolPrefix == "" || !served {
