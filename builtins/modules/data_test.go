@@ -171,7 +171,7 @@ func TestTOMLErrors(t *testing.T) {
 	modErrors(t, []struct{ expr, want string }{
 		{`toml.decode("a = 1\nb = ")`, `toml.decode: text: line 2: unexpected EOF; expected value`},
 		{`toml.decode("a = 1\na = 2")`, `toml.decode: text: line 2: Key 'a' has already been defined.`},
-		{`toml.decode("a = 99999999999999999999")`, `toml.decode: text: line 1: 99999999999999999999 is out of range for int64`},
+		{`toml.decode("a = 99999999999999999999")`, `toml.decode: text: line 1: 99999999999999999999 is out of range for an integer`},
 		{`toml.decode("a = 1\n" + ".".join(["b"] * 33) + " = 1")`, `toml.decode: text: line 2: got a key of more than 32 parts`},
 		{`toml.decode("a = \"\"\"\n\\\n\"\"\"\nb = " + "[" * 33)`, `toml.decode: text: line 4: nested deeper than 32 levels`},
 		{`toml.decode("a.b = " + "[" * 32 + "]" * 32)`, `toml.decode: text: nested deeper than 32 levels`},

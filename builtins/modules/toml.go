@@ -13,7 +13,6 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/starhost/starhost/builtins/call"
 	"github.com/starhost/starhost/internal/errtext"
-	"github.com/starhost/starhost/internal/jsontext"
 	"go.starlark.net/starlark"
 )
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,10 @@ import (
 )
 
 // goWords matches what messages of Go's packages say about Go and never mean anything to a user.
-var goWords = regexp.MustCompile(`Go (struct|value)|cannot unmarshal|json: |toml: |yaml: |strconv\.|map\[|<nil>|reflect\.|interface \{|struct \{|` +
-	`\[\]string|RawMessage|%!|\d\.0000|parsing "|no use here|Time\.Unm|\bu?int64\b|\bfloat64\b|parsing time|0x[0-9a-f]{6}`)
+var goWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`Go (struct|value)|cannot unmarshal|json: |toml: |yaml: |strconv\.|map\[|<nil>|reflect\.|interface \{|struct \{|` +
+		`\[\]string|RawMessage|%!|\d\.0000|parsing "|no use here|Time\.Unm|\bu?int64\b|\bfloat64\b|parsing time|0x[0-9a-f]{6}`)
+})
 
 // TestMessagesWithoutGo gives every reader of JSON, TOML and YAML values of the wrong type. No
 // message may speak of Go.
@@ -64,7 +67,7 @@ register_tool(lambda n: toml.decode(n), name = "settings", description = "Decode
 		if code := run(t.Context(), append(args, "-C", dir), strings.NewReader(""), &out, &out); code != exitOK {
 			failures++
 		}
-		if found := goWords.FindString(out.String()); found != "" {
+		if found := goWords().FindString(out.String()); found != "" {
 			t.Errorf("%s: got %q in\n%s", what, found, &out)
 		}
 	}
@@ -123,7 +126,7 @@ func checkFlag(t *testing.T, cmd *cobra.Command, f *pflag.Flag) {
 		return
 	}
 	text := flagError(cmd, err).Error()
-	if _, want, ok := strings.Cut(text, ", want "); !ok || want == "" || goWords.MatchString(text) {
+	if _, want, ok := strings.Cut(text, ", want "); !ok || want == "" || goWords().MatchString(text) {
 		t.Errorf("%s --%s: got %s", cmd.Name(), f.Name, text)
 	}
 }
