@@ -141,7 +141,8 @@ func TestLastRequestHasNoTools(t *testing.T) {
 	again := starhost.Reply{ToolCalls: []starhost.ToolCall{{ID: "c", Name: "mine"}}}
 	replies := scriptedModel{again, again}
 	got, err := h.NewSession(starhost.SessionConfig{}).Turn(t.Context(), starhost.Request{}, &replies)
-	if err != nil || len(got.Prompt.Tools) > 0 || got.Rounds != 2 {
-		t.Errorf("got %d rounds, the last with %s, %v", got.Rounds, offered(got.Prompt.Tools), err)
+	last := got.Prompts[len(got.Prompts)-1]
+	if err != nil || len(last.Tools) > 0 || got.Rounds != 2 {
+		t.Errorf("got %d rounds, the last with %s, %v", got.Rounds, offered(last.Tools), err)
 	}
 }

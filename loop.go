@@ -31,8 +31,8 @@ type TurnResult struct {
 	Rounds int
 	// Ends is the first decision that ends the session after this turn, or nil.
 	Ends *Decision
-	// Prompt is the last request, or nil if there was none.
-	Prompt *Prompt
+	// Prompts are the requests of the turn, in order.
+	Prompts []*Prompt
 	// Turn is the turn itself, with its traces and errors.
 	Turn *Turn
 }
@@ -75,8 +75,10 @@ func (t *Turn) Run(ctx context.Context, m Model) (*TurnResult, error) {
 
 // Result describes the turn so far.
 func (t *Turn) Result() *TurnResult {
-	r := &TurnResult{Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Prompt: t.prompt,
-		Turn: t, Ends: t.ending}
+	r := &TurnResult{
+		Completed: t.completed, Calls: t.replies, Usage: t.usage, Rounds: t.round, Ends: t.ending,
+		Prompts: slices.Clone(t.prompts), Turn: t,
+	}
 	if t.completed {
 		r.Text = t.response
 	} else {
@@ -141,8 +143,8 @@ func (t *Turn) askModel(ctx context.Context, m Model) error {
 func (t *Turn) Reply(ctx context.Context, r Reply) error {
 	e := t.newEvent("post_llm_call")
 	e.Response, e.ToolCalls, e.Usage, e.DurationMS = r.Content, slices.Clone(r.ToolCalls), r.Usage, r.DurationMS
-	if t.prompt != nil {
-		e.Model = t.prompt.Model
+	if n := len(t.prompts); n > 0 {
+		e.Model = t.prompts[n-1].Model
 	}
 	t.usage = t.usage.add(r.Usage)
 	if _, err := t.fireEvent(ctx, e); err != nil {

@@ -53,7 +53,7 @@ func (t *Turn) Prompt(ctx context.Context) (*Prompt, error) {
 	t.storeFragments(ctx, p.Fragments)
 	p.Hooks, p.Errors = appendTraces(nil, t.notes[t.reported.trace:]), slices.Clone(t.errors[t.reported.errors:])
 	t.reported.trace, t.reported.errors = len(t.notes), len(t.errors)
-	t.prompt = p
+	t.prompts = append(t.prompts, p)
 	return p, nil
 }
 

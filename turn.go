@@ -56,7 +56,7 @@ type Turn struct {
 	offeredTools *Tools          // tools that the last prompt offered
 	withoutTools bool            // the next prompt offers no tools
 	withdrawn    []string        // tools that handlers of the running pre_llm_call took away
-	prompt       *Prompt         // the last prompt
+	prompts      []*Prompt       // all so far
 
 	requestedCalls []ToolCall  // calls of the model
 	replies        []ToolReply // replies to the calls that Run ran

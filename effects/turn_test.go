@@ -83,7 +83,10 @@ func playTurn(t testing.TB, o starhost.Options, m starhost.Model, answers *effec
 	s := h.NewSession(starhost.SessionConfig{ID: "s", Seed: 3})
 	r, err := s.Turn(t.Context(), starhost.Request{Text: text, Model: "acme/small"}, m)
 	result := fmt.Sprintf("%q %v %v %d %v\n%s\n", r.Text, r.Completed, r.Usage, r.Rounds, err, strings.Join(notes, "\n"))
-	return result + r.Prompt.Rendering() + fmt.Sprint(r.Turn.Errors())
+	for _, p := range r.Prompts {
+		result += p.Rendering()
+	}
+	return result + fmt.Sprint(r.Turn.Errors())
 }
 
 // approvals gives one answer to each question: "yes", "no", "late", or an error for any other
