@@ -22,7 +22,7 @@ func textMarkdownTable(c call.Call) (starlark.Value, error) {
 	if err := c.Bind("rows", &rows, "header??", &header); err != nil {
 		return nil, err
 	}
-	var t mdTable
+	t := mdTable{pay: c.Pay}
 	if header != nil {
 		if err := payRow(c, header, 0); err != nil {
 			return nil, err
@@ -63,6 +63,7 @@ type mdTable struct {
 	column map[string]int // column number by name
 	rows   [][]string
 	size   int // bytes of all cells
+	pay    func(steps, bytes int) error
 }
 
 // add appends a row. Without a given header, the first row that is a list becomes the header.
@@ -152,7 +153,14 @@ func (t *mdTable) cell(v starlark.Value) (string, error) {
 	case starlark.NoneType:
 	case starlark.String:
 		text = string(v)
-	case starlark.Bool, starlark.Int, starlark.Float:
+	case starlark.Int:
+		if n := v.BigInt().BitLen(); n > 64 { // decimal digits take quadratic work
+			if err := t.pay(1+n/64+(n/64)*(n/64)/128, n); err != nil {
+				return "", err
+			}
+		}
+		text = v.String()
+	case starlark.Bool, starlark.Float:
 		text = v.String()
 	default:
 		return "", fmt.Errorf("got %s, want string, number, bool or None", v.Type())

@@ -206,11 +206,17 @@ func (a *app) writeLog(line starhost.LogLine) {
 // maxLogged is the limit in bytes for a log line on standard error without -v.
 const maxLogged = 2000
 
-// encodeJSON writes v as JSON on one line, without the escapes that only HTML needs.
+// encodeJSON writes v as JSON on one line, without the escapes that only HTML needs, but with
+// escapes for the characters that terminals obey.
 func encodeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, texttable.Escape(b.String()))
+	return err
 }
 
 // printJSON adds v to the result as indented JSON.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -81,7 +82,7 @@ var hostileCommands = []struct{ args, checked string }{
 	{"eval --call run_ls", "head"}, {"eval -e T", "head"}, {"eval -e fail(T)", "head"}, {"eval -p hi --fire pre_llm_call", "all"},
 	{"eval --fire pre_tool_call --arg tool=refused", "all"}, {"command say", "diagnostics"}, {"command say x", "diagnostics"}, {"eval -v -p hi", "head"},
 	{"config show --origin", "all"}, {"trust", "all"}, {"trust --yes", "all"}, {"bench -p hi", "all"}, {"fmt --diff", "all"}, {"fmt -l", "all"},
-	{"docs", "all"}, {"docs -F md", "all"}, {"repl", "diagnostics"}, {"hook claude-code plugins/bad.star", "all"}, {"test --update", "all"}, {"nosuch", "all"},
+	{"docs", "all"}, {"docs -F md", "all"}, {"repl", "diagnostics"}, {"hook claude-code plugins/bad.star", "all"}, {"eval -p hi -F json", "all"}, {"test --update", "all"}, {"nosuch", "all"},
 }
 
 // checkedText returns the text in which no line may be forged. A prompt and an output of a tool or
@@ -165,9 +166,10 @@ func runHostile(t failer, dir, command, text string) (out, diagnostics string) {
 		stdin = `{"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/", "tool_name": "refused", "tool_input": {}}`
 	}
 	var stdout, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
+	a := &app{stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, deadline: time.Minute}
+	a.getenv = func(name string) string {
 		return map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "XDG_STATE_HOME": dir + "/state", "XDG_DATA_HOME": dir + "/data"}[name]
-	}}
+	}
 	a.run(context.Background(), append([]string{"-C", dir}, strings.Split(command, " ")...))
 	return stdout.String(), stderr.String()
 }

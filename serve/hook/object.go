@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/starhost/starhost/internal/texttable"
 )
 
 // An object is a JSON object whose members stay encoded.
@@ -61,8 +63,9 @@ func (o object) withValue(key string, value any) object {
 	return next
 }
 
-// mustJSON encodes a value without the escapes that only HTML needs. It panics if the value has no
-// JSON form, so it is only for values that always have one.
+// mustJSON encodes a value without the escapes that only HTML needs, but with escapes for the
+// characters that terminals obey. It panics if the value has no JSON form, so it is only for values
+// that always have one.
 func mustJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -70,7 +73,7 @@ func mustJSON(v any) json.RawMessage {
 	if err := enc.Encode(v); err != nil {
 		panic(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return json.RawMessage(texttable.Escape(strings.TrimSuffix(b.String(), "\n")))
 }
 
 // jsonAnswer returns an answer with one JSON object on standard output. An empty object gives an
@@ -86,7 +89,7 @@ func jsonAnswer(o map[string]any) Answer {
 // error, and the agent's exit code. Each agent reads one of them.
 func (a *Agent) blockingAnswer(o map[string]any, reason string) Answer {
 	answer := jsonAnswer(o)
-	answer.Err, answer.Code = reason+"\n", a.BlockCode
+	answer.Err, answer.Code = texttable.Hang(reason)+"\n", a.BlockCode
 	return answer
 }
 
