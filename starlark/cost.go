@@ -125,7 +125,7 @@ var methods = map[string]map[string]*method{
 		"elems":          {note: "a view of the string; the loop over it pays"},
 		"endswith":       {price: price{unit: "bytes compared, and 128 for each suffix", per: 128}, units: countAffixes, run: matchAffix},
 		"find":           {price: price{unit: "bytes searched", per: 64}, units: countScan},
-		"format":         {price: price{unit: "bytes of the result", per: 32, bytes: 2, fixed: 16}, units: countFormatted},
+		"format":         {price: price{unit: "bytes of the result", per: 24, bytes: 2, fixed: 16}, units: countFormatted},
 		"index":          {price: price{unit: "bytes searched", per: 64}, units: countScan},
 		"isalnum":        {price: price{unit: "bytes", per: 8}, units: countReceiver},
 		"isalpha":        {price: price{unit: "bytes", per: 8}, units: countReceiver},
