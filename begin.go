@@ -88,7 +88,9 @@ func (t *Turn) openSession(ctx context.Context) error {
 	if !t.hasHooks("session_start") {
 		return nil
 	}
-	out, err := t.fireEvent(ctx, t.newEvent("session_start"))
+	e := t.newEvent("session_start")
+	e.Messages = NewList(typedMessages(s.history, nil))
+	out, err := t.fireEvent(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -117,6 +119,7 @@ func (t *Turn) End(ctx context.Context) {
 	if t.begun && t.hasHooks("turn_end") {
 		e := t.newEvent("turn_end")
 		e.Response, e.Completed, e.ToolCalls = t.response, t.completed, t.requestedCalls
+		e.Messages = NewList(typedMessages(s.history, nil))
 		_, _ = t.fireEvent(context.WithoutCancel(ctx), e) // only its end_session has an effect
 	}
 	t.endSession(context.WithoutCancel(ctx))

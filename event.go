@@ -38,16 +38,16 @@ func Events() []EventSpec { return events }
 var events = []EventSpec{
 	{
 		Name: "session_start", Fires: "a new session's first turn begins",
-		Args:    []string{"session_id", "model", "platform"},
+		Args:    []string{"session_id", "model", "platform", "workspace", "messages"},
 		Actions: []Action{ActionContext},
 	},
 	{
 		Name: "session_end", Fires: "a session that had begun is closed, by the program or by end_session",
-		Args: []string{"session_id", "completed", "interrupted", "turns"},
+		Args: []string{"session_id", "completed", "interrupted", "turns", "model", "platform"},
 	},
 	{
 		Name: "session_reset", Fires: "the history is dropped; the session goes on",
-		Args: []string{"session_id"},
+		Args: []string{"session_id", "model", "platform"},
 	},
 	{
 		Name: "turn_start", Fires: "a user message arrives, before anything is built",
@@ -57,7 +57,7 @@ var events = []EventSpec{
 	},
 	{
 		Name: "turn_end", Fires: "the final answer is there, or the turn was cut",
-		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls"},
+		Args:    []string{"session_id", "user_message", "response", "completed", "tool_calls", "messages", "model"},
 		Actions: []Action{actionEnd},
 	},
 	{

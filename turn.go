@@ -1,6 +1,7 @@
 package starhost
 
 import (
+	"cmp"
 	"encoding/json"
 	"sync"
 	"time"
@@ -85,7 +86,8 @@ func (t *Turn) newEvent(name string) *Event {
 	return &Event{
 		Name: name, SessionID: t.session.config.ID, UserMessage: t.words,
 		IsFirstTurn: t.number == t.session.turnsBeforeReset+1,
-		Model:       t.request.Model, Platform: t.session.config.Platform, Options: t.request.Options, Round: t.round,
+		Model:       cmp.Or(t.request.Model, t.session.config.Model), Platform: t.session.config.Platform,
+		Options: t.request.Options, Round: t.round,
 		Workspace: t.session.config.Workspace, Roles: t.session.config.Roles,
 		Arguments: emptyObject, describe: t.host.opts.Describe,
 	}
