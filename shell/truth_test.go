@@ -5,6 +5,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,6 +202,7 @@ func (r *truthRunner) run(t testing.TB, shellName, folder, text string) [][]stri
 	cmd.SysProcAttr = attributes
 	cmd.Dir = work
 	cmd.Env = []string{"PATH=" + filepath.Join(r.dir, folder), "HOME=" + work}
+	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard // pipes, so that Run waits for jobs that hold them
 	cmd.WaitDelay = time.Second
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
