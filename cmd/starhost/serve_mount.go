@@ -8,11 +8,15 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 	"github.com/starhost/starhost/loader"
+	"github.com/starhost/starhost/serve/hook"
 	"github.com/starhost/starhost/serve/mcp"
 )
 
@@ -130,7 +134,19 @@ func (v *server) mountOptions(name string, c *loader.MCPConfig) mcp.MountOptions
 	}
 	return mcp.MountOptions{
 		Name: name, Command: c.Command, Env: env, Dir: c.Dir, URL: c.URL, Approval: starhost.Approval(c.Approval),
-		Timeout: c.Timeout,
+		Timeout: c.Timeout, PinFile: v.pinFile(name, c),
 		Changed: v.requestReload, Warn: v.printWarning,
 	}
+}
+
+// pinFile returns the path of the file that stores the first tools of a server, "" if the
+// environment names no folder for it. Its name has a hash of the server, because two projects may
+// give two servers one name.
+func (v *server) pinFile(name string, c *loader.MCPConfig) string {
+	sessions := hook.StateDir(v.getenv)
+	if sessions == "" {
+		return ""
+	}
+	server := fragments.Sum(strings.Join(append([]string{c.URL, c.Dir}, c.Command...), "\x00"))
+	return filepath.Join(filepath.Dir(sessions), "mcp", name+"-"+server.Short()+".json")
 }

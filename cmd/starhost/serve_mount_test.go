@@ -15,7 +15,8 @@ func TestMountTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := new(server).mountOptions("x", c.MCP["x"]).Timeout; got != want {
+		v := &server{app: &app{getenv: func(string) string { return "" }}}
+		if got := v.mountOptions("x", c.MCP["x"]).Timeout; got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}

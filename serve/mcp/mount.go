@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/fragments"
 )
 
 // MountOptions select an MCP server to mount. Exactly one of Command and URL must be set.
@@ -33,8 +34,12 @@ type MountOptions struct {
 	// redirect.
 	Token string
 	// Approval applies to all tools of the server. "" means ask. With auto, a tool asks anyway if
-	// the Mount's first list of tools did not have it with the same description and schema.
+	// the server's first list of tools did not have it with the same description and schema.
 	Approval starhost.Approval
+	// PinFile is the path of the file that stores the first list for approval auto, so that a
+	// later Mount compares with it. The Mount creates the file. "" means that the first list is
+	// this Mount's.
+	PinFile string
 	// Timeout is the longest time of a call. 0 means one minute.
 	Timeout time.Duration
 	// Changed is called when the server's tools differ from the last result of [Mount.Plugin]. Nil
@@ -77,9 +82,9 @@ type Mount struct {
 	downReason    string             // why the server is down
 	tools         []*sdk.Tool        // without the members that a host does not use
 	reportedTools string             // the tools of the last Plugin call, as JSON
-	// pins has the tools of the first list: descriptions and schemas that the operator approved
-	// with approval = "auto". It is nil before the first list.
-	pins map[string]string
+	// pins has the digests of the tools of the first list: the descriptions and schemas that the
+	// operator approved with approval = "auto". It is nil before the first list.
+	pins map[string]fragments.Hash
 }
 
 // OpenMount starts or contacts a server and waits for its list of tools, at most ten seconds. A
@@ -276,11 +281,8 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 	tools = tools[:min(len(tools), maxTools+1)] // one more, so that Plugin warns
 	m.mu.Lock()
 	m.session, m.tools = session, tools
-	if m.pins == nil {
-		m.pins = map[string]string{}
-		for _, t := range tools {
-			m.pins[t.Name] = toolsText([]*sdk.Tool{t})
-		}
+	if m.pins == nil && m.options.Approval == starhost.ApprovalAuto {
+		m.pins = m.loadPins(tools)
 	}
 	changed := m.reportedTools != "" && m.reportedTools != toolsText(tools)
 	m.mu.Unlock()
@@ -288,6 +290,22 @@ func (m *Mount) fetchTools(ctx context.Context, session *sdk.ClientSession) erro
 		m.options.Changed()
 	}
 	return nil
+}
+
+// loadPins returns the pins, from the first list of tools if there are none yet.
+func (m *Mount) loadPins(tools []*sdk.Tool) map[string]fragments.Hash {
+	first := map[string]fragments.Hash{}
+	for _, t := range tools {
+		first[t.Name] = fragments.Sum(toolsText([]*sdk.Tool{t}))
+	}
+	pins, err := pinTools(m.options.PinFile, first)
+	if err != nil {
+		m.options.Warn(fmt.Sprintf("MCP server %s: cannot store which tools need no approval: %s: %v", m.options.Name, m.options.PinFile, err))
+	}
+	if pins == nil {
+		pins = map[string]fragments.Hash{}
+	}
+	return pins
 }
 
 // trimTool returns a tool with the members that a host uses. Its schema is nil if it is too large.
@@ -332,14 +350,23 @@ func (m *Mount) Plugin() starhost.Plugin {
 			skip(t, fmt.Sprintf("there are more than %d", maxTools))
 			return p
 		default:
-			if tool.Approval == starhost.ApprovalAuto && pins[t.Name] != toolsText(all[i:i+1]) {
+			if tool.Approval == starhost.ApprovalAuto && pins[t.Name] != fragments.Sum(toolsText(all[i:i+1])) {
 				tool.Approval = starhost.ApprovalAsk
-				m.options.Warn(fmt.Sprintf("MCP server %s: tool %q asks for approval although the server's tools need none: its description or schema differs from the server's first list", m.options.Name, truncate(t.Name, 100)))
+				m.options.Warn(m.describeChange(t))
 			}
 			p.Tools = append(p.Tools, tool)
 		}
 	}
 	return p
+}
+
+// describeChange returns the warning about a tool that differs from its pin.
+func (m *Mount) describeChange(t *sdk.Tool) string {
+	text := fmt.Sprintf("MCP server %s: tool %q asks for approval although the server's tools need none: its description or schema differs from the server's first list", m.options.Name, truncate(t.Name, 100))
+	if m.options.PinFile != "" {
+		text += "; to accept the tools of today, remove " + m.options.PinFile
+	}
+	return text
 }
 
 // convertTool converts a tool of the server, and checks that a host would accept it.

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -353,6 +355,55 @@ func TestMountPins(t *testing.T) {
 	defer m.mu.Unlock()
 	if !strings.Contains(strings.Join(m.warned, "\n"), `tool "one" asks for approval`) {
 		t.Errorf("got warnings %q", m.warned)
+	}
+}
+
+// TestMountPinsLast checks that another process compares with the stored first list, and that a
+// stored list that starhost cannot read makes every tool ask.
+func TestMountPinsLast(t *testing.T) {
+	mcp.ShortenTimes(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "mcp", "other.json")
+	approvals := func(how string) (string, string) {
+		m := mount(t, mcp.MountOptions{
+			Command: []string{program}, Env: map[string]string{"MOUNTED": how}, Approval: starhost.ApprovalAuto, PinFile: file,
+		})
+		defer m.Close()
+		var all []string
+		for _, tool := range m.Plugin().Tools {
+			all = append(all, tool.Name+" "+string(tool.Approval))
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return strings.Join(all, ", "), strings.Join(m.warned, "\n")
+	}
+	first, _ := approvals("answers others too")
+	diff(t, "the first process", "other_one auto", first)
+	again, warned := approvals("answers others too")
+	diff(t, "the second process", "other_one auto", again)
+	diff(t, "its warnings", "", warned)
+	changed, warned := approvals("changes its tool")
+	diff(t, "other tools", "other_one ask, other_two ask", changed)
+	if !strings.Contains(warned, "to accept the tools of today, remove "+file) {
+		t.Errorf("got warnings %q, want the file's name", warned)
+	}
+	for name, spoil := range map[string]func() error{
+		"no JSON":   func() error { return os.WriteFile(file, []byte("{"), 0o600) },
+		"a big one": func() error { return os.WriteFile(file, make([]byte, 2<<20), 0o600) },
+		"a folder":  func() error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+	} {
+		_ = os.Remove(file)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), spoil()); err != nil {
+			t.Fatal(err)
+		}
+		got, warned := approvals("answers others too")
+		diff(t, name, "other_one ask", got)
+		if !strings.Contains(warned, "cannot store which tools need no approval: "+file) {
+			t.Errorf("%s: got warnings %q", name, warned)
+		}
 	}
 }
 
