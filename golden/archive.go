@@ -24,6 +24,7 @@ const (
 	effectsFile   = "effects.jsonl"
 	eventsFile    = "events.jsonl"
 	nowSection    = "now"
+	sessionFile   = "session.json"
 	wantSection   = "want"
 	fragmentsDir  = "fragments"
 	workspaceDir  = "workspace"
@@ -35,7 +36,7 @@ const base64Suffix = ".base64"
 
 var (
 	fileSections = []string{
-		scriptSection, configSection, envSection, effectsFile, eventsFile, nowSection, wantSection,
+		scriptSection, configSection, envSection, effectsFile, eventsFile, nowSection, sessionFile, wantSection,
 	}
 	folderSections = []string{fragmentsDir, pluginsDir, workspaceDir}
 )

@@ -28,6 +28,10 @@
 //	                with "modify", the arguments that hooks may change, and "guard"
 //	fragments/ALIAS a text in the store of fragments, under that alias; the case's
 //	                prompts add theirs
+//	session.json    the session at the start, if it began before:
+//	                {"id": "s7", "turn": 3, "platform": "cli", "workspace": "/home/ada",
+//	                "state": {"PLUGIN": {"KEY": 1}}, "store": {"PLUGIN": {"KEY": 1}}}; each member
+//	                may be absent
 //	workspace/FILE  a file of the workspace, which is in memory; a picture or
 //	                other data as workspace/FILE.base64
 //	plugins/FILE    NAME.star or NAME/plugin.star: further plugins; or all plugins
@@ -39,10 +43,10 @@
 //
 // A plugin is granted the permissions that it declares, unless config.toml has grants (NAME =
 // [] grants nothing). An environment variable or secret NAME that env does not set has the
-// value test-NAME. All steps share one session of the platform "test", and one store. A turn
-// lasts from one prompt step to the next, to a step that fails, or to a step that advances or
-// sets the time. The time begins at 2026-01-01T00:00:00Z, unless now has another. A step outside
-// of a turn begins a turn with an empty message.
+// value test-NAME. All steps share one session, of the platform "test" unless session.json says
+// another, and one store. A turn lasts from one prompt step to the next, to a step that fails, or
+// to a step that advances or sets the time. The time begins at 2026-01-01T00:00:00Z, unless now has
+// another. A step outside of a turn begins a turn with an empty message.
 //
 // # Output
 //

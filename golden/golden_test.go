@@ -132,12 +132,12 @@ alias: got "a/b", want 1 to 64 of A-Z a-z 0-9 _ - . and neither - nor . first
 1 case: 1 failed
 `},
 		{"unknown section", "", upperCase + "-- wnat --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, want, workspace/FILE
+unknown section "wnat" (did you mean want?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, session.json, want, workspace/FILE
 
 1 case: 1 failed
 `},
 		{"unknown folder", "", upperCase + "-- workspce/a.md --\n", `FAILED p.star::p_case (golden/p_case.txtar)
-unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, want, workspace/FILE
+unknown section "workspce/a.md" (did you mean workspace/?), want one of case.star, config.toml, effects.jsonl, env, events.jsonl, fragments/ALIAS, now, plugins/NAME.star, session.json, want, workspace/FILE
 
 1 case: 1 failed
 `},

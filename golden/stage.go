@@ -103,6 +103,10 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
+	start, err := c.startSession()
+	if err != nil {
+		return outcome{err: err}
+	}
 	st.play = play{ctx: ctx, now: now, env: env}
 	st.out.Grow(len(c.text(wantSection)))
 	st.store.MemoryKV = new(effects.MemoryKV)
@@ -117,7 +121,9 @@ func (st *stage) run(ctx context.Context, c *testCase) outcome {
 		return outcome{err: h.err}
 	}
 	st.logs, st.events, st.known = h.logs, h.events, h.set.Host.Events()
-	st.session = h.set.Host.NewSession(starhost.SessionConfig{ID: "case", Platform: platform})
+	if st.session, err = start.begin(st, h.set.Host); err != nil {
+		return outcome{err: err}
+	}
 	if st.options != nil && st.options.Hooks != nil {
 		st.hook = st.options.Hooks(h.set.Host)
 	}

@@ -66,7 +66,7 @@ type reference struct {
 
 // goldenCasesDoc begins the description of the steps. Package golden describes a case's file fully.
 const goldenCasesDoc = "Functions for case.star of a golden case, which can also use everything that plugins can. " +
-	"The case is a txtar file with case.star, want and, if needed, config.toml, env, now (the time at the start), fragments/ALIAS, " +
+	"The case is a txtar file with case.star, want and, if needed, config.toml, env, now (the time at the start), session.json (the session at the start), fragments/ALIAS, " +
 	"workspace/FILE, plugins/FILE, events.jsonl and effects.jsonl. " +
 	"A line of effects.jsonl is an effect with its reply, or with the error with which it fails: " +
 	"{\"http.get\":{\"url\":\"https://pager.internal/\"},\"error\":{\"message\":\"connection refused\"}}"

@@ -1,0 +1,72 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/starhost/starhost"
+	"github.com/starhost/starhost/effects"
+	"github.com/starhost/starhost/internal/jsontext"
+)
+
+// A startSession is the session at the start of a case, from a section such as
+//
+//	{"id":"case","turn":3,"state":{"PLUGIN":{"KEY":1}},"store":{"PLUGIN":{"KEY":"x"}}}
+//
+// The zero value is a new session.
+type startSession struct {
+	ID        string `json:"id"`
+	Platform  string `json:"platform"`
+	Workspace string `json:"workspace"`
+	// Turn is the number of turns that began before, 0 for a session that has not begun.
+	Turn int `json:"turn"`
+	// State and Store are the values of ctx.state and ctx.store, by plugin and key.
+	State effects.SavedStates                   `json:"state"`
+	Store map[string]map[string]json.RawMessage `json:"store"`
+}
+
+// startSession reads the section.
+func (c *testCase) startSession() (s startSession, err error) {
+	s = startSession{ID: "case", Platform: platform}
+	text := c.text(sessionFile)
+	if text == nil {
+		return s, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(&s)
+	switch {
+	case err != nil:
+		err = errors.New(jsontext.Explain(err))
+	case dec.Decode(&struct{}{}) != io.EOF:
+		err = errors.New("got more than an object")
+	case s.Turn < 0 || s.Turn > maxTurn:
+		err = fmt.Errorf("turn: got %d, want 0 to %d", s.Turn, maxTurn)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", sessionFile, err)
+	}
+	return s, nil
+}
+
+// maxTurn is the largest number of turns before a case.
+const maxTurn = 1_000_000
+
+// begin returns the session with its values, and stores the values of ctx.store.
+func (s *startSession) begin(st *stage, h *starhost.Host) (*starhost.Session, error) {
+	config := starhost.SessionConfig{ID: s.ID, Platform: s.Platform, Workspace: s.Workspace}
+	session := h.Resume(config, starhost.SavedSession{Turns: s.Turn, Started: s.Turn > 0})
+	err := effects.RestoreStates(session, s.State)
+	for _, plugin := range sortedKeys(s.Store) {
+		for _, key := range sortedKeys(s.Store[plugin]) {
+			err = errors.Join(err, st.store.Set(st.ctx, plugin, key, s.Store[plugin][key]))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", sessionFile, err)
+	}
+	return session, nil
+}
