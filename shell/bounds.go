@@ -15,39 +15,55 @@ func checkBounds(text string) string {
 	if strings.IndexByte(text, 0) >= 0 {
 		return "syntax: a NUL byte"
 	}
-	open, opened, chained, documents := 0, 0, 0, 0
+	var n depthCount
 	start := 0 // the current word begins here
 	for i := 0; i <= len(text); i++ {
 		b := byte(' ')
 		if i < len(text) {
 			b = text[i]
 		}
-		switch b {
-		case '(', '{', '[':
-			open, opened = open+1, opened+1
-		case '`':
-			opened++ // it opens or closes
-		case ')', '}', ']':
-			open = max(open-1, 0)
-		case '<':
-			if i > 0 && text[i-1] == '<' {
-				documents++
-			}
+		n.count(b)
+		if b == '<' && i > 0 && text[i-1] == '<' {
+			n.documents++
 		}
 		if isBreak(b) {
 			if word := text[start:i]; word != "" {
-				chained = countClause(word, chained, &opened)
+				n.chained = countClause(word, n.chained, &n.opened)
 			}
-			if b == ';' || b == '\n' || b == '|' || b == '&' {
-				chained = 0
+			if isSeparator(b) {
+				n.chained = 0
 			}
 			start = i + 1
 		}
-		if open > maxOpen || opened > maxOpened || chained > maxOpen || documents > maxOpen {
+		if n.isTooDeep() {
 			return "depth"
 		}
 	}
 	return ""
+}
+
+// A depthCount counts what makes the parser's stack grow.
+type depthCount struct {
+	open      int // brackets that are open
+	opened    int // brackets and clauses that were opened in all
+	chained   int // words in sequence that open a clause
+	documents int // here-documents
+}
+
+// count counts a byte that opens or closes a bracket.
+func (n *depthCount) count(b byte) {
+	switch b {
+	case '(', '{', '[':
+		n.open, n.opened = n.open+1, n.opened+1
+	case '`':
+		n.opened++ // it opens or closes
+	case ')', '}', ']':
+		n.open = max(n.open-1, 0)
+	}
+}
+
+func (n *depthCount) isTooDeep() bool {
+	return n.open > maxOpen || n.opened > maxOpened || n.chained > maxOpen || n.documents > maxOpen
 }
 
 // countClause counts a word that opens a clause. It returns the number of such words in sequence.
@@ -58,6 +74,9 @@ func countClause(word string, chained int, opened *int) int {
 	*opened++
 	return chained + 1
 }
+
+// isSeparator reports whether a byte ends a command.
+func isSeparator(b byte) bool { return b == ';' || b == '\n' || b == '|' || b == '&' }
 
 // isBreak reports whether a byte ends a word.
 func isBreak(b byte) bool {

@@ -49,10 +49,11 @@ func (j job) wrap(name string, argv []word, certain bool) job {
 func (r *reader) followWords(name string, row program, j job) (next job, more bool) {
 	rest, values, query, ok := row.parseFlags(j.argv)
 	if split, has := values['S']; has && row.kind == runsAssigned && name == "env" {
-		if !split.known || !isSplittable(split.text) {
-			ok = false
-		}
+		ok = ok && split.known && isSplittable(split.text)
 		rest = append(knownWords(strings.Fields(split.text)), rest...)
+	}
+	if row.kind == runsRepeat && !query && (len(rest) < 2 || !isDigits(rest[0].text)) {
+		ok = false
 	}
 	switch {
 	case query:
@@ -62,35 +63,14 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		r.giveUp(j)
 		return j, false
 	}
-	certain := name != "-" // zsh may read the dash as its own flag
-	for letter := range values {
-		certain = certain && !contains(row.shaky, letter)
-	}
+	certain := row.isCertain(name, values)
 	switch row.kind {
 	case runsAssigned:
-		for len(rest) > 0 && (r.assignText(rest[0]) || !rest[0].known && strings.HasPrefix(name, "env") && rest[0].many) {
-			if !rest[0].known {
-				break
-			}
-			rest = rest[1:]
-		}
-		if len(rest) > 0 && rest[0].known && rest[0].text == "-" {
-			rest, certain = rest[1:], false
-		}
+		rest, certain = r.skipAssignments(rest, certain)
 	case runsInput:
-		if replaced, ok := values['I']; ok || hasFlag(j.argv, "--replace") || hasFlag(j.argv, "-i") {
-			rest = replaceInput(rest, replaced)
-		}
-		rest = append(rest[:len(rest):len(rest)], word{many: true})
+		rest = inputWords(j.argv, rest, values)
 		j.via = "xargs"
-		if rest[0].many && len(rest) == 1 {
-			rest = []word{{text: "echo", known: true}, {many: true}}
-		}
 	case runsRepeat:
-		if len(rest) < 2 || !isDigits(rest[0].text) {
-			r.giveUp(j)
-			return j, false
-		}
 		certain, rest = rest[0].text != "0", rest[1:]
 	case leaves:
 		if len(rest) > 0 {
@@ -101,13 +81,51 @@ func (r *reader) followWords(name string, row program, j job) (next job, more bo
 		return j.wrap(name, rest, certain), true
 	}
 	r.record(j.argv, &j, nil, nil)
-	if _, interactive := values['s']; interactive {
-		r.setWild()
-	}
-	if _, interactive := values['i']; interactive && name == "sudo" {
+	if isInteractive(name, values) {
 		r.setWild()
 	}
 	return j, false
+}
+
+// isCertain reports whether a wrapper with these flags certainly runs its command.
+func (p program) isCertain(name string, values map[byte]word) bool {
+	for letter := range values {
+		if contains(p.shaky, letter) {
+			return false
+		}
+	}
+	return name != "-" // zsh may read the dash as its own flag
+}
+
+// isInteractive reports whether a wrapper without a command starts a shell.
+func isInteractive(name string, values map[byte]word) bool {
+	_, shell := values['s']
+	_, login := values['i']
+	return shell || login && name == "sudo"
+}
+
+// skipAssignments returns the words behind the assignments of env and its like, and whether these
+// words are certainly the command.
+func (r *reader) skipAssignments(words []word, certain bool) ([]word, bool) {
+	for len(words) > 0 && r.assignText(words[0]) {
+		words = words[1:]
+	}
+	if len(words) > 0 && words[0].known && words[0].text == "-" {
+		return words[1:], false
+	}
+	return words, certain
+}
+
+// inputWords returns the words of the command that xargs runs, with a word for its input.
+func inputWords(argv, words []word, values map[byte]word) []word {
+	if mark, ok := values['I']; ok || hasFlag(argv, "--replace") || hasFlag(argv, "-i") {
+		words = replaceInput(words, mark)
+	}
+	words = append(words[:len(words):len(words)], word{many: true})
+	if len(words) == 1 {
+		return []word{{text: "echo", known: true}, {many: true}}
+	}
+	return words
 }
 
 // isSplittable reports whether env -S splits a text at its spaces and changes nothing else.
@@ -240,50 +258,79 @@ func (r *reader) readInput(name, via string, j job) {
 
 // followShell follows bash -c TEXT and its like.
 func (r *reader) followShell(name string, j job) {
-	certain := true
-	i, isText := 1, false
-	for ; i < len(j.argv); i++ {
-		w := j.argv[i]
-		if !w.known {
-			r.giveUp(j)
-			return
-		}
-		switch {
-		case w.text == "--" || w.text == "-":
-			i++
-		case w.text == "--norc", w.text == "--noprofile", w.text == "--posix", w.text == "--login":
-			continue
-		case w.text == "--version", w.text == "--help":
-			r.record(j.argv, &j, nil, nil)
-			return
-		case len(w.text) > 1 && (w.text[0] == '-' || w.text[0] == '+'):
-			if strings.Trim(w.text[1:], "ceuxlvfEmno") != "" {
-				r.giveUp(j)
-				return
-			}
-			isText = isText || w.text[0] == '-' && contains(w.text, 'c')
-			certain = certain && !contains(w.text, 'n')
-			r.errexit = r.errexit || contains(w.text, 'e')
-			for range strings.Count(w.text, "o") {
-				i++ // the name of an option
-				certain = certain && i < len(j.argv) && (j.argv[i].text == "pipefail" || j.argv[i].text == "errexit")
-			}
-			continue
-		}
-		break
-	}
-	rest := j.argv[min(i, len(j.argv)):]
+	f := readShellFlags(j.argv)
+	r.errexit = r.errexit || f.errexit
 	switch {
-	case isText && len(rest) > 0 && !rest[0].many:
-		wrapped := j.wrap(name, rest, certain)
-		r.nested(rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
-	case isText || len(rest) > 0 && certain:
+	case f.query:
+		r.record(j.argv, &j, nil, nil)
+	case f.unknown:
 		r.giveUp(j)
-	case len(rest) > 0: // -n FILE checks the syntax
+	case f.isText && len(f.rest) > 0 && !f.rest[0].many:
+		wrapped := j.wrap(name, f.rest, f.certain)
+		r.nested(f.rest[0], "sh -c", wrapped.wrappers, wrapped.certain)
+	case f.isText || len(f.rest) > 0 && f.certain:
+		r.giveUp(j)
+	case len(f.rest) > 0: // -n FILE checks the syntax
 		r.record(j.argv, &j, nil, nil)
 	default:
 		r.readInput(name, "heredoc", j)
 	}
+}
+
+// shellFlags are the flags of a shell, and the words behind them.
+type shellFlags struct {
+	rest    []word
+	isText  bool // -c: the first word is a text
+	certain bool // the shell runs it
+	errexit bool
+	query   bool // the shell prints something about itself
+	unknown bool // starhost does not know a flag
+}
+
+func readShellFlags(argv []word) (f shellFlags) {
+	f.certain = true
+	i := 1
+	for ; i < len(argv); i++ {
+		w := argv[i]
+		if !w.known {
+			f.unknown = true
+			return f
+		}
+		if w.text == "--" || w.text == "-" {
+			i++
+			break
+		}
+		if isOneOf(w.text, []string{"--norc", "--noprofile", "--posix", "--login"}) {
+			continue
+		}
+		if w.text == "--version" || w.text == "--help" {
+			f.query = true
+			return f
+		}
+		if len(w.text) < 2 || w.text[0] != '-' && w.text[0] != '+' {
+			break
+		}
+		if strings.Trim(w.text[1:], "ceuxlvfEmno") != "" {
+			f.unknown = true
+			return f
+		}
+		i = f.readLetters(argv, i)
+	}
+	f.rest = argv[min(i, len(argv)):]
+	return f
+}
+
+// readLetters reads the letters of one word, and returns the index of the last word that it read.
+func (f *shellFlags) readLetters(argv []word, i int) int {
+	text := argv[i].text
+	f.isText = f.isText || text[0] == '-' && contains(text, 'c')
+	f.certain = f.certain && !contains(text, 'n')
+	f.errexit = f.errexit || contains(text, 'e')
+	for range strings.Count(text, "o") {
+		i++ // the name of an option
+		f.certain = f.certain && i < len(argv) && isOneOf(argv[i].text, []string{"pipefail", "errexit"})
+	}
+	return i
 }
 
 // followOption follows su -c TEXT.

@@ -401,36 +401,81 @@ func (r *reader) judgeGitSetting(w word, j job) {
 	}
 }
 
+// A gitRow says when a subcommand of git runs programs.
+type gitRow struct {
+	name     string // "" is any subcommand
+	wild     bool   // it runs programs, unless its first word is one of harmless
+	harmless []string
+	starts   []string // the starts of words with which it runs a program
+}
+
+var gitTable = []gitRow{
+	{name: "", starts: []string{"--upload-pack", "--receive-pack", "--ext-diff", "ext::"}},
+	{name: "submodule", wild: true, harmless: gitSteps},
+	{name: "bisect", wild: true, harmless: gitSteps},
+	{name: "difftool", wild: true},
+	{name: "mergetool", wild: true},
+	{name: "filter-branch", wild: true},
+	{name: "daemon", wild: true},
+	{name: "send-email", wild: true},
+	{name: "shell", wild: true},
+	{name: "web--browse", wild: true},
+	{name: "instaweb", wild: true},
+	{name: "rebase", starts: []string{"-x", "--exec"}},
+	{name: "push", starts: []string{"--exec"}},
+	{name: "clone", starts: []string{"--config"}},
+	{name: "grep", starts: []string{"-O", "--open-files"}},
+}
+
+// gitSteps are the words behind submodule and bisect that run no program of the repository.
+var gitSteps = []string{"update", "status", "init", "add", "start", "good", "bad", "reset", "sync"}
+
+// manyGit are the subcommands whose flags may run a program, so that words that starhost does not
+// know may, too.
+var manyGit = []string{"rebase", "clone", "fetch", "pull", "push", "ls-remote", "grep", "config"}
+
 // judgeGit judges a subcommand of git.
 func (r *reader) judgeGit(sub word, args []word) {
 	if !sub.known {
 		r.setWild()
 		return
 	}
-	switch sub.text {
-	case "submodule", "bisect", "difftool", "mergetool", "filter-branch", "daemon", "send-email", "shell", "web--browse", "instaweb":
-		if len(args) == 0 || sub.text != "submodule" && sub.text != "bisect" || !isOneOf(args[0].text,
-			[]string{"update", "status", "init", "add", "start", "good", "bad", "reset", "sync"}) {
-			r.setWild()
+	any, row := &gitTable[0], &gitRow{}
+	for i := range gitTable {
+		if gitTable[i].name == sub.text {
+			row = &gitTable[i]
 		}
+	}
+	if row.wild && (len(args) == 0 || !isOneOf(args[0].text, row.harmless)) {
+		r.setWild()
 	}
 	for _, w := range args {
-		switch {
-		case !w.known && w.many && isOneOf(sub.text, []string{"rebase", "clone", "fetch", "pull", "push", "ls-remote", "grep", "config"}):
-			r.setWild()
-		case !w.known:
-		case sub.text == "rebase" && (strings.HasPrefix(w.text, "-x") || strings.HasPrefix(w.text, "--exec")),
-			strings.HasPrefix(w.text, "--upload-pack"), strings.HasPrefix(w.text, "--receive-pack"),
-			sub.text == "push" && strings.HasPrefix(w.text, "--exec"),
-			sub.text == "clone" && (w.text == "-u" || w.text == "-c" || strings.HasPrefix(w.text, "--config")),
-			sub.text == "grep" && (strings.HasPrefix(w.text, "-O") || strings.HasPrefix(w.text, "--open-files")),
-			strings.HasPrefix(w.text, "--ext-diff"), strings.HasPrefix(w.text, "ext::"):
-			r.setWild()
-		case sub.text == "config" && strings.Contains(w.text, "."):
-			section, _, _ := strings.Cut(strings.ToLower(w.text), ".")
-			if len(args) > 1 && !isOneOf(section, []string{"user", "color", "advice", "init", "safe", "push", "pull"}) {
+		if !w.known {
+			if w.many && isOneOf(sub.text, manyGit) {
 				r.setWild()
 			}
+			continue
+		}
+		if hasStart(w.text, any.starts) || hasStart(w.text, row.starts) ||
+			sub.text == "clone" && isOneOf(w.text, []string{"-u", "-c"}) ||
+			sub.text == "config" && len(args) > 1 && !isSafeSetting(w.text) {
+			r.setWild()
 		}
 	}
+}
+
+// isSafeSetting reports whether a word of git config names no setting that contains a program.
+func isSafeSetting(text string) bool {
+	section, _, ok := strings.Cut(strings.ToLower(text), ".")
+	return !ok || isOneOf(section, []string{"user", "color", "advice", "init", "safe", "push", "pull"})
+}
+
+// hasStart reports whether a text begins with one of the starts.
+func hasStart(text string, starts []string) bool {
+	for _, start := range starts {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
 }

@@ -117,36 +117,14 @@ func (r *reader) numbers() map[string]bool {
 	}
 	r.numeric = map[string]bool{}
 	other := map[string]bool{}
-	record := func(name string, number bool) {
-		if r.numeric[name] = number && !other[name]; !number {
-			other[name] = true
-		}
-	}
 	syntax.Walk(r.file, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Assign:
-			if n.Name != nil && !n.Naked {
-				record(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value))
+		eachAssignment(n, func(name string, number bool) {
+			if r.numeric[name] = number && !other[name]; !number {
+				other[name] = true
 			}
-		case *syntax.WordIter:
-			number := len(n.Items) > 0
-			for _, w := range n.Items {
-				number = number && isNumberText(w)
-			}
-			record(n.Name.Value, number)
-		case *syntax.BinaryArithm:
-			if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
-				record(w.Lit(), true) // its value is a number, or r.arithmetic objects to it
-			}
-		case *syntax.CallExpr:
-			if len(n.Args) > 0 && mayAssign(n.Args) {
-				for _, w := range n.Args {
-					record(w.Lit(), false)
-				}
-			}
-			if len(n.Args) > 0 && strings.Contains(" eval source . ", " "+n.Args[0].Lit()+" ") {
-				r.anyValue = true
-			}
+		})
+		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && isOneOf(c.Args[0].Lit(), []string{"eval", "source", "."}) {
+			r.anyValue = true
 		}
 		return true
 	})
@@ -154,6 +132,33 @@ func (r *reader) numbers() map[string]bool {
 		clear(r.numeric)
 	}
 	return r.numeric
+}
+
+// eachAssignment calls record for the variables that one node may assign to. number is true if the
+// value is a number.
+func eachAssignment(n syntax.Node, record func(name string, number bool)) {
+	switch n := n.(type) {
+	case *syntax.Assign:
+		if n.Name != nil && !n.Naked {
+			record(n.Name.Value, n.Index == nil && n.Array == nil && n.Value != nil && isNumberText(n.Value))
+		}
+	case *syntax.WordIter:
+		number := len(n.Items) > 0
+		for _, w := range n.Items {
+			number = number && isNumberText(w)
+		}
+		record(n.Name.Value, number)
+	case *syntax.BinaryArithm:
+		if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {
+			record(w.Lit(), true) // its value is a number, or r.arithmetic objects to it
+		}
+	case *syntax.CallExpr:
+		if len(n.Args) > 0 && mayAssign(n.Args) {
+			for _, w := range n.Args {
+				record(w.Lit(), false)
+			}
+		}
+	}
 }
 
 // mayAssign reports whether a command may assign to the variables that its words name.
